@@ -17,8 +17,7 @@ from typing import NamedTuple
 from bench.labels import SHARED, injected_items, injected_turns
 from bench.measuring import hashed, rows
 from knowbound.core.same_content import content_sha, spaced_sha
-from knowbound.kms.duplicates import NEAR, likeness, stems
-from knowbound.kms.restating import restates
+from knowbound.kms.duplicates import NEAR, likeness, restates, stems
 from knowbound.stats.rate import Rate
 from knowbound.text.embedding import embed, similarity
 

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from bench.measuring import at, options, seconds
 from knowbound.kms.index.codes import refresh_codes
-from knowbound.kms.index.terms import terms_of
+from knowbound.kms.search.lexical import terms_of
 from knowbound.kms.search.retrieval import search
 from knowbound.text.embedding import _table, code_of, embed
 from knowbound.text.stop_words import SEARCH_STOP_WORDS

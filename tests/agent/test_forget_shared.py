@@ -18,8 +18,8 @@ from knowbound.core.answers import SuggestionAnswer, SuggestionDecision
 from knowbound.core.quality_log import DayRollup, Discovery, QualityTurn
 from knowbound.errors import StoreError
 from knowbound.kms.backends import remote
+from knowbound.kms.opening import open_shared_log
 from knowbound.kms.quality_log.mongo import MongoQualityLog
-from knowbound.kms.quality_log.opening import open_shared_log
 from knowbound.store.database import Database
 from tests.conftest import write_user_config
 from tests.services import emptied, free_ports

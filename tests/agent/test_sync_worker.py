@@ -24,8 +24,8 @@ from knowbound.config import load
 from knowbound.kms import opening
 from knowbound.kms.freshness import freshness_of, note_current, note_failure
 from knowbound.kms.knowledge_store import KnowledgeStore
+from knowbound.kms.store_writer import write_lock
 from knowbound.kms.validation import ItemEdit, NewItem
-from knowbound.kms.write_lock import write_lock
 from tests.conftest import write_user_config
 from tests.hook_project import HOOK, PORT, Project
 from tests.services import Mongod, emptied, free_ports, until

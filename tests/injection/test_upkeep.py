@@ -14,7 +14,7 @@ import pytest
 from knowbound.errors import StoreError
 from knowbound.injection.log import read_log
 from knowbound.injection.upkeep import tidy
-from knowbound.kms.index.database import rebuilt
+from knowbound.kms.opening import rebuilt_index
 from knowbound.store.database import Database
 from tests.hook_project import PORT, PROMPT, Project
 from tests.kills import killed_at_each_step
@@ -174,7 +174,7 @@ def test_where_the_log_cannot_be_written_nothing_is_migrated(tmp_path: Path) -> 
 
 def test_what_can_be_read_of_a_damaged_index_of_an_earlier_schema_is_kept(tmp_path: Path) -> None:
     earlier_index(tmp_path)
-    rebuilt(tmp_path, keep_logs=True).close()
+    rebuilt_index(tmp_path, keep_logs=True).close()
     assert sessions(tmp_path) == ["s1"]
 
 

@@ -14,7 +14,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from knowbound.core.item import Flag, FlagKind, Item
 from knowbound.errors import InputError, StoreError
 from knowbound.kms.corrections.flags import links_before
-from knowbound.kms.index.database import Index, rebuilt
+from knowbound.kms.index.database import Index
+from knowbound.kms.opening import rebuilt_index
 from knowbound.kms.validation import ItemEdit, NewItem
 from tests.conftest import some_examples
 from tests.stores import Store
@@ -516,7 +517,7 @@ def test_a_damaged_index_is_made_again_and_its_logs_are_saved(store: Store) -> N
         index.check()
     assert raised.value.slug == "store-corrupt"
     index.close()
-    rebuilt(store.home, keep_logs=True).close()
+    rebuilt_index(store.home, keep_logs=True).close()
     again = Store(store.home)
     assert again.served() == {NEW}
     assert [one.tool for one in again.index.corrections()] == ["kms_delete"]
@@ -526,7 +527,7 @@ def test_a_file_that_is_no_database_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "index.db").write_text("no database " * 1000)
     with pytest.raises(StoreError):
         Index(tmp_path)
-    rebuilt(tmp_path, keep_logs=True).close()
+    rebuilt_index(tmp_path, keep_logs=True).close()
     Store(tmp_path).close()
 
 

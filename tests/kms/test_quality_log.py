@@ -23,8 +23,8 @@ from knowbound.core.quality_log import KEPT_DAYS, DayRollup, Discovery, LoggedIt
 from knowbound.distribution import extra_command
 from knowbound.errors import StoreError
 from knowbound.kms.backends import remote
+from knowbound.kms.opening import open_quality_log
 from knowbound.kms.quality_log.mongo import MongoQualityLog
-from knowbound.kms.quality_log.opening import open_quality_log
 from knowbound.kms.quality_log.protocol import DISCOVERY, LOG, ROLLUP
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
 from tests.kms.quality_log_conformance import COUNTS, FULL, OpenLog, QualityLogConformance, failed, turn

@@ -20,10 +20,9 @@ from hypothesis import strategies as st
 
 from knowbound.kms.index import codes
 from knowbound.kms.index.codes import nearest, nearest_of, refresh_codes
-from knowbound.kms.index.terms import terms_of
 from knowbound.kms.search import lexical, retrieval
 from knowbound.kms.search.asked import Asked
-from knowbound.kms.search.lexical import rows_with_words
+from knowbound.kms.search.lexical import rows_with_words, terms_of
 from knowbound.kms.search.ranking import WEIGHTS, FoundItem, rank, recency_of, relevant
 from knowbound.kms.search.retrieval import search
 from knowbound.text.embedding import code_of, embed

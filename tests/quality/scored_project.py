@@ -22,7 +22,7 @@ from knowbound.agent.sync_worker import settings_for
 from knowbound.core.quality import ItemVerdict, JudgedTurn
 from knowbound.core.quality_log import DayRollup, QualityTurn
 from knowbound.judge.turns.verdict import TurnVerdicts
-from knowbound.kms.quality_log.opening import open_quality_log
+from knowbound.kms.opening import open_quality_log
 from knowbound.quality.rollup import day_of
 from knowbound.quality.score import QueueScored, score_queue
 from knowbound.store.data_dir import ENDED, INJECTIONS

@@ -12,10 +12,9 @@ from msgspec.structs import replace
 from knowbound.config import load
 from knowbound.core.item import Item
 from knowbound.core.quality_log import Closing, Counts, DayRollup
-from knowbound.kms.effective import effective_of
 from knowbound.kms.index.database import Index
-from knowbound.kms.opening import open_knowledge_store
-from knowbound.kms.quality_log.opening import open_quality_log
+from knowbound.kms.index.entry import effective_of
+from knowbound.kms.opening import open_knowledge_store, open_quality_log
 from knowbound.quality.corrections import Corrections
 from knowbound.quality.effective import write_effective
 from knowbound.quality.rollup import roll_up

@@ -14,8 +14,8 @@ from knowbound.core.item import Item
 from knowbound.core.quality import Metric
 from knowbound.core.quality_log import QualityTurn
 from knowbound.errors import InputError, StoreError
-from knowbound.kms.effective import effective_of
 from knowbound.kms.index.database import Index
+from knowbound.kms.index.entry import effective_of
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
 from knowbound.kms.validation import ItemEdit
 from knowbound.quality.rollout import (

@@ -28,9 +28,9 @@ from knowbound.injection.contexts import FOLDER as CONTEXTS
 from knowbound.injection.contexts import context_of, name_of
 from knowbound.injection.upkeep import tidy
 from knowbound.judge.label_files import LABELS, TURN_LABELS
-from knowbound.kms.quality_log.opening import open_shared_log
+from knowbound.kms.opening import open_shared_log
 from knowbound.kms.quality_log.protocol import DISCOVERY, LOG, KeptDocument
-from knowbound.kms.write_lock import write_lock
+from knowbound.kms.store_writer import write_lock
 from knowbound.stats.evaluation import SampleRun
 from knowbound.store.calibrations import NAME as CALIBRATION
 from knowbound.store.data_dir import CODEBASE, ENDED, EVALS, INDEX, INJECTIONS, ITEMS, RESCUES, STOP_CHECKS

@@ -71,7 +71,7 @@ def label_turns(settings: Settings, input_: Path | None, count: int, seed: int, 
 def _drawn(settings: Settings, count: int, seed: int, known: frozenset[str]) -> list[UnlabelledTurn]:
     """Draw turns of the log, whole if their traces still exist."""
     from knowbound.judge.drawing import draw_turns, to_label
-    from knowbound.kms.quality_log.opening import open_quality_log
+    from knowbound.kms.opening import open_quality_log
     from knowbound.quality.found_turns import FoundTurns
 
     with closing(open_quality_log(settings)) as log:

@@ -92,8 +92,7 @@ def undo(id_: str, root: Path | None) -> None:
 @contextmanager
 def _opened(root: Path | None) -> Iterator[Corrections]:
     """The suggestions of a project, rolled up; afterwards the next session is shown what is left."""
-    from knowbound.kms.opening import open_knowledge_store
-    from knowbound.kms.quality_log.opening import open_quality_log
+    from knowbound.kms.opening import open_knowledge_store, open_quality_log
     from knowbound.quality.corrections import Corrections
     from knowbound.quality.loop import show
     from knowbound.quality.rollup import roll_up

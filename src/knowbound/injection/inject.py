@@ -117,6 +117,6 @@ def _rest_of_few(index: sqlite3.Connection, found: list[FoundItem]) -> list[Foun
 def _open_index(home: str, limit_ms: int) -> sqlite3.Connection | None:
     if not os.path.exists(os.path.join(home, INDEX)):
         return None
-    from knowbound.kms.index.terms import SPLIT_BY  # noqa: PLC0415  # not needed where there is no store
+    from knowbound.kms.search.lexical import SPLIT_BY  # noqa: PLC0415  # not needed where there is no store
 
     return open_own_index(home, wait_seconds=HOOK_WAIT_SECONDS, work_seconds=limit_ms / 1000, split_by=SPLIT_BY)

@@ -25,11 +25,10 @@ from knowbound.kms.corrections.changes import Correction, ItemChange
 from knowbound.kms.corrections.copies import ItemCopies, copies_of, stored_items
 from knowbound.kms.corrections.flags import flagged, same_call, unflagged
 from knowbound.kms.corrections.reaping import Reaped, flags_for_late_copies, reaping
-from knowbound.kms.duplicates import NearDuplicate, near_duplicates
-from knowbound.kms.effective import with_effective
+from knowbound.kms.duplicates import NearCopy, NearDuplicate, near_copies, near_duplicates
 from knowbound.kms.index.database import Index, Synced
+from knowbound.kms.index.entry import with_effective
 from knowbound.kms.refusals import Refusals
-from knowbound.kms.restating import NearCopy, near_copies
 from knowbound.kms.store_writer import StoreWriter, retried
 from knowbound.kms.validation import ItemEdit, NewItem
 from knowbound.kms.withdrawn import WithdrawnItems, quoted

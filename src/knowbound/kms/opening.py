@@ -1,16 +1,25 @@
-"""Opens the knowledge store of a project, with the backends that its settings name."""
+"""Opens the knowledge store and the quality log of a project, with the databases that its settings name."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from knowbound.config import Settings
 from knowbound.errors import InputError, StoreError
 from knowbound.kms.backends.protocol import Backend
-from knowbound.kms.index.database import Index, rebuilt
+from knowbound.kms.index.database import Index
 from knowbound.kms.knowledge_store import KnowledgeStore
+from knowbound.kms.quality_log.protocol import QualityLog
+from knowbound.kms.quality_log.sqlite import SqliteQualityLog
+from knowbound.kms.store_writer import write_lock
+from knowbound.store.data_dir import INDEX
+from knowbound.store.owner import name_of
+
+if TYPE_CHECKING:
+    from knowbound.kms.quality_log.mongo import MongoQualityLog
 
 # The modules of kms/backends, and the package that each needs. An extra of the same name installs it.
 BACKENDS = {"sqlite": "", "mongo": "pymongo", "mem0": "mem0", "neo4j": "neo4j"}
@@ -19,7 +28,7 @@ BACKENDS = {"sqlite": "", "mongo": "pymongo", "mem0": "mem0", "neo4j": "neo4j"}
 def open_knowledge_store(
     settings: Settings, *, by: str = "", session: str = "", turn: str = "", call: str = "", repair: bool = False
 ) -> KnowledgeStore:
-    """Open all of it, and read it once where it is new; with `repair`, a damaged index is made anew."""
+    """Open the store, and read its backends into a new index; with `repair`, rebuild a damaged index."""
     names = list(dict.fromkeys(settings.kms_backends)) or ["sqlite"]
     with ExitStack() as opened:
         backends = []
@@ -34,7 +43,7 @@ def open_knowledge_store(
 
 
 def open_index(settings: Settings) -> Index:
-    """The index, to search in: no backend is asked, whether it answers or not, once the index has been made."""
+    """Open the index to search in. Backends are asked only for an index that was never made."""
     index = Index(settings.home)
     if not index.is_made():
         index.close()
@@ -44,11 +53,25 @@ def open_index(settings: Settings) -> Index:
 
 
 def open_backend(name: str, settings: Settings) -> Backend:
-    """One backend. Drivers are imported only for backends in use: they cost up to a second."""
+    """Open one backend. Only drivers of backends in use are imported: a driver costs up to a second."""
     if name not in BACKENDS:
         raise InputError("unknown-backend", f"No backend {name!r} (kms.backends). Known: {', '.join(BACKENDS)}.")
     backend: Backend = import_module(f"knowbound.kms.backends.{name}").open_backend(settings)
     return backend
+
+
+def open_quality_log(settings: Settings) -> QualityLog:
+    """Open the log in the database of the items. Neo4j and Mem0 keep no documents: their log is in SQLite."""
+    return open_shared_log(settings) or SqliteQualityLog(settings.home)
+
+
+def open_shared_log(settings: Settings) -> MongoQualityLog | None:
+    """Open the log in MongoDB, which other data folders write to as well; None without the MongoDB backend."""
+    if "mongo" not in settings.kms_backends:
+        return None
+    from knowbound.kms.quality_log.mongo import MongoQualityLog  # noqa: PLC0415  # imports the driver
+
+    return MongoQualityLog(settings.kms_mongo_url, name_of(settings.home))
 
 
 def _repaired_index(home: Path) -> Index:
@@ -62,5 +85,19 @@ def _repaired_index(home: Path) -> Index:
     except StoreError as error:
         if error.slug not in ("store-corrupt", "index-not-yours"):
             raise
-        return rebuilt(home, keep_logs=error.slug == "store-corrupt")
+        return rebuilt_index(home, keep_logs=error.slug == "store-corrupt")
     return index
+
+
+def rebuilt_index(home: Path, *, keep_logs: bool) -> Index:
+    """Put an empty index in place of a damaged or foreign one, with the readable part of its logs."""
+    with write_lock(home):
+        damaged = home / f"{INDEX}.damaged"
+        for ending in ("", "-wal", "-shm"):
+            old = home / (INDEX + ending)
+            if old.exists():
+                old.replace(home / (damaged.name + ending))
+        index = Index(home)
+        if keep_logs:
+            index.take_over_logs(damaged)
+        return index

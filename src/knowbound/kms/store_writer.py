@@ -12,14 +12,15 @@ import functools
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
-from knowbound.errors import KnowboundError
+from knowbound.errors import KnowboundError, StoreError
 from knowbound.kms.backends.protocol import Backend, ContendedError
 from knowbound.kms.corrections.changes import Correction, ItemChange, StoreWrite, apply, left_of, undo
 from knowbound.kms.index.database import Index
-from knowbound.kms.write_lock import write_lock
+from knowbound.user_files import PRIVATE_FILE, make_folder
 
 _ATTEMPTS = 12
 _PAUSE_SECONDS = 0.02  # doubled with each attempt, and drawn at random up to that
@@ -27,6 +28,29 @@ _PAUSE_SECONDS = 0.02  # doubled with each attempt, and drawn at random up to th
 _Params = ParamSpec("_Params")
 _Result = TypeVar("_Result")
 _Self = TypeVar("_Self", bound="StoreWriter")
+
+
+@contextmanager
+def write_lock(home: Path, *, wait_seconds: float = -1) -> Iterator[None]:
+    """Hold the write lock of a data folder; wait for it, by default for ever. Raises StoreError after the wait.
+
+    A caller that checks and then writes items holds this lock, so that what it checked stays true. The lock is for
+    threads and processes alike; one caller must not take it twice. It is a lock of the operating system on a file: it
+    ends with its process and never delays readers. On a busy machine the process that has just released such a lock
+    often gets it again. So there are two: a writer holds the queue while it waits for the lock, and no writer gets the
+    lock twice in a row while another waits.
+    """
+    from filelock import FileLock, Timeout  # noqa: PLC0415  # takes 0.1 s to import, and readers need none
+
+    make_folder(home)
+    with ExitStack() as held:
+        try:
+            with FileLock(home / "write.queue", mode=PRIVATE_FILE, poll_interval=0.005, timeout=wait_seconds):
+                lock = FileLock(home / "write.lock", mode=PRIVATE_FILE, poll_interval=0.001, timeout=wait_seconds)
+                held.enter_context(lock)
+        except Timeout as error:
+            raise StoreError("store-busy", f"{home} is held by a writer. Try again when it has ended.") from error
+        yield
 
 
 def retried(

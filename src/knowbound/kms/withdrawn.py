@@ -14,10 +14,9 @@ from typing import NamedTuple
 from knowbound.core.item import Item
 from knowbound.kms.corrections.changes import Correction
 from knowbound.kms.corrections.flags import end_of_chain
-from knowbound.kms.duplicates import NEAR
+from knowbound.kms.duplicates import NEAR, restates
 from knowbound.kms.index.codes import nearest_of
 from knowbound.kms.index.database import Index, SupersededRow
-from knowbound.kms.restating import restates
 from knowbound.text.embedding import code_of, embed, similarity
 from knowbound.text.printable import short_line
 

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from knowbound.config import Settings
 from knowbound.core.quality_log import DayRollup
 from knowbound.kms.corrections.changes import Correction
-from knowbound.kms.effective import effective_of, with_effective
 from knowbound.kms.index.database import Index
+from knowbound.kms.index.entry import effective_of, with_effective
 from knowbound.kms.opening import open_knowledge_store
 from knowbound.stats.effective import QualityScores, effective_confidence, scores_of
 

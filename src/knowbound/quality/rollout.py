@@ -19,8 +19,7 @@ from knowbound.core.quality import Metric
 from knowbound.core.quality_log import DayRollup, Discovery
 from knowbound.errors import InputError, StoreError
 from knowbound.kms.index.database import Index
-from knowbound.kms.opening import open_index
-from knowbound.kms.quality_log.opening import open_quality_log
+from knowbound.kms.opening import open_index, open_quality_log
 from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.kms.search.ranking import quality_is_on
 from knowbound.quality.discovery import discovery_rate

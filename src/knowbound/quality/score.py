@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from knowbound.config import Settings
 from knowbound.errors import KnowboundError
 from knowbound.judge.turns.opening import turn_judge
-from knowbound.kms.opening import open_index
-from knowbound.kms.quality_log.opening import open_quality_log
+from knowbound.kms.opening import open_index, open_quality_log
 from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.quality.loop import tend
 from knowbound.quality.rollout import keep_up

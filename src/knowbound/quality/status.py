@@ -12,8 +12,7 @@ from contextlib import closing
 from knowbound import __version__
 from knowbound.config import Settings
 from knowbound.core.quality_log import Closing, DayRollup, Discovery
-from knowbound.kms.opening import open_index
-from knowbound.kms.quality_log.opening import open_quality_log
+from knowbound.kms.opening import open_index, open_quality_log
 from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.quality.discovery import RESOLVED_DAYS, discovery_rate
 from knowbound.quality.fixing import to_fix

@@ -39,7 +39,7 @@ def open_own_index(
     """The index of a data folder, bounded in work and in the size of a value; one that is not ours is refused.
 
     Bounded before anything is read of it: even its list of tables may be crafted. `split_by` is the version of the
-    terms that the caller searches by (kms/index/terms.py): with others, or before they are made, it would find nothing.
+    terms that the caller searches by (search/lexical.py): with others, or before they are made, it would find nothing.
     """
     path = os.path.join(home, INDEX)
     if any(os.path.islink(path + ending) for ending in ("", "-wal", "-shm")):

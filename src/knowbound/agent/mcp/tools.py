@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from knowbound.core.item import Item
     from knowbound.core.suggestions import Suggestion
     from knowbound.kms.knowledge_store import KnowledgeStore
+    from knowbound.kms.listing import ShownItem
     from knowbound.kms.search.ranking import FoundItem
-    from knowbound.kms.showing import ShownItem
     from knowbound.quality.corrections import Corrections
 
     Answer: TypeAlias = dict[str, Any]  # the JSON of a tool
@@ -69,7 +69,7 @@ class Tools:
         """
         from knowbound.agent.background import keep_current
         from knowbound.errors import InputError
-        from knowbound.kms.showing import shown_item
+        from knowbound.kms.listing import shown_item
 
         with self._index() as index:
             shown = shown_item(index, id) if index else None
@@ -177,8 +177,7 @@ class Tools:
         statement is what the agent said in that turn; draft the replacement it suggests, if one is plausible.
         kms_accept_suggestion or kms_supersede confirms one, kms_dismiss drops it.
         """
-        from knowbound.kms.opening import open_index
-        from knowbound.kms.quality_log.opening import open_quality_log
+        from knowbound.kms.opening import open_index, open_quality_log
         from knowbound.quality.suggestions import suggestions
 
         if not self._settings.home.is_dir():
@@ -251,7 +250,7 @@ class Tools:
 
     def _answered(self, answer: Callable[[Corrections], _Done]) -> _Done:
         """Answer a suggestion; the next session starts with the remaining ones."""
-        from knowbound.kms.quality_log.opening import open_quality_log
+        from knowbound.kms.opening import open_quality_log
         from knowbound.quality.corrections import Corrections
         from knowbound.quality.loop import show
 
@@ -270,7 +269,7 @@ class Tools:
     def _index(self) -> Iterator[sqlite3.Connection | None]:
         """Open the local index as it is: a backend that is down does not matter."""
         from knowbound.errors import StoreError
-        from knowbound.kms.index.terms import SPLIT_BY
+        from knowbound.kms.search.lexical import SPLIT_BY
         from knowbound.store.data_dir import INDEX
         from knowbound.store.database import explained
         from knowbound.store.read_only import IndexOutdatedError, IndexRefusedError, open_own_index

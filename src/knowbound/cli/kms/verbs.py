@@ -21,9 +21,9 @@ from knowbound.cli.options import Function, format_option, project_option, proje
 if TYPE_CHECKING:
     from knowbound.config import Settings
     from knowbound.core.item import Item, Relationship
+    from knowbound.kms.duplicates import NearCopy
     from knowbound.kms.importing.importer import Imported
     from knowbound.kms.knowledge_store import ItemDetails, KnowledgeStore
-    from knowbound.kms.restating import NearCopy
 
 
 def _common(function: Function) -> Function:
@@ -274,7 +274,7 @@ def import_(paths: tuple[Path, ...], claude_memory: bool, backend: str, format_:
     Files of the project that a CLAUDE.md includes (@path) come with it. Importing a file again updates its items:
     those whose text is gone are marked stale.
     """
-    from knowbound.kms.importing.claude_memory import memory_folder
+    from knowbound.kms.importing.claude_files import memory_folder
     from knowbound.kms.importing.importer import import_files
 
     if not paths and not claude_memory:

@@ -14,7 +14,7 @@ from knowbound.core.item import Anchor, Item
 from knowbound.core.same_content import content_sha
 from knowbound.errors import InputError
 from knowbound.kms.importing.anchors import AnchorChecker
-from knowbound.kms.importing.rewording import Rewordings
+from knowbound.kms.importing.importer import Rewordings
 from knowbound.kms.importing.sources import ImportedItem, ImportSource, is_outside, read_sources
 from knowbound.kms.knowledge_store import AnchorState, KnowledgeStore
 from knowbound.kms.validation import ItemEdit

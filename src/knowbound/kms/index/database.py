@@ -26,8 +26,7 @@ from knowbound.kms.freshness import note_current
 from knowbound.kms.index.codes import refresh_codes
 from knowbound.kms.index.entry import MADE_BY, IndexRow, item_of, record_of, row_of
 from knowbound.kms.index.serving import marks, serving_updated
-from knowbound.kms.index.terms import SPLIT_BY, make_terms
-from knowbound.kms.write_lock import write_lock
+from knowbound.kms.search.lexical import SPLIT_BY, make_terms
 from knowbound.store.data_dir import INDEX
 from knowbound.store.database import Database, explained
 from knowbound.store.injected_table import write_log
@@ -41,8 +40,6 @@ _UPSERT = (
 )
 _DELETE = "DELETE FROM item WHERE backend = ? AND id = ?"
 _LOGS = ("correction", "reaped", "intent", "meta")
-# After a rebuild everything is read again.
-_OWN_META = "DELETE FROM meta WHERE key = 'made_by' OR key LIKE 'stamp %'"
 
 
 class IndexedItem(NamedTuple):
@@ -233,6 +230,16 @@ class Index:
                 yield db
             refresh_codes(db)
 
+    def take_over_logs(self, damaged: Path) -> None:
+        """Copy what can be read of the logs of a damaged index. The next sync reads every item again."""
+        write_log(self.home, _readable(damaged, "injected"))  # a table of an earlier schema
+        with self._db.writing() as db:
+            for table in _LOGS:
+                if rows := _readable(damaged, table):
+                    names, values = ", ".join(rows[0]), [list(row.values()) for row in rows]
+                    db.executemany(f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({marks(values[0])})", values)
+            db.execute("DELETE FROM meta WHERE key = 'made_by' OR key LIKE 'stamp %'")
+
     # Reading
 
     def known(self, id_: str) -> list[IndexedItem]:
@@ -369,26 +376,6 @@ class Index:
 
 def _set_meta(db: sqlite3.Connection, key: str, value: str) -> None:
     db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
-
-
-def rebuilt(home: Path, *, keep_logs: bool) -> Index:
-    """An empty index in the place of one that is damaged or not ours; with what can be read of the old one's logs."""
-    with write_lock(home):
-        damaged = home / f"{INDEX}.damaged"
-        for ending in ("", "-wal", "-shm"):
-            old = home / (INDEX + ending)
-            if old.exists():
-                old.replace(home / (damaged.name + ending))
-        if keep_logs:
-            write_log(home, _readable(damaged, "injected"))  # of an earlier schema
-        index = Index(home)
-        with index._db.writing() as db:
-            for table in _LOGS if keep_logs else ():
-                if rows := _readable(damaged, table):
-                    names, values = ", ".join(rows[0]), [list(row.values()) for row in rows]
-                    db.executemany(f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({marks(values[0])})", values)
-            db.execute(_OWN_META)
-        return index
 
 
 def _readable(path: Path, table: str) -> list[dict[str, str]]:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from knowbound.core.item import Item
 from knowbound.core.same_content import spaced_sha
-from knowbound.kms.effective import effective_of
-from knowbound.kms.index.terms import terms_of
 from knowbound.kms.screening import RULES_VERSION, screened
+from knowbound.kms.search.lexical import terms_of
 from knowbound.text.embedding import VERSION, code_of, embed
 from knowbound.text.redact import redact
 
 MADE_BY = f"2.{RULES_VERSION}.{VERSION}"  # rows made by other rules are made anew
+_QUALITY, _EFFECTIVE = "quality", "effective_confidence"  # keys of an item's metadata
+_STEP = 0.005  # a smaller change reorders nothing, and every write makes all machines read
 _encode = msgspec.msgpack.Encoder().encode
 _item = msgspec.msgpack.Decoder(Item)
 
@@ -49,7 +52,7 @@ class IndexRow(NamedTuple):
 
 def record_of(item: Item) -> bytes:
     """The whole item without its secrets."""
-    return _encode(msgspec.structs.replace(item, content=_clean(item.content), subject=_clean(item.subject)))
+    return _encode(replace(item, content=_clean(item.content), subject=_clean(item.subject)))
 
 
 def item_of(record: bytes) -> Item:
@@ -87,6 +90,28 @@ def row_of(item: Item, backend: str) -> IndexRow:
         screened=finding.kind if finding else "",
         terms=terms_of(content, subject),
     )
+
+
+def effective_of(item: Item) -> float | None:
+    """Return the effective confidence that the rollup wrote, or None (specification 2, section 4)."""
+    quality = item.metadata.get(_QUALITY)
+    value = quality.get(_EFFECTIVE) if isinstance(quality, dict) else None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def with_effective(item: Item, value: float | None) -> Item:
+    """Return the item with this effective confidence, or without one; the same object where hardly anything changes."""
+    known = effective_of(item)
+    if known == value or (known is not None and value is not None and value and abs(known - value) < _STEP):
+        return item
+    kept = item.metadata.get(_QUALITY)
+    quality = {name: one for name, one in kept.items() if name != _EFFECTIVE} if isinstance(kept, dict) else {}
+    if value is not None:
+        quality[_EFFECTIVE] = round(value, 4)
+    others = {name: one for name, one in item.metadata.items() if name != _QUALITY}
+    return replace(item, metadata=others | ({_QUALITY: quality} if quality else {}))
 
 
 def _quality(item: Item) -> float:

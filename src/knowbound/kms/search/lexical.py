@@ -1,4 +1,6 @@
-"""Which rows share specific words with a query: the candidates by words.
+"""The terms of items, and the rows that share terms with a query: the candidates by words.
+
+The terms in a row are made by text/specific_words.py and text/thesaurus.py.
 
 Every term of the query is looked up, as a string and never as FTS5 syntax: also a long prompt's, because a lookup of a
 term that no row has costs next to nothing. Terms with few rows make candidates. What many rows have, in text about
@@ -9,6 +11,7 @@ Among many candidates those are compared whose shared words stand together.
 from __future__ import annotations
 
 from knowbound.kms.search.asked import WINDOW
+from knowbound.text import specific_words, thesaurus
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +19,8 @@ if TYPE_CHECKING:
 
     from knowbound.kms.search.asked import Asked
 
+SPLIT_BY = f"{specific_words.VERSION}.{thesaurus.VERSION}"  # terms of another version are made again
+_MOST_OF_ITEM = 5_000  # terms of one item
 _MOST_ROWS = 2_000  # a term in more rows is common
 _MOST_TERMS = 2_000  # of a query that are looked up, rarest first
 _MOST_USUAL = 12  # of them such that many texts have: reading their rows is what costs time
@@ -23,6 +28,20 @@ _USUAL = 0.6  # weight below which a term is one of those
 _MOST_LINKS = 64
 _COUNTED = "SELECT (SELECT count(*) FROM item), (SELECT max(rowid) FROM item)"  # rows may have been removed
 _MOST_JOINED = 600  # rows whose shared words are placed in windows
+
+
+def terms_of(content: str, subject: str = "") -> str:
+    """Return the specific words of an item, and the numbers of its terms in the thesaurus."""
+    text = f"{content}\n{subject}"
+    terms = [*specific_words.all_terms(text), *map(thesaurus.mark, thesaurus.terms_in(specific_words.readable(text)))]
+    return " ".join(terms[:_MOST_OF_ITEM])
+
+
+def make_terms(db: sqlite3.Connection) -> None:
+    """Make the terms of every row again, from the index alone: no backend has to answer."""
+    rows = db.execute("SELECT rowid, content, subject FROM item").fetchall()
+    changes = ((terms_of(content, subject), row) for row, content, subject in rows)
+    db.executemany("UPDATE item SET terms = ?1 WHERE rowid = ?2 AND terms IS NOT ?1", changes)
 
 
 def rows_with_words(

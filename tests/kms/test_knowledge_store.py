@@ -13,7 +13,6 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from knowbound.core.item import Flag, FlagKind, Item
 from knowbound.errors import InputError, StoreError
-from knowbound.kms.corrections.flags import links_before
 from knowbound.kms.index.database import Index
 from knowbound.kms.opening import rebuilt_index
 from knowbound.kms.validation import ItemEdit, NewItem
@@ -210,7 +209,7 @@ def test_chains_never_grow_over_five_links(store: Store) -> None:
     ids = [store.add("version 0")]
     for number in range(1, 14):
         ids.append(store.base.supersede(ids[-1], by=ItemEdit(content=f"version {number}")).id)
-        assert links_before(ids[-1], store.base._chains.predecessors) <= 5
+        assert store.base._chains.links_before(ids[-1]) <= 5
     assert {store.base.show(id_).in_force for id_ in ids} == {ids[-1]}
     assert store.served() == {"version 13"}
 
@@ -222,7 +221,7 @@ def test_reaping_compacts_chains(store: Store) -> None:
     reaped = store.base.reap(timedelta(days=30))
     assert reaped.removed == []
     assert reaped.compacted == dict.fromkeys(ids[:3], ids[-1])
-    assert links_before(ids[-1], store.base._chains.predecessors) == 1
+    assert store.base._chains.links_before(ids[-1]) == 1
 
 
 # Every copy in every backend

@@ -20,18 +20,16 @@ from knowbound.core.same_content import content_hashes, content_sha
 from knowbound.errors import InputError
 from knowbound.kms import validation
 from knowbound.kms.backends.protocol import Backend
-from knowbound.kms.corrections.chains import Chains
 from knowbound.kms.corrections.changes import Correction, ItemChange
 from knowbound.kms.corrections.copies import ItemCopies, copies_of, stored_items
-from knowbound.kms.corrections.flags import flagged, same_call, unflagged
+from knowbound.kms.corrections.flags import Chains, flagged, is_same_call, unflagged
 from knowbound.kms.corrections.reaping import Reaped, flags_for_late_copies, reaping
 from knowbound.kms.duplicates import NearCopy, NearDuplicate, near_copies, near_duplicates
 from knowbound.kms.index.database import Index, Synced
 from knowbound.kms.index.entry import with_effective
-from knowbound.kms.refusals import Refusals
+from knowbound.kms.refusals import Refusals, WithdrawnItems, quoted
 from knowbound.kms.store_writer import StoreWriter, retried
 from knowbound.kms.validation import ItemEdit, NewItem
-from knowbound.kms.withdrawn import WithdrawnItems, quoted
 
 _STEP = 500  # items written at once
 _ID_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"  # none that look alike: ids are cited by people and models
@@ -240,7 +238,7 @@ class KnowledgeStore(StoreWriter):
             changes = [
                 ItemChange(backend, one, unflagged(one))
                 for backend, one in copies.all
-                if same_call(one.flag, item.flag)
+                if is_same_call(one.flag, item.flag)
             ]
             log = self._log(item.id, _tool(item.flag), {"removed": item.flag.kind})
             self._write(changes, [log], restored=[*content_hashes(item.content), item.id, item.copy_of])

@@ -1,12 +1,16 @@
-"""`kms list`: every item of the index with where it comes from, and the sources with their counts.
+"""Items as the index shows them: a list with sources and counts for `kms list`, and one item for an agent.
 
-An item comes from a file of the project or another one, from Claude Code's memory folder, was added by a person or an
-agent, or was put into a backend by others.
+An item comes from a file of the project or elsewhere, from Claude Code's memory folder, from a person or an agent who
+added it, or from another program that wrote to a backend.
+
+An agent asks for an item by its id, and gets only what is served. Otherwise the flag says why, and the item that
+replaced it is shown instead.
 """
 
 from __future__ import annotations
 
 import re
+import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
@@ -15,7 +19,9 @@ from pathlib import PurePosixPath
 import msgspec
 
 from knowbound.core.item import Item
+from knowbound.kms.corrections.flags import end_of_chain
 from knowbound.kms.index.database import Index
+from knowbound.kms.index.entry import item_of
 
 _OWN_ID = re.compile(r"k[a-z2-9]{11}")  # as knowledge_store.py makes them
 _MEMORY = re.compile(r"/projects/[^/]+/memory/")
@@ -130,3 +136,39 @@ def _source(item: Item, backend: str) -> tuple[SourceKind, str]:
 
 def _order(item: ListedItem) -> tuple[bool, bool, bool, int, str]:
     return not item.served, not item.stale, item.flag != "UNVERIFIED", -item.injections, item.id
+
+
+class ShownItem(msgspec.Struct, frozen=True):
+    """An item as the index has it, with the item in force where it is not served."""
+
+    item: Item
+    backends: tuple[str, ...]
+    served: bool
+    content_sha: str  # as the backend has it, secrets included: a context knows the item by this hash
+    screened: str  # why screening withholds the item, or an empty string
+    in_force: ShownItem | None = None  # the served item that replaced this one
+
+
+def shown_item(index: sqlite3.Connection, id_: str) -> ShownItem | None:
+    """Return the item with this id; None where the index has none."""
+    shown = _read(index, id_)
+    if shown is None or shown.served:
+        return shown
+    successor = end_of_chain(id_, lambda one: _successor(index, one))
+    in_force = _read(index, successor) if successor != id_ else None
+    return msgspec.structs.replace(shown, in_force=in_force if in_force and in_force.served else None)
+
+
+def _read(index: sqlite3.Connection, id_: str) -> ShownItem | None:
+    query = "SELECT record, backend, served, content_sha, screened FROM item WHERE id = ? ORDER BY served DESC, backend"
+    rows = index.execute(query, (id_,)).fetchall()
+    if not rows:
+        return None
+    record, _, served, sha, screened = rows[0]
+    return ShownItem(item_of(record), tuple(row[1] for row in rows), bool(served), sha, screened)
+
+
+def _successor(index: sqlite3.Connection, id_: str) -> str:
+    query = "SELECT superseded_by FROM item WHERE id = ? AND superseded_by <> '' ORDER BY backend"
+    row = index.execute(query, (id_,)).fetchone()
+    return str(row[0]) if row else ""

@@ -25,7 +25,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from functools import partial
 from uuid import uuid4
 
@@ -34,6 +33,7 @@ from knowbound.core.item import Item
 from knowbound.kms.backends import remote
 from knowbound.kms.backends.mongo_connection import DUPLICATE, DURABLE, Document, MongoConnection
 from knowbound.kms.backends.protocol import Backend, ContendedError, Removed, Stamp, Swap
+from knowbound.text.clock import utc_now
 
 try:
     import pymongo
@@ -307,7 +307,7 @@ def _write(swap: Swap, as_read: Document | None, mark: str) -> _Write:
         document = _document(swap.after) | {"writing": mark}
     else:
         assert swap.before is not None
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = utc_now()
         document = {
             "_id": swap.id,
             "reaped": {"content_sha": swap.before.content_sha, "time": now},

@@ -22,7 +22,6 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from itertools import groupby
 from threading import Lock
 from typing import Any, TypeVar
@@ -32,6 +31,7 @@ from knowbound.config import Settings
 from knowbound.core.item import Item
 from knowbound.kms.backends import remote
 from knowbound.kms.backends.protocol import Backend, ContendedError, Removed, Stamp, Swap
+from knowbound.text.clock import utc_now
 
 try:
     import neo4j
@@ -270,7 +270,7 @@ def _put(run: neo4j.ManagedTransaction, items: list[Item], number: int) -> None:
 
 
 def _remove(run: neo4j.ManagedTransaction, items: list[Item], number: int) -> None:
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    now = utc_now()
     for item in items:
         run.run(_BARE, id=item.id).consume()
         _tidy(run, [*_cut(run, [item.id]), item.id])

@@ -1,22 +1,26 @@
 """Flags that cover each other, and chains of superseded items (specification 2).
 
-A flag covers the one before it, which is back when the newer one is removed: deleting and restoring a retracted item
+A flag covers the flag before it, which is back when the newer flag is removed: deleting and restoring a retracted item
 leaves it retracted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
 from knowbound.core.item import Flag, FlagKind, Item
+from knowbound.kms.backends.protocol import Backend
+from knowbound.kms.corrections.changes import ItemChange
+from knowbound.kms.corrections.copies import stored_items
+from knowbound.kms.index.database import Index
 
 MAX_CHAIN = 5  # "supersede chains grow: cap at 5; the reaper compacts"
 
 
 def flagged(item: Item, flag: Flag) -> Item:
-    """The item with the flag over those it has; its place in a chain stays."""
+    """Put a flag over those that the item has; its place in a chain stays."""
     below = item.flag
     if below is None:
         return replace(item, flag=flag)
@@ -25,25 +29,25 @@ def flagged(item: Item, flag: Flag) -> Item:
 
 
 def unflagged(item: Item) -> Item:
-    """The item without its newest flag."""
+    """Remove the newest flag of the item."""
     return replace(item, flag=item.flag.covers if item.flag else None)
 
 
-def same_call(one: Flag | None, other: Flag | None) -> bool:
-    """Whether two items got their flags by the same call."""
+def is_same_call(one: Flag | None, other: Flag | None) -> bool:
+    """Report whether one call set both flags."""
     if one is None or other is None:
         return False
     return (one.kind, one.date, one.by, one.note) == (other.kind, other.date, other.by, other.note)
 
 
 def pointing_to(item: Item, successor: str) -> Item:
-    """The superseded item with another successor."""
+    """Give a superseded item another successor."""
     assert item.flag is not None
     return replace(item, flag=_pointing(item.flag, successor))
 
 
 def end_of_chain(id_: str, successor_of: Callable[[str], str]) -> str:
-    """The last item that replaces this one; itself where nothing does. A circle ends where it began."""
+    """Return the last item that replaces this item, or its own id. A circle ends where it began."""
     seen = {id_}
     while (after := successor_of(id_)) and after not in seen:
         seen.add(after)
@@ -51,31 +55,54 @@ def end_of_chain(id_: str, successor_of: Callable[[str], str]) -> str:
     return id_
 
 
-def links_before(id_: str, predecessors_of: Callable[[str], Iterable[str]]) -> int:
-    """The length of the longest chain of superseded items that ends in this one."""
-    return _links(id_, predecessors_of, frozenset())
+class Chains:
+    """Chains of superseded items over all backends. The backends know successors, the index finds predecessors."""
 
+    def __init__(self, backends: Mapping[str, Backend], index: Index) -> None:
+        self._backends, self._index = backends, index
 
-def all_before(id_: str, predecessors_of: Callable[[str], Iterable[str]]) -> set[str]:
-    """Every item that this one replaces, directly or through others."""
-    found: set[str] = set()
-    waiting = [id_]
-    while waiting:
-        new = set(predecessors_of(waiting.pop())) - found - {id_}
-        found |= new
-        waiting += new
-    return found
+    def successor(self, id_: str) -> str:
+        """Return the item that replaced this item, or an empty string."""
+        flags = [stored.item.flag for stored in stored_items(self._backends, id_)]
+        return next((flag.superseded_by for flag in flags if flag and flag.superseded_by), "")
 
+    def end(self, id_: str) -> str:
+        """Return the item in force for this item; its own id where nothing replaced it."""
+        return end_of_chain(id_, self.successor)
 
-def _links(id_: str, predecessors_of: Callable[[str], Iterable[str]], passed: frozenset[str]) -> int:
-    passed |= {id_}
-    return max(
-        (1 + _links(one, predecessors_of, passed) for one in predecessors_of(id_) if one not in passed), default=0
-    )
+    def predecessors(self, id_: str) -> list[str]:
+        """Return the items that this item replaced."""
+        return sorted({known.item.id for known in self._index.predecessors(id_)})
+
+    def links_before(self, id_: str, passed: frozenset[str] = frozenset()) -> int:
+        """Return the length of the longest chain that ends in this item."""
+        passed |= {id_}
+        before = [one for one in self.predecessors(id_) if one not in passed]
+        return max((1 + self.links_before(one, passed) for one in before), default=0)
+
+    def shortened(self, old: str, new: str) -> list[ItemChange]:
+        """Compact a chain that would grow over the limit: everything before points to the new end."""
+        if self.links_before(old) + 1 <= MAX_CHAIN:
+            return []
+        return [
+            ItemChange(backend, item, pointing_to(item, new))
+            for id_ in sorted(self._all_before(old))
+            for backend, item in stored_items(self._backends, id_)
+            if item.flag and item.flag.superseded_by
+        ]
+
+    def _all_before(self, id_: str) -> set[str]:
+        found: set[str] = set()
+        waiting = [id_]
+        while waiting:
+            new = set(self.predecessors(waiting.pop())) - found - {id_}
+            found |= new
+            waiting += new
+        return found
 
 
 def _without(flag: Flag | None, kind: FlagKind) -> Flag | None:
-    """The covered flags, less those of the kind of the new one: they do not pile up."""
+    """Remove flags of the new flag's kind from the covered flags: they do not pile up."""
     if flag is None:
         return None
     below = _without(flag.covers, kind)

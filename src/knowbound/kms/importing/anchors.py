@@ -16,7 +16,7 @@ from knowbound.errors import InputError
 from knowbound.files import open_below
 from knowbound.kms.importing.pieces import section, split
 
-_MARKDOWN = (".md", ".mdc", ".markdown")
+MARKDOWN = (".md", ".mdc", ".markdown")
 _PART = 16  # hex digits
 
 
@@ -42,7 +42,7 @@ def anchor_to(root: Path, place: str) -> Anchor:
     part = _named_part(file, content, name)
     if not part:
         raise InputError("item-invalid", f"{file} has no {name!r} to anchor the item to. Nothing was changed.")
-    if file.endswith(_MARKDOWN):
+    if file.endswith(MARKDOWN):
         return Anchor(file, heading=name, blob=blob_id(content), part=part_id(part))
     return Anchor(file, symbol=name, blob=blob_id(content), part=part_id(part))
 
@@ -79,7 +79,7 @@ def _content(root: Path, file: str) -> bytes | None:
 def _parts(file: str, content: bytes) -> set[str]:
     """Fingerprints of the lines, and of the pieces that an import would make of the file."""
     text = content.decode("utf-8", "replace")
-    pieces = [piece.content for piece in split(text).pieces] if file.endswith(_MARKDOWN) else []
+    pieces = [piece.content for piece in split(text).pieces] if file.endswith(MARKDOWN) else []
     return {part_id(part) for part in (*pieces, *text.splitlines()) if part.strip()}
 
 
@@ -88,7 +88,7 @@ def _named_part(file: str, content: bytes, name: str) -> str:
     text = content.decode("utf-8", "replace")
     if not name:
         return ""
-    if file.endswith(_MARKDOWN):
+    if file.endswith(MARKDOWN):
         return section(text, name)
     word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
     return "\n".join(line.strip() for line in text.splitlines() if word.search(line))

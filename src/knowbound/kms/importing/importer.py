@@ -1,11 +1,19 @@
 """`kms import`: files into items, and again after the files changed (specification 2, "Items").
 
-A second import of a file updates what it made: pieces that are still there stay, pieces that were reworded update
-their item, new ones are added, and items whose piece is gone are marked stale, for a person to decide.
+A second import of a file updates the items of the first: pieces that are still there stay, pieces that were reworded
+update their item, new pieces are added, and items whose piece is gone are marked stale, for a person to decide.
+
+Comparing two texts takes time that grows with the square of their length, and a changed piece may be a new wording of
+any old piece of its section. So only the start of a text is compared, and of a long section only the pieces that share
+rare words.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Iterable
+from difflib import SequenceMatcher
 from pathlib import Path
 
 import msgspec
@@ -14,14 +22,18 @@ from knowbound.core.item import Anchor, Item
 from knowbound.core.same_content import content_sha
 from knowbound.errors import InputError
 from knowbound.kms.importing.anchors import AnchorChecker
-from knowbound.kms.importing.importer import Rewordings
 from knowbound.kms.importing.sources import ImportedItem, ImportSource, is_outside, read_sources
 from knowbound.kms.knowledge_store import AnchorState, KnowledgeStore
 from knowbound.kms.validation import ItemEdit
 
+_REWORDED = 0.5  # share of text that a reworded piece has in common with the old piece under the same heading
+_COMPARED = 400  # characters of a text
+_MOST_CANDIDATES = 30
+_WORD = re.compile(r"\w+")
+
 
 class Imported(msgspec.Struct):
-    """What an import did, by id; and what it left out, with the place and the reason."""
+    """The items that an import changed, by id; and what it left out, with the place and the reason."""
 
     added: list[str] = []
     updated: list[str] = []
@@ -31,7 +43,7 @@ class Imported(msgspec.Struct):
 
 
 def import_files(store: KnowledgeStore, root: Path, paths: list[Path], backend: str = "") -> Imported:
-    """Read all of it first; then write."""
+    """Read all files first, then write their items."""
     done = Imported()
     sources, left_out = read_sources(paths, root)
     done.skipped += left_out
@@ -44,7 +56,7 @@ def import_files(store: KnowledgeStore, root: Path, paths: list[Path], backend: 
 
 
 def check_anchors(store: KnowledgeStore, root: Path) -> Imported:
-    """AnchorState items stale whose place in the project changed, and unmark those whose place is as it was."""
+    """Mark items stale whose place in the project changed, and unmark those whose place is as it was."""
     checker = AnchorChecker(root)
     done = Imported()
     marks: dict[str, AnchorState] = {}
@@ -62,7 +74,7 @@ def check_anchors(store: KnowledgeStore, root: Path) -> Imported:
 
 
 def _follow(store: KnowledgeStore, source: ImportSource, done: Imported, backend: str) -> None:
-    """A file of the project, which may have been imported before."""
+    """Import a file of the project, which may have been imported before."""
     old = {known.item.id: known.item for known in store.index.anchored(source.file) if known.item.is_served}
     by_part = {item.anchor.part: item for item in old.values() if item.anchor}
     marks: dict[str, AnchorState] = {}
@@ -77,16 +89,16 @@ def _follow(store: KnowledgeStore, source: ImportSource, done: Imported, backend
         done.unchanged.append(item.id)
         marks[item.id] = AnchorState(anchor, False)
     gone = Rewordings(old.values())
-    added = [found for found in new if not _update_reworded(store, found, gone, old, done)]
+    added = [found for found in new if not _is_rewording(store, found, gone, old, done)]
     _add(store, added, done, backend)
     done.stale += old
     store.mark(marks | {id_: AnchorState(item.anchor, True) for id_, item in old.items()})
 
 
-def _update_reworded(
+def _is_rewording(
     store: KnowledgeStore, found: ImportedItem, gone: Rewordings, old: dict[str, Item], done: Imported
 ) -> bool:
-    """Whether the piece is a new wording of an item under the same heading, which is updated then."""
+    """Update the item that the piece is a new wording of; report whether there is one."""
     anchor = found.new.anchor
     assert anchor is not None
     best = gone.of(anchor.heading, found.new.content)
@@ -99,7 +111,7 @@ def _update_reworded(
 
 
 def _take_over(store: KnowledgeStore, source: ImportSource, done: Imported, backend: str) -> None:
-    """An export of another memory: its ids are kept, so that a later export updates."""
+    """Import an export of another memory. Its ids are kept, so that a later export updates."""
     new: list[ImportedItem] = []
     for found in source.items:
         item = _stored(store, found)
@@ -136,3 +148,54 @@ def _add(store: KnowledgeStore, new: list[ImportedItem], done: Imported, backend
             done.skipped.append((found.where, str(outcome)))
         else:
             done.added.append(outcome.id)
+
+
+class Rewordings:
+    """The items of one file whose pieces are gone from it."""
+
+    def __init__(self, items: Iterable[Item]) -> None:
+        self._by_heading: dict[str, _SectionItems] = {}
+        for item in items:
+            if item.anchor:
+                self._by_heading.setdefault(item.anchor.heading, _SectionItems()).add(item)
+
+    def of(self, heading: str, content: str) -> Item | None:
+        """Return the item under this heading that has the most in common with the content, if that is enough."""
+        section = self._by_heading.get(heading)
+        if section is None:
+            return None
+        alike = {item.id: _alike(item.content, content) for item in section.candidates(content)}
+        best = max(alike, key=lambda id_: alike[id_], default="")
+        return section.items[best] if best and alike[best] >= _REWORDED else None
+
+    def remove(self, item: Item) -> None:
+        """Remove an item whose new wording was found."""
+        if item.anchor:
+            del self._by_heading[item.anchor.heading].items[item.id]
+
+
+class _SectionItems:
+    def __init__(self) -> None:
+        self.items: dict[str, Item] = {}
+        self._having: dict[str, list[str]] = {}  # word → items, capped one above _MOST_CANDIDATES
+
+    def add(self, item: Item) -> None:
+        self.items[item.id] = item
+        for word in set(_WORD.findall(item.content)):
+            having = self._having.setdefault(word, [])
+            if len(having) <= _MOST_CANDIDATES:
+                having.append(item.id)
+
+    def candidates(self, content: str) -> list[Item]:
+        if len(self.items) <= _MOST_CANDIDATES:
+            return list(self.items.values())
+        shared: Counter[str] = Counter()
+        for word in set(_WORD.findall(content)):
+            having = self._having.get(word, ())
+            if len(having) <= _MOST_CANDIDATES:
+                shared.update(having)
+        return [self.items[id_] for id_, _ in shared.most_common(_MOST_CANDIDATES) if id_ in self.items]
+
+
+def _alike(one: str, other: str) -> float:
+    return SequenceMatcher(None, one[:_COMPARED], other[:_COMPARED], autojunk=False).ratio()

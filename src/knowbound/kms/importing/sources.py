@@ -13,13 +13,18 @@ from knowbound.core.item import Anchor, ItemSource, ItemType, Relationship
 from knowbound.core.paths import IGNORED_FOLDERS
 from knowbound.errors import InputError
 from knowbound.files import Walk, is_inside, leads_out, open_below
-from knowbound.kms.importing.anchors import blob_id, part_id
-from knowbound.kms.importing.claude_files import INDEX_FILE, is_memory_file, without_topic_lines
-from knowbound.kms.importing.includes import MOST_HOPS, included, includes_files
+from knowbound.kms.importing.anchors import MARKDOWN, blob_id, part_id
+from knowbound.kms.importing.claude_files import (
+    INDEX_FILE,
+    MOST_HOPS,
+    included,
+    includes_files,
+    is_memory_file,
+    without_topic_lines,
+)
 from knowbound.kms.importing.pieces import split
 from knowbound.kms.validation import NewItem
 
-MARKDOWN = (".md", ".mdc", ".markdown")
 _PLAIN = (".txt", "")
 _LARGEST = 64 * 1024 * 1024
 _SKIPPED_FOLDERS = IGNORED_FOLDERS | {"dist", "build"}

@@ -19,7 +19,7 @@ from knowbound.core.item import Anchor, Flag, FlagKind, Item, Relationship
 from knowbound.core.same_content import content_hashes, content_sha
 from knowbound.errors import InputError
 from knowbound.kms import validation
-from knowbound.kms.backends.protocol import Backend
+from knowbound.kms.backends.protocol import Backend, pages
 from knowbound.kms.corrections.changes import Correction, ItemChange
 from knowbound.kms.corrections.copies import ItemCopies, copies_of, stored_items
 from knowbound.kms.corrections.flags import Chains, flagged, is_same_call, unflagged
@@ -123,8 +123,8 @@ class KnowledgeStore(StoreWriter):
         target = self._backend(backend)
         outcomes: list[Item | InputError] = []
         with self._locked():
-            for start in range(0, len(news), _STEP):
-                outcomes += self._add_step(target, news[start : start + _STEP])
+            for step in pages(news, _STEP):
+                outcomes += self._add_step(target, step)
         return outcomes
 
     @retried
@@ -362,8 +362,8 @@ class KnowledgeStore(StoreWriter):
                 item = backend.get(id_) if backend else None
                 if backend and item and (changed := with_effective(item, value)) is not item:
                     changes.append(ItemChange(backend, item, changed))
-            for start in range(0, len(changes), _STEP):
-                self._write(sorted(changes[start : start + _STEP], key=lambda change: change.backend.name))
+            for step in pages(changes, _STEP):
+                self._write(sorted(step, key=lambda change: change.backend.name))
         return len(changes)
 
     # Details

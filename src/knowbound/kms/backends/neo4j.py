@@ -24,13 +24,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any
 from uuid import uuid4
 
 from knowbound.config import Settings
 from knowbound.core.item import Item
 from knowbound.kms.backends import remote
-from knowbound.kms.backends.protocol import Backend, ContendedError, Removed, Stamp, Swap
+from knowbound.kms.backends.protocol import Backend, ContendedError, Removed, Stamp, Swap, pages
 from knowbound.text.clock import utc_now
 
 try:
@@ -45,7 +45,6 @@ _PLAIN_KIND = re.compile("[a-z][a-z0-9_]{0,59}", re.ASCII)
 _ANY_KIND = "RELATES_TO"
 _NESTED = ("flag", "anchor")  # structs, as properties with their name before them
 _Record = dict[str, Any]
-_Result = TypeVar("_Result")
 
 _SCHEMA = (
     "CREATE CONSTRAINT knowbound_item_id IF NOT EXISTS FOR (i:KnowboundItem) REQUIRE i.id IS UNIQUE",
@@ -258,13 +257,13 @@ def _put(run: neo4j.ManagedTransaction, items: list[Item], number: int) -> None:
     by_id = {item.id: item for item in items}  # the last of the same id
     nodes = [_node(item) | {"written": number} for item in by_id.values()]
     edges = [edge for item in by_id.values() for edge in _edges(item)]
-    for page in _pages(nodes):
+    for page in pages(nodes, _PAGE):
         run.run(_PUT, nodes=page).consume()
-    for ids in _pages(list(by_id)):
+    for ids in pages(by_id, _PAGE):
         run.run(_UNBURY, ids=ids).consume()
     loose = _cut(run, list(by_id))
     for kind, group in groupby(sorted(edges, key=_edge_type), _edge_type):
-        for page in _pages(list(group)):
+        for page in pages(group, _PAGE):
             run.run(_LINK % kind, edges=page).consume()
     _tidy(run, loose)
 
@@ -275,18 +274,18 @@ def _remove(run: neo4j.ManagedTransaction, items: list[Item], number: int) -> No
         run.run(_BARE, id=item.id).consume()
         _tidy(run, [*_cut(run, [item.id]), item.id])
     removed = [{"id": item.id, "content_sha": item.content_sha, "time": now} for item in items]
-    for page in _pages(removed):
+    for page in pages(removed, _PAGE):
         run.run(_BURY, removed=page, number=number).consume()
 
 
 def _cut(run: neo4j.ManagedTransaction, ids: list[str]) -> list[str]:
     """Delete the edges that begin at these; the ids of where they ended."""
-    return [record["id"] for page in _pages(ids) for record in run.run(_CUT, ids=page)]
+    return [record["id"] for page in pages(ids, _PAGE) for record in run.run(_CUT, ids=page)]
 
 
 def _tidy(run: neo4j.ManagedTransaction, ids: list[str]) -> None:
     """Delete those that are no items and that nothing relates to any more."""
-    for page in _pages(ids):
+    for page in pages(ids, _PAGE):
         run.run(_TIDY, ids=page).consume()
 
 
@@ -324,8 +323,3 @@ def _edge_type(edge: _Record) -> str:
     """The only thing of an item that is part of a query's text: a plain word, or none of its own."""
     kind = str(edge["kind"])
     return kind.upper() if _PLAIN_KIND.fullmatch(kind) else _ANY_KIND
-
-
-def _pages(values: list[_Result]) -> Iterator[list[_Result]]:
-    for start in range(0, len(values), _PAGE):
-        yield values[start : start + _PAGE]

@@ -8,11 +8,14 @@ backend: a module here with a function `open_backend(settings)`, its name in kms
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple, Protocol, TypeVar
 
 from knowbound.core.item import Item
 from knowbound.errors import StoreError
+
+_Value = TypeVar("_Value")
 
 
 class Swap(NamedTuple):
@@ -127,3 +130,10 @@ class Stamp(NamedTuple):
         store, _, number = earlier.rpartition(":")
         seen = int(number) if store == self.store and number.isascii() and number.isdigit() else 0
         return seen if seen <= self.number else 0
+
+
+def pages(values: Iterable[_Value], size: int) -> Iterator[list[_Value]]:
+    """Yield the values in lists of at most this size."""
+    left = iter(values)
+    while page := list(islice(left, size)):
+        yield page

@@ -11,7 +11,6 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +19,7 @@ import msgspec
 from knowbound.core.item import FlagKind, Item
 from knowbound.core.same_content import content_hashes
 from knowbound.errors import StoreError
-from knowbound.kms.backends.protocol import Backend, Removed
+from knowbound.kms.backends.protocol import Backend, Removed, pages
 from knowbound.kms.corrections.changes import Correction, StoreWrite
 from knowbound.kms.freshness import note_current
 from knowbound.kms.index.codes import refresh_codes
@@ -100,7 +99,7 @@ class Index:
         began, stamp = time.time(), "" if everything else self._stamp(backend)
         changes, next_stamp = backend.changed_since(stamp)
         done, seen = Synced(), set()
-        while chunk := list(islice(changes, _CHUNK)):
+        for chunk in pages(changes, _CHUNK):
             items = [change for change in chunk if isinstance(change, Item)]
             done.written += self._write(backend.name, items)
             done.dropped += self._bury(backend.name, [change for change in chunk if isinstance(change, Removed)])

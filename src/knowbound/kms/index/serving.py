@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from knowbound.core.item import NOT_SERVED
+from knowbound.kms.backends.protocol import pages
 
 _BATCH = 500  # SQLite's oldest limit on values in a statement is 999
 _WITHDRAWN = frozenset(str(kind) for kind in NOT_SERVED)
@@ -100,26 +101,24 @@ def _leads_to(db: sqlite3.Connection, row: _Row, ids: set[str]) -> bool:
         if waiting & ids:
             return True
         seen |= waiting
-        waiting = {after for (after,) in in_batches(db, "SELECT superseded_by FROM item WHERE id IN (%s)", waiting)}
+        waiting = {after for (after,) in _in_batches(db, "SELECT superseded_by FROM item WHERE id IN (%s)", waiting)}
     return False
 
 
 def _rows(db: sqlite3.Connection, column: str, values: Iterable[str]) -> Iterator[_Row]:
     more = " AND copy_of <> ''" if column == "copy_of" else ""  # so that the partial index is used
     query = f"SELECT {', '.join(_Row._fields)} FROM item WHERE {column} IN (%s){more}"
-    return map(_Row._make, in_batches(db, query, values))
+    return map(_Row._make, _in_batches(db, query, values))
 
 
 def _reaped(db: sqlite3.Connection, column: str, values: Iterable[str]) -> set[str]:
     """Those of these ids or contents that were removed for good."""
-    return {row[0] for row in in_batches(db, f"SELECT {column} FROM reaped WHERE {column} IN (%s)", values)}
+    return {row[0] for row in _in_batches(db, f"SELECT {column} FROM reaped WHERE {column} IN (%s)", values)}
 
 
-def in_batches(db: sqlite3.Connection, query: str, values: Iterable[str]) -> Iterator[Any]:
+def _in_batches(db: sqlite3.Connection, query: str, values: Iterable[str]) -> Iterator[Any]:
     """The rows of a query with `IN (%s)`, for any number of values."""
-    ordered = sorted(values)
-    for start in range(0, len(ordered), _BATCH):
-        batch = ordered[start : start + _BATCH]
+    for batch in pages(sorted(values), _BATCH):
         yield from db.execute(query % marks(batch), batch)
 
 

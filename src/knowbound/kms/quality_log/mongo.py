@@ -34,6 +34,7 @@ from knowbound.core.quality_log import KEPT_DAYS, DayRollup, Discovery, Duration
 from knowbound.errors import StoreError
 from knowbound.kms.backends import remote
 from knowbound.kms.backends.mongo_connection import DUPLICATE, Document, MongoConnection
+from knowbound.kms.backends.protocol import pages
 from knowbound.kms.quality_log.protocol import (
     ANSWER,
     DISCOVERY,
@@ -44,6 +45,7 @@ from knowbound.kms.quality_log.protocol import (
     KeptDocument,
     LoggedDay,
     QualityLog,
+    note_text,
 )
 
 try:
@@ -70,7 +72,6 @@ _IS_SCORED = {
     ]
 }
 _Value = TypeVar("_Value", QualityTurn, DayRollup, Discovery, SuggestionAnswer)
-_Given = TypeVar("_Given")
 _Write = pymongo.ReplaceOne[Document] | pymongo.UpdateOne | pymongo.DeleteOne
 
 
@@ -138,7 +139,7 @@ class MongoQualityLog(QualityLog):
     def known(self, ids: Collection[str]) -> set[str]:
         """Those of the ids that have a turn."""
         found = set[str]()
-        for page in _pages(ids):
+        for page in pages(ids, _PAGE):
             with self._server.recovering(len(page)):
                 found |= {document["_id"] for document in self._log.find({"_id": {"$in": page}}, {"_id": 1})}
         return found
@@ -165,12 +166,6 @@ class MongoQualityLog(QualityLog):
             found = self._log.find({"date": {"$eq": date}}, {"_id": 1}).sort(["timestamp", "_id"])
             ids = [document["_id"] for document in found]
         yield from self._turns(ids)
-
-    def since(self, date: str) -> Iterator[QualityTurn]:
-        """The turns from a day on, day by day."""
-        for day in self.days():
-            if day.date >= date:
-                yield from self.of_day(day.date)
 
     def prune(self, before: str) -> int:
         """Remove the turns of the days before this one; how many. The TTL index does it, too."""
@@ -243,10 +238,7 @@ class MongoQualityLog(QualityLog):
 
     def put_note(self, name: str, document: bytes) -> None:
         """One document; as text, because BSON refuses some names of fields and large numbers."""
-        try:
-            kept: Document = {"_id": name, "document": document.decode()}
-        except UnicodeDecodeError as error:
-            raise remote.refused("MongoDB", f"a note is JSON in UTF-8: {error}", "quality-invalid") from error
+        kept: Document = {"_id": name, "document": note_text(document)}
         self._write(self._notes, [pymongo.ReplaceOne({"_id": {"$eq": name}}, kept, upsert=True)], [kept])
 
     def note(self, name: str) -> bytes | None:
@@ -265,7 +257,7 @@ class MongoQualityLog(QualityLog):
         ids = {found["_id"] for found in self._kept(self._discovery) if is_gone(self._kept_as(found))}
         records = [record for record in self.discoveries() if record.id in ids]
         if not preview:
-            for page in _pages(turns):
+            for page in pages(turns, _PAGE):
                 self._write(self._log, [pymongo.DeleteOne({"_id": {"$eq": turn.id}}) for turn in page])
             self._blank([record.id for record in records])
         return ErasedDocuments(turns, records)
@@ -275,7 +267,7 @@ class MongoQualityLog(QualityLog):
         for collection in (self._log, self._discovery, self._rollup, self._answer, self._notes):
             with self._server.recovering():
                 ids = [found["_id"] for found in collection.find({}, {"_id": 1})]
-            for page in _pages(ids):
+            for page in pages(ids, _PAGE):
                 with self._server.recovering(len(page)):
                     found = list(collection.find({"_id": {"$in": page}}))
                 for document in found:
@@ -296,7 +288,7 @@ class MongoQualityLog(QualityLog):
 
     def _turns(self, ids: Sequence[str]) -> Iterator[QualityTurn]:
         """In this order; one that was removed meanwhile is left out."""
-        for page in _pages(ids):
+        for page in pages(ids, _PAGE):
             with self._server.recovering(len(page)):
                 found = {document["_id"]: document for document in self._log.find({"_id": {"$in": page}})}
             yield from (_value(found[id_], QualityTurn) for id_ in page if id_ in found)
@@ -325,7 +317,7 @@ class MongoQualityLog(QualityLog):
 
     def _origins(self, ids: Collection[str]) -> dict[str, str]:
         found: dict[str, str] = {}
-        for page in _pages(ids):
+        for page in pages(ids, _PAGE):
             with self._server.recovering(len(page)):
                 for one in self._log.find({"_id": {"$in": page}}, {"origin": 1}):
                     found[one["_id"]] = one.get("origin", "")
@@ -341,11 +333,6 @@ class MongoQualityLog(QualityLog):
         if size > most:
             reason = f"{document['_id'][:100]!r} has {size:,} bytes, and a document at most {most:,}"
             raise remote.refused("MongoDB", reason, "quality-invalid")
-
-
-def _pages(given: Collection[_Given]) -> Iterator[list[_Given]]:
-    listed = list(given)
-    return (listed[start : start + _PAGE] for start in range(0, len(listed), _PAGE))
 
 
 def _expires(date: str) -> datetime:

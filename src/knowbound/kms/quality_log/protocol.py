@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 
 from knowbound.core.answers import SuggestionAnswer
 from knowbound.core.quality_log import DayRollup, Discovery, QualityTurn
+from knowbound.errors import StoreError
 
 # Tables, and collections.
 LOG, ROLLUP, DISCOVERY, NOTE = "kms_quality_log", "kms_quality_rollup", "kms_quality_discovery", "kms_quality_note"
@@ -64,7 +65,10 @@ class QualityLog(Protocol):
         """The turns of a day, in the order of their time."""
 
     def since(self, date: str) -> Iterator[QualityTurn]:
-        """The turns from a day on, in the order of their time."""
+        """Yield the turns from a day on, day by day."""
+        for day in self.days():
+            if day.date >= date:
+                yield from self.of_day(day.date)
 
     def prune(self, before: str) -> int:
         """Remove the turns of the days before this one; how many."""
@@ -104,3 +108,11 @@ class QualityLog(Protocol):
 
     def close(self) -> None:
         """Close files and connections."""
+
+
+def note_text(document: bytes) -> str:
+    """Return a note as text, or refuse what is not UTF-8."""
+    try:
+        return document.decode()
+    except UnicodeDecodeError as error:
+        raise StoreError("quality-invalid", f"A note is JSON in UTF-8: {error}. Nothing was changed.") from error

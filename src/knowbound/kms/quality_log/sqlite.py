@@ -11,9 +11,10 @@ import msgspec
 from knowbound.core.answers import SuggestionAnswer
 from knowbound.core.quality_log import DayRollup, Discovery, QualityTurn
 from knowbound.errors import StoreError
-from knowbound.kms.quality_log.protocol import LoggedDay, QualityLog
+from knowbound.kms.backends.protocol import pages
+from knowbound.kms.quality_log.protocol import LoggedDay, QualityLog, note_text
 from knowbound.store.data_dir import ITEMS
-from knowbound.store.database import Database
+from knowbound.store.database import Database, explained
 
 _PAGE = 200
 _PUT = """
@@ -51,9 +52,8 @@ class SqliteQualityLog(QualityLog):
 
     def known(self, ids: Collection[str]) -> set[str]:
         """Those of the ids that have a turn."""
-        given, found = list(ids), set[str]()
-        for start in range(0, len(given), _PAGE):
-            page = given[start : start + _PAGE]
+        found = set[str]()
+        for page in pages(ids, _PAGE):
             query = f"SELECT id FROM kms_quality_log WHERE id IN ({', '.join('?' * len(page))})"
             found |= {row[0] for row in self._db.rows(query, *page)}
         return found
@@ -71,12 +71,6 @@ class SqliteQualityLog(QualityLog):
     def of_day(self, date: str) -> Iterator[QualityTurn]:
         """The turns of a day, in the order of their time."""
         yield from sorted(self._pages("date = ?", date), key=lambda turn: (turn.timestamp, turn.id))
-
-    def since(self, date: str) -> Iterator[QualityTurn]:
-        """The turns from a day on, day by day."""
-        for day in self.days():
-            if day.date >= date:
-                yield from self.of_day(day.date)
 
     def prune(self, before: str) -> int:
         """Remove the turns of the days before this one; how many."""
@@ -135,7 +129,7 @@ class SqliteQualityLog(QualityLog):
     def put_note(self, name: str, document: bytes) -> None:
         """One row."""
         with self._db.writing() as db:
-            row = (name, _as_text(document))
+            row = (name, note_text(document))
             db.execute("INSERT OR REPLACE INTO kms_quality_note (name, document) VALUES (?, ?)", row)
 
     def note(self, name: str) -> bytes | None:
@@ -156,10 +150,8 @@ class SqliteQualityLog(QualityLog):
             yield from (self._decoded(_turn, row[1]) for row in rows)
 
     def _decoded(self, decoder: msgspec.json.Decoder[_Kept], document: str) -> _Kept:
-        try:
+        with explained(self.path):
             return decoder.decode(document)
-        except (msgspec.MsgspecError, ValueError) as error:
-            raise StoreError("store-corrupt", f"{self.path} holds a document that is none: {error}") from error
 
 
 def _encoded(value: QualityTurn | DayRollup | Discovery | SuggestionAnswer) -> str:
@@ -169,10 +161,3 @@ def _encoded(value: QualityTurn | DayRollup | Discovery | SuggestionAnswer) -> s
         raise StoreError(
             "quality-invalid", f"The quality log cannot store this: {error}. Nothing was changed."
         ) from error
-
-
-def _as_text(document: bytes) -> str:
-    try:
-        return document.decode()
-    except UnicodeDecodeError as error:
-        raise StoreError("quality-invalid", f"A note is JSON in UTF-8: {error}. Nothing was changed.") from error

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from knowbound.injection.chance import EPSILON, drawn, is_held_out
+from knowbound.injection.inject import EPSILON, drawn, is_held_out
 from knowbound.injection.prompt import HookPrompt
 from knowbound.store.rollout_file import RolloutFile, keep_rollout
 from tests.hook_project import PORT, PROMPT, Project

@@ -132,7 +132,7 @@ def _items(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> Choice:
 
 def _holds_out(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> bool:
     """Record the prompt's arm of the holdout, and report whether that arm gets nothing."""
-    from knowbound.injection.chance import HELD_OUT, INJECTED, is_held_out  # noqa: PLC0415
+    from knowbound.injection.inject import HELD_OUT, INJECTED, is_held_out  # noqa: PLC0415
 
     held = is_held_out(prompt, settings.holdout)
     run.record.add_arm(HELD_OUT if held else INJECTED)

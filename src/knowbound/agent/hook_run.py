@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from knowbound.agent.rescue_answer import SaidRescue
     from knowbound.agent.stop_check import StopCheck
     from knowbound.injection.hook_settings import HookSettings
-    from knowbound.injection.inject import Choice
-    from knowbound.injection.model_choice import ModelChoice
+    from knowbound.injection.inject import Choice, ModelChoice
     from knowbound.injection.prompt import HookPrompt
     from knowbound.injection.store_index import SessionStart
     from knowbound.quality.ended import EndedTurn

@@ -17,7 +17,7 @@ import msgspec
 
 from knowbound.errors import ConfigError
 from knowbound.injection.bundle import cleaned
-from knowbound.injection.model_choice import CHOSEN, FAILED, RESERVE, ModelChoice, too_late
+from knowbound.injection.inject import CHOSEN, FAILED, RESERVE, ModelChoice, too_late
 from knowbound.judge.models.answer import MalformedError, parse_answer
 from knowbound.judge.models.completion import CompletionError, ModelQuestion
 from knowbound.judge.names import JudgeKind, JudgeName, parse_name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from knowbound.core.quality_log import QualityTurn
-from knowbound.injection.chance import HELD_OUT, INJECTED
+from knowbound.injection.inject import HELD_OUT, INJECTED
 from knowbound.stats.holdout import ArmTurn, HoldoutComparison, TurnOutcome, compare_arms
 
 

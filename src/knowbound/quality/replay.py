@@ -14,8 +14,8 @@ import msgspec
 from knowbound.config import Settings
 from knowbound.core.quality import ItemVerdict, Metric
 from knowbound.core.quality_log import DayRollup, QualityTurn
+from knowbound.injection.inject import CHOSEN
 from knowbound.injection.log import AT_START, InjectionRecord, read_log
-from knowbound.injection.model_choice import CHOSEN
 from knowbound.injection.prompt import CONTEXT_IS_GONE
 from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.kms.search.ranking import RELEVANCE_FLOOR, FoundItem, rank, relevant

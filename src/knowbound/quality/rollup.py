@@ -23,7 +23,7 @@ from knowbound.core.quality_log import (
     Spread,
     TurnEnding,
 )
-from knowbound.injection.chance import HELD_OUT
+from knowbound.injection.inject import HELD_OUT
 from knowbound.kms.corrections.changes import Correction
 from knowbound.kms.quality_log.protocol import LoggedDay, QualityLog
 from knowbound.quality.discovery import discoveries

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.injection.chance import EPSILON, drawn, explored, is_held_out
+from knowbound.injection.inject import EPSILON, drawn, explored, is_held_out
 from knowbound.injection.prompt import HookPrompt
 from knowbound.kms.search.ranking import FoundItem
 

@@ -1,8 +1,8 @@
-"""How current the index of each shared backend is: when it last held all that the backend held, and why not since.
+"""The freshness of the index of each shared backend: when it was last current, and why not since.
 
 One small file per backend, `.knowbound/sync/NAME`. Its time of modification is when the index was last known to be
-current; its content says why a later attempt failed, and is empty where none did. So "still current" is noted every few
-seconds without writing data, neither to the index nor to the disk.
+current; its content is the reason of a later failed attempt, or empty. So "still current" is noted every few seconds
+without writing data, neither to the index nor to the disk.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from knowbound.user_files import PRIVATE_FOLDER, make_file
 
 FOLDER = "sync"
 _LONGEST_REASON = 300
-_SLACK = 3.0  # times the seconds between two looks: what is older was missed
+_SLACK = 3.0  # a look is missed after this many times the seconds between two looks
 
 
 class Freshness(NamedTuple):
-    """What is known about the index of one backend."""
+    """The freshness of the index of one backend."""
 
     backend: str
     current: float | None  # seconds since 1970; None: never
@@ -33,17 +33,17 @@ class Freshness(NamedTuple):
 
     @property
     def current_at(self) -> str:
-        """When it was last current, in words."""
+        """Return the time when the index was last current, as text."""
         return "never" if self.current is None else _utc(self.current)
 
     def is_late(self, settings: Settings, now: float | None = None) -> bool:
-        """Whether it is older than the bound that the settings promise while agents work."""
+        """Report whether the index is older than the bound that the settings promise while agents work."""
         bound = max(1, settings.kms_sync_seconds) * _SLACK
         return self.current is None or (time.time() if now is None else now) - self.current > bound
 
 
 def note_current(home: Path, backend: str, at: float) -> None:
-    """The index held all that the backend held at this time. Without the folder, or the right to write, no note."""
+    """Note that the index was current at this time. Without the folder, or the right to write, nothing is noted."""
     path = home / FOLDER / backend
     try:
         if not path.exists() or path.stat().st_size:
@@ -54,7 +54,7 @@ def note_current(home: Path, backend: str, at: float) -> None:
 
 
 def note_failure(home: Path, backend: str, reason: str) -> None:
-    """The backend could not be read; when it was last current stays as it is."""
+    """Note that the backend could not be read; the time when the index was last current stays."""
     path, known = home / FOLDER / backend, freshness_of(home, backend)
     said = {"failing_since": known.failing_since or _utc(time.time()), "reason": excerpt(reason, _LONGEST_REASON)}
     try:
@@ -65,7 +65,7 @@ def note_failure(home: Path, backend: str, reason: str) -> None:
 
 
 def freshness_of(home: Path, backend: str) -> Freshness:
-    """What was noted last."""
+    """Return the last note about a backend."""
     path = home / FOLDER / backend
     try:
         current = path.stat().st_mtime
@@ -77,7 +77,7 @@ def freshness_of(home: Path, backend: str) -> Freshness:
 
 
 def lateness(settings: Settings) -> list[str]:
-    """A sentence for each shared backend whose index is older than it should be."""
+    """Return a sentence for each shared backend whose index is late."""
     found = [freshness_of(settings.home, name) for name in settings.shared_backends]
     return [
         f"The index was last current with {one.backend} at {one.current_at}"

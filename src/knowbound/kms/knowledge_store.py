@@ -1,8 +1,8 @@
-"""Where all writes go through: items are added and corrected here, whatever the backends (specification 2, "Items").
+"""The knowledge store: every write to items goes through it, whatever the backends (specification 2, "Items").
 
-Every call checks first, then writes the backends, then the index; it does all of it or changes nothing, also when it is
-killed (corrections/changes.py). The same call again changes nothing more. A corrective call reaches every copy of the
-item (corrections/copies.py) and is logged.
+Every call checks first, then writes the backends, then the index. It does all of it or changes nothing, also when it is
+killed (corrections/changes.py). Repeating a call changes nothing more. A corrective call reaches every copy of the item
+(corrections/copies.py) and is logged.
 """
 
 from __future__ import annotations
@@ -32,32 +32,32 @@ from knowbound.kms.store_writer import StoreWriter, retried
 from knowbound.kms.validation import ItemEdit, NewItem
 
 _STEP = 500  # items written at once
-_ID_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"  # none that look alike: ids are cited by people and models
+_ID_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"  # no letters that look alike: people and models cite ids
 
 
 class Added(NamedTuple):
-    """A new item, with what is stored already and says nearly the same."""
+    """A new item, with stored items that say nearly the same."""
 
     item: Item
     near: list[NearDuplicate]
 
 
 class AnchorState(NamedTuple):
-    """Where an item comes from, and whether that has changed since."""
+    """The place that an item comes from, and whether that place has changed since."""
 
     anchor: Anchor | None
     stale: bool
 
 
 class ItemDetails(msgspec.Struct, frozen=True):
-    """All that is known about an item."""
+    """An item with its copies, its chain and its corrections."""
 
     item: Item
     backends: list[str]
     served: bool
     copies: list[str]
     supersedes: list[str]
-    in_force: str  # the end of its chain; its own id where it is not superseded
+    in_force: str  # the end of the item's chain; its own id where it is not superseded
     corrections: list[Correction]
 
 
@@ -66,7 +66,7 @@ def _now() -> datetime:
 
 
 class KnowledgeStore(StoreWriter):
-    """Items of all backends in use; new ones go to the first. The log of corrections says who made one, and where."""
+    """Items of all backends in use; new items go to the first. The log of corrections names author and place."""
 
     def __init__(
         self,
@@ -97,9 +97,9 @@ class KnowledgeStore(StoreWriter):
 
     @retried
     def add(self, new: NewItem, backend: str = "", *, again: bool = False) -> Added:
-        """Store a new item. The same content is refused; what is nearly the same is shown.
+        """Store a new item. The same content is refused; near duplicates are shown.
 
-        What was withdrawn is refused, in other words too, unless the caller insists that it is true `again`.
+        Withdrawn content is refused, in other words too, unless the caller insists that it is true `again`.
         """
         item = validation.checked(new, _new_id(), self._time())
         target = self._backend(backend)
@@ -116,9 +116,9 @@ class KnowledgeStore(StoreWriter):
         return Added(item, near)
 
     def add_many(self, news: Sequence[NewItem], backend: str = "") -> list[Item | InputError]:
-        """Store new items in a few large steps; each becomes an item or the reason why it does not.
+        """Store new items in a few large steps; return each as an item or as the error that refused it.
 
-        What was withdrawn does not come back this way: nobody has confirmed that it is true again.
+        Withdrawn content does not come back this way: nobody has confirmed that it is true again.
         """
         target = self._backend(backend)
         outcomes: list[Item | InputError] = []
@@ -136,7 +136,7 @@ class KnowledgeStore(StoreWriter):
         return outcomes
 
     def _item_or_reason(self, new: NewItem, items: dict[str, Item], withdrawn: WithdrawnItems) -> Item | InputError:
-        """Checked against what is stored and against `items` (by content), to which it is added."""
+        """Check a new item against the stored items and against `items` (by content), and add it there."""
         try:
             item = validation.checked(new, _new_id(), self._time())
             sha = item.content_sha
@@ -153,12 +153,12 @@ class KnowledgeStore(StoreWriter):
         return item
 
     def get(self, id_: str) -> Item | None:
-        """The item as its first backend holds it, flagged or not."""
+        """Return the item as its first backend holds it, flagged or not."""
         found = stored_items(self.backends, validation.checked_id(id_))
         return found[0].item if found else None
 
     def show(self, id_: str) -> ItemDetails:
-        """The item with its copies, its chain and its corrections."""
+        """Return the item with its copies, its chain and its corrections."""
         copies = self._copies(id_)
         found = stored_items(self.backends, id_)
         return ItemDetails(
@@ -175,7 +175,7 @@ class KnowledgeStore(StoreWriter):
 
     @retried
     def update(self, id_: str, edit: ItemEdit, *, again: bool = False) -> Item:
-        """kms_update: change what an item says or is. Copies with the old content are superseded by it."""
+        """kms_update: change the content or the fields of an item. It supersedes copies with the old content."""
         with self._locked():
             copies = self._copies(id_)
             old = copies.original
@@ -193,7 +193,7 @@ class KnowledgeStore(StoreWriter):
                 reinstated, log = self._reinstated(new, but=copies.ids)
             changes = [ItemChange(backend, item, self._after_update(item, old, new)) for backend, item in copies.all]
             changes = [one for one in changes if one.after != one.before]
-            # The same again confirms the item, which sets its time, and corrects nothing.
+            # Repeating an update confirms the item, which sets its time, and corrects nothing.
             corrects = any(
                 one.before and one.after and _but_time(one.before) != _but_time(one.after) for one in changes
             )
@@ -202,14 +202,14 @@ class KnowledgeStore(StoreWriter):
         return new
 
     def delete(self, id_: str, note: str = "") -> Item:
-        """kms_delete: no longer served; it comes back with `unflag` until it is reaped."""
+        """kms_delete: stop serving an item. `unflag` brings it back until it is reaped."""
         return self.flag(id_, FlagKind.DELETED, note)
 
     @retried
     def flag(self, id_: str, kind: str, note: str = "", *, automatic: bool = False) -> Item:
-        """kms_flag: RETRACTED, DELETED, or UNVERIFIED (still served, lower and marked as such).
+        """kms_flag: set RETRACTED, DELETED, or UNVERIFIED (still served, ranked lower and marked).
 
-        One that is `automatic`, by nobody, closes no warranted correction.
+        An `automatic` flag, which no person set, closes no warranted correction.
         """
         flag = Flag(validation.checked_flag(kind), validation.note(note), self._time(), self._by)
         if flag.kind is FlagKind.SUPERSEDED:
@@ -229,7 +229,7 @@ class KnowledgeStore(StoreWriter):
 
     @retried
     def unflag(self, id_: str) -> Item:
-        """Remove the newest flag from everything that the same call flagged: also how a deletion is undone."""
+        """Remove the newest flag from everything that the same call flagged. This also undoes a deletion."""
         with self._locked():
             copies = self._copies(id_)
             item = copies.original
@@ -255,7 +255,7 @@ class KnowledgeStore(StoreWriter):
         also: Sequence[str] = (),
         again: bool = False,
     ) -> Item:
-        """kms_supersede: replace an item by another, or by new content; what is not given is taken over.
+        """kms_supersede: replace an item by another item, or by new content that keeps the fields which are not given.
 
         `also` are items that say the same as the old one: the successor replaces them in the same step.
         """
@@ -288,7 +288,7 @@ class KnowledgeStore(StoreWriter):
             held = stored_items(self.backends, successor.id)
             changes, log = ([], []) if held else self._reinstated(successor)
             changes += [] if held else [ItemChange(copies.backend, None, successor)]
-            # Written again as it is: another machine may just be replacing the successor, by this one even.
+            # Written again unchanged: another machine may be replacing the successor now, even by this item.
             changes += [ItemChange(one.backend, successor, successor) for one in held[:1] if one.backend.is_shared]
             flag = Flag(FlagKind.SUPERSEDED, note, self._time(), self._by, superseded_by=successor.id)
             for one in replaced:
@@ -299,14 +299,14 @@ class KnowledgeStore(StoreWriter):
         return successor
 
     def note_answer(self, item: str, tool: str, detail: Mapping[str, str]) -> None:
-        """Log what was answered to a suggestion; the same again is logged once. No item changes."""
+        """Log the answer to a suggestion, once. No item changes."""
         with self._locked():
             logged = [one.detail for one in self.index.corrections(item) if one.tool == tool]
             if not any(detail.items() <= msgspec.json.decode(known or "{}").items() for known in logged):
                 self._write([], [self._log(item, tool, dict(detail))])
 
     def near_copies(self, id_: str) -> list[NearCopy]:
-        """Served items that say nearly what a superseded item says."""
+        """Return served items that say nearly the same as a superseded item."""
         copies = self._copies(id_)
         after = self.get(self._chains.end(id_))
         left_out = copies.ids | ({after.id} if after else set())
@@ -315,7 +315,7 @@ class KnowledgeStore(StoreWriter):
 
     @retried
     def reap(self, older_than: timedelta) -> Reaped:
-        """kms_reap: remove for good what was deleted or superseded longer ago; compact chains."""
+        """kms_reap: remove items for good that were deleted or superseded longer ago, and compact chains."""
         with self._locked():
             self._flag_late_copies()
             reaped, changes = reaping(self.backends, self.index, self._clock() - older_than)
@@ -329,7 +329,7 @@ class KnowledgeStore(StoreWriter):
 
     @retried
     def sync(self, *, everything: bool = False) -> dict[str, Synced]:
-        """Bring the index up to what the backends hold; late copies of flagged items get the flag."""
+        """Bring the index up to date with the backends, and flag late copies of flagged items."""
         with self._locked(is_refreshed=False):
             backends = list(self.backends.values())
             done = {backend.name: self.index.sync(backend, everything=everything) for backend in backends}
@@ -339,7 +339,7 @@ class KnowledgeStore(StoreWriter):
 
     @retried
     def mark(self, states: Mapping[str, AnchorState]) -> None:
-        """Write where items come from and whether that has changed: found by a check, no correction."""
+        """Write anchors and staleness that a check found. This is no correction."""
         with self._locked():
             changes = [
                 ItemChange(backend, item, replace(item, anchor=state.anchor, stale=state.stale))
@@ -351,9 +351,9 @@ class KnowledgeStore(StoreWriter):
 
     @retried
     def set_quality(self, effective: Mapping[tuple[str, str], float | None]) -> int:
-        """Write effective confidences by backend and id, None takes one away; how many changed. It is no correction.
+        """Write effective confidences by backend and id (None removes one), and return how many changed.
 
-        Specification 2, section 4: a write through `update` would close warranted corrections.
+        This is no correction: a write through `update` would close warranted corrections (specification 2, section 4).
         """
         with self._locked():
             changes = []
@@ -373,13 +373,13 @@ class KnowledgeStore(StoreWriter):
             self._write(changes)
 
     def _after_update(self, item: Item, old: Item, new: Item) -> Item:
-        """What becomes of a copy when its original changes from old to new."""
+        """Return a copy as it is after its original changed from old to new."""
         if item.id == new.id:
             return replace(new, flag=item.flag, copy_of=item.copy_of)
         if new.content_sha == old.content_sha:
             is_same = item.content_sha == old.content_sha
             return replace(new, id=item.id, flag=item.flag, copy_of=item.copy_of) if is_same else item
-        if item.content_sha == new.content_sha:  # outdated by an earlier update, right again
+        if item.content_sha == new.content_sha:  # an earlier update made the copy outdated; now it is right again
             return replace(item, flag=None)
         if not item.is_served:
             return item
@@ -395,7 +395,7 @@ class KnowledgeStore(StoreWriter):
         return replace(item, flag=old.flag, stale=old.stale and "content" not in given)
 
     def _same_successor(self, old: Item, by_id: str, by: ItemEdit | None) -> Item | None:
-        """The successor that the item has, where it is the one that is asked for: the call was made before."""
+        """Return the item's successor if it is the requested one: the call was made before."""
         found = stored_items(self.backends, old.flag.superseded_by) if old.flag else []
         if not found or not old.flag or old.flag.kind is not FlagKind.SUPERSEDED:
             return None
@@ -438,7 +438,7 @@ class KnowledgeStore(StoreWriter):
         return successor
 
     def _reinstated(self, item: Item, but: Collection[str] = ()) -> tuple[list[ItemChange], list[Correction]]:
-        """The item is in force in place of withdrawn ones with its content: what was wrong then is true again."""
+        """Supersede withdrawn items with the item's content: what was wrong then is true again."""
         twins = {one.item.id for one in self.index.same_content(item.content_sha) if not one.item.is_served}
         flag = Flag(FlagKind.SUPERSEDED, "true again", self._time(), self._by, superseded_by=item.id)
         stored = [one for id_ in sorted(twins - {*but, item.id}) for one in stored_items(self.backends, id_)]
@@ -467,7 +467,7 @@ class KnowledgeStore(StoreWriter):
 
 
 def _flag_all(copies: ItemCopies, flag: Flag) -> list[ItemChange]:
-    """Flag the original and its copies; copies that are not served keep the reason they have."""
+    """Flag the original and its copies; a copy that is not served keeps its own flag."""
     return [
         ItemChange(backend, item, flagged(item, flag))
         for backend, item in copies.all

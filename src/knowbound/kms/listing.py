@@ -23,15 +23,15 @@ from knowbound.kms.corrections.flags import end_of_chain
 from knowbound.kms.index.database import Index
 from knowbound.kms.index.entry import item_of
 
-_OWN_ID = re.compile(r"k[a-z2-9]{11}")  # as knowledge_store.py makes them
+_OWN_ID = re.compile(r"k[a-z2-9]{11}")  # the form of ids that knowledge_store.py makes
 _MEMORY = re.compile(r"/projects/[^/]+/memory/")
 
 
 class SourceKind(StrEnum):
-    """Where items come from."""
+    """The kinds of places that items come from."""
 
     FILE = "file"
-    MEMORY = "memory"  # of Claude Code
+    MEMORY = "memory"  # Claude Code's memory folder
     ADDED = "added"
     BACKEND = "backend"
 
@@ -50,7 +50,7 @@ class ListedItem(msgspec.Struct, frozen=True):
     stale: bool
     served: bool
     timestamp: str
-    injections: int  # how often it was injected, as far as the log goes back
+    injections: int  # number of injections in the log
 
 
 class ListedSource(msgspec.Struct, frozen=True):
@@ -66,7 +66,7 @@ class ListedSource(msgspec.Struct, frozen=True):
 
 
 def listed_items(index: Index, injections: Mapping[str, int]) -> list[ListedItem]:
-    """Every item once: what needs a look first, then what is injected most, last what is withdrawn."""
+    """List every item once: stale and unverified items first, then the most injected, withdrawn items last."""
     found: dict[str, ListedItem] = {}
     for known in index.all_items():
         item = known.item
@@ -92,7 +92,7 @@ def listed_items(index: Index, injections: Mapping[str, int]) -> list[ListedItem
 
 
 def matching(items: Iterable[ListedItem], *, source: str = "", subject: str = "", flag: str = "") -> list[ListedItem]:
-    """The items of a source (its kind, its name, or a folder of files), of a subject, with a flag."""
+    """Return the items of a source (its kind, its name, or a folder of files), of a subject, with a flag."""
     folder = source.rstrip("/") + "/"
     return [
         item
@@ -104,7 +104,7 @@ def matching(items: Iterable[ListedItem], *, source: str = "", subject: str = ""
 
 
 def listed_sources(items: Iterable[ListedItem]) -> list[ListedSource]:
-    """The sources of these items, those with the most items first."""
+    """Return the sources of these items, largest first."""
     by_source: dict[tuple[SourceKind, str], list[ListedItem]] = {}
     for item in items:
         by_source.setdefault((item.kind, item.source), []).append(item)

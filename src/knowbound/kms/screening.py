@@ -1,9 +1,9 @@
-"""Refuses stored text that hides something or tries to command the agent: one layer among several.
+"""Screening of stored text that hides something or tries to command the agent: one layer among several.
 
-Screened when an item is added (validation.py) and when it enters the index, whatever wrote it (index/entry.py). The
-list is short on purpose: it names the plain forms of known attacks. What protects an agent from all others is how items
-are shown (injection/bundle.py): as data, in a fence, without invisible characters, each behind its id. Measured by
-`python -m bench.screening`, see docs/decisions/screening.md.
+A text is screened when an item is added (validation.py) and when it enters the index, whatever wrote it
+(index/entry.py). The list is short on purpose: it names the plain forms of known attacks. The form in which items are
+shown protects an agent from all others (injection/bundle.py): as data, in a fence, without invisible characters, each
+behind its id. Measured by `python -m bench.screening`, see docs/decisions/screening.md.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _INVISIBLE = re.compile(
 )
 _JOINER = re.compile("(?<=[^\x00-\x7f])[\u200c\u200d](?=[^\x00-\x7f])")
 _FLAG_EMOJI = re.compile("\U0001f3f4[\U000e0061-\U000e007a\U000e0030-\U000e0039]{2,7}\U000e007f")
-_MOST_INVISIBLE = 6  # a pasted web page brings a few along by accident
+_MOST_INVISIBLE = 6  # a pasted web page contains a few by accident
 _HIDDEN_CHARACTERS = {
     "an escape sequence": re.compile("[\x1b\x9b]"),
     "tag characters": re.compile("[\U000e0000-\U000e007f]"),
@@ -99,7 +99,7 @@ _ATTACKS = {
     ),
     "forged dialogue": (r"(?:^|\n)\s*(?:#+\s*)?(?:human|user|system)\s*:[\s\S]{0,400}?\n\s*(?:#+\s*)?assistant\s*:",),
 }
-# Nobody writes these words into a part of a page that is not shown, but to command an agent.
+# Words that only an attack puts into a part of a page that is not shown.
 _HIDDEN_ORDER = (
     rf"\b{_AGENT}\b|忽略|指令|\b(?:users?|instructions?|secrets?|password)\b"
     r"|(?<![-\w])(?:ignore|run|execute|delete|send)\b(?!-)"
@@ -118,14 +118,14 @@ _SENTENCE_END = re.compile(r"[.!?。！？]\s|\n\n")
 
 
 class Finding(NamedTuple):
-    """Why a text is refused, and the words that say so."""
+    """The reason why a text is refused, and the words that show it."""
 
     kind: str
     words: str
 
 
 def screened(text: str) -> Finding | None:
-    """The first reason not to show this text to an agent, or None."""
+    """Return the first reason not to show this text to an agent, or None."""
     if hidden := _hidden_characters(text):
         return Finding("hidden text", hidden)
     for found in _HIDDEN_HTML.finditer(text) if "<" in text else ():
@@ -136,7 +136,7 @@ def screened(text: str) -> Finding | None:
 
 
 def _readings(text: str) -> Iterator[str]:
-    """The text without invisible characters, and what spaced letters and base64 in it say."""
+    """Yield the text without invisible characters, then its spaced letters and base64 decoded."""
     if not text.isascii():
         text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
     yield text
@@ -148,7 +148,7 @@ def _readings(text: str) -> Iterator[str]:
 
 
 def _hidden_characters(text: str) -> str:
-    """Which characters that a reader cannot see carry a message, or an empty string."""
+    """Name the invisible characters that carry a message, or return an empty string."""
     seen = text if text.isascii() else _FLAG_EMOJI.sub("", text)
     for name, characters in _HIDDEN_CHARACTERS.items():
         if characters.search(seen):
@@ -169,12 +169,12 @@ def _attack_in(text: str) -> Finding | None:
 
 @cache
 def _compiled(expression: str) -> re.Pattern[str]:
-    """When first used: whoever only reads the index never pays for it."""
+    """Compile an expression on first use: reading the index needs none."""
     return re.compile(expression, re.IGNORECASE)
 
 
 class _DocumentedPhrases:
-    """The phrases of a text that are quoted in a sentence about attacks; every sentence is looked at once."""
+    """The phrases of a text that are quoted in a sentence about attacks; each sentence is checked once."""
 
     def __init__(self, text: str) -> None:
         self._text = text

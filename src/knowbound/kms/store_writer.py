@@ -1,9 +1,9 @@
-"""How the knowledge store writes: one writer at a time on this machine, no lost change between machines.
+"""The writes of the knowledge store: one writer at a time on this machine, no lost change between machines.
 
-A data folder has a write lock. Other machines have their own, so on a shared backend a change is made only where every
-item still is as it was read (`Backend.swap`); where one is not, the whole call reads again and is made again. It begins
-with an index that is up to date, because a call also decides by what is stored beside the item: the same content, the
-chain that it ends.
+A data folder has a write lock. Other machines have locks of their own, so on a shared backend a change is made only
+where every item still is as it was read (`Backend.swap`); otherwise the whole call reads again and is made again. It
+begins with an index that is up to date, because a call also depends on what is stored beside the item: the same
+content, the chain that it ends.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from knowbound.kms.index.database import Index
 from knowbound.user_files import PRIVATE_FILE, make_folder
 
 _ATTEMPTS = 12
-_PAUSE_SECONDS = 0.02  # doubled with each attempt, and drawn at random up to that
+_PAUSE_SECONDS = 0.02  # upper bound of the random pause, doubled with each attempt
 
 _Params = ParamSpec("_Params")
 _Result = TypeVar("_Result")
@@ -56,7 +56,7 @@ def write_lock(home: Path, *, wait_seconds: float = -1) -> Iterator[None]:
 def retried(
     call: Callable[Concatenate[_Self, _Params], _Result],
 ) -> Callable[Concatenate[_Self, _Params], _Result]:
-    """Make the whole call again while other machines change what it has read; at last, ContendedError."""
+    """Repeat the whole call while other machines change what it has read; the last attempt raises ContendedError."""
 
     @functools.wraps(call)
     def attempted(self: _Self, /, *args: _Params.args, **kwargs: _Params.kwargs) -> _Result:
@@ -79,7 +79,7 @@ class StoreWriter:
 
     @contextmanager
     def _locked(self, *, is_refreshed: bool = True) -> Iterator[None]:
-        """One writer at a time; what a killed one left behind is completed, and what other machines wrote is read."""
+        """Hold the write lock, complete what killed writers left behind, and read what other machines wrote."""
         with write_lock(self.index.home):
             intents, pending = self.index.unfinished()
             for number, intent in intents.items():
@@ -101,7 +101,7 @@ class StoreWriter:
         reaped: Sequence[tuple[str, str]] = (),
         restored: Sequence[str] = (),
     ) -> None:
-        """Intent, backends, index. What fails is undone; what cannot be undone now is completed later."""
+        """Write the intent, the backends, then the index. A failed write is undone, or completed by the next writer."""
         if not changes and not log:
             return
         write = StoreWrite(changes, log, reaped, restored)
@@ -117,7 +117,7 @@ class StoreWriter:
             raise
 
     def _restore(self, keys: Sequence[str]) -> None:
-        """What was reaped and comes back on purpose: other machines must serve it again, too."""
+        """Let other machines serve reaped content again that is brought back on purpose."""
         if reaped := self.index.reaped_among(keys):
             for backend in self.backends.values():
                 backend.restore(reaped)

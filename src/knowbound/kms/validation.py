@@ -1,4 +1,4 @@
-"""Checks what may become an item, before anything is written (specification 2, "Items")."""
+"""Validation of items before anything is written (specification 2, "Items")."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _Kind = TypeVar("_Kind", bound=StrEnum)
 
 
 class NewItem(msgspec.Struct, frozen=True, kw_only=True):
-    """What a caller gives for a new item; unchecked."""
+    """A new item as its caller gives it, unchecked."""
 
     content: str
     type: str = ItemType.FACT
@@ -42,7 +42,7 @@ class NewItem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ItemEdit(msgspec.Struct, frozen=True, kw_only=True):
-    """What to change of an item; None leaves it."""
+    """Changes to an item; None leaves a field as it is."""
 
     content: str | None = None
     type: str | None = None
@@ -56,7 +56,7 @@ class ItemEdit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def checked(draft: NewItem, id_: str, now: str) -> Item:
-    """The draft as an item, or an error that names what is wrong with it."""
+    """Return the draft as an item, or raise an error that names the problem."""
     content = _content(draft.content)
     return Item(
         id=checked_id(draft.id or id_),
@@ -75,24 +75,24 @@ def checked(draft: NewItem, id_: str, now: str) -> Item:
 
 
 def checked_id(id_: str) -> str:
-    """The id, if it can be one."""
+    """Return the id, or raise an error if its form is wrong."""
     if not isinstance(id_, str) or not _ID.fullmatch(id_):
         raise _wrong(f"An id is 1 to 128 letters, digits and . _ : @ / + -, not {_shown(id_)}.")
     return id_
 
 
 def checked_flag(kind: str) -> FlagKind:
-    """The flag of this name."""
+    """Return the flag of this name."""
     return _kind(FlagKind, kind, "flag")
 
 
 def note(text: str) -> str:
-    """Why a corrective tool was used: shown to agents, so screened like content."""
+    """Check the reason for a correction: agents see it, so it is screened like content."""
     return _safe(_plain(text, "note", _MAX_NOTE), "note")
 
 
 def label(text: str, what: str) -> str:
-    """A subject or a user."""
+    """Check a subject or a user."""
     text = _plain(text, what, _MAX_LABEL)
     if "\n" in text:
         raise _wrong(f"The {what} must be one line.")
@@ -100,9 +100,9 @@ def label(text: str, what: str) -> str:
 
 
 def confidence(value: float) -> float:
-    """Stored confidence, 0 to 1."""
+    """Check a stored confidence, 0 to 1."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not is_number or not 0 <= value <= 1:  # which no infinity is, nor what is no number
+    if not is_number or not 0 <= value <= 1:  # false for NaN and infinity, too
         raise _wrong(f"Confidence is a number from 0 to 1, not {_shown(value)}.")
     return float(value)
 
@@ -115,7 +115,7 @@ def _content(text: str) -> str:
 
 
 def _plain(text: str, what: str, longest: int) -> str:
-    """Text that every backend can hold."""
+    """Return the text in a form that every backend can hold."""
     if not isinstance(text, str):
         raise _wrong(f"The {what} must be text, not {_shown(text)}.")
     if len(text) > longest:
@@ -131,7 +131,7 @@ def _plain(text: str, what: str, longest: int) -> str:
 
 
 def _safe(text: str, what: str) -> str:
-    """Stored text is data: it gives no orders and holds no secret."""
+    """Refuse stored text that holds a secret or commands the agent."""
     if redact(text) != text:
         kind = next(iter(re.findall(r"\[redacted:([a-z-]+)\]", redact(text))), "secret")
         raise InputError("item-secret", f"The {what} holds a secret ({kind}). Say where it is kept instead.")
@@ -162,7 +162,7 @@ def _edge_kind(kind: str) -> str:
 
 
 def _time(text: str) -> str:
-    """ISO, UTC, to the second, as everything in the index is compared."""
+    """Return an ISO time in UTC, to the second: the index compares times as text."""
     if not text:
         return ""
     try:
@@ -173,7 +173,7 @@ def _time(text: str) -> str:
 
 
 def utc(moment: datetime) -> str:
-    """A moment as items carry it."""
+    """Return a moment in the form that items carry."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -193,6 +193,6 @@ def _wrong(message: str) -> InputError:
 
 
 def _shown(value: object) -> str:
-    """What was given, short and without half characters or hidden ones."""
+    """Return a short form of the value without broken or hidden characters."""
     text = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
     return text if len(text) <= 80 else text[:77] + "…"

@@ -1,9 +1,9 @@
-"""Several writes to several backends and to the index as one step: all of them, or none is left behind.
+"""Several writes to several backends and to the index as one step: all of them or none.
 
-There is no transaction over four kinds of database. So the whole step is noted in the index first, as an intent; what a
-killed writer left is completed by whoever opens the store next. Doing so again changes nothing: a change is made only
-where its item still is as the writer found it. Where another machine has changed the very item that the call was about,
-the step is given up: its caller was never answered.
+There is no transaction over four kinds of database. So the whole step is noted in the index first, as an intent. The
+process that opens the store next completes what a killed writer left. Completing a step twice changes nothing: a change
+is made only where its item still is as the writer found it. Where another machine has changed the item that the call
+was about, the step is given up: its caller never got an answer.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Correction(msgspec.Struct, frozen=True):
 
 
 class ItemChange(NamedTuple):
-    """What a backend holds under an id before and after."""
+    """The item that a backend holds under an id, before and after a write."""
 
     backend: Backend
     before: Item | None
@@ -41,25 +41,25 @@ class ItemChange(NamedTuple):
 
     @property
     def id(self) -> str:
-        """The id that changes."""
+        """Return the id that changes."""
         return Swap(self.before, self.after).id
 
 
 class StoreWrite(NamedTuple):
-    """One step: changes to items, and what the index notes with them."""
+    """One step: changes to items, and the entries of the index that go with them."""
 
     changes: Sequence[ItemChange]
     log: Sequence[Correction] = ()
-    reaped: Sequence[tuple[str, str]] = ()  # id and content hash of what is removed for good
-    restored: Sequence[str] = ()  # contents and ids that were reaped once and are brought back on purpose
+    reaped: Sequence[tuple[str, str]] = ()  # id and content hash of items that are removed for good
+    restored: Sequence[str] = ()  # reaped contents and ids that are brought back on purpose
 
     @property
     def held(self) -> list[tuple[Backend, str]]:
-        """What changes where."""
+        """Return the backend and id of every change."""
         return [(change.backend, change.id) for change in self.changes]
 
     def intent(self) -> str:
-        """The step as text. Of an item only what changes: others may have put secrets into the rest of it."""
+        """Encode the step with only the changed fields of an item: programs of others may have put secrets into the rest."""
         return json.dumps(
             {
                 "changes": [
@@ -74,17 +74,17 @@ class StoreWrite(NamedTuple):
 
 
 class LeftWrite(NamedTuple):
-    """What is left to do of a step that was begun."""
+    """The rest of a step that was begun."""
 
-    changes: list[ItemChange]  # those that were not made; or what was added by a step that is given up, to remove it
-    held: list[tuple[Backend, str]]  # what the index has to read again
+    changes: list[ItemChange]  # changes still to make; or, of a step that is given up, additions to remove
+    held: list[tuple[Backend, str]]  # items that the index has to read again
     log: list[Correction]
     reaped: list[tuple[str, str]]
     restored: list[str]
 
 
 def left_of(intent: str, backends: Mapping[str, Backend]) -> LeftWrite:
-    """Read the intent, and look what was done. A backend that is no longer in use is left out, as in the index."""
+    """Read the intent and compare it with the backends. A backend that is no longer in use is left out."""
     noted = json.loads(intent)
     log = msgspec.convert(noted["log"], list[Correction])
     changes, held, added, overtaken = [], [], [], set()
@@ -112,7 +112,7 @@ def left_of(intent: str, backends: Mapping[str, Backend]) -> LeftWrite:
 
 
 def apply(changes: Iterable[ItemChange]) -> None:
-    """Write the changes, in their order; ContendedError where an item is no longer as it was read."""
+    """Write the changes in order; raise ContendedError where an item is no longer as it was read."""
     for backend, group in groupby(changes, key=lambda change: change.backend):
         swaps: dict[str, Swap] = {}
         for change in group:
@@ -122,8 +122,8 @@ def apply(changes: Iterable[ItemChange]) -> None:
 
 
 def undo(changes: Sequence[ItemChange]) -> bool:
-    """Write back what was there, wherever it is not; whether all of it is known to be back."""
-    undone = [_is_undone(change) for change in reversed(changes)]  # each of them, whatever the others gave
+    """Write back the earlier items; report whether all of them are known to be back."""
+    undone = [_is_undone(change) for change in reversed(changes)]  # a list: undo every change
     return all(undone)
 
 
@@ -134,7 +134,7 @@ def _is_undone(change: ItemChange) -> bool:
         if _digest(now) != _digest(change.before) and not is_another:
             change.backend.swap([Swap(now, change.before)])
     except ContendedError:
-        return True  # it is another's by now
+        return True  # another machine has changed the item since
     except StoreError:
         return False
     return True
@@ -147,7 +147,7 @@ def _digest(item: Item | None) -> str:
 
 
 def _difference(change: ItemChange) -> dict[str, Any] | None:
-    """The fields of the item that get other values; None where it is removed."""
+    """Return the fields of the item that change; None where it is removed."""
     if change.after is None:
         return None
     fields = Item.__struct_fields__
@@ -157,7 +157,7 @@ def _difference(change: ItemChange) -> dict[str, Any] | None:
 
 
 def _has(item: Item | None, difference: dict[str, Any] | None) -> bool:
-    """Whether the change was made."""
+    """Report whether the change was made."""
     if item is None or difference is None:
         return item is None and difference is None
     now = {name: getattr(item, name) for name in difference}

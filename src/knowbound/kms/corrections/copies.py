@@ -1,6 +1,6 @@
-"""What belongs to an item: the same id in other backends, its copies and parts, and items with the same content.
+"""The copies of an item: the same id in other backends, its copies and parts, and items with the same content.
 
-A corrective tool reaches all of it. In the system that specification 2 comes from, three flagged entries were still
+A corrective tool reaches all of them. In the system that specification 2 comes from, three flagged entries were still
 served through eleven derived copies in another backend.
 """
 
@@ -22,26 +22,26 @@ class StoredItem(NamedTuple):
 
 
 class ItemCopies(NamedTuple):
-    """The original of the item that was named, and everything that must follow it."""
+    """The original of a named item, and every item that must follow it."""
 
     original: Item
     backend: Backend  # of the original
-    all: list[StoredItem]  # with the original
+    all: list[StoredItem]  # including the original
 
     @property
     def ids(self) -> set[str]:
-        """The ids of all of them."""
+        """Return the ids of the original and its copies."""
         return {stored.item.id for stored in self.all}
 
 
 def stored_items(backends: Mapping[str, Backend], id_: str) -> list[StoredItem]:
-    """The item in every backend that holds it, in the order of the backends."""
+    """Return the item from every backend that holds it, in the order of the backends."""
     found = ((backend, backend.get(id_)) for backend in backends.values())
     return [StoredItem(backend, item) for backend, item in found if item is not None]
 
 
 def copies_of(backends: Mapping[str, Backend], index: Index, id_: str) -> ItemCopies | None:
-    """The copies of an item, read from the backends themselves; None where no backend holds the id."""
+    """Read the copies of an item from the backends; None where no backend holds the id."""
     named = stored_items(backends, id_)
     if not named:
         return None
@@ -52,10 +52,10 @@ def copies_of(backends: Mapping[str, Backend], index: Index, id_: str) -> ItemCo
         passed.add(top)
         above = stored_items(backends, top)
         if not above:
-            break  # copies of what is no longer, or never was, in these backends
+            break  # the original is not in these backends
         backend, original = above[0]
     everything = _below(backends, index, top)
-    # Read once: what is written is made from the very state that it may replace.
+    # Read once: a write replaces exactly the state that it was made from.
     same = (one.item for one in everything if one.backend is backend and one.item.id == original.id)
     return ItemCopies(next(same, original), backend, everything)
 

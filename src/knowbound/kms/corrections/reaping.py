@@ -1,6 +1,6 @@
-"""Removes for good what was deleted or superseded long enough ago, and compacts chains (specification 2).
+"""Reaping: items that were deleted or superseded long enough ago are removed for good, and chains compacted.
 
-Retracted items are kept: they are what keeps the same wrong statement from being added again.
+Specification 2. Retracted items are kept: they keep the same wrong statement from being added again.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _REAPED = (FlagKind.DELETED, FlagKind.SUPERSEDED)
 
 
 class Reaped(msgspec.Struct, frozen=True):
-    """What a reaping removed, and the chains it shortened: id → the item at the end."""
+    """The items that a reaping removed, and the chains it shortened: id → the item at the end."""
 
     removed: list[str]
     compacted: dict[str, str]
 
 
 def reaping(backends: Mapping[str, Backend], index: Index, before: datetime) -> tuple[Reaped, list[ItemChange]]:
-    """The changes to write. An item without a date of its flag is of unknown age, and kept."""
+    """Return the changes to write. An item whose flag has no date is of unknown age, and is kept."""
     known = [one for one in index.flagged(_REAPED) if one.backend in backends]
     successors = {one.item.id: one.item.flag.superseded_by for one in index.superseded() if one.item.flag}
     removed: dict[tuple[str, str], ItemChange] = {}
@@ -61,9 +61,9 @@ def _is_over(item: Item, before: datetime) -> bool:
 
 
 def flags_for_late_copies(backends: Mapping[str, Backend], index: Index, now: str) -> list[ItemChange]:
-    """Copies that came to a backend after what they are copies of was flagged: they get the flag as well.
+    """Flag copies that reached a backend after their original was flagged.
 
-    One step; a copy of a copy needs another one.
+    This is one step: a copy of a copy needs another one.
     """
     changes = []
     for one in index.blocked_copies():
@@ -78,7 +78,7 @@ def flags_for_late_copies(backends: Mapping[str, Backend], index: Index, now: st
 
 
 def _reason(backends: Mapping[str, Backend], index: Index, one: IndexedItem) -> Flag | None:
-    """The flag of the same item elsewhere, of the same content, or of the original."""
+    """Return the flag of the same item elsewhere, of the same content, or of the original."""
     items = [twin.item for twin in index.same_content(one.item.content_sha)]
     items += [stored.item for stored in stored_items(backends, one.item.id)]
     if one.item.copy_of:

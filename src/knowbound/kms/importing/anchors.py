@@ -1,4 +1,4 @@
-"""Where items come from in the project, and whether that has changed since (a mark on the item, not a flag).
+"""Anchors of items in the project, and whether the anchored text has changed since (a mark on the item, not a flag).
 
 Checked without a model and without running git: git's id of a file's content is a SHA-1 that anyone can compute.
 """
@@ -21,17 +21,17 @@ _PART = 16  # hex digits
 
 
 def blob_id(content: bytes) -> str:
-    """The id that git gives to a file with this content."""
+    """Return the id that git gives to a file with this content."""
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
 def part_id(text: str) -> str:
-    """The fingerprint of a part of a file; white space does not count."""
+    """Return the fingerprint of a part of a file; white space does not count."""
     return spaced_sha(text)[:_PART]
 
 
 def anchor_to(root: Path, place: str) -> Anchor:
-    """`src/app.py#symbol`, `docs/setup.md#Heading` or just a file, as it is now."""
+    """Return the anchor of `src/app.py#symbol`, `docs/setup.md#Heading` or a file, as it is now."""
     file, _, name = place.partition("#")
     content = _content(root, file)
     if content is None:
@@ -48,7 +48,7 @@ def anchor_to(root: Path, place: str) -> Anchor:
 
 
 class AnchorChecker:
-    """Looks at each file once."""
+    """A check of anchors that reads each file once."""
 
     def __init__(self, root: Path) -> None:
         self._read = cache(lambda file: _content(root, file))
@@ -56,7 +56,7 @@ class AnchorChecker:
         self._parts = cache(lambda file: _parts(file, self._read(file) or b""))
 
     def is_stale(self, anchor: Anchor) -> bool:
-        """Whether what the item is about has changed since, or is gone."""
+        """Report whether the anchored text has changed since, or is gone."""
         content = self._read(anchor.file)
         if content is None:
             return True
@@ -77,14 +77,14 @@ def _content(root: Path, file: str) -> bytes | None:
 
 
 def _parts(file: str, content: bytes) -> set[str]:
-    """Fingerprints of the lines, and of the pieces that an import would make of the file."""
+    """Return fingerprints of the lines, and of the pieces that an import would make of the file."""
     text = content.decode("utf-8", "replace")
     pieces = [piece.content for piece in split(text).pieces] if file.endswith(MARKDOWN) else []
     return {part_id(part) for part in (*pieces, *text.splitlines()) if part.strip()}
 
 
 def _named_part(file: str, content: bytes, name: str) -> str:
-    """The section of a heading, or the lines that name a symbol."""
+    """Return the section of a heading, or the lines that name a symbol."""
     text = content.decode("utf-8", "replace")
     if not name:
         return ""

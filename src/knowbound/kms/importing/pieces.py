@@ -1,4 +1,4 @@
-"""A markdown file in pieces of a size that can be injected: a section, or the bullets and paragraphs of a long one."""
+"""Pieces of a Markdown file that are short enough to inject: a section, or bullets and paragraphs of a long one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 WHOLE_SECTION = 600  # characters: up to here a section is one item, about 150 tokens
 LONGEST = 3_000
-_SHORT_BULLET = 25  # a list of shorter ones only makes sense together
+_SHORT_BULLET = 25  # characters: a list of shorter bullets only makes sense together
 _FENCE = re.compile(r"\s{0,3}(```+|~~~+)")
 _HEADING = re.compile(r"\s{0,3}(#{1,6})\s+(.*?)\s*#*\s*$")
 _BULLET = re.compile(r"(?:[-*+]|\d{1,3}[.)])\s+")
@@ -20,7 +20,7 @@ _INCLUDE = re.compile(r"@[\w./~-]+")
 
 
 class Piece(NamedTuple):
-    """What becomes one item, and the headings above it."""
+    """The text of one item, and the headings above it."""
 
     heading: str  # "Setup > Ports"
     content: str
@@ -28,7 +28,7 @@ class Piece(NamedTuple):
 
 
 class SplitDocument(NamedTuple):
-    """A markdown file: the fields of its front matter, and its pieces."""
+    """A Markdown file: the fields of its front matter, and its pieces."""
 
     fields: dict[str, str]
     pieces: list[Piece]
@@ -40,7 +40,7 @@ class _Section(NamedTuple):
 
 
 def split(text: str) -> SplitDocument:
-    """The pieces of a markdown text, in order."""
+    """Split a Markdown text into pieces, in order."""
     text = text.replace("\r\n", "\n").removeprefix("\ufeff")
     fields: dict[str, str] = {}
     if front := _FRONT_MATTER.match(text):
@@ -50,13 +50,13 @@ def split(text: str) -> SplitDocument:
 
 
 def without_code(text: str) -> str:
-    """The text without code blocks, code spans and comments."""
+    """Remove code blocks, code spans and comments."""
     lines = (line for line, is_code in _with_code_marked(text.replace("\r\n", "\n")) if not is_code)
     return _without_comments(_CODE_SPAN.sub("", "\n".join(lines)))
 
 
 def section(text: str, heading: str) -> str:
-    """The text under a heading (its last part is enough), or an empty string."""
+    """Return the text under a heading (its last part is enough), or an empty string."""
     for one in _sections(text.replace("\r\n", "\n")):
         if heading in (one.heading, one.heading.rpartition(" > ")[2]):
             return "\n".join(one.lines).strip()
@@ -97,13 +97,13 @@ def _pieces(one: _Section) -> Iterator[Piece]:
 
 
 def _body(lines: Iterable[str]) -> str:
-    """Without comments and includes of other files, which have no content themselves."""
+    """Join lines without comments and includes, which have no content themselves."""
     kept = [line for line in lines if not _INCLUDE.fullmatch(line.strip())]
     return _without_comments("\n".join(kept)).strip()
 
 
 def _without_comments(text: str) -> str:
-    """Without whole comments; one that does not end is text."""
+    """Remove whole comments; an unclosed comment is text."""
     kept, done = [], 0
     while (start := text.find("<!--", done)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
         kept.append(text[done:start])
@@ -112,7 +112,7 @@ def _without_comments(text: str) -> str:
 
 
 def _blocks(body: str) -> list[str]:
-    """Paragraphs and top-level bullets, each with what is indented under it; a code block stays with what is before."""
+    """Split into paragraphs and top-level bullets with their indented lines; code stays with the block before it."""
     blocks: list[list[str]] = [[]]
     was_blank = False
     for line, is_code in _with_code_marked(body):
@@ -125,7 +125,7 @@ def _blocks(body: str) -> list[str]:
 
 
 def _with_code_marked(text: str) -> Iterator[tuple[str, bool]]:
-    """Each line, and whether it belongs to a code block."""
+    """Yield each line, and whether it belongs to a code block."""
     fence = ""
     for line in text.split("\n"):
         was_inside = bool(fence)
@@ -135,7 +135,7 @@ def _with_code_marked(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _packed(blocks: list[str]) -> Iterator[str]:
-    """Neighbours together up to the size of a section; what is far too long is cut at lines."""
+    """Yield neighbouring blocks together, up to the size of a section; a block that is far too long is cut at lines."""
     packed = ""
     for part in (part for block in blocks for part in _cut(block)):
         if packed and len(packed) + len(part) > WHOLE_SECTION:
@@ -157,7 +157,7 @@ def _cut(block: str) -> Iterator[str]:
 
 
 def _piece(heading: str, title: str, text: str) -> Iterator[Piece]:
-    """A piece is understood by itself: its title is put before it."""
+    """Yield the text with its title in front, so that the piece is understood by itself."""
     if any(map(str.isalnum, text)):
         is_procedure = "```" in text or bool(_NUMBERED.match(text))
         separator = "\n\n" if "\n" in text else ": "

@@ -1,4 +1,4 @@
-"""What can be imported: markdown written for agents, lists, JSON lines, and what other memories export."""
+"""Sources of an import: Markdown written for agents, lists, JSON lines, and exports of other memories."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from knowbound.kms.validation import NewItem
 _PLAIN = (".txt", "")
 _LARGEST = 64 * 1024 * 1024
 _SKIPPED_FOLDERS = IGNORED_FOLDERS | {"dist", "build"}
-# The first of these names that a record has.
+# Names of a field in a record; the first that the record has counts.
 _CONTENT = ("content", "memory", "text", "value", "fact", "observation")
 _SUBJECT = ("subject", "category", "topic", "name")
 _USER = ("user", "user_id")
@@ -43,14 +43,14 @@ _MEMORY_KINDS = {
 
 
 class ImportedItem(NamedTuple):
-    """An item to add, and where it comes from, for people."""
+    """An item to add, and the place it comes from, for people."""
 
     where: str
     new: NewItem
 
 
 class ImportSource(NamedTuple):
-    """A file to import. One that is anchored is followed: what is no longer in it becomes stale."""
+    """A file to import. An anchored file is followed: an item whose text is no longer in it becomes stale."""
 
     file: str
     is_anchored: bool
@@ -58,22 +58,22 @@ class ImportSource(NamedTuple):
 
 
 class ReadSources(NamedTuple):
-    """What was read, and what was left out: where, and why."""
+    """The files that were read; and what was left out, with place and reason."""
 
     sources: list[ImportSource]
     left_out: list[tuple[str, str]]
 
 
 def read_sources(paths: list[Path], root: Path) -> ReadSources:
-    """Every file and folder that was named and what they include, or an error: nothing is half read."""
-    found: dict[Path, ImportSource] = {}  # by the real path: what is named twice is read once
+    """Read every named file and folder and what they include, or raise an error: nothing is half read."""
+    found: dict[Path, ImportSource] = {}  # by real path: a file that is named twice is read once
     outside: list[str] = []
     left_out: list[tuple[str, str]] = []
     for path in paths:
         if leads_out(path, root):
             raise _unreadable(path, f"it is a link that leads out of {root}, to {path.resolve()}")
         real = path.resolve()
-        # Below a folder of the project a link may lead to any other place in the project.
+        # A link below a folder of the project may lead to any other place in the project.
         base = root if is_inside(real, root.resolve()) else real if real.is_dir() else real.parent
         for file in _files(path, base, outside):
             _read_with_included(file, root, base, found, left_out)
@@ -84,8 +84,10 @@ def read_sources(paths: list[Path], root: Path) -> ReadSources:
 def _read_with_included(
     file: Path, root: Path, base: Path, found: dict[Path, ImportSource], left_out: list[tuple[str, str]]
 ) -> None:
-    """The file, and what it includes: only below the base, because whoever wrote the file may not choose what of the
-    user's other files is stored."""
+    """Read a file and what it includes, only below the base.
+
+    The author of the file must not choose which of the user's other files are stored.
+    """
     waiting = [(file, 0)]
     while waiting:
         path, hops = waiting.pop(0)
@@ -112,7 +114,7 @@ def _read_with_included(
 
 def _files(path: Path, base: Path, outside: list[str]) -> Iterator[Path]:
     if path.is_dir():
-        # In a folder only what is written for people and agents; data files are named one by one.
+        # Of a folder only Markdown is read; data files have to be named.
         walk = Walk(path, root=base, ignored=_SKIPPED_FOLDERS)
         yield from sorted(one for one in (Path(entry.path) for entry in walk) if one.suffix.lower() in MARKDOWN)
         outside += [link for link in walk.outside if Path(link).suffix.lower() in MARKDOWN or Path(link).is_dir()]
@@ -142,7 +144,7 @@ def _read(path: Path, root: Path, base: Path) -> tuple[ImportSource, str]:
 
 
 def _text_of(path: Path, base: Path) -> tuple[str, str]:
-    """The text of a file, and git's id of its content."""
+    """Return the text of a file, and git's id of its content."""
     try:
         with open_below(base, path.absolute()) as opened:
             content = opened.read(_LARGEST + 1)
@@ -156,7 +158,7 @@ def _text_of(path: Path, base: Path) -> tuple[str, str]:
 
 
 def _name(path: Path, root: Path) -> str:
-    """The path, relative to the root where it is inside; below the user's home folder it begins with `~/`."""
+    """Return the path relative to the root where it is inside; below the user's home folder it begins with `~/`."""
     path, root, home = path.resolve(), root.resolve(), Path.home().resolve()
     if path.is_relative_to(root):
         return path.relative_to(root).as_posix()
@@ -164,7 +166,7 @@ def _name(path: Path, root: Path) -> str:
 
 
 def is_outside(file: str) -> bool:
-    """Whether the file of an anchor is not one of the project."""
+    """Report whether the file of an anchor is outside the project."""
     return file.startswith("~/") or Path(file).is_absolute()
 
 
@@ -187,7 +189,7 @@ def _markdown(file: str, text: str, blob: str) -> Iterator[ImportedItem]:
 
 
 def _lines(file: str, text: str, blob: str) -> Iterator[ImportedItem]:
-    """A simple list: one item per line."""
+    """Read a simple list: one item per line."""
     for number, line in enumerate(text.splitlines(), 1):
         content = line.strip().removeprefix("- ").removeprefix("* ").strip()
         if content and not line.startswith("#"):
@@ -202,7 +204,7 @@ def _json_lines(path: Path, text: str) -> Iterator[ImportedItem]:
 
 
 def _json(path: Path, text: str) -> Iterator[ImportedItem]:
-    """A list of strings or of records; Mem0's export has it under `results` or `memories`."""
+    """Read a list of strings or of records; Mem0's export has it under `results` or `memories`."""
     value = _decoded(text, path, "")
     if isinstance(value, dict):
         lists = [value[name] for name in ("results", "memories", "items", "entities", "observations") if name in value]
@@ -256,7 +258,7 @@ def _text(value: object) -> str:
 
 
 def _number(value: object) -> float:
-    """1 where none is given; what is no number is refused by validation.py."""
+    """Return 1 for a missing number; validation.py refuses NaN."""
     if value is None:
         return 1.0
     return value if isinstance(value, (int, float)) else math.nan

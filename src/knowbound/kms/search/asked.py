@@ -1,8 +1,8 @@
-"""What a query asks for: its specific words where they stand, and the terms of the thesaurus in it.
+"""A query taken apart: its specific words by place, and its terms of the thesaurus.
 
 A prompt is judged by its best part, not by the average of its words: a task of three sentences with a log pasted below
 is about an item where one of its windows is. A window is a sentence or a line, or WINDOW words anywhere; so a sentence
-says the same alone and among others.
+counts the same alone and among others.
 """
 
 from __future__ import annotations
@@ -21,52 +21,52 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 WINDOW = 14  # places
-FEWEST = 25  # items: a smaller store is no surer than one of so many
+FEWEST = 25  # items: a smaller store counts as a store of this size
 _ITEMS, _SENTENCES = 0.6, 0.7  # see `prior`
-_SHORT = 3  # places: a sentence of fewer belongs to the next one
+_SHORT = 3  # places: a shorter sentence belongs to the next one
 _END = re.compile(r"[.!?;:](?=\s)|[\n。！？；]")
-_BACKGROUND = 100  # texts that the background counts for beside the store: in a small store it decides
-_RAREST = 5  # words of an item that are looked for: the rarest
-_FEW = 3.0  # rare words: what a window or an item of fewer has is not the whole of it
-_SHARED = 4.0  # rare words that window and item share are all that is needed
-_RELATED = 2.0  # so many links are all that is needed
-_NEAR = 20  # words, stop words too, among which links count together
-_PHRASE = 0.7  # of the weights of its words: what a phrase says
+_BACKGROUND = 100  # texts that the background counts for beside the store: it decides in a small store
+_RAREST = 5  # rarest words of an item that count
+_FEW = 3.0  # rare words: the least that counts as the whole of a window or an item
+_SHARED = 4.0  # shared rare words for the full score
+_RELATED = 2.0  # links for the full score
+_NEAR = 20  # words, stop words too, within which links count together
+_PHRASE = 0.7  # share of the weights of its words that a phrase counts for
 
 
 class WordParts:
-    """How the words of an item answer a query; each from 0 to 1 (ranking.py)."""
+    """The match of an item's words with a query, each part from 0 to 1 (ranking.py)."""
 
     __slots__ = ("own", "places", "related", "shared", "window")
 
     def __init__(self, related: float = 0.0) -> None:
         self.window = self.own = self.shared = 0.0
         self.related = related
-        self.places: list[int] = []  # of the words in the best window that the item has
+        self.places: list[int] = []  # of the words of the best window that the item has
 
 
 class Asked:
-    """A query. Its weights are the background's until `count` says how many rows of the store have a term."""
+    """A query. Its weights come from background text until `count` adds the rows of the store."""
 
     def __init__(self, query: str) -> None:
         self.text = readable(query)
         self.places = places(self.text)
-        self.where: dict[str, list[int]] = {}  # the places of a term
+        self.where: dict[str, list[int]] = {}  # the places of each term
         for place, (_, terms) in enumerate(self.places):
             for term in terms:
                 self.where.setdefault(term, []).append(place)
         self.terms = thesaurus.terms_in(self.text)
         self.weights = {term: usual_weight(term) for term in self.where}
-        self.sentences = self._sentences()  # the place with which each begins
-        self.rows = 0  # of the store, known once they are counted
+        self.sentences = self._sentences()  # the first place of each sentence
+        self.rows = 0  # rows of the store, known after `count`
         self._known_windows: dict[int, list[tuple[int, int]]] = {}
-        self._sums: list[float] = []  # of the weights of all places before each
+        self._sums: list[float] = []  # sums of the weights of all places before each place
 
     def count(self, having: dict[str, int], rows: int) -> None:
-        """Weigh the terms by how many of the store's rows have them, beside the background."""
+        """Weigh the terms by the number of the store's rows that have them, beside the background."""
         self.rows = rows
         for term, count in having.items():
-            others = max(0, count - 1)  # that one row has it does not make it common
+            others = max(0, count - 1)  # a term of one row is not common
             self.weights[term] = weight((others + _BACKGROUND * usual_share(term)) / (rows + _BACKGROUND))
         self._sums = [0.0]
         for _, terms in self.places:
@@ -74,16 +74,16 @@ class Asked:
 
     @property
     def prior(self) -> float:
-        """What is known before any item is looked at: of many items, and for many sentences, one fits by chance."""
+        """Return the log odds before any item is compared: many items and many sentences match by chance more often."""
         return -_ITEMS * math.log(max(FEWEST, self.rows) / 100) - _SENTENCES * math.log(len(self.sentences))
 
     def text_of(self, first: int, last: int) -> str:
-        """The part of the query from one place to before another."""
+        """Return the part of the query from one place to before another."""
         end = self.places[last][0] if last < len(self.places) else len(self.text)
         return self.text[self.places[first][0] : end]
 
     def sentence_of(self, place: int) -> tuple[int, int]:
-        """The places of the sentence that a place is in: the first, and the one after the last."""
+        """Return the first place of the sentence around a place, and the place after its last."""
         number = bisect_right(self.sentences, place)
         end = self.sentences[number] if number < len(self.sentences) else len(self.places)
         return self.sentences[number - 1], end
@@ -98,7 +98,7 @@ class Asked:
         return found
 
     def links(self) -> dict[str, list[tuple[int, float]]]:
-        """The marks of terms that mean what terms of the query mean: for each, which of them, and what it is worth."""
+        """Return the marks of terms that mean the same as terms of the query, each with those terms and their worth."""
         found: dict[str, list[tuple[int, float]]] = {}
         for term in self.terms:
             own = _term_weight(term)
@@ -108,10 +108,10 @@ class Asked:
         return found
 
     def parts(self, item_terms: Iterable[str], links: dict[str, list[tuple[int, float]]]) -> WordParts:
-        """How an item with these terms answers."""
+        """Return the match of an item with these terms."""
         has = set(item_terms)
         found = WordParts(related=self._related(has, links))
-        hits: dict[int, list[str]] = {}  # the shared terms by their places
+        hits: dict[int, list[str]] = {}  # shared terms by place
         for term in has & self.where.keys():
             for place in self.where[term]:
                 hits.setdefault(place, []).append(term)
@@ -136,7 +136,7 @@ class Asked:
         return found
 
     def _windows(self, place: int) -> list[tuple[int, int]]:
-        """The windows around a place: the sentence it is in, and WINDOW places wherever they begin."""
+        """Return the windows around a place: its sentence, and WINDOW places with three starts."""
         known = self._known_windows.get(place)
         if known is None:
             starts = [max(0, place - back) for back in (0, WINDOW // 2, WINDOW - 1)]
@@ -147,7 +147,7 @@ class Asked:
         return known
 
     def _rarest(self, has: set[str]) -> float:
-        """What an item's rarest words weigh. A long item has enough of the rarest there are: not all are weighed."""
+        """Return the weight of an item's rarest words. A long item stops at the first that have full weight."""
         weights: list[float] = []
         full = 0
         for term in has:
@@ -160,7 +160,7 @@ class Asked:
         return sum(sorted(weights, reverse=True)[:_RAREST])
 
     def _related(self, has: set[str], links: dict[str, list[tuple[int, float]]]) -> float:
-        """The links that stand near each other in the query; each of its terms counts once."""
+        """Return the worth of the links that are near each other in the query; each term of the query counts once."""
         best: dict[int, float] = {}
         for linked in has & links.keys():
             for term, worth in links[linked]:

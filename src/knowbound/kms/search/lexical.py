@@ -1,11 +1,10 @@
 """The terms of items, and the rows that share terms with a query: the candidates by words.
 
-The terms in a row are made by text/specific_words.py and text/thesaurus.py.
-
-Every term of the query is looked up, as a string and never as FTS5 syntax: also a long prompt's, because a lookup of a
-term that no row has costs next to nothing. Terms with few rows make candidates. What many rows have, in text about
-software or in this store, only counts in the comparison with each candidate (asked.py), unless there is nothing else.
-Among many candidates those are compared whose shared words stand together.
+The terms in a row are made by text/specific_words.py and text/thesaurus.py. Every term of the query is looked up, as a
+string and never as FTS5 syntax, also of a long prompt: a lookup of a term that no row has costs next to nothing. Terms
+with few rows make candidates. Terms that are common, in text about software or in this store, only count when each
+candidate is compared (asked.py), unless all terms are. Of many candidates, those are compared whose shared words are
+close together.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ if TYPE_CHECKING:
 SPLIT_BY = f"{specific_words.VERSION}.{thesaurus.VERSION}"  # terms of another version are made again
 _MOST_OF_ITEM = 5_000  # terms of one item
 _MOST_ROWS = 2_000  # a term in more rows is common
-_MOST_TERMS = 2_000  # of a query that are looked up, rarest first
-_MOST_USUAL = 12  # of them such that many texts have: reading their rows is what costs time
-_USUAL = 0.6  # weight below which a term is one of those
+_MOST_TERMS = 2_000  # terms of a query that are looked up, rarest first
+_MOST_USUAL = 12  # common terms that are looked up: reading their rows is what costs time
+_USUAL = 0.6  # weight below which a term is common in text
 _MOST_LINKS = 64
 _COUNTED = "SELECT (SELECT count(*) FROM item), (SELECT max(rowid) FROM item)"  # rows may have been removed
 _MOST_JOINED = 600  # rows whose shared words are placed in windows
@@ -47,9 +46,9 @@ def make_terms(db: sqlite3.Connection) -> None:
 def rows_with_words(
     index: sqlite3.Connection, asked: Asked, links: dict[str, list[tuple[int, float]]], most: int
 ) -> dict[int, float]:
-    """Rows of the index with words of the query, or words linked with them, and how much they share; at most so many.
+    """Return rows with words of the query, or words linked with them, and how much they share; at most `most`.
 
-    Afterwards the query's words are weighed by how many rows have them.
+    Afterwards the query's words are weighed by the number of rows that have them.
     """
     rows, newest = index.execute(_COUNTED).fetchone()
     having: dict[str, int] = {}
@@ -73,14 +72,14 @@ def rows_with_words(
 
 
 def _looked_up(asked: Asked) -> list[str]:
-    """The terms of the query, rarest first."""
+    """Return the terms of the query, rarest first."""
     terms = sorted(asked.weights, key=lambda term: (-asked.weights[term], term))
     usual = [term for term in terms if asked.weights[term] < _USUAL]
     return terms[: len(terms) - len(usual)][:_MOST_TERMS] + usual[:_MOST_USUAL]
 
 
 def _joined(found: dict[str, list[int]], asked: Asked) -> dict[int, float]:
-    """The rows that share the most; of the best of them only what stands in one window of the query counts."""
+    """Return the rows that share the most; of the best rows only words within one window of the query count."""
     shared: dict[int, float] = {}
     for term, rows in found.items():
         weight = asked.weights[term]
@@ -111,14 +110,14 @@ def _best_window(hits: list[tuple[int, float]]) -> float:
 
 
 def _with_two(common: dict[str, list[int]], asked: Asked) -> dict[str, list[int]]:
-    """Where nothing is rare: the newest rows with the two rarest terms, or with the only one."""
+    """Return the newest rows with the two rarest terms, or with the only one: for a query without rare terms."""
     rarest = sorted(common, key=lambda term: (-asked.weights[term], term))[:2]
     both = set.intersection(*(set(common[term]) for term in rarest)) if rarest else set()
     return {term: sorted(both or common[term]) for term in rarest}
 
 
 def _rows(index: sqlite3.Connection, term: str) -> list[int]:
-    """The rows with a term, newest first."""
+    """Return the rows with a term, newest first."""
     found = index.execute(
         "SELECT rowid FROM item_text WHERE item_text MATCH ? ORDER BY rowid DESC LIMIT ?", (f'"{term}"', _MOST_ROWS)
     )
@@ -126,7 +125,7 @@ def _rows(index: sqlite3.Connection, term: str) -> list[int]:
 
 
 def _estimated(with_term: list[int], rows: int, newest: int) -> int:
-    """How many rows have a term; of too many to read, as many as among the newest."""
+    """Return the number of rows with a term, estimated from the newest rows where there are too many to read."""
     if len(with_term) < _MOST_ROWS:
         return len(with_term)
     return min(rows, round(_MOST_ROWS * newest / (newest - with_term[-1] + 1)))

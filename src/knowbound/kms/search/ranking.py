@@ -42,18 +42,18 @@ HALF_LIFE_DAYS = 90.0
 UNKNOWN_RECENCY = 0.5
 UNVERIFIED = 0.5
 STALE = 0.8
-RANKER = "2"  # raise it when the formula, a constant of it or what its parts mean changes: records name it
+RANKER = "2"  # raise it when the formula, a constant or the meaning of a part changes: records name it
 _DIGITS = 4  # of the parts: enough to order items, few enough to keep pools small
 
-# Below this relevance an item is not injected, nor where the odds of another are so many times as high: what stands
-# beside the right item is mostly its neighbour. It has to be this sure that a prompt is about it too.
+# An item below this relevance is not injected. Nor is an item where the odds of another are MOST_ODDS times as high,
+# unless its relevance is SURE: what ranks beside the right item is mostly its neighbour.
 RELEVANCE_FLOOR = 0.3
 MOST_ODDS = 1.7
 SURE = 0.8
 
 
 class FoundItem:
-    """An item of the index that a query may be about, with every part of its score: from the search to the bundle.
+    """An item of the index with every part of its score, from the search to the bundle.
 
     A plain class, because the hook cannot afford to import what makes better ones.
     """
@@ -96,38 +96,38 @@ class FoundItem:
         self.quality = quality
         self.flag = flag  # "" or UNVERIFIED: nothing else is served
         self.stale = bool(stale)
-        self.places = list(places)  # of the query's words that it has in its best window
+        self.places = list(places)  # of the query's words that the item has in its best window
         self.content = content
         self.type = type
         self.subject = subject
         self.timestamp = timestamp
-        self.anchor_file = anchor_file  # the file it comes from, relative to the project where it is inside
-        self.score = 0.0  # set by `rank`, as is
-        self.rank = 0  # from 1
-        self.is_explored = False  # injected to be tried, in place of one that was ranked higher
+        self.anchor_file = anchor_file  # the file the item comes from, relative to the project where it is inside
+        self.score = 0.0  # set by `rank`
+        self.rank = 0  # from 1; set by `rank`
+        self.is_explored = False  # injected as a trial in place of a higher-ranked item
 
     @property
     def is_found(self) -> bool:
-        """Whether it has anything in common with the query."""
+        """Report whether the item has anything in common with the query."""
         return any((self.window, self.meaning, self.related))
 
     @property
     def relevance(self) -> float:
-        """How likely the item is about the query, whatever is known about the item itself; 0 if nothing says so."""
+        """Return the probability that the item is about the query, whatever is known about the item itself."""
         if not self.is_found:
             return 0.0
         z = AT_REST + self.prior + sum([weight * getattr(self, part) for part, weight in WEIGHTS.items()])
         return 1 / (1 + math.exp(-z))
 
     def computed_score(self, *, with_quality: bool = True) -> float:
-        """The score of the module's description."""
+        """Return the score that the module's description defines."""
         recency = UNKNOWN_RECENCY if self.recency is None else self.recency
         mark = (UNVERIFIED if self.flag else 1.0) * (STALE if self.stale else 1.0)
         quality = self.quality if with_quality else 1.0
         return self.relevance * (1 - RECENCY + RECENCY * recency) * self.confidence * quality * mark
 
     def pool_row(self) -> list[str | float | bool | list[int] | None]:
-        """What is kept of it with an injection, as JSON; `FoundItem(*row)` has the same score again."""
+        """Return what is kept with an injection, as JSON; `FoundItem(*row)` has the same score again."""
         identity = [self.id, self.backend, self.content_sha]
         parts = [self.window, self.own, self.shared, self.meaning, self.related, self.prior]
         known = [self.recency, self.confidence, self.quality]
@@ -135,7 +135,7 @@ class FoundItem:
 
 
 def rank(pool: Sequence[FoundItem], limit: int, *, with_quality: bool | None = None) -> list[FoundItem]:
-    """The best items, best first, each content once. Equal scores are in the order of their ids."""
+    """Return the best items, best first, each content once. Equal scores are in the order of their ids."""
     quality = quality_is_on() if with_quality is None else with_quality
     for item in pool:
         item.score = item.computed_score(with_quality=quality)
@@ -149,9 +149,9 @@ def rank(pool: Sequence[FoundItem], limit: int, *, with_quality: bool | None = N
 
 
 def relevant(ranked: Sequence[FoundItem], floor: float, *, with_quality: bool | None = None) -> list[FoundItem]:
-    """Those of the items that may be injected: above the floor, and not far below another, unless it is sure too.
+    """Return the items that may be injected: above the floor, and not far below another unless it is sure too.
 
-    One that was contradicted until its effective confidence is 0 is not injected: it is only shown as a correction.
+    An item that was contradicted until its effective confidence is 0 is not injected: it is only shown as a correction.
     """
     quality = quality_is_on() if with_quality is None else with_quality
     likely = [(item, item.relevance) for item in ranked if item.quality > 0 or not quality]
@@ -167,7 +167,7 @@ def relevant(ranked: Sequence[FoundItem], floor: float, *, with_quality: bool | 
 def _is_beaten(
     item: FoundItem, relevance: float, odds: float, other: FoundItem, _other_relevance: float, other_odds: float
 ) -> bool:
-    """Whether another item fits far better. A prompt about two subjects may get an item for each: by other words."""
+    """Report whether another item fits far better. A prompt about two subjects may get an item for each, by other words."""
     if odds * MOST_ODDS >= other_odds:
         return False
     is_neighbour = 2 * len({*item.places} & {*other.places}) >= len(item.places)
@@ -179,10 +179,10 @@ def _odds(relevance: float) -> float:
 
 
 def recency_of(age_days: float | None) -> float | None:
-    """1 for now or later, halved with every half-life, None where the age is not known."""
+    """Return 1 for now or later, halved with every half-life; None where the age is not known."""
     return None if age_days is None else 0.5 ** (max(0.0, age_days) / HALF_LIFE_DAYS)
 
 
 def quality_is_on() -> bool:
-    """Whether measured quality counts: the off switch of specification 2."""
+    """Report whether measured quality counts: the off switch of specification 2."""
     return os.environ.get("KMS_QUALITY_RANKING_ENABLED", "").strip().lower() not in ("false", "0", "no", "off")

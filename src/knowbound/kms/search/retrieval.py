@@ -1,10 +1,10 @@
-"""Finds the items that a text is about, in the local index alone: by its words and by its meaning.
+"""Search for the items that a text is about, in the local index alone: by words and by meaning.
 
 Candidates are the items that share the rarest words with the query, or words that mean the same (lexical.py), and the
-nearest by the codes of the embedding (codes.py): nearest to the query as a whole, and if it is long to its beginning
-and its end, where the question mostly is. Each is compared with the query word by word (asked.py) and, by the exact
-cosine, with the windows of the query that matter; ranking.py puts them in order. The hook runs this for every prompt:
-nothing is imported beyond the standard library and small modules of ours.
+nearest by the codes of the embedding (codes.py): nearest to the whole query, and to the beginning and the end of a long
+one, where the question mostly is. Each is compared with the query word by word (asked.py) and, by the exact cosine,
+with the windows of the query that matter; ranking.py puts them in order. The hook runs this for every prompt: nothing
+is imported beyond the standard library and small modules of ours.
 """
 
 from __future__ import annotations
@@ -30,14 +30,12 @@ if TYPE_CHECKING:
 
 POOL = 100  # candidates that are ranked and kept with an injection
 _MOST_LEXICAL = 90
-_MOST_SEMANTIC = 60  # of all parts of the query together
-_LARGE = (
-    20_000  # rows: in a larger store only the query as a whole is compared with all codes, which takes the most time
-)
-_WINDOW = 10  # places: with the stop words between them about fourteen words; a longer sentence is cut
+_MOST_SEMANTIC = 60  # for all parts of the query together
+_LARGE = 20_000  # rows: in a larger store only the whole query is compared with all codes, which takes the most time
+_WINDOW = 10  # places, about fourteen words with stop words; a longer sentence is cut
 _STEP = 5
 _MOST_WINDOWS = 8
-_AT_THE_ENDS = 2  # windows of a long query that count in any case, at each end
+_AT_THE_ENDS = 2  # windows at each end of a long query that always count
 _MOST_EMBEDDED = 4_000  # characters of a query: rare names, as in a log, take 40 ms of a hook's second per thousand
 _DAY = 86_400.0
 _COLUMNS = (
@@ -47,7 +45,7 @@ _COLUMNS = (
 
 
 class FoundItems:
-    """The items, best first, and all candidates that were ranked."""
+    """The found items, best first, and all candidates that were ranked."""
 
     def __init__(self, items: list[FoundItem], pool: list[FoundItem]) -> None:
         self.items = items
@@ -66,14 +64,14 @@ def search(
     now: float | None = None,
     as_a_whole: bool = False,
 ) -> FoundItems:
-    """The items of the index that the query is about, best first; what is not empty narrows them down.
+    """Search the index for what the query is about, best first; filters that are not empty narrow the result.
 
     `now` is in seconds since 1970. `as_a_whole` takes the meaning of the whole query, not of its nearest part.
     """
     only = {"subject": subject, "type": type, "user": user, "flag": flag}
     is_nested = index.in_transaction
     if not is_nested:
-        index.execute("BEGIN")  # all that is read is of one moment
+        index.execute("BEGIN")  # everything is read from one state of the index
     try:
         asked = Asked(query)
         known = {column: value for column, value in only.items() if value}
@@ -104,13 +102,13 @@ def _candidates(
     spans: list[tuple[int, int]],
     only: dict[str, str],
 ) -> set[int]:
-    """The rows that are compared with the query: by its words, and by the meaning of all of it and of its ends."""
+    """Return the rows to compare with the query: by its words, and by the meaning of the whole and of both ends."""
     if only:
         condition = " AND ".join(f"{column} = ?" for column in only)
         narrowed = index.execute(f"SELECT rowid, code FROM item WHERE served = 1 AND {condition}", [*only.values()])
         allowed = dict(narrowed.fetchall())
         words = [row for row in rows_with_words(index, asked, links, len(allowed) + POOL**2) if row in allowed]
-        if len(allowed) <= _MOST_LEXICAL + _MOST_SEMANTIC:  # so few are all compared, whatever else is stored
+        if len(allowed) <= _MOST_LEXICAL + _MOST_SEMANTIC:  # few enough to compare all
             return {*allowed}
         codes = _codes(asked, spans)
         near = [row for code in codes for row in nearest_of(allowed.items(), code, _MOST_SEMANTIC // len(codes))]
@@ -124,7 +122,7 @@ def _candidates(
 
 
 def _codes(asked: Asked, spans: list[tuple[int, int]]) -> list[bytes]:
-    """The codes of the whole query and, in a store that is not large, of its first and its last part."""
+    """Return the codes of the whole query and, unless the store is large, of its first and its last part."""
     ends = (spans[0], spans[-1]) if len(spans) > 1 and asked.rows <= _LARGE else ()
     whole = both_ends(asked.text, _MOST_EMBEDDED) if spans else asked.text
     vectors = map(embed, [whole, *[asked.text_of(*span) for span in ends]])
@@ -132,7 +130,7 @@ def _codes(asked: Asked, spans: list[tuple[int, int]]) -> list[bytes]:
 
 
 def _spans(asked: Asked) -> list[tuple[int, int]]:
-    """The sentences of a query, long ones in windows: from which place to before which."""
+    """Return the sentences of a query, long ones in windows, as first place and place after the last."""
     spans = []
     for start in asked.sentences:
         _, end = asked.sentence_of(start)
@@ -141,7 +139,7 @@ def _spans(asked: Asked) -> list[tuple[int, int]]:
 
 
 def _windows(asked: Asked, spans: list[tuple[int, int]], parts: Iterable[WordParts]) -> list[str]:
-    """The parts of a query by whose meaning items are judged: all; or those at its ends, and where words match."""
+    """Return the parts of a query that items are compared with by meaning: all, or both ends and where words match."""
     if len(spans) <= 1:
         return [asked.text]
     if len(spans) > _MOST_WINDOWS:
@@ -153,7 +151,7 @@ def _windows(asked: Asked, spans: list[tuple[int, int]], parts: Iterable[WordPar
 
 
 def _rows(index: sqlite3.Connection, rows: Iterable[int]) -> list[tuple[Any, ...]]:
-    listed = ", ".join(map(str, rows))  # more than may be given as values
+    listed = ", ".join(map(str, rows))  # SQLite limits the number of bound values
     return index.execute(f"SELECT {_COLUMNS} FROM item WHERE served = 1 AND rowid IN ({listed})").fetchall()
 
 

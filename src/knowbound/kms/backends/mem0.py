@@ -5,16 +5,16 @@ is whole in the memory's metadata:
 
     data                  the content, which Mem0 embeds, searches and shows
     knowbound_id          the item's id
-    knowbound_copy_of     what it is a copy of
+    knowbound_copy_of     the id of the item's original
     knowbound_item        the whole item as JSON text
     knowbound_written     the number of the write, by which `changed_since` finds it
-    knowbound_updated     the time of our write: another `updated_at` means that somebody changed it through Mem0
+    knowbound_updated     the time of our write: another `updated_at` means a change through Mem0
 
-Items go into Mem0's vector store directly, as `Memory.add(infer=False)` would put them: `add` gives a new id each time,
-writes one by one, and loads language models where it finds them. Others may use Mem0 on the same folder, and Mem0 may
-split what they give it: a memory that carries an item's id but is not at its place is a part, read as an item of its
-own with `copy_of`; a memory without an item is read as a plain one. Both keep Mem0's id, so that flagging them changes
-them where they are.
+Items go into Mem0's vector store directly, as `Memory.add(infer=False)` would put them: `add` makes a new id each time,
+writes one by one, and loads language models where it finds them. Other programs may use Mem0 on the same folder, and
+Mem0 may split their texts. A memory that carries an item's id, but under another UUID, is a part: it is read as an item
+of its own with `copy_of`. A memory without an item is read as a plain item. Both keep Mem0's id, so that flagging
+changes them where they are.
 
 A folder belongs to one process at a time.
 """
@@ -47,11 +47,11 @@ from knowbound.text.embedding import DIMENSIONS, embed
 from knowbound.user_files import make_folder
 
 COLLECTION = "knowbound"
-SCOPE = "knowbound"  # Mem0 keeps every memory for a user, an agent or a run: ours are this agent's
+SCOPE = "knowbound"  # Mem0 keeps every memory for a user, an agent or a run: items belong to this agent
 _STATE = "knowbound.json"
-_IDS = UUID("5a0f2d5e-6a4b-5c0e-9a53-8c2e2f1f7d11")  # names ours among all UUIDs of version 5
+_IDS = UUID("5a0f2d5e-6a4b-5c0e-9a53-8c2e2f1f7d11")  # namespace of our UUIDs of version 5
 _EVERYTHING = 2**31 - 1
-_SEVERAL = 5  # from here on one wait for the disk costs less than one per item
+_SEVERAL = 5  # items from which one wait for the disk costs less than one per item
 _VALUES = struct.Struct(f"{DIMENSIONS}b")
 
 
@@ -61,7 +61,7 @@ class _MemoryRow(Protocol):
 
 
 class _VectorStore(Protocol):
-    """What we use of `mem0.vector_stores.qdrant.Qdrant`."""
+    """The part of `mem0.vector_stores.qdrant.Qdrant` that we use."""
 
     client: Any
     _bm25_encoder: object
@@ -73,44 +73,44 @@ class _VectorStore(Protocol):
 
 
 class Memory(Protocol):
-    """What we use of `mem0.Memory`."""
+    """The part of `mem0.Memory` that we use."""
 
     vector_store: _VectorStore
 
     def close(self) -> None:
-        """Close its history; not the vector store."""
+        """Close the history; the vector store stays open."""
 
 
 class Embedder:
-    """Our embedding as Mem0 asks for it."""
+    """Our embedding behind Mem0's interface."""
 
     def __init__(self, config: object) -> None:
         self.config = config
 
     def embed(self, text: str, memory_action: str | None = None) -> list[float]:
-        """The vector of a text, whatever it is for."""
+        """Return the vector of a text."""
         return [float(value) for value in _VALUES.unpack(embed(text))]
 
     def embed_batch(self, texts: list[str], memory_action: str | None = None) -> list[list[float]]:
-        """The vectors of several texts."""
+        """Return the vectors of several texts."""
         return [self.embed(text) for text in texts]
 
 
 class NoModel:
-    """In place of the language model that Mem0 would ask: items are stored as they are."""
+    """A stand-in for the language model that Mem0 would ask: items are stored as they are."""
 
     def __init__(self, config: object) -> None:
         self.config = config
 
     def generate_response(self, *_: object, **__: object) -> str:
-        """Refuse."""
+        """Refuse every request."""
         raise StoreError("item-invalid", "Mem0 runs without a language model here. Try: add(…, infer=False)")
 
 
 def open_memory(path: Path) -> Memory:
-    """Mem0 on a folder, with our embedding, and without telemetry, model and network."""
-    os.environ["MEM0_TELEMETRY"] = "False"  # read when it is imported
-    os.environ.setdefault("MEM0_DIR", str(path))  # where it would write into the home folder
+    """Open Mem0 on a folder, with our embedding, and without telemetry, model and network."""
+    os.environ["MEM0_TELEMETRY"] = "False"  # read on import
+    os.environ.setdefault("MEM0_DIR", str(path))  # else Mem0 writes into the home folder
     try:
         mem0 = import_module("mem0")
         configs = import_module("mem0.configs.base")
@@ -119,7 +119,7 @@ def open_memory(path: Path) -> Memory:
         raise missing("mem0") from error
     factory.EmbedderFactory.provider_to_class["knowbound"] = f"{__name__}.{Embedder.__name__}"
     factory.LlmFactory.register_provider("knowbound", f"{__name__}.{NoModel.__name__}")
-    # Its configs know only the providers that come with it: those of ours are made without the check.
+    # Mem0 checks its configs against its own providers: ours are constructed without the check.
     config = configs.MemoryConfig(
         embedder=configs.EmbedderConfig.model_construct(provider="knowbound", config={"embedding_dims": DIMENSIONS}),
         llm=configs.LlmConfig.model_construct(provider="knowbound", config={}),
@@ -135,12 +135,12 @@ def open_memory(path: Path) -> Memory:
         history_db_path=str(path / "history.db"),
     )
     memory = cast(Memory, mem0.Memory(config))
-    memory.vector_store._bm25_encoder = False  # it would be fetched from the network
+    memory.vector_store._bm25_encoder = False  # else it is fetched from the network
     return memory
 
 
 def open_backend(settings: Settings) -> Mem0Backend:
-    """The backend in the folder that the settings name."""
+    """Open the backend in the folder that the settings name."""
     return Mem0Backend(Path(settings.kms_mem0_path).expanduser() if settings.kms_mem0_path else settings.home / "mem0")
 
 
@@ -151,7 +151,7 @@ class Mem0Backend(Backend):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.skipped: dict[str, str] = {}  # memories that are no items: why, by Mem0's id
+        self.skipped: dict[str, str] = {}  # reasons why memories are no items, by Mem0's id
         self._lock = RLock()
         with self._explained():
             make_folder(path)
@@ -166,8 +166,8 @@ class Mem0Backend(Backend):
             raise
 
     def put_many(self, items: list[Item]) -> None:
-        """In order, up to an error. The same call again makes it good: putting is idempotent."""
-        by_id = {item.id: item for item in items}  # the last of the same id
+        """Put the items in order, up to an error. The same call completes the rest: putting is idempotent."""
+        by_id = {item.id: item for item in items}  # the last item of each id
         if not by_id:
             return
         with self._lock, self._explained():
@@ -179,25 +179,25 @@ class Mem0Backend(Backend):
                 self._store.insert(vectors, payloads, [_memory_id(id_) for id_ in by_id])
 
     def get(self, id_: str) -> Item | None:
-        """The item, flagged or not, or None."""
+        """Return the item, flagged or not, or None."""
         with self._lock, self._explained():
             row = self._store.get(_memory_id(id_))
         item = self._item(row) if row else None
         return item if item and item.id == id_ else None
 
     def copies(self, id_: str) -> list[Item]:
-        """The item, its direct copies, and the parts that Mem0 made of it."""
+        """Return the item, its direct copies, and the parts that Mem0 made of it."""
         named = [{"knowbound_id": {"in": [id_]}}, {"knowbound_copy_of": {"in": [id_]}}]
         found = {item.id: item for item in self._found({"OR": named})}
-        own = self.get(id_)  # a plain memory names nobody
+        own = self.get(id_)  # a plain memory has no fields of ours
         return [*([own] if own else []), *(item for item in found.values() if item.id != id_)]
 
     def items(self) -> Iterator[Item]:
-        """Every item."""
+        """Yield every item."""
         return self._found(None)
 
     def changed_since(self, stamp: str) -> tuple[Iterator[Item], str]:
-        """By the number of the last write; what others wrote or changed through Mem0 comes each time."""
+        """Return the items after the stamp's number; what other programs wrote through Mem0 comes each time."""
         with self._lock:
             now = self._now
             return self._found(None, now.since(stamp)), str(now)
@@ -206,17 +206,17 @@ class Mem0Backend(Backend):
         """Remove the item for good."""
         with self._lock, self._explained():
             if self._store.get(_memory_id(id_)):
-                self._write_state()  # its number must not be given again
+                self._write_state()  # keeps the number of the removed item from being given again
                 self._store.delete(_memory_id(id_))
 
     def close(self) -> None:
-        """Let other processes have the folder."""
+        """Release the folder for other processes."""
         with self._lock:
             self.memory.close()
             self._store.client.close()
 
     def _found(self, filters: dict[str, Any] | None, seen: int = 0) -> Iterator[Item]:
-        """Qdrant's local store is in memory: so is what is found, at the time of the call."""
+        """Yield the items of a query. Qdrant's local store is in memory: the result is from the time of the call."""
         with self._lock, self._explained():
             rows = self._store.list(filters, _EVERYTHING)[0]
         return (
@@ -227,7 +227,7 @@ class Mem0Backend(Backend):
         )
 
     def _item(self, row: _MemoryRow) -> Item | None:
-        """The item of a memory: ours, a part of it, or a plain memory."""
+        """Return the item of a memory: ours, a part of it, or a plain memory."""
         payload, key = row.payload or {}, str(row.id)
         with skipping(self.skipped, key):
             if "knowbound_item" not in payload:
@@ -237,7 +237,7 @@ class Mem0Backend(Backend):
         return None
 
     def _find_disk(self) -> sqlite3.Connection | None:
-        """The SQLite connection of Qdrant's local store, in its quicker mode; None where it has become another."""
+        """Return the SQLite connection of Qdrant's local store, in its quicker mode; None if Qdrant changed."""
         local = getattr(self._store.client, "_client", None)
         collection = getattr(local, "collections", {}).get(COLLECTION)
         disk = getattr(getattr(collection, "storage", None), "storage", None)
@@ -260,7 +260,7 @@ class Mem0Backend(Backend):
             self._disk.execute("PRAGMA wal_checkpoint(FULL)")
 
     def _read_state(self) -> Stamp:
-        """Who we are and how far we have come: the file knows the numbers that were removed, the memories the rest."""
+        """Read the name of the store and its last number: the file knows removed numbers, the memories the rest."""
         file = self.path / _STATE
         rows = self._store.list(None, _EVERYTHING)[0]
         last = max((row.payload["knowbound_written"] for row in rows if row.payload and _is_as_written(row)), default=0)
@@ -277,14 +277,14 @@ class Mem0Backend(Backend):
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Errors of Mem0, Qdrant and the disk as ours."""
+        """Turn errors of Mem0, Qdrant and the disk into StoreError."""
         try:
             yield
         except StoreError:
             raise
         except UnicodeEncodeError as error:
             raise refused("Mem0", error) from error
-        except Exception as error:  # they raise whatever they like
+        except Exception as error:  # they raise errors of any class
             if "already accessed by another instance" in str(error):
                 raise StoreError(
                     "store-busy",
@@ -294,7 +294,7 @@ class Mem0Backend(Backend):
 
 
 def _memory_id(id_: str) -> str:
-    """Where an item is kept: at Mem0's own id when it is one (a random UUID), else at one made from the item's id."""
+    """Return the UUID of an item's memory: its id if that is Mem0's (a random UUID), else one made from the id."""
     try:
         own = UUID(id_)
     except ValueError:
@@ -305,7 +305,7 @@ def _memory_id(id_: str) -> str:
 
 
 def _payload(item: Item, number: int) -> dict[str, Any]:
-    """As Mem0 would write it, so that its own search, get and update work on it, and ours beside."""
+    """Return the fields that Mem0 itself would write, so that its search, get and update work, and our own."""
     now = datetime.now(UTC).isoformat()
     return {
         "data": item.content,
@@ -332,7 +332,7 @@ def _is_as_written(row: _MemoryRow) -> bool:
 
 
 def _plain(id_: str, payload: dict[str, Any]) -> Item:
-    """A memory that somebody added without us."""
+    """Return the item of a memory that another program added."""
     content = payload.get("data")
     if not isinstance(content, str):
         raise ValueError("the memory has no text")

@@ -4,20 +4,20 @@
               the item, fields at their default left out
     metadata  as JSON text: BSON refuses some keys and numbers
     written   the number of the write, by which `changed_since` finds it
-    writing   in place of it, while the write has no number yet
-    reaped    in place of the item, once it was removed for good: content_sha, time, and whether it was restored since
+    writing   the mark of a write that has no number yet
+    reaped    in place of a removed item: content_sha, time, and whether it was restored since
 
-Nothing is lost between two calls of `changed_since`, whoever writes meanwhile and however clocks differ. A write
-stores its documents marked `writing`, then takes the next number from the counter in `kms_clock`, then puts the number
-in the mark's place. A reader first reads the counter, then the documents that are being written, then those with newer
-numbers. A number up to the counter that it read was taken after its documents were stored: they are in the second
-reading, or, when their number came in meanwhile, in the third. What a writer that died left marked comes with every
-reading until it is written again.
+No write is lost between two calls of `changed_since`, with any number of writers and clocks that differ. A write stores
+its documents marked `writing`, then takes the next number from the counter in `kms_clock`, then replaces the mark by
+the number. A reader reads the counter, then the documents that are being written, then those with newer numbers. A
+number up to the counter was taken after its documents were stored: they are in the second reading, or, if their number
+came in meanwhile, in the third. Documents that a dead writer left marked come with every reading until they are written
+again.
 
 Writers on several machines do not overwrite each other: `swap` changes a document only while it is as its caller read
-it. A replica set does so in a transaction. A single server has none: there a write first claims all documents that it
-changes by its mark, so that a conflict is found before anything is changed. A claim that stays for longer than
-_PATIENCE_SECONDS is of a writer that died, and is taken over.
+it. A replica set does so in a transaction. A single server has no transactions: a write first claims all documents that
+it changes by its mark, so that a conflict is found before anything is changed. A claim that is older than
+_PATIENCE_SECONDS is of a dead writer, and is taken over.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _Write = pymongo.InsertOne[Document] | pymongo.ReplaceOne[Document]
 
 
 def open_backend(settings: Settings) -> MongoBackend:
-    """The backend that the settings name."""
+    """Open the backend that the settings name."""
     return MongoBackend(settings.kms_mongo_url)
 
 
@@ -65,7 +65,7 @@ class MongoBackend(Backend):
 
     def __init__(self, url: str) -> None:
         self._stream: CollectionChangeStream[Document] | None = None
-        self.skipped: dict[str, str] = {}  # documents that are no items: why, by id
+        self.skipped: dict[str, str] = {}  # reasons why documents are no items, by id
         self._server = MongoConnection(url)
         self._client = self._server.client
         self._items: Collection[Document] = self._server.database[ITEMS]
@@ -83,9 +83,9 @@ class MongoBackend(Backend):
             raise
 
     def put_many(self, items: list[Item]) -> None:
-        """In a replica set all or none of them. A server without transactions writes them in order up to the error.
+        """Put all items or none in a replica set; a server without transactions puts them in order up to the error.
 
-        Either way what the error left out is made good by the same call again: putting is idempotent.
+        After an error the same call completes the rest: putting is idempotent.
         """
         if not items:
             return
@@ -105,7 +105,7 @@ class MongoBackend(Backend):
             self._number(mark, {item.id for item in items})
 
     def swap(self, swaps: Sequence[Swap]) -> None:
-        """Where every document still holds what the caller read: all of it or nothing."""
+        """Make all changes, if every document still holds what the caller read; else none."""
         if not swaps:
             return
         mark = uuid4().hex
@@ -122,19 +122,19 @@ class MongoBackend(Backend):
             self._number(mark, {swap.id for swap in swaps})
 
     def get(self, id_: str) -> Item | None:
-        """The item, flagged or not, or None."""
+        """Return the item, flagged or not, or None."""
         return next(self._found({"_id": {"$eq": id_}}), None)
 
     def copies(self, id_: str) -> list[Item]:
-        """The item and its direct copies."""
+        """Return the item and its direct copies."""
         return list(self._found({"$or": [{"_id": {"$eq": id_}}, {"copy_of": {"$eq": id_}}]}))
 
     def items(self) -> Iterator[Item]:
-        """Every item; what is written meanwhile may come too."""
+        """Yield every item; items that are written meanwhile may come too."""
         return self._found({})
 
     def changed_since(self, stamp: str) -> tuple[Iterator[Item | Removed], str]:
-        """By the number of the last write."""
+        """Return the items after the stamp's number."""
         with self._server.explained(), self._client.start_session(causal_consistency=True) as session:
             clock = self._clock.find_one({"_id": ITEMS}, session=session) or {"store": "", "last": 0}
         now = Stamp(clock["store"], clock["last"])
@@ -142,13 +142,13 @@ class MongoBackend(Backend):
         return (self._changed(seen, session) if seen else self._read({}, session)), str(now)
 
     def remove(self, id_: str) -> None:
-        """Remove the item for good; what is left says that it is gone."""
+        """Remove the item for good; a note stays that it is gone."""
         while item := self.get(id_):
             with suppress(ContendedError):
                 self.swap([Swap(item, None)])
 
     def restore(self, keys: Sequence[str]) -> None:
-        """As a write of its own, so that every machine learns of it."""
+        """Restore as a write of its own, so that every machine learns of it."""
         wanted = {"$or": [{"_id": {"$in": list(keys)}}, {"reaped.content_sha": {"$in": list(keys)}}]}
         removed = {"reaped": {"$exists": True}, "reaped.restored": {"$ne": True}}
         mark = uuid4().hex
@@ -163,9 +163,9 @@ class MongoBackend(Backend):
                 self._number(mark, ids)
 
     def wait_for_change(self, seconds: float) -> bool:
-        """By a change stream where the server has them.
+        """Wait on a change stream, if the server has them.
 
-        It is opened anew after each change, before the caller reads: one reading covers a burst of writes.
+        The stream is opened again after each change, before the caller reads: one reading covers a burst of writes.
         """
         if not self._has_streams:
             time.sleep(seconds)
@@ -177,7 +177,7 @@ class MongoBackend(Backend):
                 self._close_stream()
                 await_ms = max(1, int(seconds * 1000))
                 self._stream = self._items.watch([{"$project": {"_id": 1}}], max_await_time_ms=await_ms)
-            except OperationFailure:  # not allowed to this user, or forgotten by the server
+            except OperationFailure:  # this user may not watch, or the server has dropped the stream
                 self._has_streams = self._stream is not None
                 self._close_stream()
             except PyMongoError:
@@ -191,7 +191,7 @@ class MongoBackend(Backend):
         self._server.close()
 
     def _swap_at_once(self, swaps: Sequence[Swap], mark: str, session: ClientSession) -> None:
-        """In a transaction. Another one that writes the same documents makes this one begin again, and see it."""
+        """Swap in a transaction. A concurrent write of the same documents makes it begin again, and see that write."""
         query = {"_id": {"$in": [swap.id for swap in swaps]}}
         found = {document["_id"]: document for document in self._items.find(query, session=session)}
         for swap in swaps:
@@ -200,7 +200,7 @@ class MongoBackend(Backend):
         self._items.bulk_write(writes, session=session)
 
     def _swap_in_steps(self, swaps: Sequence[Swap], mark: str) -> None:
-        """Without a transaction: claim what is there, in the order of ids, then write.
+        """Swap without a transaction: claim existing documents, in the order of ids, then write.
 
         One document needs no claim: its write is one step.
         """
@@ -218,7 +218,7 @@ class MongoBackend(Backend):
             if done.matched_count + done.inserted_count < len(swaps):
                 raise ContendedError(swaps[0].id)
         except BaseException as error:
-            if held:  # let go of what was claimed
+            if held:  # release what was claimed
                 with suppress(PyMongoError):
                     self._number(mark, {swap.id for swap in swaps})
             if isinstance(error, BulkWriteError) and any(
@@ -228,7 +228,7 @@ class MongoBackend(Backend):
             raise
 
     def _as_read(self, swap: Swap, document: Document) -> Document:
-        """A query for the document in exactly this state, once no other write is at it; a dead one is waited out."""
+        """Return a query for the document in exactly this state, after other writes have ended or timed out."""
         end = time.monotonic() + _PATIENCE_SECONDS
         while True:
             self._refuse_changed(swap, document)
@@ -257,7 +257,7 @@ class MongoBackend(Backend):
             self._stream = None
 
     def _number(self, mark: str, ids: set[str]) -> None:
-        """Give a write its number, one document at a time: only such writes are tried again after a failover."""
+        """Give a write its number, one document at a time: only such writes are retried after a failover."""
         clock = self._clock.find_one_and_update(
             {"_id": ITEMS},
             {"$inc": {"last": 1}, "$setOnInsert": {"store": uuid4().hex}},
@@ -268,7 +268,7 @@ class MongoBackend(Backend):
         self._items.bulk_write([pymongo.UpdateOne({"_id": id_, "writing": mark}, numbered) for id_ in ids])
 
     def _changed(self, seen: int, after: ClientSession) -> Iterator[Item | Removed]:
-        """In this order: see the module's explanation."""
+        """Yield changes in this order: the module's docstring says why."""
         yield from self._read({"writing": {"$exists": True}}, after)
         yield from self._read({"written": {"$gt": seen}}, after)
 
@@ -276,7 +276,7 @@ class MongoBackend(Backend):
         return (found for found in self._read(query) if isinstance(found, Item))
 
     def _read(self, query: Document, after: ClientSession | None = None) -> Iterator[Item | Removed]:
-        """What is found in a state of the database that is no older than what the other session read."""
+        """Yield what is found in a state of the database that is no older than what the other session read."""
         with self._server.explained(), self._client.start_session(causal_consistency=True) as session:
             if after is not None and after.cluster_time and after.operation_time:
                 session.advance_cluster_time(after.cluster_time)
@@ -302,7 +302,7 @@ def _document(item: Item) -> Document:
 
 
 def _write(swap: Swap, as_read: Document | None, mark: str) -> _Write:
-    """The write of one change, marked: of a new document, or in place of the one in this state."""
+    """Return the marked write of one change: of a new document, or in place of the document in this state."""
     if swap.after is not None:
         document = _document(swap.after) | {"writing": mark}
     else:
@@ -317,7 +317,7 @@ def _write(swap: Swap, as_read: Document | None, mark: str) -> _Write:
 
 
 def _removed(document: Document) -> Removed | None:
-    """What is left of a removed item; a document of others may have a field of that name."""
+    """Return the trace of a removed item; documents of other programs may have a field of that name."""
     left = document.get("reaped")
     if not isinstance(left, dict) or "content" in document or not isinstance(document.get("_id"), str):
         return None

@@ -1,7 +1,7 @@
-"""How we talk to MongoDB, for the items and for the quality log: what is acknowledged is on a majority of the members.
+"""The connection to MongoDB, for items and quality log: an acknowledged write is on a majority of the members.
 
 A write is journaled by a majority before it is acknowledged, a read sees only what a majority has, both are tried again
-while a new primary is elected, and the driver's errors come out as ours.
+while a new primary is elected, and the driver's errors become StoreError.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ except ImportError as error:
 Document = dict[str, Any]
 DURABLE = WriteConcern("majority", j=True)
 DUPLICATE = 11000  # the id is there already
-_DATABASE = "knowbound"  # where the URL names none
+_DATABASE = "knowbound"  # default where the URL names none
 _TOO_LARGE = 10334  # more than 16 MB
 _LONGEST_DOCUMENT = 16 * 1024 * 1024
-_DOCUMENTS_PER_SECOND = 500  # a server that is slower than this hangs
-_ADDED = re.compile(", full error:|, Timeout:|, Topology Description:")  # what the driver adds to its messages
+_DOCUMENTS_PER_SECOND = 500  # a slower server counts as hanging
+_ADDED = re.compile(", full error:|, Timeout:|, Topology Description:")  # additions of the driver to its messages
 
 
 class MongoConnection:
     """An open connection to the database that a URL names. Threads may share it.
 
-    `refusal` is the slug of the error for what the server cannot hold.
+    `refusal` is the slug of the error for a value that the server cannot hold.
     """
 
     def __init__(self, url: str, *, refusal: str = "item-invalid") -> None:
         self.url, self._refusal = url, refusal
         try:
-            # What is read has to be on a majority as well: a number that a failover takes back would be given twice.
+            # Reads need a majority, too: a number that a failover takes back would be given twice.
             self.client: pymongo.MongoClient[Document] = pymongo.MongoClient(
                 url,
                 appname="knowbound",
@@ -76,7 +76,7 @@ class MongoConnection:
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """The driver's errors as ours."""
+        """Turn the driver's errors into StoreError."""
         try:
             yield
         except (BSONError, UnicodeEncodeError, OverflowError) as error:
@@ -89,6 +89,6 @@ class MongoConnection:
 
     @contextmanager
     def recovering(self, documents: int = 1) -> Iterator[None]:
-        """Tried again for as long as an election may take, and longer for many documents; errors explained."""
+        """Retry for as long as an election may take, longer for many documents; errors become StoreError."""
         with self.explained(), pymongo.timeout(remote.RECOVERY_SECONDS + documents / _DOCUMENTS_PER_SECOND):
             yield

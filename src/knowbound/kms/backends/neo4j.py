@@ -3,17 +3,17 @@
     (:KnowboundItem {id, content, type, …, flag_kind, flag_note, …, anchor_file, …, metadata, written})
         -[:DEPENDS_ON {kind, position}]-> (:KnowboundItem)
 
-Fields at their default are left out, flag and anchor are properties of the node, what is nested in them and the
-metadata is JSON text. An edge's type is its kind in capitals where that is a plain word, else RELATES_TO; its exact
-kind is a property. The other end of a relationship may not be there (yet): then it is a node with nothing but its id,
-which is no item until it is put.
+Fields at their default are left out; flag and anchor are properties of the node; values nested in them and the metadata
+are JSON text. An edge's type is its kind in capitals where that is a plain word, else RELATES_TO; its exact kind is a
+property. The other end of a relationship may be missing: then it is a node with nothing but its id, which is no item
+until it is put.
 
 Every write takes the next number from the node `KnowboundClock` first, in its own transaction. That node is locked
-until the commit, so that writes are committed in the order of their numbers, and whoever has read the number has
-everything up to it: `changed_since` loses nothing, however clocks differ. `swap` compares what it replaces after it has
-taken the number, so that nobody changes it meanwhile.
+until the commit, so writes are committed in the order of their numbers, and a reader of a number sees everything up to
+it: `changed_since` loses nothing, even if clocks differ. `swap` compares items after it has taken the number, so no
+other write changes them meanwhile.
 
-What was removed for good leaves (:KnowboundRemoved {id, content_sha, time, restored, written}).
+An item that was removed for good leaves (:KnowboundRemoved {id, content_sha, time, restored, written}).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _PAGE = 1000
 _BOLT = re.compile(r"(bolt|neo4j)(\+s|\+ssc)?://")
 _PLAIN_KIND = re.compile("[a-z][a-z0-9_]{0,59}", re.ASCII)
 _ANY_KIND = "RELATES_TO"
-_NESTED = ("flag", "anchor")  # structs, as properties with their name before them
+_NESTED = ("flag", "anchor")  # structs, stored as properties with their name as prefix
 _Record = dict[str, Any]
 
 _SCHEMA = (
@@ -91,14 +91,14 @@ _REMOVED = """
 
 
 def open_backend(settings: Settings) -> Neo4jBackend:
-    """The backend that the settings name."""
+    """Open the backend that the settings name."""
     return Neo4jBackend(
         settings.kms_neo4j_url, settings.kms_neo4j_user, settings.kms_neo4j_password, settings.kms_neo4j_database
     )
 
 
 class Neo4jBackend(Backend):
-    """Items in Neo4j, or in what speaks its language. Threads may share it."""
+    """Items in Neo4j, or in a server that speaks its language. Threads may share it."""
 
     name = "neo4j"
     is_shared = True
@@ -108,7 +108,7 @@ class Neo4jBackend(Backend):
         self._database = database or None
         self._lock = Lock()
         self._bookmarks = neo4j.GraphDatabase.bookmark_manager()
-        self.skipped: dict[str, str] = {}  # nodes that are no items: why, by id
+        self.skipped: dict[str, str] = {}  # reasons why nodes are no items, by id
         if not _BOLT.match(url):
             raise remote.unreachable("Neo4j", url, "the address does not begin with bolt:// or neo4j://")
         try:
@@ -130,18 +130,18 @@ class Neo4jBackend(Backend):
             raise
 
     def put_many(self, items: list[Item]) -> None:
-        """All of them in one transaction."""
+        """Put all items in one transaction."""
         if not items:
             return
         self._write(lambda run: _put(run, items, _tick(run)))
 
     def swap(self, swaps: Sequence[Swap]) -> None:
-        """All of them in one transaction, where every node still holds what the caller read."""
+        """Make all changes in one transaction, if every node still holds what the caller read."""
         if not swaps:
             return
 
         def work(run: neo4j.ManagedTransaction) -> None:
-            number = _tick(run)  # from here on nobody else writes
+            number = _tick(run)  # from here on no other transaction writes
             found = run.run(_READ % "i.id IN $ids", ids=[swap.id for swap in swaps])
             now = {item.id: item for record in found if (item := self._item(record["node"], record["edges"]))}
             for swap in swaps:
@@ -153,33 +153,33 @@ class Neo4jBackend(Backend):
         self._write(work)
 
     def get(self, id_: str) -> Item | None:
-        """The item, flagged or not, or None."""
+        """Return the item, flagged or not, or None."""
         return next(self._found("i.id = $id", id=id_), None)
 
     def copies(self, id_: str) -> list[Item]:
-        """The item and its direct copies."""
+        """Return the item and its direct copies."""
         own = list(self._found("i.id = $id", id=id_))
         return own + [copy for copy in self._found("i.copy_of = $id", id=id_) if copy.id != id_]
 
     def items(self) -> Iterator[Item]:
-        """Every item; what is written meanwhile may come too."""
+        """Yield every item; items that are written meanwhile may come too."""
         return self._found("true")
 
     def changed_since(self, stamp: str) -> tuple[Iterator[Item | Removed], str]:
-        """By the number of the last write."""
+        """Return the items after the stamp's number."""
         with self._explained(), self._session() as session:
             clock = session.run(_TIME).single()
         now = Stamp(clock["store"], clock["number"]) if clock else Stamp("", 0)
         return self._changed(now.since(stamp)), str(now)
 
     def remove(self, id_: str) -> None:
-        """Remove the item for good; what others relate to stays as the end of their edges."""
+        """Remove the item for good; a node that other items relate to stays as the end of their edges."""
         item = self.get(id_)
         if item is not None:
             self._write(lambda run: _remove(run, [item], _tick(run)))
 
     def restore(self, keys: Sequence[str]) -> None:
-        """As a write of its own, so that every machine learns of it."""
+        """Restore as a write of its own, so that every machine learns of it."""
 
         def work(run: neo4j.ManagedTransaction) -> None:
             run.run(_RESTORE, keys=list(keys), number=_tick(run)).consume()
@@ -191,7 +191,7 @@ class Neo4jBackend(Backend):
         self._driver.close()
 
     def _prepare(self) -> None:
-        """Keys and indexes make it fast and keep writers apart; a server that refuses them still works."""
+        """Create keys and indexes, which make it fast and keep writers apart. A server that refuses them works, too."""
         with self._explained(), self._session() as session:
             session.run("RETURN 1").consume()
             for statement in (*_SCHEMA, _START):
@@ -202,7 +202,7 @@ class Neo4jBackend(Backend):
                         raise
 
     def _write(self, work: Callable[[neo4j.ManagedTransaction], None]) -> None:
-        """One at a time: writes wait for each other at the clock anyway; a server without locks would refuse them."""
+        """Run one write at a time: the clock orders writes anyway, and a server without locks would refuse them."""
         with self._explained(), self._lock, self._session() as session:
             for is_last in (False, False, True):
                 try:
@@ -232,12 +232,12 @@ class Neo4jBackend(Backend):
         return None
 
     def _session(self) -> neo4j.Session:
-        """In a cluster each session sees at least what the ones before it saw."""
+        """Open a session that sees at least what earlier sessions saw, also in a cluster."""
         return self._driver.session(database=self._database, bookmark_manager=self._bookmarks)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """The driver's errors as ours."""
+        """Turn the driver's errors into StoreError."""
         try:
             yield
         except UnicodeEncodeError as error:
@@ -254,7 +254,7 @@ def _tick(run: neo4j.ManagedTransaction) -> int:
 
 
 def _put(run: neo4j.ManagedTransaction, items: list[Item], number: int) -> None:
-    by_id = {item.id: item for item in items}  # the last of the same id
+    by_id = {item.id: item for item in items}  # the last item of each id
     nodes = [_node(item) | {"written": number} for item in by_id.values()]
     edges = [edge for item in by_id.values() for edge in _edges(item)]
     for page in pages(nodes, _PAGE):
@@ -279,12 +279,12 @@ def _remove(run: neo4j.ManagedTransaction, items: list[Item], number: int) -> No
 
 
 def _cut(run: neo4j.ManagedTransaction, ids: list[str]) -> list[str]:
-    """Delete the edges that begin at these; the ids of where they ended."""
+    """Delete the edges that begin at these ids; return the ids where they ended."""
     return [record["id"] for page in pages(ids, _PAGE) for record in run.run(_CUT, ids=page)]
 
 
 def _tidy(run: neo4j.ManagedTransaction, ids: list[str]) -> None:
-    """Delete those that are no items and that nothing relates to any more."""
+    """Delete nodes that are no items and have no edges left."""
     for page in pages(ids, _PAGE):
         run.run(_TIDY, ids=page).consume()
 
@@ -320,6 +320,6 @@ def _edges(item: Item) -> Iterator[_Record]:
 
 
 def _edge_type(edge: _Record) -> str:
-    """The only thing of an item that is part of a query's text: a plain word, or none of its own."""
+    """Return the type of an edge, the only part of an item in a query's text: a plain word, or the general type."""
     kind = str(edge["kind"])
     return kind.upper() if _PLAIN_KIND.fullmatch(kind) else _ANY_KIND

@@ -21,7 +21,7 @@ _item = msgspec.json.Decoder(Item)
 
 
 def _record(item: Item) -> str:
-    """The item as JSON text; metadata that JSON cannot hold (infinity, huge numbers) in Python's own wider JSON."""
+    """Encode the item as JSON; metadata that JSON cannot hold (infinity, huge numbers) in Python's own wider JSON."""
     try:
         record = _encode(item).decode()
         if not item.metadata or _item.decode(record).metadata == item.metadata:
@@ -39,7 +39,7 @@ def _decoded_item(record: str) -> Item:
 
 
 def open_backend(settings: Settings) -> SqliteBackend:
-    """The backend of a project."""
+    """Open the backend of a project."""
     return SqliteBackend(settings.home)
 
 
@@ -50,37 +50,37 @@ class SqliteBackend(Backend):
 
     def __init__(self, home: Path) -> None:
         self.path = home / ITEMS
-        # FULL: what was acknowledged survives a power cut, not only a kill.
+        # FULL: an acknowledged write survives a power cut, not only a kill.
         self._db = Database(self.path, synchronous="FULL")
         self._store = str(self._db.rows("SELECT name FROM store")[0][0])
 
     def put_many(self, items: list[Item]) -> None:
-        """All of them in one transaction."""
+        """Put all items in one transaction."""
         rows = [(item.id, item.copy_of, _record(item)) for item in items]
         with self._db.writing() as db:
             db.executemany("INSERT OR REPLACE INTO item (id, copy_of, record) VALUES (?, ?, ?)", rows)
 
     def get(self, id_: str) -> Item | None:
-        """The item, flagged or not, or None."""
+        """Return the item, flagged or not, or None."""
         found = self._items("SELECT record FROM item WHERE id = ?", id_)
         return found[0] if found else None
 
     def copies(self, id_: str) -> list[Item]:
-        """The item and its direct copies."""
+        """Return the item and its direct copies."""
         return self._items("SELECT record FROM item WHERE id = ? OR (copy_of = ? AND copy_of <> '')", id_, id_)
 
     def items(self) -> Iterator[Item]:
-        """Every item; what is written meanwhile may come too."""
+        """Yield every item; items that are written meanwhile may come too."""
         return self._since(0)
 
     def changed_since(self, stamp: str) -> tuple[Iterator[Item], str]:
-        """By the number of the last write."""
+        """Return the items after the stamp's number."""
         last = self._db.rows("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'item'")[0][0]
         now = Stamp(self._store, last)
         return self._since(now.since(stamp)), str(now)
 
     def remove(self, id_: str) -> None:
-        """Take the item out for good."""
+        """Remove the item for good."""
         with self._db.writing() as db:
             db.execute("DELETE FROM item WHERE id = ?", (id_,))
 
@@ -89,11 +89,11 @@ class SqliteBackend(Backend):
         self._db.check()
 
     def close(self) -> None:
-        """Leave a complete file behind."""
+        """Close the file; it is complete then."""
         self._db.close()
 
     def _since(self, seq: int) -> Iterator[Item]:
-        """In pages: no reader holds the file open while its caller works."""
+        """Yield items in pages: no reader holds the file open while its caller works."""
         while rows := self._db.rows("SELECT seq, record FROM item WHERE seq > ? ORDER BY seq LIMIT ?", seq, _PAGE):
             seq = rows[-1][0]
             yield from self._decoded(row[1] for row in rows)

@@ -59,7 +59,7 @@ class StoreWrite(NamedTuple):
         return [(change.backend, change.id) for change in self.changes]
 
     def intent(self) -> str:
-        """Encode the step with only the changed fields of an item: programs of others may have put secrets into the rest."""
+        """Encode the step. Unchanged fields are left out: other programs may have put secrets into them."""
         return json.dumps(
             {
                 "changes": [

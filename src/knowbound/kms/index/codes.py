@@ -1,13 +1,13 @@
-"""The nearest items by their 256-bit codes, found by looking at every code: 10 ms for 100,000 in plain Python.
+"""The nearest items by their 256-bit codes, compared with every code: 10 ms for 100,000 in plain Python.
 
 The index keeps codes a second time, packed for this: up to 4,096 in a row of `code_chunk`, not item by item but byte by
 byte, all first bytes of the codes, then all second bytes. A byte's share of the Hamming distance is a table of 256
-entries, so `bytes.translate` gives that share for a whole chunk, and adding the 32 shares as one long number each
-gives all distances. Comparing code by code takes five times as long; an index of buckets finds too little, because
+entries, so `bytes.translate` returns that share for a whole chunk, and the sum of the 32 shares, each as one long
+number, is all distances. Comparing code by code takes five times as long; an index of buckets finds too little, because
 near texts still differ in a third of their bits.
 
-What changed since the last packing is in `code_pending` (triggers put it there) and is compared code by code, so the
-packed codes are never taken for what they no longer are.
+Rows that changed since the last packing are in `code_pending` (triggers put them there) and are compared code by code,
+so outdated packed codes never count.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SLOTS = 4096  # rowids per chunk: large enough for few calls, small enough to p
 _MOST_PENDING = 1_000  # compared one by one in 0.5 ms
 _CODE = 32
 _FARTHEST = 255
-# Not INSERT OR IGNORE: what a trigger does on a conflict is decided by the statement that fires it.
+# Not INSERT OR IGNORE: the statement that fires a trigger decides what the trigger does on a conflict.
 _NOTE = "INSERT INTO code_pending SELECT {0}.rowid WHERE {0}.rowid NOT IN (SELECT row FROM code_pending)"
 _SCHEMA = (
     "CREATE TABLE code_chunk (chunk INTEGER PRIMARY KEY, slots BLOB NOT NULL, planes BLOB NOT NULL)",
@@ -37,16 +37,16 @@ _SCHEMA = (
 )
 _CHANGED_AND_SERVED = (
     "SELECT item.rowid, item.code FROM code_pending CROSS JOIN item ON item.rowid = code_pending.row"
-    " WHERE item.served = 1"  # CROSS: begin with what is pending, never with all items
+    " WHERE item.served = 1"  # CROSS: begin with the pending rows, never with all items
 )
 _BITS = bytes(value.bit_count() for value in range(256))
 
 
 def refresh_codes(connection: sqlite3.Connection) -> None:
-    """Keep the packed codes of the index up to date. To be called after every change to `item`, in its transaction.
+    """Keep the packed codes of the index up to date. Call it after every change to `item`, in the same transaction.
 
-    The first call adds two tables, three triggers and an index of what is not served. A later one costs a count until
-    1,000 rows have changed, and then packs the chunks they are in. Search is right without it, only slower.
+    The first call adds two tables, three triggers and an index of rows that are not served. A later call costs a count
+    until 1,000 rows have changed, and then packs the chunks they are in. Without it search is right, only slower.
     """
     if not _is_packed(connection):
         for statement in _SCHEMA:
@@ -73,7 +73,7 @@ def _pack(connection: sqlite3.Connection, chunk: int) -> None:
 
 
 def nearest(connection: sqlite3.Connection, code: bytes, most: int) -> list[int]:
-    """Row ids of the items with the most similar codes, nearest first."""
+    """Return the row ids of the items with the most similar codes, nearest first."""
     if not _is_packed(connection):
         return nearest_of(connection.execute("SELECT rowid, code FROM item WHERE served = 1"), code, most)
     tables = _shares(code)
@@ -98,7 +98,7 @@ def nearest(connection: sqlite3.Connection, code: bytes, most: int) -> list[int]
 
 
 def nearest_of(rows: Iterable[tuple[int, bytes]], code: bytes, most: int) -> list[int]:
-    """The same among given row ids and codes."""
+    """Return the nearest of the given row ids and codes."""
     return _sorted(dict(_measured(rows, code)), most)
 
 
@@ -112,15 +112,15 @@ def _sorted(near: dict[int, int], most: int) -> list[int]:
 
 
 def _shares(code: bytes) -> list[bytes]:
-    """For each byte of the code: in how many bits every possible byte differs from it."""
+    """Return a table for each byte of the code: the number of bits in which every possible byte differs from it."""
     tables = [bytes([value ^ byte for value in range(256)]).translate(_BITS) for byte in code]
-    # A sum of 256 would run over into the next item's byte: of eight differing bits the first byte counts seven.
+    # A sum of 256 would overflow into the next item's byte: eight differing bits of the first byte count as seven.
     tables[0] = tables[0].replace(b"\x08", b"\x07")
     return tables
 
 
 def _distances(planes: bytes, tables: list[bytes]) -> bytes:
-    """The distance of every code of a chunk, one byte each."""
+    """Return the distance of every code of a chunk, one byte each."""
     count = len(planes) // _CODE
     total = 0
     for byte, table in enumerate(tables):
@@ -129,9 +129,9 @@ def _distances(planes: bytes, tables: list[bytes]) -> bytes:
 
 
 def _best_places(distances: bytes, most: int) -> list[tuple[int, int]]:
-    """Distance and place of at least `most` entries (where there are so many), in the order of their places."""
+    """Return distance and place of the best entries, at least `most` if there are enough, in the order of places."""
     low, high = 0, _FARTHEST
-    while low < high:  # the smallest distance that enough entries do not exceed
+    while low < high:  # find the smallest distance that enough entries do not exceed
         middle = (low + high) // 2
         within = len(distances) - len(distances.translate(None, bytes(range(middle + 1))))
         if within >= most:

@@ -1,7 +1,7 @@
-"""The index: what every backend holds, in one local SQLite file that search, hooks and reports read.
+"""The index: the items of every backend, in one local SQLite file that search, hooks and reports read.
 
-Written by synchronisation and after every write to a backend, always by whoever holds the write lock. Everything about
-items in it can be made again from the backends; the logs in it cannot, so a rebuild saves them.
+Synchronisation writes it, and so does every write to a backend, always under the write lock. Everything about items can
+be made again from the backends; the logs in the index cannot, so a rebuild saves them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class IndexedItem(NamedTuple):
 
 
 class SupersededRow(NamedTuple):
-    """What is needed of a superseded item to recognise a rewording of it."""
+    """The columns of a superseded item that are needed to recognise a rewording."""
 
     id: str
     content: str
@@ -60,14 +60,14 @@ class SupersededRow(NamedTuple):
 
 
 class ReapedContent(NamedTuple):
-    """A content that was removed for good: the item that had it, and when."""
+    """A content that was removed for good: its item, and the time."""
 
     item: str
     time: str
 
 
 class Synced(msgspec.Struct):
-    """What a synchronisation changed."""
+    """The numbers of rows that a synchronisation changed."""
 
     written: int = 0
     dropped: int = 0
@@ -89,13 +89,13 @@ class Index:
             raise
 
     def close(self) -> None:
-        """Leave a complete file behind."""
+        """Close the file; it is complete then."""
         self._db.close()
 
     # Writing: the caller holds the write lock.
 
     def sync(self, backend: Backend, *, everything: bool = False) -> Synced:
-        """What the backend wrote since the last time; with `everything`, also what it no longer holds is dropped."""
+        """Read what the backend wrote since the last time; with `everything`, also drop what it no longer holds."""
         began, stamp = time.time(), "" if everything else self._stamp(backend)
         changes, next_stamp = backend.changed_since(stamp)
         done, seen = Synced(), set()
@@ -115,13 +115,13 @@ class Index:
         return done
 
     def is_behind(self, backend: Backend) -> bool:
-        """Whether a sync would change something; needs no lock."""
+        """Report whether a sync would change something. It needs no lock."""
         stamp = self._stamp(backend)
         changes, next_stamp = backend.changed_since(stamp)
         return next_stamp != stamp or any(not self._has(backend.name, change) for change in changes)
 
     def made(self, backends: Iterable[Backend]) -> None:
-        """Note that every row is of today's rules; backends no longer in use are forgotten."""
+        """Note that every row follows the current rules; backends that are no longer in use are dropped."""
         names = [backend.name for backend in backends]
         for (name,) in self._db.rows(
             f"SELECT DISTINCT backend FROM item WHERE backend NOT IN ({marks(names)})", *names
@@ -133,21 +133,21 @@ class Index:
             _set_meta(db, "made_by", MADE_BY)
 
     def is_current(self, backends: Iterable[Backend]) -> bool:
-        """Whether these backends, and no others, were read once, by the rules of today."""
+        """Report whether exactly these backends were read once, by the current rules."""
         stamped = {row[0] for row in self._db.rows("SELECT key FROM meta WHERE key LIKE 'stamp %'")}
         return stamped == {f"stamp {backend.name}" for backend in backends} and self.has_current_rules()
 
     def has_current_rules(self) -> bool:
-        """Whether its rows were made by the rules of today."""
+        """Report whether the current rules made the rows."""
         return self._meta("made_by") == MADE_BY
 
     def begin(self, write: StoreWrite) -> int:
-        """Note a write before its first step: if we are killed, whoever opens the store next completes it."""
+        """Note a write before its first step: the next process that opens the store completes it after a kill."""
         with self._db.writing() as db:
             return db.execute("INSERT INTO intent (intent) VALUES (?)", (write.intent(),)).lastrowid or 0
 
     def unfinished(self) -> tuple[dict[int, str], list[str]]:
-        """What killed writers left behind: their intents by number, and of earlier versions the ids to read again."""
+        """Return what killed writers left: intents by number, and ids that earlier versions noted to be read again."""
         intents, ids = self._db.rows("SELECT * FROM intent ORDER BY id"), self._db.rows("SELECT item FROM pending")
         return dict(intents), [row[0] for row in ids]
 
@@ -162,8 +162,8 @@ class Index:
     ) -> None:
         """Read these ids from these backends again, log the corrections, and note what was reaped (id, content).
 
-        `restored` are contents and ids that were reaped once and are brought back on purpose. `finished` is
-        the number of the intent that ends with this.
+        `restored` are reaped contents and ids that are brought back on purpose. `finished` is the number of the intent
+        that ends with this call.
         """
         read = [(backend.name, id_, backend.get(id_)) for backend, id_ in held]
         ids = sorted({id_ for _, id_, _ in read})
@@ -194,7 +194,7 @@ class Index:
         return bool(self._db.rows(query, removed.id, removed.content_sha)) != removed.is_restored
 
     def _bury(self, backend: str, removed: list[Removed]) -> int:
-        """What another machine removed for good: neither it nor a copy of it is served here."""
+        """Take over what another machine removed for good: neither the items nor their copies are served here."""
         new = [one for one in removed if not self._has(backend, one)]
         if not new:
             return 0
@@ -206,7 +206,7 @@ class Index:
         return len(new)
 
     def _write(self, backend: str, items: list[Item]) -> int:
-        """Rows for these items where they differ from what is there."""
+        """Write rows for the items that differ from the rows in the index."""
         newest = {item.id: item for item in items}
         query = f"SELECT id, record FROM item WHERE backend = ? AND id IN ({marks(list(newest))})"
         known = {} if not self.has_current_rules() else dict(self._db.rows(query, backend, *newest))
@@ -223,7 +223,7 @@ class Index:
 
     @contextmanager
     def _changing(self, ids: Iterable[str], contents: Iterable[str] = ()) -> Iterator[sqlite3.Connection]:
-        """A transaction that changes the rows of these ids; what depends on them or on these contents follows."""
+        """Open a transaction that changes rows of these ids; rows that depend on them or on these contents follow."""
         with self._db.writing() as db:
             with serving_updated(db, ids, contents):
                 yield db
@@ -242,77 +242,77 @@ class Index:
     # Reading
 
     def known(self, id_: str) -> list[IndexedItem]:
-        """The item in every backend that holds it."""
+        """Return the item from every backend that holds it."""
         return self._known("id = ?", id_)
 
     def all_items(self) -> list[IndexedItem]:
-        """Every item of every backend."""
+        """Return every item of every backend."""
         return self._known("1")
 
     def same_content(self, sha: str) -> list[IndexedItem]:
-        """Every item with this content, flagged or not."""
+        """Return every item with this content, flagged or not."""
         return self._known("content_sha = ?", sha)
 
     def flagged(self, kinds: Iterable[FlagKind]) -> list[IndexedItem]:
-        """Items with these flags."""
+        """Return the items with these flags."""
         names = [str(kind) for kind in kinds]
         return self._known(f"flag <> '' AND flag IN ({marks(names)})", *names)
 
     def with_quality(self) -> list[IndexedItem]:
-        """Items whose effective confidence is another than the stored one."""
+        """Return the items whose effective confidence differs from the stored confidence."""
         return self._known("quality <> 1.0")
 
     def predecessors(self, id_: str) -> list[IndexedItem]:
-        """Items that this one superseded."""
+        """Return the items that this item superseded."""
         return self._known("superseded_by = ? AND superseded_by <> ''", id_)
 
     def superseded(self) -> list[IndexedItem]:
-        """Every item that has a successor, whatever other flag it has."""
+        """Return every item that has a successor, whatever other flag it has."""
         return self._known("superseded_by <> ''")
 
     def superseded_rows(self) -> list[SupersededRow]:
-        """Every superseded item, for comparing texts with it."""
+        """Return every superseded item, to compare texts with it."""
         names = ", ".join(SupersededRow._fields)
         return [SupersededRow(*row) for row in self._db.rows(f"SELECT {names} FROM item WHERE superseded_by <> ''")]
 
     def blocked_copies(self) -> list[IndexedItem]:
-        """Items that are not served only because of what they are copies of."""
+        """Return the items that are not served only because of their original."""
         return self._known("served = 0 AND screened = '' AND flag NOT IN ('RETRACTED', 'SUPERSEDED', 'DELETED')")
 
     def anchored(self, file: str = "") -> list[IndexedItem]:
-        """Items that come from a file, or from any."""
+        """Return the items that come from a file, or from any file."""
         return self._known("anchor_file = ? AND anchor_file <> ''", file) if file else self._known("anchor_file <> ''")
 
     def is_reaped(self, item: Item) -> bool:
-        """Whether this item, its content or what it is a copy of was removed for good."""
+        """Report whether this item, its content or its original was removed for good."""
         query = "SELECT 1 FROM reaped WHERE item IN (?, ?) LIMIT 1"
         return bool(self._db.rows(query, item.id, item.copy_of or item.id)) or bool(self.reaped_as(item.content))
 
     def reaped_among(self, keys: Sequence[str]) -> list[str]:
-        """Those of these ids and contents that were removed for good."""
+        """Return those of the ids and contents that were removed for good."""
         query = f"SELECT item, content_sha FROM reaped WHERE item IN ({marks(keys)}) OR content_sha IN ({marks(keys)})"
         found = {key for row in self._db.rows(query, *keys, *keys) for key in row}
         return [key for key in keys if key in found]
 
     def reaped_as(self, content: str) -> ReapedContent | None:
-        """The last time that this content was removed for good."""
+        """Return the last removal of this content."""
         query = "SELECT item, time FROM reaped WHERE content_sha IN (?, ?) ORDER BY time DESC, rowid DESC LIMIT 1"
         row = self._db.row(query, *content_hashes(content))
         return ReapedContent(*row) if row else None
 
     def corrections(self, item: str = "") -> list[Correction]:
-        """The log of corrective calls, oldest first: of one item, or all."""
+        """Return the log of corrective calls, oldest first: of one item, or of all."""
         query = "SELECT item, tool, time, by, session, detail FROM correction WHERE ? IN ('', item) ORDER BY id"
         return [Correction(*row) for row in self._db.rows(query, item)]
 
     def counts(self) -> dict[str, tuple[int, int]]:
-        """Items and served items per backend."""
+        """Return the numbers of items and of served items per backend."""
         rows = self._db.rows("SELECT backend, count(*), sum(served) FROM item GROUP BY backend ORDER BY backend")
         return {backend: (items, served) for backend, items, served in rows}
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection of its own to search with."""
+        """Open a separate connection to search with."""
         with explained(self.path):
             connection = open_read_only(self.path, wait_seconds=20.0)
             assert connection is not None  # we hold the file open
@@ -320,12 +320,15 @@ class Index:
                 yield connection
 
     def _mark(self) -> None:
-        """A new index gets the mark of its data folder; one in a folder of ours that another made is not used."""
+        """Mark a new index as made in its data folder; refuse an index in our folder that another user made."""
         mark = self._meta(OWNER)
         if is_our_mark(mark):
             return
         if not mark and not self.is_made():
-            with suppress(StoreError), self._db.writing() as db:  # no key can be kept: only the hook needs the mark
+            with (
+                suppress(StoreError),
+                self._db.writing() as db,
+            ):  # without a key there is no mark: only the hook needs it
                 _set_meta(db, OWNER, mark_folder(self.home))
         elif owner_of(self.home) == OURS:
             raise StoreError(
@@ -335,7 +338,7 @@ class Index:
             )
 
     def _split_words(self) -> None:
-        """Make the terms of all rows anew where they are of an earlier version."""
+        """Make the terms of all rows again if an earlier version made them."""
         if self._meta("terms") != SPLIT_BY:
             with self._db.writing() as db:
                 if self._meta("terms") != SPLIT_BY:  # another process may have made them while we waited
@@ -343,13 +346,13 @@ class Index:
                     _set_meta(db, "terms", SPLIT_BY)
 
     def is_in_place(self) -> bool:
-        """Whether the file that is open is still the one of the data folder."""
+        """Report whether the open file is still the file of the data folder."""
         with suppress(OSError):
             return os.path.samestat(self._file, os.stat(self.path))
         return False
 
     def is_made(self) -> bool:
-        """Whether it was ever synchronised."""
+        """Report whether the index was ever synchronised."""
         return bool(self._meta("made_by"))
 
     def check(self) -> None:
@@ -365,7 +368,7 @@ class Index:
         return {row[0] for row in self._db.rows("SELECT id FROM item WHERE backend = ?", backend)}
 
     def _stamp(self, backend: Backend) -> str:
-        """How far the backend was read; "" where the rows are of other rules."""
+        """Return how far the backend was read; "" if other rules made the rows."""
         return self._meta(f"stamp {backend.name}") if self.has_current_rules() else ""
 
     def _meta(self, key: str) -> str:
@@ -378,7 +381,7 @@ def _set_meta(db: sqlite3.Connection, key: str, value: str) -> None:
 
 
 def _readable(path: Path, table: str) -> list[dict[str, str]]:
-    """Rows as far as they can be read, by column: the file may be of an earlier schema."""
+    """Return the readable rows of a table, by column: the file may be of an earlier schema."""
     found: list[dict[str, str]] = []
     db = open_read_only(path)
     with suppress(sqlite3.Error), closing(db) if db else nullcontext():

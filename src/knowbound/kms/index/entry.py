@@ -15,7 +15,7 @@ from knowbound.kms.search.lexical import terms_of
 from knowbound.text.embedding import VERSION, code_of, embed
 from knowbound.text.redact import redact
 
-MADE_BY = f"2.{RULES_VERSION}.{VERSION}"  # rows made by other rules are made anew
+MADE_BY = f"2.{RULES_VERSION}.{VERSION}"  # rows of another version are made again
 _QUALITY, _EFFECTIVE = "quality", "effective_confidence"  # keys of an item's metadata
 _STEP = 0.005  # a smaller change reorders nothing, and every write makes all machines read
 _encode = msgspec.msgpack.Encoder().encode
@@ -23,7 +23,7 @@ _item = msgspec.msgpack.Decoder(Item)
 
 
 class IndexRow(NamedTuple):
-    """The columns of table `item` that an item decides; `served` also depends on the rows beside it."""
+    """The columns of table `item` that depend on the item alone, except `served`."""
 
     id: str
     backend: str
@@ -51,17 +51,17 @@ class IndexRow(NamedTuple):
 
 
 def record_of(item: Item) -> bytes:
-    """The whole item without its secrets."""
+    """Encode the whole item without its secrets."""
     return _encode(replace(item, content=_clean(item.content), subject=_clean(item.subject)))
 
 
 def item_of(record: bytes) -> Item:
-    """The item of a row."""
+    """Decode the item of a row."""
     return _item.decode(record)
 
 
 def row_of(item: Item, backend: str) -> IndexRow:
-    """The row of an item: whatever a backend holds, secrets are redacted, and attacks are not served."""
+    """Return the row of an item: secrets are redacted, and attacks are not served."""
     content, subject = _clean(item.content), _clean(item.subject)
     finding = screened(f"{subject}\n{content}")
     vector = embed(content)
@@ -102,7 +102,7 @@ def effective_of(item: Item) -> float | None:
 
 
 def with_effective(item: Item, value: float | None) -> Item:
-    """Return the item with this effective confidence, or without one; the same object where hardly anything changes."""
+    """Return the item with this effective confidence, or without one; unchanged if the step is too small."""
     known = effective_of(item)
     if known == value or (known is not None and value is not None and value and abs(known - value) < _STEP):
         return item
@@ -115,7 +115,7 @@ def with_effective(item: Item, value: float | None) -> Item:
 
 
 def _quality(item: Item) -> float:
-    """Effective over stored confidence, where the rollup has written one (specification 2, "Effective confidence")."""
+    """Return effective over stored confidence, or 1 (specification 2, "Effective confidence")."""
     effective = effective_of(item)
     return 1.0 if effective is None or item.confidence <= 0 else max(0.0, effective / item.confidence)
 
@@ -125,5 +125,5 @@ def _clean(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Surrogates without their other half, which come from broken JSON, cannot be stored."""
+    """Replace lone surrogates, which come from broken JSON and cannot be stored."""
     return text.encode("utf-8", "replace").decode()

@@ -1,9 +1,9 @@
-"""Which rows of the index may be served: none with a flag that withdraws it, and no copy of one (specification 2).
+"""The rows of the index that may be served: no withdrawn item, and no copy of one (specification 2).
 
-Rows belong together when they share an id (in several backends) or their content, or when one is a copy of the other. A
-flag blocks the rows with the same id and the same content, and goes from an original to its copies; it does not go from
-a copy to its original, because a copy may be outdated by an update of the original. A content that was withdrawn is
-served again where what replaced it says the same: somebody confirmed it, or corrected only its spelling.
+Rows belong together if they share an id (in several backends) or their content, or if one is a copy of the other. A
+flag blocks the rows with the same id and the same content, and passes from an original to its copies. It does not pass
+from a copy to its original, because an update of the original may have made the copy outdated. Withdrawn content is
+served again if its replacement says the same: a person confirmed it, or corrected only its spelling.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _Row(NamedTuple):
 
 @contextmanager
 def serving_updated(db: sqlite3.Connection, ids: Iterable[str], contents_: Iterable[str] = ()) -> Iterator[None]:
-    """Compute `served` again for every row connected with these ids and contents, before or after the change inside."""
+    """Recompute `served` for every row that these ids and contents reach, before or after the change inside."""
     keys, contents = set(ids), set(contents_)
     for row in _rows(db, "id", keys.copy()):
         keys |= {row.copy_of} - {""}
@@ -48,7 +48,7 @@ def serving_updated(db: sqlite3.Connection, ids: Iterable[str], contents_: Itera
 
 
 def _connected(db: sqlite3.Connection, ids: set[str], contents: set[str]) -> list[_Row]:
-    """Every row that is reached from these ids and contents."""
+    """Return every row that is reached from these ids and contents."""
     found: dict[int, _Row] = {}
     seen_ids: set[str] = set()
     seen_contents: set[str] = set()
@@ -63,7 +63,7 @@ def _connected(db: sqlite3.Connection, ids: set[str], contents: set[str]) -> lis
 
 
 def _blocked(db: sqlite3.Connection, rows: list[_Row]) -> set[int]:
-    """Rows that a flag reaches: their own, that of a row with their id or content, that of their original."""
+    """Return the rows that a flag reaches: their own, that of a row with their id or content, or of the original."""
     withdrawn = [row for row in rows if row.flag in _WITHDRAWN]
     ids = {row.id for row in withdrawn} | _reaped(db, "item", {id_ for row in rows for id_ in (row.id, row.copy_of)})
     hashes = _reaped(db, "content_sha", {sha for row in rows for sha in (row.content_sha, row.spaced_sha)})
@@ -84,7 +84,7 @@ def _blocked(db: sqlite3.Connection, rows: list[_Row]) -> set[int]:
 
 
 def _in_force(db: sqlite3.Connection, rows: list[_Row], withdrawn: list[_Row]) -> set[str]:
-    """Contents whose withdrawn rows were all replaced, directly or not, by an item that says the same."""
+    """Return the contents whose withdrawn rows were all replaced, directly or not, by an item that says the same."""
     saying: dict[str, set[str]] = {}
     for row in rows:
         if row.flag not in _WITHDRAWN:
@@ -95,7 +95,7 @@ def _in_force(db: sqlite3.Connection, rows: list[_Row], withdrawn: list[_Row]) -
 
 
 def _leads_to(db: sqlite3.Connection, row: _Row, ids: set[str]) -> bool:
-    """Whether the chain of what replaced the row reaches one of these ids."""
+    """Report whether the chain of the row's replacements reaches one of these ids."""
     waiting, seen = {row.superseded_by}, {""}
     while waiting := waiting - seen:
         if waiting & ids:
@@ -106,22 +106,22 @@ def _leads_to(db: sqlite3.Connection, row: _Row, ids: set[str]) -> bool:
 
 
 def _rows(db: sqlite3.Connection, column: str, values: Iterable[str]) -> Iterator[_Row]:
-    more = " AND copy_of <> ''" if column == "copy_of" else ""  # so that the partial index is used
+    more = " AND copy_of <> ''" if column == "copy_of" else ""  # lets SQLite use the partial index
     query = f"SELECT {', '.join(_Row._fields)} FROM item WHERE {column} IN (%s){more}"
     return map(_Row._make, _in_batches(db, query, values))
 
 
 def _reaped(db: sqlite3.Connection, column: str, values: Iterable[str]) -> set[str]:
-    """Those of these ids or contents that were removed for good."""
+    """Return those of the ids or contents that were removed for good."""
     return {row[0] for row in _in_batches(db, f"SELECT {column} FROM reaped WHERE {column} IN (%s)", values)}
 
 
 def _in_batches(db: sqlite3.Connection, query: str, values: Iterable[str]) -> Iterator[Any]:
-    """The rows of a query with `IN (%s)`, for any number of values."""
+    """Yield the rows of a query with `IN (%s)`, for any number of values."""
     for batch in pages(sorted(values), _BATCH):
         yield from db.execute(query % marks(batch), batch)
 
 
 def marks(values: Sequence[str]) -> str:
-    """Question marks for a list of values."""
+    """Return a question mark for each value."""
     return ", ".join("?" * len(values))

@@ -1,4 +1,4 @@
-"""Where measured turns are kept: the one protocol of SQLite and MongoDB (specification 2, section 3).
+"""The one protocol of the quality logs in SQLite and MongoDB, which keep measured turns (specification 2, section 3).
 
 `tests/kms/quality_log_conformance.py` is the protocol as tests.
 """
@@ -12,13 +12,13 @@ from knowbound.core.answers import SuggestionAnswer
 from knowbound.core.quality_log import DayRollup, Discovery, QualityTurn
 from knowbound.errors import StoreError
 
-# Tables, and collections.
+# Names of tables and of collections.
 LOG, ROLLUP, DISCOVERY, NOTE = "kms_quality_log", "kms_quality_rollup", "kms_quality_discovery", "kms_quality_note"
 ANSWER = "kms_quality_answer"
 
 
 class LoggedDay(NamedTuple):
-    """A day of the log: how many turns it has, and when the last of them was written."""
+    """A day of the log: the number of its turns, and the time of the last write."""
 
     date: str
     turns: int
@@ -26,43 +26,43 @@ class LoggedDay(NamedTuple):
 
 
 class KeptDocument(NamedTuple):
-    """By what `forget` decides about a document of a log that others write to as well."""
+    """The fields by which `forget` selects documents in a log that other data folders write to."""
 
-    session: str  # "" where it says nothing about one
+    session: str  # "" for a document that is about no session
     time: str
     is_own: bool  # this data folder wrote it
 
 
 class ErasedDocuments(NamedTuple):
-    """What was removed, and the records that lost their words."""
+    """The turns that were removed, and the records that lost their words."""
 
     turns: list[QualityTurn]
     records: list[Discovery]
 
 
 class QualityLog(Protocol):
-    """Keeps turns, days, warranted corrections and notes. Every method is durable when it returns, and may be repeated.
+    """Turns, days, warranted corrections and notes. Every method is durable when it returns, and may be repeated.
 
-    Raises StoreError with a slug where it cannot.
+    Raises StoreError with a slug on failure.
     """
 
     def put(self, turn: QualityTurn) -> bool:
-        """Write the turn; whether it was written. One that is scored is not replaced by one that is not."""
+        """Write the turn, and report whether it was written. An unscored turn never replaces a scored one."""
 
     def get(self, id_: str) -> QualityTurn | None:
-        """The turn of that id."""
+        """Return the turn with this id."""
 
     def known(self, ids: Collection[str]) -> set[str]:
-        """Those of the ids that have a turn."""
+        """Return those of the ids that have a turn."""
 
     def unscored(self, most: int = 1000) -> list[QualityTurn]:
-        """Turns whose judge failed, oldest first."""
+        """Return turns whose judge failed, oldest first."""
 
     def days(self) -> list[LoggedDay]:
-        """The days that have turns, oldest first."""
+        """Return the days that have turns, oldest first."""
 
     def of_day(self, date: str) -> Iterator[QualityTurn]:
-        """The turns of a day, in the order of their time."""
+        """Yield the turns of a day, in the order of their time."""
 
     def since(self, date: str) -> Iterator[QualityTurn]:
         """Yield the turns from a day on, day by day."""
@@ -71,13 +71,13 @@ class QualityLog(Protocol):
                 yield from self.of_day(day.date)
 
     def prune(self, before: str) -> int:
-        """Remove the turns of the days before this one; how many."""
+        """Remove the turns of the days before this day, and return their number."""
 
     def put_rollups(self, days: Iterable[DayRollup]) -> None:
-        """Write these days in place of what was known about them."""
+        """Write these days in place of earlier figures."""
 
     def rollups(self, since: str = "") -> list[DayRollup]:
-        """The days from one on, oldest first."""
+        """Return the days from a day on, oldest first."""
 
     def put_discoveries(self, records: Iterable[Discovery]) -> None:
         """Write these records in place of those with their ids."""
@@ -86,25 +86,25 @@ class QualityLog(Protocol):
         """Remove the records with these ids."""
 
     def discoveries(self) -> list[Discovery]:
-        """Every record, in the order in which they were raised."""
+        """Return every record, in the order in which they were raised."""
 
     def put_answer(self, answer: SuggestionAnswer) -> bool:
-        """Write it over its revision before, or where there is none as the first; whether it is there now.
+        """Write the answer over its previous revision, or as the first, and report whether it is stored now.
 
-        False: another answered meanwhile. The same again is no other.
+        False: another answer came first. Writing the same answer again succeeds.
         """
 
     def answers(self) -> list[SuggestionAnswer]:
-        """Every answer, in the order of their time."""
+        """Return every answer, in the order of their time."""
 
     def put_note(self, name: str, document: bytes) -> None:
-        """Keep a JSON document under a name, in place of what was there: for all who share the log. No session's words.
+        """Keep a JSON document under a name, in place of an earlier one, for all who share the log.
 
-        Whoever writes last wins.
+        The last writer wins. The document must not contain words of a session.
         """
 
     def note(self, name: str) -> bytes | None:
-        """The document of that name; None where there is none."""
+        """Return the document of this name, or None."""
 
     def close(self) -> None:
         """Close files and connections."""

@@ -167,7 +167,7 @@ def relevant(ranked: Sequence[FoundItem], floor: float, *, with_quality: bool | 
 def _is_beaten(
     item: FoundItem, relevance: float, odds: float, other: FoundItem, _other_relevance: float, other_odds: float
 ) -> bool:
-    """Report whether another item fits far better. A prompt about two subjects may get an item for each, by other words."""
+    """Report whether another item fits far better. A prompt about two subjects may get an item for each."""
     if odds * MOST_ODDS >= other_odds:
         return False
     is_neighbour = 2 * len({*item.places} & {*other.places}) >= len(item.places)

@@ -20,7 +20,7 @@ from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck
 from knowbound.agent.hook_entry import AFTER_TOOLS
 from knowbound.config import Settings
 from knowbound.errors import ConfigError, KnowboundError
-from knowbound.injection import model_choice
+from knowbound.injection import inject
 from knowbound.injection.log import read_log
 from knowbound.judge.models.server import KEYS
 from knowbound.judge.names import JudgeKind, Provider, parse_name
@@ -157,8 +157,8 @@ def _model_runs(home: str, do: str) -> Iterator[HealthCheck]:
     if not runs:
         return
     outcomes = Counter(run["model"] for run in runs)
-    chosen, late, failed = (outcomes[name] for name in (model_choice.CHOSEN, model_choice.LATE, model_choice.FAILED))
-    reasons = Counter(str(run.get("reason", "unknown")) for run in runs if run["model"] == model_choice.FAILED)
+    chosen, late, failed = (outcomes[name] for name in (inject.CHOSEN, inject.LATE, inject.FAILED))
+    reasons = Counter(str(run.get("reason", "unknown")) for run in runs if run["model"] == inject.FAILED)
     found = f"of the last {len(runs)} prompts it chose for {chosen}, was late for {late} and failed for {failed}"
     found += "".join(f"; {n} × {why}" for why, n in reasons.most_common(2))
     if chosen == len(runs):

@@ -125,7 +125,7 @@ def _import_everything() -> None:
 def _import_hook() -> None:
     """Import what the hook needs for most events. A process forks the faster, the less it has imported."""
     from knowbound.agent import background, hook, rescue_answer, stop_check  # noqa: F401
-    from knowbound.injection import chance, contexts, inject, store_index  # noqa: F401
+    from knowbound.injection import contexts, inject, store_index  # noqa: F401
     from knowbound.kms.search import ranking  # noqa: F401
     from knowbound.store import read_only  # noqa: F401
 

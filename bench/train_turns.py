@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from bench.real_turns import real_turns
 from bench.turn_sets import Label, LabelledTurn, all_sets
 from knowbound.core.quality import Metric
-from knowbound.judge.turns.features import is_evidence, is_local, turn_features
+from knowbound.judge.turns.features import turn_features
 from knowbound.judge.turns.passages import TurnText
 from knowbound.judge.turns.rules import MetricWeights, TurnWeights
 
@@ -36,6 +36,20 @@ _REAL_COUNTS = {Metric.ON_TOPIC: 3.0, Metric.USED: 3.0, Metric.CONTRADICTED: 1.0
 _THRESHOLD = {Metric.USED: -0.5}
 _WANTED_PRECISION = 0.8  # of contradictions
 _FEWEST = 8  # that it is known from
+_LOCAL = ("s_", "n_", "e_", "b_", "m_")
+_EVIDENCE = (
+    "c_",
+    "x_",
+    "k_",
+    "o_missing",
+    "mem",
+    "aligned",
+    "rejected",
+    "slot",
+    "polarity",
+    "opposite",
+    "all_unverified",
+)
 
 
 class Example(NamedTuple):
@@ -65,6 +79,16 @@ def examples(turns: Sequence[LabelledTurn]) -> list[Example]:
         for turn in turns
         for label, found in zip(turn.labels, turn_features(TurnText(turn.turn), turn.turn.items), strict=True)
     ]
+
+
+def is_local(name: str) -> bool:
+    """Report whether a feature is local evidence, or is multiplied by the item's length."""
+    return name.startswith(_LOCAL) or name.endswith("_long")
+
+
+def is_evidence(name: str) -> bool:
+    """Report whether a feature is evidence of a contradiction."""
+    return name.startswith(_EVIDENCE)
 
 
 def features_for(metric: Metric, names: Iterable[str]) -> list[str]:

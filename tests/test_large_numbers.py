@@ -12,8 +12,7 @@ import pytest
 
 from knowbound.errors import InputError
 from knowbound.gaps.reading import LensSettings, read_session
-from knowbound.judge.models.answer import MalformedError, parse_answer
-from knowbound.judge.models.completion import Completion
+from knowbound.judge.models.completion import Completion, MalformedError, parse_answer
 from knowbound.kms.validation import NewItem, checked
 from knowbound.traces.corpus import SessionFiles
 from knowbound.traces.readers.claude_code.stream import ClaudeStream

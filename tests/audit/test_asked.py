@@ -15,7 +15,7 @@ from knowbound.cli.main import knowbound
 from knowbound.core.audit import AuditedTurn, Diagnosis, Support
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.completion import Completion, CompletionError, ModelQuestion
-from knowbound.judge.options import JudgeOptions
+from knowbound.judge.names import JudgeOptions
 from knowbound.traces.turns import session_of
 from tests.audit.turns import edit, started
 from tests.transcripts import Transcript

@@ -12,7 +12,7 @@ from knowbound.evals.questions.probe import as_samples, competency_questions, sp
 from knowbound.evals.questions.scope import Duplicates, kept
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.completion import Completion, ModelQuestion
-from knowbound.judge.options import JudgeOptions
+from knowbound.judge.names import JudgeOptions
 
 DEMO = Path(__file__).resolve().parents[2] / "src/knowbound/demo/project"
 

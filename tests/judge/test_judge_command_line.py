@@ -11,8 +11,7 @@ import pytest
 from knowbound.judge.hedging.verdict import HedgingCandidate
 from knowbound.judge.models.command_line import CommandLineModel
 from knowbound.judge.models.completion import Completion, CompletionError, ModelQuestion
-from knowbound.judge.names import parse_name
-from knowbound.judge.options import JudgeOptions
+from knowbound.judge.names import JudgeOptions, parse_name
 from knowbound.judge.registry import judge_named, rubric_judge_named
 from knowbound.judge.rubric import RubricKind, RubricQuestion
 from tests.services import until

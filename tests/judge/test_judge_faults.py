@@ -19,13 +19,11 @@ from knowbound.errors import ConfigError
 from knowbound.judge.hedging.cache import VerdictCache, judge_candidates
 from knowbound.judge.hedging.model import HedgingAnswer
 from knowbound.judge.hedging.verdict import HedgingCandidate
-from knowbound.judge.models.answer import MalformedError, parse_answer
 from knowbound.judge.models.api import Limit, ModelTool, converse
 from knowbound.judge.models.asking import Asker, AskResult, MemoryAnswers
-from knowbound.judge.models.completion import Completion, CompletionError, ModelQuestion
+from knowbound.judge.models.completion import Completion, CompletionError, MalformedError, ModelQuestion, parse_answer
 from knowbound.judge.models.recorded import RecordedAnswer
-from knowbound.judge.names import FORMS
-from knowbound.judge.options import JudgeOptions
+from knowbound.judge.names import FORMS, JudgeOptions
 from knowbound.judge.prompts import PromptFile, input_hash
 from knowbound.judge.registry import asker_named, judge_named, rubric_judge_named
 from knowbound.judge.rubric import RubricAnswer, RubricKind, RubricQuestion, RubricScore

@@ -16,7 +16,7 @@ import pytest
 from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingVerdict, NoVerdict
 from knowbound.judge.models.api import ModelTool, complete, converse
 from knowbound.judge.models.asking import AskResult, MemoryAnswers
-from knowbound.judge.options import JudgeOptions
+from knowbound.judge.names import JudgeOptions
 from knowbound.judge.prompts import PromptFile
 from knowbound.judge.registry import asker_named, judge_named, judge_version, rubric_judge_named
 from knowbound.judge.rubric import RubricKind, RubricQuestion

@@ -137,7 +137,7 @@ def _model(settings: Settings) -> ModelClaims | None:
     if not settings.audit_model.strip():
         return None
     from knowbound.audit.asked import ModelClaims
-    from knowbound.judge.options import JudgeOptions
+    from knowbound.judge.names import JudgeOptions
     from knowbound.judge.registry import asker_named
 
     asker = asker_named(settings.audit_model, JudgeOptions.of(settings))

@@ -15,7 +15,7 @@ from knowbound.core.signal import Findings, Signal, SignalType
 from knowbound.gaps.settle import settle
 from knowbound.judge.hedging.cache import VerdictCache, cap_of, judge_candidates
 from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingJudge
-from knowbound.judge.options import JudgeOptions
+from knowbound.judge.names import JudgeOptions
 from knowbound.judge.registry import judge_named
 from knowbound.stats.figures import HedgeJudging
 

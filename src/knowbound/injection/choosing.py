@@ -18,8 +18,7 @@ import msgspec
 from knowbound.errors import ConfigError
 from knowbound.injection.bundle import cleaned
 from knowbound.injection.inject import CHOSEN, FAILED, RESERVE, ModelChoice, too_late
-from knowbound.judge.models.answer import MalformedError, parse_answer
-from knowbound.judge.models.completion import CompletionError, ModelQuestion
+from knowbound.judge.models.completion import CompletionError, MalformedError, ModelQuestion, parse_answer
 from knowbound.judge.names import JudgeKind, JudgeName, parse_name
 from knowbound.judge.prompts import PromptFile, load_prompt
 from knowbound.text.redact import excerpt, excerpt_of_end, redact

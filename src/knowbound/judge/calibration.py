@@ -16,7 +16,7 @@ from knowbound.judge.hedging.cache import VerdictCache, judge_candidates, key_of
 from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingJudge
 from knowbound.judge.label_files import LabelSet, kept_aside, read_labels, read_turn_labels
 from knowbound.judge.labels import HEDGING, RUBRIC, Label, LabelledTurn
-from knowbound.judge.options import JudgeOptions
+from knowbound.judge.names import JudgeOptions
 from knowbound.judge.registry import check_judge, judge_named, judge_version, rubric_judge
 from knowbound.judge.rubric import RubricKind, RubricQuestion
 from knowbound.judge.turns.opening import fallback_of, turn_judge

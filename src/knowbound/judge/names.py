@@ -18,6 +18,7 @@ from enum import StrEnum
 
 import msgspec
 
+from knowbound.config import Settings
 from knowbound.errors import ConfigError
 
 RULES = "rules"
@@ -153,3 +154,17 @@ def _suggestion(text: str) -> str:
 
 def _unknown(text: str, why: str) -> ConfigError:
     return ConfigError("unknown-judge", f"There is no judge {text!r}: {why} Try: knowbound judge list")
+
+
+class JudgeOptions(msgspec.Struct, frozen=True):
+    """Limits of a judge that is a model. One question takes at most `seconds` × (`retries` + 1), waits included."""
+
+    seconds: float = 60.0  # for one call
+    retries: int = 2  # further calls for one question after a failed one
+    concurrency: int = 4  # calls at once
+    usd: float | None = None  # no further call once the known costs have reached this sum
+
+    @classmethod
+    def of(cls, settings: Settings) -> JudgeOptions:
+        """Return the limits, with the configured time of a call."""
+        return cls(settings.judge_seconds)

@@ -14,8 +14,7 @@ import msgspec
 from knowbound.config import Settings
 from knowbound.distribution import extra_command
 from knowbound.errors import ConfigError
-from knowbound.judge.names import FORMS, RULES, JudgeKind, JudgeName, Provider, parse_name
-from knowbound.judge.options import JudgeOptions
+from knowbound.judge.names import FORMS, RULES, JudgeKind, JudgeName, JudgeOptions, Provider, parse_name
 from knowbound.stats.printing import percent
 from knowbound.store.calibrations import FALSE_LIMIT, calibrated
 
@@ -26,23 +25,6 @@ if TYPE_CHECKING:
     from knowbound.judge.rubric import RubricJudge
 
 _LARGEST_PROGRAM = 4_000_000  # bytes: a script is smaller; an interpreter does not change from run to run
-
-__all__ = [
-    "RULES",
-    "JudgeOptions",
-    "JudgeRow",
-    "asker_named",
-    "check_hedging",
-    "check_judge",
-    "completer",
-    "identity",
-    "judge_named",
-    "judge_version",
-    "judges",
-    "rubric_judge",
-    "rubric_judge_named",
-    "why_hedges_off",
-]
 
 
 def judge_named(model: str, options: JudgeOptions | None = None) -> HedgingJudge:
@@ -120,7 +102,7 @@ def _row(form: str, name: JudgeName) -> JudgeRow:
     import shutil  # noqa: PLC0415  (an unchanged corpus does not need it)
 
     from knowbound.judge.models.api import is_installed  # noqa: PLC0415
-    from knowbound.judge.models.server import KEYS  # noqa: PLC0415
+    from knowbound.judge.models.completion import KEYS  # noqa: PLC0415
 
     if name.kind is JudgeKind.RULES:
         return JudgeRow(form, name.kind, "nothing; it cannot score rubrics", True)

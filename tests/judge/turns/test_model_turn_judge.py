@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from knowbound.core.quality import ItemVerdict, JudgedCall, JudgedItem
 from knowbound.judge.models.asking import Asker, MemoryAnswers
 from knowbound.judge.models.completion import Completion, CompletionError, ModelQuestion
-from knowbound.judge.options import JudgeOptions
+from knowbound.judge.names import JudgeOptions
 from knowbound.judge.prompts import TURNS, load_prompt
 from knowbound.judge.turns.model import ModelTurnJudge, item_names
 from knowbound.judge.turns.opening import turn_judge_named

@@ -22,7 +22,7 @@ from knowbound.config import Settings
 from knowbound.errors import ConfigError, KnowboundError
 from knowbound.injection import inject
 from knowbound.injection.log import read_log
-from knowbound.judge.models.server import KEYS
+from knowbound.judge.models.completion import KEYS
 from knowbound.judge.names import JudgeKind, Provider, parse_name
 from knowbound.judge.registry import check_judge
 from knowbound.quality.queue import EndedRecord, Queue

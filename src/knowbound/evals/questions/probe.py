@@ -26,7 +26,7 @@ from knowbound.evals.questions.scope import kept
 from knowbound.evals.runner import RunLimits, RunProgress
 from knowbound.evals.samples.values import EvalSample, SampleSet
 from knowbound.judge.models.asking import Asker
-from knowbound.judge.options import JudgeOptions
+from knowbound.judge.names import JudgeOptions
 from knowbound.judge.registry import asker_named, check_judge
 from knowbound.stats.evaluation import Evaluation, Origin
 from knowbound.store.evaluations import Evaluations

@@ -22,8 +22,17 @@ import msgspec
 
 from knowbound.distribution import extra_command
 from knowbound.errors import ConfigError
-from knowbound.judge.models.completion import ANSWER_BYTES, Completion, CompletionError, ModelQuestion
-from knowbound.judge.models.server import KEYS, is_loopback, redirection, refusal, shown
+from knowbound.judge.models.completion import (
+    ANSWER_BYTES,
+    KEYS,
+    Completion,
+    CompletionError,
+    ModelQuestion,
+    is_loopback,
+    redirection,
+    refusal,
+    shown,
+)
 from knowbound.judge.names import JudgeName, Provider, parse_name
 
 if TYPE_CHECKING:

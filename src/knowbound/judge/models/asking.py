@@ -14,9 +14,8 @@ from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
-from knowbound.judge.models.answer import MalformedError, parse_answer
-from knowbound.judge.models.completion import Completer, CompletionError, ModelQuestion
-from knowbound.judge.options import JudgeOptions
+from knowbound.judge.models.completion import Completer, CompletionError, MalformedError, ModelQuestion, parse_answer
+from knowbound.judge.names import JudgeOptions
 from knowbound.judge.prompts import PromptFile, input_hash
 from knowbound.text.redact import redact
 from knowbound.text.redact_values import redact_value

@@ -15,13 +15,12 @@ from typing import Any
 
 import msgspec
 
-from knowbound.judge.models.completion import ANSWER_BYTES, Completion, CompletionError, ModelQuestion
+from knowbound.judge.models.completion import ANSWER_BYTES, Completion, CompletionError, ModelQuestion, shown
 from knowbound.judge.names import JudgeName, Provider
 from knowbound.process import Ran, agent_environment, run
-from knowbound.text.redact import redact
 
 _OUTPUT_BYTES = 4 * ANSWER_BYTES  # events around an answer included
-_SHOWN = 300
+_LAST = 300  # bytes of the output of a program that failed
 _NEEDS_A_PERSON = ("login", "log in", "api key", "credit balance", "unauthorized")
 
 
@@ -135,7 +134,7 @@ def _number(value: object) -> float | None:
 
 def _failed(program: str, said: object, usd: float | None) -> CompletionError:
     """The program itself says that it failed."""
-    text = _shown(str(said or "no reason given"))
+    text = shown(str(said or "no reason given"))
     hopeless = any(word in text.lower() for word in _NEEDS_A_PERSON)
     return CompletionError(f"{program} failed: {text}", again=not hopeless, hopeless=hopeless, usd=usd)
 
@@ -144,15 +143,11 @@ def _unreadable(program: str) -> CompletionError:
     return CompletionError(f"{program} ended without an answer", again=True, usd=None)
 
 
-def _shown(text: str) -> str:
-    return redact(" ".join(text.split()))[:_SHOWN].rstrip(".")
-
-
 # The process
 
 
 def _ended(program: str, ran: Ran) -> CompletionError:
-    last = _shown((ran.err or ran.out).decode("utf-8", "replace")[-_SHOWN:])
+    last = shown((ran.err or ran.out).decode("utf-8", "replace")[-_LAST:])
     return CompletionError(f"{program} ended with code {ran.code}{f': {last}' if last else ''}", again=True, usd=None)
 
 

@@ -1,41 +1,58 @@
-"""One call of a model: its input, its answer, and its failures."""
+"""One call of a model: its input, its answer, and its failures, for every client that asks a model."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Protocol, TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 
-ANSWER_BYTES = 1_000_000  # of an answer; a verdict has a few hundred, and whatever is longer is none
+from knowbound.judge.names import Provider
+from knowbound.text.redact import redact
+
+ANSWER_BYTES = 1_000_000  # of an answer; a verdict has a few hundred
+KEYS = {
+    Provider.ANTHROPIC: "ANTHROPIC_API_KEY",
+    Provider.OPENAI: "OPENAI_API_KEY",
+    Provider.URL: "KNOWBOUND_JUDGE_API_KEY",
+}
+_REFUSED_FOR_GOOD = (401, 402, 403, 404)  # key, quota, permission, model: every question will be refused
+_REFUSED_FOR_NOW = (408, 409, 425, 429)
+_SHOWN = 300  # characters of a server's or a program's message
+_FENCE = re.compile(r"```[a-zA-Z]*\n(.*?)```", re.DOTALL)
+_STARTS = 200  # braces tried in one text: a model that writes more is not answering
+_T = TypeVar("_T")
+_decoder = json.JSONDecoder()
 
 
 class ModelQuestion(msgspec.Struct, frozen=True):
-    """What a model is asked."""
+    """A question for a model."""
 
     prompt: str  # the prompt's name, without its version
     inputs: Mapping[str, str]  # the material, by the names that the prompt has for it
     instructions: str
-    text: str  # the material in its fences, and what was wrong with the last answer
+    text: str  # the material in its fences, and the problem of the last answer
     schema: Mapping[str, object]  # JSON schema of the answer
 
 
 class Completion(msgspec.Struct, frozen=True):
-    """What a model answered. What it does not tell is None."""
+    """The answer of a model, with its costs; None for costs that the model does not report."""
 
     text: str
     tokens_in: int | None = None
     tokens_out: int | None = None
     usd: float | None = None
-    model: str = ""  # as it names itself
+    model: str = ""  # as the model names itself
 
 
 class CompletionError(Exception):
-    """A call that gave no answer.
+    """A call without an answer.
 
-    `again`: the same call may succeed later. `hopeless`: no call of this judge will succeed, whatever is asked.
-    `after`: seconds to wait before. `usd`: what the call cost: nothing where the other side refused it, None where
-    that cannot be known. `status`: of HTTP, where there was one.
+    `again`: the same call may succeed later. `hopeless`: every call of this judge will fail. `after`: seconds to wait
+    before the next call. `usd`: the cost of the call: 0 if the server refused it, None if unknown. `status`: of HTTP.
     """
 
     def __init__(
@@ -57,4 +74,86 @@ class Completer(Protocol):
     """Answers a prompt: an API, a command line, a recording. Several threads may call it at once."""
 
     def complete(self, question: ModelQuestion, *, seconds: float) -> Completion:
-        """The answer, or a CompletionError."""
+        """Return the answer, or raise a CompletionError."""
+
+
+# Servers
+
+
+def refusal(status: int, body: object, after: float | None = None) -> CompletionError:
+    """Return the error for a refusal of a server: the status of HTTP, and its message."""
+    said = shown(body) if body else ""
+    words = {401: "the key is refused", 403: "it is forbidden", 404: "there is no such model or address"}
+    problem = words.get(status, "too many requests" if status == 429 else "the server refused")
+    return CompletionError(
+        f"{problem} (HTTP {status}){f': {said}' if said else ''}",
+        again=status >= 500 or status in _REFUSED_FOR_NOW,
+        hopeless=status in _REFUSED_FOR_GOOD,
+        after=after,
+        status=status,
+    )
+
+
+def redirection(where: str) -> CompletionError:
+    """Return the error for a redirect, which would send the material to another server."""
+    return CompletionError(f"the server redirects to {shown(where)}: name that address instead", hopeless=True)
+
+
+def is_loopback(url: str) -> bool:
+    """Report whether the server is on this machine, where a proxy of the environment does not reach it."""
+    import ipaddress  # noqa: PLC0415
+
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def shown(said: object) -> str:
+    """Return a message of a server or a program: short, on one line, without secrets."""
+    text = said if isinstance(said, str) else json.dumps(said, default=str) if isinstance(said, dict) else str(said)
+    return redact(" ".join(text.split()))[:_SHOWN].rstrip(".")
+
+
+# Answers
+
+
+class MalformedError(Exception):
+    """An answer of another shape than asked for; the message tells the model what is wrong."""
+
+
+def parse_answer(text: str, type_: type[_T]) -> _T:
+    """Return the last JSON object of the text that fits the type: a model that thinks aloud ends with its answer."""
+    problem: str | None = None
+    for found in _objects(text):
+        try:
+            return msgspec.json.decode(found, type=type_)
+        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+            problem = problem or str(error)
+    raise MalformedError(problem or "there is no JSON object in it")
+
+
+def _objects(text: str) -> Iterator[str]:
+    """Yield texts of JSON objects, the likeliest first: the whole text, then fenced and loose objects from the end."""
+    whole = text.strip()
+    if whole.startswith("{") and whole.endswith("}"):
+        yield whole
+    for fenced in reversed(_FENCE.findall(text)):
+        yield from reversed(list(_loose(fenced)))
+    yield from reversed(list(_loose(text)))
+
+
+def _loose(text: str) -> Iterator[str]:
+    """Yield the JSON objects of the text that are not nested in another object."""
+    at = text.find("{")
+    for _ in range(_STARTS):
+        if at < 0:
+            return
+        try:
+            _, end = _decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            end = at + 1
+        else:
+            yield text[at:end]
+        at = text.find("{", end)

@@ -17,8 +17,17 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from knowbound.judge.models.completion import ANSWER_BYTES, Completion, CompletionError, ModelQuestion
-from knowbound.judge.models.server import KEYS, is_loopback, redirection, refusal, shown
+from knowbound.judge.models.completion import (
+    ANSWER_BYTES,
+    KEYS,
+    Completion,
+    CompletionError,
+    ModelQuestion,
+    is_loopback,
+    redirection,
+    refusal,
+    shown,
+)
 from knowbound.judge.names import JudgeName, Provider
 
 _READ = 1 << 16

@@ -34,20 +34,6 @@ _BY_LENGTH = (
     "n_run n_new_run b_new_win b_title_prompt b_title_response e_response e_call_count"
 ).split()
 _COMPARED_EVIDENCE = "rejected rejected_value slot mem_denied aligned k_correct_text k_update_text".split()
-_LOCAL = ("s_", "n_", "e_", "b_", "m_")
-_EVIDENCE = (
-    "c_",
-    "x_",
-    "k_",
-    "o_missing",
-    "mem",
-    "aligned",
-    "rejected",
-    "slot",
-    "polarity",
-    "opposite",
-    "all_unverified",
-)
 
 
 class ItemFeatures(NamedTuple):
@@ -71,16 +57,6 @@ def turn_features(turn: TurnText, items: Sequence[JudgedItem]) -> list[ItemFeatu
     _compare(found, _COMPARED)
     _compare([sign.features for sign in signs], _COMPARED_EVIDENCE)
     return [ItemFeatures(one | sign.features, sign.witnesses) for one, sign in zip(found, signs, strict=True)]
-
-
-def is_local(name: str) -> bool:
-    """Whether a feature is local evidence, or one that is taken by the item's length."""
-    return name.startswith(_LOCAL) or name.endswith("_long")
-
-
-def is_evidence(name: str) -> bool:
-    """Whether a feature is evidence of a contradiction."""
-    return name.startswith(_EVIDENCE)
 
 
 def _compare(found: Sequence[Features], names: Sequence[str]) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from knowbound.config import Settings
-from knowbound.judge.names import JudgeKind, parse_name
-from knowbound.judge.options import JudgeOptions
+from knowbound.judge.names import JudgeKind, JudgeOptions, parse_name
 from knowbound.judge.prompts import TURNS, load_prompt
 from knowbound.judge.registry import asker_named, identity
 from knowbound.judge.turns.model import ModelTurnJudge

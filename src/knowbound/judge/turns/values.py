@@ -70,9 +70,6 @@ _UNIT = (
     r"|k|kb|kib|ki|mb|mib|mi|g|gb|gib|gi|tb|tib|bytes?|b"
 )
 _CHINESE_UNIT = r"毫秒|秒钟|秒|分钟|个小时|小时|天|个月|周|年|字节"
-_DAY_NAMES = "|".join(
-    sorted((re.escape(name) for name in _DAY_OF if len(name) > 3 or not name.isascii()), key=len, reverse=True)
-)
 _COUNTS = "|".join(word for word in _WORDS if word.isascii())
 _VALUE = re.compile(
     r"(?P<url>\w{2,10}://[^\s`'\"<>)\]，。；、]{1,300})"

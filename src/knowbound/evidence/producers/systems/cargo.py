@@ -7,8 +7,14 @@ import re
 import msgspec
 
 from knowbound.core.evidence import Place
-from knowbound.evidence.producers.systems.counts import OutcomeCounts, read_counts
-from knowbound.evidence.producers.systems.system import Built, Tested, first_error, places_in
+from knowbound.evidence.producers.systems.system import (
+    Built,
+    OutcomeCounts,
+    Tested,
+    first_error,
+    places_in,
+    read_counts,
+)
 from knowbound.evidence.producers.workspace import UnableError, Workspace
 
 _MADE = re.compile(r"^\s*Compiling (\S+) v", re.M)

@@ -6,8 +6,15 @@ import re
 import shutil
 
 from knowbound.core.evidence import Place
-from knowbound.evidence.producers.systems.counts import OutcomeCounts, read_counts
-from knowbound.evidence.producers.systems.system import Built, Tested, compiler_errors, first_error, places_in
+from knowbound.evidence.producers.systems.system import (
+    Built,
+    OutcomeCounts,
+    Tested,
+    compiler_errors,
+    first_error,
+    places_in,
+    read_counts,
+)
 from knowbound.evidence.producers.workspace import Workspace
 
 _FOLDER = ".knowbound-build"

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import re
 
-from knowbound.evidence.producers.systems.counts import OutcomeCounts, read_counts
-from knowbound.evidence.producers.systems.system import Built, Tested, compiler_errors, first_error
+from knowbound.evidence.producers.systems.system import (
+    Built,
+    OutcomeCounts,
+    Tested,
+    compiler_errors,
+    first_error,
+    read_counts,
+)
 from knowbound.evidence.producers.workspace import UnableError, Workspace
 
 _NOTHING = re.compile(

@@ -9,9 +9,8 @@ import msgspec
 from knowbound.codebase.inventory import take_inventory
 from knowbound.codebase.manifests import has_test_script
 from knowbound.core.paths import extension, extensions_of, is_test
-from knowbound.evidence.producers.systems.counts import read_counts
 from knowbound.evidence.producers.systems.make import refuse_far_reaching
-from knowbound.evidence.producers.systems.system import Built, Tested, first_error, places_in
+from knowbound.evidence.producers.systems.system import Built, Tested, first_error, places_in, read_counts
 from knowbound.evidence.producers.workspace import UnableError, Workspace
 
 _TRIVIAL = re.compile(r"(?:\s*(?:echo\b[^&|;]*|true|:|exit 0)\s*(?:&&|;|$))+")

@@ -9,8 +9,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from knowbound.evidence.producers.systems.counts import OutcomeCounts, read_counts
-from knowbound.evidence.producers.systems.system import Built, Tested, first_error, places_in
+from knowbound.evidence.producers.systems.system import (
+    Built,
+    OutcomeCounts,
+    Tested,
+    first_error,
+    places_in,
+    read_counts,
+)
 from knowbound.evidence.producers.workspace import UnableError, Workspace
 
 _COMPILING = re.compile(r"^Compiling '(?:\./)?(.+?)'\.\.\.$", re.M)

@@ -25,7 +25,7 @@ from knowbound.core.trace import Outcome, Step, ToolKind
 from knowbound.gaps.filters import Filters
 from knowbound.gaps.observe import observe
 from knowbound.gaps.sessions import sessions_of
-from knowbound.lessons.closing import LessonOccurrence, failed_commands, failed_lookups, is_about
+from knowbound.lessons.kept import LessonOccurrence, failed_commands, failed_lookups, is_about
 from knowbound.lessons.learn import read_material
 from knowbound.lessons.material import Material
 from knowbound.lessons.proposals.locations import misses

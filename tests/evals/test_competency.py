@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from knowbound.core.competency import CompetencyQuestion, Probe, QuestionSource
-from knowbound.evals.questions.from_model import Proposal
 from knowbound.evals.questions.from_rules import HeadingQuestions, questions_by_rules
 from knowbound.evals.questions.knowledge_text import KnowledgeText, read_knowledge
-from knowbound.evals.questions.probe import as_samples, competency_questions, spread
+from knowbound.evals.questions.probe import Proposal, as_samples, competency_questions, spread
 from knowbound.evals.questions.scope import Duplicates, kept
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.completion import Completion, ModelQuestion

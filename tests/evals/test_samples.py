@@ -51,18 +51,11 @@ def test_one_tool_under_value_is_read_as_values() -> None:
     assert load("older.json")["read-first-line"].assertions[0] == Assertion("tools_called", values=("Read",))
 
 
-def test_the_object_form_says_what_the_test_set_requires() -> None:
-    requires = load_samples(SAMPLES / "wrapped_v1.json").requires
-    assert requires.tools == ("git",)
-    assert requires.preflight == ("git --version",)
-
-
 def test_how_a_sample_is_run_is_read() -> None:
     sample = load("wrapped_v1.json")["deploy-status"]
     assert sample.cwd == "./workspace"
     assert sample.allowed_tools == ("Bash", "Read")
     assert sample.environment.programs == ("harbourctl",)
-    assert sample.tripwire
     assert sample.mocks == 2
 
 
@@ -159,7 +152,6 @@ def test_a_folder_is_one_test_set_in_the_order_of_names() -> None:
     found = load_samples(SAMPLES / "folder")
     assert [sample.id for sample in found.samples] == ["from-a", "from-b"]
     assert [Path(sample.file).name for sample in found.samples] == ["a.json", "b.yaml"]
-    assert found.requires.tools == ("git", "node")
 
 
 @pytest.mark.parametrize(

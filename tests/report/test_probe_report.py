@@ -15,7 +15,7 @@ from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.core.testset import WARNING, Watermark
 from knowbound.errors import InputError
 from knowbound.evals.evaluate import EvalPlan, evaluate
-from knowbound.evals.executors.registry import executor_named
+from knowbound.evals.executor import executor_named
 from knowbound.evals.questions.probe import probe
 from knowbound.evals.samples.load import load_samples
 from knowbound.report.probe import FORMATS, Format, ProbeReport, by_kind, render_probe

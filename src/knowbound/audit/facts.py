@@ -136,16 +136,6 @@ class SessionView:
                 return True
         return False
 
-    def near(self, first: str, second: str, within: int = 2_000) -> bool:
-        """Whether both were shown within so many characters of each other."""
-        for shown in reversed(self._texts):
-            at = shown.find(first)
-            while at >= 0:
-                if shown.find(second, max(0, at - within), at + within) >= 0:
-                    return True
-                at = shown.find(first, at + within)
-        return False
-
     def knows_file(self, path: str) -> bool:
         """Whether a file of this name was opened, found, changed or named by anything that was shown."""
         name = path.rsplit("/", 1)[-1]

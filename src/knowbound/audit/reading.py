@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from knowbound import __version__
 from knowbound.audit.claims.answer import Answer, answer_of
-from knowbound.audit.claims.check import check_claims
+from knowbound.audit.claims.blocks import block_claims
+from knowbound.audit.claims.causes import cause_claims
 from knowbound.audit.claims.checked import Checked
 from knowbound.audit.claims.checked import checked as checked_claim
+from knowbound.audit.claims.commands import command_claims
+from knowbound.audit.claims.left_out import left_out
+from knowbound.audit.claims.places import place_claims
+from knowbound.audit.claims.success import success_claims
 from knowbound.audit.diagnosis import TurnCompletion, TurnSigns, diagnose, ending_of, next_step
 from knowbound.audit.evidence import TurnEvidence, best_entries, evidence_of, weak_matches
 from knowbound.audit.facts import SessionView, TurnFacts, facts_of
@@ -28,20 +35,23 @@ from knowbound.core.audit import (
 )
 from knowbound.core.evidence import REQUIREMENTS, Intent, derive_confidence, gaps_of
 from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn
-from knowbound.core.trace import Event, Prompt, Skill, Start, Step
+from knowbound.core.trace import Event, Prompt, Skill, Start, Step, ToolCall
+from knowbound.errors import InputError
 from knowbound.gaps.lens import GENERAL
+from knowbound.report.audit.model import TurnPage
 from knowbound.text.clock import comparable_time
 from knowbound.text.questions.intent import read_question
-from knowbound.text.redact import redact
+from knowbound.text.redact import excerpt, redact
 from knowbound.traces.corpus import SessionFiles
-from knowbound.traces.registry import reader_named
+from knowbound.traces.registry import default_folders, reader_named
 from knowbound.traces.source import Tally
-from knowbound.traces.turns import TraceTurn, turns_of
+from knowbound.traces.turns import TraceTurn, sessions_in, turns_of
 
 if TYPE_CHECKING:
     from knowbound.audit.asked import ModelClaims
     from knowbound.audit.claims.tree import ProjectFiles
     from knowbound.judge.turns.verdict import TurnJudge
+
 
 _INTENT = 300  # characters of a prompt that say what it asks for: a pasted plan or log does not
 _GO_ON = 40  # a prompt this short may only say yes to the turn before
@@ -50,6 +60,7 @@ _YES = frozenset(
 )
 _MOST_CLAIMS = 40  # of a turn that are kept
 _LOOKS_UP = frozenset({Intent.LOCATE, Intent.NAVIGATE, Intent.EXPLAIN})
+_PROMPT, _INJECTED, _WHAT, _ANSWER = 2_000, 400, 160, 8_000  # characters that are shown
 
 
 class ReadTurn(msgspec.Struct):
@@ -242,3 +253,56 @@ def _clean(claim: Claim) -> Claim:
 @lru_cache(maxsize=4096)
 def _redacted(text: str) -> str:
     return redact(text)
+
+
+def check_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> list[Checked]:
+    """The claims of an answer with their support, a failure that is left out first."""
+    found: dict[tuple[str, str], Checked] = {}
+    for claims in (left_out, command_claims, success_claims, place_claims, block_claims, cause_claims):
+        for one in claims(answer, facts, view):
+            found.setdefault((one.claim.kind, one.claim.text), one)
+    return list(found.values())
+
+
+def turn_page(paths: Sequence[Path], session: str, turn: int) -> TurnPage:
+    """The turn of that number of the session whose id begins so. Raises InputError where there is none."""
+    looked_in = paths or [path for path in default_folders(os.environ, Path.home()) if path.exists()]
+    found = [one for one in sessions_in(looked_in) if one.session.startswith(session)]
+    last = 0
+    for files in found:
+        for read, _ in read_turns(files):
+            if not read.turn.session.startswith(session):
+                continue
+            last = read.turn.index
+            if last == turn:
+                return _page(read)
+    if not found or not last:
+        raise InputError("no-sessions", f"No session whose id begins with {session!r}. Try: knowbound audit --all")
+    raise InputError("no-sessions", f"Session {session!r} has {last} turns, and no turn {turn}.")
+
+
+def _page(read: ReadTurn) -> TurnPage:
+    turn, evidence = read.turn, read.evidence
+    found = [
+        (one.cls.value, one.quality.value, one.strength.value, _cut(f"{one.tool} {one.query}"))
+        for one in evidence.entries
+    ]
+    found += [(one.cls.value, one.quality.value, "", _cut(f"{one.tool} {one.query}")) for one in evidence.others]
+    return TurnPage(
+        turn=audited_turn(read),
+        prompt=excerpt(turn.prompt.text, _PROMPT),
+        injected=[(one.item or one.path or one.source, excerpt(one.content, _INJECTED)) for one in turn.injections],
+        calls=[(call.kind.value, _what(call), call.outcome.value, call.line) for call in turn.calls],
+        evidence=found,
+        answer=excerpt(read.answer.text, _ANSWER) if read.answer else "",
+        explanation=derive_confidence(REQUIREMENTS.get(read.intent, ()), (), evidence.entries)[1],
+        version=__version__,
+    )
+
+
+def _what(call: ToolCall) -> str:
+    return _cut(f"{call.name} {call.query}")
+
+
+def _cut(text: str) -> str:
+    return excerpt(" ".join(text.split()), _WHAT)

@@ -86,7 +86,7 @@ def rendered(report: AuditReport, turns: Iterator[AuditedTurn], format_: str, ou
 
 
 def _one_turn(paths: list[Path], session: str, turn: int, format_: str, output: Path | None) -> Iterator[str]:
-    from knowbound.audit.one_turn import turn_page
+    from knowbound.audit.reading import turn_page
     from knowbound.report.audit.machines import turn_line
     from knowbound.report.audit.page import render_turn
 

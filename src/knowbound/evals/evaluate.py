@@ -16,10 +16,9 @@ from knowbound import __version__
 from knowbound.config import Settings
 from knowbound.core.signal import Findings
 from knowbound.errors import InputError
-from knowbound.evals.executor import Executor
+from knowbound.evals.executor import BUILT_IN, Executor, executor_named
 from knowbound.evals.executors.agent_process import is_running
 from knowbound.evals.executors.output import redact_left_behind
-from knowbound.evals.executors.registry import BUILT_IN, executor_named
 from knowbound.evals.figures import figures_of
 from knowbound.evals.injecting import Inject, check_inject, sides
 from knowbound.evals.knowledge import files_of, folder_state, knowledge_globs, links_out, state_of

@@ -37,8 +37,7 @@ from knowbound.core.evidence import (
 )
 from knowbound.core.paths import IGNORED_IN_SOURCES
 from knowbound.errors import InputError, StoreError
-from knowbound.evidence.citing import answer_of, cite
-from knowbound.evidence.nearest import nearest
+from knowbound.evidence.citing import answer_of, cite, nearest
 from knowbound.evidence.planner import Collected, about_the_same, collect
 from knowbound.evidence.producers.build_and_test import Build, Tests
 from knowbound.evidence.producers.ci import RunList, RunView

@@ -6,7 +6,7 @@ The section is kept sorted and without duplicates. What is outside of its marks 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
@@ -175,10 +175,10 @@ def mark_applied(lessons: Sequence[Lesson], target: str, place: str, settings: S
         store.keep(done)
 
 
-def accepted(home: Path, ids: Sequence[str] = (), *, is_of: Callable[[Lesson], bool] = lambda _: True) -> list[Lesson]:
+def accepted(home: Path, ids: Sequence[str] = ()) -> list[Lesson]:
     """The accepted lessons, or those of them with these ids."""
     with closing(KeptLessons(home)) as store:
-        known = [one for one in store.lessons() if is_of(one)]
+        known = store.lessons()
     chosen = [one for one in known if one.status is LessonStatus.ACCEPTED and (not ids or one.id in ids)]
     if missing := [id_ for id_ in ids if id_ not in {one.id for one in chosen}]:
         raise InputError(

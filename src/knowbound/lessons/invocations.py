@@ -58,11 +58,6 @@ class Invocation(NamedTuple):
         return " ".join((self.wrapper, *self.words) if self.wrapper else self.words)
 
     @property
-    def inner(self) -> str:
-        """Without the wrapper."""
-        return " ".join(self.words)
-
-    @property
     def is_work(self) -> bool:
         """Whether it is more than a look around: a build, a test, a commit."""
         program = self.words[0]

@@ -1,23 +1,36 @@
-"""What was decided about lessons, joined with what is proposed now."""
+"""Lessons that people decided about: joined with what is proposed now, checked again, and watched.
+
+A miss or failure of a session is known by names. A written lesson with one of these names is about it: it is closed
+where its misses became fewer.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from knowbound.core.lesson import WRITTEN, Lesson, LessonStatus, lesson_id
+from knowbound.core.lesson import WRITTEN, Lesson, LessonKind, LessonStatus, MissCount, lesson_id
 from knowbound.errors import InputError
-from knowbound.lessons.closing import checked_again
+from knowbound.gaps.wanted import plain_name
+from knowbound.lessons.material import Material
+from knowbound.lessons.proposals.locations import missed_path
+from knowbound.lessons.proposals.options import command_with
+from knowbound.lessons.proposals.proposal import SessionMiss
+from knowbound.lessons.proposals.repairs import leftovers
 from knowbound.lessons.tree import Tree
 from knowbound.lessons.verifying import verify
+from knowbound.stats.paired import Difference, unpaired
+from knowbound.stats.rate import Rate
 from knowbound.store.lessons import KeptLessons
 from knowbound.text.printable import listed
 
 _DECIDED = frozenset({LessonStatus.ACCEPTED, *WRITTEN})
 BY_AGENT = "agent"
+_CAME_BACK = 2  # sessions after which a closed lesson is open again
 
 
 def joined(proposed: Iterable[Lesson], kept: Iterable[Lesson], tree: Tree | None, now: str) -> list[Lesson]:
@@ -73,3 +86,130 @@ def decide(home: Path, ids: Sequence[str], status: LessonStatus) -> list[Lesson]
                 decided.append(replace(lesson, status=status))
         store.keep(decided)
     return decided
+
+
+class LessonOccurrence(NamedTuple):
+    """One miss or failure: the kind of lesson that could answer it, and what it could be known by."""
+
+    session: str
+    kind: LessonKind
+    names: frozenset[str]
+    line: int
+
+
+def failed_commands(material: Material) -> Iterator[LessonOccurrence]:
+    """Commands and edits that failed."""
+    of_line: dict[int, set[str]] = {}
+    for failure in material.failures:
+        names = of_line.setdefault(failure.line, set())
+        prefix = "misused" if failure.misused else "failed"
+        names.update(f"{prefix}:{one}" for one in failure.commands)
+        names.update({f"advice:{failure.advice}"} if failure.advice else ())
+        if called := command_with(failure):
+            names.add(f"option:{called.partition(' ')[0]}:{failure.option}")
+        for later in (one for follow in failure.next if follow.ok for one in follow.commands):
+            names.update(f"repaired:{one}:{later}" for one in failure.commands)
+            names.update({f"cleared:{folder}"} if later.startswith("rm ") and (folder := leftovers(later)) else ())
+    for rule in material.rules:
+        of_line.setdefault(rule.line, set()).add(f"rule:{rule.tool}:{rule.code}")
+    for _, line in material.refused_commits:
+        of_line.setdefault(line, set()).add("refused")
+    for _, line in material.wrong_repositories:
+        of_line.setdefault(line, set()).add("repository")
+    for line in material.missed_edits:
+        of_line.setdefault(line, set()).add("edit")
+    for name, line in material.unknown_skills:
+        of_line.setdefault(line, set()).add(f"skill:{name}")
+    for path, line in material.too_large:
+        of_line.setdefault(line, set()).add(f"large:{path}")
+    for line, names in sorted(of_line.items()):
+        yield LessonOccurrence(material.session, LessonKind.COMMAND, frozenset(names), line)
+
+
+def failed_lookups(misses: Iterable[SessionMiss]) -> Iterator[LessonOccurrence]:
+    """Lookups that lacked something."""
+    for one in misses:
+        names = {f"name:{plain_name(name)}" for name in one.signal.names}
+        if path := missed_path(one):
+            folder, _, last = path.rstrip("/").rpartition("/")
+            names |= {f"path:{path.rstrip('/')}", f"base:{last.lower()}", f"folder:{path.rstrip('/')}"}
+            while folder:
+                names.add(f"folder:{folder}")
+                folder = folder.rpartition("/")[0]
+        yield LessonOccurrence(one.signal.session, LessonKind.LOCATION, frozenset(names), one.signal.line)
+
+
+def requests(material: Material, lessons: Iterable[Lesson]) -> Iterator[LessonOccurrence]:
+    """What the user said again, of that which lessons know."""
+    for lesson in lessons:
+        for name in lesson.names:
+            if name.startswith("said:update "):
+                word = name.removeprefix("said:update ").partition(".")[0].lower()
+                for said in material.said:
+                    if word in said.text.lower() and "update" in said.text.lower():
+                        yield LessonOccurrence(material.session, LessonKind.CORRECTION, frozenset({name}), said.line)
+
+
+def is_about(lesson: Lesson, occurrence: LessonOccurrence) -> bool:
+    """Whether the lesson would have answered it."""
+    return not occurrence.names.isdisjoint(lesson.names)
+
+
+def difference(lesson: Lesson) -> Difference | None:
+    """The share of sessions that missed it, after minus before, with its interval; None without sessions on a side."""
+    if lesson.applied is None:
+        return None
+    before, after = lesson.applied.before, lesson.applied.after
+    return unpaired(Rate(before.missed, before.sessions), Rate(after.missed, after.sessions))
+
+
+def watched(lesson: Lesson, started: Mapping[str, str], occurrences: Iterable[LessonOccurrence]) -> Lesson:
+    """A written lesson with its misses counted before and after, and what they say about it.
+
+    `started` has the time of every session of the project. A session without a time counts on neither side.
+    """
+    if lesson.applied is None or lesson.status not in WRITTEN:
+        return lesson
+    missed = {one.session for one in occurrences if is_about(lesson, one)}
+    sides = {session: time >= lesson.applied.time for session, time in started.items() if time}
+    before, after = (
+        MissCount(
+            sum(session in missed for session, is_after in sides.items() if is_after is side),
+            sum(is_after is side for is_after in sides.values()),
+        )
+        for side in (False, True)
+    )
+    applied = replace(lesson.applied, before=before, after=after)
+    return _judged(replace(lesson, applied=applied), came_back=after.missed - lesson.applied.after.missed)
+
+
+def _judged(lesson: Lesson, came_back: int) -> Lesson:
+    """Closed only where the interval lies below zero: fewer sessions miss it than before."""
+    if lesson.status is LessonStatus.STALE:
+        return lesson
+    change = difference(lesson)
+    is_fewer = change is not None and change.high < 0
+    was_closed = lesson.status in (LessonStatus.CLOSED, LessonStatus.REOPENED)
+    if lesson.status is LessonStatus.CLOSED and came_back >= _CAME_BACK:
+        return replace(lesson, status=LessonStatus.REOPENED)
+    if is_fewer and not (lesson.status is LessonStatus.REOPENED and came_back):
+        return replace(lesson, status=LessonStatus.CLOSED)
+    return replace(lesson, status=LessonStatus.REOPENED if was_closed else LessonStatus.APPLIED)
+
+
+def checked_again(lesson: Lesson, tree: Tree | None) -> Lesson:
+    """A lesson that is accepted or written, against the tree of today: stale where it does not hold any more."""
+    if tree is None or not lesson.checks:
+        return lesson
+    verdict = verify(lesson.checks, tree)
+    if verdict.contradicted:
+        return replace(
+            lesson,
+            status=LessonStatus.STALE,
+            verified=None,
+            unverified=f"does not hold any more: {verdict.contradicted}",
+        )
+    if lesson.status is LessonStatus.STALE:
+        back = LessonStatus.APPLIED if lesson.applied is not None else LessonStatus.ACCEPTED
+        return replace(lesson, status=back, verified=verdict.verified, unverified="")
+    return replace(lesson, verified=verdict.verified)

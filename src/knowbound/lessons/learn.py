@@ -26,8 +26,7 @@ from knowbound.gaps.stored import folders_of, signals_of
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.prompts import load_prompt
 from knowbound.judge.registry import asker_named
-from knowbound.lessons.closing import failed_commands, failed_lookups, requests, watched
-from knowbound.lessons.kept import joined
+from knowbound.lessons.kept import failed_commands, failed_lookups, joined, requests, watched
 from knowbound.lessons.material import MATERIAL_VERSION, Material, material_of
 from knowbound.lessons.proposals.proposal import Corpus, SessionMiss
 from knowbound.lessons.proposing import clean_line, lessons_of, within_budget

@@ -22,7 +22,7 @@ from knowbound.errors import StoreError
 from knowbound.evals.drafts.drafts import Drafts, draft_samples
 from knowbound.evals.drafts.file import accept
 from knowbound.evals.drafts.gaps import Gap, gap_of_signal, gap_of_topic
-from knowbound.evals.executors.registry import BUILT_IN
+from knowbound.evals.executor import BUILT_IN
 from knowbound.evals.knowledge import files_of, knowledge_globs
 from knowbound.evals.questions.knowledge_text import read_knowledge
 from knowbound.evals.samples.load import load_samples

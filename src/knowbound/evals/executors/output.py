@@ -19,7 +19,6 @@ import msgspec
 from knowbound.core.trace import Break, Broken, Event, Prompt, Step
 from knowbound.evals.executor import Execution, RunEnding, Task
 from knowbound.evals.executors.agent_process import AgentExit, is_running
-from knowbound.evals.executors.codex_home import NAME as CLIENT_HOME
 from knowbound.text.redact import excerpt_of_end, redact
 from knowbound.text.redact_values import redact_stream
 from knowbound.traces.readers.chat import Chat
@@ -30,6 +29,7 @@ from knowbound.user_files import keep_private, make_file
 
 _LAST_LINES = 5  # of the errors an agent printed
 _MAX_PROBLEM = 1000
+CLIENT_HOME = "client-home"  # the home of a client, in the output folder of a task
 _DONE = "redacted"
 _OURS = frozenset({"lock", "exit", "run.json", _DONE})  # ours, without text of the agent
 

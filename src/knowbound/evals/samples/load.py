@@ -13,14 +13,12 @@ from collections.abc import Iterator
 from operator import itemgetter
 from pathlib import Path
 
-import msgspec
-
 from knowbound.errors import InputError
 from knowbound.evals.samples.check import id_of, issues_of, samples_of
 from knowbound.evals.samples.decode import decoded
 from knowbound.evals.samples.nodes import SourceNode, UnreadableError, json_node
 from knowbound.evals.samples.shapes import either
-from knowbound.evals.samples.values import EvalSample, Requires, SampleSet
+from knowbound.evals.samples.values import EvalSample, SampleSet
 from knowbound.files import is_inside, leads_out
 
 MOST_SHOWN = 20  # problems of one test set that are listed; the rest is counted
@@ -41,7 +39,6 @@ def load_samples(path: Path, project: Path | None = None) -> SampleSet:
     contents = {file: _content(file) for file in _files(path, project)}
     samples: list[EvalSample] = []
     problems: list[str] = []
-    requires = Requires()
     ids: dict[str, str] = {}
     for file, content in contents.items():
         shown = _shown(file)
@@ -53,11 +50,9 @@ def load_samples(path: Path, project: Path | None = None) -> SampleSet:
         problems += [f"{shown}:{line}: {message}" for line, message in sorted(found, key=itemgetter(0))]
         if root is not None and not problems:
             samples += [decoded(sample.value, shown, sample.line) for sample in samples_of(root)]
-            own = root.members.get("requires")
-            requires |= msgspec.convert(own.value, Requires) if own is not None else Requires()
     if problems:
         raise _refusal(path, problems)
-    return SampleSet(_shown(path), tuple(samples), _sha256(path, contents), requires)
+    return SampleSet(_shown(path), tuple(samples), _sha256(path, contents))
 
 
 def find_samples(root: Path, configured: str = "") -> Path | None:

@@ -50,19 +50,6 @@ class Environment(msgspec.Struct, frozen=True):
         return "\n".join(lines + ([self.notes] if self.notes else []))
 
 
-class Requires(msgspec.Struct, frozen=True):
-    """What a test set needs, for people to see; nothing of it is run."""
-
-    tools: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
-    env: tuple[str, ...] = ()
-    preflight: tuple[str, ...] = ()
-
-    def __or__(self, other: Requires) -> Requires:
-        pairs = zip(msgspec.structs.astuple(self), msgspec.structs.astuple(other), strict=True)
-        return Requires(*(tuple(dict.fromkeys(one + two)) for one, two in pairs))
-
-
 class EvalSample(msgspec.Struct, frozen=True, kw_only=True):
     """One case of a test set."""
 
@@ -79,7 +66,6 @@ class EvalSample(msgspec.Struct, frozen=True, kw_only=True):
     cwd: str = ""
     environment: Environment = Environment()
     allowed_tools: tuple[str, ...] = msgspec.field(default=(), name="allowedTools")
-    tripwire: bool = False  # made to mislead
     mocks: int = 0  # answers for tools that the file has; they are not used
     metadata: dict[str, object] = {}
     file: str = ""
@@ -104,7 +90,6 @@ class SampleSet(msgspec.Struct, frozen=True):
     path: str  # relative to the current folder where it is inside
     samples: tuple[EvalSample, ...]
     sha256: str  # of the file's content; of a folder: over the names and contents of its files
-    requires: Requires = Requires()
 
     @property
     def watermark(self) -> Watermark:

@@ -65,11 +65,9 @@ class WorkflowRun(msgspec.Struct, frozen=True, rename="camel"):
 
     database_id: int
     workflow_name: str = ""
-    display_title: str = ""
     status: str = ""
     conclusion: str | None = None
     head_branch: str = ""
-    head_sha: str = ""
     created_at: str = ""
     url: str = ""
 
@@ -216,7 +214,7 @@ class Runs(msgspec.Struct, frozen=True):
     @classmethod
     def ask(cls, ask: Ask, context: Context) -> Runs:
         """List the runs and match them to the workflow asked for."""
-        fields = "databaseId,workflowName,displayTitle,status,conclusion,headBranch,headSha,createdAt,url"
+        fields = "databaseId,workflowName,status,conclusion,headBranch,createdAt,url"
         runs = _gh(context, list[WorkflowRun], "run", "list", "--limit", str(_LISTED), "--json", fields)
         workflows = local_workflows(context)
         names = [run.workflow_name for run in runs] + [workflow.name for workflow in workflows]

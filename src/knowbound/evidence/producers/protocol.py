@@ -33,7 +33,6 @@ class CallLimits:
     call_seconds: float = 20.0  # one subprocess
     run_seconds: float = 600.0  # one build or test run (only with --allow-run)
     output_bytes: int = 8_000_000
-    file_bytes: int = 2_000_000  # a larger file is searched, but only its first part is read
     reads: int = 12  # candidates that one read opens
 
 

@@ -143,6 +143,6 @@ def is_within(path: str, places: Sequence[str]) -> bool:
     return not places or any(path == place or path.startswith(f"{place}/") for place in places)
 
 
-def has_glob(path: str, globs: Sequence[str], *, ignore_case: bool = False) -> bool:
+def has_glob(path: str, globs: Sequence[str]) -> bool:
     """Whether one of the globs holds; every file has it where there are none."""
-    return not globs or any(expression(anywhere(glob), ignore_case).fullmatch(path) for glob in globs)
+    return not globs or any(expression(anywhere(glob), False).fullmatch(path) for glob in globs)

@@ -127,7 +127,6 @@ def _search(name: str, given: dict[str, Any], roots: EventRoots, cwd: str) -> Mi
         (glob,) if glob else (),
         type=_text(given, "type"),
         ignore_case=bool(given.get("-i")),
-        multiline=bool(given.get("multiline")),
         skipped=given["offset"] if isinstance(given.get("offset"), int) else 0,
         wrong=wrong,
         is_check=is_check,

@@ -43,7 +43,6 @@ class MissedLookup(NamedTuple):
     type: str = ""  # ripgrep's name of a file type
     syntax: str = "rust"  # of a pattern: rust, perl, extended, basic, fixed
     ignore_case: bool = False
-    multiline: bool = False
     skipped: int = 0  # matches that were passed over
     wrong: str = ""  # what is wrong with the call, in words; "" where nothing is
     is_check: bool = False  # it asked whether something is there: either answer was expected
@@ -67,7 +66,7 @@ def expanded(glob: str) -> list[str]:
 
 
 @lru_cache(maxsize=512)
-def expression(glob: str, ignore_case: bool = False) -> re.Pattern[str]:
+def expression(glob: str, ignore_case: bool) -> re.Pattern[str]:
     """The glob as an expression over a whole path; `*` stays within a folder, `**` does not."""
     parts = []
     for one in expanded(glob):

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from knowbound.cli.main import VERBS, knowbound
-from knowbound.config import SETTINGS, Setting
+from knowbound.config import SETTINGS
 from knowbound.core.glossary import ENTRIES
 from knowbound.evals.samples.assertion_types import TYPES
 from knowbound.evals.samples.schema import ASSERTION, ENVIRONMENT, SAMPLE, SAMPLE_SET, SAMPLE_V3, SCHEMA
@@ -74,15 +74,11 @@ def codes() -> str:
     return "\n".join(parts)
 
 
-def _trust(setting: Setting) -> str:
-    return (setting.risk.__doc__ or "").rstrip(".")
-
-
 def config() -> str:
     """Every setting."""
     rows = [
         f"| `{one.key}` | {one.type.__name__} | `{list(one.default) if one.type is list else one.default}` "
-        f"| `{one.env}` | {(one.risk.__doc__ or '').rstrip('.')} | {one.help} |"
+        f"| `{one.env}` | {one.risk.needs_trust} | {one.help} |"
         for one in SETTINGS
     ]
     return (

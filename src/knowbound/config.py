@@ -16,9 +16,9 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from knowbound import setting_risks as risks
+from knowbound import trust
 from knowbound.errors import ConfigError
-from knowbound.trust import Risk, RiskySetting, from_anywhere, is_trusted, refusal, risky_setting
+from knowbound.trust import Risk, RiskRule, RiskySetting, from_anywhere, is_trusted, refusal, risky_setting
 from knowbound.user_files import config_folder
 
 
@@ -32,7 +32,7 @@ class Setting:
     default: Any
     help: str
     also: str  # another spelling of the key in the file
-    risk: risks.RiskOf  # whether a project may decide it alone
+    risk: RiskRule  # whether a project may decide it alone
 
     @property
     def env(self) -> str:
@@ -44,7 +44,7 @@ def _variable(key: str) -> str:
     return "KNOWBOUND_" + key.replace(".", "_").upper()
 
 
-def _setting(key: str, default: Any, help_: str, also: str = "", risk: risks.RiskOf = risks.harmless) -> Any:
+def _setting(key: str, default: Any, help_: str, also: str = "", risk: RiskRule = trust.HARMLESS) -> Any:
     """A field of `Settings`: the one place where a key, its default, its help and its risk are defined."""
     return field(default=default, metadata={"key": key, "help": help_, "also": also, "risk": risk})
 
@@ -60,7 +60,7 @@ class Settings:
         (),
         "Globs of knowledge files beside the agents' own instruction files; for eval they replace the default, all "
         "Markdown files. `*` also crosses folders.",
-        risk=risks.path,
+        risk=trust.PATH,
     )
     jobs: int = _setting("jobs", 0, "Processes that read traces; 0 is one per core.")
     repeated_failure_calls: int = _setting(
@@ -79,7 +79,7 @@ class Settings:
         "rules",
         "The judge that decides: rules is embedded and free; judge list shows the others.",
         also="hedgingClassifier.model",
-        risk=risks.judge,
+        risk=trust.JUDGE,
     )
     hedging_classifier_max_candidates: int = _setting(
         "hedging_classifier.max_candidates",
@@ -91,7 +91,7 @@ class Settings:
         "judge.model",
         "",
         "The judge that scores rubrics, as judge list shows them; empty is none: unscored.",
-        risk=risks.judge,
+        risk=trust.JUDGE,
     )
     judge_seconds: int = _setting("judge.seconds", 60, "Time limit of one call of a judge that is a model.")
     gate_max_gap_rate: float | None = _setting(
@@ -109,13 +109,13 @@ class Settings:
         "gate.rate", "raw", "The rate that gates are about: raw counts every signal, open only open ones."
     )
     eval_samples: str = _setting(
-        "eval.samples", "", "The samples file of `eval`; empty is eval-samples.* in the root.", risk=risks.path
+        "eval.samples", "", "The samples file of `eval`; empty is eval-samples.* in the root.", risk=trust.PATH
     )
     eval_executor: str = _setting(
         "eval.executor",
         "investigate",
         "Who answers samples: investigate, claude, codex, model:…, command:…",
-        risk=risks.executor,
+        risk=trust.EXECUTOR,
     )
     eval_model: str = _setting(
         "eval.model",
@@ -138,30 +138,30 @@ class Settings:
         "kms.backends",
         ("sqlite",),
         "Backends that hold items: sqlite, mongo, mem0, neo4j; new ones go to the first.",
-        risk=risks.backends,
+        risk=trust.BACKENDS,
     )
     kms_mongo_url: str = _setting(
         "kms.mongo_url",
         "mongodb://localhost:27017/knowbound",
         "Where MongoDB is, with the database's name.",
-        risk=risks.address,
+        risk=trust.ADDRESS,
     )
     kms_mem0_path: str = _setting(
         "kms.mem0_path",
         "",
         "The folder of Mem0's local Qdrant; empty is mem0 in the data folder.",
-        risk=risks.address,
+        risk=trust.ADDRESS,
     )
-    kms_neo4j_url: str = _setting("kms.neo4j_url", "bolt://localhost:7687", "Where Neo4j is.", risk=risks.address)
-    kms_neo4j_user: str = _setting("kms.neo4j_user", "neo4j", "The user at Neo4j.", risk=risks.address)
+    kms_neo4j_url: str = _setting("kms.neo4j_url", "bolt://localhost:7687", "Where Neo4j is.", risk=trust.ADDRESS)
+    kms_neo4j_user: str = _setting("kms.neo4j_user", "neo4j", "The user at Neo4j.", risk=trust.ADDRESS)
     kms_neo4j_password: str = _setting(
         "kms.neo4j_password",
         "",
         "The password at Neo4j; better set by its environment variable.",
-        risk=risks.address,
+        risk=trust.ADDRESS,
     )
     kms_neo4j_database: str = _setting(
-        "kms.neo4j_database", "", "The database at Neo4j; empty is its default.", risk=risks.address
+        "kms.neo4j_database", "", "The database at Neo4j; empty is its default.", risk=trust.ADDRESS
     )
     kms_reap_days: int = _setting(
         "kms.reap_days",
@@ -173,7 +173,7 @@ class Settings:
         "",
         "A model, as judge list shows them, that words lessons; empty is none. Its words are used only where they name "
         "what the lesson names.",
-        risk=risks.judge,
+        risk=trust.JUDGE,
     )
     learn_max_lines: int = _setting(
         "learn.max_lines", 40, "Lessons of a project that `learn` proposes and writes; the least useful are left out."
@@ -188,7 +188,7 @@ class Settings:
         "injection.token_budget",
         600,
         "Tokens (estimated) that a prompt's bundle may have; a session's has half.",
-        risk=risks.higher,
+        risk=trust.HIGHER,
     )
     injection_relevance_floor: float | None = _setting(
         "injection.relevance_floor",
@@ -199,7 +199,7 @@ class Settings:
         "injection.most_items",
         3,
         "Items that a prompt gets at most; the token budget may allow fewer.",
-        risk=risks.higher,
+        risk=trust.HIGHER,
     )
     injection_model: str = _setting(
         "injection.model",
@@ -207,7 +207,7 @@ class Settings:
         "A model, as judge list shows them, that chooses among the first 20 candidates for a prompt; empty is none. "
         "The agent waits for it, up to injection.time_limit_ms: raise that too, for example to 3000. Where the model "
         "is late or fails, the floor chooses.",
-        risk=risks.judge,
+        risk=trust.JUDGE,
     )
     injection_subject: str = _setting(
         "injection.subject",
@@ -218,7 +218,7 @@ class Settings:
         "injection.time_limit_ms",
         1000,
         "Milliseconds from its start after which a hook gives up and injects nothing.",
-        risk=risks.higher,
+        risk=trust.HIGHER,
     )
     audit_check: str = _setting(
         "audit.check",
@@ -232,7 +232,7 @@ class Settings:
         "",
         "A model, as judge list shows them, that decides the claims that rules leave open when turns are audited, one "
         "question per turn; empty is none. What rules decide stays.",
-        risk=risks.judge,
+        risk=trust.JUDGE,
     )
     injection_log_days: int = _setting(
         "injection.log_days",
@@ -249,14 +249,14 @@ class Settings:
         "rules",
         "The judge of injected items (on topic, used, contradicted): rules is embedded and free; a small model is "
         "anthropic:claude-haiku-4-5; judge list shows the others.",
-        risk=risks.judge,
+        risk=trust.JUDGE,
     )
     quality_fallback_judge: str = _setting(
         "quality.fallback_judge",
         "anthropic:claude-sonnet-4-6",
         "The judge that takes over where calibration shows that quality.judge is below the limit; used only where "
         "that is a model. Empty is none.",
-        risk=risks.judge,
+        risk=trust.JUDGE,
     )
     quality_holdout: float = _setting(
         "quality.holdout",
@@ -350,7 +350,7 @@ def _risky(root: Path, projects: Mapping[str, Any], users: Mapping[str, Any]) ->
     for setting in SETTINGS:
         if setting.name in projects:
             value, without = projects[setting.name], users.get(setting.name, setting.default)
-            if value != without and (risk := setting.risk(value, without)):
+            if value != without and (risk := setting.risk.risk_of(value, without)):
                 found.append(risky_setting(setting.key, value, risk, setting.env, root))
     return found
 

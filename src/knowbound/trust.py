@@ -10,11 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from knowbound.errors import ConfigError
 from knowbound.user_files import make_file, make_folder, state_folder
@@ -30,6 +30,52 @@ class Risk(StrEnum):
     ADDRESS = "names an address or a credential"
     OUTSIDE = "leaves the root"
     LIMIT = "lifts a limit of the hooks"
+
+
+class RiskRule(NamedTuple):
+    """A rule that finds the risk of a project's value of a setting. An unknown value counts as risky."""
+
+    needs_trust: str  # the column "trust" of docs/config.md
+    risk_of: Callable[[Any, Any], Risk | None]  # of the project's value, and of the value without the project
+
+
+def _path_risk(value: str | tuple[str, ...], _without: object) -> Risk | None:
+    paths = value if isinstance(value, tuple) else (value,)
+    return Risk.OUTSIDE if any(map(_leaves_root, paths)) else None
+
+
+def _judge_risk(value: str, _without: object) -> Risk | None:
+    kind, _, rest = value.strip().partition(":")
+    if kind == "recorded":
+        return Risk.OUTSIDE if _leaves_root(rest.strip()) else None
+    if kind in ("http", "https", "anthropic", "openai"):
+        return Risk.ADDRESS
+    return Risk.PROGRAM if ":" in value else None  # without a colon it is `rules`, or no judge at all
+
+
+def _executor_risk(value: str, _without: object) -> Risk | None:
+    kind = value.strip().partition(":")[0].strip()
+    if kind == "model":
+        return Risk.ADDRESS
+    return None if kind == "investigate" else Risk.PROGRAM
+
+
+def _leaves_root(path: str) -> bool:
+    parts = path.replace("\\", "/").split("/")
+    return path.startswith(("~", "!~")) or ".." in parts or os.path.isabs(path.lstrip("!")) or ":" in parts[0]
+
+
+HARMLESS = RiskRule("No", lambda _value, _without: None)
+ADDRESS = RiskRule("Yes", lambda _value, _without: Risk.ADDRESS)
+HIGHER = RiskRule(
+    "If it is higher than without the project", lambda value, without: Risk.LIMIT if value > without else None
+)
+PATH = RiskRule("If it leaves the root", _path_risk)
+JUDGE = RiskRule("Unless it is `rules`, or a recording inside the root", _judge_risk)
+EXECUTOR = RiskRule("Unless it is `investigate`", _executor_risk)
+BACKENDS = RiskRule(
+    "Unless it is `sqlite` alone", lambda value, _without: None if set(value) <= {"sqlite"} else Risk.ADDRESS
+)
 
 
 @dataclass(frozen=True, slots=True)

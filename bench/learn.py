@@ -20,7 +20,7 @@ from bench.labels import SHARED
 from bench.measuring import check_out, options
 from knowbound.config import load
 from knowbound.core.lesson import LessonKind
-from knowbound.core.project import project_name
+from knowbound.core.paths import project_name
 from knowbound.core.trace import Outcome, Step, ToolKind
 from knowbound.gaps.filters import Filters
 from knowbound.gaps.observe import observe

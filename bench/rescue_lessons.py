@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from bench.learn import Project, projects, repositories, tree_at
 from bench.measuring import options
 from knowbound.core.lesson import LessonStatus
-from knowbound.core.project import project_name
+from knowbound.core.paths import project_name
 from knowbound.core.trace import Outcome, Step, ToolCall, ToolKind
 from knowbound.lessons.invocations import misused_line
 from knowbound.lessons.material import Material

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
-from knowbound.core.grade import AssertionGrade, CriterionScore, Grade
 from knowbound.core.signal import HedgingVerdict, Signal, SignalType, Status
 from knowbound.core.testset import Watermark
 from knowbound.stats.evaluation import (
+    AssertionGrade,
+    CriterionScore,
     Evaluation,
+    Grade,
     Origin,
     RunEnding,
     SampleRun,

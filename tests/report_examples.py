@@ -9,6 +9,7 @@ import msgspec
 
 from knowbound.core.signal import Cost, Ending, FoundPlace, HedgingVerdict, Signal, SignalType, SkippedLine, Status
 from knowbound.core.testset import Watermark
+from knowbound.core.tool_kinds import Outcome
 from knowbound.core.topic import Example, Topic, TopicAnswer
 from knowbound.report.model import Incomplete, ObserveReport, Totals
 from knowbound.stats.figures import Coverage, GapFigures, SkillRow
@@ -59,6 +60,7 @@ def failed_search(query: str, *, where: str = "", line: int = 1, file: str = SHO
         "query": query,
         "path": where,
         "reason": "the search matched nothing",
+        "outcome": None if "reason" in more else Outcome.EMPTY,
         "file": file,
         "line": line,
     }

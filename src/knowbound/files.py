@@ -19,6 +19,8 @@ from io import BufferedReader
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from knowbound.errors import InputError
+
 if TYPE_CHECKING:
     from knowbound.process import Ran
 
@@ -207,3 +209,12 @@ def replacing(path: Path, *, private: bool = False) -> Iterator[IO[bytes]]:
             file.close()
             draft.unlink(missing_ok=True)
             raise
+
+
+def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Number and content of each line that is not empty. Raises InputError where the file cannot be read."""
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise InputError("no-such-path", f"Cannot read {path}: {error.strerror or error}.") from error
+    return ((number, line) for number, line in enumerate(lines, 1) if line.strip())

@@ -26,9 +26,9 @@ from msgspec.structs import replace
 from knowbound.agent.mcp.tools import record_pull
 from knowbound.agent.occurrences import search_for
 from knowbound.config import load
-from knowbound.core.answers import SuggestionAnswer, SuggestionDecision
 from knowbound.core.quality import ItemVerdict
 from knowbound.core.quality_log import DayRollup, Discovery, LoggedCall, LoggedItem, QualityTurn
+from knowbound.core.suggestions import SuggestionAnswer, SuggestionDecision
 from knowbound.injection import shown_suggestions
 from knowbound.injection.prompt import HookPrompt
 from knowbound.injection.shown_suggestions import Shown
@@ -38,8 +38,7 @@ from knowbound.kms.quality_log.protocol import DISCOVERY, LOG, NOTE, ROLLUP
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
 from knowbound.kms.search.ranking import FoundItem
 from knowbound.quality.ended import EndedTurn
-from knowbound.store.observed import FileRow, Observed
-from knowbound.store.unmanaged import UnmanagedInjection, UnmanagedItem
+from knowbound.store.observed import FileRow, Observed, UnmanagedInjection, UnmanagedItem
 from tests import warm_process
 from tests.hook_project import PORT, PROMPT, Project
 from tests.transcripts import Transcript

@@ -7,8 +7,7 @@ import pytest
 
 from knowbound.core.item import Item
 from knowbound.kms.backends.sqlite import SqliteBackend
-from knowbound.store.observed import Observed
-from knowbound.store.unmanaged import UnmanagedInjection, UnmanagedItem
+from knowbound.store.observed import Observed, UnmanagedInjection, UnmanagedItem
 from tests.cli.test_kms import Cli
 from tests.hook_project import PORT, PROMPT, Project
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.core.grade import Grade
 from knowbound.evals.assertions.results import AgentAnswer
 from knowbound.evals.grading import grade
 from knowbound.evals.samples.values import Assertion, Criterion, EvalSample
 from knowbound.judge.rubric import RubricKind, RubricQuestion, RubricScore
+from knowbound.stats.evaluation import Grade
 
 ANSWER = AgentAnswer(answer="alpha beta", seconds=1.0, usd=0.01, steps=2)
 YES, NO = Assertion("contains", value="alpha"), Assertion("contains", value="gamma")

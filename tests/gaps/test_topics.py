@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from knowbound.core.project import project_folder, project_name
+from knowbound.core.paths import project_folder, project_name
 from knowbound.core.signal import Cost, Ending, Findings, FoundPlace, Signal, SignalType, Status
 from knowbound.core.topic import WORTH, Topic
 from knowbound.core.trace import Outcome

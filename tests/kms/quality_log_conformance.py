@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from knowbound.core.answers import SuggestionAnswer, SuggestionDecision
 from knowbound.core.quality import ItemVerdict
 from knowbound.core.quality_log import (
     Closing,
@@ -25,6 +24,7 @@ from knowbound.core.quality_log import (
     QualityTurn,
     TurnEnding,
 )
+from knowbound.core.suggestions import SuggestionAnswer, SuggestionDecision
 from knowbound.errors import StoreError
 from knowbound.kms.quality_log.protocol import LoggedDay, QualityLog
 from tests.conftest import some_examples

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.core.answers import SuggestionDecision
 from knowbound.core.item import FlagKind, Item
 from knowbound.core.quality_log import Closing, Discovery
+from knowbound.core.suggestions import SuggestionDecision
 from knowbound.errors import InputError
 from knowbound.injection.shown_suggestions import FILE, load
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog

@@ -32,8 +32,8 @@ from knowbound.stats.calibration import Pair, calibrate
 from knowbound.stats.judge_gate import MeasuredMetric, gate
 from knowbound.stats.quality import day_before
 from knowbound.stats.rollout import CriterionName, CriterionState, EventKind, RolloutStatus
+from knowbound.store.calibrations import CalibratedJudge, keep_calibrated_judges
 from knowbound.store.rollout_file import NAME, read_rollout
-from knowbound.store.turn_calibrations import CalibratedJudge, keep_calibrated_judges
 from tests.quality.measured_project import TODAY, MeasuredProject, logged, turn
 
 PORT = Item("k-port", "The orders service listens on port 8080.", confidence=0.8)

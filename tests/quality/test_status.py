@@ -15,7 +15,7 @@ from knowbound.report.quality.model import Fault, ItemToFix, QualityStatus
 from knowbound.stats.calibration import Pair, calibrate
 from knowbound.stats.judge_gate import MeasuredMetric, gate
 from knowbound.stats.quality import MetricStatus, QualityMetric, TargetState, day_before
-from knowbound.store.turn_calibrations import CalibratedJudge, keep_calibrated_judges
+from knowbound.store.calibrations import CalibratedJudge, keep_calibrated_judges
 from knowbound.text.clock import utc_now
 from tests.quality.measured_project import TODAY, MeasuredProject, logged, turn
 

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from knowbound.core.grade import AssertionGrade, Grade
 from knowbound.core.signal import InjectedText
 from knowbound.report.evaluation import FORMATS, Format, render_evaluation
 from knowbound.report.injection import verdict_words
 from knowbound.stats.comparison import compare
-from knowbound.stats.evaluation import Evaluation, SampleRun
+from knowbound.stats.evaluation import AssertionGrade, Evaluation, Grade, SampleRun
 from knowbound.stats.injection import Effect, InjectionEffect, injection_effect
 from tests.evaluation_examples import REVENUE, evaluation_of, sample_run
 

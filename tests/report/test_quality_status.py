@@ -20,8 +20,7 @@ from knowbound.report.quality.model import JudgeWorth, QualityStatus
 from knowbound.report.quality.sections import LABEL
 from knowbound.report.quality.status import FORMATS, Format, render_quality
 from knowbound.report.sections import MetricChart
-from knowbound.stats.judge_drift import WeeklySample
-from knowbound.stats.judge_gate import GateReason, GateState, MetricGate
+from knowbound.stats.judge_gate import GateReason, GateState, MetricGate, WeeklySample
 from knowbound.stats.quality import TARGETS, MetricStatus, QualityMetric, WindowRates
 from knowbound.stats.rate import Rate
 from knowbound.stats.rollout import Baseline, EventKind, Leg, LegStatus, RolloutEvent, RolloutState, RolloutStatus

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from knowbound.core.quality import Metric
 from knowbound.stats.calibration import Calibration, Pair, Share, calibrate, corrected
-from knowbound.stats.judge_drift import has_drifted
 from knowbound.stats.judge_gate import (
     AGREEMENT,
     KILL_AGREEMENT,
@@ -17,6 +16,7 @@ from knowbound.stats.judge_gate import (
     GateState,
     MetricGate,
     gate,
+    has_drifted,
     may_rely_on,
     waits_for,
     with_fallback,

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.core.lesson import Applied, CheckKind, Lesson, LessonKind, LessonStatus, TreeCheck
-from knowbound.store.accepted_lessons import AcceptedCheck, AcceptedLesson, lessons_naming
+from knowbound.store.accepted_lessons import AcceptedCheck, AcceptedLesson, lessons_naming, read_value
 from knowbound.store.lessons import KeptLessons
-from knowbound.store.msgpack_values import read_value
 
 LESSON = Lesson(
     id="1a2b3c4d",

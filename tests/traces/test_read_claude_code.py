@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from knowbound.core.signal import Findings
 from knowbound.core.trace import Broken, Event, Injection, Outcome, Prompt, Skill, Start, Step, ToolCall, ToolKind
-from knowbound.store.unmanaged import unmanaged_in
+from knowbound.store.observed import unmanaged_in
 from knowbound.traces.readers.claude_code.transcript import ClaudeCode
 from knowbound.traces.source import MAX_LINE_BYTES, Tally, read_head
 from tests.reading import turns_of

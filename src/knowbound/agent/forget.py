@@ -32,10 +32,9 @@ from knowbound.kms.opening import open_shared_log
 from knowbound.kms.quality_log.protocol import DISCOVERY, LOG, KeptDocument
 from knowbound.kms.store_writer import write_lock
 from knowbound.stats.evaluation import SampleRun
-from knowbound.store.calibrations import NAME as CALIBRATION
-from knowbound.store.data_dir import CODEBASE, ENDED, EVALS, INDEX, INJECTIONS, ITEMS, RESCUES, STOP_CHECKS
+from knowbound.store.calibrations import HEDGING_FILE, TURNS_FILE
+from knowbound.store.data_dir import CODEBASE, ENDED, EVALS, INDEX, INJECTIONS, ITEMS, RESCUES, STOP_CHECKS, day_files
 from knowbound.store.database import Database
-from knowbound.store.day_files import day_files
 from knowbound.store.erasing import (
     Erased,
     ErasureScope,
@@ -49,7 +48,6 @@ from knowbound.store.erasing import (
     texts_of_turn,
 )
 from knowbound.store.forgotten import Forgotten, load_forgotten
-from knowbound.store.turn_calibrations import NAME as TURN_CALIBRATION
 from knowbound.text.clock import utc_now
 from knowbound.user_files import PRIVATE_FILE, state_folder
 
@@ -59,7 +57,7 @@ if TYPE_CHECKING:  # it imports the driver
 # Files about the whole project: the index of its source tree, the hook's settings, the suggestions that sessions start
 # with, decided proposals, figures about judges, the demo.
 _CODEBASE = tuple(f"{CODEBASE}{ending}" for ending in ("", "-wal", "-shm"))
-_CACHES = (*_CODEBASE, "hook.json", shown_suggestions.FILE, "drafts.json", CALIBRATION, TURN_CALIBRATION, "demo")
+_CACHES = (*_CODEBASE, "hook.json", shown_suggestions.FILE, "drafts.json", HEDGING_FILE, TURNS_FILE, "demo")
 _DAY_LOGS = (INJECTIONS, RESCUES, ENDED, STOP_CHECKS)
 
 

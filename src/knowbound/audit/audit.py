@@ -16,7 +16,7 @@ from knowbound import __version__
 from knowbound.audit.stored import shares_of
 from knowbound.config import Settings
 from knowbound.core.audit import AuditedSession, AuditedTurn, Diagnosis, Support
-from knowbound.core.project import project_name
+from knowbound.core.paths import project_name
 from knowbound.errors import InputError
 from knowbound.gaps.filters import Filters
 from knowbound.gaps.sessions import key_and_state, read_each, sessions_of

@@ -10,7 +10,7 @@ import click
 
 from knowbound.cli.options import emit, look, page_options, root_option, settings_of
 from knowbound.errors import UNDECIDED, InputError
-from knowbound.input_lines import numbered_lines
+from knowbound.files import numbered_lines
 
 if TYPE_CHECKING:
     from knowbound.config import Settings

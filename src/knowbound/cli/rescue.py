@@ -11,7 +11,7 @@ import click
 
 from knowbound.cli.options import emit, project_settings, root_option, shown_as
 from knowbound.errors import InputError
-from knowbound.input_lines import numbered_lines
+from knowbound.files import numbered_lines
 
 if TYPE_CHECKING:
     from knowbound.config import Settings

@@ -141,11 +141,6 @@ class Signal(msgspec.Struct):
     step: int = 0  # of its agent in the session, counted
     topic: str = ""  # the id of its topic, in a report
 
-    def __post_init__(self) -> None:
-        # Databases of version 0.1 have no outcome: there an empty result is known by its reason alone.
-        if self.outcome is None and self.reason.endswith("matched nothing"):
-            self.outcome = Outcome.EMPTY
-
     @property
     def weight(self) -> float:
         """Specification 1, section 5."""

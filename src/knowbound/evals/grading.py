@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from knowbound.core.grade import AssertionGrade, CriterionScore, Grade
 from knowbound.evals.assertions.custom import run_custom
 from knowbound.evals.assertions.results import SAID, AgentAnswer, CheckResult, negated, short
 from knowbound.evals.assertions.rules import decide, detail_of, layer_of
 from knowbound.evals.samples.assertion_types import BEHAVIOR, FACT, JUDGE, PROGRAM, TYPES
 from knowbound.evals.samples.values import Assertion, Criterion, EvalSample
 from knowbound.judge.rubric import RubricJudge, RubricKind, RubricQuestion, RubricScore
+from knowbound.stats.evaluation import AssertionGrade, CriterionScore, Grade
 from knowbound.text.redact import redact
 
 SCORE = 3.0  # from which a judged assertion passes where it gives no threshold (the samples format)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import count
 
-from knowbound.core.project import project_name
+from knowbound.core.paths import project_name
 from knowbound.core.signal import Findings, Sample, Signal, SignalType, Status
 from knowbound.core.topic import Topic
 from knowbound.gaps.topics import Topics

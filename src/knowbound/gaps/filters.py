@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from knowbound.core.audit import AuditedSession
-from knowbound.core.project import works_in
+from knowbound.core.paths import works_in
 from knowbound.core.signal import Findings
 from knowbound.errors import InputError
 

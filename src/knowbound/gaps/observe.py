@@ -13,7 +13,7 @@ import msgspec
 from knowbound import __version__
 from knowbound.config import Settings
 from knowbound.core.knowledge import covered, is_loaded_by_client, relative_to
-from knowbound.core.project import project_name, works_in
+from knowbound.core.paths import project_name, works_in
 from knowbound.core.signal import Findings, Signal, SkippedLine
 from knowbound.core.testset import Watermark, observed_hash
 from knowbound.errors import InputError
@@ -27,8 +27,7 @@ from knowbound.stats.figures import Coverage, HedgeJudging
 from knowbound.stats.rate import Rate
 from knowbound.store.forgotten import NAME as FORGOTTEN
 from knowbound.store.forgotten import load_forgotten
-from knowbound.store.observed import FileRow, Observed
-from knowbound.store.unmanaged import UnmanagedInjection, unmanaged_in
+from knowbound.store.observed import FileRow, Observed, UnmanagedInjection, unmanaged_in
 from knowbound.text.clock import utc_now
 from knowbound.text.digest import digest_of
 from knowbound.traces.corpus import FoundFile, knowledge_files, scan

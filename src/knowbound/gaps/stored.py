@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from knowbound.config import Settings
-from knowbound.core.project import project_name, works_in
+from knowbound.core.paths import project_name, works_in
 from knowbound.core.signal import Findings, Sample, Signal
 from knowbound.core.topic import Topic
 from knowbound.errors import InputError

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from knowbound.core.project import project_name
+from knowbound.core.paths import project_name
 from knowbound.core.signal import Cost, Ending, Findings, FoundPlace, Signal, SignalType, Status
 from knowbound.core.topic import Example, Topic, TopicAnswer
 from knowbound.core.trace import Outcome

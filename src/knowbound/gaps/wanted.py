@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from knowbound.core.knowledge import relative_to
-from knowbound.core.project import project_name
+from knowbound.core.paths import project_name
 from knowbound.core.signal import FoundPlace
 from knowbound.core.trace import Outcome, ToolCall, ToolKind
 from knowbound.text.similar import plain_term

@@ -13,8 +13,7 @@ from typing import Any
 
 import msgspec
 
-from knowbound.store.data_dir import INJECTIONS
-from knowbound.store.day_files import day_files
+from knowbound.store.data_dir import INJECTIONS, day_files
 
 _BEGINNING = b'{"time":'  # of every line; inside one its quotes are escaped
 AT_START = "session-start"

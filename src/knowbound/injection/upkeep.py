@@ -17,8 +17,7 @@ from pathlib import Path
 
 from knowbound.injection import contexts
 from knowbound.injection.log import log_files
-from knowbound.store.data_dir import ENDED, INJECTIONS, RESCUES
-from knowbound.store.day_files import day_files
+from knowbound.store.data_dir import ENDED, INJECTIONS, RESCUES, day_files
 from knowbound.store.erasing import blank_lines, sessions_in
 from knowbound.store.forgotten import Forgotten, load_forgotten
 from knowbound.user_files import make_folder

@@ -23,14 +23,31 @@ from knowbound.judge.turns.opening import fallback_of, turn_judge
 from knowbound.judge.turns.verdict import TurnJudge
 from knowbound.report.calibration import CalibrationReport, LabelMark, MeasuredJudge, TurnCalibrationReport
 from knowbound.stats.calibration import Calibration, Estimate, Pair, calibrate, calibrate_scores, corrected
-from knowbound.stats.judge_drift import DRIFT_DAYS, DRIFT_TURNS, SampledMetric, WeeklySample, has_drifted
-from knowbound.stats.judge_gate import GateState, MeasuredMetric, MetricGate, gate, with_fallback
+from knowbound.stats.judge_gate import (
+    DRIFT_DAYS,
+    DRIFT_TURNS,
+    GateState,
+    MeasuredMetric,
+    MetricGate,
+    SampledMetric,
+    WeeklySample,
+    gate,
+    has_drifted,
+    with_fallback,
+)
 from knowbound.stats.printing import percent
 from knowbound.stats.rate import Rate
-from knowbound.store.calibrations import ENOUGH, FALSE_LIMIT, Calibrated, keep_calibrated
+from knowbound.store.calibrations import (
+    ENOUGH,
+    FALSE_LIMIT,
+    Calibrated,
+    CalibratedJudge,
+    calibrated_judge,
+    keep_calibrated,
+    keep_calibrated_judges,
+)
 from knowbound.store.evaluations import Evaluations
 from knowbound.store.observed import Observed
-from knowbound.store.turn_calibrations import CalibratedJudge, calibrated_judge, keep_calibrated_judges
 from knowbound.text.clock import comparable_time, utc_now
 from knowbound.text.redact import redact
 

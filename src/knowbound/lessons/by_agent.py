@@ -7,7 +7,7 @@ from pathlib import Path
 
 from knowbound.config import Settings
 from knowbound.core.lesson import CheckKind, Lesson, LessonEvidence, LessonKind, LessonStatus, TreeCheck, lesson_id
-from knowbound.core.project import project_name
+from knowbound.core.paths import project_name
 from knowbound.errors import InputError
 from knowbound.lessons.invocations import script_name
 from knowbound.lessons.kept import BY_AGENT

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from knowbound.config import Settings
 from knowbound.core.lesson import Lesson, LessonStatus
-from knowbound.core.project import project_name, works_in
+from knowbound.core.paths import project_name, works_in
 from knowbound.core.trace import Start
 from knowbound.gaps.filters import Filters
 from knowbound.gaps.observe import observe, places_of_agents

@@ -10,9 +10,8 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from knowbound.core.answers import SuggestionAnswer, SuggestionDecision
 from knowbound.core.item import FlagKind, Item
-from knowbound.core.suggestions import ANSWER_DAYS, Suggestion
+from knowbound.core.suggestions import ANSWER_DAYS, Suggestion, SuggestionAnswer, SuggestionDecision
 from knowbound.errors import InputError
 from knowbound.kms.knowledge_store import KnowledgeStore
 from knowbound.kms.quality_log.protocol import QualityLog

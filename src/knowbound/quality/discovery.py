@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from knowbound.core.answers import SuggestionAnswer, SuggestionDecision
 from knowbound.core.quality_log import Closing, Discovery, QualityTurn
+from knowbound.core.suggestions import SuggestionAnswer, SuggestionDecision
 from knowbound.kms.corrections.changes import Correction
 from knowbound.stats.rate import Rate
 

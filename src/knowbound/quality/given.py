@@ -9,7 +9,7 @@ import msgspec
 
 from knowbound.core.quality import JudgedTurn
 from knowbound.errors import InputError
-from knowbound.input_lines import numbered_lines
+from knowbound.files import numbered_lines
 from knowbound.judge.turns.verdict import TurnJudge
 
 _EXAMPLE = '{"id": "t1", "prompt": "…", "items": [{"id": "i1", "content": "…"}], "response": "…", "tool_calls": []}'

@@ -22,7 +22,7 @@ from knowbound.injection.log import InjectedItem, InjectionRecord, PullRecord
 from knowbound.kms.importing.pieces import split
 from knowbound.quality.ended import INTERRUPT, STOP_FAILURE, answer_sum
 from knowbound.quality.queue import EndedRecord
-from knowbound.store.unmanaged import SOURCES
+from knowbound.store.observed import KNOWLEDGE_SOURCES
 from knowbound.text.redact import excerpt
 from knowbound.traces.turns import TraceTurn
 
@@ -235,7 +235,7 @@ def _others(injections: Sequence[Injection]) -> list[_Item]:
     """What others injected, in pieces of a size that can be judged: a section, or the bullets of a long one."""
     found: dict[str, _Item] = {}
     for one in injections:
-        if not one.source.startswith(SOURCES) or one.item or is_ours(one.content):
+        if not one.source.startswith(KNOWLEDGE_SOURCES) or one.item or is_ours(one.content):
             continue
         for piece in split(one.content).pieces:
             text = f"{piece.heading}: {piece.content}" if piece.heading else piece.content

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from knowbound.quality.ended import STOP, SUBAGENT_STOP
-from knowbound.store.data_dir import ENDED
-from knowbound.store.day_files import day_files
+from knowbound.store.data_dir import ENDED, day_files
 from knowbound.user_files import make_file
 
 LATE_SECONDS = 5.0  # what is not there so long after the end of a turn is not waited for

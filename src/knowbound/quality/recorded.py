@@ -19,7 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from knowbound.config import Settings
-from knowbound.core.project import works_in
+from knowbound.core.paths import works_in
 from knowbound.core.quality import ItemVerdict, JudgedItem, JudgedTurn
 from knowbound.core.quality_log import Counts, LoggedItem
 from knowbound.errors import InputError

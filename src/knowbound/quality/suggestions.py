@@ -6,10 +6,9 @@ less those that were answered.
 
 from __future__ import annotations
 
-from knowbound.core.answers import SuggestionAnswer, SuggestionDecision
 from knowbound.core.item import FlagKind
 from knowbound.core.quality_log import Closing, Discovery
-from knowbound.core.suggestions import Suggestion
+from knowbound.core.suggestions import Suggestion, SuggestionAnswer, SuggestionDecision
 from knowbound.kms.index.database import Index
 from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.kms.screening import screened

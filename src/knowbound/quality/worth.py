@@ -14,8 +14,8 @@ from knowbound.judge.calibration import weekly_sample
 from knowbound.judge.label_files import TURN_LABELS, read_turn_labels
 from knowbound.judge.turns.opening import turn_judge
 from knowbound.report.quality.model import JudgeWorth
-from knowbound.stats.judge_drift import WeeklySample
-from knowbound.store.turn_calibrations import CalibratedJudge, calibrated_judge
+from knowbound.stats.judge_gate import WeeklySample
+from knowbound.store.calibrations import CalibratedJudge, calibrated_judge
 
 
 def judge_worth(settings: Settings, versions: Mapping[str, int], now: str) -> JudgeWorth:

@@ -17,8 +17,15 @@ from knowbound.report.formats.json import as_json, fields
 from knowbound.report.judge_gate import METRIC_NAMES, gate_words, share_words, weekly_lines
 from knowbound.report.sections import Column, Entry, Line, Listing, Page, Row, Section, Table, data, joined, prose
 from knowbound.stats.calibration import Calibration, Estimate, ScoreCalibration, Share
-from knowbound.stats.judge_drift import WeeklySample
-from knowbound.stats.judge_gate import RANKING, GateState, MeasuredMetric, MetricGate, may_rely_on, waits_for
+from knowbound.stats.judge_gate import (
+    RANKING,
+    GateState,
+    MeasuredMetric,
+    MetricGate,
+    WeeklySample,
+    may_rely_on,
+    waits_for,
+)
 from knowbound.stats.printing import estimate, percent, percent_range
 from knowbound.stats.rate import Rate
 from knowbound.text.printable import counted

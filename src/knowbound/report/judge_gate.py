@@ -7,8 +7,16 @@ from collections.abc import Iterator
 from knowbound.core.quality import Metric
 from knowbound.report.sections import Line
 from knowbound.stats.calibration import Calibration, Estimate, Share
-from knowbound.stats.judge_drift import DRIFT_TURNS, WeeklySample
-from knowbound.stats.judge_gate import AGREEMENT, KILL_AGREEMENT, LABELLED_TURNS, GateReason, GateState, MetricGate
+from knowbound.stats.judge_gate import (
+    AGREEMENT,
+    DRIFT_TURNS,
+    KILL_AGREEMENT,
+    LABELLED_TURNS,
+    GateReason,
+    GateState,
+    MetricGate,
+    WeeklySample,
+)
 from knowbound.stats.printing import estimate, percent, percent_words
 from knowbound.text.printable import counted
 

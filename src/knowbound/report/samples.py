@@ -12,12 +12,12 @@ from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
-from knowbound.core.grade import AssertionGrade
 from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.report.formats.plain import near
 from knowbound.report.gap_sections import InventoryEntry
 from knowbound.report.words import TYPE_NAMES, place_words
 from knowbound.stats.evaluation import (
+    AssertionGrade,
     Evaluation,
     EvaluationHead,
     KnowledgeChange,

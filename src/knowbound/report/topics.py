@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from knowbound.core.project import project_name
+from knowbound.core.paths import project_name
 from knowbound.core.signal import Cost, Ending
 from knowbound.core.topic import WORTH, Topic, TopicAnswer
 from knowbound.report.model import ObserveReport

@@ -11,7 +11,6 @@ from enum import StrEnum
 
 import msgspec
 
-from knowbound.core.grade import Grade
 from knowbound.core.signal import InjectedText, Signal, Status
 from knowbound.core.testset import Watermark
 from knowbound.stats.figures import Coverage, GapFigures, HedgeJudging, MissedSearch, RateKind
@@ -33,6 +32,41 @@ class Origin(StrEnum):
 
     WRITTEN = "written"  # samples that people wrote and accepted
     PROBED = "probed"  # competency questions, made from the structure of the knowledge base
+
+
+class AssertionGrade(msgspec.Struct, frozen=True):
+    """One assertion of a sample."""
+
+    type: str
+    detail: str = ""  # what was asked, short
+    weight: float = 1.0
+    passed: bool | None = None  # None: unscored
+    reason: str = ""
+    layer: str = ""  # fact, behavior, or neither
+
+
+class CriterionScore(msgspec.Struct, frozen=True):
+    """One criterion of a rubric, scored 1 to 5 by a judge."""
+
+    name: str
+    score: int | None = None  # None: unscored
+    weight: float = 1.0
+    reason: str = ""
+    judge: str = ""
+    problem: str = ""  # why it is unscored
+
+
+class Grade(msgspec.Struct, frozen=True):
+    """The grades of one answer. The composite is the mean of the layers that are present."""
+
+    assertions: tuple[AssertionGrade, ...] = ()
+    criteria: tuple[CriterionScore, ...] = ()
+    fact: float | None = None
+    behavior: float | None = None
+    judge: float | None = None
+    composite: float | None = None
+    unscored: int = 0
+    usd: float | None = 0.0  # what judging cost; None where the judge does not report it
 
 
 class SampleRun(msgspec.Struct, frozen=True):

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+
 DATA_FOLDER = ".knowbound"
 FINDINGS = "knowbound.db"  # what `observe`, `eval` and judges found
 ITEMS = "items.db"  # the embedded backend of items
@@ -87,3 +91,8 @@ def _named(path: str, prefix: str, base: str) -> str:
         return ""
     name = line.removeprefix(prefix).strip() if line.startswith(prefix) else ""
     return os.path.normpath(os.path.join(base, name)) if name else ""
+
+
+def day_files(home: Path, folder: str) -> list[Path]:
+    """Return the files of a log or queue, oldest day first; a name begins with the day. A link is never followed."""
+    return [] if (home / folder).is_symlink() else sorted((home / folder).glob("[0-9]*.jsonl"))

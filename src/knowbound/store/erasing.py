@@ -19,17 +19,17 @@ from typing import TypeVar
 
 import msgspec
 
-from knowbound.core.answers import SuggestionAnswer
 from knowbound.core.audit import AuditedSession
 from knowbound.core.lesson import Lesson
 from knowbound.core.quality_log import Discovery, QualityTurn
 from knowbound.core.signal import Findings, Signal
+from knowbound.core.suggestions import SuggestionAnswer
 from knowbound.files import is_inside
 from knowbound.stats.evaluation import Evaluation, SampleRun
 from knowbound.store.data_dir import EVALS, FINDINGS, INDEX, ITEMS
 from knowbound.store.database import Database
 from knowbound.store.forgotten import Forgotten
-from knowbound.store.observed import session_of
+from knowbound.store.observed import add_empty_outcomes, session_of
 
 _findings = msgspec.msgpack.Decoder(list[Findings])
 _evaluation = msgspec.msgpack.Decoder(Evaluation)
@@ -445,6 +445,7 @@ def _without_words(evaluation: Evaluation, gone: list[SampleRun], forgotten: For
 
 def _blank(run: SampleRun, forgotten: Forgotten) -> SampleRun:
     """The run with its figures and no words; its session is still the same as that of the others of its cluster."""
+    add_empty_outcomes(run.signals)
     signals = [Signal(one.type, one.status, "", one.turn, one.sample, outcome=one.outcome) for one in run.signals]
     grade = msgspec.structs.replace(
         run.grade,

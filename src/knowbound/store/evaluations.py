@@ -15,6 +15,7 @@ import msgspec
 from knowbound.stats.evaluation import Evaluation, EvaluationHead, Origin, SampleRun
 from knowbound.store.data_dir import FINDINGS
 from knowbound.store.database import Database
+from knowbound.store.observed import add_empty_outcomes
 
 _run = msgspec.msgpack.Decoder(SampleRun)
 _head = msgspec.msgpack.Decoder(EvaluationHead)
@@ -79,22 +80,28 @@ class Evaluations:
     def get(self, id_: int) -> Evaluation | None:
         """An evaluation with its runs."""
         row = self._db.row("SELECT report FROM evaluation WHERE id = ?", id_)
-        return self._db.decoded(_whole, row[0]) if row else None
+        return self._decoded(row[0]) if row else None
 
     def newest(self, origin: Origin) -> Evaluation | None:
         """The newest evaluation of an origin, of the knowledge base itself."""
         row = self._db.row(
             "SELECT report FROM evaluation WHERE against = '' AND origin = ? ORDER BY id DESC LIMIT 1", origin
         )
-        return self._db.decoded(_whole, row[0]) if row else None
+        return self._decoded(row[0]) if row else None
 
     def note_gates(self, id_: int, gates: dict[str, bool]) -> None:
         """Remember which gates an evaluation passed and failed."""
         with self._db.writing() as db:
             row = db.execute("SELECT report FROM evaluation WHERE id = ?", (id_,)).fetchone()
             if row is not None:
-                kept = msgspec.structs.replace(self._db.decoded(_whole, row[0]), gates=gates)
+                kept = msgspec.structs.replace(self._decoded(row[0]), gates=gates)
                 db.execute("UPDATE evaluation SET report = ? WHERE id = ?", (msgspec.msgpack.encode(kept), id_))
+
+    def _decoded(self, report: bytes) -> Evaluation:
+        evaluation = self._db.decoded(_whole, report)
+        for run in evaluation.runs:
+            add_empty_outcomes(run.signals)
+        return evaluation
 
     def begin(self, key: str, plan: str, made: str, tasks: int) -> int:
         """A journal for an evaluation that starts now."""
@@ -127,7 +134,10 @@ class Evaluations:
     def noted(self, journal: int) -> dict[str, SampleRun]:
         """The tasks that ended, by task."""
         rows = self._db.rows("SELECT task, run FROM journal_run WHERE journal = ?", journal)
-        return {task: self._db.decoded(_run, run) for task, run in rows}
+        runs = {task: self._db.decoded(_run, run) for task, run in rows}
+        for run in runs.values():
+            add_empty_outcomes(run.signals)
+        return runs
 
     def execution(self, key: str, type_: type[_T]) -> _T | None:
         """An identical run, where one is kept."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -10,17 +11,20 @@ from typing import TypeVar
 
 import msgspec
 
-from knowbound.core.signal import Findings, HedgingVerdict
+from knowbound.core.bundle import is_ours
+from knowbound.core.signal import Findings, HedgingVerdict, InjectedText, Signal
+from knowbound.core.tool_kinds import Outcome
 from knowbound.store.data_dir import FINDINGS
 from knowbound.store.database import Database, explained
 from knowbound.store.forgotten import load_forgotten
-from knowbound.store.unmanaged import UnmanagedInjection, UnmanagedItem
 
 _Report = TypeVar("_Report")
 _findings = msgspec.msgpack.Decoder(list[Findings])
 _verdict = msgspec.msgpack.Decoder(HedgingVerdict)
 _keys = msgspec.msgpack.Decoder(list[str])
 _RUNS_KEPT = 20
+# Sources of unmanaged items. The skills that a client lists and the files that it shows are not among them.
+KNOWLEDGE_SOURCES = ("hook", "nested_memory", "memory", "relevant_memories", "instructions")
 
 
 class FileRow(msgspec.Struct, frozen=True):
@@ -34,6 +38,27 @@ class FileRow(msgspec.Struct, frozen=True):
     agent_id: str = ""
     time: str = ""
     problem: str = ""
+
+
+class UnmanagedItem(msgspec.Struct, frozen=True):
+    """One thing that others injected, and how often."""
+
+    id: str
+    source: str
+    path: str
+    excerpt: str
+    content_length: int
+    injections: int = 0
+    sessions: int = 0
+
+
+class UnmanagedInjection(msgspec.Struct, frozen=True):
+    """One injection of such an item."""
+
+    item: UnmanagedItem
+    session: str
+    turn: int
+    time: str
 
 
 class Observed:
@@ -85,7 +110,9 @@ class Observed:
         """The findings of these sessions, one at a time."""
         for key in keys:
             for (findings,) in self._db.rows("SELECT findings FROM session WHERE key = ?", key):
-                yield from self._db.decoded(_findings, findings)
+                for found in self._db.decoded(_findings, findings):
+                    add_empty_outcomes(found.signals)
+                    yield found
 
     def keep_unmanaged(self, injections: Iterable[UnmanagedInjection]) -> None:
         """Record what others injected; what is known already stays as it is."""
@@ -138,7 +165,7 @@ class Observed:
         decoder = msgspec.msgpack.Decoder(type_)
         for (report,) in self._db.rows("SELECT report FROM run WHERE kind = ? ORDER BY id DESC", kind):
             with explained(self._db.path), suppress(msgspec.ValidationError):
-                yield decoder.decode(report)
+                yield _with_outcomes(decoder.decode(report))
 
     def newest_kind(self) -> str:
         """The kind of the newest run, or nothing."""
@@ -160,7 +187,7 @@ class Observed:
             return None
         with explained(self._db.path):
             try:
-                return msgspec.msgpack.decode(row[0], type=type_), _keys.decode(row[1])
+                return _with_outcomes(msgspec.msgpack.decode(row[0], type=type_)), _keys.decode(row[1])
             except msgspec.ValidationError:
                 return None  # written by a version with another report: it is made again
 
@@ -177,6 +204,36 @@ class Observed:
                 "INSERT OR REPLACE INTO verdict VALUES (?, ?, ?)",
                 ((judge, sha, msgspec.msgpack.encode(verdict)) for sha, verdict in verdicts.items()),
             )
+
+
+def unmanaged_in(found: Findings) -> Iterator[UnmanagedInjection]:
+    """What others injected in a session, turn by turn."""
+    for turn in found.turns:
+        for injected in turn.injected:
+            text = injected.excerpt
+            if injected.source.startswith(KNOWLEDGE_SOURCES) and text.strip() and not (injected.item or is_ours(text)):
+                yield UnmanagedInjection(
+                    _unmanaged_item(injected), f"{found.agent}:{found.session}", turn.index, turn.time
+                )
+
+
+def _unmanaged_item(injected: InjectedText) -> UnmanagedItem:
+    known = "\0".join((injected.source, injected.path, injected.excerpt, str(injected.content_length)))
+    id_ = "u" + hashlib.sha256(known.encode("utf-8", "replace")).hexdigest()[:12]
+    return UnmanagedItem(id_, injected.source, injected.path, injected.excerpt, injected.content_length)
+
+
+def add_empty_outcomes(signals: Iterable[Signal]) -> None:
+    """Set the outcome of empty searches in rows of version 0.1.0, which stored only the reason in words."""
+    for signal in signals:
+        if signal.outcome is None and signal.reason.endswith("matched nothing"):
+            signal.outcome = Outcome.EMPTY
+
+
+def _with_outcomes(report: _Report) -> _Report:
+    """Return the report; a report of `observe` has its signals in `inventory`."""
+    add_empty_outcomes(getattr(report, "inventory", ()))
+    return report
 
 
 def session_of(key: str) -> str:

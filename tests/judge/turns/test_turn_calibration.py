@@ -17,7 +17,7 @@ from knowbound.report.calibration import TurnCalibrationReport
 from knowbound.stats.calibration import corrected
 from knowbound.stats.judge_gate import RANKING, GateReason, GateState, may_rely_on
 from knowbound.stats.rate import Rate
-from knowbound.store.turn_calibrations import NAME, calibrated_judge
+from knowbound.store.calibrations import TURNS_FILE, calibrated_judge
 from tests.turn_examples import PlantedJudge, Says, as_labelled, labelled, record, usual_labels, write_labels
 
 LABELS = usual_labels(160)
@@ -176,7 +176,7 @@ def test_what_was_found_is_kept_by_version_and_corrects_a_rate(project: Project)
     observed = Rate(round(1000 * (found.said.value or 0)), 1000)
     estimate = corrected(observed, found)
     assert estimate.value == pytest.approx(found.prevalence.value, abs=0.01)
-    assert (settings.home / NAME).stat().st_mode & 0o777 == 0o600
+    assert (settings.home / TURNS_FILE).stat().st_mode & 0o777 == 0o600
 
 
 def test_the_weekly_sample_compares_with_the_calibration_before(project: Project) -> None:
@@ -202,7 +202,7 @@ def test_a_second_judge_is_kept_beside_the_first(project: Project) -> None:
 
 def test_a_damaged_file_of_calibrations_is_named_and_not_skipped(project: Project) -> None:
     _, settings = project.calibrate(as_labelled)
-    (settings.home / NAME).write_text("{")
+    (settings.home / TURNS_FILE).write_text("{")
     with pytest.raises(StoreError, match="judge calibrate --question turns") as error:
         calibrated_judge(settings.home, "any/1")
     assert error.value.slug == "calibration-unreadable"

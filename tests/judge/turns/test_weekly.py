@@ -6,8 +6,8 @@ from knowbound.core.quality import Metric
 from knowbound.judge.calibration import measured, weekly_sample
 from knowbound.judge.labels import ItemLabel, LabelledTurn
 from knowbound.report.judge_gate import weekly_lines
-from knowbound.stats.judge_drift import WeeklySample
-from knowbound.store.turn_calibrations import CalibratedJudge
+from knowbound.stats.judge_gate import WeeklySample
+from knowbound.store.calibrations import CalibratedJudge
 from tests.turn_examples import PlantedJudge, Says, as_labelled, labelled, usual_labels
 
 OLD = usual_labels(100)

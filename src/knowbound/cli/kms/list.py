@@ -15,7 +15,7 @@ from knowbound.cli.options import format_option, project_option, project_setting
 
 if TYPE_CHECKING:
     from knowbound.kms.listing import ListedItem, ListedSource
-    from knowbound.store.unmanaged import UnmanagedItem
+    from knowbound.store.observed import UnmanagedItem
 
 _PER_SOURCE = 5  # items of a source in the overview; with --source 20
 UNMANAGED = "unmanaged"

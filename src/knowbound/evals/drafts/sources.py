@@ -15,7 +15,7 @@ import msgspec
 from knowbound.codebase.tree import SourceTree
 from knowbound.config import Settings
 from knowbound.core.lesson import Lesson, LessonKind
-from knowbound.core.project import project_name
+from knowbound.core.paths import project_name
 from knowbound.core.signal import Findings, Status
 from knowbound.core.topic import Topic
 from knowbound.errors import StoreError

@@ -10,7 +10,7 @@ from knowbound.judge.prompts import TURNS, load_prompt
 from knowbound.judge.registry import asker_named, identity
 from knowbound.judge.turns.model import ModelTurnJudge
 from knowbound.stats.judge_gate import GateState
-from knowbound.store.turn_calibrations import calibrated_judge
+from knowbound.store.calibrations import calibrated_judge
 
 if TYPE_CHECKING:
     from knowbound.judge.models.asking import AnswerStore

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple, Protocol
 
-from knowbound.core.answers import SuggestionAnswer
 from knowbound.core.quality_log import DayRollup, Discovery, QualityTurn
+from knowbound.core.suggestions import SuggestionAnswer
 from knowbound.errors import StoreError
 
 # Names of tables and of collections.

@@ -8,8 +8,8 @@ from typing import TypeVar
 
 import msgspec
 
-from knowbound.core.answers import SuggestionAnswer
 from knowbound.core.quality_log import DayRollup, Discovery, QualityTurn
+from knowbound.core.suggestions import SuggestionAnswer
 from knowbound.errors import StoreError
 from knowbound.kms.backends.protocol import pages
 from knowbound.kms.quality_log.protocol import LoggedDay, QualityLog, note_text

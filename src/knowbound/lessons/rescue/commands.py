@@ -69,7 +69,7 @@ def _beginning(command: str) -> list[str]:
 
 def _holds(lesson: AcceptedLesson, names: TreeNames, search: Searcher) -> bool:
     """Whether nothing in the tree speaks against it; of another project's lesson, whether all of it is confirmed."""
-    from knowbound.core.project import project_name  # noqa: PLC0415
+    from knowbound.core.paths import project_name  # noqa: PLC0415
 
     results = [checked(check, names, search)[0] for check in lesson.checks]
     if lesson.project != project_name(search.tree.root) and (not results or None in results):

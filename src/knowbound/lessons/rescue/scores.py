@@ -23,8 +23,7 @@ from knowbound.errors import KnowboundError
 from knowbound.lessons.rescue.words import KNOWN
 from knowbound.report.quality.model import RescueFigures
 from knowbound.stats.rate import Rate
-from knowbound.store.data_dir import RESCUES
-from knowbound.store.day_files import day_files
+from knowbound.store.data_dir import RESCUES, day_files
 from knowbound.traces.turns import TraceTurn, session_of, turns_in
 from knowbound.user_files import append
 

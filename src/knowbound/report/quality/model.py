@@ -11,8 +11,7 @@ from knowbound.core.quality import ItemVerdict, Metric
 from knowbound.core.quality_log import Counts, DayRollup, Discovery
 from knowbound.stats.calibration import Estimate, corrected
 from knowbound.stats.holdout import HoldoutComparison
-from knowbound.stats.judge_drift import WeeklySample
-from knowbound.stats.judge_gate import GateState, MeasuredMetric
+from knowbound.stats.judge_gate import GateState, MeasuredMetric, WeeklySample
 from knowbound.stats.quality import MetricStatus, WindowRates
 from knowbound.stats.rate import Rate
 from knowbound.stats.rollout import RolloutStatus

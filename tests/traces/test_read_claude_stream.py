@@ -14,9 +14,8 @@ from knowbound.core.trace import Broken, Event, Injection, Outcome, Prompt, Skil
 from knowbound.gaps.reading import LensSettings, read_session
 from knowbound.traces.corpus import SessionFiles
 from knowbound.traces.readers.claude_code.stream import UNFINISHED, ClaudeStream
-from knowbound.traces.registry import Identity, recognise
+from knowbound.traces.registry import Identity, RunUsage, recognise
 from knowbound.traces.source import Tally, read_head
-from knowbound.traces.stream import RunUsage
 from tests.mutation import mutated
 from tests.reading import calls, claims_no_recording_of_another_format, prompts, steps, turns_of, write
 from tests.transcripts import Transcript

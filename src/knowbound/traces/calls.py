@@ -1,7 +1,6 @@
-"""Makes a tool call from its request and its result, for clients that keep the result as text.
+"""Tool calls made of a request and the text of its result.
 
-Clients that also keep a structured result decide the outcome from that first (see `claude_code`)
-and use this for the rest.
+Readers of clients that keep a structured result decide the outcome from that first (see `claude_code`).
 """
 
 from __future__ import annotations
@@ -16,22 +15,22 @@ from knowbound.core.lazy_pattern import lazy
 from knowbound.core.trace import LOOKUPS, MISSES, LookupIntent, Outcome, ToolCall, ToolKind
 from knowbound.text.redact import cut
 from knowbound.traces.intent import tool_intent
-from knowbound.traces.outcome import failure, read_back, searched
+from knowbound.traces.outcome import SUCCESS, failure, searched
 from knowbound.traces.shell.lookup import CallReading, read_shell, split_exit_code
 from knowbound.traces.tools import COMMAND_KEYS, NEW_KEYS, OLD_KEYS, PATH_KEYS, QUERY_KEYS, first_text, kind_of
 
 _NO_RESULT = (Outcome.UNKNOWN, "no result in the trace")
-MAX_PATHS = 200  # hits kept with a call, for coverage
+MAX_PATHS = 200  # paths kept with a call, for coverage
 _QUERY = 500  # characters of a pattern, path or command kept with a call
 _WORDS = lazy(r"[A-Za-z_]\w{3,}")
 _LONGEST_EDIT = 100_000
-_LONGEST_PATH = 300  # in the output of a search
-_LONGEST_NAMED = 4_096  # in the input of a call: systems take none that is longer
-_SEARCHED = 200_000  # characters of a search's output that are looked through for paths
+_LONGEST_PATH = 300  # characters of a path in the output of a search
+_LONGEST_NAMED = 4_096  # characters of a path in an input: systems take no longer path
+_SEARCHED = 200_000  # characters of a search's output that are searched for paths
 _CONTEXT = lazy(r"([^\s-][^\s]{0,299}?\.\w{1,12})-\d{1,7}-")  # a line beside a match: `path-12-text`
 PATCH_FAILED = (Outcome.ERROR, "the patch did not apply")
 _PATCHED = lazy(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
-_MAX_GONE = 400  # names kept from what an edit removed
+_MAX_GONE = 400  # names kept of the text that an edit removed
 
 
 def finish_call(
@@ -48,11 +47,11 @@ def finish_call(
     line: int = 0,
     undecoded: Callable[[], str] | None = None,
 ) -> ToolCall:
-    """The call with its kind, what it looked for and how it ended. `output` None: no result in the trace.
+    """Return the call with its kind, its query and its outcome.
 
-    `outcome` is given where the client's structured result has decided already, `kind` where the name does
-    not say it. `is_error` None: the client does not say whether the call failed. `folder` is the agent's working
-    folder, where the trace names it.
+    `output` None: the trace has no result. `is_error` None: the client does not say whether the call failed.
+    `outcome` is given if the client's structured result has decided, `kind` if the name does not say it. `folder` is
+    the agent's working folder, if the trace names it.
     """
     kind = kind or kind_of(name)
     purpose = cut(first_text(input_, ("description", "explanation", "justification")), _QUERY)
@@ -62,7 +61,7 @@ def finish_call(
         found = _shell_reading(input_, output, is_error, exit_code, outcome, purpose, folder)
     else:
         found = _reading(name, kind, input_, output or "", bool(is_error), outcome, purpose, folder)
-    # Of a call that succeeded nothing is shown, so it may be cut as it is.
+    # A call that succeeded is not shown, so its texts need no redaction before they are cut.
     short = _start if found.outcome is Outcome.OK else cut
     return ToolCall(
         id=id_,
@@ -77,7 +76,7 @@ def finish_call(
         output=output,
         reason=found.reason,
         intent=found.intent,
-        gone=names_gone(first_text(input_, OLD_KEYS), first_text(input_, NEW_KEYS)) if kind is ToolKind.EDIT else (),
+        gone=_names_gone(first_text(input_, OLD_KEYS), first_text(input_, NEW_KEYS)) if kind is ToolKind.EDIT else (),
         line=line,
         undecoded=undecoded,
     )
@@ -97,7 +96,7 @@ def _reading(
     purpose: str,
     folder: str,
 ) -> CallReading:
-    query, where = query_of(kind, input_)
+    query, where = _query_of(kind, input_)
     decided, reason = outcome or _decide(kind, output, is_error)
     intent = LookupIntent.LOOKUP
     if decided in MISSES and kind in LOOKUPS:
@@ -107,8 +106,8 @@ def _reading(
     return CallReading(kind, decided, query, where, reached, reason, intent)
 
 
-def query_of(kind: ToolKind, input_: dict[str, Any]) -> tuple[str, str]:
-    """What a call looked for, and where."""
+def _query_of(kind: ToolKind, input_: dict[str, Any]) -> tuple[str, str]:
+    """Return the query of a call, and the place that it searched."""
     path = first_text(input_, PATH_KEYS)
     if kind in (ToolKind.READ, ToolKind.LIST, ToolKind.EDIT):
         return path or first_text(input_, QUERY_KEYS), ""
@@ -121,13 +120,11 @@ def query_of(kind: ToolKind, input_: dict[str, Any]) -> tuple[str, str]:
 def _decide(kind: ToolKind, output: str, is_error: bool) -> tuple[Outcome, str]:
     if kind in (ToolKind.SEARCH, ToolKind.LIST):
         return searched(output, is_error)
-    if kind is ToolKind.READ:
-        return read_back(output, is_error)
-    return failure(output) if is_error else (Outcome.OK, "")
+    return failure(output) if is_error else SUCCESS
 
 
 def _reached(kind: ToolKind, query: str, where: str, output: str, outcome: Outcome) -> tuple[str, ...]:
-    """The files that the call named or that came back, once it succeeded."""
+    """Return the files that a successful call named or found."""
     if outcome is not Outcome.OK:
         return ()
     if kind in (ToolKind.READ, ToolKind.EDIT):
@@ -138,7 +135,7 @@ def _reached(kind: ToolKind, query: str, where: str, output: str, outcome: Outco
 
 
 def hits(output: str, where: str = "") -> tuple[str, ...]:
-    """The distinct file paths that head the lines of a search's output, and the one file that was searched."""
+    """Return the distinct paths at the start of the lines of a search's output, and the file that was searched."""
     found: dict[str, None] = {}
     if "." in where[-13:] and where[-1] != "/":
         found[where] = None
@@ -170,7 +167,7 @@ def _shell_reading(
             outcome = (stopped, reason)
     if exit_code is None and text:
         exit_code, text = split_exit_code(text)
-    if outcome is not None:  # decided already: the line only says what was looked for
+    if outcome is not None:  # the command line is only read for its query
         found = read_shell(command, text, "", None, None, purpose, folder)
         intent = found.intent if outcome[0] in MISSES else LookupIntent.LOOKUP
         found = replace(found, outcome=outcome[0], reason=outcome[1], intent=intent)
@@ -179,8 +176,8 @@ def _shell_reading(
     return replace(found, query=found.query or command)
 
 
-def names_gone(old: str, new: str) -> tuple[str, ...]:
-    """The names that an edit took out: a later search for one of them checks that nothing is left."""
+def _names_gone(old: str, new: str) -> tuple[str, ...]:
+    """Return the names that an edit removed: a later search for one of them checks that nothing is left."""
     if not old or len(old) > _LONGEST_EDIT or len(new) > _LONGEST_EDIT:
         return ()
     stayed = set(new.splitlines())
@@ -189,19 +186,19 @@ def names_gone(old: str, new: str) -> tuple[str, ...]:
 
 
 def diff_names_gone(lines: Iterable[str]) -> tuple[str, ...]:
-    """The names that the lines of a diff take out."""
+    """Return the names that the lines of a diff remove."""
     lines = list(lines)
     old, new = ("\n".join(line[1:] for line in lines if line.startswith(sign)) for sign in "-+")
-    return names_gone(old, new)
+    return _names_gone(old, new)
 
 
-def finish_patch(id_: str, name: str, patch: str, output: str, *, failed: bool, line: int) -> ToolCall:
-    """An edit by `apply_patch`: every file in it, and the names that it takes out."""
+def finish_patch(id_: str, patch: str, output: str, *, failed: bool, line: int) -> ToolCall:
+    """Return an edit by `apply_patch` with all its files and the names that it removes."""
     files = tuple(dict.fromkeys(path.strip() for path in _PATCHED.findall(patch)))
-    # Only the first line is the client's: below it is the text that was looked for.
-    outcome = failure(output.strip().split("\n")[0]) if failed else (Outcome.OK, "")
+    # Only the first line is the client's; the text that the patch expected is below it.
+    outcome = failure(output.strip().split("\n")[0]) if failed else SUCCESS
     if outcome[0] is Outcome.ERROR:
         outcome = PATCH_FAILED
     input_ = {"path": files[0] if files else "", "patch": patch}
-    call = finish_call(id_, name, input_, output, outcome=outcome, line=line)
+    call = finish_call(id_, "apply_patch", input_, output, outcome=outcome, line=line)
     return call if failed else replace(call, paths=files, gone=diff_names_gone(patch.splitlines()))

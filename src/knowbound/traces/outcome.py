@@ -1,8 +1,7 @@
-"""Decides how a tool call ended from the text of its result: what clients write when a call does not succeed.
+"""Outcome of a tool call by the text of its result: the phrases that clients write if a call does not succeed.
 
-Specification 1, source 1 asks for misses. A rejection, a cancellation, a time-out, the error of a
-sibling call, a permission or usage error is none; a path that is not there and a search without a
-match are.
+Specification 1, source 1 asks for misses. A missing path and a search without a match are misses; a rejection, a
+cancellation, a time-out, the error of a sibling call, a permission or usage error are none.
 """
 
 from __future__ import annotations
@@ -14,114 +13,50 @@ import msgspec
 from knowbound.core.lazy_pattern import lazy
 from knowbound.core.trace import Outcome
 
-# Asked in this order: the first whose words are in the start of an error text (in lower case) decides.
-_FAILURES: tuple[tuple[Outcome, str, tuple[str, ...]], ...] = (
-    (
-        Outcome.REJECTED,
-        "the user or a rule refused it",
+SUCCESS = (Outcome.OK, "")
+REFUSED = (Outcome.REJECTED, "the user or a rule refused it")
+INTERRUPTED = (Outcome.CANCELLED, "the turn was interrupted")
+TIMED_OUT = (Outcome.TIMEOUT, "timed out")
+STILL_RUNNING = (Outcome.UNKNOWN, "still running")
+NO_MATCH = (Outcome.EMPTY, "the search matched nothing")
+NO_PATH = (Outcome.MISSING, "the path is not there")
+_CANCELLED = (Outcome.CANCELLED, "cancelled or interrupted")
+
+# The first outcome with one of its phrases in the start of an error text (in lower case) decides.
+_FAILURES = tuple(
+    (outcome, tuple(phrases.split("|")))
+    for outcome, phrases in (
         (
-            "user doesn't want to",
-            "user does not want to",
-            "tool use was rejected",
-            "user rejected",
-            "rejected by user",
-            "rejected by the user",
-            "has been denied",
-            "but you haven't granted",
-            "denied by a",
-            "denied by p",
-            "blocked by a hook",
-            "blocked by hook",
-            "blocked by policy",
-            "stopped by hook",
-            "user denied",
-            "was declined",
-            "could not request permission",
+            REFUSED,
+            "user doesn't want to|user does not want to|tool use was rejected|user rejected|rejected by user|"
+            "rejected by the user|has been denied|but you haven't granted|denied by a|denied by p|blocked by a hook|"
+            "blocked by hook|blocked by policy|stopped by hook|user denied|was declined|could not request permission|"
             "user cancelled the approval",
         ),
-    ),
-    (
-        Outcome.CANCELLED,
-        "cancelled or interrupted",
         (
-            "sibling tool call errored",
-            "cancelled: parallel tool call",
-            "interrupted by user",
-            "interrupted by the user",
-            "was cancelled",
-            "was canceled",
-            "was interrupted",
-            "was aborted",
-            "aborted by user",
-            "aborted by the user",
-            "command was aborted",
-            "tool call cancelled",
-            "tool call aborted",
+            _CANCELLED,
+            "sibling tool call errored|cancelled: parallel tool call|interrupted by user|interrupted by the user|"
+            "was cancelled|was canceled|was interrupted|was aborted|aborted by user|aborted by the user|"
+            "command was aborted|tool call cancelled|tool call aborted",
         ),
-    ),
-    (
-        Outcome.TIMEOUT,
-        "timed out",
-        ("timed out", "timeout of ", "timeout after", "timeout exceeded", "deadline exceeded", "etimedout"),
-    ),
-    (
-        Outcome.ERROR,
-        "wrong input",
+        (TIMED_OUT, "timed out|timeout of |timeout after|timeout exceeded|deadline exceeded|etimedout"),
         (
-            "inputvalidationerror",
-            "invalid params",
-            "invalid arguments",
-            "invalid pattern",
-            "invalid regex",
-            "invalid input",
-            "invalid tool",
-            "regex parse error",
-            "unexpected argument",
-            "exceeds maximum allowed",
-            "eisdir",
-            "is a directory",
-            "not a directory",
-            "missing required ",
-            "unknown option",
-            "unrecognized option",
-            "usage:",
-            "posix_spawn",
-            "spawn e",
+            (Outcome.ERROR, "wrong input"),
+            "inputvalidationerror|invalid params|invalid arguments|invalid pattern|invalid regex|invalid input|"
+            "invalid tool|regex parse error|unexpected argument|exceeds maximum allowed|eisdir|is a directory|"
+            "not a directory|missing required |unknown option|unrecognized option|usage:|posix_spawn|spawn e",
         ),
-    ),
-    (
-        Outcome.ERROR,
-        "no permission",
         (
-            "permission denied",
-            "eacces",
-            "eperm",
-            "operation not permitted",
-            "access denied",
-            "not allowed",
-            "outside the workspace",
-            "outside of the workspace",
-            "outside the allowed",
+            (Outcome.ERROR, "no permission"),
+            "permission denied|eacces|eperm|operation not permitted|access denied|not allowed|outside the workspace|"
+            "outside of the workspace|outside the allowed",
         ),
-    ),
-    (
-        Outcome.MISSING,
-        "the path is not there",
         (
-            "does not exist",
-            "doesn't exist",
-            "no such file",
-            "no such path",
-            "no such directory",
-            "enoent",
-            "cannot find the path",
-            "cannot find path",
-            "cannot find the file",
-            "could not find file",
-            "could not find the file",
-            "resource not found",
+            NO_PATH,
+            "does not exist|doesn't exist|no such file|no such path|no such directory|enoent|cannot find the path|"
+            "cannot find path|cannot find the file|could not find file|could not find the file|resource not found",
         ),
-    ),
+    )
 )
 # "Path /a/b not found", "File 'x' could not be found": the name is in between.
 _NAMED_MISSING = lazy(r"\b(?:file|path|directory|folder)\b[^\n]{0,200}\b(?:not found|could not be found)")
@@ -137,46 +72,41 @@ _NOTHING = lazy(
     r"|(?:没有|未)(?:找到|匹配|搜索到)|无(?:匹配|结果))",
     re.IGNORECASE,
 )
-# Numbers under these names count what was found.
+# Numbers under these names are counts of results.
 _COUNTS = frozenset("count total total_count totalcount num_results numresults matches hits results size found".split())
 _LONGEST_EMPTY = 4000  # a longer answer has something in it
-_SHOWN = 600  # how far into a text the words of a failure are looked for
+_SHOWN = 600  # characters of a text that are searched for the phrases of a failure
 
 
 def failure(text: str) -> tuple[Outcome, str]:
-    """The outcome and its reason for the text of a call that its client reports as an error."""
+    """Return the outcome and its reason for the text of a call that its client reports as an error."""
     head = text[:_SHOWN].lower()
-    for outcome, reason, words in _FAILURES:
-        if any(word in head for word in words):
-            return outcome, reason
+    for outcome, phrases in _FAILURES:
+        if any(phrase in head for phrase in phrases):
+            return outcome
     if head.lstrip("<[( ").startswith(("cancelled", "canceled", "interrupted", "aborted")):
-        return Outcome.CANCELLED, "cancelled or interrupted"
+        return _CANCELLED
     if " found" in head and _NAMED_MISSING.search(head):
-        return Outcome.MISSING, "the path is not there"
+        return NO_PATH
     return Outcome.ERROR, "the tool reported an error"
 
 
 def found_nothing(text: str) -> bool:
-    """Whether the text of a search that ran says that nothing matched."""
+    """Report whether the text of a search that ran says that nothing matched."""
     head = text[:_SHOWN].strip()
     if not head or _NOTHING.match(head) or head.lower().endswith((": 0 matches", ": 0 results", ": no results")):
         return True
     if head[0] in "[{" and len(text) <= _LONGEST_EMPTY:
         try:
-            return _holds_nothing(msgspec.json.decode(text))
+            value = msgspec.json.decode(text)
+            return _says_nothing(value) is True or value in ({}, None, "")
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             return False
     return head in ("null", '""')
 
 
-def _holds_nothing(value: object) -> bool:
-    """JSON that says that nothing was found: empty lists of results, counts of 0, or nothing at all."""
-    said = _says_nothing(value)
-    return said is True or value in ({}, None, "")
-
-
 def _says_nothing(value: object) -> bool | None:
-    """True: an empty list, a count of 0. False: something is there. None: it does not say (a query, a time taken)."""
+    """Return True for empty lists and counts of 0, False for results, None for other values (a query, a duration)."""
     if isinstance(value, list):
         return all(_says_nothing(part) for part in value)
     if isinstance(value, str) and value.strip()[:1] in ("[", "{"):
@@ -191,17 +121,10 @@ def _says_nothing(value: object) -> bool | None:
 
 
 def searched(text: str, is_error: bool) -> tuple[Outcome, str]:
-    """The outcome of a search or listing known only by its text."""
+    """Return the outcome of a search or listing by its text."""
     if is_error:
         outcome, reason = failure(text)
         if outcome is Outcome.ERROR and found_nothing(text):
-            return Outcome.EMPTY, "the search matched nothing"
+            return NO_MATCH
         return outcome, reason
-    if found_nothing(text):
-        return Outcome.EMPTY, "the search matched nothing"
-    return Outcome.OK, ""
-
-
-def read_back(text: str, is_error: bool) -> tuple[Outcome, str]:
-    """The outcome of a read known only by its text. An empty file was read all the same."""
-    return failure(text) if is_error else (Outcome.OK, "")
+    return NO_MATCH if found_nothing(text) else SUCCESS

@@ -1,7 +1,7 @@
-"""The readers, and which of them reads a file: recognised by content, never by file name.
+"""The readers of traces. A file gets its reader by its content, never by its name.
 
-A third party adds a reader with an entry point in the group `knowbound.readers` that names an
-object of the shape of `Reader`.
+A third party adds a reader with an entry point in the group `knowbound.readers` that names an object of the shape of
+`Reader`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
@@ -19,36 +19,58 @@ from knowbound.traces.source import Tally
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """What the head of a file says: whose session it holds, and whether it is a sub-agent's part."""
+    """The session of a file, by its head."""
 
-    session: str  # "" when the head does not say: then the file is a session of its own
-    agent_id: str = ""  # the sub-agent whose side-chain this file is
-    time: str = ""  # the first time stamp, to put the files of one session in order
+    session: str  # "" if the head does not name one: the file is a session of its own
+    agent_id: str = ""  # the sub-agent of a side-chain file
+    time: str = ""  # the first time stamp, which orders the files of a session
 
 
 class Reader(Protocol):
-    """Reads one format. Stateless: everything about a run lives in the iterator it returns."""
+    """A reader of one format. It is stateless: the iterator of `read` holds the state."""
 
     name: str
 
     def identify(self, head: bytes) -> Identity | None:
-        """Whose session the file holds, or None when this is not the reader's format."""
+        """Return the session of the file; None if this is not the reader's format."""
         ...
 
     def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
-        """The events of one session in order. `files` are its parts; `sidechains` its sub-agents' files."""
+        """Yield the events of one session in order. `files` are its parts, `sidechains` the files of its sub-agents."""
+        ...
+
+
+class RunUsage(msgspec.Struct, frozen=True):
+    """Cost of a run, as its stream reports it."""
+
+    model: str = ""
+    usd: float | None = None
+    tokens_in: int | None = None  # including tokens from a cache
+    tokens_out: int | None = None
+
+
+@runtime_checkable
+class Stream(Protocol):
+    """A reader of the stream that `claude -p` or `codex exec` prints, which has the cost but not the prompt."""
+
+    def prompt_lines(self, session: str, prompt: str) -> bytes:
+        """Return the lines that put the prompt before a stream."""
+        ...
+
+    def spent(self, file: Path) -> RunUsage:
+        """Return the cost of the run."""
         ...
 
 
 class BuiltIn(NamedTuple):
-    """A reader of ours, and where its agent keeps transcripts below the home folder."""
+    """A built-in reader, and the folders of its agent's transcripts below the home folder."""
 
     module: str
     name: str
     folders: tuple[str, ...] = ()
 
 
-# In the order they are asked: the most specific shapes first.
+# The most specific formats are asked first.
 BUILT_IN = (
     BuiltIn("claude_code.stream", "ClaudeStream"),
     BuiltIn("claude_code.transcript", "ClaudeCode", (".claude/projects", ".config/claude/projects")),
@@ -60,13 +82,13 @@ BUILT_IN = (
     BuiltIn("otel", "OpenTelemetry"),
     BuiltIn("chat", "Chat"),
 )
-# Environment variables that move an agent's folder, and the folder of transcripts in it.
+# Environment variables that move an agent's folder, with the folder of transcripts in it.
 _MOVED_BY = (("CLAUDE_CONFIG_DIR", "projects"), ("CODEX_HOME", "sessions"))
 ENTRY_POINTS = "knowbound.readers"
 
 
 def default_folders(environ: Mapping[str, str], home: Path) -> list[Path]:
-    """Every folder that an agent keeps transcripts in, whether it exists or not."""
+    """Return every folder that an agent keeps transcripts in; not all of them exist."""
     folders = [home / folder for reader in BUILT_IN for folder in reader.folders]
     for variable, below in _MOVED_BY:
         if environ.get(variable):
@@ -76,7 +98,7 @@ def default_folders(environ: Mapping[str, str], home: Path) -> list[Path]:
 
 @cache
 def readers() -> tuple[Reader, ...]:
-    """Every reader: the built-in ones first, then those of installed packages."""
+    """Return every reader: built-in readers first, then readers of installed packages."""
     return (*map(_built_in, BUILT_IN), *_installed())
 
 
@@ -87,21 +109,20 @@ def _built_in(one: BuiltIn) -> Reader:
 
 
 def _installed() -> tuple[Reader, ...]:
-    """The readers of installed packages."""
-    from importlib import metadata  # noqa: PLC0415  (takes as long to load as all the rest here)
+    from importlib import metadata  # noqa: PLC0415  (takes as long to load as this whole module)
 
     loaded = (entry.load() for entry in metadata.entry_points(group=ENTRY_POINTS))
     return tuple(made() if isinstance(made, type) else made for made in loaded)
 
 
 def _asked() -> Iterator[Reader]:
-    """The readers in their order, each loaded when it is its turn: a hook needs the first that fits, and no other."""
+    """Yield the readers in order, each loaded at its turn: a hook needs only the first that fits."""
     yield from map(_built_in, BUILT_IN)
     yield from readers()[len(BUILT_IN) :]
 
 
 def recognise(head: bytes) -> tuple[Reader, Identity] | None:
-    """The reader for content that starts like this, or None when it is no trace we know."""
+    """Return the reader for content that starts like this; None if no reader knows the format."""
     for reader in _asked():
         identity = reader.identify(head)
         if identity is not None:
@@ -110,5 +131,5 @@ def recognise(head: bytes) -> tuple[Reader, Identity] | None:
 
 
 def reader_named(name: str) -> Reader:
-    """The reader of that name."""
+    """Return the reader of this name."""
     return next(reader for reader in _asked() if reader.name == name)

@@ -1,43 +1,159 @@
-"""Reads the JSON values of a file: one document, one value per line, or several written one after the other.
+"""JSON of trace files: lines as typed values, documents as plain ones.
 
-What does not decode is counted with its reason, never raised. The head of a file, which may be cut
-anywhere, is completed far enough to see its shape.
+- A line is decoded into a struct, which skips the fields that are not needed. A line that does not fit the struct is
+  read field by field: a field of the wrong type is left out, not the line.
+- A file of plain values is one document, one value per line, or several values with only space between them.
+- Undecodable content is counted with its reason, never raised. The head of a file, which may be cut anywhere, is
+  completed far enough to see its shape.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, get_args, get_origin
 
 import msgspec
+from msgspec import Raw
 
 from knowbound.traces.source import Tally, read_document, read_head, read_lines
 
+S = TypeVar("S", bound=msgspec.Struct)
+V = TypeVar("V")
+UNDECODABLE = (msgspec.DecodeError, UnicodeError, RecursionError)
 _DECODER = json.JSONDecoder()
 _TOKEN = re.compile(rb'"(?>(?:[^"\\]++|\\.)*)"|"|[\[\]{},]', re.DOTALL)
 _OPEN_TEXT = re.compile(rb'"(?>(?:[^"\\]++|\\u[0-9a-fA-F]{4}|\\[^u])*)', re.DOTALL)
 _CLOSER = {b"{": b"}", b"[": b"]"}
-_DEEPEST = 100  # levels looked into to see a shape
+_DEEPEST = 100  # levels of a head that are read to see its shape
 _FIRST_LINES = 3  # a broken first line must not hide the format of the others
+_HEAD_LINES = 20  # lines of a head that are read to recognise a format
+_MOST_TOKENS = 10**15  # a larger number is no number of tokens
+
+
+# ---- parts of a decoded value
+
+
+def dicts(value: object) -> list[dict[str, Any]]:
+    """Return the mappings in a list; none if the value is no list."""
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def token_count(value: object) -> int | None:
+    """Return a number of tokens; None if the value is no such number."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS else None
+
+
+def value_of(raw: Raw | str) -> Any:
+    """Decode JSON text that was left undecoded; None if it is empty or broken."""
+    try:
+        return msgspec.json.decode(raw) if raw else None
+    except UNDECODABLE:
+        return None
+
+
+def object_of(raw: Raw | str) -> dict[str, Any]:
+    """Decode a JSON object that was left undecoded; an empty one if the text is something else."""
+    value = value_of(raw)
+    return value if isinstance(value, dict) else {}
+
+
+# ---- lines as structs
+
+
+def line_decoder(kind: type[S]) -> Callable[[bytes], S]:
+    """Return a decoder of lines into this struct; it raises ValueError with the reason if a line is no JSON object."""
+    decode_typed = msgspec.json.Decoder(kind).decode
+
+    def decode_line(raw: bytes) -> S:
+        try:
+            return decode_typed(raw)
+        except UNDECODABLE:
+            value = decode(raw.rstrip())
+        if not isinstance(value, dict):
+            raise ValueError("foreign")
+        try:
+            return lenient(kind, value)
+        except RecursionError:
+            raise ValueError("broken") from None
+
+    return decode_line
+
+
+def decoded_lines(path: Path, tally: Tally, decode_line: Callable[[bytes], V]) -> Iterator[tuple[int, V]]:
+    """Yield the lines of a file, decoded and numbered; undecodable lines are counted."""
+    for number, raw in read_lines(path, tally):
+        try:
+            line = decode_line(raw)
+        except ValueError as reason:
+            tally.skip(str(path), number, str(reason))
+        else:
+            yield number, line
+
+
+def lines_of_head(head: bytes, decode_line: Callable[[bytes], S]) -> Iterator[S]:
+    """Yield the first lines of a file that decode; the last line may be cut."""
+    for raw in head.split(b"\n", _HEAD_LINES)[:_HEAD_LINES]:
+        if not raw.lstrip().startswith(b"{"):
+            continue
+        try:
+            yield decode_line(raw)
+            continue
+        except ValueError:
+            value = first_value(raw)  # the beginning of a line that is cut
+        try:
+            yield decode_line(json.dumps(value).encode())
+        except (ValueError, RecursionError):
+            continue
+
+
+def lenient(kind: type[S], value: dict[str, Any]) -> S:
+    """Convert a mapping field by field; fields of the wrong type are left out."""
+    given: dict[str, Any] = {}
+    for spec in msgspec.structs.fields(kind):
+        if spec.encode_name not in value:
+            continue
+        part = value[spec.encode_name]
+        kinds = (spec.type, *get_args(spec.type))  # a type alone, or the types of a union
+        listed = (one for kind in kinds if get_origin(kind) is list for one in get_args(kind))
+        if isinstance(part, dict) and (struct := _struct_of(kinds)):
+            given[spec.name] = lenient(struct, part)
+        elif isinstance(part, list) and (struct := _struct_of(listed)):
+            given[spec.name] = [lenient(struct, one) for one in part if isinstance(one, dict)]
+        else:
+            text = json.dumps(part, ensure_ascii=False).encode("utf-8", "replace")  # lone surrogates become "?"
+            try:
+                given[spec.name] = Raw(text) if spec.type is Raw else msgspec.json.decode(text, type=spec.type)
+            except UNDECODABLE:
+                continue
+    return kind(**given)
+
+
+def _struct_of(kinds: Iterable[Any]) -> type[msgspec.Struct] | None:
+    return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, msgspec.Struct)), None)
+
+
+# ---- plain values
 
 
 def decode(content: bytes) -> object:
-    """The one value in these bytes; ValueError with the reason (truncated, not-utf8, broken) otherwise."""
+    """Decode the value in these bytes; ValueError with the reason (truncated, not-utf8, broken) if there is none."""
     try:
         value: object = msgspec.json.decode(content)
         return value
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         strict = error
     try:  # NaN and lone surrogates are written by common libraries; the standard library reads them
-        lenient = json.dumps(json.loads(content), ensure_ascii=False)
-        return json.loads(lenient.encode("utf-8", "replace"))
+        text = json.dumps(json.loads(content), ensure_ascii=False)
+        return json.loads(text.encode("utf-8", "replace"))
     except (ValueError, RecursionError):
         pass
-    if "truncated" in str(strict) or _is_open(content.strip()):
+    content = content.strip()
+    is_open = content[:1] in (b"{", b"[") and content[-1:] not in (b"}", b"]")
+    if "truncated" in str(strict) or is_open:
         raise ValueError("truncated")
     try:
         content.decode("utf-8")
@@ -46,26 +162,10 @@ def decode(content: bytes) -> object:
     raise ValueError("broken")
 
 
-@lru_cache(maxsize=1)  # every reader asks for the same head
-def first_value(head: bytes) -> object:
-    """The first value of a head; where the head ends inside it, as much of it as is there. None if there is none."""
-    for start in _starts(head):
-        for whole in _completed(start):
-            try:
-                return decode(whole)
-            except ValueError:
-                continue
-    return None
-
-
 def read_values(path: Path, tally: Tally) -> Iterator[tuple[int, object]]:
-    """The values of a file with the numbers of their lines (for a document, of the value)."""
+    """Yield the values of a file with the numbers of their lines (in a document, the numbers of the values)."""
     if _is_lines(head_of(path)):
-        for number, line in read_lines(path, tally):
-            try:
-                yield number, decode(line)
-            except ValueError as error:
-                tally.skip(str(path), number, str(error))
+        yield from decoded_lines(path, tally, decode)
         return
     content = read_document(path, tally)
     if content is None or not content.strip():
@@ -81,26 +181,8 @@ def read_values(path: Path, tally: Tally) -> Iterator[tuple[int, object]]:
             tally.skip(str(path), number + 1, "broken" if number else str(error))
 
 
-def head_of(path: Path) -> bytes:
-    """The first bytes of a file; none where it cannot be read, which reading it will count."""
-    try:
-        return read_head(path)
-    except Exception:  # a damaged archive raises whatever its library does
-        return b""
-
-
-def _is_open(content: bytes) -> bool:
-    """Whether the text starts as an object or a list and does not end as one."""
-    return content[:1] in (b"{", b"[") and content[-1:] not in (b"}", b"]")
-
-
-def dicts(value: object) -> list[dict[str, Any]]:
-    """The mappings in a list; none when it is not a list."""
-    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
-
-
 def concatenated(text: str) -> Iterator[object]:
-    """Values with only space between them, as console exporters write; ValueError where one is broken."""
+    """Yield values with only space between them, as console exporters write; ValueError at a broken value."""
     position = 0
     while position < len(text):
         if text[position].isspace():
@@ -113,8 +195,31 @@ def concatenated(text: str) -> Iterator[object]:
         yield value
 
 
+# ---- the head of a file
+
+
+def head_of(path: Path) -> bytes:
+    """Return the first bytes of a file; none if it cannot be read, which its reading counts."""
+    try:
+        return read_head(path)
+    except Exception:  # a damaged archive raises any error of its library
+        return b""
+
+
+@lru_cache(maxsize=1)  # every reader asks for the same head
+def first_value(head: bytes) -> object:
+    """Return the first value of a head, or the beginning of a value that is cut; None if there is none."""
+    for start in _starts(head):
+        for whole in _completed(start):
+            try:
+                return decode(whole)
+            except ValueError:
+                continue
+    return None
+
+
 def _is_lines(head: bytes) -> bool:
-    """Whether the file holds one object per line: an early line is an object of its own."""
+    """Report whether a file has one object per line: one of its first lines is an object of its own."""
     if head.lstrip()[:1] == b"[":
         return False
     lines = [line for line in head.split(b"\n", _FIRST_LINES)[:_FIRST_LINES] if not line.isspace() and line]
@@ -128,7 +233,7 @@ def _is_lines(head: bytes) -> bool:
 
 
 def _starts(head: bytes) -> Iterator[bytes]:
-    """The head, and the head without its first lines."""
+    """Yield the head, and the head without its first lines."""
     rest = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     for _ in range(_FIRST_LINES):
         if rest[:1] in (b"{", b"["):
@@ -140,7 +245,7 @@ def _starts(head: bytes) -> Iterator[bytes]:
 
 
 def _completed(head: bytes) -> Iterator[bytes]:
-    """The first value in the head; one that is cut, closed inside its last text or after its last whole part."""
+    """Yield the first value of the head; a cut value is closed inside its last text or after its last whole part."""
     closers: list[bytes] = []
     last: tuple[int, bytes] | None = None
     for token in _TOKEN.finditer(head):

@@ -22,9 +22,8 @@ from knowbound.evals.executors.agent_process import AgentExit, is_running
 from knowbound.text.redact import excerpt_of_end, redact
 from knowbound.text.redact_values import redact_stream
 from knowbound.traces.readers.chat import Chat
-from knowbound.traces.registry import Reader, recognise
+from knowbound.traces.registry import Reader, RunUsage, Stream, recognise
 from knowbound.traces.source import Tally, read_head
-from knowbound.traces.stream import RunUsage, Stream
 from knowbound.user_files import keep_private, make_file
 
 _LAST_LINES = 5  # of the errors an agent printed

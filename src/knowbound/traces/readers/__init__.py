@@ -1,1 +1,1 @@
-"""One module or folder per agent: its lines, its tool names, its injected context."""
+"""Readers of traces: one module or folder per agent, with its lines, tool names and injected context."""

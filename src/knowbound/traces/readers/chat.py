@@ -1,9 +1,8 @@
 """Plain chat message lists, in OpenAI's and Anthropic's forms.
 
-- A file is a JSON list of messages, a mapping with `messages` (or `input`, of the Responses API), or
-  JSON lines: each line one message of one conversation, or each line a whole conversation, which is
-  then a session of its own.
-- How messages carry tool calls and results is in `dialogue`.
+- A file is a JSON list of messages, a mapping with `messages` (or `input`, of the Responses API), or JSON lines. Each
+  line is one message of one conversation, or a whole conversation, which is a session of its own.
+- `dialogue` reads the tool calls and results of messages.
 - `system` (Anthropic) and `instructions` (Responses) are beside the messages.
 """
 
@@ -30,7 +29,7 @@ from knowbound.traces.source import Tally
 from knowbound.traces.values import first_value, read_values
 
 _LISTS = ("messages", "input")
-_SHOWN = 5  # messages looked at to recognise a list
+_SHOWN = 5  # messages that are read to recognise a list
 _SESSION_KEYS = ("session_id", "conversation_id", "thread_id", "id")
 
 
@@ -40,25 +39,25 @@ class Chat:
     name = "chat"
 
     def identify(self, head: bytes) -> Identity | None:
-        """Recognised by messages with a known role and content, alone, in a list, or under `messages`."""
+        """Recognise messages with a known role and content: alone, in a list, or under `messages`."""
         value = first_value(head)
-        listed = value if isinstance(value, list) else _listed(value)
+        listed = _listed(value)
         if listed is None:
             return Identity("") if _is_message(value) else None
         shown = (listed[:-1] or listed)[:_SHOWN]  # the last may be cut
         return Identity("") if shown and all(map(_is_message, shown)) else None
 
     def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
-        """The events of each conversation in the files, a Start before each."""
+        """Yield the events of each conversation in the files, a Start before each."""
         for path in files:
             yield from _read_file(path, tally)
 
 
 def _read_file(path: Path, tally: Tally) -> Iterator[Event]:
-    """Whole conversations one by one; loose messages are the lines of one conversation."""
+    """Yield the events of whole conversations; loose messages are the lines of one conversation."""
     values = read_values(path, tally)
     for number, value in values:
-        listed = value if isinstance(value, list) else _listed(value)
+        listed = _listed(value)
         if listed is not None:
             yield from _conversation(value, listed, path, number, tally)
         elif _is_message(value):
@@ -70,7 +69,6 @@ def _read_file(path: Path, tally: Tally) -> Iterator[Event]:
 
 
 def _conversation(value: object, listed: list[Any], path: Path, number: int, tally: Tally) -> Iterator[Event]:
-    """One conversation held in one value."""
     about = value if isinstance(value, dict) else {}
     own = path.stem if number == 1 else f"{path.stem}:{number}"
     yield Start(text_in(about, *_SESSION_KEYS) or own, Chat.name, text_in(about, "cwd"))
@@ -83,7 +81,7 @@ def _conversation(value: object, listed: list[Any], path: Path, number: int, tal
 def _messages(
     numbered: Iterator[tuple[int, Any]], path: Path, letter: str, tally: Tally, line: int = 0
 ) -> Iterator[Message]:
-    """The messages among these values. Items of other kinds (reasoning, searches of the provider) are no messages."""
+    """Yield the messages among these values; other items are reasoning or searches of the provider."""
     for number, raw in numbered:
         message = message_of(raw, f"{letter}{number}", line or number)
         if message is not None:
@@ -93,7 +91,9 @@ def _messages(
 
 
 def _listed(value: object) -> list[Any] | None:
-    """The list of messages in a mapping."""
+    """Return the messages that are a list, or in a mapping."""
+    if isinstance(value, list):
+        return value
     if isinstance(value, dict):
         for key in _LISTS:
             if isinstance(listed := value.get(key), list):
@@ -102,7 +102,7 @@ def _listed(value: object) -> list[Any] | None:
 
 
 def _is_message(value: object) -> bool:
-    """Whether a mapping has the shape of a message: a known role with content, or an item of the Responses API."""
+    """Report whether a value is a message: a known role with content, or an item of the Responses API."""
     if not isinstance(value, dict):
         return False
     kind = text_in(value, "type")

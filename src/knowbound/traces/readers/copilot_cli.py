@@ -1,8 +1,8 @@
-"""Copilot CLI event logs (`~/.copilot/session-state/*/events.jsonl`), clients 1.0.64 and what is known of others.
+"""Copilot CLI event logs (`~/.copilot/session-state/*/events.jsonl`): client 1.0.64, and known parts of others.
 
 - A line is `{type, data, id, timestamp, parentId}`; `assistant.message` with its `toolRequests` is one step,
   `tool.execution_complete` brings each result.
-- `user.message` has the user's words in `content`; what the client adds is in `transformedContent`.
+- `user.message` has the user's words in `content`, and with the client's additions in `transformedContent`.
 - Events of a sub-agent carry its `agentId` (older clients: `parentToolCallId`), the id of the `task` call.
 - The system prompt, written before every prompt, holds the instruction files in `<custom_instruction>`.
 """
@@ -20,22 +20,23 @@ from knowbound.core.trace import AgentText, Broken, Event, Injection, Outcome, P
 from knowbound.text.redact import cut
 from knowbound.traces.calls import finish_call, finish_patch
 from knowbound.traces.dialogue import as_input, as_text, text_in
+from knowbound.traces.outcome import INTERRUPTED, REFUSED, STILL_RUNNING
 from knowbound.traces.registry import Identity
-from knowbound.traces.source import Tally, read_lines
+from knowbound.traces.source import Tally
 from knowbound.traces.steps import MAX_INJECTED, MAX_REASON, OpenStep, PendingCall, RunningCommands
-from knowbound.traces.typed import line_decoder, lines_of_head, object_of, value_of
+from knowbound.traces.values import decoded_lines, dicts, line_decoder, lines_of_head, object_of, value_of
 
 _TYPE = re.compile(r"(?:session|assistant|user|tool|system|hook|permission|subagent|skill)\.[a-z_]+|abort")
 
 _CLIENT_MESSAGE = re.compile(r"\s*<(?:skill-context|system_notification|system_reminder)\b")
-# What follows the real output of a shell call.
+# Endings that the client puts behind the output of a shell call.
 _ENDED = re.compile(r"\n?<(?:shellId: \S+ completed|exited)[^<>]* exit code (-?\d{1,9})>\s*\Z")
 _RUNNING = re.compile(r"\n?<command with shellId: (\S+) is still running[^<>]*>\s*\Z")
 _SHELL_LOOKS = frozenset({"read_bash", "write_bash", "read_powershell", "write_powershell"})
 
 
 class _EventData(msgspec.Struct, gc=False, rename="camel"):
-    """What is needed of the data of any event."""
+    """Data of an event: the fields that the reader needs."""
 
     session_id: str | None = None
     copilot_version: str | None = None
@@ -60,8 +61,6 @@ class _EventData(msgspec.Struct, gc=False, rename="camel"):
 
 
 class _LogEvent(msgspec.Struct, gc=False, rename="camel"):
-    """One event."""
-
     type: str = ""
     id: str | None = None
     timestamp: str | None = None
@@ -78,7 +77,7 @@ class CopilotCli:
     name = "copilot-cli"
 
     def identify(self, head: bytes) -> Identity | None:
-        """Recognised by dotted event types with data, an id and a time; `session.start` names the session."""
+        """Recognise dotted event types with data, an id and a time; `session.start` names the session."""
         found: Identity | None = None
         for line in lines_of_head(head, _decode_line):
             if line.data is None or not _TYPE.fullmatch(line.type):
@@ -90,12 +89,12 @@ class CopilotCli:
         return found
 
     def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
-        """The events of one session; sub-agents write into the same file."""
+        """Yield the events of one session; sub-agents write into the same file."""
         return _EventLog(tally, several=len(files) > 1).events(files)
 
 
 class _EventLog:
-    """The state while one session is read: one open message per agent, and what waits for the main agent's."""
+    """State of a session that is being read: one open message per agent, and events that wait for the main agent's."""
 
     def __init__(self, tally: Tally, several: bool) -> None:
         self.tally = tally
@@ -111,12 +110,7 @@ class _EventLog:
     def events(self, files: Sequence[Path]) -> Iterator[Event]:
         for file in files:
             self.path = str(file)
-            for number, raw in read_lines(file, self.tally):
-                try:
-                    line = _decode_line(raw)
-                except ValueError as reason:
-                    self.tally.skip(self.path, number, str(reason))
-                    continue
+            for number, line in decoded_lines(file, self.tally, _decode_line):
                 if line.data is not None and self._is_new(line):
                     yield from self._event(line, line.data, number)
         yield from self._complete_all()
@@ -143,7 +137,7 @@ class _EventLog:
         elif kind == "tool.execution_complete":
             yield from self._result(data)
         elif kind == "abort":
-            yield from self._complete_all((Outcome.CANCELLED, "the turn was interrupted"))
+            yield from self._complete_all(INTERRUPTED)
         elif kind == "session.error" or (kind == "session.shutdown" and data.shutdown_type == "error"):
             yield from self._complete_all()
             yield Broken(cut(data.message or data.error_type or kind, MAX_REASON), number)
@@ -153,7 +147,7 @@ class _EventLog:
                 yield from self._release()
 
     def _injected(self, line: _LogEvent, data: _EventData, number: int) -> Iterator[Event]:
-        """What the user, the client, a hook or a skill says to the main agent."""
+        """Yield the words of the user, the client, a hook or a skill to the main agent."""
         text = as_text(value_of(data.content))
         if line.type == "user.message":
             if (data.source or "user") != "user" or _CLIENT_MESSAGE.match(text):
@@ -179,15 +173,12 @@ class _EventLog:
         yield from self._complete(agent_id)
         id_ = line.id or data.message_id or f"L{number}"
         text = as_text(value_of(data.content)).strip()
-        requests = value_of(data.tool_requests)
         calls: dict[str, PendingCall | ToolCall] = {}
-        for at, raw in enumerate(requests if isinstance(requests, list) else ()):
-            if isinstance(raw, dict):
-                server, tool = text_in(raw, "mcpServerName"), text_in(raw, "mcpToolName", "name")
-                name = f"mcp__{server}__{tool}" if server else text_in(raw, "name")
-                calls[text_in(raw, "toolCallId") or f"{id_}:{at}"] = PendingCall(
-                    name, as_input(raw.get("arguments")), number
-                )
+        for at, raw in enumerate(dicts(value_of(data.tool_requests))):
+            server, tool = text_in(raw, "mcpServerName"), text_in(raw, "mcpToolName", "name")
+            name = f"mcp__{server}__{tool}" if server else text_in(raw, "name")
+            call_id = text_in(raw, "toolCallId") or f"{id_}:{at}"
+            calls[call_id] = PendingCall(name, as_input(raw.get("arguments")), number)
         if text or calls:
             said = [AgentText(id_, text, number)] if text else []
             self.open[agent_id] = OpenStep(id_, line.timestamp or "", self.path, number, agent_id, said, calls)
@@ -213,7 +204,7 @@ class _EventLog:
             text = text_in(error, "message") or text
         if request.name == "apply_patch":
             patch = as_text(request.input.get("input"))
-            return finish_patch(id_, request.name, patch, text, failed=failed, line=request.line)
+            return finish_patch(id_, patch, text, failed=failed, line=request.line)
         name, input_ = request.name, request.input
         ended, running = _ENDED.search(text), _RUNNING.search(text)
         tail = ended or running
@@ -223,9 +214,9 @@ class _EventLog:
         outcome = None
         if running:
             self.running.keep(running.group(1), text_in(input_, "command"), text)
-            outcome = (Outcome.UNKNOWN, "still running")
+            outcome = STILL_RUNNING
         elif failed and text_in(error, "code") in ("rejected", "denied"):
-            outcome = (Outcome.REJECTED, "the user or a rule refused it")
+            outcome = REFUSED
         call = finish_call(
             id_,
             name,
@@ -240,7 +231,7 @@ class _EventLog:
         return msgspec.structs.replace(call, name=request.name, agent_id=id_ if request.name == "task" else "")
 
     def _complete(self, agent_id: str, unanswered: tuple[Outcome, str] | None = None) -> Iterator[Event]:
-        """The open step of an agent; with the main agent's, what waited for it."""
+        """Yield the open step of an agent; with the main agent's, the events that waited for it."""
         message = self.open.pop(agent_id, None)
         if message is not None:
             for id_ in message.calls:
@@ -260,7 +251,7 @@ class _EventLog:
 
 
 def _instructions(text: str) -> Iterator[str]:
-    """The instruction files in a system prompt."""
+    """Yield the instruction files in a system prompt."""
     for part in text.split("<custom_instruction>")[1:]:
         content, end, _ = part.partition("</custom_instruction>")
         if end:

@@ -1,13 +1,13 @@
 """Gemini CLI sessions (`~/.gemini/tmp/*/chats/session-*`) and saved chats.
 
-- A session is one JSON document `{sessionId, projectHash, startTime, lastUpdated, messages}`, or (newer
-  clients) JSON lines: a line with the session's data, then its messages, `$set` and `$rewindTo` lines.
-  A message is written again, whole, whenever it grows: the last one of an id counts. What the user
-  rewound stays: the agent did look for it. `$set` may carry masked or summarised messages: no news.
-- Messages are of type user, gemini, info, warning or error. A gemini message holds its tool calls with
-  their results: `toolCalls[] {id, name, args, status, result[].functionResponse.response {output|error}}`.
-- A sub-agent has a session of its own (`kind` subagent): its task is no word of the user's.
-- The document may be stored several times while it grows; copies of one session are joined by message id.
+- A session is one JSON document `{sessionId, projectHash, startTime, lastUpdated, messages}`, or (newer clients) JSON
+  lines: a line with the session's data, then its messages, `$set` and `$rewindTo` lines. A message that grows is
+  written again, whole: the last one of an id counts. Messages that the user rewound stay: the agent did look for their
+  subject. `$set` may have masked or summarised messages, which are skipped.
+- Messages are of type user, gemini, info, warning or error. A gemini message has its tool calls with their results:
+  `toolCalls[] {id, name, args, status, result[].functionResponse.response {output|error}}`.
+- A sub-agent has a session of its own (`kind` subagent), whose task is not the user's words.
+- A document may be stored several times while it grows; copies of one session are joined by message id.
 - Saved chats and checkpoints are lists of `{role, parts}` (also under `history` or `clientHistory`).
 """
 
@@ -39,13 +39,13 @@ from knowbound.traces.dialogue import Message, as_input, as_text, follow, messag
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally
 from knowbound.traces.tools import kind_of
-from knowbound.traces.values import first_value, head_of, read_values
+from knowbound.traces.values import dicts, first_value, head_of, read_values
 
 _TYPES = frozenset({"user", "gemini", "info", "warning", "error"})
 _HISTORIES = ("history", "clientHistory")
 _PARTS = frozenset({"text", "functionCall", "functionResponse", "inlineData", "fileData", "thought"})
 _CONTINUE = "System: Please continue."  # the client's own words after a broken stream
-_FILES = "--- Content from referenced files ---"  # after the user's words: the files named with @
+_FILES = "--- Content from referenced files ---"  # between the user's words and the files named with @
 _SETUP = "This is the Gemini CLI. We are setting up the context for our chat."
 _NO_AGENT_FAILURE = re.compile(r"\s*unknown command", re.IGNORECASE)
 _REFUSED = re.compile(r"user (?:denied|rejected|did not allow)|denied by policy|did not approve", re.IGNORECASE)
@@ -62,7 +62,7 @@ class _Record(msgspec.Struct, frozen=True):
     raw: dict[str, Any]
     path: str
     line: int
-    is_task: bool = False  # in a sub-agent's session, where the main agent speaks in the user's role
+    is_task: bool = False  # of a sub-agent's session, where the main agent has the user's role
 
 
 class GeminiCli:
@@ -71,14 +71,14 @@ class GeminiCli:
     name = "gemini-cli"
 
     def identify(self, head: bytes) -> Identity | None:
-        """Recognised by `sessionId` with `projectHash`, or by messages of `role` and Gemini's untyped `parts`."""
+        """Recognise `sessionId` with `projectHash`, or messages with `role` and Gemini's untyped `parts`."""
         value = first_value(head)
         if isinstance(value, dict) and text_in(value, "sessionId") and "projectHash" in value:
             return Identity(text_in(value, "sessionId"), time=text_in(value, "startTime"))
         return Identity("") if _history(value) else None
 
     def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
-        """The events of one session, however many copies of it there are."""
+        """Yield the events of one session, which may have several copies."""
         if len(files) == 1:
             yield from _events(_records(files[0], tally))
             return
@@ -104,7 +104,7 @@ def _last_updated(path: Path) -> str:
 
 
 def _records(path: Path, tally: Tally) -> Iterator[Start | _Record | Event]:
-    """The session's data and its messages, each once it does not grow any more; a saved chat as its events."""
+    """Yield the session's data and its messages in their last state; of a saved chat its events."""
     held: _Record | None = None
     seen: set[str] = set()
     of_sub_agent = False
@@ -160,7 +160,7 @@ def _events(records: Iterable[Start | _Record | Event]) -> Iterator[Event]:
 
 
 def _user(record: _Record) -> Iterator[Event]:
-    """The user's own words; what the client put after or in place of them is injected."""
+    """Yield the user's own words; text that the client put after or in place of them is injected."""
     shown = record.raw.get("displayContent") or record.raw.get("content")
     text = "\n".join(read_parts(shown)[0])
     if record.is_task:
@@ -177,21 +177,17 @@ def _user(record: _Record) -> Iterator[Event]:
 
 
 def _agent(record: _Record) -> Iterator[Event]:
-    raws = record.raw.get("toolCalls")
-    calls = tuple(
-        _call(raw, f"{record.id}#{number}", record.line)
-        for number, raw in enumerate(raws if isinstance(raws, list) else [])
-        if isinstance(raw, dict)
-    )
+    raws = dicts(record.raw.get("toolCalls"))
+    calls = tuple(_call(raw, f"{record.id}#{number}", record.line) for number, raw in enumerate(raws))
     said = tuple(AgentText(record.id, text, record.line) for text in read_parts(record.raw.get("content"))[0])
     yield Step(record.id, said, calls, "", text_in(record.raw, "timestamp"), record.path, record.line)
-    for raw in raws if isinstance(raws, list) else []:
-        if isinstance(raw, dict) and raw.get("name") == "activate_skill":
+    for raw in raws:
+        if raw.get("name") == "activate_skill":
             yield Skill(text_in(as_input(raw.get("args")), "name"), "call", record.line)
 
 
 def _call(raw: dict[str, Any], id_: str, line: int) -> ToolCall:
-    """One tool call: its status decides first, then the words of its result."""
+    """Return a tool call, whose outcome comes from its status first, then from the text of its result."""
     name, status = text_in(raw, "name"), raw.get("status")
     results = read_parts(raw.get("result"))[2]
     output: str | None = "\n".join(result.output for result in results)
@@ -208,21 +204,12 @@ def _call(raw: dict[str, Any], id_: str, line: int) -> ToolCall:
         output, exit_code = _shell_output(output)
     elif output and kind_of(name) is ToolKind.READ and _NO_FILES.match(output):
         outcome = (Outcome.MISSING, "no file matched")
-    input_ = as_input(raw.get("args"))
-    return finish_call(
-        text_in(raw, "id") or id_,
-        name,
-        input_,
-        output,
-        is_error=failed,
-        exit_code=exit_code,
-        outcome=outcome,
-        line=line,
-    )
+    input_, id_ = as_input(raw.get("args")), text_in(raw, "id") or id_
+    return finish_call(id_, name, input_, output, is_error=failed, exit_code=exit_code, outcome=outcome, line=line)
 
 
 def _shell_output(text: str) -> tuple[str, int | None]:
-    """What a command printed, and its exit code, out of the client's report."""
+    """Return the output of a command and its exit code, from the client's report."""
     report = _REPORT.match(text)
     if report is None:
         return text, None
@@ -239,7 +226,7 @@ def _shell_output(text: str) -> tuple[str, int | None]:
 
 
 def _history(value: object) -> list[Any] | None:
-    """The messages of a saved chat: `role` user or model with parts that name their kind by their key."""
+    """Return the messages of a saved chat: `role` user or model with parts that name their kind by their key."""
     listed = value
     if isinstance(value, dict):
         listed = next(
@@ -258,13 +245,13 @@ def _history(value: object) -> list[Any] | None:
 
 
 def _saved_chat(history: list[Any], path: Path) -> Iterator[Event]:
-    """A saved chat begins with the client's own exchange about the surroundings."""
+    """Yield the events of a saved chat, which begins with the client's own exchange about the environment."""
     parsed = (message_of(raw, f"M{number}", number) for number, raw in enumerate(history, 1))
     yield from follow((_with_role(message) for message in parsed if message is not None), str(path))
 
 
 def _with_role(message: Message) -> Message:
-    """A message in the user's role that the client wrote gets another role."""
+    """Return a message with the role `tool` if the client wrote it in the user's role."""
     if message.role == "user" and message.texts and message.texts[0].startswith((_SETUP, _CONTINUE)):
         return msgspec.structs.replace(message, role="tool")
     return message

@@ -1,13 +1,13 @@
 """OpenTelemetry GenAI spans in JSON (semantic conventions for generative AI, and their older forms).
 
-- How spans are written down is in `otel_spans`: one document, or one per line.
-- `gen_ai.operation.name`: chat and its like hold `gen_ai.input.messages` (the whole history, every time)
-  and `gen_ai.output.messages`; execute_tool holds one call; invoke_agent spans an agent's run.
-- Older forms of the messages: span events `gen_ai.{system,user,assistant,tool}.message` and
-  `gen_ai.choice`; events or attributes with `gen_ai.prompt` and `gen_ai.completion`; attributes
-  `gen_ai.prompt.0.role`, `gen_ai.completion.0.content`.
-- Content is opt-in in the conventions: spans without any still show tool calls and errors.
-- A session is a `gen_ai.conversation.id`, else a trace. Its spans may be anywhere in the file.
+- `otel_spans` reads the spans out of a document, or out of lines.
+- `gen_ai.operation.name`: chat and similar spans have `gen_ai.input.messages` (the whole history, every time) and
+  `gen_ai.output.messages`; execute_tool has one call; invoke_agent spans an agent's run.
+- Older forms of the messages: span events `gen_ai.{system,user,assistant,tool}.message` and `gen_ai.choice`; events or
+  attributes with `gen_ai.prompt` and `gen_ai.completion`; attributes `gen_ai.prompt.0.role`,
+  `gen_ai.completion.0.content`.
+- Content is optional in the conventions: spans without it still show tool calls and errors.
+- A session is a `gen_ai.conversation.id`, or else a trace. Its spans may be anywhere in the file.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally
 from knowbound.traces.values import decode, first_value
 
-_HELD_SPANS = 20_000  # spans held to put sessions together; then what is there is yielded
+_HELD_SPANS = 20_000  # spans held to put sessions together; then their events are yielded
 _INPUTS = ("gen_ai.input.messages", "gen_ai.prompt")
 _OUTPUTS = ("gen_ai.output.messages", "gen_ai.completion")
 _MESSAGE_EVENT = re.compile(r"gen_ai\.(system|user|assistant|tool)\.message")
 _NUMBERED = re.compile(r"gen_ai\.(prompt|completion)\.([0-9]{1,6})\.(.+)")
 _POSITION = re.compile(r"([0-9]{1,2})\.(.+)")
-_ANCESTORS = 50  # spans climbed to find the agent that a span works for
+_ANCESTORS = 50  # levels climbed to find the agent of a span
 
 
 class OpenTelemetry:
@@ -43,7 +43,7 @@ class OpenTelemetry:
     name = "otel"
 
     def identify(self, head: bytes) -> Identity | None:
-        """Recognised by the shape of spans together with an attribute of the `gen_ai` family."""
+        """Recognise the shape of spans together with an attribute of the `gen_ai` family."""
         if b'"gen_ai.' not in head:
             return None
         value = first_value(head)
@@ -53,7 +53,7 @@ class OpenTelemetry:
         return Identity("") if is_otlp or is_span(value) else None
 
     def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
-        """The events of each session in the files, a Start before each."""
+        """Yield the events of each session in the files, a Start before each."""
         for path in files:
             sessions: dict[str, _SpanSession] = {}
             held = 0
@@ -70,19 +70,19 @@ class OpenTelemetry:
 
 
 class _SpanSession:
-    """The spans of one session, and which of their messages and calls were yielded."""
+    """The spans of one session, and the messages and calls that were yielded."""
 
     def __init__(self, session: str, path: str) -> None:
         self.session, self.path = session, path
         self.spans: list[GenAiSpan] = []
-        self._yielded: Counter[tuple[str, ...]] = Counter()  # how often each message was yielded
-        self._calls: set[str] = set()  # ids of calls yielded
+        self._yielded: Counter[tuple[str, ...]] = Counter()  # times that each message was yielded
+        self._calls: set[str] = set()  # ids of the yielded calls
 
     def events(self) -> Iterator[Event]:
-        """The events of the spans held, in the order of their times: inputs as a span starts, outputs as it ends."""
+        """Yield the events of the held spans by time: inputs as a span starts, outputs as it ends."""
         spans, self.spans = sorted(self.spans, key=lambda span: span.start), []
         if not any(span.operation for span in spans):
-            return  # web requests and the like
+            return  # web requests and other spans without an agent
         first = spans[0]
         yield Start(self.session, OpenTelemetry.name, "", text_in(first.resource, "service.version"), first.time())
         by_id = {span.id: span for span in spans}
@@ -103,7 +103,7 @@ class _SpanSession:
                 yield Broken(span.reason or "error", span.line)
 
     def _new(self, messages: list[Message], agent_id: str) -> Iterator[Message]:
-        """The messages that no earlier span had: a history repeats all that came before."""
+        """Yield the messages that no earlier span had: each history repeats the one before."""
         met: Counter[tuple[str, ...]] = Counter()
         for message in messages:
             ids = [request.id for request in message.requests]
@@ -140,14 +140,14 @@ class _SpanSession:
 
 
 def _tool_message(span: GenAiSpan) -> Message:
-    """The message that would have asked for the call of a span."""
+    """Return a message that asks for the call of a span."""
     name = text_in(span.attributes, "gen_ai.tool.name")
     request = ToolRequest(_call_id(span), name, as_input(span.attributes.get("gen_ai.tool.call.arguments")))
     return Message("assistant", span.id, requests=(request,), time=span.time(), line=span.line)
 
 
 def _messages(span: GenAiSpan) -> tuple[list[Message], list[Message]]:
-    """What went in and what came out, from whichever form the span has."""
+    """Return the input and output messages of a span, from any of the forms."""
     inputs: list[Any] = []
     outputs: list[Any] = []
     numbered: dict[tuple[str, int], dict[str, Any]] = {}
@@ -186,7 +186,7 @@ def _parsed(raws: list[Any], span: GenAiSpan, side: str) -> list[Message]:
 
 
 def _listed(value: object, role: str) -> list[Any]:
-    """Messages recorded as a list, as its JSON, or as a plain text of that role."""
+    """Return the messages of a list, of its JSON text, or of a plain text of this role."""
     value = _structured(value)
     if isinstance(value, dict):
         value = value.get("messages", [value])
@@ -196,7 +196,7 @@ def _listed(value: object, role: str) -> list[Any]:
 
 
 def _results(spans: list[GenAiSpan], messages: dict[str, tuple[list[Message], list[Message]]]) -> dict[str, ToolResult]:
-    """What came back for each call id: from the span that ran it, else from a later message."""
+    """Return the result of each call id, from the span that ran it or from a later message."""
     found: dict[str, ToolResult] = {}
     for both in messages.values():
         for message in [*both[0], *both[1]]:
@@ -217,7 +217,7 @@ def _call_id(span: GenAiSpan) -> str:
 
 
 def _sub_agent(span: GenAiSpan, by_id: dict[str, GenAiSpan]) -> str:
-    """The agent whose run the span belongs to when another agent's run or tool started that; "" for the main agent."""
+    """Return the sub-agent of a span: its run was started by another agent's run or tool. "" for the main agent."""
     own: GenAiSpan | None = None
     at: GenAiSpan | None = span
     for _ in range(_ANCESTORS):
@@ -232,7 +232,7 @@ def _sub_agent(span: GenAiSpan, by_id: dict[str, GenAiSpan]) -> str:
 
 
 def _join_traces(sessions: dict[str, _SpanSession]) -> None:
-    """Spans without a conversation id belong to the conversation of their trace, where it has exactly one."""
+    """Move spans without a conversation id to the conversation of their trace, if it has exactly one."""
     owners: dict[str, set[str]] = {}
     for name, session in sessions.items():
         for span in session.spans:
@@ -245,7 +245,7 @@ def _join_traces(sessions: dict[str, _SpanSession]) -> None:
 
 
 def _structured(value: object) -> object:
-    """A value that may have been recorded as its JSON text."""
+    """Return a value, decoded if it was recorded as JSON text."""
     if isinstance(value, str) and value[:1] in ("[", "{"):
         try:
             return decode(value.encode("utf-8", "surrogatepass"))

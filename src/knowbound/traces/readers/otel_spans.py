@@ -1,4 +1,4 @@
-"""OpenTelemetry spans out of JSON, whatever form they were written in.
+"""OpenTelemetry spans in JSON, in one of two forms.
 
 - OTLP: `resourceSpans[].scopeSpans[].spans[]` with attributes as key/value lists
   (`{"key": "a", "value": {"stringValue": "b"}}`), times in nanoseconds, `status.code` 2 for an error.
@@ -24,7 +24,7 @@ _ENDS = ("endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime")
 
 
 class GenAiSpan(msgspec.Struct, frozen=True):
-    """One span, whatever form it was written in."""
+    """A span of either form."""
 
     id: str
     parent: str
@@ -41,7 +41,7 @@ class GenAiSpan(msgspec.Struct, frozen=True):
 
     @property
     def operation(self) -> str:
-        """What the span is about: chat, execute_tool, invoke_agent and others; "" when it is not of this family."""
+        """The operation (chat, execute_tool, invoke_agent, …); "" if the span is not of the `gen_ai` family."""
         if named := text_in(self.attributes, "gen_ai.operation.name"):
             return named
         if "gen_ai.tool.name" in self.attributes:
@@ -49,13 +49,13 @@ class GenAiSpan(msgspec.Struct, frozen=True):
         return "chat" if any(key.startswith("gen_ai.") for key in self.attributes) else ""
 
     def time(self, *, ends: bool = False) -> str:
-        """The moment it starts or ends, for people."""
+        """Return the start or the end in ISO 8601."""
         moment = self.end if ends else self.start
         return datetime.fromtimestamp(moment, UTC).isoformat() if moment else ""
 
 
 def spans_of(path: Path, tally: Tally) -> Iterator[GenAiSpan]:
-    """The spans of a file; what holds none is counted as foreign."""
+    """Yield the spans of a file; values without a span are counted as foreign."""
     for number, value in read_values(path, tally):
         for raw in value if isinstance(value, list) else [value]:
             found = list(_raw_spans(raw))
@@ -66,7 +66,7 @@ def spans_of(path: Path, tally: Tally) -> Iterator[GenAiSpan]:
 
 
 def _raw_spans(raw: object) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """The spans of an OTLP export with their resource, or the one flat span."""
+    """Yield the spans of an OTLP export, or a flat span, with the attributes of their resource."""
     if not isinstance(raw, dict):
         return
     if is_span(raw):
@@ -109,7 +109,7 @@ def _span(raw: dict[str, Any], resource: dict[str, Any], line: int) -> GenAiSpan
 
 
 def is_span(value: object) -> bool:
-    """Whether a mapping is one flat span."""
+    """Report whether a value is a flat span."""
     if not isinstance(value, dict) or not isinstance(value.get("attributes"), dict | list):
         return False
     context = value.get("context")
@@ -118,14 +118,14 @@ def is_span(value: object) -> bool:
 
 
 def _attributes(raw: object) -> dict[str, Any]:
-    """Attributes as a mapping, from one or from OTLP's key/value list."""
+    """Return attributes as a mapping, from a mapping or from OTLP's key/value list."""
     if isinstance(raw, dict):
         return raw
     return {text_in(entry, "key"): _value(entry.get("value")) for entry in dicts(raw)}
 
 
 def _value(raw: object) -> object:
-    """A value of OTLP: `{"stringValue": …}`, `{"arrayValue": {"values": […]}}`, `{"kvlistValue": {"values": […]}}`."""
+    """Return a value of OTLP: `{"stringValue": …}`, `{"arrayValue": {"values": […]}}`, `{"kvlistValue": …}`."""
     if not isinstance(raw, dict) or not raw:
         return None
     kind, value = next(iter(raw.items()))
@@ -137,7 +137,7 @@ def _value(raw: object) -> object:
 
 
 def _seconds(value: object) -> float:
-    """A moment given in nanoseconds (a number or its text) or in ISO 8601; 0 when it is neither."""
+    """Return a time given in nanoseconds (a number or its text) or in ISO 8601; 0 for anything else."""
     try:
         if isinstance(value, int | float) or (isinstance(value, str) and value.isdigit()):
             seconds = float(value) / 1e9

@@ -1,14 +1,14 @@
 """SWE-agent trajectories (`*.traj`): one JSON document with `trajectory`, `history` and `info`.
 
-- `trajectory[]` has one entry per step: `thought`, `action` (a command line), `observation`. A document
-  without it is read from `history`: messages of role system, user, assistant (`thought`, `action`) and,
-  after each action, the observation (role user or tool) with the prompt line at its end.
-- The first user message that is no demonstration holds the problem statement inside instructions.
-  Demonstrations (`is_demo`, `message_type` demonstration) are not the agent's own.
-- SWE-agent's commands: `find_file NAME [DIR]`, `search_dir TERM [DIR]`, `search_file TERM [FILE]`,
-  `open PATH [LINE]`, `goto LINE`, `scroll_up`, `scroll_down`, `create`, `edit`, `insert`, `submit`, and
-  `str_replace_editor COMMAND PATH`. Every other action is a shell command whose exit code is unknown.
-- `info.exit_status` is "submitted", or names why the agent stopped (exit_cost, exit_context, …).
+- `trajectory[]` has one entry per step: `thought`, `action` (a command line), `observation`. A document without it is
+  read from `history`: messages of role system, user, assistant (`thought`, `action`) and, after each action, the
+  observation (role user or tool) with the prompt line at its end.
+- The first user message that is no demonstration has the problem statement inside instructions. Demonstrations
+  (`is_demo`, `message_type` demonstration) are not the agent's own.
+- SWE-agent's commands: `find_file NAME [DIR]`, `search_dir TERM [DIR]`, `search_file TERM [FILE]`, `open PATH [LINE]`,
+  `goto LINE`, `scroll_up`, `scroll_down`, `create`, `edit`, `insert`, `submit`, and `str_replace_editor COMMAND PATH`.
+  Every other action is a shell command whose exit code is unknown.
+- `info.exit_status` is "submitted", or the reason why the agent stopped (exit_cost, exit_context, …).
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import msgspec
 from knowbound.core.trace import AgentText, Broken, Event, Injection, Outcome, Prompt, Start, Step, ToolCall, ToolKind
 from knowbound.traces.calls import finish_call
 from knowbound.traces.dialogue import as_input, as_text, reports_error, text_in
+from knowbound.traces.outcome import NO_MATCH, NO_PATH, SUCCESS, TIMED_OUT
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally
 from knowbound.traces.values import dicts, first_value, read_values
@@ -44,7 +45,7 @@ _COMMANDS: dict[str, tuple[ToolKind, tuple[str, ...]]] = {
     "str_replace_editor": (ToolKind.EDIT, ("command", "path")),
 }
 _JOINED = frozenset({"&&", "||", "|", ";", "&", ">", ">>", "<"})
-# What is around the problem statement in the templates of the versions.
+# Marks around the problem statement, by version.
 _STATEMENTS = (
     ("<pr_description>", "</pr_description>"),
     ("<issue>", "</issue>"),
@@ -55,7 +56,7 @@ _PROMPT_LINE = re.compile(
     r"\(Open file: [^\n]*\)\s*\n\(Current directory: (?P<folder>[^\n]*)\)\s*"
     r"(?:\n\(Interactive[^\n]*\)\s*)?\n?bash-\$\s*\Z"
 )
-_LONGEST_PROMPT_LINE = 2_000  # characters at the end of a text that it is looked for in
+_LONGEST_PROMPT_LINE = 2_000  # characters at the end of a text that may be the prompt line
 _SILENT = "Your command ran successfully and did not produce any output."
 _TIMEOUT = re.compile(r"EXECUTION TIMED OUT|was cancelled because it took more than \d+ seconds|Command timed out")
 _MISSING = re.compile(
@@ -76,7 +77,7 @@ class SweAgent:
     name = "swe-agent"
 
     def identify(self, head: bytes) -> Identity | None:
-        """Recognised by trajectory entries with an action, or by a history whose messages name their agent."""
+        """Recognise trajectory entries with an action, or a history whose messages name their agent."""
         value = first_value(head)
         if not isinstance(value, dict):
             return None
@@ -88,7 +89,7 @@ class SweAgent:
         return None
 
     def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
-        """The events of each trajectory."""
+        """Yield the events of each trajectory."""
         for path in files:
             for number, value in read_values(path, tally):
                 if isinstance(value, dict) and (dicts(value.get("trajectory")) or dicts(value.get("history"))):
@@ -98,7 +99,7 @@ class SweAgent:
 
 
 class _Action(msgspec.Struct, frozen=True):
-    """One action with what came of it; `line` is its position in the document's list."""
+    """An action with its observation; `line` is its position in the document's list."""
 
     thought: str
     action: str
@@ -127,7 +128,7 @@ def _session(document: dict[str, Any], path: Path) -> Iterator[Event]:
 
 
 def _injected(history: list[dict[str, Any]], path: Path) -> Iterator[Event]:
-    """What precedes the agent's work: system text, demonstrations, and the problem statement as the prompt."""
+    """Yield the events before the agent's work: system text, demonstrations, the problem statement as the prompt."""
     for line, message in enumerate(history, 1):
         text = as_text(message.get("content"))
         if _is_demonstration(message):
@@ -145,7 +146,7 @@ def _injected(history: list[dict[str, Any]], path: Path) -> Iterator[Event]:
 
 
 def _statement(text: str) -> tuple[str, str]:
-    """The problem statement and the instructions around it; the whole text where nothing marks it."""
+    """Return the problem statement and the instructions around it; the whole text if nothing marks it."""
     for before, after in _STATEMENTS:
         start = text.find(before)
         end = text.find(after, start + len(before))
@@ -168,7 +169,7 @@ def _from_trajectory(steps: list[dict[str, Any]]) -> Iterator[_Action]:
 
 
 def _from_history(history: list[dict[str, Any]]) -> Iterator[_Action]:
-    """The agent's own messages, each with the message after it as its observation."""
+    """Yield the agent's own messages, each with the message after it as its observation."""
     for index, message in enumerate(history):
         if message.get("role") != "assistant" or _is_demonstration(message):
             continue
@@ -187,15 +188,15 @@ def _from_history(history: list[dict[str, Any]]) -> Iterator[_Action]:
 
 
 def _call(turn: _Action, id_: str) -> ToolCall:
-    """The action as a tool call: one of SWE-agent's own commands, else a shell command."""
+    """Return an action as a tool call: one of SWE-agent's own commands, or a shell command."""
     observation = turn.observation
     if observation is not None and observation.strip() == _SILENT:
         observation = ""
-    outcome = (Outcome.TIMEOUT, "timed out") if observation and _TIMEOUT.search(observation[-2000:]) else None
+    outcome = TIMED_OUT if observation and _TIMEOUT.search(observation[-2000:]) else None
     own = _own_command(turn.action)
     if own is None:
         if observation and _ABSENT.fullmatch(observation.strip()):
-            outcome = (Outcome.MISSING, "the path is not there")
+            outcome = NO_PATH
         failed = True if observation and reports_error(observation) else None
         input_ = {"command": turn.action.strip()}
         return finish_call(id_, "bash", input_, observation, is_error=failed, outcome=outcome, line=turn.line)
@@ -208,7 +209,7 @@ def _call(turn: _Action, id_: str) -> ToolCall:
 
 
 def _own_command(action: str) -> tuple[str, ToolKind, dict[str, Any]] | None:
-    """The name, kind and arguments of one of SWE-agent's own commands; None when the shell would run it."""
+    """Return the name, kind and arguments of one of SWE-agent's own commands; None for a shell command."""
     first, _, rest = action.strip().partition("\n")
     name = first.split(maxsplit=1)[0] if first else ""
     if name not in _COMMANDS:
@@ -229,19 +230,19 @@ def _own_command(action: str) -> tuple[str, ToolKind, dict[str, Any]] | None:
 
 
 def _decide(kind: ToolKind, observation: str) -> tuple[Outcome, str]:
-    """How one of SWE-agent's own commands ended, in its own words."""
+    """Return the outcome of one of SWE-agent's own commands."""
     text = observation.lstrip()
     if kind is ToolKind.SEARCH and _NONE.match(text):
-        return Outcome.EMPTY, "the search matched nothing"
+        return NO_MATCH
     if kind is not ToolKind.OTHER and _MISSING.match(text):
-        return Outcome.MISSING, "the path is not there"
+        return NO_PATH
     if kind is not ToolKind.OTHER and _WRONG.match(text):
         return Outcome.ERROR, "the command was refused"
-    return Outcome.OK, ""
+    return SUCCESS
 
 
 def _folder(steps: list[dict[str, Any]], history: list[dict[str, Any]]) -> str:
-    """The working folder: from the first state, else from the prompt line of a message."""
+    """Return the working folder, from the first state or from the prompt line of a message."""
     for step in steps[:1]:
         if folder := text_in(as_input(step.get("state")), "working_dir"):
             return folder

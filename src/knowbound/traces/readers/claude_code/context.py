@@ -1,4 +1,4 @@
-"""What a Claude Code transcript holds besides the user's own words: injected context, commands, reminders."""
+"""Text of a Claude Code transcript around the user's own words: injected context, commands, reminders."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 from knowbound.core.trace import Injection
 from knowbound.traces.dialogue import text_in
 from knowbound.traces.steps import MAX_INJECTED
-from knowbound.traces.typed import object_of
-from knowbound.traces.values import dicts
+from knowbound.traces.values import dicts, object_of
 
 # Elements that clients put around or beside the user's words.
 _ELEMENT = re.compile(
@@ -20,7 +19,7 @@ _ELEMENT = re.compile(
     r"|teammate-message|new-diagnostics)\b[^<>]*>.*?(?:</\1>|\Z)",
     re.DOTALL,
 )
-# Texts that the client writes as a whole, whatever follows their opening.
+# Beginnings of texts that the client wrote as a whole.
 _NOT_WORDS = (
     "[Request interrupted",
     "Caveat: The messages below",
@@ -41,11 +40,11 @@ _CONTENTS = re.compile(
     re.DOTALL,
 )
 _REMINDER = re.compile(r"<(user-prompt-submit-hook|session-start-hook)>(.*?)(?:</\1>|\Z)", re.DOTALL)
-_HOOK_TEXT_EVENTS = ("SessionStart", "UserPromptSubmit")  # whose plain output reaches the model
+_HOOK_TEXT_EVENTS = ("SessionStart", "UserPromptSubmit")  # the plain output of these hooks reaches the model
 
 
 def own_words(text: str) -> str:
-    """The user's own words in a user line; "" when the client wrote all of it."""
+    """Return the user's own words in a user line; "" if the client wrote all of it."""
     text = text.strip()
     if text.startswith(_NOT_WORDS):
         return ""
@@ -54,7 +53,7 @@ def own_words(text: str) -> str:
 
 
 def skill_command(text: str) -> tuple[str, str] | None:
-    """The skill and the words of a slash command that starts the agent; None for anything else.
+    """Return the skill and the words of a slash command that starts the agent; None for other text.
 
     A command that the client handles itself (`/clear`, `/model`) puts its name first and starts nothing.
     """
@@ -66,7 +65,7 @@ def skill_command(text: str) -> tuple[str, str] | None:
 
 
 def injections_of_text(text: str, is_meta: bool, line: int) -> Iterator[Injection]:
-    """Context inside a user line: a skill's text, a command's text, instruction files in reminders, hook output."""
+    """Yield the context in a user line: texts of skills and commands, instruction files in reminders, hook output."""
     if is_meta:
         skill = _BASE_DIRECTORY.match(text)
         if skill:
@@ -83,7 +82,7 @@ def injections_of_text(text: str, is_meta: bool, line: int) -> Iterator[Injectio
 
 
 def injections_of_attachment(attachment: dict[str, Any], line: int) -> Iterator[Injection]:
-    """Context that an `attachment` line brings: hook output, memory files, mentioned files, skills."""
+    """Yield the context of an `attachment` line: hook output, memory files, mentioned files, skills."""
     kind = attachment.get("type")
     hook = f"hook:{attachment.get('hookEvent') or attachment.get('hookName') or ''}"
     if kind == "hook_additional_context":
@@ -106,7 +105,7 @@ def injections_of_attachment(attachment: dict[str, Any], line: int) -> Iterator[
 
 
 def _hook_output(attachment: dict[str, Any]) -> str:
-    """What a successful hook injected: `additionalContext`, or its plain output where that counts."""
+    """Return the text that a successful hook injected: `additionalContext`, or the plain output of some hooks."""
     stdout = text_in(attachment, "stdout").strip() or text_in(attachment, "content").strip()
     if not stdout.startswith("{"):
         return stdout if attachment.get("hookEvent") in _HOOK_TEXT_EVENTS else ""

@@ -1,7 +1,4 @@
-"""The lines of a Claude Code transcript as typed values.
-
-Typed decoding skips what is not needed; a line that does not fit the types is read field by field.
-"""
+"""Lines of a Claude Code transcript as typed values."""
 
 from __future__ import annotations
 
@@ -10,9 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from knowbound.traces.stream import count
-from knowbound.traces.typed import UNDECODABLE, lenient
-from knowbound.traces.values import concatenated, decode
+from knowbound.traces.values import UNDECODABLE, concatenated, decode, lenient, token_count
 
 _NOTHING = Raw()
 
@@ -31,7 +26,7 @@ class ContentBlock(msgspec.Struct, gc=False):
 
 
 class Usage(msgspec.Struct, gc=False):
-    """What a message cost; `cache_read_input_tokens` were read before."""
+    """Tokens of a message; `cache_read_input_tokens` were read before."""
 
     input_tokens: int = 0
     cache_creation_input_tokens: int = 0
@@ -39,8 +34,8 @@ class Usage(msgspec.Struct, gc=False):
 
     @property
     def new_tokens(self) -> int | None:
-        """Tokens written, and read for the first time; None where the numbers are none."""
-        return count(self.input_tokens + self.cache_creation_input_tokens + self.output_tokens)
+        """Tokens written, and read for the first time; None if these are no numbers of tokens."""
+        return token_count(self.input_tokens + self.cache_creation_input_tokens + self.output_tokens)
 
 
 class ApiMessage(msgspec.Struct, gc=False):
@@ -53,7 +48,7 @@ class ApiMessage(msgspec.Struct, gc=False):
 
 
 class TranscriptLine(msgspec.Struct, gc=False, rename="camel"):
-    """What is needed of any line, in the order in which clients write it: that is the quickest to decode."""
+    """A line: the fields that the reader needs, in the order of the clients, which decodes fastest."""
 
     parent_uuid: str | None = None
     is_sidechain: bool | None = None
@@ -124,11 +119,11 @@ decode_grep = msgspec.json.Decoder(GrepResult).decode
 decode_shell = msgspec.json.Decoder(ShellResult).decode
 decode_agent = msgspec.json.Decoder(AgentResult).decode
 decode_progress = msgspec.json.Decoder(Progress).decode
-decode_line = msgspec.json.Decoder(TranscriptLine).decode  # the usual line; `decode_lines` takes any
+decode_line = msgspec.json.Decoder(TranscriptLine).decode  # for ordinary lines; `decode_lines` is for any line
 
 
 def decode_lines(raw: bytes) -> list[TranscriptLine]:
-    """The line, or the lines where a client wrote several onto one. ValueError with the reason when there is none."""
+    """Decode a line, or several that a client wrote onto one; ValueError with the reason if there is none."""
     try:
         return [decode_line(raw)]
     except UNDECODABLE:
@@ -147,29 +142,29 @@ def decode_lines(raw: bytes) -> list[TranscriptLine]:
 
 
 def first_byte(raw: Raw) -> bytes:
-    """The first byte of a value that was not decoded: shows its JSON type without copying it."""
+    """Return the first byte of an undecoded value, which shows its JSON type without a copy."""
     return memoryview(raw)[:1].tobytes()
 
 
 def text_of(raw: Raw) -> str:
-    """The text of a result: a string, or the text parts of a list."""
+    """Return the text of a result: a string, or the text parts of a list."""
     if not first_byte(raw):
         return ""
     try:
         value = msgspec.json.decode(raw)
     except UNDECODABLE:
         return bytes(raw).decode("utf-8", "replace")
-    return flat_text(value)
+    return _flat_text(value)
 
 
-def flat_text(value: Any) -> str:
-    """Text out of a JSON value: strings as they are, lists joined, `text` of objects, else JSON."""
+def _flat_text(value: Any) -> str:
+    """Return the text of a JSON value: of lists joined, of objects their `text`, or else JSON."""
     if isinstance(value, str):
         return value
     if value is None:
         return ""
     if isinstance(value, list):
-        return "\n".join(part for part in map(flat_text, value) if part)
+        return "\n".join(part for part in map(_flat_text, value) if part)
     if isinstance(value, dict):
         if isinstance(value.get("text"), str):
             return str(value["text"])

@@ -1,15 +1,14 @@
-"""What `claude -p --output-format stream-json --verbose` prints, and `json`: clients 1.0 to 2.1.
+"""Output of `claude -p` with `--output-format stream-json --verbose` or `json`: clients 1.0 to 2.1.
 
-- Lines as in a transcript, with `session_id`; `tool_use_result` (not in older clients) is a transcript's
-  `toolUseResult`. `json` prints the last line alone, or with `--verbose` all of them as one list.
-- A sub-agent's lines carry `parent_tool_use_id`; newer clients name the sub-agent in `task_started`.
-- `result` ends the run. It says whether it failed (`is_error`, a `subtype` that starts with `error`) and what it cost.
-  Work in the background may go on after it, to a `result` of its own.
-- The prompt is no part of it, except where the client repeats it (`--replay-user-messages`). What the client
-  writes in the user's role is marked `isSynthetic`. A turn begins with an `init` line and ends with its `result`:
-  where its prompt is not there, the turn begins with an empty one.
-- With `--include-hook-events` what hooks printed is in it (`hook_response`), before the `init` of the turn that they
-  were asked for.
+- Lines are as in a transcript, with `session_id`; `tool_use_result` (not in older clients) is a transcript's
+  `toolUseResult`. `json` prints the last line alone, or with `--verbose` all lines as one list.
+- A sub-agent's lines have `parent_tool_use_id`; newer clients name the sub-agent in `task_started`.
+- `result` ends the run, with its cost and its failure (`is_error`, a `subtype` that starts with `error`). Work in the
+  background may go on after it, to a `result` of its own.
+- The stream has no prompts, unless the client repeats them (`--replay-user-messages`). Text of the client in the
+  user's role is marked `isSynthetic`. A turn begins with an `init` line and ends with its `result`; without a prompt in
+  the stream it begins with an empty prompt.
+- With `--include-hook-events` the output of hooks (`hook_response`) comes before the `init` of their turn.
 """
 
 from __future__ import annotations
@@ -25,23 +24,21 @@ from knowbound.core.trace import AgentText, Break, Broken, Event, Prompt, Start,
 from knowbound.text.redact import cut
 from knowbound.traces.readers.claude_code.lines import ApiMessage, TranscriptLine, text_of
 from knowbound.traces.readers.claude_code.transcript import Session
-from knowbound.traces.registry import Identity
+from knowbound.traces.registry import Identity, RunUsage
 from knowbound.traces.source import Tally
-from knowbound.traces.stream import RunUsage, count
-from knowbound.traces.typed import lenient, line_decoder, lines_of_head
-from knowbound.traces.values import dicts, first_value, read_values
+from knowbound.traces.steps import MAX_REASON
+from knowbound.traces.values import dicts, first_value, lenient, line_decoder, lines_of_head, read_values, token_count
 
 UNFINISHED = "the stream ends before its result"
 _MESSAGES = frozenset({"assistant", "user"})
 _NOTIFICATION = "<task-notification>"
 _SKILL_TEXT = "Base directory for this skill: "  # older clients do not mark it
-_CURSOR = frozenset({"tool_call", "thinking"})  # another client streams in the same style, with these lines
-_MAX_REASON = 300
-_MOST_USD = 1_000_000  # what says more is no cost
+_CURSOR = frozenset({"tool_call", "thinking"})  # lines of another client with a similar stream
+_MOST_USD = 1_000_000  # a larger number is no cost
 
 
 class _StreamLine(msgspec.Struct, gc=False):
-    """What is needed of any line."""
+    """A line: the fields that the reader needs."""
 
     type: str = ""
     subtype: str | None = None
@@ -66,17 +63,17 @@ class _StreamLine(msgspec.Struct, gc=False):
 
     @property
     def failed(self) -> bool:
-        """Whether a result says that the agent did not get to its end."""
+        """True if a result says that the agent failed."""
         return bool(self.is_error) or (self.subtype or "").startswith("error")
 
     @property
     def reason(self) -> str:
-        """Why it failed, in the client's words."""
-        return cut(self.result or text_of(self.errors) or self.subtype or "the agent failed", _MAX_REASON)
+        """Reason of the failure, in the client's words."""
+        return cut(self.result or text_of(self.errors) or self.subtype or "the agent failed", MAX_REASON)
 
     @property
     def how(self) -> Break:
-        """The client names its limit in the type of the result; some versions only in the words."""
+        """ToolKind of the failure: the subtype names an exceeded budget; some versions only name it in the reason."""
         is_budget = self.subtype == "error_max_budget_usd" or "maximum budget" in self.reason
         return Break.BUDGET if is_budget else Break.FAILED
 
@@ -85,14 +82,14 @@ _decode_line = line_decoder(_StreamLine)
 
 
 class ClaudeStream:
-    """The reader of what `claude -p` prints."""
+    """The reader of the output of `claude -p`."""
 
     name = "claude-stream"
 
     def identify(self, head: bytes) -> Identity | None:
-        """Recognised by its line types with `session_id`, where a transcript has `sessionId`."""
+        """Recognise the line types with `session_id`; a transcript has `sessionId`."""
         if b'"session_id"' not in head:
-            return None  # at once: this reader is asked before that of transcripts, of which there are more
+            return None  # a quick answer: this reader is asked before the reader of transcripts, which are more common
         found: Identity | None = None
         for line in _lines_of(head):
             if line.transcript_session is not None or line.type in _CURSOR:
@@ -102,16 +99,16 @@ class ClaudeStream:
         return found
 
     def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
-        """The events of one session; sub-agents write into the same stream."""
+        """Yield the events of one session; sub-agents write into the same stream."""
         return _StreamRun(tally).events(files)
 
     def prompt_lines(self, session: str, prompt: str) -> bytes:
-        """The prompt as the client itself would repeat it."""
+        """Return the prompt as the client itself repeats it."""
         message = {"role": "user", "content": prompt}
         return msgspec.json.encode({"type": "user", "session_id": session, "message": message}) + b"\n"
 
     def spent(self, file: Path) -> RunUsage:
-        """The figures of the last result, which are those of the whole run."""
+        """Return the figures of the last result, which are the total of the run."""
         spent = RunUsage()
         for _, value in _values(file, Tally()):
             if value.get("type") == "result":
@@ -122,15 +119,15 @@ class ClaudeStream:
 
 
 class _StreamRun:
-    """The state while a stream is read: its lines go to a transcript's session; the end of the run is noted."""
+    """State of a stream that is being read: its lines go to the session of a transcript."""
 
     def __init__(self, tally: Tally) -> None:
         self.tally = tally
         self.session = Session(tally, {}, ClaudeStream.name)
         self.sub_agents: dict[str, str] = {}  # call that started it → sub-agent
         self.said: list[str] = []  # by the main agent, since the last result, without spaces
-        self.is_open = False  # something came since the last result
-        self.wants_prompt = True  # a turn may begin whose prompt has not come
+        self.is_open = False  # a message came after the last result
+        self.wants_prompt = True  # the next turn has no prompt yet
 
     def events(self, files: Sequence[Path]) -> Iterator[Event]:
         number = 0
@@ -162,7 +159,7 @@ class _StreamRun:
             self.sub_agents[line.tool_use_id] = line.task_id
 
     def _start(self, line: _StreamLine) -> None:
-        """The session with its folder: also where the prompt came before it, and again after each turn."""
+        """Start the session with its folder; the client repeats this line in each turn."""
         self.session.started = True
         self.session.folder = folder = line.cwd or ""
         version = line.claude_code_version or ""
@@ -178,7 +175,7 @@ class _StreamRun:
             self.said += [_unspaced(text)] if not agent_id and message.model != "<synthetic>" else []
             self._need_prompt(line, number)
         elif text.startswith(_NOTIFICATION):
-            self.wants_prompt = False  # work in the background ended: the turn that began it goes on
+            self.wants_prompt = False  # work in the background ended: its turn goes on
         self.is_open = True
         shown = TranscriptLine(
             type=line.type,
@@ -194,7 +191,7 @@ class _StreamRun:
             self.wants_prompt = False
 
     def _need_prompt(self, line: _StreamLine, number: int) -> None:
-        """The agent answers: where no prompt has come since the turn began, there is none in the stream."""
+        """Begin the turn with an empty prompt if the agent answers and no prompt has come."""
         if self.wants_prompt:
             self.wants_prompt = False
             self.session.prompt(Prompt(f"L{number}", "", line.timestamp or "", self.session.path, number))
@@ -206,9 +203,8 @@ class _StreamRun:
             self._start(line)
         if line.failed:
             session.out.append(Broken(line.reason, number, line.how))
-        elif line.result and _unspaced(line.result) not in "".join(
-            self.said
-        ):  # the only line of `--output-format json`
+        elif line.result and _unspaced(line.result) not in "".join(self.said):
+            # The only line of `--output-format json`.
             self._need_prompt(line, number)
             id_ = line.uuid or f"L{number}"
             said = (AgentText(id_, line.result, number),)
@@ -221,7 +217,7 @@ def _unspaced(text: str) -> str:
 
 
 def _values(file: Path, tally: Tally) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The lines of a stream, or the entries of the one list that `--output-format json --verbose` prints."""
+    """Yield the lines of a stream, or the entries of the list that `--output-format json --verbose` prints."""
     for number, value in read_values(file, tally):
         if isinstance(value, list):
             yield from enumerate(dicts(value), 1)
@@ -234,7 +230,7 @@ def _lines_of(head: bytes) -> Iterator[_StreamLine]:
     if isinstance(first, list):
         yield from (lenient(_StreamLine, value) for value in dicts(first))
         return
-    if isinstance(first, dict):  # one object over several lines
+    if isinstance(first, dict):  # an object over several lines
         yield lenient(_StreamLine, first)
     yield from lines_of_head(head, _decode_line)
 
@@ -252,7 +248,7 @@ def _is_ours(line: _StreamLine) -> bool:
 def _spent(result: dict[str, Any], model: str) -> RunUsage:
     given = result.get("usage")
     usage = given if isinstance(given, dict) else {}
-    read = [count(usage.get(f"{kind}input_tokens")) for kind in ("", "cache_creation_", "cache_read_")]
+    read = [token_count(usage.get(f"{kind}input_tokens")) for kind in ("", "cache_creation_", "cache_read_")]
     usd = result.get("total_cost_usd")
     if not isinstance(usd, int | float) or isinstance(usd, bool) or not 0 <= usd <= _MOST_USD:
         usd = None
@@ -260,5 +256,5 @@ def _spent(result: dict[str, Any], model: str) -> RunUsage:
         model,
         float(usd) if usd is not None else None,
         sum(part or 0 for part in read) if read[0] is not None else None,
-        count(usage.get("output_tokens")),
+        token_count(usage.get("output_tokens")),
     )

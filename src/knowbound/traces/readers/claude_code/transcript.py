@@ -1,15 +1,14 @@
-"""Claude Code transcripts (`~/.claude/projects/*/SESSION.jsonl`), clients 2.0 to 2.1 and what they vary in.
+"""Claude Code transcripts (`~/.claude/projects/*/SESSION.jsonl`), clients 2.0 to 2.1.
 
 - An API message is spread over several lines with one `message.id`: these lines are one step.
 - A tool result is in a user line as text for the model and, beside it, as `toolUseResult`.
-- Sub-agents write `progress` lines (`agent_progress`), or side-chain lines, or files of their own:
-  each is joined to the turn that started it, and each call counts once.
-- Only the user's own words start a turn: meta texts, command echoes, task notifications, interrupts
-  and compaction summaries do not. Words queued while the agent works (queue operations, queued
-  commands) steer the running turn and start none.
-- What a hook injects when a session starts, is resumed or is compacted is for whoever reads it first: the
-  next prompt's turn, or the running one where the agent goes on. What a hook prints as JSON is written twice,
-  as `hook_success` and as `hook_additional_context`, and counts once.
+- Sub-agents write `progress` lines (`agent_progress`), or side-chain lines, or files of their own: each is joined to
+  the turn that started it, and each call counts once.
+- Only the user's own words start a turn: meta texts, command echoes, task notifications, interrupts and compaction
+  summaries do not. Words queued while the agent works (queue operations, queued commands) steer the running turn.
+- Text that a hook injects when a session starts, is resumed or is compacted belongs to the turn that reads it first:
+  the turn of the next prompt, or the running turn if the agent goes on. JSON output of a hook is written twice, as
+  `hook_success` and as `hook_additional_context`, and counts once.
 """
 
 from __future__ import annotations
@@ -20,13 +19,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from msgspec import Raw
 
 from knowbound.core.trace import AgentText, Broken, Event, Injection, Outcome, Prompt, Skill, Start, ToolCall
 from knowbound.text.redact import cut
-from knowbound.traces.injected import by_item
-from knowbound.traces.readers.claude_code import results as claude_results
 from knowbound.traces.readers.claude_code.context import (
     injections_of_attachment,
     injections_of_text,
@@ -41,17 +37,18 @@ from knowbound.traces.readers.claude_code.lines import (
     decode_lines,
     decode_progress,
 )
+from knowbound.traces.readers.claude_code.results import answered, plain
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally, read_lines
-from knowbound.traces.steps import OpenStep, PendingCall
-from knowbound.traces.typed import UNDECODABLE, object_of
+from knowbound.traces.steps import MAX_REASON, OpenStep, PendingCall, by_item
+from knowbound.traces.values import UNDECODABLE, object_of
 
 _TYPES = frozenset(
     "user assistant progress system attachment summary file-history-snapshot queue-operation pr-link last-prompt mode "
     "permission-mode ai-title custom-title agent-name".split()
 )
-_HOOK_TEXTS = ("hook_success", "hook_additional_context")  # of one hook's output
-_MOST_WAITING = 64  # steps held back for a missing result before they are let go without it
+_HOOK_TEXTS = ("hook_success", "hook_additional_context")  # both have the output of one hook
+_MOST_WAITING = 64  # steps that may wait for a missing result
 
 
 class ClaudeCode:
@@ -60,7 +57,7 @@ class ClaudeCode:
     name = "claude-code"
 
     def identify(self, head: bytes) -> Identity | None:
-        """Recognised by its line types together with `sessionId`, `leafUuid` or `messageId`."""
+        """Recognise the line types together with `sessionId`, `leafUuid` or `messageId`."""
         time = ""
         seen = False
         for raw in head.split(b"\n")[:400]:
@@ -83,17 +80,17 @@ class ClaudeCode:
         return self._by_any_line(head, time) if seen else None
 
     def _by_any_line(self, head: bytes, time: str) -> Identity:
-        """A head without a message: any line may still name the session."""
+        """Return the session of a head without a message: any line may name it."""
         match = re.search(rb'"sessionId":\s*"([^"]+)"', head)
         return Identity(match.group(1).decode("utf-8", "replace") if match else "", "", time)
 
     def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
-        """The events of one session."""
+        """Yield the events of one session."""
         return Session(tally, dict(sidechains), self.name).events(files)
 
 
 class _AgentSteps:
-    """One agent's steps in order: the main agent's, or a sub-agent's."""
+    """Open steps of the main agent or of a sub-agent, in order."""
 
     __slots__ = ("agent_id", "by_call", "waiting")
 
@@ -103,7 +100,7 @@ class _AgentSteps:
         self.by_call: dict[str, OpenStep] = {}
 
     def flush(self, out: list[Event], *, all_of_them: bool = False) -> None:
-        """Steps that are complete: every one before the last, once its results are in."""
+        """Hand on the complete steps: every step before the last that has its results."""
         waiting = self.waiting
         while waiting:
             first = waiting[0]
@@ -123,7 +120,7 @@ class _AgentSteps:
 
 
 class Session:
-    """The state while one session is read: open chains, and ids already met. Also for lines that come from elsewhere.
+    """State of a session that is being read, from a transcript or from a stream.
 
     Lines put their events into `out`, which is handed on after each line: most lines have none.
     """
@@ -133,28 +130,28 @@ class Session:
         self.sidechains = sidechains
         self.agent = agent
         self.chains: dict[str, _AgentSteps] = {"": _AgentSteps("")}
-        self.roots: dict[str, str] = {}  # side-chain lines inside a main file: uuid → first uuid of the chain
+        self.roots: dict[str, str] = {}  # side-chain lines in a main file: uuid → first uuid of the chain
         self.met: set[int] = set()  # hashes of message and call ids
         self.started = False
         self.path = self.folder = ""
         self.out: list[Event] = []
         self.early: dict[str, tuple[ContentBlock, Raw]] = {}  # results that came before their call
-        self.asked_for: list[str] = []  # sub-agents whose own files are to be read here
-        self.held: list[Injection] = []  # for the next prompt, or the agent where it goes on before that
-        self.hooked: list[tuple[str, str, str]] = []  # since the last message: how a hook's text is written, and it
+        self.asked_for: list[str] = []  # sub-agents whose own files are read next
+        self.held: list[Injection] = []  # for the next prompt, or for the agent if it goes on without one
+        self.hooked: list[tuple[str, str, str]] = []  # texts of hooks since the last message: kind, source, content
         self.client_turn = ""
 
     def events(self, files: Sequence[Path]) -> Iterator[Event]:
-        """What the files hold, in order."""
+        """Yield the events of the files, in order."""
         for file in files:
             yield from self._file(file, "")
         self.flush()
         yield from self.hand_on()
-        for agent_id in list(self.sidechains):  # started by no call that we saw
+        for agent_id in list(self.sidechains):  # no call of the session started them
             yield from self._sidechain(agent_id)
 
     def hand_on(self) -> list[Event]:
-        """The events since the last call."""
+        """Return the events since the last call of this method."""
         out, self.out = self.out, []
         return out
 
@@ -174,7 +171,7 @@ class Session:
         self.path = outer
 
     def _sidechain(self, agent_id: str) -> Iterator[Event]:
-        """A sub-agent's own file, read in place: its calls belong to the turn that started it."""
+        """Read a sub-agent's own file in place: its calls belong to the turn that started it."""
         file = self.sidechains.pop(agent_id, None)
         if file is None:
             return
@@ -183,7 +180,7 @@ class Session:
         yield from self.hand_on()
 
     def _odd_line(self, raw: bytes, number: int, side_agent: str) -> None:
-        """A line with fields of other types, several lines written as one, or no line at all."""
+        """Take a line with fields of other types, several lines written as one, or no line at all."""
         try:
             lines = decode_lines(raw)
         except ValueError as reason:
@@ -193,7 +190,7 @@ class Session:
             self.line(line, raw, number, side_agent)
 
     def line(self, line: TranscriptLine, raw: bytes, number: int, side_agent: str) -> None:
-        """One line of the agent `side_agent`, or of the main agent."""
+        """Take a line of the agent `side_agent`, or of the main agent."""
         kind = line.type
         if kind == "progress":
             if b'"agent_progress"' in raw:
@@ -223,7 +220,7 @@ class Session:
             self._user(chain, line.message, line, number)
 
     def attachment(self, attachment: dict[str, Any], number: int, *, holds: bool = False) -> None:
-        """What an attachment injects; with `holds` it is for the next prompt."""
+        """Take the context of an attachment; `holds` keeps it for the next prompt."""
         kind = str(attachment.get("type"))
         for injection in injections_of_attachment(attachment, number):
             if kind in _HOOK_TEXTS:
@@ -237,7 +234,7 @@ class Session:
             (self.held if is_early else self.out).extend(by_item(injection))
 
     def prompt(self, prompt: Prompt) -> None:
-        """A turn begins; what was held for it follows."""
+        """Begin a turn with its prompt and the context that was held for it."""
         self.client_turn = prompt.client_turn
         self.out.append(prompt)
         self._hand_out_held()
@@ -260,7 +257,7 @@ class Session:
         return chain
 
     def _side_agent(self, line: TranscriptLine) -> str:
-        """Which sub-agent a side-chain line belongs to: its id, or the first line of its thread."""
+        """Return the sub-agent of a side-chain line: its id, or the first line of its thread."""
         if line.agent_id:
             return line.agent_id
         root = self.roots.get(line.parent_uuid or "") or line.uuid or "sidechain"
@@ -271,7 +268,7 @@ class Session:
     def _progress(self, line: TranscriptLine, number: int) -> None:
         try:
             progress = decode_progress(line.data)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except UNDECODABLE:
             return
         inner = progress.message
         if inner is None or inner.message is None:
@@ -290,7 +287,7 @@ class Session:
         content = message.content
         if line.is_api_error_message:
             chain.flush(self.out, all_of_them=True)
-            self.out.append(Broken(cut(claude_results.plain(content), 300), number))
+            self.out.append(Broken(cut(plain(content), MAX_REASON), number))
             return
         if message.model == "<synthetic>" or content is None:
             return
@@ -304,7 +301,7 @@ class Session:
             chain.waiting.append(step)
             chain.flush(self.out)
         if message.usage is not None:
-            step.tokens = message.usage.new_tokens  # every line of a message has it: the last is whole
+            step.tokens = message.usage.new_tokens  # every line of a message has it; the last one is final
         blocks = [ContentBlock(type="text", text=content)] if isinstance(content, str) else content
         for block in blocks:
             if block.type == "text" and block.text:
@@ -324,7 +321,7 @@ class Session:
         if chain.agent_id or line.is_compact_summary or line.is_visible_in_transcript_only:
             return
         self.hooked.clear()
-        text = claude_results.plain(message.content)
+        text = plain(message.content)
         where = (line.timestamp or "", self.path, number, line.prompt_id or "")
         if not text:
             if line.is_meta is None and not isinstance(message.content, str) and _has_image(message.content):
@@ -332,7 +329,9 @@ class Session:
                 self.prompt(Prompt(line.uuid or "", "[image]", *where))
             return
         is_early = line.is_meta and line.prompt_id and line.prompt_id != self.client_turn
-        (self.held if is_early else self.out).extend(_in_text(text, bool(line.is_meta), number))
+        taken = self.held if is_early else self.out
+        for injection in injections_of_text(text, bool(line.is_meta), number):
+            taken.extend(by_item(injection))
         if line.is_meta:
             return
         command = skill_command(text)
@@ -345,17 +344,17 @@ class Session:
         self.prompt(Prompt(line.uuid or "", words, *where))
 
     def _results(self, chain: _AgentSteps, message: ApiMessage, line: TranscriptLine) -> bool:
-        """Join the results in a message to their calls; says whether the message holds nothing else."""
+        """Join the results of a message to their calls; report whether the message has nothing else."""
         content = message.content
         if not isinstance(content, list):
             return False
         blocks = [block for block in content if block.type == "tool_result"]
-        # The structured result belongs to the line: with several results on it, it is unknown whose it is.
+        # The structured result belongs to the line: among several results its owner is unknown.
         result = line.tool_use_result if len(blocks) == 1 else Raw()
         for block in blocks:
             if block.tool_use_id in chain.by_call:
                 self._answer(chain, block, result)
-            elif len(self.early) < _MOST_WAITING:  # some clients write a result before its call
+            elif len(self.early) < _MOST_WAITING:  # some clients write a result before the call
                 self.early[block.tool_use_id] = (block, result)
         return len(blocks) == len(content)
 
@@ -364,22 +363,17 @@ class Session:
         request = step.calls[block.tool_use_id]
         if isinstance(request, ToolCall):
             return
-        call = claude_results.answered(block.tool_use_id, request, block, result, self.folder)
+        call = answered(block.tool_use_id, request, block, result, self.folder)
         step.answer(call)
         if call.agent_id in self.sidechains:
             self.asked_for.append(call.agent_id)
 
     def flush(self) -> None:
-        """The user speaks, or the file ends: what still waits for a result goes without it."""
+        """End every open step: the user speaks, or the file ends."""
         for agent_id, chain in list(self.chains.items()):
             chain.flush(self.out, all_of_them=True)
             if agent_id:
                 del self.chains[agent_id]
-
-
-def _in_text(text: str, is_meta: bool, number: int) -> Iterator[Injection]:
-    for injection in injections_of_text(text, is_meta, number):
-        yield from by_item(injection)
 
 
 def _has_image(content: list[ContentBlock] | None) -> bool:

@@ -1,4 +1,4 @@
-"""What Codex puts into the context besides the user's own words: instructions, environment, skills, notices."""
+"""Text that Codex adds to the user's own words: instructions, environment, skills, notices."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _INSTRUCTIONS = re.compile(
     r"\s*# AGENTS\.md instructions(?: for (?P<folder>[^\n]+))?\s+<INSTRUCTIONS>\n?(?P<text>.*?)\n?</INSTRUCTIONS>\s*\Z",
     re.DOTALL,
 )
-_PROJECT_DOC = "\n--- project-doc ---\n"  # what is before it is the user's own AGENTS.md, which has no path in it
+_PROJECT_DOC = "\n--- project-doc ---\n"  # the user's own AGENTS.md comes before it, without a path
 _SKILL = re.compile(r"\s*<skill>\s*<name>(?>(.*?)</name>)\s*(?:<path>(?>(.*?)</path>))?", re.DOTALL)
 _TAG = re.compile(r"\s*<([A-Za-z][\w-]*)[^>\n]*>")
-# Elements of the client in the user's role; any other in angle brackets may be the user's.
+# Elements of the client in the user's role; other elements may be the user's.
 _CLIENT_TAG = re.compile(
     r"(?:\w+_)?(?:context|instructions)|plugins|subagents|user_shell_command|user_action|hook_prompt|subagent_notification",
     re.IGNORECASE,
@@ -32,11 +32,11 @@ _REQUEST = re.compile(r"^## My request(?: for Codex)?:[ \t]*$", re.MULTILINE)  #
 
 
 def own_words(text: str, line: int) -> tuple[str, list[Event]]:
-    """The user's own words in a text of the user's role, and what else it brings."""
+    """Return the user's own words in a text of the user's role, and the events of the rest."""
     instructions = _INSTRUCTIONS.match(text)
     if instructions:
         own, _, project = f"\n{instructions['text']}".rpartition(_PROJECT_DOC)
-        if instructions["folder"] is None:  # the user's own alone
+        if instructions["folder"] is None:  # only the user's own
             own, project = instructions["text"], ""
         path = f"{(instructions['folder'] or '').strip()}/AGENTS.md"
         parts = [_injection("instructions", own, line), _injection("instructions", project, line, path)]
@@ -60,10 +60,10 @@ def own_words(text: str, line: int) -> tuple[str, list[Event]]:
 
 
 def is_hook_text(text: str, kinds: list[str], *, is_alone: bool) -> bool:
-    """Whether a text in the developer's role is a hook's.
+    """Report whether a text in the developer's role is a hook's.
 
-    Newer clients say what each part is. In older ones a hook's text has a message of its own (`is_alone`: and comes
-    after the client's own texts of the turn) and no tag, which what the client writes itself has.
+    Newer clients name the kind of each part. In older clients a hook's text has no tag, unlike the client's own texts,
+    and is alone in its message, after the client's own texts of the turn (`is_alone`).
     """
     if kinds:
         return _HOOK_PART in kinds
@@ -72,7 +72,7 @@ def is_hook_text(text: str, kinds: list[str], *, is_alone: bool) -> bool:
 
 
 def developer_text(text: str, line: int, hook: str = "") -> Injection:
-    """A text in the developer's role: of a hook, of the client under its tag, or configured by the user."""
+    """Return a text in the developer's role: of a hook, of the client under its tag, or configured by the user."""
     tag = _element(text)
     return _injection(hook or (f"developer:{tag}" if tag else "developer"), text, line)
 
@@ -82,6 +82,6 @@ def _injection(source: str, text: str, line: int, path: str = "") -> Injection:
 
 
 def _element(text: str) -> str:
-    """The name of the element that a text consists of, or ""."""
+    """Return the name of the element that a text consists of, or ""."""
     tag = _TAG.match(text)
     return tag.group(1) if tag and f"</{tag.group(1)}" in text[-200:] else ""

@@ -1,12 +1,12 @@
-"""What `codex exec --json` prints, clients 0.44 and later: a thread's turns as items that start and complete.
+"""Output of `codex exec --json`, clients 0.44 and later: the turns of a thread as items that start and complete.
 
-- No line names the response of the model that an item belongs to: a step's calls have run out before the
-  next one begins, since the model waits for all of them.
-- A command carries its output and exit status, and still its shell (`/bin/bash -lc '…'`).
-- `error` alone says little: clients write it for every attempt to connect again. `turn.failed` ends a turn, and
-  so does a stream that stops within one. An item of type `error` is a warning.
-- The prompt is no part of it, and there are no times. A turn begins with `turn.started`: where its prompt is not
-  there, the turn begins with an empty one. What hooks inject is not in it.
+- No line names the model's response of an item. The model waits for all calls of a step, so a step ends before the
+  next one begins.
+- A command has its output and exit status, and still its shell (`/bin/bash -lc '…'`).
+- `error` alone is no failure: clients write it for every attempt to reconnect. `turn.failed` ends a turn, and so does
+  the end of the stream within a turn. An item of type `error` is a warning.
+- The stream has no prompts, no times and no text of hooks. A turn begins with `turn.started`; without a prompt in the
+  stream it begins with an empty prompt.
 """
 
 from __future__ import annotations
@@ -17,17 +17,24 @@ from pathlib import Path
 import msgspec
 from msgspec import Raw, field
 
-from knowbound.core.trace import AgentText, Break, Broken, Event, Outcome, Prompt, Start, ToolCall, ToolKind
+from knowbound.core.trace import AgentText, Break, Broken, Event, Prompt, Start, ToolCall, ToolKind
 from knowbound.text.redact import cut
 from knowbound.traces.calls import MAX_PATHS, PATCH_FAILED, diff_names_gone, finish_call
 from knowbound.traces.dialogue import as_input, as_text, text_in
+from knowbound.traces.outcome import REFUSED, SUCCESS
 from knowbound.traces.readers.codex.lines import searched_web
-from knowbound.traces.registry import Identity
+from knowbound.traces.registry import Identity, RunUsage
 from knowbound.traces.source import Tally, read_lines
 from knowbound.traces.steps import MAX_REASON, OpenStep, PendingCall
-from knowbound.traces.stream import RunUsage, count
-from knowbound.traces.typed import line_decoder, lines_of_head, object_of, value_of
-from knowbound.traces.values import dicts
+from knowbound.traces.values import (
+    decoded_lines,
+    dicts,
+    line_decoder,
+    lines_of_head,
+    object_of,
+    token_count,
+    value_of,
+)
 
 UNFINISHED = "the stream ends within a turn"
 _CALLS = frozenset({"command_execution", "mcp_tool_call", "file_change", "web_search", "collab_tool_call"})
@@ -35,7 +42,7 @@ _ITEMS = _CALLS | {"agent_message", "reasoning", "plan", "todo_list", "error", "
 
 
 class _ExecItem(msgspec.Struct, gc=False):
-    """What is needed of any item."""
+    """An item: the fields that the reader needs."""
 
     id: str | None = None
     type: str = ""
@@ -57,8 +64,6 @@ class _ExecItem(msgspec.Struct, gc=False):
 
 
 class _ExecEvent(msgspec.Struct, gc=False):
-    """One event."""
-
     type: str = ""
     thread_id: str | None = None
     item: _ExecItem | None = None
@@ -71,12 +76,12 @@ _decode_line = line_decoder(_ExecEvent)
 
 
 class CodexExec:
-    """The reader of what `codex exec --json` prints."""
+    """The reader of the output of `codex exec --json`."""
 
     name = "codex-exec"
 
     def identify(self, head: bytes) -> Identity | None:
-        """Recognised by `thread.started`, which names the session, or by items."""
+        """Recognise `thread.started`, which names the session, or items."""
         found: Identity | None = None
         for line in lines_of_head(head, _decode_line):
             if line.type == "thread.started" and line.thread_id:
@@ -86,42 +91,39 @@ class CodexExec:
         return found
 
     def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
-        """The events of one session. A thread that was taken up again has several streams."""
+        """Yield the events of one session. A resumed thread has several streams."""
         for file in files:
             yield from _Thread(str(file), tally).events()
 
     def prompt_lines(self, session: str, prompt: str) -> bytes:
-        """The prompt as an item, in a thread that has begun; the stream itself has no item for it."""
+        """Return the start of a thread with the prompt as an item, which the stream itself does not have."""
         item = {"id": "prompt", "type": "user_message", "text": prompt}
         lines = ({"type": "thread.started", "thread_id": session}, {"type": "item.completed", "item": item})
         return b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
 
     def spent(self, file: Path) -> RunUsage:
-        """The tokens of the last turn, which are those of the whole run; prices are not in the stream."""
+        """Return the tokens of the last turn, which are the total of the run; prices are not in the stream."""
         spent = RunUsage()
-        for _, raw in read_lines(file, Tally()):
-            try:
-                usage = object_of(_decode_line(raw).usage)
-            except ValueError:
-                continue
-            if usage:
+        for _, line in decoded_lines(file, Tally(), _decode_line):
+            if usage := object_of(line.usage):
                 spent = RunUsage(
-                    tokens_in=count(usage.get("input_tokens")), tokens_out=count(usage.get("output_tokens"))
+                    tokens_in=token_count(usage.get("input_tokens")),
+                    tokens_out=token_count(usage.get("output_tokens")),
                 )
         return spent
 
 
 class _Thread:
-    """One stream while it is read."""
+    """State of a stream that is being read."""
 
     def __init__(self, path: str, tally: Tally) -> None:
         self.path, self.tally = path, tally
         self.session: str | None = None
         self.response: OpenStep | None = None
-        self.running: set[str] = set()  # its calls that have not ended
+        self.running: set[str] = set()  # calls of the response that have not ended
         self.is_open = False  # within a turn
-        self.has_prompt = False  # that turn's prompt has come
-        self.error = ""  # the last one that was reported within it
+        self.has_prompt = False  # the turn has its prompt
+        self.error = ""  # the last error of the turn
 
     def events(self) -> Iterator[Event]:
         number = 0
@@ -171,7 +173,7 @@ class _Thread:
                 self._call(self.response, id_, item, completed, number)
 
     def _begin(self, id_: str, number: int) -> Iterator[Event]:
-        """The response that an item belongs to: the one whose calls still run, or a new one."""
+        """Open a response for an item, unless it belongs to the response whose calls still run."""
         self.is_open = True
         if not self.has_prompt:
             self.has_prompt = True
@@ -194,7 +196,7 @@ class _Thread:
 
 
 def _reason(raw: Raw) -> str:
-    """The message of an error, which may be in an object."""
+    """Return the message of an error, which may be in an object."""
     value = value_of(raw)
     return cut(text_in(value, "message") if isinstance(value, dict) else as_text(value), MAX_REASON)
 
@@ -207,7 +209,7 @@ def _call_of(id_: str, item: _ExecItem, completed: bool, line: int) -> ToolCall:
     if item.type == "file_change":
         return _change(id_, item, completed, line)
     if item.type == "web_search":
-        # The query is empty until the search has run; then it is in the action, too.
+        # The query is empty until the search has run; then the action has it, too.
         request = PendingCall("web_search", {**object_of(item.action), "query": item.query or ""}, line)
         return searched_web(id_, request, "completed" if completed else None)
     call = finish_call(
@@ -224,7 +226,7 @@ def _call_of(id_: str, item: _ExecItem, completed: bool, line: int) -> ToolCall:
 
 
 def _command(id_: str, item: _ExecItem, completed: bool, line: int) -> ToolCall:
-    outcome = (Outcome.REJECTED, "the user or a rule refused it") if item.status == "declined" else None
+    outcome = REFUSED if item.status == "declined" else None
     failed = item.status == "failed" or None  # otherwise the exit status decides
     return finish_call(
         id_,
@@ -248,18 +250,14 @@ def _mcp(id_: str, item: _ExecItem, completed: bool, line: int) -> ToolCall:
 
 
 def _change(id_: str, item: _ExecItem, completed: bool, line: int) -> ToolCall:
-    """An edit by patch: every file in it, and the names that it took out where the client shows the change."""
+    """Return an edit by patch with all its files, and the names that it removed if the client shows the change."""
     changes = dicts(value_of(item.changes))
     files = tuple(dict.fromkeys(path for change in changes if (path := text_in(change, "path"))))[:MAX_PATHS]
     bad = item.status in ("failed", "declined")
-    outcome = PATCH_FAILED if bad else (Outcome.OK, "")
+    input_ = {"path": files[0] if files else ""}
+    outcome = PATCH_FAILED if bad else SUCCESS
     call = finish_call(
-        id_,
-        "apply_patch",
-        {"path": files[0] if files else ""},
-        "" if completed else None,
-        outcome=outcome if completed else None,
-        line=line,
+        id_, "apply_patch", input_, "" if completed else None, outcome=outcome if completed else None, line=line
     )
     if bad or not completed:
         return call

@@ -1,7 +1,7 @@
-"""The lines of a Codex rollout as typed values, and what its calls and results look like in them.
+"""Lines of a Codex rollout as typed values, with their calls and results.
 
-A result comes as text under a header ("Exit code: 1", "Process exited with code 0", "Wall time: …"), as
-JSON text `{"output", "metadata": {"exit_code"}}`, as a list of parts or as `{"content", "success"}`.
+A result is text under a header ("Exit code: 1", "Process exited with code 0", "Wall time: …"), JSON text
+`{"output", "metadata": {"exit_code"}}`, a list of parts, or `{"content", "success"}`.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Raw, field
 
-from knowbound.core.trace import Outcome, ToolCall
+from knowbound.core.trace import ToolCall
 from knowbound.traces.calls import finish_call
 from knowbound.traces.dialogue import as_input, as_text, text_in
+from knowbound.traces.outcome import SUCCESS
 from knowbound.traces.steps import PendingCall
-from knowbound.traces.stream import count
-from knowbound.traces.typed import line_decoder, object_of, value_of
+from knowbound.traces.values import line_decoder, object_of, token_count, value_of
 
 CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call", "tool_search_call", "web_search_call"})
 RESULTS = frozenset({"function_call_output", "custom_tool_call_output", "tool_search_output"})
 
-# What precedes the real output of a shell or MCP call.
+# Header that the client puts before the output of a shell or MCP call.
 _HEADER = re.compile(
     r"\A(?=Chunk ID|Exit code|Wall time|Process )(?:Chunk ID: \w+\n)?(?:Exit code: (?P<code>-?\d{1,9})\n)?"
     r"(?:Wall time: [^\n]*\n)?"
     r"(?:Process exited with code (?P<exited>-?\d{1,9})\n|Process running with session ID (?P<running>\d+)\n)?"
     r"(?:Original token count: \d+\n)?(?:Total output lines: \d+\n)?Output:(?:\n|\Z)"
 )
-# What the client itself says in place of an output.
+# Messages of the client in place of an output.
 _CLIENT_ERROR = re.compile(
     r"\s*(?:aborted by user|rejected|unsupported (?:custom tool )?call|unable to |failed (?:to|in) |err(?:or)?:"
     r"|tool call (?:failed|error)|(?:exec_command|write_stdin|apply_patch|resources/\w+)\b[^\n]{0,40}\bfailed"
@@ -40,7 +40,7 @@ _CLIENT_ERROR = re.compile(
 
 
 class TokenUsage(msgspec.Struct, gc=False):
-    """What a response cost."""
+    """Tokens of a response."""
 
     input_tokens: int = 0
     cached_input_tokens: int = 0
@@ -54,13 +54,13 @@ class TokenInfo(msgspec.Struct, gc=False):
 
     @property
     def new_tokens(self) -> int | None:
-        """Tokens written, and read for the first time; None where the numbers are none."""
+        """Tokens written, and read for the first time; None if these are no numbers of tokens."""
         last = self.last_token_usage
-        return count(last.input_tokens - last.cached_input_tokens + last.output_tokens) if last else None
+        return token_count(last.input_tokens - last.cached_input_tokens + last.output_tokens) if last else None
 
 
 class Payload(msgspec.Struct, gc=False):
-    """What is needed of the payload of any line."""
+    """Payload of a line: the fields that the reader needs."""
 
     type: str = ""
     role: str | None = None
@@ -92,7 +92,7 @@ class Payload(msgspec.Struct, gc=False):
 
     @property
     def part_kinds(self) -> list[str]:
-        """What the client says each part of a message is, where it says so (0.166: `hooks.additional_context`, …)."""
+        """Kinds of the parts of a message, if the client names them (0.166: `hooks.additional_context`, …)."""
         kinds = object_of(self.metadata).get("content_item_kinds")
         return [str(kind) for kind in kinds] if isinstance(kinds, list) else []
 
@@ -109,7 +109,7 @@ class RolloutLine(msgspec.Struct, gc=False):
 
     @property
     def is_bare_meta(self) -> bool:
-        """Whether this is the first line of an oldest rollout."""
+        """True for the first line of a rollout of the oldest clients."""
         return bool(not self.type and self.id and self.timestamp and (self.git or self.instructions))
 
 
@@ -127,7 +127,7 @@ class CallOutput(NamedTuple):
 
 
 def whose(meta: Payload) -> tuple[str, str]:
-    """The session, and the sub-agent when the rollout is one's: `session_id` then is the main agent's."""
+    """Return the session and the sub-agent ("" for the main agent, whose session a sub-agent's rollout names)."""
     own = meta.id or meta.session_id or ""
     spawn = object_of(meta.source).get("subagent")
     spawned = spawn.get("thread_spawn") if isinstance(spawn, dict) else None
@@ -138,7 +138,7 @@ def whose(meta: Payload) -> tuple[str, str]:
 
 
 def failure_of_turn(event: Payload) -> str:
-    """Why the agent itself failed; "" when the turn ended as it should or the user stopped it."""
+    """Return the reason why the agent failed; "" if the turn ended normally or the user stopped it."""
     if event.type in ("error", "stream_error"):
         return as_text(value_of(event.message)) or event.type
     if event.type == "turn_aborted":
@@ -147,7 +147,7 @@ def failure_of_turn(event: Payload) -> str:
 
 
 def texts_of(message: Payload) -> list[str]:
-    """The text parts of a message."""
+    """Return the text parts of a message."""
     content = value_of(message.content)
     parts = content if isinstance(content, list) else [content]
     texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
@@ -155,7 +155,7 @@ def texts_of(message: Payload) -> list[str]:
 
 
 def request_of(item: Payload, number: int) -> PendingCall:
-    """The call that an item asks for; the command of a shell call becomes one string."""
+    """Return the call that an item asks for; the command of a shell call becomes one string."""
     name = item.name or item.type.removesuffix("_call")
     if item.namespace:
         name = f"{item.namespace}__{name.lstrip('_')}"
@@ -166,7 +166,7 @@ def request_of(item: Payload, number: int) -> PendingCall:
 
 
 def _argv_joined(input_: dict[str, Any]) -> dict[str, Any]:
-    """`["bash", "-lc", "rg x"]` is the command `rg x`; any other argv is quoted together."""
+    """Join the command of an input: `["bash", "-lc", "rg x"]` becomes `rg x`, any other argv is quoted."""
     argv = input_.get("command")
     if not isinstance(argv, list) or not all(isinstance(word, str) for word in argv):
         return input_
@@ -175,7 +175,7 @@ def _argv_joined(input_: dict[str, Any]) -> dict[str, Any]:
 
 
 def result_of(item: Payload) -> CallOutput:
-    """The real output with its exit code, out of the shapes that clients give it."""
+    """Return the output of a call with its exit code, from any of the shapes of a result."""
     if item.type == "tool_search_output":
         return CallOutput(as_text(value_of(item.tools)))
     output = value_of(item.output)
@@ -195,12 +195,12 @@ def result_of(item: Payload) -> CallOutput:
 
 
 def _parts_joined(text: str) -> str:
-    """The texts of the parts that some clients keep as JSON text."""
+    """Return the text of parts that some clients write as JSON text."""
     return as_text(value_of(text)) or text if text.startswith('[{"type":') else text
 
 
 def mcp_ended(event: Payload) -> tuple[str, bool] | None:
-    """The MCP call that an event ends, and whether it failed; None for other events. Clients differ in the event."""
+    """Return the MCP call that an event ends, and whether it failed; None for other events."""
     if event.type == "mcp_tool_call_end":
         value = object_of(event.result)
         good = value.get("Ok")
@@ -211,8 +211,8 @@ def mcp_ended(event: Payload) -> tuple[str, bool] | None:
 
 
 def searched_web(id_: str, request: PendingCall, status: str | None) -> ToolCall:
-    """A web search runs at the model's provider: that it ended is all the trace shows."""
+    """Return a web search, which runs at the model's provider: the trace only shows that it ended."""
     queries = request.input.get("queries")
     input_ = request.input if request.input.get("query") or not queries else {**request.input, "query": queries}
-    done = (Outcome.OK, "") if status == "completed" else None
+    done = SUCCESS if status == "completed" else None
     return finish_call(id_, request.name, input_, None, outcome=done, line=request.line)

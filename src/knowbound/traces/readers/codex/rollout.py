@@ -1,14 +1,14 @@
-"""Codex CLI rollouts (`~/.codex/sessions/**/rollout-*.jsonl`), clients 0.118 to 0.142 and what is known of others.
+"""Codex CLI rollouts (`~/.codex/sessions/**/rollout-*.jsonl`): clients 0.118 to 0.142, and known parts of others.
 
 - A line is `{timestamp, type, payload}`; the oldest clients wrote the bare payload.
-- `response_item` lines are complete in every version seen; the events `user_message` and `agent_message`
-  only mirror them and are passed over.
-- One response of the model is one step. No line names the response: its items follow each other, and it
-  ends with the first `token_count` event or the first result after them (clients differ in which is first).
-- A message in the user's role is the user's own words only where the client did not write it.
-- A turn begins with `task_started`; what is injected before its prompt belongs to it, not to the turn before.
-  Text of hooks is a message in the developer's role: before the prompt of SessionStart, right after it of
-  UserPromptSubmit, later of the hooks around tools.
+- `response_item` lines are complete in every known version; the events `user_message` and `agent_message` only
+  mirror them and are skipped.
+- One response of the model is one step. No line names the response: its items follow each other, and it ends with the
+  first `token_count` event or the first result after them (clients differ in the order).
+- A message in the user's role has the user's own words unless the client wrote it.
+- A turn begins with `task_started`; text that is injected before its prompt belongs to it, not to the turn before.
+  Text of hooks is a message in the developer's role: of SessionStart before the prompt, of UserPromptSubmit right after
+  it, of the hooks around tools later.
 - A sub-agent has a rollout of its own that names its parent.
 """
 
@@ -24,7 +24,7 @@ from knowbound.core.trace import AgentText, Broken, Event, Injection, Outcome, P
 from knowbound.text.redact import cut
 from knowbound.traces.calls import finish_call, finish_patch
 from knowbound.traces.dialogue import as_text, text_in
-from knowbound.traces.injected import by_item
+from knowbound.traces.outcome import INTERRUPTED, STILL_RUNNING
 from knowbound.traces.readers.codex.context import developer_text, is_hook_text, own_words
 from knowbound.traces.readers.codex.lines import (
     CALLS,
@@ -44,8 +44,8 @@ from knowbound.traces.readers.codex.lines import (
 )
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally, read_lines
-from knowbound.traces.steps import MAX_REASON, OpenStep, PendingCall, RunningCommands
-from knowbound.traces.typed import lines_of_head, object_of
+from knowbound.traces.steps import MAX_REASON, OpenStep, PendingCall, RunningCommands, by_item
+from knowbound.traces.values import lines_of_head, object_of
 
 _TYPES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted"})
 _ITEMS = CALLS | RESULTS | {"message", "reasoning"}
@@ -58,7 +58,7 @@ class Codex:
     name = "codex"
 
     def identify(self, head: bytes) -> Identity | None:
-        """Recognised by its line types with a payload; the session is named in `session_meta`."""
+        """Recognise the line types with a payload; `session_meta` names the session."""
         found: Identity | None = None
         for line in lines_of_head(head, decode_line):
             if line.is_bare_meta:
@@ -72,25 +72,25 @@ class Codex:
         return found
 
     def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
-        """The events of one session."""
+        """Yield the events of one session."""
         several = len(files) + len(sidechains) > 1
         session = _SharedState(tally, dict(sidechains), set() if several else None)
         yield from _Rollout(session, "").events(files)
-        for agent_id in list(session.sidechains):  # started by no call that we saw
+        for agent_id in list(session.sidechains):  # no call of the session started them
             yield from _sidechain(session, agent_id)
 
 
 class _SharedState(msgspec.Struct):
-    """What the main agent's files and its sub-agents' files share."""
+    """State that the files of the main agent and its sub-agents share."""
 
     tally: Tally
     sidechains: dict[str, Path]
-    met: set[int] | None  # hashes of ids; needed only where several files may repeat a message
+    met: set[int] | None  # hashes of ids; None for a single file, which repeats no message
     started: bool = False
 
 
 def _sidechain(session: _SharedState, agent_id: str) -> Iterator[Event]:
-    """The steps of a sub-agent: what it was asked and given comes from its parent, not from the user."""
+    """Yield the steps of a sub-agent; its prompt and context come from its parent, not from the user."""
     file = session.sidechains.pop(agent_id, None)
     if file is not None:
         events = _Rollout(session, agent_id).events([file])
@@ -98,28 +98,28 @@ def _sidechain(session: _SharedState, agent_id: str) -> Iterator[Event]:
 
 
 class _ClientTurn(msgspec.Struct):
-    """A turn as the client counts them: its own id, and how far it is. Older clients give none."""
+    """A turn of the client, and its state. Older clients give no id."""
 
     id: str = ""
     has_prompt: bool = False
-    has_context: bool = False  # the client has written what it puts before every prompt
+    has_context: bool = False  # the client has written its own text of every turn
     has_response: bool = False
-    held: list[Event] = []  # for its prompt, which has not come
+    held: list[Event] = []  # events for the prompt to come
 
     @property
     def awaits_prompt(self) -> bool:
-        """Whether what is injected now is for a prompt to come."""
+        """True if injected text is for a prompt to come."""
         return bool(self.id) and not self.has_prompt
 
 
 class _Rollout:
-    """One agent's rollout while it is read. What the user says waits until the response before it is complete."""
+    """State of an agent's rollout that is being read. The user's words wait until the response before is complete."""
 
     def __init__(self, session: _SharedState, agent_id: str) -> None:
         self.session, self.agent_id = session, agent_id
         self.response: OpenStep | None = None
         self.response_ended = False
-        self.waiting: list[Event] = []  # what comes after the response
+        self.waiting: list[Event] = []  # events after the response
         self.running = RunningCommands()
         self.turn = _ClientTurn()
         self.path = self.folder = self.model = ""
@@ -174,7 +174,7 @@ class _Rollout:
                 yield from self._message(item, texts, time, number)
 
     def _is_new(self, key: Hashable, *, is_message: bool = True) -> bool:
-        """Whether no file before had this message, call or event; copies without an id have the same time."""
+        """Report whether no earlier file had this message, call or event; copies without an id have the same time."""
         met = self.session.met
         if met is None:
             return True
@@ -209,7 +209,7 @@ class _Rollout:
             if self.turn.awaits_prompt and brought and isinstance(brought[0], Injection):
                 self.turn.held += brought
                 continue
-            # A skill's text follows the words that invoked it: the sample begins with those words.
+            # A skill's text follows the words that invoked it, which begin the sample.
             after_words = bool(self.waiting) and isinstance(self.waiting[-1], Prompt)
             is_skill = bool(brought) and isinstance(brought[0], Skill)
             at = len(self.waiting) - (after_words and is_skill)
@@ -223,7 +223,7 @@ class _Rollout:
             self.turn = _ClientTurn(self.turn.id, has_prompt=True, has_context=True)
 
     def _developer(self, item: Payload, texts: list[str], number: int) -> None:
-        """Text in the developer's role: a hook's, by when it comes, or the client's own."""
+        """Take text in the developer's role: a hook's, named by its position in the turn, or the client's own."""
         turn = self.turn
         is_for_prompt = turn.has_prompt and not turn.has_response
         event = ":SessionStart" if turn.awaits_prompt else ":UserPromptSubmit" if is_for_prompt else ""
@@ -235,12 +235,12 @@ class _Rollout:
                 (turn.held if turn.awaits_prompt else self.waiting).extend(by_item(injection))
 
     def _begin_turn(self, id_: str) -> None:
-        """The client begins a turn; it may say so more than once."""
+        """Begin a turn; the client may announce it more than once."""
         if id_ != self.turn.id or not id_:
             self.turn = _ClientTurn(id_, held=self.turn.held)
 
     def _responding(self, item: Payload, time: str, number: int) -> Generator[Event, None, OpenStep]:
-        """The response that an item belongs to; a new one completes the one before."""
+        """Return the response of an item; a new response completes the one before."""
         if self.response is None or self.response_ended:
             self.waiting += self.turn.held  # the agent goes on without a prompt
             self.turn.held, self.turn.has_response = [], True
@@ -251,7 +251,7 @@ class _Rollout:
         return self.response
 
     def _complete(self, unanswered: tuple[Outcome, str] | None = None) -> Iterator[Event]:
-        """The step that was being read, its sub-agents, and what waited for it."""
+        """Yield the open step, the steps of its sub-agents, and the events that waited for it."""
         response, self.response = self.response, None
         waiting, self.waiting = self.waiting, []
         if response is not None and (response.said or response.calls):
@@ -264,7 +264,7 @@ class _Rollout:
     def _event(self, event: Payload, number: int) -> Iterator[Event]:
         if event.type in _TURN_ENDS:
             aborted = event.type == "turn_aborted"
-            yield from self._complete((Outcome.CANCELLED, "the turn was interrupted") if aborted else None)
+            yield from self._complete(INTERRUPTED if aborted else None)
             if reason := failure_of_turn(event):
                 yield Broken(cut(reason, MAX_REASON), number)
         elif self.response is not None and event.type == "token_count":
@@ -291,14 +291,14 @@ class _Rollout:
         if request.name == "apply_patch":
             bad = result.failed or result.exit_code not in (None, 0)
             patch = as_text(request.input.get("input"))
-            return finish_patch(id_, request.name, patch, result.text, failed=bad, line=request.line)
+            return finish_patch(id_, patch, result.text, failed=bad, line=request.line)
         name, input_, text = request.name, request.input, result.text
         if name == "write_stdin" and (resumed := self.running.resume(str(input_.get("session_id")), text)):
             name, input_, text = "exec_command", {"cmd": resumed[0]}, resumed[1]
         outcome = None
         if result.running:
             self.running.keep(result.running, text_in(input_, "cmd"), text)
-            outcome = (Outcome.UNKNOWN, "still running")
+            outcome = STILL_RUNNING
         failed = result.failed if request.failed is None else request.failed
         call = finish_call(
             id_,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.cli.options import emit
+from knowbound.cli.output import emit
 from knowbound.errors import InputError
 
 

@@ -126,4 +126,4 @@ def test_layout_stays_as_it_is() -> None:
 def test_verbs_print_through_one_door() -> None:
     verbs = Path(__file__).parents[2] / "src/knowbound/cli"
     users = {path.name for path in verbs.glob("*.py") if "click.echo(" in path.read_text("utf-8")}
-    assert users == {"echo.py"}
+    assert users == {"output.py"}

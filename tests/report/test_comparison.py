@@ -15,7 +15,8 @@ from markdown_it import MarkdownIt
 
 from knowbound.core.testset import WARNING, Watermark
 from knowbound.errors import InputError
-from knowbound.report.comparison import FORMATS, Format, render_comparison
+from knowbound.report.comparison import Format, render_comparison
+from knowbound.report.format_names import PAGE_FORMATS
 from knowbound.stats.comparison import Change, Comparison, compare, named, pairs_of
 from knowbound.stats.evaluation import Grade, Origin, SampleRun
 from knowbound.stats.printing import probability
@@ -205,14 +206,14 @@ def test_a_comparison_reads_as_before(format_: Format) -> None:
     assert shown == golden.read_text(encoding="utf-8"), "KNOWBOUND_UPDATE_GOLDEN=1 writes the golden files anew"
 
 
-@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize("format_", PAGE_FORMATS)
 def test_every_format_has_the_watermark(format_: Format) -> None:
     shown = render_comparison(example_comparison(), format_).replace("&#x27;", "'")
     assert WARNING in shown
     assert FIRST_SET[:8] in shown
 
 
-@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize("format_", PAGE_FORMATS)
 def test_nothing_in_common_is_shown_as_such(format_: Format) -> None:
     shown = render_comparison(compare(evaluation("x."), evaluation(".x")), format_)
     assert "no sample is complete on both sides" in shown

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import pytest
 
 from knowbound.core.signal import InjectedText
-from knowbound.report.evaluation import FORMATS, Format, render_evaluation
+from knowbound.report.evaluation import Format, render_evaluation
+from knowbound.report.format_names import EVERY_FORMAT
 from knowbound.report.injection import verdict_words
 from knowbound.stats.comparison import compare
 from knowbound.stats.evaluation import AssertionGrade, Evaluation, Grade, SampleRun
@@ -72,7 +73,7 @@ def test_means_are_of_samples_that_have_the_value_on_both_sides() -> None:
     assert found.tokens.low < 22.5
 
 
-@pytest.mark.parametrize("format_", [one for one in FORMATS if one not in ("jsonl", "sarif", "github")])
+@pytest.mark.parametrize("format_", [one for one in EVERY_FORMAT if one not in ("jsonl", "sarif", "github")])
 def test_every_report_says_whether_injection_helps(format_: Format) -> None:
     without, injected = sides([False] * 9, [True] * 9)
     shown = render_evaluation(injected, format_, effect=injection_effect(without, injected), width=200)

@@ -18,7 +18,8 @@ from knowbound.evals.evaluate import EvalPlan, evaluate
 from knowbound.evals.executor import executor_named
 from knowbound.evals.questions.probe import probe
 from knowbound.evals.samples.load import load_samples
-from knowbound.report.probe import FORMATS, Format, ProbeReport, by_kind, render_probe
+from knowbound.report.format_names import LINE_FORMATS
+from knowbound.report.probe import Format, ProbeReport, by_kind, render_probe
 from knowbound.stats.evaluation import Evaluation, Origin, RunEnding, SampleRun
 from knowbound.stats.figures import Coverage, GapFigures
 from knowbound.stats.rate import Mean, Rate, Weighted
@@ -69,7 +70,7 @@ def report(*questions: CompetencyQuestion) -> ProbeReport:
     return ProbeReport(probe, evaluation(Origin.PROBED, 1, 2, runs), evaluation(Origin.WRITTEN, 3, 12))
 
 
-@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize("format_", LINE_FORMATS)
 def test_every_format_shows_every_question(format_: Format) -> None:
     said = render_probe(report(), format_)
     for one in ASKED:
@@ -120,7 +121,7 @@ def test_without_a_written_evaluation_that_is_said() -> None:
     assert "No evaluation of written samples is stored. Try: knowbound eval" in said
 
 
-@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize("format_", LINE_FORMATS)
 def test_questions_alone_show_no_rate_and_need_no_watermark(format_: Format) -> None:
     said = render_probe(ProbeReport(report().probe), format_)
     assert "How do you roll back the ledger?" in said

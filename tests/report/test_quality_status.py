@@ -13,12 +13,13 @@ from msgspec.structs import replace
 
 from knowbound.core.quality import Metric
 from knowbound.core.quality_log import Counts, DayRollup, Durations
+from knowbound.report.format_names import PAGE_FORMATS
 from knowbound.report.formats.metric_svg import metric_svg
 from knowbound.report.formats.trend_text import metric_line
 from knowbound.report.quality.item import render_item
 from knowbound.report.quality.model import JudgeWorth, QualityStatus
 from knowbound.report.quality.sections import LABEL
-from knowbound.report.quality.status import FORMATS, Format, render_quality
+from knowbound.report.quality.status import Format, render_quality
 from knowbound.report.sections import MetricChart
 from knowbound.stats.judge_gate import GateReason, GateState, MetricGate, WeeklySample
 from knowbound.stats.quality import TARGETS, MetricStatus, QualityMetric, WindowRates
@@ -51,7 +52,7 @@ def good() -> QualityStatus:
     return with_rates(status, **rates, discovery=Rate(95, 100))
 
 
-@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize("format_", PAGE_FORMATS)
 @pytest.mark.parametrize("example", ["everyday", "empty", "item"])
 def test_the_status_reads_as_before(format_: Format, example: str) -> None:
     status = empty_status() if example == "empty" else everyday_status()

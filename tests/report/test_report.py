@@ -24,12 +24,13 @@ from markdown_it import MarkdownIt
 from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.core.testset import WARNING
 from knowbound.core.topic import Topic, TopicAnswer
+from knowbound.report.format_names import GATE_FORMATS
 from knowbound.report.formats.columns import bar, cells, interval_bar, shorten, wrap
 from knowbound.report.formats.json import signal_line
 from knowbound.report.formats.markdown import code
 from knowbound.report.formats.plain import plain
 from knowbound.report.model import ObserveReport
-from knowbound.report.observe import FORMATS, Format, render_observe
+from knowbound.report.observe import Format, render_observe
 from knowbound.stats.figures import Coverage
 from knowbound.stats.rate import Rate
 from tests.report_examples import (
@@ -75,7 +76,7 @@ UNSEEN = [
 
 
 @pytest.mark.parametrize("example", ["everyday", "empty"])
-@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize("format_", GATE_FORMATS)
 def test_the_report_reads_as_before(format_: Format, example: str) -> None:
     report = everyday_report() if example == "everyday" else empty_report()
     shown = _without_assets(render_observe(report, format_))
@@ -95,7 +96,7 @@ def _without_assets(page: str) -> str:
 # The watermark (specification 1, section 7.1)
 
 
-@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize("format_", GATE_FORMATS)
 @pytest.mark.parametrize("report", [everyday_report(), empty_report()], ids=["everyday", "empty"])
 def test_no_format_shows_a_rate_without_the_watermark(format_: Format, report: ObserveReport) -> None:
     shown = render_observe(report, format_).replace("&#x27;", "'")
@@ -262,7 +263,7 @@ def test_json_keeps_the_text_of_a_trace_as_it_is() -> None:
     assert not _unseen(line)
 
 
-@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize("format_", GATE_FORMATS)
 def test_broken_unicode_does_not_break_the_output(format_: Format) -> None:
     shown = render_observe(hostile_report("caf\udce9 \ud800"), format_)
     assert "caf\ufffd" in shown

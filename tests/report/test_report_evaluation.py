@@ -16,7 +16,8 @@ from markdown_it import MarkdownIt
 
 from knowbound.core.signal import SignalType
 from knowbound.core.testset import WARNING
-from knowbound.report.evaluation import FORMATS, Format, render_evaluation
+from knowbound.report.evaluation import Format, render_evaluation
+from knowbound.report.format_names import EVERY_FORMAT
 from knowbound.report.formats.columns import cells
 from knowbound.report.samples import (
     by_capability,
@@ -63,7 +64,12 @@ def everything(format_: Format, **more: Any) -> str:
 
 @pytest.mark.parametrize(
     ("example", "format_"),
-    [*(("everyday", format_) for format_ in FORMATS), ("repeated", "text"), ("empty", "text"), ("empty", "markdown")],
+    [
+        *(("everyday", format_) for format_ in EVERY_FORMAT),
+        ("repeated", "text"),
+        ("empty", "text"),
+        ("empty", "markdown"),
+    ],
 )
 def test_the_report_reads_as_before(example: str, format_: Format) -> None:
     made = {"repeated": repeated_evaluation, "empty": empty_evaluation}
@@ -77,7 +83,7 @@ def test_the_report_reads_as_before(example: str, format_: Format) -> None:
 # The watermark (specification 1, section 7.1)
 
 
-@pytest.mark.parametrize("format_", [format_ for format_ in FORMATS if format_ != "jsonl"])
+@pytest.mark.parametrize("format_", [format_ for format_ in EVERY_FORMAT if format_ != "jsonl"])
 @pytest.mark.parametrize("evaluation", [everyday_evaluation(), empty_evaluation()], ids=["everyday", "empty"])
 def test_no_format_shows_a_rate_without_the_watermark(format_: Format, evaluation: Evaluation) -> None:
     page = shown(evaluation, format_).replace("&#x27;", "'")
@@ -347,7 +353,7 @@ def test_markdown_shows_markup_and_never_obeys_it(text: str) -> None:
     assert page.elements == _elements(parser.render(shown(hostile_evaluation("harmless"), "markdown"))).elements
 
 
-@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize("format_", EVERY_FORMAT)
 def test_broken_unicode_does_not_break_the_output(format_: Format) -> None:
     page = shown(hostile_evaluation("caf\udce9 \ud800"), format_)
     assert "caf\ufffd" in page

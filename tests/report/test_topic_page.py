@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 
 from knowbound.core.signal import Cost, FoundPlace
 from knowbound.core.topic import TopicAnswer
-from knowbound.report.formats import PageFormat
+from knowbound.report.format_names import PageFormat
 from knowbound.report.model import TopicReport, TopicSignal
 from knowbound.report.topic_page import render_topic
 from tests.report.test_report import HOSTILE, _elements, _unseen

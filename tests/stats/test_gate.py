@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from knowbound.core.testset import WARNING
+from knowbound.report.format_names import GATE_FORMATS
 from knowbound.report.formats.github import command
-from knowbound.report.gate import FORMATS, Format, GateReport, render_check
+from knowbound.report.gate import Format, GateReport, render_check
 from knowbound.stats.gate import (
     GateOutcome,
     GateResult,
@@ -223,7 +224,7 @@ def _check(strict: bool = False) -> GateReport:
     return GateReport(run, tuple(run_gates(Limits(limit("0.3"), limit("0.05")), run.gap.rate)), strict)
 
 
-@pytest.mark.parametrize("format_", [format_ for format_ in FORMATS if format_ != "sarif"])
+@pytest.mark.parametrize("format_", [format_ for format_ in GATE_FORMATS if format_ != "sarif"])
 def test_every_format_has_the_watermark_and_every_gate(format_: Format) -> None:
     for run in (everyday_evaluation(), everyday_report()):
         results = tuple(run_gates(Limits(limit("0.3"), limit("0.05")), run.gap.rate))
@@ -243,7 +244,7 @@ def test_a_check_shows_inventory_sources_and_coverage(format_: Format) -> None:
         assert words in shown
 
 
-@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize("format_", GATE_FORMATS)
 def test_nothing_counted_is_shown_as_unknown_in_every_format(format_: Format) -> None:
     for run in (empty_evaluation(), empty_report()):
         check = GateReport(run, tuple(run_gates(Limits(TENTH), run.gap.rate)))

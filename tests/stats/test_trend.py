@@ -15,7 +15,8 @@ from markdown_it import MarkdownIt
 
 from knowbound.cli.main import main
 from knowbound.core.testset import WARNING, Watermark
-from knowbound.report.trend import FORMATS, Format, render_trend
+from knowbound.report.format_names import PAGE_FORMATS
+from knowbound.report.trend import Format, render_trend
 from knowbound.stats.evaluation import EvaluationHead, Origin
 from knowbound.stats.trend import NUDGE, Reading, nudge, read, trend
 from knowbound.store.evaluations import Evaluations
@@ -192,7 +193,7 @@ def test_the_nudge_is_the_specifications_word_for_word() -> None:
     )
 
 
-@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize("format_", PAGE_FORMATS)
 def test_every_format_shows_the_nudge(format_: Format) -> None:
     shown = render_trend(trend(rates(2, 1, 1)), format_, width=1000)
     unescaped = shown.replace("&#x27;", "'").replace("&quot;", '"').replace('\\"', '"')
@@ -212,7 +213,7 @@ def test_a_trend_reads_as_before(format_: Format, example: str) -> None:
     assert shown == golden.read_text(encoding="utf-8"), "KNOWBOUND_UPDATE_GOLDEN=1 writes the golden files anew"
 
 
-@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize("format_", PAGE_FORMATS)
 def test_every_format_has_the_watermark_of_every_test_set(format_: Format) -> None:
     shown = render_trend(trend(with_break()), format_).replace("&#x27;", "'")
     assert shown.count(WARNING) >= 2
@@ -230,7 +231,7 @@ def test_the_table_has_the_columns_of_the_specification() -> None:
     assert "`samples.yaml 5f0c2a9e`" in shown
 
 
-@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize("format_", PAGE_FORMATS)
 def test_what_is_not_known_is_unknown_and_never_zero(format_: Format) -> None:
     shown = render_trend(trend([head(1, 0, 0, usd=None)]), format_)
     assert ("null" if format_ == "json" else "unknown") in shown

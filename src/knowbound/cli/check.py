@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from knowbound.cli.echo import echo
-from knowbound.cli.gates import LimitType, gate_options, limits_of
-from knowbound.cli.options import GAP_FORMATS, PAGES, emit, from_stored, look, root_option, settings_of, shown_as
+from knowbound.cli.options import LimitType, from_stored, gate_options, limits_of, root_option, settings_of, shown_as
+from knowbound.cli.output import echo, emit, look
+from knowbound.report.format_names import GATE_FORMATS
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     help="Fail when the share of unsupported answers of the stored audit is above F (0.1 is 10%).",
 )
 @click.option("--allow-none", is_flag=True, help="Exit 0 where no run is stored yet, as in a fresh clone.")
-@shown_as((*PAGES, *GAP_FORMATS))
+@shown_as(GATE_FORMATS)
 def command(
     root: Path | None,
     max_gap_rate: Fraction | None,

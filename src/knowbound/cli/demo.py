@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from knowbound.cli.echo import echo
-from knowbound.cli.options import checked, emit, look
+from knowbound.cli.options import checked
+from knowbound.cli.output import echo, emit, look
 
 _OWN = ("knowbound observe", "the same for your own traces")
 _CODES = ("knowbound explain topic", "what the words mean")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from knowbound.cli.echo import echo
+from knowbound.cli.output import echo
 
 
 @click.command("explain")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from knowbound.cli.options import emit, look, page_options, root_option, settings_of
+from knowbound.cli.options import page_options, root_option, settings_of
+from knowbound.cli.output import emit, look
 from knowbound.errors import UNDECIDED, InputError
 from knowbound.files import numbered_lines
 

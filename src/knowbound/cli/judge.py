@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from knowbound.cli.options import emit, project_settings, root_option, settings_of, shown_as, width
+from knowbound.cli.options import project_settings, root_option, settings_of, shown_as
+from knowbound.cli.output import emit, width
 from knowbound.errors import GATE_FAILED, UNDECIDED
+from knowbound.report.format_names import SHORT_FORMATS
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
@@ -28,7 +30,7 @@ def command() -> None:
 
 @command.command("list")
 @root_option
-@shown_as(("text", "json", "markdown"))
+@shown_as(SHORT_FORMATS)
 def list_(root: Path | None, format_: str, output: Path | None) -> None:
     """List the judges: which can be used here, what the others need, and which ones are configured."""
     import msgspec
@@ -127,7 +129,7 @@ def label(
 )
 @click.option("--strict", is_flag=True, help="Exit 3 when there are too few labels to decide.")
 @root_option
-@shown_as(("text", "json", "markdown"))
+@shown_as(SHORT_FORMATS)
 def calibrate(
     labels: Path | None,
     judge: str,

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import click
 
-from knowbound.cli.echo import echo
-from knowbound.cli.options import user_name, width
+from knowbound.cli.options import user_name
+from knowbound.cli.output import echo, width
 from knowbound.errors import InputError
 from knowbound.judge.label_files import (
     LABELS,

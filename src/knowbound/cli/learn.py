@@ -1,51 +1,53 @@
-"""`knowbound learn`: from what agents miss again and again to verified lines of knowledge."""
+"""`knowbound learn`: propose lines of knowledge from repeated misses, and write the accepted lines."""
 
 from __future__ import annotations
 
-import os
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from knowbound.cli.echo import echo
-from knowbound.cli.ending import ended_with_us
-from knowbound.cli.options import confirm, emit, look, page_options, root_option, settings_of, user_name
+from knowbound.cli.long_runs import ReadingProgress, ended_with_us
+from knowbound.cli.options import (
+    absolute,
+    page_options,
+    root_option,
+    session_filters,
+    session_options,
+    settings_of,
+    user_name,
+)
+from knowbound.cli.output import confirm, echo, emit, look
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
     from knowbound.core.lesson import Lesson
+    from knowbound.gaps.filters import Filters
     from knowbound.lessons.learn import Learned
 
 
 @click.command("learn")
 @click.argument("paths", nargs=-1, metavar="[PATHS | IDS]...")
 @root_option
-@click.option("--all", "all_", is_flag=True, help="Every project, also inside of one.")
-@click.option("--since", help="Only sessions active since then: 7d, 12h, 2w or a date.")
-@click.option("--project", help="Only sessions that worked in this folder or below it (a path or a folder name).")
-@click.option("--agent", help="Only sessions of this agent: claude-code, codex, copilot-cli, gemini-cli, …")
+@session_options()
 @click.option("--accept", is_flag=True, help="Accept the lessons IDS.")
 @click.option("--reject", is_flag=True, help="Never propose the lessons IDS again.")
 @click.option(
     "--apply",
     "apply_",
     type=click.Choice(("file", "items", "samples")),
-    help="Write accepted lessons (or those of them that IDS name) to one target.",
+    help="Write the accepted lessons, or only IDS, to one target.",
 )
-@click.option("--status", is_flag=True, help="What became of the lessons: applied, closed, reopened, stale.")
+@click.option("--status", is_flag=True, help="Show what became of the lessons: applied, closed, reopened, stale.")
 @click.option("--yes", is_flag=True, help="Write without asking.")
 @page_options
 @click.pass_context
 def command(
     ctx: click.Context,
+    /,
     paths: tuple[str, ...],
     root: Path | None,
-    all_: bool,
-    since: str | None,
-    project: str | None,
-    agent: str | None,
     accept: bool,
     reject: bool,
     apply_: str | None,
@@ -53,17 +55,18 @@ def command(
     yes: bool,
     format_: str,
     output: Path | None,
+    **chosen: Any,
 ) -> None:
-    """Propose lines of knowledge from what agents miss again and again, and write those that you accept.
+    """Propose lines of knowledge from what agents miss again and again, and write the lines that you accept.
 
-    A lesson says where something is, how a command is called here, or what users had to say in several sessions. It
-    is checked against the tree of the project; one that the tree contradicts is never proposed.
+    A lesson says where something is, how a command is called here, or what users said in several sessions. Each lesson
+    is checked against the tree of the project; a lesson that the tree contradicts is never proposed.
 
     \b
     knowbound learn                    propose, from the sessions of this project
     knowbound learn --accept ID …      accept (--reject: never propose again)
     knowbound learn --apply file       write what is accepted into CLAUDE.md or AGENTS.md, after a look at the diff
-    knowbound learn --status           what became of those that were written
+    knowbound learn --status           what became of the written lessons
     """
     from knowbound.core.lesson import LessonStatus
     from knowbound.lessons.kept import decide
@@ -80,33 +83,17 @@ def command(
     if apply_:
         _apply(apply_, paths, settings, yes)
         return
-    learned = _learn(paths, settings, root, all_, since, project, agent)
+    filters = session_filters(settings, bool(paths), **chosen)
+    learned = _learn(absolute(paths), settings, filters, root_is_given=root is not None)
     emit([_rendered(learned, format_, output, status)], output)
 
 
-def _learn(
-    paths: tuple[str, ...],
-    settings: Settings,
-    root: Path | None,
-    all_: bool,
-    since: str | None,
-    project: str | None,
-    agent: str | None,
-) -> Learned:
-    from knowbound.cli.progress import ReadingProgress
-    from knowbound.gaps.filters import Filters, project_at
-    from knowbound.gaps.filters import since as since_time
+def _learn(paths: list[Path], settings: Settings, filters: Filters, *, root_is_given: bool) -> Learned:
     from knowbound.lessons.applying import flag_stale_items
     from knowbound.lessons.learn import learn
 
-    filters = Filters(
-        since=since_time(since) if since else "",
-        project=project or ("" if paths or all_ else project_at(settings.root)),
-        agent=agent or "",
-    )
-    places = [Path(os.path.abspath(path)) for path in paths]
     with ReadingProgress() as progress, ended_with_us("What was read so far is kept."):
-        learned = learn(places, settings, filters, root_is_given=root is not None, progress=progress)
+        learned = learn(paths, settings, filters, root_is_given=root_is_given, progress=progress)
     for lesson in flag_stale_items(learned.lessons, settings):
         echo(f"knowbound: the item of lesson {lesson.id} is flagged UNVERIFIED: {lesson.unverified}.", err=True)
     for note in learned.notes:
@@ -121,7 +108,7 @@ def _rendered(learned: Learned, format_: str, output: Path | None, status: bool)
 
     sessions = sum(learned.sessions.values())
     named = listed([name or "unknown" for name in learned.sessions], 3)
-    tree = f"checked against the tree of {learned.checked}" if learned.checked else "no tree was there to check them"
+    tree = f"checked against the tree of {learned.checked}" if learned.checked else "without a tree to check them"
     at = f" at {learned.commit}" if learned.commit else ""
     shown = [one for one in learned.lessons if status or one.status is not LessonStatus.REJECTED]
     return render_lessons(
@@ -167,7 +154,7 @@ def _apply_to_files(ids: tuple[str, ...], settings: Settings, yes: bool) -> None
     from knowbound.lessons.applying import accepted, plan_files, write_files
     from knowbound.store.lessons import KeptLessons
 
-    accepted(settings.home, ids)  # names what is not accepted
+    accepted(settings.home, ids)  # raises an error for an id that is not accepted
     with closing(KeptLessons(settings.home)) as store:
         known = [one for one in store.lessons() if not ids or one.status is not LessonStatus.ACCEPTED or one.id in ids]
     plan = plan_files(known, settings)
@@ -177,7 +164,7 @@ def _apply_to_files(ids: tuple[str, ...], settings: Settings, yes: bool) -> None
             err=True,
         )
     if not plan.patches:
-        echo("Nothing to write: no lesson is accepted that is not there already.")
+        echo("Nothing to write: every accepted lesson is in its file.")
         return
     for patch in plan.patches:
         echo(patch.diff())

@@ -11,11 +11,11 @@ from typing import Any
 import click
 
 from knowbound import __version__
-from knowbound.cli.echo import echo
 from knowbound.cli.groups import VerbGroup, refuse_taken_out
+from knowbound.cli.output import echo
 from knowbound.errors import DEFECT, KnowboundError
 
-# verb → module, and the line that --help shows for it.
+# Verb → module (and command, where the module has several), and its line in --help.
 VERBS: dict[str, tuple[str, str]] = {
     "demo": ("knowbound.cli.demo", "Show a report on traces that come with knowbound."),
     "observe": ("knowbound.cli.observe", "Report what agents looked for and did not find."),
@@ -24,8 +24,11 @@ VERBS: dict[str, tuple[str, str]] = {
     "investigate": ("knowbound.cli.investigate", "Answer a question from evidence, or say what is missing."),
     "rescue": ("knowbound.cli.rescue", "Say where what a tool call did not find really is."),
     "eval": ("knowbound.cli.evals.eval", "Run a test set through an agent and report its gap rate."),
-    "trend": ("knowbound.cli.evals.trend", "Show how the gap rate moved from commit to commit."),
-    "compare": ("knowbound.cli.evals.compare", "Compare two evaluations of the same test set, sample by sample."),
+    "trend": ("knowbound.cli.evals.history:trend", "Show how the gap rate moved from commit to commit."),
+    "compare": (
+        "knowbound.cli.evals.history:compare",
+        "Compare two evaluations of the same test set, sample by sample.",
+    ),
     "check": ("knowbound.cli.check", "Test the newest stored run against gates; nothing is run."),
     "draft": ("knowbound.cli.evals.draft", "Propose samples from gaps and uncovered files."),
     "probe": ("knowbound.cli.evals.probe", "Ask what the knowledge base should be able to answer."),
@@ -33,13 +36,13 @@ VERBS: dict[str, tuple[str, str]] = {
     "kms": ("knowbound.cli.kms.verbs", "Add, find and correct the items that are injected into agents' context."),
     "quality": ("knowbound.cli.quality", "Measure what is injected into agents' context, and set it right."),
     "judge": ("knowbound.cli.judge", "Measure how far judges can be trusted."),
-    "install": ("knowbound.cli.connect.install", "Connect an agent: hooks and MCP server."),
-    "uninstall": ("knowbound.cli.connect.uninstall", "Remove knowbound from an agent's settings."),
+    "install": ("knowbound.cli.connect.install:install", "Connect an agent: hooks and MCP server."),
+    "uninstall": ("knowbound.cli.connect.install:uninstall", "Remove knowbound from an agent's settings."),
     "trust": ("knowbound.cli.connect.trust", "Let a project's config run programs or say where data go."),
-    "on": ("knowbound.cli.connect.on", "Switch all hooks on again."),
-    "off": ("knowbound.cli.connect.off", "Switch all hooks off, in every agent and project."),
-    "hook": ("knowbound.cli.connect.hook", "Answer an agent's hook (the agent calls this)."),
-    "mcp": ("knowbound.cli.connect.mcp", "Serve the knowledge store to an agent (MCP, stdio)."),
+    "on": ("knowbound.cli.connect.switch:on", "Switch all hooks on again."),
+    "off": ("knowbound.cli.connect.switch:off", "Switch all hooks off, in every agent and project."),
+    "hook": ("knowbound.cli.connect.clients:hook", "Answer an agent's hook (the agent calls this)."),
+    "mcp": ("knowbound.cli.connect.clients:mcp", "Serve the knowledge store to an agent (MCP, stdio)."),
     "doctor": ("knowbound.cli.connect.doctor", "Check the store, the index, the hooks and the extras."),
     "forget": ("knowbound.cli.connect.forget", "Erase what is kept about sessions, and prove it."),
     "explain": ("knowbound.cli.explain", "Explain a code or an error."),
@@ -57,7 +60,8 @@ class Verbs(VerbGroup):
         """Import the verb's module."""
         if cmd_name not in VERBS:
             return None
-        command = import_module(VERBS[cmd_name][0]).command
+        module, _, name = VERBS[cmd_name][0].partition(":")
+        command = getattr(import_module(module), name or "command")
         assert isinstance(command, click.Command)
         return command
 

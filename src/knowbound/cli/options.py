@@ -1,32 +1,51 @@
-"""What verbs share: options, the settings of the project, and where results are written."""
+"""Options that several verbs share, and the settings they lead to."""
 
 from __future__ import annotations
 
 import os
-import shutil
-import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from knowbound.cli.echo import echo
-from knowbound.errors import InputError
+from knowbound.cli.output import echo
+from knowbound.errors import ConfigError, InputError
+from knowbound.report.format_names import EVERY_FORMAT, LINE_FORMATS
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from knowbound.config import Settings
+    from knowbound.gaps.filters import Filters
+    from knowbound.stats.gate import Limits
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Result = TypeVar("Result")
-PAGES = ("text", "json", "markdown", "html")  # what every report has; report/formats/ renders them
-GAP_FORMATS = ("sarif", "junit", "github")
+FilePath = click.Path(path_type=Path)
+
+# The project
+
+
+def _root_option(about: str) -> Callable[[Function], Function]:
+    folder = click.Path(exists=True, file_okay=False, path_type=Path)
+    return click.option("--root", type=folder, default=None, help=about)
+
+
+def root_option(function: Function) -> Function:
+    """Add --root: the folder that `settings_of` takes."""
+    return _root_option("The project or knowledge base (default: the current folder).")(function)
+
+
+def project_option(function: Function) -> Function:
+    """Add --root: the project that `project_settings` takes, as hooks find it."""
+    return _root_option("The project (default: the project that the current folder is in).")(function)
 
 
 def settings_of(root: Path | None) -> Settings:
-    """The settings of the project at `root`, or of the current folder.
+    """Return the settings of the folder `root`, or of the current folder.
 
-    A data folder that is not this user's own is an error: nothing in it is read or written.
+    Raises an error for a data folder of another user: nothing in it is read or written.
     """
     from knowbound.config import load
 
@@ -34,14 +53,14 @@ def settings_of(root: Path | None) -> Settings:
 
 
 def project_settings(root: Path | None) -> Settings:
-    """As `settings_of`; without --root those of the project that the current folder is in, as hooks find it."""
+    """Return the settings of `root`, or of the project that the current folder is in."""
     from knowbound.store.data_dir import project_root
 
     return settings_of(root or Path(project_root(os.getcwd())))
 
 
 def checked(settings: Settings) -> Settings:
-    """The settings, if their data folder may be used; where it is taken over now, that is said."""
+    """Return the settings if their data folder may be used. Says so where the folder is taken over now."""
     from knowbound.store.owner import check_data_folder
 
     note = check_data_folder(settings.home, is_given=settings.home_is_given)
@@ -51,10 +70,10 @@ def checked(settings: Settings) -> Settings:
 
 
 def from_stored(settings: Settings, root: Path | None, show: Callable[[Settings], Result]) -> Result:
-    """What `show` makes of the runs stored for these settings.
+    """Call `show` with the settings of the folder whose runs are stored.
 
-    Where nothing is stored for the current folder, and no other was named, it is made of the one folder below it that
-    was evaluated: after `eval --root docs` the other verbs need no --root.
+    Falls back to the one evaluated folder below if the current folder has no run and no root was given: after
+    `eval --root docs` the other verbs need no --root.
     """
     from knowbound.evals.history import evaluated_below
 
@@ -73,32 +92,32 @@ def from_stored(settings: Settings, root: Path | None, show: Callable[[Settings]
     return show(settings_of(below[0]))
 
 
-def root_option(function: Function) -> Function:
-    """--root."""
-    return _root_option("The project or knowledge base this is about (default: the current folder).")(function)
+def user_name() -> str:
+    """Return the name of the user who runs the command, for logs of changes."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"
 
 
-def project_option(function: Function) -> Function:
-    """--root of what hooks serve: `project_settings`."""
-    return _root_option("The project this is about (default: the one that the current folder is in).")(function)
+# The sessions
 
 
-def _root_option(about: str) -> Callable[[Function], Function]:
-    folder = click.Path(exists=True, file_okay=False, path_type=Path)
-    return click.option("--root", type=folder, default=None, help=about)
-
-
-def session_options(unit: str) -> Callable[[Function], Function]:
-    """Which sessions a report is about, and of a skill which of its units: samples, turns."""
-    options = (
-        click.option("--all", "all_", is_flag=True, help="Every project, also inside of one."),
+def session_options(unit: str = "", *, with_project: bool = True) -> Callable[[Function], Function]:
+    """Add --all, --since and --agent; --project; and --skill for a report about units (samples, turns) of a skill."""
+    options = [
+        click.option("--all", "all_", is_flag=True, help="Report on every project, not only on this one."),
         click.option("--since", help="Only sessions active since then: 7d, 12h, 2w or a date."),
-        click.option(
-            "--project", help="Only sessions that worked in this folder or below it (a path or a folder name)."
-        ),
-        click.option("--skill", help=f"Only {unit} of this skill (general: those without a skill)."),
-        click.option("--agent", help="Only sessions of this agent: claude-code, codex, copilot-cli, gemini-cli, …"),
-    )
+    ]
+    if with_project:
+        help_ = "Only sessions that worked in or below this folder (a path or a folder name)."
+        options.append(click.option("--project", help=help_))
+    if unit:
+        options.append(click.option("--skill", help=f"Only {unit} of this skill (general: {unit} without a skill)."))
+    help_ = "Only sessions of this agent: claude-code, codex, copilot-cli, gemini-cli, …"
+    options.append(click.option("--agent", help=help_))
 
     def with_options(function: Function) -> Function:
         for option in reversed(options):
@@ -108,95 +127,121 @@ def session_options(unit: str) -> Callable[[Function], Function]:
     return with_options
 
 
+def absolute(paths: Iterable[Path | str]) -> list[Path]:
+    """Return the paths from the root of the file system; links stay links."""
+    return [Path(os.path.abspath(path)) for path in paths]
+
+
+def session_filters(
+    settings: Settings,
+    has_paths: bool,
+    *,
+    all_: bool,
+    since: str | None = None,
+    project: str | None = None,
+    agent: str | None = None,
+    skill: str | None = None,
+) -> Filters:
+    """Return the filters that `session_options` ask for. The default is the project at the root, and all of a path."""
+    from knowbound.gaps.filters import Filters, project_at
+    from knowbound.gaps.filters import since as since_time
+
+    if not project:
+        project = "" if has_paths or all_ else project_at(settings.root)
+    elif "/" in project or project in (".", ".."):
+        project = os.path.abspath(os.path.expanduser(project))
+    return Filters(since_time(since) if since else "", project, skill or "", agent or "")
+
+
+# The format
+
+
 def output_options(function: Function) -> Function:
-    """--format and -o for reports with gaps or gates: every format."""
-    return shown_as((*PAGES, "jsonl", *GAP_FORMATS))(function)
+    """Add --format and -o for reports with gaps or gates: every format."""
+    return shown_as(EVERY_FORMAT)(function)
 
 
 def page_options(function: Function) -> Function:
-    """--format and -o for results without gates, such as an answer or a list of questions."""
-    return shown_as((*PAGES, "jsonl"))(function)
+    """Add --format and -o for results without gates, such as an answer or a list of questions."""
+    return shown_as(LINE_FORMATS)(function)
 
 
 def shown_as(
     formats: tuple[str, ...], output_help: str = "Write to FILE, not to stdout."
 ) -> Callable[[Function], Function]:
-    """--format, with these formats, and -o."""
+    """Add --format, with these formats, and -o."""
 
     def with_options(function: Function) -> Function:
-        output = click.option("-o", "--output", type=click.Path(path_type=Path), help=output_help)
+        output = click.option("-o", "--output", type=FilePath, help=output_help)
         return format_option(formats)(output(function))
 
     return with_options
 
 
 def format_option(formats: tuple[str, ...]) -> Callable[[Function], Function]:
-    """--format, with these formats."""
+    """Add --format, with these formats."""
     return click.option(
-        "--format", "format_", type=click.Choice(formats), default="text", show_default=True, help="How to show it."
+        "--format", "format_", type=click.Choice(formats), default="text", show_default=True, help="The output format."
     )
 
 
-def confirm(question: str, otherwise: str, *, err: bool = False) -> None:
-    """Go on only where the user agrees; `otherwise` says what did not happen."""
-    try:
-        agreed = click.confirm(question, err=err)
-    except click.Abort:
-        agreed = False
-    if not agreed:
-        raise InputError("not-confirmed", f"{otherwise} To agree without being asked: --yes")
+# The gates (specification 1, section 7.4)
 
 
-def user_name() -> str:
-    """The name of the user who runs this, for logs of changes."""
-    import getpass
+class LimitType(click.ParamType[Any]):
+    """A fraction from 0 to 1, kept exactly as it was written."""
 
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "unknown"
+    name = "fraction"
 
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Fraction:
+        """Return the fraction. Fails with a message that says what is wrong with the value."""
+        from knowbound.stats.gate import limit
 
-def width() -> int:
-    """Columns to fill: those of the terminal, from 60 to 110."""
-    return max(60, min(110, shutil.get_terminal_size((100, 24)).columns))
-
-
-class Look(TypedDict):
-    """How text is laid out."""
-
-    width: int
-    colour: bool
-
-
-def look(output: Path | None) -> Look:
-    """The width of the terminal, and colour unless the text goes into a file or NO_COLOR or TERM=dumb is set."""
-    is_terminal = output is None and sys.stdout.isatty()
-    colour = is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return Look(width=width(), colour=colour)
-
-
-def emit(parts: Iterable[str], output: Path | None) -> None:
-    """Print, or write the file as a whole: it is complete or as it was.
-
-    A device or a pipe (`-o /dev/null`, `-o >(less)`) is written to, not replaced; a link stays a link.
-    """
-    from knowbound.files import replacing
-
-    if output is None:
         try:
-            for part in parts:
-                sys.stdout.write(part)
-            sys.stdout.flush()
-        except BrokenPipeError:  # the reader of our output went away (`| head`): nothing is wrong
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return
-    try:
-        if output.exists() and not output.is_file():
-            with output.open("w", encoding="utf-8", newline="") as device:
-                device.writelines(parts)
-            return
-        with replacing(output) as file:
-            file.writelines(part.encode() for part in parts)
-    except OSError as error:
-        raise InputError("output-unwritable", f"Cannot write {output}: {error.strerror or error}.") from error
+            return limit(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def gate_options(function: Function) -> Function:
+    """Add --max-gap-rate, --gap-rate-regression, --rate and --strict."""
+    for option in (
+        click.option("--strict", is_flag=True, help="Exit 3 when a gate passes on too few samples to be sure."),
+        click.option(
+            "--rate",
+            type=click.Choice(("raw", "open")),
+            help="The rate of the gates: raw counts every signal (default), open only open signals.",
+        ),
+        click.option(
+            "--gap-rate-regression",
+            type=LimitType(),
+            metavar="F",
+            help="Fail when the gap rate rose by more than F since the last run with this test set that failed no "
+            "gate (0.05 is 5%).",
+        ),
+        click.option(
+            "--max-gap-rate", type=LimitType(), metavar="F", help="Fail when the gap rate is above F (0.1 is 10%)."
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def limits_of(
+    settings: Settings, max_gap_rate: Fraction | None, gap_rate_regression: Fraction | None, rate: str | None
+) -> Limits:
+    """Return the limits and the rate that the options name, or else those of the config."""
+    from knowbound.stats.figures import RateKind
+    from knowbound.stats.gate import Limits, limit
+
+    def asked(given: Fraction | None, configured: float | None) -> Fraction | None:
+        return limit(configured) if given is None and configured is not None else given
+
+    kind = rate or settings.gate_rate
+    if kind not in set(RateKind):
+        raise ConfigError("config-wrong-type", f"gate.rate must be raw or open, not {kind!r}.")
+    return Limits(
+        asked(max_gap_rate, settings.gate_max_gap_rate),
+        asked(gap_rate_regression, settings.gate_gap_rate_regression),
+        RateKind(kind),
+    )

@@ -1,4 +1,4 @@
-"""`knowbound quality`: measure what is injected."""
+"""`knowbound quality`: measure injected items, and rank by the measurements."""
 
 from __future__ import annotations
 
@@ -8,12 +8,22 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from knowbound.cli.echo import echo
 from knowbound.cli.groups import VerbGroup
-from knowbound.cli.options import PAGES, emit, look, project_option, project_settings, shown_as, width
+from knowbound.cli.options import (
+    FilePath,
+    absolute,
+    page_options,
+    project_option,
+    project_settings,
+    session_filters,
+    session_options,
+    shown_as,
+    user_name,
+)
+from knowbound.cli.output import echo, emit, look, width
 from knowbound.cli.quality_corrections import corrections
-from knowbound.cli.quality_rollout import rollout
-from knowbound.errors import UNDECIDED
+from knowbound.errors import GATE_FAILED, UNDECIDED, InputError
+from knowbound.report.format_names import PAGE_FORMATS, SHORT_FORMATS
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
@@ -23,24 +33,25 @@ _SHARE = click.FloatRange(0, 1)
 
 @click.group("quality", cls=VerbGroup)
 def command() -> None:
-    """Measure what is injected into agents' context, and set it right."""
+    """Measure what is injected into agents' context, and correct it."""
 
 
-command.add_command(rollout)
 command.add_command(corrections)
 
 
 @command.command("status")
-@click.option("--item", "item", default="", metavar="ID", help="Show one item: its numbers, last injections, records.")
+@click.option(
+    "--item", "item", default="", metavar="ID", help="Show one item: its figures, last injections and records."
+)
 @project_option
-@shown_as(PAGES)
+@shown_as(PAGE_FORMATS)
 def status(item: str, root: Path | None, format_: str, output: Path | None) -> None:
     """Show whether what is injected helps, and what to fix first.
 
-    Four metrics over the last 7 days, each with its interval, its target and how it changed: injected items that are on
-    topic, used and contradicted, and contradicted items that were corrected. Then the five items to fix first, what the
-    judge is worth, what it all costs, and how lookups that missed were answered. Turns that
-    were scored since are rolled up first.
+    Prints four metrics over the last 7 days, each with its interval, its target and its change: injected items that
+    are on topic, used and contradicted, and contradicted items that were corrected. Then follow the five items to fix
+    first, the agreement of the judge with labels, the cost, and the answers to lookups that missed. Scored turns are
+    rolled up first.
     """
     from msgspec.structs import replace
 
@@ -62,24 +73,24 @@ def status(item: str, root: Path | None, format_: str, output: Path | None) -> N
 
 
 @command.command("calibrate")
-@click.argument("prompts", type=click.Path(path_type=Path))
+@click.argument("prompts", type=FilePath)
 @click.option(
     "--precision",
     type=_SHARE,
     default=0.85,
     show_default=True,
-    help="The least share of injected items that are to be on topic.",
+    help="Least share of injected items that must be on topic.",
 )
 @click.option(
     "--left-alone",
     type=_SHARE,
     default=0.95,
     show_default=True,
-    help="The least share of prompts that need nothing for which nothing is to be injected.",
+    help="Least share of prompts that need nothing and must get nothing.",
 )
 @click.option("--strict", is_flag=True, help="Exit 3 when there are too few labelled prompts to decide.")
 @project_option
-@shown_as(("text", "json", "markdown"))
+@shown_as(SHORT_FORMATS)
 def calibrate(
     prompts: Path,
     precision: float,
@@ -92,8 +103,8 @@ def calibrate(
     """Recommend the relevance floor and the number of items, from labelled prompts.
 
     PROMPTS has a JSON object per line: {"prompt": "…", "right": [ids of the items that it needs, or none],
-    "on_topic": [ids of others that bear on it]}. Each prompt is searched for in the project's own store, as the hook
-    does. The recommended floor is the lowest that gives what --precision and --left-alone ask for. Nothing is changed.
+    "on_topic": [ids of other items about it]}. Each prompt is searched for in the project's own store, as the hook
+    does. The recommended floor is the lowest that reaches --precision and --left-alone. Nothing is changed.
     """
     from knowbound.injection.calibration import calibrate_injection
     from knowbound.report.floor import render_floor
@@ -105,36 +116,32 @@ def calibrate(
 
 
 @command.command("score")
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--input", "input_", type=click.Path(path_type=Path), metavar="FILE", help="Judge the turns of FILE.")
-@click.option("--again", is_flag=True, help="Score the turns again whose judge failed.")
-@click.option("--queue", is_flag=True, help="Score what hooks have queued, now.")
-@click.option("--since", help="Only turns since then: 7d, 12h, 2w or a date.")
-@click.option("--agent", help="Only sessions of this agent: claude-code, codex, copilot-cli, gemini-cli, …")
-@click.option("--all", "all_", is_flag=True, help="Every project, also inside of one.")
+@click.argument("paths", nargs=-1, type=FilePath)
+@click.option("--input", "input_", type=FilePath, metavar="FILE", help="Judge the turns of FILE.")
+@click.option("--again", is_flag=True, help="Score again the turns whose judge failed.")
+@click.option("--queue", is_flag=True, help="Score the turns that hooks have queued, now.")
+@session_options(with_project=False)
 @project_option
-@shown_as(("text", "json", "jsonl", "markdown", "html"))
+@page_options
 def score(
     paths: tuple[Path, ...],
     input_: Path | None,
     again: bool,
     queue: bool,
-    since: str | None,
-    agent: str | None,
-    all_: bool,
     root: Path | None,
     format_: str,
     output: Path | None,
+    **chosen: Any,
 ) -> int:
     """Judge what was injected in recorded traces: on topic, used, contradicted.
 
-    PATHS are trace files and folders; without one, knowbound looks where agents keep their transcripts, and reports the
-    sessions of this project. Items of the store are judged in the turn that they were injected into; instruction files,
-    memory and other hooks' text in pieces, once a session. Nothing is written to the log.
+    PATHS are trace files and folders. Without a path, knowbound looks where agents keep their transcripts, and reports
+    the sessions of this project. Items of the store are judged in the turn that they were injected into; instruction
+    files, memory and the text of other hooks are judged in pieces, once a session. Nothing is written to the log.
 
-    Turns that hooks report are scored in the background by themselves. --queue scores now what is queued, --again what
-    a judge failed on. --input judges given turns, a JSON object per line ({"id", "prompt", "items": [{"id",
-    "content"}], "response", "tool_calls": [{"name", "input", "output"}]}), and prints a line per item.
+    A worker in the background scores the turns that hooks report. --queue scores them now, --again those whose judge
+    failed. --input judges given turns, a JSON object per line ({"id", "prompt", "items": [{"id", "content"}],
+    "response", "tool_calls": [{"name", "input", "output"}]}), and prints a line per item.
     """
     settings = project_settings(root)
     if queue or again:
@@ -145,17 +152,12 @@ def score(
 
         emit(judged_lines(turn_judge(settings), read_turns(input_)), output)
         return 0
-    from knowbound.gaps.filters import project_at
-    from knowbound.gaps.filters import since as since_time
     from knowbound.quality.recorded import items_of, score_traces
     from knowbound.report.recorded_quality import render_recorded
 
+    filters = session_filters(settings, bool(paths), **chosen)
     report, lines = score_traces(
-        [Path(os.path.abspath(path)) for path in paths],
-        settings,
-        project="" if paths or all_ else project_at(settings.root),
-        since=since_time(since) if since else "",
-        agent=agent or "",
+        absolute(paths), settings, project=filters.project, since=filters.since, agent=filters.agent
     )
     shown = items_of(lines) if format_ == "jsonl" else [render_recorded(report, cast("Any", format_), **look(output))]
     emit(shown, output)
@@ -163,7 +165,7 @@ def score(
 
 
 def _score_queue(settings: Settings, *, again: bool) -> int:
-    """Score in this process, once no worker does."""
+    """Score in this process. Raises StoreError while a worker scores."""
     from knowbound.agent.background import SCORING
     from knowbound.errors import StoreError
     from knowbound.quality.queue import Queue
@@ -176,8 +178,36 @@ def _score_queue(settings: Settings, *, again: bool) -> int:
         done = score_queue(settings, again=again).scored
     finally:
         os.close(lock)
-    if not Queue(settings.home).is_empty():  # queued while we held the lock: its hook started nobody
+    if not Queue(settings.home).is_empty():  # queued while we held the lock: the hook started no worker
         SCORING.ensure_running(str(settings.root), str(settings.home))
     words = f"{done.turns} turns scored"
     echo(f"{words}, {done.failed} of them without a verdict: {done.problem}" if done.failed else f"{words}.")
     return UNDECIDED if done.failed else 0
+
+
+@command.command("rollout")
+@click.option("--advance", is_flag=True, help="Begin the next leg; refused while a criterion is open.")
+@click.option("--revert", is_flag=True, help="Go back to the previous leg.")
+@project_option
+@shown_as(SHORT_FORMATS)
+def rollout(advance: bool, revert: bool, root: Path | None, format_: str, output: Path | None) -> int:
+    """Show the present leg of the rollout of measured ranking, and its open criteria.
+
+    Leg 0 measures. Each further leg ranks the items of one backend by their effective confidence; the last leg also
+    suggests corrections. A leg lasts a week of turns at least. --advance begins the next leg if the criteria are met
+    and a replay of its ranking is no worse; otherwise the exit code is 1. A kill criterion reverts a leg by itself.
+    """
+    from knowbound.quality import rollout as rolling
+    from knowbound.report.quality.rollout import render_rollout
+
+    if advance and revert:
+        raise InputError("rollout-refused", "Either --advance or --revert.")
+    settings = project_settings(root)
+    if advance:
+        status = rolling.advance(settings, by=user_name())
+    elif revert:
+        status = rolling.revert(settings, by=user_name())
+    else:
+        status = rolling.rollout_status(settings)
+    emit([render_rollout(status, cast("Any", format_), **look(output))], output)
+    return GATE_FAILED if status.refused else 0

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from knowbound.cli.echo import echo
-from knowbound.cli.options import PAGES, emit, look, project_option, project_settings, shown_as, user_name
+from knowbound.cli.options import project_option, project_settings, shown_as, user_name
+from knowbound.cli.output import echo, emit, look
+from knowbound.report.format_names import PAGE_FORMATS
 
 if TYPE_CHECKING:
     from knowbound.core.item import Item
@@ -21,7 +22,7 @@ _again = click.option("--again", is_flag=True, help="Although such content was w
 
 @click.group("corrections", invoke_without_command=True)
 @project_option
-@shown_as(PAGES)
+@shown_as(PAGE_FORMATS)
 @click.pass_context
 def corrections(context: click.Context, root: Path | None, format_: str, output: Path | None) -> None:
     """Show suggested corrections: items that an agent contradicted, and what would replace them.

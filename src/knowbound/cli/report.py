@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from knowbound.cli.observe import rendered, with_lessons
-from knowbound.cli.options import GAP_FORMATS, emit, from_stored, look, output_options, root_option, settings_of
+from knowbound.cli.options import from_stored, output_options, root_option, settings_of
+from knowbound.cli.output import emit, look
+from knowbound.report.format_names import GAP_FORMATS
 
 if TYPE_CHECKING:
     from knowbound.config import Settings

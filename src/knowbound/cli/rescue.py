@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from knowbound.cli.options import emit, project_settings, root_option, shown_as
+from knowbound.cli.options import project_settings, root_option, shown_as
+from knowbound.cli.output import emit
 from knowbound.errors import InputError
 from knowbound.files import numbered_lines
 

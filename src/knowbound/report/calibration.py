@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Literal
 
 import msgspec
 
 from knowbound.core.quality import Metric
+from knowbound.report.format_names import ShortFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import as_json, fields
 from knowbound.report.judge_gate import METRIC_NAMES, gate_words, share_words, weekly_lines
@@ -30,7 +30,6 @@ from knowbound.stats.printing import estimate, percent, percent_range
 from knowbound.stats.rate import Rate
 from knowbound.text.printable import counted
 
-Format = Literal["text", "json", "markdown"]
 _PROBLEMS_SHOWN = 3
 
 
@@ -94,7 +93,9 @@ class TurnCalibrationReport(msgspec.Struct, frozen=True):
         return frozenset(gate.state for gate in self.gates.values())
 
 
-def render_calibration(report: CalibrationReport | TurnCalibrationReport, format: Format, *, width: int = 100) -> str:
+def render_calibration(
+    report: CalibrationReport | TurnCalibrationReport, format: ShortFormat, *, width: int = 100
+) -> str:
     """Render the calibration in a format."""
     if isinstance(report, TurnCalibrationReport):
         return render(format, lambda: _turn_page(report), lambda: _turn_document(report), width=width)

@@ -8,7 +8,8 @@ import msgspec
 
 from knowbound.core.signal import SignalType
 from knowbound.report.evaluation import head_fields
-from knowbound.report.formats import PageFormat, names_of, render
+from knowbound.report.format_names import PageFormat
+from knowbound.report.formats import render
 from knowbound.report.formats.json import as_json, fields
 from knowbound.report.gap_sections import coverage_figure, gap_figures, inventory, sources, uncovered, warnings
 from knowbound.report.samples import (
@@ -44,7 +45,6 @@ from knowbound.stats.rate import Mean, Rate
 from knowbound.text.printable import counted
 
 Format = PageFormat
-FORMATS: tuple[Format, ...] = names_of(Format)
 _CHANGED = (Change.BROKEN, Change.FIXED, Change.UNKNOWN)
 _COLUMNS = (
     Column("sample"),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
-from knowbound.report.formats import GapFormat, PageFormat, names_of, render
+from knowbound.report.format_names import GapFormat, LineFormat, PageFormat
+from knowbound.report.formats import render
 from knowbound.report.formats.github import evaluation_github
 from knowbound.report.formats.json import GATE_KEYS, as_json, fields, json_line, signal_fields
 from knowbound.report.formats.junit import evaluation_junit
@@ -81,8 +82,7 @@ from knowbound.stats.printing import money, score, score_interval, seconds_taken
 from knowbound.stats.rate import Mean
 from knowbound.text.printable import counted
 
-Format = PageFormat | GapFormat | Literal["jsonl"]
-FORMATS: tuple[Format, ...] = names_of(Format)
+Format = PageFormat | GapFormat | LineFormat
 BUILT_IN = "investigate"  # the executor that searches and does not understand
 NEXT_COMMANDS: tuple[tuple[str, str], ...] = (
     ("knowbound report --format html -o report.html", "this report in a browser"),

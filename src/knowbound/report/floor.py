@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
 
 import msgspec
 
+from knowbound.report.format_names import ShortFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import as_json, fields
 from knowbound.report.sections import Column, Entry, Inline, Line, Listing, Page, Row, Section, Table, data
@@ -15,7 +15,6 @@ from knowbound.stats.printing import percent, percent_range
 from knowbound.stats.rate import Rate
 from knowbound.text.printable import counted
 
-Format = Literal["text", "json", "markdown"]
 _MOST_CASES = 10
 _WITHOUT_TRUST = 3  # items that a project's own config may set alone: the default of injection.most_items
 
@@ -31,7 +30,7 @@ class FloorReport(msgspec.Struct, frozen=True):
     model: bool = False  # whether one is configured to choose
 
 
-def render_floor(report: FloorReport, format: Format, *, width: int = 100) -> str:
+def render_floor(report: FloorReport, format: ShortFormat, *, width: int = 100) -> str:
     """The calibration in a format."""
     return render(format, lambda: _page(report), lambda: _document(report), width=width)
 

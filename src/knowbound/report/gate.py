@@ -11,7 +11,8 @@ from typing import Literal, NamedTuple
 
 from knowbound.core.testset import Watermark
 from knowbound.report.evaluation import render_evaluation
-from knowbound.report.formats import GapFormat, PageFormat, names_of, render
+from knowbound.report.format_names import GapFormat, PageFormat
+from knowbound.report.formats import render
 from knowbound.report.formats.github import command
 from knowbound.report.formats.json import GATE_KEYS, as_json, fields
 from knowbound.report.formats.junit import gates_junit
@@ -27,7 +28,6 @@ from knowbound.stats.gate import GateOutcome, GateResult, exit_code
 from knowbound.text.clock import utc_now
 
 Format = PageFormat | GapFormat
-FORMATS: tuple[Format, ...] = names_of(Format)
 NEXT_COMMANDS: tuple[tuple[str, str], ...] = (
     ("knowbound report", "the run that was gated"),
     ("knowbound compare previous latest", "what changed since the evaluation before, sample by sample"),

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import count
-from typing import Literal
 
 from knowbound.core.evidence import SUCCESS, CitedSource, Evidence, EvidenceGap, Intent, Investigation
 from knowbound.errors import InputError
-from knowbound.report.formats import PageFormat, names_of, render
+from knowbound.report.format_names import LINE_FORMATS, LineFormat, PageFormat
+from knowbound.report.formats import render
 from knowbound.report.formats.json import fields, json_line
 from knowbound.report.sections import Column, Entry, Line, Listing, Note, Page, Row, Section, Table, data, prose
 from knowbound.report.words import place_words
 
-Format = PageFormat | Literal["jsonl"]
-FORMATS: tuple[Format, ...] = names_of(Format)
+Format = PageFormat | LineFormat
 _EVIDENCE_KEYS = (
     "quality strength tool query target sources match_count exact_match_count phrase_match shows note cites"  # in JSON
 )
@@ -25,7 +24,7 @@ def render_investigation(
     found: Investigation, format: Format, *, width: int = 100, colour: bool = False, trail: bool = False, id_: str = ""
 ) -> str:
     """The investigation in a format. `id_` is the question's own id, where it came from a file of many."""
-    if format not in FORMATS:
+    if format not in LINE_FORMATS:
         raise InputError("format-unfit", f"An investigation is no test: it has no {format} form. Try: --format json")
     if format == "jsonl":
         return json_line(_document(found, trail, id_)) + "\n"

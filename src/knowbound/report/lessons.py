@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
 
 from knowbound.core.lesson import WRITTEN, Lesson, LessonStatus
-from knowbound.report.formats import PageFormat, names_of, render
+from knowbound.report.format_names import LineFormat, PageFormat
+from knowbound.report.formats import render
 from knowbound.report.formats.json import fields, json_line
 from knowbound.report.sections import (
     Column,
@@ -27,8 +27,7 @@ from knowbound.report.words import place_words
 from knowbound.stats.rate import Rate
 from knowbound.text.printable import counted
 
-Format = PageFormat | Literal["jsonl"]
-FORMATS: tuple[Format, ...] = names_of(Format)
+Format = PageFormat | LineFormat
 _KEYS = "id kind text file sessions cost evidence verified status project unverified? by applied"
 _NOTHING = "Nothing failed in the same way in several sessions: there is nothing to write down yet."
 _STATUS = tuple(map(Column, ("id", "status", "before", "after", "lesson")))

@@ -9,7 +9,8 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from knowbound.core.signal import Signal
-from knowbound.report.formats import GapFormat, PageFormat, names_of, render
+from knowbound.report.format_names import GapFormat, PageFormat
+from knowbound.report.formats import render
 from knowbound.report.formats.json import fields
 from knowbound.report.formats.plain import near
 from knowbound.report.gap_sections import (
@@ -49,7 +50,6 @@ from knowbound.stats.printing import percent
 from knowbound.text.printable import counted
 
 Format = PageFormat | GapFormat
-FORMATS: tuple[Format, ...] = names_of(Format)  # jsonl is streamed by the caller, signal by signal
 NEXT_COMMANDS: tuple[tuple[str, str], ...] = (
     ("knowbound report --topic ID", "the traces behind a topic"),
     ("knowbound report --format html -o report.html", "this report in a browser"),

@@ -7,10 +7,11 @@ human-written samples". Each has its own watermark; no number here joins the two
 from __future__ import annotations
 
 from collections import Counter
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from knowbound.core.competency import CompetencyQuestion, Probe, QuestionSource
-from knowbound.report.formats import PageFormat, names_of, render
+from knowbound.report.format_names import LineFormat, PageFormat
+from knowbound.report.formats import render
 from knowbound.report.formats.json import fields, json_line
 from knowbound.report.gap_sections import coverage_figure, gap_figures, reading, warnings
 from knowbound.report.sections import (
@@ -35,8 +36,7 @@ from knowbound.stats.evaluation import Evaluation, EvaluationHead, SampleRun
 from knowbound.stats.rate import Rate
 from knowbound.text.printable import counted
 
-Format = PageFormat | Literal["jsonl"]
-FORMATS: tuple[Format, ...] = names_of(Format)
+Format = PageFormat | LineFormat
 KIND_NAMES: dict[QuestionSource, str] = {
     QuestionSource.STUB: "heading without content",
     QuestionSource.PRINCIPLE: "principle",

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from knowbound.core.quality_log import Counts
-from knowbound.report.formats import PageFormat, render
+from knowbound.report.format_names import PageFormat
+from knowbound.report.formats import render
 from knowbound.report.formats.json import as_json, fields
 from knowbound.report.sections import Column, Entry, Line, Listing, Note, Page, Row, Section, Table, data, prose
 from knowbound.report.words import place_words

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from knowbound.core.signal import Signal
-from knowbound.report.formats import PageFormat, render
+from knowbound.report.format_names import PageFormat
+from knowbound.report.formats import render
 from knowbound.report.formats.json import as_json, signal_fields
 from knowbound.report.gap_sections import kind_words
 from knowbound.report.model import TopicReport, TopicSignal

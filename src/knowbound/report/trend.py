@@ -7,7 +7,8 @@ section 8 is a note.
 from __future__ import annotations
 
 from knowbound.core.testset import Watermark
-from knowbound.report.formats import PageFormat, names_of, render
+from knowbound.report.format_names import PageFormat
+from knowbound.report.formats import render
 from knowbound.report.formats.json import as_json, fields
 from knowbound.report.gap_sections import INTERVALS, coverage_figure, gap_figures, reading, share_cell
 from knowbound.report.samples import commit_words
@@ -35,7 +36,6 @@ from knowbound.stats.trend import Panel, Series, Trend, TrendRow
 from knowbound.text.printable import counted
 
 Format = PageFormat
-FORMATS: tuple[Format, ...] = names_of(Format)
 NEXT_COMMANDS: tuple[tuple[str, str], ...] = (
     ("knowbound trend --format html -o trend.html", "the chart in a browser"),
     ("knowbound compare previous latest", "the last two evaluations, sample by sample"),

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from knowbound.cli.echo import echo
-from knowbound.cli.options import emit, format_option, project_option
+from knowbound.cli.options import format_option, project_option
+from knowbound.cli.output import echo, emit
 from knowbound.errors import WRONG_INPUT
 
 _SIGNS = {"ok": "ok     ", "note": "note   ", "problem": "PROBLEM"}

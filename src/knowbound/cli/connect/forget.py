@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from knowbound.cli.echo import echo
-from knowbound.cli.options import confirm, emit, format_option, root_option, settings_of
+from knowbound.cli.options import format_option, root_option, settings_of
+from knowbound.cli.output import confirm, echo, emit
 from knowbound.errors import UNDECIDED, InputError
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""`knowbound install`: add hooks and the MCP server to an agent's settings."""
+"""`knowbound install` and `knowbound uninstall`: add knowbound to an agent's settings, and remove it."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from knowbound.cli.echo import echo
-from knowbound.cli.options import Function, confirm, root_option
+from knowbound.cli.options import Function, root_option
+from knowbound.cli.output import confirm, echo
 
 if TYPE_CHECKING:
     from knowbound.agent.install import FileChange
 
 
-def agent_options(default_scope: str) -> Callable[[Function], Function]:
-    """AGENT, --scope, --root and --yes."""
+def _agent_options(default_scope: str) -> Callable[[Function], Function]:
+    """Add AGENT, --scope, --root and --yes."""
 
     def with_options(function: Function) -> Function:
         function = click.option("--yes", is_flag=True, help="Do not ask.")(function)
@@ -33,8 +33,8 @@ def agent_options(default_scope: str) -> Callable[[Function], Function]:
 
 
 @click.command("install")
-@agent_options("user")
-def command(agent: str, scope: str | None, root: Path | None, yes: bool) -> None:
+@_agent_options("user")
+def install(agent: str, scope: str | None, root: Path | None, yes: bool) -> None:
     """Connect an AGENT: hooks that inject knowledge into its context, and the MCP server.
 
     Once is enough: the user scope works wherever an agent is started, and hooks do nothing where no project around has
@@ -46,7 +46,7 @@ def command(agent: str, scope: str | None, root: Path | None, yes: bool) -> None
     from knowbound.agent.install import apply, installed_files, local_files, plan_install
 
     scope = scope or DEFAULT_SCOPE
-    project = project_of(root)
+    project = _project_of(root)
     where = scope if scope == "user" else f"{scope}, {project}"
     files = settings_files(agent, scope, project, os.environ)
     if scope == "local" and installed_files(agent, "user", project, os.environ):
@@ -58,23 +58,50 @@ def command(agent: str, scope: str | None, root: Path | None, yes: bool) -> None
     if not changes:
         echo(f"Nothing to do: knowbound is installed in {agent} ({where}).")
         return
-    confirm_changes(changes, yes, f"Install into {agent} ({where})?")
+    _confirm_changes(changes, yes, f"Install into {agent} ({where})?")
     apply(changes)
     echo(f"Installed in {agent} ({where}). To undo: knowbound uninstall {agent} --scope {scope}")
     for note in _notes(agent, scope, project):
         echo(note, err=True)
 
 
-def project_of(root: Path | None) -> Path:
-    """The project that is meant: the given folder, or the work tree that the current one is in."""
+@click.command("uninstall")
+@_agent_options("all that is yours, here and in other projects")
+def uninstall(agent: str, scope: str | None, root: Path | None, yes: bool) -> None:
+    """Remove knowbound from an AGENT's settings.
+
+    A settings file that was not edited since `install` gets back exactly the bytes it had before. In an edited one,
+    only knowbound's entries are removed. The changes are shown first.
+    """
+    from knowbound.agent.clients import settings_files
+    from knowbound.agent.install import apply, installed_files, local_files, plan_uninstall
+
+    project = _project_of(root)
+    files = list(settings_files(agent, scope or "user", project, os.environ))
+    if agent == "claude-code" and scope in (None, "local"):
+        files += local_files(os.environ, project)
+        files += local_files(os.environ) if scope is None else ()
+    changes = plan_uninstall(list(dict.fromkeys(files)))
+    if not changes:
+        echo(f"Nothing to do: knowbound is not installed in {agent} ({scope or 'user'}).")
+        if scope is None and installed_files(agent, "project", project, os.environ):
+            echo(f"It is in the shared settings of the project. Try: knowbound uninstall {agent} --scope project")
+        return
+    _confirm_changes(changes, yes, f"Uninstall from {agent}{f' ({scope})' if scope else ''}?")
+    apply(changes)
+    echo(f"Uninstalled from {agent}{f' ({scope})' if scope else ''}.")
+
+
+def _project_of(root: Path | None) -> Path:
+    """Return the given folder, or the work tree that the current folder is in."""
     from knowbound.store.data_dir import work_tree
 
     current = os.getcwd()
     return root.resolve() if root else Path(work_tree(current) or current).resolve()
 
 
-def confirm_changes(changes: list[FileChange], yes: bool, question: str) -> None:
-    """Show what would change, and continue only where the user agrees."""
+def _confirm_changes(changes: list[FileChange], yes: bool, question: str) -> None:
+    """Show what would change. Raises InputError unless the user agrees."""
     for change in changes:
         echo(change.difference() + (f"\n({change.note})" if change.note else "") + "\n")
     if yes:
@@ -83,7 +110,7 @@ def confirm_changes(changes: list[FileChange], yes: bool, question: str) -> None
 
 
 def _notes(agent: str, scope: str, project: Path) -> list[str]:
-    """What the user still has to do or to know, one sentence each."""
+    """Return what the user still has to do or to know, one sentence each."""
     import shutil
 
     from knowbound.distribution import is_temporary, path_command

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from knowbound.cli.echo import echo
-from knowbound.cli.options import confirm, root_option
+from knowbound.cli.options import root_option
+from knowbound.cli.output import confirm, echo
 from knowbound.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from knowbound.cli.echo import echo
-from knowbound.cli.options import emit, root_option, settings_of
+from knowbound.cli.options import root_option, settings_of
+from knowbound.cli.output import echo, emit
 
 if TYPE_CHECKING:
     from knowbound.config import Settings

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from knowbound.cli.echo import echo
-from knowbound.cli.ending import ended_with_us
-from knowbound.cli.gates import gate_options, limits_of
-from knowbound.cli.options import emit, look, output_options, root_option, settings_of
+from knowbound.cli.long_runs import ended_with_us
+from knowbound.cli.options import gate_options, limits_of, output_options, root_option, settings_of
+from knowbound.cli.output import echo, emit, look
 from knowbound.errors import UNDECIDED, InputError
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ def command(
     kept for `trend`, `compare` and `check`. With a gate the exit code is 1 when it fails.
     """
     from knowbound.agent.clients import hook_commands
-    from knowbound.cli.progress import EvalProgress
+    from knowbound.cli.long_runs import EvalProgress
     from knowbound.evals.evaluate import EvalPlan, evaluate, finish
     from knowbound.evals.history import baseline_of, note_gates
     from knowbound.evals.injecting import Inject

@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import click
 
-from knowbound.cli.echo import echo
-from knowbound.cli.ending import ended_with_us
-from knowbound.cli.options import emit, look, page_options, root_option, settings_of
+from knowbound.cli.long_runs import ended_with_us
+from knowbound.cli.options import page_options, root_option, settings_of
+from knowbound.cli.output import echo, emit, look
 from knowbound.errors import UNDECIDED
 
 
@@ -42,7 +42,7 @@ def command(
     A model proposes the questions where one is configured; simple rules make them from headings, file names
     and the principles in CLAUDE.md. Their gap rate is shown beside that of the written samples, never mixed.
     """
-    from knowbound.cli.progress import EvalProgress
+    from knowbound.cli.long_runs import EvalProgress
     from knowbound.evals.questions.probe import probe as run_probe
     from knowbound.report.probe import ProbeReport, render_probe
 

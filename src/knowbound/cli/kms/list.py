@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from knowbound.cli.kms.output import SHOWN, print_result, short
 from knowbound.cli.options import format_option, project_option, project_settings
+from knowbound.cli.output import print_result
 
 if TYPE_CHECKING:
     from knowbound.kms.listing import ListedItem, ListedSource
     from knowbound.store.observed import UnmanagedItem
 
+SHOWN = 20  # lines of a list in text; JSON has all
 _PER_SOURCE = 5  # items of a source in the overview; with --source 20
 UNMANAGED = "unmanaged"
 _NAMES = {"added": "Added by people and agents", "backend": "Put by others into the backend", "memory": "Memory"}
@@ -156,3 +157,10 @@ def _name(one: ListedSource) -> str:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def short(text: str) -> str:
+    """Return the beginning of a text on one line."""
+    from knowbound.text.printable import short_line
+
+    return short_line(text, 90)

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from knowbound.cli.echo import echo
 from knowbound.cli.groups import VerbGroup
-from knowbound.cli.kms.list import list_
-from knowbound.cli.kms.output import SHOWN, print_result, short
+from knowbound.cli.kms.list import SHOWN, list_, short
 from knowbound.cli.options import Function, format_option, project_option, project_settings, user_name
+from knowbound.cli.output import echo, print_result
 
 if TYPE_CHECKING:
     from knowbound.config import Settings

@@ -12,7 +12,7 @@ from knowbound.core.audit import AuditedTurn, Claim, Diagnosis, FindingCode, Sup
 from knowbound.core.glossary import BY_CODE
 from knowbound.report.audit.model import AuditReport
 from knowbound.report.audit.page import with_places_from
-from knowbound.report.formats import GapFormat
+from knowbound.report.format_names import GapFormat
 from knowbound.report.formats.github import SHOWN_PER_LEVEL, command
 from knowbound.report.formats.json import json_line, json_text
 from knowbound.report.formats.plain import made_plain

@@ -10,7 +10,8 @@ from msgspec import to_builtins
 
 from knowbound.core.audit import AuditedTurn, Claim, Diagnosis, Support
 from knowbound.report.audit.model import AuditReport, Shares, TurnPage
-from knowbound.report.formats import GapFormat, PageFormat, names_of, render
+from knowbound.report.format_names import GapFormat, PageFormat
+from knowbound.report.formats import render
 from knowbound.report.formats.plain import near
 from knowbound.report.sections import (
     Column,
@@ -37,7 +38,6 @@ from knowbound.stats.rate import Rate
 from knowbound.text.printable import counted
 
 Format = PageFormat | GapFormat
-FORMATS: tuple[Format, ...] = names_of(Format)  # jsonl is streamed by the caller, turn by turn
 _SHOWN = 10
 _ORDER = tuple(Diagnosis)
 _MEANING: dict[Diagnosis, str] = {

@@ -1,19 +1,18 @@
 """One report, any format. Each format is loaded when it is asked for.
 
-A new format for people is a module here, a case in `render`, and its name in `PageFormat` and in cli/options.py.
+A new format for people is a module here, a case in `render`, and its name in `format_names.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, assert_never, get_args
+from typing import assert_never
 
+from knowbound.report.format_names import PageFormat
 from knowbound.report.formats.json import json_text
 from knowbound.report.sections import Page
 
 Document = Mapping[str, object]
-PageFormat = Literal["text", "json", "markdown", "html"]  # what every report has
-GapFormat = Literal["sarif", "junit", "github"]  # what reports about gaps and gates have too
 
 
 def render(
@@ -42,8 +41,3 @@ def render(
             return render_html(page())
         case _:
             assert_never(format)
-
-
-def names_of(format: Any) -> tuple[Any, ...]:
-    """The names in a type of formats, also where it is a union of such types."""
-    return tuple(name for part in get_args(format) for name in (names_of(part) or (part,)))

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from knowbound.core.quality import ItemVerdict, Metric
 from knowbound.core.quality_log import Closing, Discovery
-from knowbound.report.formats import PageFormat, render
+from knowbound.report.format_names import PageFormat
+from knowbound.report.formats import render
 from knowbound.report.judge_gate import METRIC_NAMES
 from knowbound.report.quality.json import item_document
 from knowbound.report.quality.model import CorrectionMade, ItemDay, ItemInjection, ItemQuality

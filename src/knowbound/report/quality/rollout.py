@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
 
+from knowbound.report.format_names import ShortFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import as_json
 from knowbound.report.sections import (
@@ -38,7 +38,6 @@ from knowbound.stats.rollout import (
 )
 from knowbound.text.printable import counted
 
-Format = Literal["text", "json", "markdown"]
 ADVANCE, REVERT = "knowbound quality rollout --advance", "knowbound quality rollout --revert"
 _TONES = {
     CriterionState.MET: Tone.GOOD,
@@ -76,7 +75,7 @@ _MODES: dict[FailureMode, tuple[str, str]] = {  # what it is, and the answer to 
 }
 
 
-def render_rollout(status: RolloutStatus, format: Format, *, width: int = 100, colour: bool = False) -> str:
+def render_rollout(status: RolloutStatus, format: ShortFormat, *, width: int = 100, colour: bool = False) -> str:
     """The rollout in a format."""
     return render(format, lambda: _page(status), lambda: rollout_document(status), width=width, colour=colour)
 

@@ -9,7 +9,8 @@ import shlex
 from collections.abc import Iterator
 
 from knowbound.core.quality import Metric
-from knowbound.report.formats import PageFormat, names_of, render
+from knowbound.report.format_names import PageFormat
+from knowbound.report.formats import render
 from knowbound.report.formats.columns import shorten
 from knowbound.report.quality.item import item_sections
 from knowbound.report.quality.json import status_document
@@ -35,7 +36,6 @@ from knowbound.stats.quality import WINDOW_DAYS, QualityMetric, TargetState
 from knowbound.text.printable import counted
 
 Format = PageFormat
-FORMATS: tuple[Format, ...] = names_of(Format)
 _REASON = 36  # characters of why turns have no verdict, on a screen
 
 

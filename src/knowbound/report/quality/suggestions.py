@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from knowbound.core.suggestions import ANSWER_DAYS, Suggestion
-from knowbound.report.formats import PageFormat, render
+from knowbound.report.format_names import PageFormat
+from knowbound.report.formats import render
 from knowbound.report.quality.item import turn_words
 from knowbound.report.sections import Entry, Line, Listing, Note, Page, Section, Span, Tone, data, joined
 from knowbound.text.printable import counted

@@ -1,4 +1,4 @@
-"""`knowbound trend`: the gap rate from evaluation to evaluation."""
+"""`knowbound trend` and `knowbound compare`: stored evaluations over time, and side by side."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from knowbound.cli.options import PAGES, emit, from_stored, look, root_option, settings_of, shown_as
+from knowbound.cli.options import from_stored, root_option, settings_of, shown_as
+from knowbound.cli.output import emit, look
 from knowbound.errors import InputError
+from knowbound.report.format_names import PAGE_FORMATS
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
+    from knowbound.stats.comparison import Comparison
     from knowbound.stats.evaluation import EvaluationHead
     from knowbound.stats.trend import Trend
 
@@ -24,14 +27,14 @@ if TYPE_CHECKING:
     "--last", type=click.IntRange(1, 10**9), metavar="N", help="Only the last N evaluations of each samples file."
 )
 @click.option("--others", is_flag=True, help="Also show the versions that `eval --against` ran.")
-@shown_as(PAGES, output_help="Write to FILE; a name that ends in .svg gets the chart alone.")
-def command(
+@shown_as(PAGE_FORMATS, output_help="Write to FILE; a name that ends in .svg gets the chart alone.")
+def trend(
     root: Path | None, samples: str | None, last: int | None, others: bool, format_: str, output: Path | None
 ) -> None:
     """Show how the gap rate moved from commit to commit.
 
-    A table of all evaluations, and a line chart with intervals and marks where the knowledge changed. Evaluations
-    of different test sets are never joined: the line breaks where the samples file changed.
+    Prints a table of all evaluations, and a line chart with intervals and marks where the knowledge changed. The line
+    breaks where the samples file changed: evaluations of different test sets are never joined.
     """
     from knowbound.report.formats.trend_svg import trend_svg_file
     from knowbound.report.trend import render_trend
@@ -46,10 +49,10 @@ def command(
 
 def _trend(settings: Settings, samples: str | None, last: int, others: bool) -> Trend:
     from knowbound.evals.history import broken_samples, evaluations
-    from knowbound.stats.trend import trend
+    from knowbound.stats.trend import trend as trend_of
 
     heads = [head for head in evaluations(settings) if samples is None or _is_about(head, samples)]
-    found = trend(heads, with_others=others, last=last, broken=partial(broken_samples, settings))
+    found = trend_of(heads, with_others=others, last=last, broken=partial(broken_samples, settings))
     if not found.rows:
         about = f" of {samples}" if samples else ""
         raise InputError(
@@ -62,3 +65,29 @@ def _is_about(head: EvaluationHead, samples: str) -> bool:
     path = Path(head.watermark.path)
     given = Path(samples)
     return path == given or given.resolve() == path.resolve() or path.name == samples or head.sha256.startswith(samples)
+
+
+@click.command("compare")
+@click.argument("before", default="previous")
+@click.argument("after", default="latest")
+@root_option
+@shown_as(PAGE_FORMATS)
+def compare(before: str, after: str, root: Path | None, format_: str, output: Path | None) -> None:
+    """Compare two evaluations of the same test set, sample by sample.
+
+    BEFORE and AFTER are ids of stored evaluations (see: knowbound trend), commits, `latest`, or `previous`: the
+    newest evaluation before the latest with the same test set. Different test sets are refused.
+    """
+    from knowbound.report.comparison import render_comparison
+
+    found = from_stored(settings_of(root), root, lambda settings: _compared(settings, before, after))
+    emit([render_comparison(found, cast("Any", format_), **look(output))], output)
+
+
+def _compared(settings: Settings, before: str, after: str) -> Comparison:
+    from knowbound.evals import history
+    from knowbound.stats.comparison import compare as compared
+    from knowbound.stats.comparison import named
+
+    heads = history.evaluations(settings)
+    return compared(*(history.evaluation(settings, named(heads, name).id) for name in (before, after)))

@@ -1,21 +1,28 @@
-"""Progress of a long run: one line on a terminal's stderr, with rate and time left; nothing elsewhere."""
+"""Long runs: a line of progress on a terminal's stderr, and an end without leftovers when the user interrupts."""
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import time
-from types import TracebackType
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Self
+
+from knowbound.cli.output import echo
 
 if TYPE_CHECKING:
     from knowbound.evals.runner import RunProgress
 
 _AFTER_SECONDS = 0.5  # a short run shows nothing
 _EVERY_SECONDS = 0.1
+_SIGNALS = (signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
 
 
 class _StatusLine:
-    """A line that is written over: nothing for a short run, and not more often than an eye can follow."""
+    """A line that overwrites itself, ten times a second at most. A short run shows nothing."""
 
     def __init__(self) -> None:
         self._start = time.monotonic()
@@ -44,7 +51,7 @@ class ReadingProgress(_StatusLine):
     """Bytes read of bytes to read."""
 
     def __call__(self, done: int, total: int) -> None:
-        """Show how far the run is."""
+        """Show the progress if it is due."""
         if not self._is_due:
             return
         rate = done / (time.monotonic() - self._start)
@@ -59,7 +66,7 @@ class EvalProgress(_StatusLine):
     """Samples done of samples to run, with gaps, failures and the cost so far."""
 
     def __call__(self, now: RunProgress) -> None:
-        """Show how far the run is."""
+        """Show the progress if it is due."""
         if not self._is_due:
             return
         parts = [f"{now.done} of {now.total} runs", f"{now.gaps} with a gap"]
@@ -67,3 +74,29 @@ class EvalProgress(_StatusLine):
             parts.append(f"{now.incomplete} incomplete")
         parts.append("cost unknown" if now.usd is None else f"${now.usd:.2f}")
         self._write(" · ".join(parts))
+
+
+@contextmanager
+def ended_with_us(advice: str) -> Iterator[None]:
+    """End running agents when Ctrl-C or a signal ends this process. The sentence `advice` says how to go on."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    # An ignored signal, such as SIGHUP under nohup, stays ignored.
+    handled = [number for number in _SIGNALS if signal.getsignal(number) is signal.SIG_DFL]
+    for number in handled:
+        signal.signal(number, interrupt)
+    try:
+        yield
+    except KeyboardInterrupt:
+        if "knowbound.evals.executors.agent_process" in sys.modules:  # else no agent was started
+            from knowbound.evals.executors.agent_process import end_all
+
+            end_all()
+        echo(f"knowbound: stopped. {advice}", err=True)
+        sys.stdout.flush()
+        os._exit(130)  # a thread that waits for a model would delay a normal exit
+    finally:
+        for number in handled:
+            signal.signal(number, signal.SIG_DFL)

@@ -1,0 +1,39 @@
+"""`knowbound hook` and `knowbound mcp`: the verbs that agents call."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from knowbound.cli.options import project_option
+
+
+@click.command("hook", context_settings={"ignore_unknown_options": True})
+@click.argument("event", default="")
+def hook(event: str) -> None:
+    """Answer the hook EVENT of an agent: user-prompt-submit, session-start, after a tool call, or the end of a turn.
+
+    Reads the agent's hook JSON on stdin and prints the context to inject, or nothing. stop, stop-failure, interrupt,
+    subagent-stop and session-end print nothing: they queue the turn, and a worker in the background scores it.
+    post-tool-use and post-tool-use-failure print where the thing that a lookup missed really is, or nothing. The exit
+    code is always 0; failures are written to .knowbound/hook.log, which `knowbound doctor` shows. Agents should call
+    knowbound-hook, which does the same and starts faster.
+    """
+    from knowbound.agent.hook import main
+
+    main([event])
+
+
+@click.command("mcp")
+@project_option
+def mcp(root: Path | None) -> None:
+    """Serve the knowledge store to an agent (MCP over stdio).
+
+    `knowbound install` writes the settings that make an agent start the server. Without --root it serves the project
+    that the agent works in: the nearest folder upwards that has a .knowbound, else the root of the repository. Settings
+    of the project that you have not trusted count as not set.
+    """
+    from knowbound.agent.mcp.server import serve
+
+    serve(root.resolve() if root else None)

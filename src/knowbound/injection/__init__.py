@@ -1,1 +1,1 @@
-"""What hooks inject into an agent's context, and the record of it (specification 2)."""
+"""Knowledge that hooks inject into an agent's context, and its record (specification 2)."""

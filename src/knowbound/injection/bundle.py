@@ -1,11 +1,11 @@
-"""The text that is injected: plain facts, each with the id by which it is cited and corrected, and its source.
+"""The injected text: plain facts, each with the id by which it is cited and corrected, and its source.
 
-No orders: imperative wording in injected text triggers the model's injection defences. Items are in the order of their
-ids and nothing in the text depends on the time or on scores, so the same items are always the same text and prompt
-caches hold. Stored text arrives as it was stored, inside a fence that it cannot close: the fence is longer than any run
-of backticks in it, and only the id of an item begins a line. Invisible characters and the tags that clients and models
-use themselves are not let through (docs/decisions/hook.md). The hook loads this module on every prompt: it imports
-next to nothing.
+It has no orders: imperative wording in injected text triggers the model's injection defences. Items are in the order of
+their ids and nothing in the text depends on the time or on scores, so the same items are always the same text and
+prompt caches stay valid. Stored text arrives as it was stored, inside a fence that it cannot close: the fence is longer
+than any run of backticks in it, and only the id of an item begins a line. Invisible characters are removed, and tags
+that clients and models use themselves are escaped (docs/decisions/hook.md). The hook loads this module on every prompt:
+it imports next to nothing.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from knowbound.kms.search.ranking import FoundItem
 
 MOST_CHARACTERS = 9_500  # above 10,000 (UTF-16 units) Claude Code and Codex put the text into a file instead
-MOST_OF_ONE = 1_200  # characters of one item; a longer one is cut and says so
-_MOST_OF_AN_ID = 128  # as kms/validation.py allows: one that is cut names nothing
+MOST_OF_ONE = 1_200  # characters of one item; a longer item is cut and says so
+_MOST_OF_AN_ID = 128  # as kms/validation.py allows: a cut id names no item
 
 INTRO = "Entries of this project's knowledge store (knowbound) that match the prompt, each with its id:"
 _UNVERIFIED = "UNVERIFIED entries are not confirmed."
 _STALE = "STALE entries come from a source that has changed since."
 _USE = "The ids are what the tools kms_flag, kms_update and kms_supersede take when an entry is wrong."
 
-# Control characters, and what is invisible or turns text around: zero-width, bidirectional, tag and private characters.
+# Control characters, and invisible or reversing characters: zero-width, bidirectional, tag and private ones.
 _UNSEEN = lazy(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\ue000-\uf8ff\U000e0000-\U0010ffff]"
 )
-# What clients put around injected text, and what models use for turns and tools. Placeholders (`<sha>`) are not in it.
+# Tags that clients put around injected text, and that models use for turns and tools; no placeholders (`<sha>`).
 _CONTROL_TAG = lazy(
     r"<(?=\||</?SYS>>|/?(?:antml:|system-reminder|system_prompt|system>|assistant>|human>|developer>|function_calls|invoke\b"
     r"|function_results|tool_(?:call|use|result)|additional_?context|[a-z-]{0,40}hook\b|user_instructions"
@@ -51,7 +51,7 @@ _MAY_NAME_SECRET = lazy(r"pass|secret|token|key|pwd|cred|auth", re.IGNORECASE)
 
 
 class Bundle:
-    """The text, and which of the items found room in it."""
+    """The text, and the items that fit into it."""
 
     def __init__(self, text: str, items: list[FoundItem]) -> None:
         self.text = text
@@ -60,9 +60,9 @@ class Bundle:
 
 
 def compose(items: Sequence[FoundItem], *, budget: int) -> Bundle:
-    """The bundle of what fits into the budget of tokens, best first; without items an empty text.
+    """Compose the bundle of what fits into the budget of tokens, best first; without items an empty text.
 
-    No item takes more than half of the budget; one that does not fit is left out, and a shorter one after it may fit.
+    No item takes more than half of the budget. An item that does not fit is left out; a shorter item after it may fit.
     """
     kept: list[FoundItem] = []
     text = ""
@@ -75,35 +75,35 @@ def compose(items: Sequence[FoundItem], *, budget: int) -> Bundle:
 
 
 def estimated_tokens(text: str) -> int:
-    """Tokens without a tokenizer, rather too many than too few.
+    """Estimate tokens without a tokenizer, rather too many than too few.
 
-    English prose has about 4 characters per token and code about 3.3; outside of ASCII a character is about one.
+    English prose has about 4 characters per token and code about 3.3; outside of ASCII a character is about one token.
     """
     others = len(text) - len(text.encode("ascii", "ignore"))
     return -(-(len(text) - others) * 10 // 33) + others
 
 
 def cleaned(text: str) -> str:
-    """The text as data: as it was stored, without what cannot be seen and without tags of clients and models."""
+    """Return the text as it was stored, without invisible characters and without tags of clients and models."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     text = _CONTROL_TAG.sub("&lt;", _UNSEEN.sub("", text))
     return "\n".join([line.rstrip() for line in text.split("\n")]).strip()
 
 
 def for_brackets(text: str, most: int = _MOST_OF_AN_ID) -> str:
-    """A short text that cannot begin a line of its own or end its brackets."""
+    """Return a short text that cannot begin a line of its own or end its brackets."""
     return " ".join(cleaned(text).split()).replace("[", "(").replace("]", ")")[:most]
 
 
 def fence_of(text: str) -> str:
-    """A fence that the text cannot close: longer than any run of backticks in it."""
+    """Return a fence that the text cannot close: longer than any run of backticks in it."""
     return "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(text)), default=0))
 
 
 def _text(items: list[FoundItem], most: int) -> str:
     conflicts = conflicts_among(items) if len(items) > 1 else []
     doubted = {id(conflict.second) for conflict in conflicts if conflict.why}
-    ordered = sorted(items, key=lambda item: (id(item) in doubted, item.id))  # what to believe comes first
+    ordered = sorted(items, key=lambda item: (id(item) in doubted, item.id))  # doubted items last
     shown = "\n".join([_line(item, most) for item in ordered])
     fence = fence_of(shown)
     lines = [INTRO, fence, shown, fence, *map(_conflict_line, conflicts), _USE]
@@ -113,7 +113,7 @@ def _text(items: list[FoundItem], most: int) -> str:
 
 
 def _line(item: FoundItem, most: int) -> str:
-    """The item's line. Further lines of it are indented: no content can look like an item of its own."""
+    """Return the item's line. Further lines are indented: no content can look like an item of its own."""
     marks = [mark for mark, holds in (("UNVERIFIED", item.flag), ("STALE", item.stale)) if holds]
     marks += [f"from {_source(item)}"]
     marks += [f"as of {for_brackets(item.timestamp[:10])}"] if item.timestamp else []
@@ -132,7 +132,7 @@ def _conflict_line(conflict: Conflict) -> str:
 
 
 def _source(item: FoundItem) -> str:
-    """The file of the project that the item comes from, else the store that holds it; no path outside the project."""
+    """Return the file of the project that the item comes from, else its backend; no path outside the project."""
     file = item.anchor_file.replace("\\", "/")
     if not file:
         return for_brackets(item.backend)
@@ -146,7 +146,7 @@ def _source(item: FoundItem) -> str:
 
 
 def _cut(text: str, most: int) -> str:
-    """At most so many tokens, and not more characters than an item may have."""
+    """Cut the text to `most` tokens, and to the characters that an item may have."""
     room = min(MOST_OF_ONE, len(text) * most // max(1, estimated_tokens(text)))
     if len(text) <= room:
         return text

@@ -1,12 +1,12 @@
-"""How well the hook chooses, measured with prompts whose right items are known.
+"""Measurement of the hook's choices, with prompts whose right items are known.
 
 A file of labelled prompts has a JSON object per line:
 
     {"prompt": "…", "right": ["id", …], "on_topic": ["id", …], "id": "…"}
 
-of which `prompt` and `right` are needed. `right` are the items that the prompt needs, [] where it needs none;
-`on_topic` are others that bear on what it asks. Candidates are found once per prompt by the hook's own function; floors
-and numbers of items are then applied to them as the hook does.
+`prompt` and `right` are required. `right` are the items that the prompt needs, [] for none; `on_topic` are other items
+that bear on the question. The hook's own function finds candidates once per prompt; floors and numbers of items are
+then applied to them as the hook does.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from knowbound.report.floor import FloorReport
 from knowbound.stats.floor import FloorTarget, Trial, calibrated
 from knowbound.store.read_only import IndexRefusedError
 
-_LIMIT_MS = 60_000  # for a prompt: nobody waits for an agent here
+_LIMIT_MS = 60_000  # for a prompt: no agent waits here
 _EXAMPLE = '{"prompt": "…", "right": ["ID of an item"]}'
 
 
 class LabelledPrompt(msgspec.Struct, frozen=True):
-    """A prompt, the items it needs, and others that bear on what it asks."""
+    """A prompt, the items it needs, and others that bear on its question."""
 
     prompt: str
     right: tuple[str, ...]
     on_topic: tuple[str, ...] = ()
     id: str = ""
-    line: int = 0  # of the file; what a file says about it does not count
+    line: int = 0  # in the file; a value from the file is ignored
 
     def __post_init__(self) -> None:
         if not self.prompt.strip():
@@ -49,7 +49,7 @@ class LabelledPrompt(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """How a report names it."""
+        """Return the name of the prompt in reports."""
         return f"line {self.line} ({self.id})" if self.id else f"line {self.line}"
 
 
@@ -62,7 +62,7 @@ class LabelledPrompts(msgspec.Struct, frozen=True):
 
 
 def calibrate_injection(settings: Settings, path: Path, wanted: FloorTarget) -> FloorReport:
-    """What the hook injects for labelled prompts in the store of a project, and with which settings it would do best.
+    """Measure what the hook injects for labelled prompts in the store of a project, and find the best settings.
 
     Nothing is written to the store, and no setting is changed.
     """
@@ -91,7 +91,7 @@ def calibrate_injection(settings: Settings, path: Path, wanted: FloorTarget) -> 
 
 
 def read_labelled_prompts(path: Path) -> LabelledPrompts:
-    """The prompts of a file. A line that is none is an error: one lost in silence would change the figures."""
+    """Read the prompts of a file. An invalid line is an error: leaving it out would change the figures."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -112,7 +112,7 @@ def _labelled(line: bytes, path: Path, number: int) -> LabelledPrompt:
 
 
 def check_ids(labelled: LabelledPrompts, served: Collection[str]) -> None:
-    """Raise InputError where a label names an item that the hook cannot inject: the figures would blame the search."""
+    """Raise InputError if a label names an item that the hook cannot inject: the figures would blame the search."""
     for prompt in labelled.prompts:
         for id_ in (*prompt.right, *prompt.on_topic):
             if id_ not in served:
@@ -124,7 +124,7 @@ def check_ids(labelled: LabelledPrompts, served: Collection[str]) -> None:
 
 
 def trials_of(prompts: Iterable[LabelledPrompt], home: str, settings: HookSettings) -> list[Trial]:
-    """Each prompt with the candidates of the hook, to try floors and numbers of items on."""
+    """Return each prompt with the candidates of the hook, to try floors and numbers of items on."""
     return [
         Trial(one.name, frozenset(one.right), frozenset(one.on_topic), PromptInjection(one.prompt, home, settings))
         for one in prompts
@@ -132,7 +132,7 @@ def trials_of(prompts: Iterable[LabelledPrompt], home: str, settings: HookSettin
 
 
 class PromptInjection:
-    """What the hook would inject for a prompt into a new session, at any floor and any number of items."""
+    """The items that the hook would inject for a prompt into a new session, at any floor and any number of items."""
 
     def __init__(self, prompt: str, home: str, settings: HookSettings) -> None:
         choice = choose_for_prompt(home, settings.without_model(), HookPrompt({"prompt": prompt}))
@@ -143,14 +143,14 @@ class PromptInjection:
         self._composed: dict[tuple[str, ...], Sequence[str]] = {}
 
     def __call__(self, floor: float, most: int) -> Sequence[str]:
-        """The ids of what is injected."""
+        """Return the ids of the injected items."""
         if (floor, most) not in self._known:
             above = relevant([item for item, _ in self.ranked], floor)
             self._known[floor, most] = self._composed_ids(above[:most])
         return self._known[floor, most]
 
     def _composed_ids(self, items: Sequence[FoundItem]) -> Sequence[str]:
-        """Those of the items that find room in the token budget."""
+        """Return the ids of the items that fit into the token budget."""
         key = tuple(item.id for item in items)
         if key not in self._composed:
             composed = bundle.compose(items, budget=self._budget)

@@ -1,9 +1,9 @@
-"""A configured model chooses which of the first candidates bear on the prompt, within the time that the hook has left.
+"""The choice by a configured model among the first candidates, within the time that the hook has left.
 
-The choice without a model is made before, and is delivered where the model is late, fails or answers nonsense. The
-model is asked once, in a thread of its own: whatever it does, nobody waits for it longer than that. The prompt and the
-items are data: they are cleared of secrets, stand in fences that they cannot close, and the answer is read for numbers
-alone (judge/prompts/choose-1.md). Loaded only where `injection.model` names a model.
+The choice without a model is made before, and is delivered if the model is late, fails or answers nonsense. The model
+is asked once, in a thread of its own, and the hook waits no longer than its limit. The prompt and the items are data:
+they are cleared of secrets, are in fences that they cannot close, and the answer is read for numbers alone
+(judge/prompts/choose-1.md). Loaded only where `injection.model` names a model.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
     from knowbound.kms.search.ranking import FoundItem
 
 PROMPT = "choose-1"
-_LEAST = 0.05  # seconds; with less no model is asked
-_GRACE = 1.0  # seconds after which a model that nobody waits for any more is given up
+_LEAST = 0.05  # seconds; no model is asked with less
+_GRACE = 1.0  # seconds after which a late model is given up
 _OF_ENTRY = 500  # characters of an item that are sent
-_BEGINNING, _END = 2_500, 1_000  # characters of a long prompt: what is asked is mostly there
-_PASSAGES, _PASSAGE = 5, 300  # between them, and characters of one
-_LONGEST_READ = 40_000  # characters of a prompt that are looked at: clearing them of secrets takes up to 15 ms
+_BEGINNING, _END = 2_500, 1_000  # characters of a long prompt: the question is mostly there
+_PASSAGES, _PASSAGE = 5, 300  # number of passages between them, and characters of each
+_LONGEST_READ = 40_000  # characters of a prompt that are read: clearing them of secrets takes up to 15 ms
 _LONGEST_PROBLEM = 300
 _LEFT_OUT = "\n[…]\n"
 
 
 class _Numbers(msgspec.Struct, frozen=True):
-    """What the model is asked for."""
+    """The answer that the model is asked for."""
 
     numbers: list[int]
 
@@ -51,9 +51,9 @@ class _Numbers(msgspec.Struct, frozen=True):
 def choose(
     model: str, prompt: str, candidates: Sequence[FoundItem], *, most: int, folder: str, until: float
 ) -> ModelChoice:
-    """Ask the model of that name (`judge list`); an answer has to be there shortly before `until` (monotonic seconds).
+    """Ask the model of that name (`judge list`). It has to answer shortly before `until` (monotonic seconds).
 
-    A program that is named is run in the folder, never in one that an agent works in.
+    A program that is named is run in the folder, never in a folder that an agent works in.
     """
     began, chooser = time.monotonic(), ""
     try:
@@ -67,7 +67,7 @@ def choose(
         return ModelChoice(CHOSEN, _since(began), chooser=chooser, items=_chosen(text, candidates)[:most])
     except (CompletionError, ConfigError, MalformedError) as error:
         problem = str(error)
-    except Exception as error:  # whatever it is, there is a choice without the model
+    except Exception as error:  # after any error there is the choice without the model
         problem = f"{type(error).__name__}: {error}"
     problem = f"the model: {excerpt(problem, _LONGEST_PROBLEM)}"
     return ModelChoice(FAILED, _since(began), chooser=chooser, problem=problem)
@@ -86,7 +86,7 @@ def _completer(name: JudgeName, folder: str) -> Completer:
 
 
 def _identity(name: JudgeName) -> str:
-    """The model as it may be stored."""
+    """Return the name of the model that is stored."""
     if name.uses_api:
         return excerpt(name.text, _LONGEST_PROBLEM)
     from knowbound.judge.registry import identity  # noqa: PLC0415
@@ -105,7 +105,7 @@ def _question(file: PromptFile, prompt: str, candidates: Sequence[FoundItem]) ->
 
 
 def _shortened(prompt: str, candidates: Sequence[FoundItem]) -> str:
-    """The prompt without its secrets; of a long one the beginning, the end, and what matches items between them."""
+    """Return the prompt without secrets; of a long prompt the beginning, the end, and passages that match items."""
     text = redact(prompt) if len(prompt) <= _LONGEST_READ else _ends(prompt, _LONGEST_READ)
     if len(text) <= _BEGINNING + _END:
         return text
@@ -118,7 +118,7 @@ def _ends(text: str, most: int) -> str:
 
 
 def _matching(text: str, words: set[str]) -> list[str]:
-    """Passages with the most of the words, in their order; one that only repeats the words of others is not taken."""
+    """Return the passages with the most of the words, in order; a passage that only repeats words is left out."""
     lines = text.splitlines()
     passages = [line[at : at + _PASSAGE] for line in lines for at in range(0, len(line), _PASSAGE)]
     shared = [words & all_terms(passage).keys() for passage in passages]
@@ -133,7 +133,7 @@ def _matching(text: str, words: set[str]) -> list[str]:
 
 
 def _chosen(text: str, candidates: Sequence[FoundItem]) -> list[FoundItem]:
-    """The items that the answer names, in its order. Numbers that are none of theirs do not count."""
+    """Return the items that the answer names, in its order. Unknown numbers are ignored."""
     numbers = parse_answer(text, _Numbers).numbers
     known = dict.fromkeys(number for number in numbers if 1 <= number <= len(candidates))
     if numbers and not known:
@@ -142,7 +142,7 @@ def _chosen(text: str, candidates: Sequence[FoundItem]) -> list[FoundItem]:
 
 
 def _within(seconds: float, work: Callable[[], str]) -> str | None:
-    """What the work gives, or None where it takes longer; then it goes on alone. Raises what it raises."""
+    """Return the result of the work, or None after the time is over; the work then goes on alone."""
     if seconds < _LEAST:
         return None
     done, results = _thread.allocate_lock(), list[str | Exception]()

@@ -1,4 +1,4 @@
-"""What a context of an agent has: one file per context, one line per item and index of the store that it was given.
+"""The contexts of agents: one file per context, one line per item and index of the store that the context got.
 
     .knowbound/contexts/<session>    removed when the context is compacted or cleared
 
@@ -20,47 +20,47 @@ if TYPE_CHECKING:
     from knowbound.kms.search.ranking import FoundItem
 
 FOLDER = "contexts"
-_INDEX = "index"  # before the sum of an index of the store
+_INDEX = "index"  # kind of key
 
 
 def new_to_context(home: str, context: str, items: list[FoundItem]) -> list[FoundItem]:
-    """Those of the items, as they are worded now, that the context does not have yet."""
+    """Return the items that the context does not have in their current wording."""
     known = _lines(home, context) if items and context else set()
     return [item for item in items if item_key(item) not in known]
 
 
 def has_index(home: str, context: str, text: str) -> bool:
-    """Whether the context has this very index of the store."""
+    """Report whether the context has exactly this index of the store."""
     return bool(context) and index_key(text) in _lines(home, context)
 
 
 def remember(home: str, context: str, keys: Iterable[str]) -> None:
-    """The context has what these keys name from now on."""
+    """Note that the context has what these keys name."""
     append(_file(home, context), "".join(f"{key}\n" for key in keys).encode("utf-8", "replace"))
 
 
 def item_key(item: FoundItem) -> str:
-    """The item as it is worded."""
+    """Return the key of an item in its current wording."""
     return f"{item.id} {item.content_sha}"
 
 
 def index_key(text: str) -> str:
-    """The sum of an index."""
+    """Return the key of an index of the store."""
     return checksum_key(_INDEX, text)
 
 
 def checksum_key(kind: str, text: str) -> str:
-    """A key of a kind for a text that is known by its sum."""
+    """Return a key for a text that is known by its checksum."""
     return f"{kind} {binascii.crc32(text.encode('utf-8', 'replace')):08x}"
 
 
 def keys_of(home: str, context: str) -> set[str]:
-    """Everything that the context has."""
+    """Return all keys of the context."""
     return _lines(home, context)
 
 
 def forget(home: str, context: str) -> None:
-    """The context was compacted or cleared: what was injected may be injected again."""
+    """Forget a context that was compacted or cleared: its items may be injected again."""
     try:
         os.unlink(_file(home, context))
     except FileNotFoundError:
@@ -68,7 +68,7 @@ def forget(home: str, context: str) -> None:
 
 
 def name_of(context: str) -> str:
-    """A file name for the context, also where its id is no plain name."""
+    """Return a file name for the context, also for an id that is no plain name."""
     if context.isascii() and context.replace("-", "").replace("_", "").isalnum() and len(context) <= 100:
         return context
     data = context.encode("utf-8", "surrogatepass")
@@ -76,7 +76,7 @@ def name_of(context: str) -> str:
 
 
 def context_of(name: str) -> str:
-    """The context that a file is about, as far as its name has room for it."""
+    """Return the context of a file, cut if the id was too long for a name."""
     data, dot, _ = name.partition(".")
     try:
         return bytes.fromhex(data).decode("utf-8", "replace") if dot else name

@@ -38,7 +38,7 @@ _NAMES = (
 
 
 class HookSettings:
-    """What the hook needs of the config (keys injection.*, kms.*, quality.holdout, rescue.enabled, audit.check)."""
+    """The settings that the hook needs (keys injection.*, kms.*, quality.holdout, rescue.enabled, audit.check)."""
 
     __slots__ = _NAMES
 
@@ -57,22 +57,22 @@ class HookSettings:
     ) -> None:
         self.time_limit_ms = time_limit_ms
         self.token_budget = token_budget
-        self.relevance_floor = relevance_floor  # None: the measured one
-        self.most_items = most_items  # for a prompt
-        self.model = model  # that chooses; "": none
+        self.relevance_floor = relevance_floor  # None: the measured floor
+        self.most_items = most_items  # per prompt
+        self.model = model  # the model that chooses, or ""
         self.subject = subject
-        self.holdout = holdout  # the share of prompts for which nothing is injected, to compare
-        self.rescues = rescues  # lookups that miss are answered
-        self.check = check  # before an agent stops: off, warn, block
-        self.is_shared = is_shared  # other machines write to the backends: the index has to be kept current
+        self.holdout = holdout  # share of prompts for which nothing is injected, to compare
+        self.rescues = rescues  # answer lookups that miss
+        self.check = check  # of an answer before the agent stops: off, warn, block
+        self.is_shared = is_shared  # other machines write to the backends: keep the index current
 
     def without_model(self) -> HookSettings:
-        """The same, where the floor alone is to choose."""
+        """Return the settings with which the floor alone chooses."""
         return HookSettings(**{name: getattr(self, name) for name in _NAMES} | {"model": ""})
 
 
 def load(root: str, home: str, *, keep: bool = True) -> HookSettings:
-    """The settings for a project, kept for the next run; a config that cannot be used is an error, as everywhere."""
+    """Return the settings of a project, and cache them for the next run. An invalid config is an error."""
     state = _state(root)
     settings = _kept(home, state)
     if settings is None:
@@ -84,7 +84,7 @@ def load(root: str, home: str, *, keep: bool = True) -> HookSettings:
 
 
 def cached(root: str, home: str) -> HookSettings | None:
-    """The settings for a project, where nothing has changed since they were read."""
+    """Return the settings of a project if nothing has changed since they were read, else None."""
     return _kept(home, _state(root))
 
 
@@ -104,7 +104,7 @@ def _sealed_part(kept: dict[str, object]) -> str:
 
 
 def _state(root: str) -> list[object]:
-    """What the settings depend on; equal state, equal settings."""
+    """Return everything that the settings depend on."""
     files: list[object] = []
     in_root = [os.path.join(root, name) for name in ("knowbound.toml", "pyproject.toml")]
     for path in (*in_root, os.path.join(config_folder(), "config.toml"), os.path.join(state_folder(), "trusted")):
@@ -139,7 +139,7 @@ def _read(root: str) -> HookSettings:
 
 
 def _keep(path: str, kept: dict[str, object]) -> None:
-    """Whole or not at all, and never an error: without it the next run only reads the config again."""
+    """Write the cache whole or not at all. A failure is no error: the next run reads the config again."""
     try:
         kept["seal"] = seal(_sealed_part(kept))
         make_file(path, json.dumps(kept).encode())

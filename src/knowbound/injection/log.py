@@ -1,7 +1,7 @@
-"""Reads the log of injections: the records of the hook's runs and of what agents pulled, each joined from its lines.
+"""Reads the log of injections: the records of hook runs and of pulls by agents, each joined from its lines.
 
-A line that a full disk cut short is skipped and counted; one that was glued to such a line is read. Records of 0.1.0,
-which were in a table of the index and in journals of their own, are read as well: they have no outcome, and whether
+A line that a full disk cut short is skipped and counted; a record that was glued to such a line is read. Records of
+0.1.0, which were in a table of the index and in separate journals, are read as well: they have no outcome, and whether
 they were delivered is unknown.
 """
 
@@ -15,13 +15,13 @@ import msgspec
 
 from knowbound.store.data_dir import INJECTIONS, day_files
 
-_BEGINNING = b'{"time":'  # of every line; inside one its quotes are escaped
+_BEGINNING = b'{"time":'  # start of every line; within a line its quotes are escaped
 AT_START = "session-start"
 PULLED = "pulled"
 
 
 class InjectedItem(msgspec.Struct, frozen=True):
-    """An item of a record, as it was then."""
+    """An item of a record, as it was at that time."""
 
     item: str
     backend: str
@@ -31,15 +31,15 @@ class InjectedItem(msgspec.Struct, frozen=True):
     rank: int = 0
     score: float = 0.0
     sha: str = ""  # of the content; "" in records of 0.1.0
-    explored: bool = False  # it had the place of one that was ranked higher, to be tried
+    explored: bool = False  # a trial in place of a higher-ranked item
 
 
 class IndexRecord(msgspec.Struct, frozen=True):
-    """An index of the store: titles, of which none is an injected item."""
+    """An index of the store: titles, which are no injected items."""
 
     lines: int = 0
     tokens: int = 0
-    ids: tuple[str, ...] = ()  # of the items whose titles are in it
+    ids: tuple[str, ...] = ()  # items whose titles are in it
 
 
 class InjectionRecord(msgspec.Struct, frozen=True):
@@ -55,18 +55,18 @@ class InjectionRecord(msgspec.Struct, frozen=True):
     prompt_id: str = ""
     turn_id: str = ""
     source: str = ""
-    prompt: str = ""  # its beginning, without secrets
+    prompt: str = ""  # the beginning, without secrets
     ranker: str = ""
     floor: float | None = None
     budget: int | None = None
-    chooser: str = ""  # the version of the prompt and the model that was asked to choose; "": the floor chose
+    chooser: str = ""  # version of the prompt and model that was asked to choose; "": the floor chose
     chooser_outcome: str = ""  # chosen; late, failed: the floor chose
     chooser_ms: float | None = None
-    items: tuple[InjectedItem, ...] = ()  # delivered, or meant to be
+    items: tuple[InjectedItem, ...] = ()  # delivered, or meant to be delivered
     pool: tuple[tuple[str | float | bool | list[int] | None, ...], ...] = ()
-    arm: str = ""  # of a holdout: injected, held_out; "" without one, or where nothing was found
-    index: IndexRecord | None = None  # what a session starts with
-    corrections: tuple[str, ...] = ()  # the items whose suggested corrections were shown with it
+    arm: str = ""  # of a holdout: injected, held_out; "" without a holdout, or if nothing was found
+    index: IndexRecord | None = None  # the index that the session starts with
+    corrections: tuple[str, ...] = ()  # items whose suggested corrections were shown with it
     outcome: str = (
         "unknown"  # injected, held_out, indexed, nothing, gave_up, undelivered, failed; unknown where it was killed
     )
@@ -77,33 +77,33 @@ class InjectionRecord(msgspec.Struct, frozen=True):
 
     @property
     def context(self) -> tuple[str, str]:
-        """Whoever shares a context: the session, and the sub-agent in it."""
+        """Return the session and the sub-agent in it, which have one context."""
         return self.session, self.agent_id
 
     @property
     def turn_key(self) -> str:
-        """The id of the turn by which it is found in the trace."""
+        """Return the id that the turn has in the trace."""
         return self.prompt_id or self.turn_id
 
 
 class PullRecord(msgspec.Struct, frozen=True):
-    """What a tool gave an agent that asked for it. Pulled is not injected: it is in no rate of injections."""
+    """A pull: what a tool returned to an agent that asked. A pull counts in no rate of injections."""
 
     time: str
     id: str
-    session: str = ""  # "" where it is not known
+    session: str = ""  # "" if unknown
     agent: str = "unknown"
     agent_id: str = ""
     prompt_id: str = ""
     turn_id: str = ""
     call: str = ""  # the client's id of the tool call
     tool: str = ""
-    query: str = ""  # the words of a search, or the id that was asked for
+    query: str = ""  # the words of a search, or the requested id
     items: tuple[InjectedItem, ...] = ()  # rank and score are those of a search
 
 
 class InjectionLog(msgspec.Struct, frozen=True):
-    """All runs of hooks and all pulls, oldest first, and how many lines could not be read."""
+    """All runs of hooks and all pulls, oldest first, and the number of unreadable lines."""
 
     records: list[InjectionRecord]
     pulls: list[PullRecord]
@@ -111,12 +111,12 @@ class InjectionLog(msgspec.Struct, frozen=True):
 
 
 def log_files(home: Path) -> list[Path]:
-    """The files of the log, oldest day first; the name begins with the day."""
+    """Return the files of the log, oldest day first; a name begins with the day."""
     return day_files(home, INJECTIONS)
 
 
 def read_log(home: Path, *, since: str = "") -> InjectionLog:
-    """The records of a data folder; `since` is the first day (ISO)."""
+    """Read the records of a data folder; `since` is the first day (ISO)."""
     joined: dict[str, dict[str, Any]] = {}
     torn = 0
     for path in log_files(home):
@@ -145,10 +145,10 @@ def _time(record: InjectionRecord | PullRecord) -> str:
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any] | None]:
-    """The fields of each line; None for one that was cut short."""
+    """Yield the fields of each line; None for a line that was cut short."""
     try:
         data = path.read_bytes()
-    except FileNotFoundError:  # too old, removed meanwhile
+    except FileNotFoundError:  # too old, and removed meanwhile
         return
     at = 0
     for line in data.splitlines(keepends=True):
@@ -158,7 +158,7 @@ def _lines(path: Path) -> Iterator[dict[str, Any] | None]:
 
 
 def _read(line: bytes, place: str) -> Iterator[dict[str, Any] | None]:
-    """A line; or the record that was glued to one that was cut short, and None for that one."""
+    """Yield the fields of a line; or None for a cut line, then the record that was glued to it."""
     for start in dict.fromkeys((0, max(0, line.rfind(_BEGINNING)))):
         try:
             fields = msgspec.json.decode(line[start:], type=dict[str, Any])
@@ -167,7 +167,7 @@ def _read(line: bytes, place: str) -> Iterator[dict[str, Any] | None]:
         if start:
             yield None
         fields.setdefault("id", place)  # early lines of 0.1.0 have none
-        if "turn" in fields and not fields.get("prompt_id"):  # of 0.1.0: either id
+        if "turn" in fields and not fields.get("prompt_id"):  # 0.1.0 stored either id as `turn`
             fields.setdefault("turn_id", fields["turn"])
         if isinstance(fields["id"], str):
             yield fields

@@ -1,4 +1,4 @@
-"""What an agent says when it calls a hook: the prompt, and whose it is."""
+"""The input of a hook: the prompt, and the session, agent and turn that it belongs to."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 CONTEXT_IS_GONE = ("compact", "clear")  # values of SessionStart's `source`
-_SOURCES = ("startup", "resume", "fork", *CONTEXT_IS_GONE)  # the others are not kept: they could be anything
-_NOTICE = "<task-notification>"  # how Claude Code tells the agent that a task in the background has ended
+_SOURCES = ("startup", "resume", "fork", *CONTEXT_IS_GONE)  # other values are not kept: they could be anything
+_NOTICE = "<task-notification>"  # the start of Claude Code's notice that a background task has ended
 _LONGEST = 1_000  # characters of a name or path
 
 
 class HookPrompt:
-    """The fields of a hook's input that are used. What is missing or of another type is empty."""
+    """The fields of a hook's input that are used. A missing field, or one of another type, is empty."""
 
     def __init__(self, payload: Mapping[str, object]) -> None:
         self.text = _text(payload, "prompt")
@@ -31,32 +31,32 @@ class HookPrompt:
 
     @property
     def context(self) -> str:
-        """The session, and the sub-agent in it: whoever shares a context."""
+        """Return the name of the context: the session, and the sub-agent in it."""
         return "-".join(filter(None, (self.session, self.agent_id)))
 
     @property
     def is_notice(self) -> bool:
-        """Whether the client wrote it, and not the user."""
+        """Report whether the client wrote the text, and not the user."""
         return is_notice(self.text)
 
     @property
     def context_is_gone(self) -> bool:
-        """Whether the context was compacted or cleared."""
+        """Report whether the context was compacted or cleared."""
         return self.source in CONTEXT_IS_GONE
 
     @property
     def context_is_new(self) -> bool:
-        """Whether nothing is in the context yet."""
+        """Report whether nothing is in the context yet."""
         return self.source == "startup" or self.context_is_gone
 
 
 def is_notice(text: str) -> bool:
-    """Whether the client submits a text by itself, as a prompt: the turn before goes on with it."""
+    """Report whether the client submits this text by itself: the turn before goes on with it."""
     return text.lstrip().startswith(_NOTICE)
 
 
 def _agent(payload: Mapping[str, object], transcript: str) -> str:
-    """Which client asks: Codex names the turn and the model, Claude Code its prompt; and each its own transcript."""
+    """Name the client: Codex sends a turn and a model, Claude Code a prompt id, and each its own transcript."""
     if os.path.basename(transcript).startswith("rollout-") or "turn_id" in payload:
         return "codex"
     if "prompt_id" in payload or "/projects/" in transcript.replace("\\", "/"):

@@ -1,12 +1,11 @@
-"""The record of a hook's run, in the log of injections: what was chosen, from what, and whether it was delivered.
+"""The record of a hook's run, in the log of injections: the choice, its candidates, and whether it was delivered.
 
     .knowbound/injections/2026-11-16.jsonl    one file a day; log.py reads it
 
-A record is up to three lines that share its id: what is to be injected (before the answer is written; what cannot be
-recorded is not injected), how the run ended (after it), and the beginning of the prompt (last, because clearing it of
-secrets takes longer than all the rest). A run that injects nothing has its first two in one line, and what an agent
-pulled through MCP is one line, of an event of its own. So whatever ends the process, the log says no more than what
-happened:
+A record is up to three lines that share its id: what is to be injected (before the answer is written; without this line
+nothing is injected), how the run ended (after it), and the beginning of the prompt (last: clearing it of secrets takes
+longer than all the rest). A run that injects nothing has its first two in one line. A pull through MCP is one
+line, with an event of its own. So whatever ends the process, the log claims no more than what happened:
 
     killed before the answer was written      the first line alone: `delivered` is unknown
     killed right after                        the same
@@ -33,12 +32,12 @@ if TYPE_CHECKING:
 
 EXCERPT = 500  # code points (specification 2)
 PROMPT = 2_000
-MOST_POOL = 30  # candidates that are kept: five times what is injected
-MOST_OF_A_DAY = 32 * 1024 * 1024  # bytes; beyond, records of that day have neither candidates nor excerpts
+MOST_POOL = 30  # candidates that are kept: five times the injected items
+MOST_OF_A_DAY = 32 * 1024 * 1024  # bytes; further records of that day have neither candidates nor excerpts
 
 
 class Record:
-    """The record of one run. Its time is taken once: all lines are in one file, whatever the clock does."""
+    """The record of one run. Its time is taken once, so all lines are in one file."""
 
     def __init__(self, event: str, folder: str = INJECTIONS) -> None:
         self._folder = folder
@@ -51,10 +50,10 @@ class Record:
         self._name = time.strftime("%Y-%m-%d.jsonl", now)
         self._known: dict[str, Any] = {"event": event}
         self._is_begun = False
-        self.begins_day = False  # whether it is the first of its day
+        self.begins_day = False  # it is the first record of its day
 
     def add_prompt(self, prompt: HookPrompt) -> None:
-        """Whose run it is."""
+        """Add session, agent and turn of the run."""
         self._key["session"] = prompt.session
         self._known |= {
             "agent": prompt.agent,
@@ -68,7 +67,7 @@ class Record:
     def add_choice(
         self, items: Iterable[FoundItem], pool: Sequence[FoundItem], *, ranker: str, floor: float | None, budget: int
     ) -> None:
-        """What was chosen, and the candidates it was chosen from, with every part of their scores."""
+        """Add the choice and its candidates, with every part of their scores."""
         self._known |= {
             "ranker": ranker,
             "floor": floor,
@@ -78,15 +77,15 @@ class Record:
         }
 
     def add_arm(self, arm: str) -> None:
-        """On which side of a holdout the prompt is, where something was found for it."""
+        """Add the arm of a holdout."""
         self._known["arm"] = arm
 
     def add_model(self, chooser: str, outcome: str, ms: float) -> None:
-        """Which model was asked to choose, with which prompt, and what came of it."""
+        """Add the model that was asked to choose, its prompt, and the outcome."""
         self._known |= {"chooser": chooser, "chooser_outcome": outcome, "chooser_ms": round(ms, 1)}
 
     def add_start(self, start: SessionStart) -> None:
-        """What a session starts with: titles and suggested corrections, which are no injected items."""
+        """Add what a session starts with: titles and suggested corrections, which are no injected items."""
         if index := start.index if start.index.text else None:
             lines = index.text.count("\n") + 1
             self._known["index"] = {"lines": lines, "tokens": index.tokens, "ids": index.ids}
@@ -94,19 +93,19 @@ class Record:
             self._known["corrections"] = start.suggested.ids
 
     def add_caller(self, session: str, agent: str, agent_id: str, turn: str, call: str) -> None:
-        """Who pulled, as far as it is known."""
+        """Add what is known about the agent that pulled."""
         self._key["session"] = session
         turn_name = "turn_id" if agent == "codex" else "prompt_id"
         self._known |= {"agent": agent, "agent_id": agent_id, turn_name: turn, "call": call}
 
     def add_pull(self, tool: str, query: str, items: Iterable[FoundItem]) -> None:
-        """What a tool gave an agent that asked for it."""
+        """Add what a tool returned to the agent."""
         from knowbound.text.redact import excerpt  # noqa: PLC0415  # costs 20 ms
 
         self._known |= {"tool": tool, "query": excerpt(query, EXCERPT), "items": [_item_row(item) for item in items]}
 
     def add_known(self, known: Mapping[str, Any]) -> None:
-        """What a run of another kind has to record."""
+        """Add fields of a run of another kind."""
         self._known |= known
 
     def begin(self, home: str) -> None:

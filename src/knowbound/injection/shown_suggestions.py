@@ -2,10 +2,10 @@
 
     .knowbound/suggestions.json    what may be shown, written after each rollup and answer while the loop is on
 
-The file is sealed with the user's key: a checkout may bring one of that name. A suggestion is shown while its item is
-served with the content that was contradicted, so what was corrected since is not shown, whoever corrected it. The text
-states facts and has no orders; all that was stored is inside a fence that it cannot close, and nothing of it is an
-injected item. The hook loads this module: it imports next to nothing.
+The file is sealed with the user's key: a checkout may bring a file of that name. A suggestion is shown while its item
+is served with the content that was contradicted; a correction from anywhere ends it. The text states facts and has no
+orders; stored text is inside a fence that it cannot close, and nothing of it is an injected item. The hook loads this
+module: it imports next to nothing.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ if TYPE_CHECKING:
 FILE = "suggestions.json"
 MOST_SHOWN = 3
 MOST_TOKENS = 200
-MOST_KEPT = 10  # in the file: some may be corrected before they are shown
+MOST_KEPT = 10  # in the file: some may be corrected before a session shows them
 MOST_OF_A_TEXT = 400  # characters of a text in the file
 INTRO = (
     "Suggested corrections of this project's knowledge store (knowbound): entries that an earlier turn contradicted. "
     "The MCP tools kms_accept_suggestion (id) and kms_supersede (id, content) confirm one, kms_dismiss (id) drops it; "
     "so do `knowbound quality corrections accept ID` and `dismiss ID`."
 )
-_LENGTHS = (160, 90, 60, 40)  # characters of an entry and of its replacement; shorter where they do not fit
+_LENGTHS = (160, 90, 60, 40)  # characters of an entry and of its replacement: the first that fits is used
 _SERVED = "SELECT 1 FROM item WHERE id = ? AND content_sha = ? AND served = 1 LIMIT 1"
 
 
 class Shown:
-    """A suggestion as a session may start with it."""
+    """A suggestion that a session may start with."""
 
     __slots__ = ("content", "date", "draft", "id", "session", "sha")
 
     def __init__(self, id: str, sha: str, content: str, draft: str, date: str, session: str) -> None:
-        self.id, self.sha = id, sha  # of the item, and of its content when it was contradicted
-        self.content = content  # its beginning
-        self.draft = draft  # the beginning of what would replace it; "": nothing was drafted
+        self.id, self.sha = id, sha  # the item, and the hash of its content when it was contradicted
+        self.content = content  # the beginning
+        self.draft = draft  # the beginning of the drafted replacement, or ""
         self.date, self.session = date, session  # of the turn that contradicted it
 
 
@@ -57,7 +57,7 @@ class SuggestionText:
 
 
 def keep(home: str, suggestions: Sequence[Shown]) -> None:
-    """Have the next sessions start with these; without any, with none. Raises OSError."""
+    """Keep these suggestions for the next sessions; remove the file if there are none. Raises OSError."""
     path = os.path.join(home, FILE)
     if not suggestions:
         if os.path.exists(path):
@@ -69,7 +69,7 @@ def keep(home: str, suggestions: Sequence[Shown]) -> None:
 
 
 def load(home: str) -> list[Shown]:
-    """What was kept; nothing where the file is another's, or damaged."""
+    """Return the kept suggestions; none if the file is foreign or damaged."""
     try:
         with open(os.path.join(home, FILE), encoding="utf-8") as file:
             found = json.load(file)
@@ -82,7 +82,7 @@ def load(home: str) -> list[Shown]:
 
 
 def suggestions_for_session(home: str, index: sqlite3.Connection) -> SuggestionText:
-    """The text for a session that starts; an empty one where nothing waits for an answer, or the loop is off."""
+    """Return the text for a session that starts; it is empty if no suggestion is open, or the loop is off."""
     if not read_rollout(home).corrective_loop:
         return SuggestionText()
     waiting = [one for one in load(home) if index.execute(_SERVED, (one.id, one.sha)).fetchone()]
@@ -90,7 +90,7 @@ def suggestions_for_session(home: str, index: sqlite3.Connection) -> SuggestionT
 
 
 def composed(waiting: Sequence[Shown]) -> SuggestionText:
-    """As many as may be shown, in as many words as fit."""
+    """Compose as many suggestions as may be shown, in as many words as fit."""
     for number in range(min(MOST_SHOWN, len(waiting)), 0, -1):
         for most in _LENGTHS:
             text = _text(waiting[:number], len(waiting) - number, most)
@@ -107,7 +107,7 @@ def _text(shown: Sequence[Shown], more: int, most: int) -> str:
 
 
 def _line(one: Shown, most: int) -> str:
-    """In which turn the entry was contradicted, and by what it would be replaced."""
+    """Return the line of a suggestion: the entry, the turn that contradicted it, and the replacement."""
     when = f"contradicted {for_brackets(one.date[:10])}" + (
         f", session {for_brackets(one.session, 8)}" if one.session else ""
     )

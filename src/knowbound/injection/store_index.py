@@ -1,16 +1,16 @@
 """The index of the store that a session starts with: titles by subject, from which the agent pulls what it needs.
 
-A prompt finds the items that it shares words or meaning with. What it needs in other words the agent finds here, and
-reads it through MCP: `kms_show` gives an item by its id, `unified_search` finds more. Only what is sure is in it, and
-what is in it is no injected item (core/bundle.py tells them apart in a trace).
+A prompt finds items by shared words or meaning. Items that it needs under other words are listed here, and the agent
+reads them through MCP: `kms_show` returns an item by its id, `unified_search` finds more. The index lists only sure
+items, and they do not count as injected (core/bundle.py tells them apart in a trace).
 
-    Index of this project's knowledge store (knowbound). …      what it is
-    # shop                                                      the project's own subject, what has none, the others
+    Index of this project's knowledge store (knowbound). …      introduction
+    # shop                                                      the project's subject, then none, then the others
     [k6nsnzvpw55d] Failed payment webhooks are retried three…   oldest first
-    In all 83 entries; not listed: shop (20), Dunning.          all that is counted, at the end; Dunning has one
+    In all 83 entries; not listed: shop (20), Dunning.          counts at the end; Dunning has one
 
-The same store is the same text, whatever the time, the order of writes and the backend, and an item more changes it as
-late as possible: prompt caches hold the beginning of a text. The hook loads this module: it imports next to nothing.
+The same store makes the same text at any time, for any order of writes and any backend, and a new item changes the text
+as late as possible: prompt caches keep the beginning of a text. The hook loads this module: it imports next to nothing.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ INTRO = (
     "unified_search finds entries by words and meaning."
 )
 NO_SUBJECT = "(no subject)"
-_BELOW = " > "  # between the headings of a subject: its first one is what is shown
-_TITLES = (20, 15, 11)  # tokens of a title: about twelve, nine, six words; shorter ones where not all fit
+_BELOW = " > "  # between the headings of a subject: the first is shown
+_TITLES = (20, 15, 11)  # tokens of a title: about twelve, nine, six words; the longest that fits is used
 _OF_A_SUBJECT = 12  # tokens
-_FOR_COUNTS = 110  # tokens that titles leave for the subjects that are not listed, where there are so many
+_FOR_COUNTS = 110  # tokens that titles leave for the counts of subjects that are not listed
 _MOST_LISTED = 60  # items, and subjects by name: more never fit
-_BLOCK = 5  # the oldest leave a long list in blocks, so that not every new item changes its beginning
-_READ = 400  # characters of an item in which its title is found
+_BLOCK = 5  # old items leave a long list in blocks, so that not every new item changes its beginning
+_READ = 400  # characters of an item that its title is taken from
 
-_SURE = "served = 1 AND flag = '' AND stale = 0"  # as the database's index item_listed is defined
+_SURE = "served = 1 AND flag = '' AND stale = 0"  # the condition of the database's index item_listed
 _BACKENDS = "SELECT count(*) FROM meta WHERE key LIKE 'stamp %'"
 _COUNTS = f"SELECT subject, count({{}}) FROM item WHERE {_SURE} GROUP BY subject"
 _NEWEST = f"""
@@ -65,7 +65,7 @@ class StoreIndex:
 
 
 class SessionStart:
-    """What a session starts with: the index of the store, and suggested corrections. No item is injected."""
+    """The start of a session: the index of the store, and suggested corrections. No item is injected."""
 
     outcome = "indexed"
 
@@ -77,38 +77,38 @@ class SessionStart:
         self.tokens = estimated_tokens(self.text)
 
     def keys(self) -> list[str]:
-        """What a context has when it has this."""
+        """Return the keys of both texts, for the context that gets them."""
         return [index_key(part) for part in self._parts]
 
 
 class SubjectGroup:
-    """Items of one subject: how many, and the newest of them, oldest first."""
+    """Items of one subject: their number, and the newest of them, oldest first."""
 
     def __init__(self, subject: str, *, is_own: bool) -> None:
         self._subject, self._label = subject, ""
-        self.is_own = is_own  # of the project's subject, or of none
+        self.is_own = is_own  # of the project's subject, or without a subject
         self.count = 0
         self.subjects: list[str] = []
-        self.titles: list[tuple[str, str]] = []  # id and title, not cut
+        self.titles: list[tuple[str, str]] = []  # id and uncut title
 
     @property
     def label(self) -> str:
-        """How the subject is shown."""
+        """Return the subject as it is shown."""
         if not self._label:
             self._label = _cut(for_brackets(self._subject), _OF_A_SUBJECT) or NO_SUBJECT
         return self._label
 
     def newest(self, number: int) -> list[tuple[str, str]]:
-        """So many of the titles."""
+        """Return the newest titles."""
         return self.titles[len(self.titles) - number :]
 
 
 def start_of_session(home: str, settings: HookSettings, prompt: HookPrompt) -> SessionStart:
-    """What is given to a session that starts; nothing where nothing is stored, or its context has it."""
+    """Return the text for a session that starts; nothing for an empty store, or if the context has it."""
     db = open_own_index(home, wait_seconds=HOOK_WAIT_SECONDS, work_seconds=settings.time_limit_ms / 1000)
     if db is None:
         return SessionStart(StoreIndex(), SuggestionText())
-    db.execute("BEGIN")  # all that is read is of one moment
+    db.execute("BEGIN")  # everything is read from one state of the index
     index = composed(_groups(db, settings.subject))
     suggested = suggestions_for_session(home, db)
     db.close()
@@ -123,7 +123,7 @@ def start_of_session(home: str, settings: HookSettings, prompt: HookPrompt) -> S
 
 
 def composed(groups: Sequence[SubjectGroup]) -> StoreIndex:
-    """All titles, as long as they may be; where they do not fit, as many short ones as fit beside the counts."""
+    """Compose all titles, as long as fit; else as many short titles as fit beside the counts."""
     if not groups:
         return StoreIndex()
     listed = [len(group.titles) for group in groups]
@@ -136,7 +136,7 @@ def composed(groups: Sequence[SubjectGroup]) -> StoreIndex:
 
 
 def _fitting(groups: Sequence[SubjectGroup], most: int) -> list[int]:
-    """How many titles of each group: first the project's newest, then one of each other group after the other."""
+    """Return the number of titles of each group: first the project's newest, then of the other groups in turn."""
     listed = [0] * len(groups)
     for place, group in enumerate(groups):
         while group.is_own and listed[place] < len(group.titles):
@@ -158,7 +158,7 @@ def _fitting(groups: Sequence[SubjectGroup], most: int) -> list[int]:
 
 
 def _has_room(groups: Sequence[SubjectGroup], listed: Sequence[int], most: int) -> bool:
-    """Whether these titles leave enough for the counts."""
+    """Report whether these titles leave enough room for the counts."""
     reserved = _FOR_COUNTS
     if len(groups) <= _MOST_LISTED:
         reserved = min(_FOR_COUNTS, estimated_tokens(_Counts(groups, listed).text(_MOST_LISTED)))
@@ -166,7 +166,7 @@ def _has_room(groups: Sequence[SubjectGroup], listed: Sequence[int], most: int) 
 
 
 def _text(groups: Sequence[SubjectGroup], listed: Sequence[int], most: int) -> str:
-    """The titles, and the counts of as many subjects that are not listed as there is room for."""
+    """Return the titles, and the counts of as many unlisted subjects as there is room for."""
     titles, counts = _titles(groups, listed, most), _Counts(groups, listed)
     for named in range(min(_MOST_LISTED, len(groups)), -1, -1):
         text = _fenced([*titles, counts.text(named)])
@@ -176,7 +176,7 @@ def _text(groups: Sequence[SubjectGroup], listed: Sequence[int], most: int) -> s
 
 
 def _fenced(lines: Sequence[str]) -> str:
-    """All that was stored is between fences that it cannot close."""
+    """Put stored text between fences that it cannot close."""
     shown = "\n".join(lines)
     fence = fence_of(shown)
     return f"{INTRO}\n{fence}\n{shown}\n{fence}"
@@ -184,7 +184,7 @@ def _fenced(lines: Sequence[str]) -> str:
 
 def _titles(groups: Sequence[SubjectGroup], listed: Sequence[int], most: int) -> list[str]:
     lines = []
-    for place in [place for place, number in enumerate(listed) if number]:  # of thousands of subjects a few
+    for place in [place for place, number in enumerate(listed) if number]:  # a few of thousands of subjects
         lines.append(f"# {groups[place].label}")
         newest = groups[place].newest(listed[place])
         lines += [f"[{for_brackets(id_)}] {_cut(title, most)}" for id_, title in newest]
@@ -192,7 +192,7 @@ def _titles(groups: Sequence[SubjectGroup], listed: Sequence[int], most: int) ->
 
 
 class _Counts:
-    """How many entries there are in all, and in the subjects that are not listed."""
+    """The number of all entries, and of those in subjects that are not listed."""
 
     def __init__(self, groups: Sequence[SubjectGroup], listed: Sequence[int]) -> None:
         self._total = f"In all {_entries(sum(group.count for group in groups))}"
@@ -201,11 +201,11 @@ class _Counts:
             for place, (group, number) in enumerate(zip(groups, listed, strict=True))
             if group.count > number
         ]
-        left.sort(key=lambda one: one[:3])  # what is listed in part, then the largest
+        left.sort(key=lambda one: one[:3])  # partly listed subjects first, then the largest
         self._left, self._entries = left, -sum(one[1] for one in left)
 
     def text(self, named: int) -> str:
-        """So many subjects by name, in the order of the index; the others as one number."""
+        """Name this many subjects, in the order of the index; count the others."""
         if not self._left:
             return f"{self._total}."
         shown = sorted(self._left[:named], key=lambda one: one[2])
@@ -229,8 +229,8 @@ def _ids(groups: Sequence[SubjectGroup], listed: Sequence[int]) -> list[str]:
 
 
 def _groups(db: sqlite3.Connection, own: str) -> list[SubjectGroup]:
-    """The subjects of the store: the project's own, what has none, the others by name; with titles as far as needed."""
-    is_one_backend = db.execute(_BACKENDS).fetchone()[0] < 2  # of several, one id may be in each
+    """Read the subjects: the project's own, none, then the others by name; with titles where they are needed."""
+    is_one_backend = db.execute(_BACKENDS).fetchone()[0] < 2  # else one id may be in several backends
     found: dict[str, SubjectGroup] = {}
     for subject, count in db.execute(_COUNTS.format("*" if is_one_backend else "DISTINCT id")):
         top = subject.partition(_BELOW)[0].strip()
@@ -244,13 +244,13 @@ def _groups(db: sqlite3.Connection, own: str) -> list[SubjectGroup]:
     for group in groups:
         if group.is_own or is_small:
             _read_titles(db, group, _MOST_LISTED)
-        elif others <= _MOST_LISTED // 2:  # else there is room for their names alone
+        elif others <= _MOST_LISTED // 2:  # else only names have room
             _read_titles(db, group, _MOST_LISTED // others)
     return groups
 
 
 def _read_titles(db: sqlite3.Connection, group: SubjectGroup, most: int) -> None:
-    """The newest items of a group, each content once, by age: a new one is the last."""
+    """Read the newest items of a group, each content once, by age: a new item is the last."""
     newest: list[tuple[str, str, int]] = []
     for subject in group.subjects[:_MOST_LISTED]:
         newest += db.execute(_NEWEST, (subject, most))
@@ -259,18 +259,18 @@ def _read_titles(db: sqlite3.Connection, group: SubjectGroup, most: int) -> None
     read = db.execute(
         f"SELECT content_sha, timestamp, id, substr(content, 1, {_READ}) FROM item WHERE rowid IN ({rows})"
     )
-    by_id = {row[2]: row for row in sorted(read, reverse=True)}  # of one id in several backends
-    by_content = {row[0]: row for row in sorted(by_id.values(), reverse=True)}  # the oldest of the same content
+    by_id = {row[2]: row for row in sorted(read, reverse=True)}  # one row per id, if several backends have it
+    by_content = {row[0]: row for row in sorted(by_id.values(), reverse=True)}  # the oldest item of each content
     group.count -= len(by_id) - len(by_content)
     listed = sorted(by_content.values(), key=lambda row: row[1:])
     titles = [(id_, title(content, group.label)) for _, _, id_, content in listed]
     group.titles = [
         (id_, found) for id_, found in titles if found and id_ == for_brackets(id_)
-    ]  # else it cannot be pulled
+    ]  # other ids cannot be pulled
 
 
 def title(text: str, subject: str) -> str:
-    """The heading or the first sentence of a text."""
+    """Return the heading or the first sentence of a text."""
     lines = (_MARKUP.sub("", line.strip()) for line in cleaned(text).split("\n"))
     first = next((line for line in lines if line.strip("-=*_#|` ")), "")
     first = first.removeprefix(f"{subject}: ") or first
@@ -279,7 +279,7 @@ def title(text: str, subject: str) -> str:
 
 
 def _cut(text: str, most: int) -> str:
-    """At most so many tokens, cut at a word."""
+    """Cut the text to `most` tokens, at a word."""
     if estimated_tokens(text) <= most:
         return text
     kept = ""
@@ -292,7 +292,7 @@ def _cut(text: str, most: int) -> str:
 
 
 def _start(text: str, most: int) -> str:
-    """The beginning of a long word, or of a text that is written without spaces."""
+    """Return the beginning of a long word, or of a text without spaces."""
     while estimated_tokens(text) >= most:
         text = text[: len(text) - 1 - len(text) // 10]
     return text

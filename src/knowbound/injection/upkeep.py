@@ -1,8 +1,7 @@
-"""Keeps the files of the hooks small, outside of the hooks: called by verbs that write to the store anyway.
+"""Upkeep of the hooks' files, outside of the hooks: verbs that write to the store call it.
 
-Days of the logs that are too old are removed, contexts of sessions that have gone silent too, and lines of sessions
-that went on after they were forgotten are erased, also from the queue of ended turns. Journals of 0.1.0 become part of
-the log.
+Old days of the logs and contexts of silent sessions are removed. Lines of sessions that went on after they were
+forgotten are erased, also from the queue of ended turns. Journals of 0.1.0 become part of the log.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from knowbound.store.erasing import blank_lines, sessions_in
 from knowbound.store.forgotten import Forgotten, load_forgotten
 from knowbound.user_files import make_folder
 
-_SILENT = 30 * 24 * 3600.0  # seconds: a session without an injection for so long starts anew
+_SILENT = 30 * 24 * 3600.0  # seconds without an injection after which a session's context is removed
 _JOURNALS, _CONTEXTS = "injected", "told"  # the folders of 0.1.0
 
 
 def tidy(home: Path, log_days: int) -> None:
-    """All of it; called again, it changes nothing. Raises OSError and StoreError."""
+    """Remove and erase all of it; repeating this changes nothing. Raises OSError and StoreError."""
     if not home.is_dir():
         return
     _take_over_journals(home)
@@ -43,7 +42,7 @@ def tidy(home: Path, log_days: int) -> None:
 
 
 def _take_over_journals(home: Path) -> None:
-    """A journal is moved whole: a hook of 0.1.0 that still writes to it writes to the log then."""
+    """Move a journal whole: a hook of 0.1.0 that still writes to it then writes to the log."""
     journals = home / _JOURNALS
     if journals.is_symlink():
         return
@@ -51,7 +50,7 @@ def _take_over_journals(home: Path) -> None:
         make_folder(home / INJECTIONS)
         with suppress(FileNotFoundError):  # another process was quicker
             path.rename(home / INJECTIONS / f"{path.stem}.{secrets.token_hex(4)}.jsonl")
-    with suppress(OSError):  # not there, or something of somebody else is in it
+    with suppress(OSError):  # missing, or not empty
         journals.rmdir()
 
 
@@ -59,13 +58,13 @@ def _silent_contexts(home: Path) -> Iterator[Path]:
     if not (home / contexts.FOLDER).is_symlink():
         yield from (path for path in (home / contexts.FOLDER).glob("*") if _age(path) > _SILENT)
     if not (home / _CONTEXTS).is_symlink():
-        yield from (home / _CONTEXTS).glob("*")  # what their sessions have is injected once more
+        yield from (home / _CONTEXTS).glob("*")  # their items are injected once more
         with suppress(OSError):
             (home / _CONTEXTS).rmdir()
 
 
 def _is_of(forgotten: Forgotten, line: bytes) -> bool:
-    """Whether a line is of a session that was forgotten."""
+    """Report whether a line is of a session that was forgotten."""
     return any(map(forgotten.has_session, sessions_in(line)))
 
 

@@ -325,10 +325,7 @@ class Index:
         if is_our_mark(mark):
             return
         if not mark and not self.is_made():
-            with (
-                suppress(StoreError),
-                self._db.writing() as db,
-            ):  # without a key there is no mark: only the hook needs it
+            with suppress(StoreError), self._db.writing() as db:  # no mark without a key: only the hook needs it
                 _set_meta(db, OWNER, mark_folder(self.home))
         elif owner_of(self.home) == OURS:
             raise StoreError(

@@ -5,19 +5,18 @@
         session_id, …      the fields of QualityTurn, those at their default left out
         date               the day that it counts for
         expires            when a TTL index removes it: KEPT_DAYS after its day
-        origin             the name of the data folder that wrote it first: by that `forget` knows whose it is
+        origin             the name of the data folder that wrote it first: `forget` selects by it
     kms_quality_rollup     one document per day, `_id` its date, kept for ever
     kms_quality_discovery  one document per warranted correction, with `origin`, kept for ever
     kms_quality_answer     one document per answered suggestion, kept for ever
-    kms_quality_note       one document per name: `document` is JSON as text, whatever its keys are
+    kms_quality_note       one document per name: `document` is JSON as text, with any keys
 
 A map of a rollup is an array of {key, value}: its keys are ids of items and names of files, which may hold dots, `$`
-and NUL. BSON refuses some of these as the name of a field; in an array they are values, and `by_item.key` can be asked
-for.
+and NUL. BSON refuses some of these as field names; in an array they are values, and queries can use `by_item.key`.
 
-A turn is written by one command that looks at what is there, so a scored turn is never replaced by an unscored one,
-whoever writes at the same time. Every write is of single documents, because only such writes are tried again by the
-driver when the primary dies, and then change nothing twice.
+One command reads and writes a turn, so a scored turn is never replaced by an unscored one, even by concurrent writers.
+Every write is of single documents: the driver retries only such writes when the primary dies, and they change nothing
+twice.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ except ImportError as error:
     raise remote.missing("mongo") from error
 
 _PAGE = 200
-_OURS = ("_id", "date", "expires", "origin")  # beside the fields of a value
+_OURS = ("_id", "date", "expires", "origin")  # fields of a document that are none of its value
 _MAPS = {
     field.name
     for struct in (DayRollup, Durations)
@@ -67,7 +66,7 @@ _MAPS = {
 }
 _IS_SCORED = {
     "$and": [
-        {"$ne": [{"$type": "$session_id"}, "missing"]},  # missing: the document is being made
+        {"$ne": [{"$type": "$session_id"}, "missing"]},  # missing: the document is new
         {"$eq": [{"$type": "$problem"}, "missing"]},
     ]
 }
@@ -108,11 +107,11 @@ class MongoQualityLog(QualityLog):
 
     @property
     def place(self) -> str:
-        """Where it is, as it may be printed."""
+        """Return the address in a form that may be printed."""
         return f"MongoDB at {remote.shown(self._server.url)}"
 
     def put(self, turn: QualityTurn) -> bool:
-        """In one command, so that nobody's newer one is overwritten."""
+        """Write the turn in one command: a newer turn is never overwritten."""
         document = _document(turn) | {"_id": turn.id, "date": turn.date, "expires": _expires(turn.date)}
         written = self._with_origin(document)
         if not turn.is_scored:
@@ -120,7 +119,7 @@ class MongoQualityLog(QualityLog):
         with self._server.recovering():
             self._refuse_too_large(document)
             while True:
-                with suppress(DuplicateKeyError):  # another made the document meanwhile: now it is there
+                with suppress(DuplicateKeyError):  # another writer made the document meanwhile
                     after = self._log.find_one_and_update(
                         {"_id": {"$eq": turn.id}},
                         [{"$replaceWith": written}],
@@ -131,13 +130,13 @@ class MongoQualityLog(QualityLog):
                     return turn.is_scored or "problem" in (after or ())
 
     def get(self, id_: str) -> QualityTurn | None:
-        """The turn of that id."""
+        """Return the turn with this id."""
         with self._server.recovering():
             found = self._log.find_one({"_id": {"$eq": id_}})
         return _value(found, QualityTurn) if found else None
 
     def known(self, ids: Collection[str]) -> set[str]:
-        """Those of the ids that have a turn."""
+        """Return those of the ids that have a turn."""
         found = set[str]()
         for page in pages(ids, _PAGE):
             with self._server.recovering(len(page)):
@@ -145,13 +144,13 @@ class MongoQualityLog(QualityLog):
         return found
 
     def unscored(self, most: int = 1000) -> list[QualityTurn]:
-        """Turns whose judge failed, oldest first."""
+        """Return turns whose judge failed, oldest first."""
         with self._server.recovering(most):
             found = self._log.find({"problem": {"$exists": True}}).sort(["date", "scored_at", "_id"]).limit(most)
             return [_value(document, QualityTurn) for document in found]
 
     def days(self) -> list[LoggedDay]:
-        """The days that have turns, oldest first; read from an index alone."""
+        """Return the days that have turns, oldest first, from an index alone."""
         steps: list[Document] = [
             {"$sort": {"date": 1}},
             {"$group": {"_id": "$date", "turns": {"$sum": 1}, "newest": {"$max": "$scored_at"}}},
@@ -161,14 +160,14 @@ class MongoQualityLog(QualityLog):
             return [LoggedDay(day["_id"], day["turns"], day["newest"] or "") for day in self._log.aggregate(steps)]
 
     def of_day(self, date: str) -> Iterator[QualityTurn]:
-        """The turns of a day, in the order of their time. No cursor is open while the caller works."""
+        """Yield the turns of a day, in the order of their time. No cursor is open while the caller works."""
         with self._server.recovering():
             found = self._log.find({"date": {"$eq": date}}, {"_id": 1}).sort(["timestamp", "_id"])
             ids = [document["_id"] for document in found]
         yield from self._turns(ids)
 
     def prune(self, before: str) -> int:
-        """Remove the turns of the days before this one; how many. The TTL index does it, too."""
+        """Remove the turns of the days before this day, and return their number. The TTL index removes them, too."""
         old, gone = {"date": {"$lt": before}}, 0
         while True:
             with self._server.recovering(_PAGE):
@@ -178,7 +177,7 @@ class MongoQualityLog(QualityLog):
             gone += self._write(self._log, [pymongo.DeleteOne({"_id": {"$eq": id_}} | old) for id_ in ids])
 
     def put_rollups(self, days: Iterable[DayRollup]) -> None:
-        """Each of them as a whole."""
+        """Replace each day as a whole."""
         documents = [_document(day) | {"_id": day.date} for day in days]
         self._write(
             self._rollup,
@@ -187,12 +186,12 @@ class MongoQualityLog(QualityLog):
         )
 
     def rollups(self, since: str = "") -> list[DayRollup]:
-        """The days from one on, oldest first."""
+        """Return the days from a day on, oldest first."""
         with self._server.recovering():
             return [_value(found, DayRollup) for found in self._rollup.find({"_id": {"$gte": since}}).sort("_id")]
 
     def put_discoveries(self, records: Iterable[Discovery]) -> None:
-        """Each as a whole; its origin is that of its turn, whoever found the contradiction."""
+        """Replace each record as a whole; it keeps the origin of its turn, wherever the contradiction was found."""
         given = list(records)
         origins = self._origins({f"{record.session_id}/{record.turn_id}" for record in given})
         writes: list[_Write] = []
@@ -206,17 +205,17 @@ class MongoQualityLog(QualityLog):
         self._write(self._discovery, writes, documents)
 
     def drop_discoveries(self, ids: Collection[str]) -> None:
-        """One by one."""
+        """Remove the records one by one."""
         self._write(self._discovery, [pymongo.DeleteOne({"_id": {"$eq": id_}}) for id_ in ids])
 
     def discoveries(self) -> list[Discovery]:
-        """Every record, in the order in which they were raised."""
+        """Return every record, in the order in which they were raised."""
         with self._server.recovering():
             found = [_value(document, Discovery) for document in self._discovery.find()]
         return sorted(found, key=lambda record: (record.raised, record.id))
 
     def put_answer(self, answer: SuggestionAnswer) -> bool:
-        """Each write is of the one document that it read, or the first: `_id` is there once."""
+        """Replace exactly the revision before, or insert the first: `_id` is unique."""
         document = _document(answer) | {"_id": answer.id, "revision": answer.revision}
         before = {"_id": {"$eq": answer.id}, "revision": {"$eq": answer.revision - 1}}
         with self._server.recovering():
@@ -231,18 +230,18 @@ class MongoQualityLog(QualityLog):
         return found is not None and _value(found, SuggestionAnswer) == answer
 
     def answers(self) -> list[SuggestionAnswer]:
-        """Every answer, in the order of their time."""
+        """Return every answer, in the order of their time."""
         with self._server.recovering():
             found = [_value(document, SuggestionAnswer) for document in self._answer.find()]
         return sorted(found, key=lambda one: (one.time, one.id))
 
     def put_note(self, name: str, document: bytes) -> None:
-        """One document; as text, because BSON refuses some names of fields and large numbers."""
+        """Keep the note as text: BSON refuses some field names and large numbers."""
         kept: Document = {"_id": name, "document": note_text(document)}
         self._write(self._notes, [pymongo.ReplaceOne({"_id": {"$eq": name}}, kept, upsert=True)], [kept])
 
     def note(self, name: str) -> bytes | None:
-        """The document of that name; None where there is none."""
+        """Return the document of this name, or None."""
         with self._server.recovering():
             found = self._notes.find_one({"_id": {"$eq": name}})
         if found is None:
@@ -252,7 +251,7 @@ class MongoQualityLog(QualityLog):
         return str(found["document"]).encode()
 
     def erase(self, is_gone: Callable[[KeptDocument], bool], *, preview: bool) -> ErasedDocuments:
-        """What `forget` is to erase, and with `preview` only look at: turns, and the words of records."""
+        """Remove selected turns and the words of selected records; with `preview`, only return them."""
         turns = list(self._turns([found["_id"] for found in self._kept(self._log) if is_gone(self._kept_as(found))]))
         ids = {found["_id"] for found in self._kept(self._discovery) if is_gone(self._kept_as(found))}
         records = [record for record in self.discoveries() if record.id in ids]
@@ -263,7 +262,7 @@ class MongoQualityLog(QualityLog):
         return ErasedDocuments(turns, records)
 
     def documents(self, is_gone: Callable[[KeptDocument], bool]) -> Iterator[tuple[str, bytes, bool]]:
-        """Every document as the server has it now: its collection, its bytes, and whether it was to be erased."""
+        """Yield every stored document: its collection, its bytes, and whether it was selected to be erased."""
         for collection in (self._log, self._discovery, self._rollup, self._answer, self._notes):
             with self._server.recovering():
                 ids = [found["_id"] for found in collection.find({}, {"_id": 1})]
@@ -287,7 +286,7 @@ class MongoQualityLog(QualityLog):
         return KeptDocument(str(document.get("session_id", "")), str(time), is_own)
 
     def _turns(self, ids: Sequence[str]) -> Iterator[QualityTurn]:
-        """In this order; one that was removed meanwhile is left out."""
+        """Yield the turns in this order, without those that were removed meanwhile."""
         for page in pages(ids, _PAGE):
             with self._server.recovering(len(page)):
                 found = {document["_id"]: document for document in self._log.find({"_id": {"$in": page}})}
@@ -296,13 +295,13 @@ class MongoQualityLog(QualityLog):
     def _blank(self, ids: Sequence[str]) -> None:
         words = {"$unset": {"note": "", "content": ""}}
         self._write(self._answer, [pymongo.UpdateOne({"_id": {"$eq": id_}}, words) for id_ in ids])
-        blank = {"$set": {"session_id": "", "turn_id": "", "statement": ""}}  # last: by the session they are found
+        blank = {"$set": {"session_id": "", "turn_id": "", "statement": ""}}  # last: they are found by session
         self._write(self._discovery, [pymongo.UpdateOne({"_id": {"$eq": id_}}, blank) for id_ in ids])
 
     def _write(
         self, collection: MongoCollection[Document], writes: Sequence[_Write], documents: Sequence[Document] = ()
     ) -> int:
-        """Write them, each on its own; how many were deleted."""
+        """Make each write on its own, and return the number of deleted documents."""
         if not writes:
             return 0
         with self._server.recovering(len(writes)):
@@ -313,7 +312,7 @@ class MongoQualityLog(QualityLog):
             except BulkWriteError as error:
                 if {one.get("code") for one in error.details.get("writeErrors", ())} != {DUPLICATE}:
                     raise
-                return int(collection.bulk_write(writes, ordered=False).deleted_count)  # another made them meanwhile
+                return int(collection.bulk_write(writes, ordered=False).deleted_count)  # after a concurrent insert
 
     def _origins(self, ids: Collection[str]) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -324,19 +323,19 @@ class MongoQualityLog(QualityLog):
         return found
 
     def _with_origin(self, document: Document, origin: str | None = None) -> Document:
-        """An expression for the document, with the origin of the one in its place."""
+        """Return an expression for the document that keeps the origin of an existing document."""
         given = {"$literal": self._origin if origin is None else origin}
         return {"$mergeObjects": [{"$literal": document}, {"origin": {"$ifNull": ["$origin", given]}}]}
 
     def _refuse_too_large(self, document: Document) -> None:
-        size, most = len(bson.encode(document)), self._server.longest_document - 1024  # our fields, and the command's
+        size, most = len(bson.encode(document)), self._server.longest_document - 1024  # room for the command
         if size > most:
             reason = f"{document['_id'][:100]!r} has {size:,} bytes, and a document at most {most:,}"
             raise remote.refused("MongoDB", reason, "quality-invalid")
 
 
 def _expires(date: str) -> datetime:
-    """KEPT_DAYS after the end of its day; where that is unknown, of this one."""
+    """Return the time KEPT_DAYS after the end of the day; after today for an invalid date."""
     kept = timedelta(days=KEPT_DAYS + 1)
     try:
         return datetime.strptime(date, "%Y-%m-%d").replace(tzinfo=UTC) + kept
@@ -350,7 +349,7 @@ def _document(value: QualityTurn | DayRollup | Discovery | SuggestionAnswer) -> 
 
 
 def _with_arrays(value: Any, *, is_map: bool = False) -> Any:
-    """Maps as arrays, all the way down."""
+    """Turn maps into arrays, at every depth."""
     if isinstance(value, dict):
         if is_map:
             return [{"key": key, "value": _with_arrays(one)} for key, one in value.items()]
@@ -359,7 +358,7 @@ def _with_arrays(value: Any, *, is_map: bool = False) -> Any:
 
 
 def _with_maps(value: Any, *, is_map: bool = False) -> Any:
-    """Arrays as maps again, and numbers of BSON as plain ones."""
+    """Turn arrays back into maps, and numbers of BSON into plain numbers."""
     if isinstance(value, list):
         if is_map:
             return {entry["key"]: _with_maps(entry["value"]) for entry in value}

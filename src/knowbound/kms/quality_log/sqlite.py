@@ -36,22 +36,22 @@ class SqliteQualityLog(QualityLog):
 
     def __init__(self, home: Path) -> None:
         self.path = home / ITEMS
-        # FULL: what was acknowledged survives a power cut, not only a kill.
+        # FULL: an acknowledged write survives a power cut, not only a kill.
         self._db = Database(self.path, synchronous="FULL")
 
     def put(self, turn: QualityTurn) -> bool:
-        """In one statement, so that nobody's newer one is overwritten."""
+        """Write the turn in one statement: a newer turn is never overwritten."""
         row = (turn.id, turn.date, turn.session_id, turn.scored_at, turn.problem, _encoded(turn))
         with self._db.writing() as db:
             return db.execute(_PUT, row).rowcount > 0
 
     def get(self, id_: str) -> QualityTurn | None:
-        """The turn of that id."""
+        """Return the turn with this id."""
         found = self._db.row("SELECT document FROM kms_quality_log WHERE id = ?", id_)
         return self._decoded(_turn, found[0]) if found else None
 
     def known(self, ids: Collection[str]) -> set[str]:
-        """Those of the ids that have a turn."""
+        """Return those of the ids that have a turn."""
         found = set[str]()
         for page in pages(ids, _PAGE):
             query = f"SELECT id FROM kms_quality_log WHERE id IN ({', '.join('?' * len(page))})"
@@ -59,56 +59,56 @@ class SqliteQualityLog(QualityLog):
         return found
 
     def unscored(self, most: int = 1000) -> list[QualityTurn]:
-        """Turns whose judge failed, oldest first."""
+        """Return turns whose judge failed, oldest first."""
         query = "SELECT document FROM kms_quality_log WHERE problem <> '' ORDER BY date, scored_at, id LIMIT ?"
         return [self._decoded(_turn, row[0]) for row in self._db.rows(query, most)]
 
     def days(self) -> list[LoggedDay]:
-        """The days that have turns, oldest first."""
+        """Return the days that have turns, oldest first."""
         query = "SELECT date, count(*), max(scored_at) FROM kms_quality_log GROUP BY date ORDER BY date"
         return [LoggedDay(*row) for row in self._db.rows(query)]
 
     def of_day(self, date: str) -> Iterator[QualityTurn]:
-        """The turns of a day, in the order of their time."""
+        """Yield the turns of a day, in the order of their time."""
         yield from sorted(self._pages("date = ?", date), key=lambda turn: (turn.timestamp, turn.id))
 
     def prune(self, before: str) -> int:
-        """Remove the turns of the days before this one; how many."""
+        """Remove the turns of the days before this day, and return their number."""
         with self._db.writing() as db:
             return db.execute("DELETE FROM kms_quality_log WHERE date < ?", (before,)).rowcount
 
     def put_rollups(self, days: Iterable[DayRollup]) -> None:
-        """All of them in one transaction."""
+        """Write all days in one transaction."""
         rows = [(day.date, _encoded(day)) for day in days]
         with self._db.writing() as db:
             db.executemany("INSERT OR REPLACE INTO kms_quality_rollup (date, document) VALUES (?, ?)", rows)
 
     def rollups(self, since: str = "") -> list[DayRollup]:
-        """The days from one on, oldest first."""
+        """Return the days from a day on, oldest first."""
         query = "SELECT document FROM kms_quality_rollup WHERE date >= ? ORDER BY date"
         return [self._decoded(_rollup, row[0]) for row in self._db.rows(query, since)]
 
     def put_discoveries(self, records: Iterable[Discovery]) -> None:
-        """All of them in one transaction."""
+        """Write all records in one transaction."""
         rows = [(record.id, record.item, _encoded(record)) for record in records]
         with self._db.writing() as db:
             db.executemany("INSERT OR REPLACE INTO kms_quality_discovery (id, item, document) VALUES (?, ?, ?)", rows)
 
     def drop_discoveries(self, ids: Collection[str]) -> None:
-        """All of them in one transaction."""
+        """Remove all records in one transaction."""
         if ids:
             with self._db.writing() as db:
                 db.executemany("DELETE FROM kms_quality_discovery WHERE id = ?", ((one,) for one in ids))
 
     def discoveries(self) -> list[Discovery]:
-        """Every record, in the order in which they were raised."""
+        """Return every record, in the order in which they were raised."""
         rows = self._db.rows("SELECT document FROM kms_quality_discovery")
         return sorted(
             (self._decoded(_discovery, row[0]) for row in rows), key=lambda record: (record.raised, record.id)
         )
 
     def put_answer(self, answer: SuggestionAnswer) -> bool:
-        """Read and written in one transaction."""
+        """Read and write the answer in one transaction."""
         query = "SELECT document FROM kms_quality_answer WHERE id = ?"
         with self._db.writing() as db:
             row = db.execute(query, (answer.id,)).fetchone()
@@ -122,27 +122,27 @@ class SqliteQualityLog(QualityLog):
             return True
 
     def answers(self) -> list[SuggestionAnswer]:
-        """Every answer, in the order of their time."""
+        """Return every answer, in the order of their time."""
         rows = self._db.rows("SELECT document FROM kms_quality_answer")
         return sorted((self._decoded(_answer, row[0]) for row in rows), key=lambda one: (one.time, one.id))
 
     def put_note(self, name: str, document: bytes) -> None:
-        """One row."""
+        """Keep the note in one row."""
         with self._db.writing() as db:
             row = (name, note_text(document))
             db.execute("INSERT OR REPLACE INTO kms_quality_note (name, document) VALUES (?, ?)", row)
 
     def note(self, name: str) -> bytes | None:
-        """The document of that name; None where there is none."""
+        """Return the document of this name, or None."""
         found = self._db.row("SELECT document FROM kms_quality_note WHERE name = ?", name)
         return found[0].encode() if found else None
 
     def close(self) -> None:
-        """Leave a complete file behind."""
+        """Close the file; it is complete then."""
         self._db.close()
 
     def _pages(self, condition: str, *values: str) -> Iterator[QualityTurn]:
-        """In pages: no reader holds the file open while its caller works."""
+        """Yield turns in pages: no reader holds the file open while its caller works."""
         last = ""
         query = f"SELECT id, document FROM kms_quality_log WHERE {condition} AND id > ? ORDER BY id LIMIT {_PAGE}"
         while rows := self._db.rows(query, *values, last):

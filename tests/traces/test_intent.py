@@ -170,7 +170,7 @@ SHELL: list[tuple[str, str, LookupIntent]] = [
 
 @pytest.mark.parametrize(("command", "purpose", "intent"), SHELL)
 def test_intent_of_a_command_line_that_found_nothing(command: str, purpose: str, intent: LookupIntent) -> None:
-    reading = read_shell(command, "", "", 1, None, purpose)
+    reading = read_shell(command, "", 1, None, purpose)
     assert reading.outcome in MISSES
     assert reading.intent is intent, reading
 
@@ -232,13 +232,13 @@ LINES = st.sampled_from([command for command, _, _ in SHELL])
     LINES, st.sampled_from(["", "Check if it is there", "Find it"]), st.text(max_size=40), st.sampled_from([0, 1, 2])
 )
 def test_only_a_miss_has_an_intent(command: str, purpose: str, output: str, code: int) -> None:
-    reading = read_shell(command, output, "", code, None, purpose)
+    reading = read_shell(command, output, code, None, purpose)
     assert reading.intent is LookupIntent.LOOKUP or (reading.kind in LOOKUPS and reading.outcome in MISSES)
 
 
 @given(LINES, st.sampled_from(["", "ledger", "none"]), st.sampled_from([0, 1]))
 def test_what_the_agent_asks_changes_no_outcome_of_a_lookup(command: str, output: str, code: int) -> None:
-    plain = read_shell(command, output, "", code, None, "")
-    asked = read_shell(command, output, "", code, None, "Check if it is there")
+    plain = read_shell(command, output, code, None, "")
+    asked = read_shell(command, output, code, None, "Check if it is there")
     if plain.outcome in MISSES:
         assert (asked.kind, asked.outcome, asked.query) == (plain.kind, plain.outcome, plain.query)

@@ -209,7 +209,7 @@ ROWS: list[tuple[str, str, int | None, str]] = [
 
 @pytest.mark.parametrize(("command", "output", "code", "expected"), ROWS)
 def test_kind_and_outcome(command: str, output: str, code: int | None, expected: str) -> None:
-    reading = read_shell(command, output, "", code, None)
+    reading = read_shell(command, output, code, None)
     assert f"{reading.kind} {reading.outcome}" == expected, reading
 
 
@@ -243,7 +243,7 @@ def test_kind_and_outcome(command: str, output: str, code: int | None, expected:
     ],
 )
 def test_query_and_place(command: str, query: str, where: str) -> None:
-    reading = read_shell(command, "", "", 1, None)
+    reading = read_shell(command, "", 1, None)
     assert (reading.query, reading.where) == (query, where)
 
 
@@ -265,7 +265,7 @@ def test_query_and_place(command: str, query: str, where: str) -> None:
     ],
 )
 def test_checks_of_absence(command: str, purpose: str, absence: bool) -> None:
-    assert (read_shell(command, "", "", 1, None, purpose).intent is LookupIntent.CHECK) is absence
+    assert (read_shell(command, "", 1, None, purpose).intent is LookupIntent.CHECK) is absence
 
 
 @pytest.mark.parametrize(
@@ -301,27 +301,27 @@ def test_speaks_of_absence(text: str, speaks: bool) -> None:
     ],
 )
 def test_a_filtered_test_run_is_a_search_only_for_one_who_seeks(purpose: str, is_search: bool) -> None:
-    reading = read_shell("npm test 2>&1 | grep FAIL", "FAIL a.test.ts", "", 0, None, purpose)
+    reading = read_shell("npm test 2>&1 | grep FAIL", "FAIL a.test.ts", 0, None, purpose)
     assert (reading.kind is ToolKind.SEARCH) is is_search
 
 
 def test_the_clients_flag_stands_in_for_the_exit_code() -> None:
-    assert read_shell("grep -q x a", "", "", None, True).outcome is Outcome.EMPTY
-    assert read_shell("grep -q x a", "", "", None, False).outcome is Outcome.OK
-    assert read_shell("grep -q x a", "", "", None, None).outcome is Outcome.UNKNOWN
+    assert read_shell("grep -q x a", "", None, True).outcome is Outcome.EMPTY
+    assert read_shell("grep -q x a", "", None, False).outcome is Outcome.OK
+    assert read_shell("grep -q x a", "", None, None).outcome is Outcome.UNKNOWN
 
 
-def test_messages_on_stderr_are_not_hits() -> None:
-    assert read_shell("grep -r x lib", "", "grep: lib/bin: binary file skipped", 1, None).outcome is not Outcome.OK
-    assert read_shell("cat a.md", "", f"cat: a.md: {NO_FILE}", 1, None).outcome is Outcome.MISSING
+def test_messages_of_programs_are_not_hits() -> None:
+    assert read_shell("grep -r x lib", "grep: lib/bin: binary file skipped", 1, None).outcome is not Outcome.OK
+    assert read_shell("cat a.md", f"cat: a.md: {NO_FILE}", 1, None).outcome is Outcome.MISSING
 
 
 def test_paths_are_those_named_and_those_that_came_back() -> None:
-    reading = read_shell("grep -rn frob lib", "lib/a.py:3:frob\nlib/b.py:9:frob\n", "", 0, None)
+    reading = read_shell("grep -rn frob lib", "lib/a.py:3:frob\nlib/b.py:9:frob\n", 0, None)
     assert reading.paths == ("lib", "lib/a.py", "lib/b.py")
-    listed = read_shell("find docs -name '*.md'", "docs/a.md\ndocs/deep/b.md\n", "", 0, None)
+    listed = read_shell("find docs -name '*.md'", "docs/a.md\ndocs/deep/b.md\n", 0, None)
     assert listed.paths == ("docs", "docs/a.md", "docs/deep/b.md")
-    many = read_shell("rg -l x", "\n".join(f"src/f{n}.py" for n in range(200)), "", 0, None)
+    many = read_shell("rg -l x", "\n".join(f"src/f{n}.py" for n in range(200)), 0, None)
     assert len(many.paths) == MAX_PATHS
 
 
@@ -339,11 +339,11 @@ def test_split_exit_code(text: str, expected: tuple[int | None, str]) -> None:
     assert split_exit_code(text) == expected
 
 
-@given(st.text(), st.text(), st.text(), st.none() | st.integers(0, 255), st.none() | st.booleans(), st.text())
+@given(st.text(), st.text(), st.none() | st.integers(0, 255), st.none() | st.booleans(), st.text())
 def test_any_command_and_output_can_be_read(
-    command: str, stdout: str, stderr: str, code: int | None, failed: bool | None, purpose: str
+    command: str, output: str, code: int | None, failed: bool | None, purpose: str
 ) -> None:
-    read_shell(command, stdout, stderr, code, failed, purpose)
+    read_shell(command, output, code, failed, purpose)
 
 
 SEARCHES = st.sampled_from(["grep -rn frob lib", "rg frob", "find . -name frob", "git grep frob", "cat a | grep frob"])
@@ -351,26 +351,26 @@ SEARCHES = st.sampled_from(["grep -rn frob lib", "rg frob", "find . -name frob",
 
 @given(SEARCHES, st.lists(st.sampled_from(["head -5", "sort", "uniq", "cut -d: -f1", "tail -n 2"]), max_size=4))
 def test_no_chain_of_filters_hides_an_empty_search(search: str, filters: list[str]) -> None:
-    reading = read_shell(" | ".join([search, *filters]), "", "", 0 if filters else 1, None)
+    reading = read_shell(" | ".join([search, *filters]), "", 0 if filters else 1, None)
     assert reading.kind in LOOKUPS
     assert reading.outcome in MISSES
 
 
 @given(SEARCHES, st.from_regex(r"[=-]{2,5} [a-z ]{1,20}", fullmatch=True))
 def test_headers_that_the_line_prints_are_not_hits(search: str, header: str) -> None:
-    reading = read_shell(f'echo "{header}"; {search}', header + "\n", "", 1, None)
+    reading = read_shell(f'echo "{header}"; {search}', header + "\n", 1, None)
     assert reading.outcome in MISSES
-    assert read_shell(f'echo "{header}"; {search}', f"{header}\nlib/a:1:frob", "", 0, None).outcome is Outcome.OK
+    assert read_shell(f'echo "{header}"; {search}', f"{header}\nlib/a:1:frob", 0, None).outcome is Outcome.OK
 
 
 @given(
     st.sampled_from(["echo", "grep x f &&", "for a in", "$(grep x)", "$(", '"$x" ', "| grep y", "; ", "\n", "(", "if "])
 )
 def test_a_repeated_part_neither_fails_the_call_nor_misses(part: str) -> None:
-    assert read_shell(part * 2_000, "x\n" * 100, "", 0, None).outcome not in MISSES
+    assert read_shell(part * 2_000, "x\n" * 100, 0, None).outcome not in MISSES
 
 
 @pytest.mark.parametrize("part", ["echo ", "grep x f && ", "$(grep x)", '"$x" ', "| grep y ", "; ", "(", "if "])
 def test_a_line_that_is_too_long_to_parse_is_no_lookup(part: str) -> None:
-    reading = read_shell(part * 25_000, "x\n" * 100, "", 0, None)
+    reading = read_shell(part * 25_000, "x\n" * 100, 0, None)
     assert (reading.kind, reading.outcome) == (ToolKind.SHELL, Outcome.OK)

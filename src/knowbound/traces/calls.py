@@ -168,11 +168,11 @@ def _shell_reading(
     if exit_code is None and text:
         exit_code, text = split_exit_code(text)
     if outcome is not None:  # the command line is only read for its query
-        found = read_shell(command, text, "", None, None, purpose, folder)
+        found = read_shell(command, text, None, None, purpose, folder)
         intent = found.intent if outcome[0] in MISSES else LookupIntent.LOOKUP
         found = replace(found, outcome=outcome[0], reason=outcome[1], intent=intent)
     else:
-        found = read_shell(command, text, "", exit_code, is_error if output is not None else None, purpose, folder)
+        found = read_shell(command, text, exit_code, is_error if output is not None else None, purpose, folder)
     return replace(found, query=found.query or command)
 
 

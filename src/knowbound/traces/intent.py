@@ -1,7 +1,6 @@
-"""What a lookup that missed was for, as far as the call alone shows it (specification 1, section 10).
+"""Intent of a lookup that missed, from the call alone (specification 1, section 10).
 
-Where several fit, a malformed call is that before all, and what is incidental is no check of the project. The
-intent of a command line is read in `shell/intent.py`.
+A malformed call is malformed before all else, and an incidental one is no check of the project.
 """
 
 from __future__ import annotations
@@ -15,13 +14,18 @@ from knowbound.core.paths import is_machine_state
 from knowbound.core.tool_kinds import LookupIntent, ToolKind
 from knowbound.traces.patterns import Syntax, fault, is_option, stray_quote
 
-# What the tools of agents read a pattern as; of other tools it is not known.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from knowbound.traces.shell.plan import LinePlan, Lookup
+    from knowbound.traces.shell.programs import ParsedCommand
+
+# Syntax of the patterns of agents' tools; it is unknown for other tools.
 _SYNTAX: dict[str, Syntax] = {
     **dict.fromkeys(("grep", "rg", "ripgrep", "grep_search", "grep_files", "search_files"), Syntax.RUST),
     "search_file_content": Syntax.EXTENDED,
     "glob": Syntax.GLOB,
 }
-# Names that agents give as a file type; ripgrep knows none of them and refuses the search.
+# Names that agents give as a file type, and that ripgrep refuses.
 _NO_TYPES = frozenset("tsx jsx mts cts mjs cjs yml javascript rs kt rb golang shell bash scss hpp cc".split())
 _TYPE = lazy(r"\w+")
 _QUOTES = "\"'`"
@@ -30,9 +34,9 @@ _QUOTES = "\"'`"
 def tool_intent(
     name: str, kind: ToolKind, input_: dict[str, Any], query: str, where: str, purpose: str, folder: str
 ) -> tuple[LookupIntent, str]:
-    """The intent of a call that is no command line and found nothing, and what is wrong with a malformed one.
+    """Return the intent of a call (no command line) that found nothing, and the fault of a malformed one.
 
-    `folder` is the agent's working folder, "" where it is not known.
+    `folder` is the agent's working folder, "" if it is not known.
     """
     wrong = _wrong(name.lower(), kind, input_, query)
     if wrong:
@@ -44,7 +48,7 @@ def tool_intent(
 
 
 def _wrong(name: str, kind: ToolKind, input_: dict[str, Any], query: str) -> str:
-    """What is wrong with the call, in words; nothing where nothing is."""
+    """Return the fault of a call, in words; "" if it has none."""
     if kind is not ToolKind.SEARCH:
         return "quotes in a path" if query and (query[0] in _QUOTES or query[-1] in _QUOTES) else ""
     syntax = _SYNTAX.get(name)
@@ -62,11 +66,86 @@ def _wrong(name: str, kind: ToolKind, input_: dict[str, Any], query: str) -> str
     )
 
 
-# ---- what the agent says about its call
+# ---- command lines
+
+
+def line_intent(line: LinePlan, main: ParsedCommand, purpose: str, folder: str) -> tuple[LookupIntent, str]:
+    """Return the intent of a command line whose lookups found nothing, and the fault of a malformed one.
+
+    `main` is the lookup that stands for the call, `purpose` the agent's description of it, `folder` its working folder.
+    """
+    wrong = fault(main.query, main.syntax) if main.syntax else ""
+    if wrong:
+        return LookupIntent.MALFORMED, wrong
+    if all(_is_incidental(lookup.parsed, folder) for lookup in line.lookups):
+        return LookupIntent.INCIDENTAL, ""
+    if asks(purpose) or _checks_absence(line):
+        return LookupIntent.CHECK, ""
+    # An agent that announces a search may prepare for a miss, and still wants to find something.
+    return (LookupIntent.CHECK if _takes_either(line) and not expects_it(purpose) else LookupIntent.LOOKUP), ""
+
+
+def _is_incidental(parsed: ParsedCommand, folder: str) -> bool:
+    """Report whether a lookup asks for a state, or only looks outside of what a project knows."""
+    if parsed.is_state:
+        return True
+    return bool(parsed.operands) and all(is_machine_state(operand, folder) for operand in parsed.operands)
+
+
+def _takes_either(line: LinePlan) -> bool:
+    """Report whether a line is made for either answer: it tests, counts, or prints itself that nothing is there."""
+    lookups = line.lookups
+    if lookups[0].parsed.program in ("test", "[", "[["):
+        return True
+    answered = {known.lookup for known in line.prints if not known.when}
+    open_ = [one for at, one in enumerate(lookups) if at not in answered and not _takes_nothing(one)]
+    # `ls x && cat x/y || echo none`: the text answers for both.
+    return not open_ or (len(lookups) - 1 in answered and all(one.parsed.kind is not ToolKind.SEARCH for one in open_))
+
+
+def _takes_nothing(lookup: Lookup) -> bool:
+    """Report whether 0, a status or silence is an answer: `grep -c`, `grep -q`, `ls x 2>/dev/null`.
+
+    The messages of a search are discarded for other reasons.
+    """
+    return lookup.counts or lookup.silent or (lookup.muted and lookup.parsed.kind is not ToolKind.SEARCH)
+
+
+def _checks_absence(line: LinePlan) -> bool:
+    """Report whether a line treats "not found" as success."""
+    reported = {known.lookup for known in line.prints if known.lookup >= 0}
+    if (line.negated and not reported) or line.removes:
+        return True
+    if any("<<<<<<<" in lookup.parsed.query for lookup in line.lookups):
+        return True  # conflict markers are only searched for to see that none is left
+    if any(
+        lookup.parsed.inverted and lookup.parsed.silent and at not in reported for at, lookup in enumerate(line.lookups)
+    ):
+        return True
+    for known in line.prints:
+        if known.lookup < 0:
+            continue
+        if not known.when and (_RELIEF.search(known.text) or speaks_of_absence(known.text)):
+            return True
+        if known.when and line.lookups[known.lookup].silent and _ALARM.search(known.text):
+            return True
+    return False
+
+
+_RELIEF = lazy(
+    r"[✓✅👍]|\b(?:clean|ok|okay|good|gone|hidden|correct|correctly|expected|pass|passed|success|removed|deleted)\b"
+    r"|\b(?:none left|all clear|safe|done)\b"
+    r"|\bno (?:more|remaining|leftovers?|other|stale|old|dangling|hits? left|violations?|conflicts?|leaks?)\b",
+    re.IGNORECASE,
+)
+_ALARM = lazy(r"[✗✘❌⚠]|\b(?:fail|failed|bad|still|leak|leftover|warning|problem|oops|remains?)\b", re.IGNORECASE)
+
+
+# ---- the agent's words about its call
 
 
 def asks(text: str) -> bool:
-    """Whether a text announces a check: whether something is there, or that it no longer is."""
+    """Report whether a text announces a check that something is there, or no longer there."""
     return asks_whether(text) or speaks_of_absence(text)
 
 
@@ -81,7 +160,7 @@ _WHETHER = lazy(
 
 
 def asks_whether(text: str) -> bool:
-    """Whether a text asks if something is there."""
+    """Report whether a text asks if something is there."""
     return _WHETHER.search(text[:_LONGEST_SPEECH]) is not None
 
 
@@ -92,7 +171,7 @@ _FINDING = lazy(
 
 
 def says_it_finds(text: str) -> bool:
-    """Whether a text announces a search for something, rather than a look at a state."""
+    """Report whether a text announces a search for something, rather than a look at a state."""
     return _FINDING.match(text) is not None
 
 
@@ -100,7 +179,7 @@ _LOOKING = lazy(r"\s*(?:(?:examine|explore|read|view|show|get|inspect|look (?:at
 
 
 def expects_it(text: str) -> bool:
-    """Whether a text announces that something will be found or looked into: it takes it to be there."""
+    """Report whether a text expects that something is there: it announces a search or a closer look."""
     return says_it_finds(text) or _LOOKING.match(text) is not None
 
 
@@ -134,8 +213,8 @@ _ABSENCE = lazy(
 )
 
 
-_LONGEST_SPEECH = 2_000  # characters; what says it says it early
-# Every way to speak of absence in English has one of these in it: a cheap check before the long one.
+_LONGEST_SPEECH = 2_000  # characters of a text that are searched
+# Every phrase of absence in English has one of these in it: a cheap check before the expensive one.
 _HINTS = (
     *("no ", "non", "not", "n't", "never", "without", "zero", "left", "still", "gone", "hidden", "absen", "remain"),
     *("remov", "delet", "eliminat", "clean", "purg", "linger", "stale", "dangling", "stray", "residual", "outdated"),
@@ -145,7 +224,7 @@ _HINTS = (
 
 @lru_cache(maxsize=4096)
 def speaks_of_absence(text: str) -> bool:
-    """Whether a text is about checking that something is gone or absent, rather than finding it."""
+    """Report whether a text is about a check that something is gone or absent, rather than a search for it."""
     text = text[:_LONGEST_SPEECH]
     if not text:
         return False

@@ -1,1 +1,1 @@
-"""What a shell command line does: its syntax, the lookups in it and how they ended."""
+"""Shell command lines: their syntax, their lookups and the outcomes of these."""

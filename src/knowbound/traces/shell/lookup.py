@@ -1,28 +1,26 @@
-"""Reads a shell call: what its command line looked for, and whether its output shows that it was found.
+"""Reading of a shell call: the query of its command line, and its outcome by its output.
 
-The line is planned first (`plan`). Then texts that the line prints itself and messages of programs are taken
-out of the output; the lines that are left are hits.
+The line is planned first (`plan`). Then texts that the line prints itself and messages of programs are removed from the
+output; the remaining lines are hits.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 import msgspec
 
 from knowbound.core.lazy_pattern import lazy
 from knowbound.core.trace import LOOKUPS, MISSES, LookupIntent, Outcome, ToolKind
-from knowbound.traces.intent import says_it_finds, speaks_of_absence
-from knowbound.traces.shell.intent import line_intent
+from knowbound.traces.intent import line_intent, says_it_finds, speaks_of_absence
 from knowbound.traces.shell.plan import LinePlan, Lookup, PrintedText, SearchIntent, plan
 
-MAX_PATHS = 50
-_MAX_HITS = 200  # a longer output has found something
+MAX_PATHS = 50  # paths kept with a call
+_MAX_HITS = 200  # lines are not counted further
 
 
 class CallReading(msgspec.Struct, frozen=True, gc=False):
-    """What a call is and how it ended: kind, outcome, and what was looked for where."""
+    """A call as it was read: its kind, its outcome, its query and its places."""
 
     kind: ToolKind
     outcome: Outcome
@@ -35,31 +33,30 @@ class CallReading(msgspec.Struct, frozen=True, gc=False):
 
 def read_shell(
     command: str,
-    stdout: str,
-    stderr: str,
+    output: str,
     exit_code: int | None,
     failed: bool | None,
     purpose: str = "",
     folder: str = "",
 ) -> CallReading:
-    """What a command looked for and how it ended.
+    """Return the query and the outcome of a command line.
 
-    `failed` is the client's own flag, `purpose` the agent's description of the call, `folder` where it ran.
+    `failed` is the client's own flag, `purpose` the agent's description of the call, `folder` its working folder.
     """
-    # What the agent wants only changes how a pipeline is read.
+    # The agent's intent only matters for a pipeline.
     wants = _wanted(purpose) if "|" in command and not speaks_of_absence(purpose) else SearchIntent.WATCHES
     line = plan(command, wants)
     kind = _kind(line)
     if failed is None and exit_code is not None:
         failed = exit_code != 0
-    if _timed_out(line, stdout, stderr, exit_code):
+    if _timed_out(line, output, exit_code):
         outcome, reason = Outcome.TIMEOUT, "timed out"
     elif kind in LOOKUPS:
-        outcome, reason = _lookup_outcome(line, stdout, stderr, exit_code, failed)
+        outcome, reason = _lookup_outcome(line, output, exit_code, failed)
     else:
-        outcome, reason = _shell_outcome(line, stdout, stderr, exit_code, failed)
+        outcome, reason = _shell_outcome(line, output, exit_code, failed)
         if line.filters and failed is not None and exit_code in (None, 0, 1):
-            filtered = _empty_filter(command, stdout, stderr, exit_code, failed)
+            filtered = _empty_filter(command, output, exit_code, failed)
             line, kind, outcome, reason = filtered or (line, kind, outcome, reason)
     main = _main_lookup(line, kind)
     intent = LookupIntent.LOOKUP
@@ -71,20 +68,20 @@ def read_shell(
         outcome,
         query=_query(main) if main else "",
         where=" ".join(main.parsed.operands) if main and main.parsed.query else "",
-        paths=_paths(line, stdout),
+        paths=_paths(line, output),
         reason=reason,
         intent=intent,
     )
 
 
 def _empty_filter(
-    command: str, stdout: str, stderr: str, exit_code: int | None, failed: bool
+    command: str, output: str, exit_code: int | None, failed: bool
 ) -> tuple[LinePlan, ToolKind, Outcome, str] | None:
-    """`make | grep x` that let nothing through is an empty search, where the line does nothing else."""
+    """Return the reading of `make | grep x` as an empty search, if it let nothing through and does nothing else."""
     line = plan(command, SearchIntent.FILTERS)
     if line.acts or not all(lookup.parsed.is_state for lookup in line.lookups):
         return None
-    outcome, _ = _lookup_outcome(line, stdout, stderr, exit_code, failed)
+    outcome, _ = _lookup_outcome(line, output, exit_code, failed)
     return (line, ToolKind.SEARCH, outcome, "the filter let nothing through") if outcome is Outcome.EMPTY else None
 
 
@@ -92,7 +89,7 @@ _EXIT_CODE = lazy(r"(?:Error: )?Exit code (\d{1,9})(?:\n|\Z)")
 
 
 def split_exit_code(text: str) -> tuple[int | None, str]:
-    """Claude Code's error text "Exit code 1\\n…": the code, if it is there, and the rest."""
+    """Split Claude Code's error text "Exit code 1\\n…" into the code (None without one) and the rest."""
     found = _EXIT_CODE.match(text)
     return (int(found[1]), text[found.end() :]) if found else (None, text)
 
@@ -101,7 +98,7 @@ def split_exit_code(text: str) -> tuple[int | None, str]:
 
 
 def _kind(line: LinePlan) -> ToolKind:
-    """A line that builds, tests or changes something is a shell call, whatever it looks up on the way."""
+    """Return the kind of a line; a line that builds, tests or changes something is a shell call."""
     if line.acts or not line.lookups:
         return ToolKind.SHELL
     kinds = {lookup.parsed.kind for lookup in line.lookups}
@@ -113,7 +110,7 @@ def _main_lookup(line: LinePlan, kind: ToolKind) -> Lookup | None:
 
 
 def _query(lookup: Lookup) -> str:
-    """The pattern or name; the path where a path is all that was asked for."""
+    """Return the pattern or name of a lookup, or the paths of a lookup without one."""
     return lookup.parsed.query or " ".join(lookup.parsed.operands)
 
 
@@ -122,7 +119,7 @@ _RESULTS = lazy(r"\b(?:pass|passes|passing|result|results|status|summary|compile
 
 
 def _wanted(purpose: str) -> SearchIntent:
-    """What the agent's description says that it wants of a program's output."""
+    """Return the intent for a program's output, from the agent's description."""
     if not purpose or _RESULTS.search(purpose):
         return SearchIntent.WATCHES
     if says_it_finds(purpose):
@@ -132,7 +129,7 @@ def _wanted(purpose: str) -> SearchIntent:
 
 # ---- the output
 
-# Names that a message may start with, beside the programs in the line.
+# Names that a message may start with, besides the programs in the line.
 _SHELL_NAMES = frozenset({"(eval)", "bash", "sh", "zsh", "dash", "-bash", "cd", "xargs", "env", "timeout", "sudo"})
 _SPEAKERS = {"git": ("fatal", "error"), "gh": ("GraphQL", "error"), "rtk": ("error",), "go": ("doc",)}
 _SPEAKER = lazy(r"(?:/[\w./-]*/)?(\(eval\)|\[fd error\]|[\w.+\[-]+):")
@@ -149,7 +146,7 @@ _NOT_KNOWN = lazy(
     r"|.*\[error opening dir\]|npm (?:ERR!|error) (?:code E?404|404)"
     r"|.*HTTP 404|GraphQL: Could not resolve to|.*: not found in this "
 )
-_NOT_KNOWN_HINTS = ("no ", "not ", "404", "[error")  # one of them is in every such message
+_NOT_KNOWN_HINTS = ("no ", "not ", "404", "[error")  # every message of `_NOT_KNOWN` has one of these
 _WRONG_USE = lazy(
     r"(?:invalid|unrecognized|illegal|unknown) (?:option|flag|argument|subcommand|file type|predicate|primary"
     r"|command|expression)|unexpected argument|regex parse error|regular expression|unmatched|unbalanced"
@@ -177,29 +174,24 @@ _COUNT = lazy(r"(?:.*:)?\s*(\d+)(?:\s+\S+)?$")
 class _Output:
     """The lines of an output, sorted into hits and messages."""
 
-    def __init__(self, line: LinePlan, stdout: str, stderr: str) -> None:
+    def __init__(self, line: LinePlan, output: str) -> None:
         self.plan = line
-        self.hits = 0  # lines that nothing else explains
-        self.found = False  # the line itself reports that a lookup found something
-        self.lost = False  # … or that it did not
+        self.hits = 0  # lines that are no message and no printed text
+        self.found = False  # the command line reports that a lookup found something
+        self.lost = False  # … or that it found nothing
         self.absent: set[str] = set()  # messages: a path or name is not there
         self.wrong: set[str] = set()  # messages: wrong use, no permission
-        self.unread = False  # the shell could not read the line at all
+        self.unread = False  # the shell could not read the command line
         self.other = 0  # other messages
         self.names = _SHELL_NAMES | line.programs
         for program in line.programs:
             self.names |= set(_SPEAKERS.get(program, ()))
         self.counting = any(lookup.counts for lookup in line.lookups)
         self.naming = bool(line.programs & {"which", "type", "command", "whereis"})
-        for text in _lines(stdout):
+        for text in filter(None, map(str.strip, output.splitlines())):
             self.read(text)
             if self.hits > _MAX_HITS:
                 break
-        errors = self.hits
-        for text in _lines(stderr):
-            self.read(text)
-        self.other += self.hits - errors  # what is in stderr is never a hit
-        self.hits = errors
 
     def read(self, text: str) -> None:
         if _NOISE.match(text) or self.message(text):
@@ -213,7 +205,7 @@ class _Output:
         self.hits += 1
 
     def message(self, text: str) -> bool:
-        """Whether the line is a message of a program and not a hit."""
+        """Report whether a line is a message of a program, and note it."""
         hinted = any(map(text.__contains__, _NOT_KNOWN_HINTS))
         if hinted and _NOT_KNOWN.match(text) and (self.naming or not text.endswith(" not found")):
             self.absent.add(text)
@@ -234,11 +226,11 @@ class _Output:
         elif speaker[1] in ("fatal", "error", "GraphQL", "doc") or said.startswith(" "):
             self.other += 1
         else:
-            return False  # a hit in a file that has the name of a program
+            return False  # a hit in a file with the name of a program
         return True
 
     def without_prints(self, text: str) -> str:
-        """What is left of a line once the texts that the command prints itself are taken away."""
+        """Return a line without the texts that the command line prints itself."""
         for known in self.plan.prints:
             match = known.match(text)
             if match is None:
@@ -250,7 +242,7 @@ class _Output:
         return text
 
     def note(self, known: PrintedText, values: list[str]) -> None:
-        """Note what a text that the line prints says about its lookups."""
+        """Note the result of a lookup that a printed text reports."""
         if any(known.filled):
             shown = [value for value, filled in zip(values, known.filled, strict=True) if filled]
             self.found |= any(value not in ("", "0") for value in shown)
@@ -262,14 +254,8 @@ class _Output:
             self.lost |= not known.when
 
 
-def _lines(text: str) -> Iterable[str]:
-    return filter(None, map(str.strip, text.splitlines())) if text else ()
-
-
-def _lookup_outcome(
-    line: LinePlan, stdout: str, stderr: str, exit_code: int | None, failed: bool | None
-) -> tuple[Outcome, str]:
-    seen = _Output(line, stdout, stderr)
+def _lookup_outcome(line: LinePlan, output: str, exit_code: int | None, failed: bool | None) -> tuple[Outcome, str]:
+    seen = _Output(line, output)
     if seen.unread and not seen.hits:
         return Outcome.ERROR, "the shell could not read the line"
     if seen.wrong and len(seen.wrong) >= len(line.lookups) and (failed or not seen.hits):
@@ -301,12 +287,12 @@ def _lookup_outcome(
 
 
 def _shows_itself(lookup: Lookup) -> bool:
-    """A file was to be printed, and a message would say if it were missing."""
+    """Report whether a lookup prints a file, and a message if the file is missing."""
     return lookup.parsed.kind is ToolKind.READ and not lookup.muted and not lookup.parsed.query
 
 
 def _with_hits(line: LinePlan, seen: _Output, exit_code: int | None) -> tuple[Outcome, str]:
-    """Lines are left over: hits, unless other programs of the line may have printed them."""
+    """Return the outcome of an output with hits, which other programs of the line may have printed."""
     if line.shows:
         named = sum(max(1, len(lookup.parsed.operands)) for lookup in line.lookups)
         if len(seen.absent) >= named:
@@ -317,7 +303,7 @@ def _with_hits(line: LinePlan, seen: _Output, exit_code: int | None) -> tuple[Ou
 
 
 def _by_status(line: LinePlan, failed: bool | None) -> tuple[Outcome, str]:
-    """Decide by the exit status, if it is that of the lookup."""
+    """Return the outcome by the exit status, if it is the status of the lookup."""
     if any(known.lookup >= 0 and known.when for known in line.prints):
         return _nothing(line, "the text for a find was not printed")
     if line.last < 0:
@@ -330,7 +316,7 @@ def _by_status(line: LinePlan, failed: bool | None) -> tuple[Outcome, str]:
 
 
 def _nothing(line: LinePlan, reason: str, *, failed: bool = False) -> tuple[Outcome, str]:
-    """Nothing was found: a search is empty; a name, or a path that could not be read, is missing."""
+    """Return the outcome of a miss: a search is empty; a name, or a path that could not be read, is missing."""
     by_name = all(lookup.parsed.program in _BY_NAME for lookup in line.lookups)
     tested = any(lookup.parsed.program in _TESTS for lookup in line.lookups)
     by_path = (failed or tested) and all(lookup.parsed.kind is not ToolKind.SEARCH for lookup in line.lookups)
@@ -343,16 +329,14 @@ _BY_NAME = _TESTS | {"which", "type", "command", "whereis", "hash", "stat", "rea
 _TIMED_OUT = lazy(r"\s*(?:Command timed out after|.*\btimed out after \d+)", re.IGNORECASE)
 
 
-def _timed_out(line: LinePlan, stdout: str, stderr: str, exit_code: int | None) -> bool:
+def _timed_out(line: LinePlan, output: str, exit_code: int | None) -> bool:
     if exit_code == 124 and line.timed:
         return True
-    return exit_code != 0 and any(_TIMED_OUT.match(text) for text in (stdout[:200], stderr[:200]) if text)
+    return exit_code != 0 and _TIMED_OUT.match(output[:200]) is not None
 
 
-def _shell_outcome(
-    line: LinePlan, stdout: str, stderr: str, exit_code: int | None, failed: bool | None
-) -> tuple[Outcome, str]:
-    printed = bool(stdout.strip() or stderr.strip())
+def _shell_outcome(line: LinePlan, output: str, exit_code: int | None, failed: bool | None) -> tuple[Outcome, str]:
+    printed = bool(output.strip())
     if failed is None:
         return (Outcome.OK, "it printed something") if printed else (Outcome.UNKNOWN, "no status, no output")
     if not failed:
@@ -370,15 +354,15 @@ _ENDING = lazy(r"[\w-]\.[A-Za-z]\w{0,9}\Z")
 _LONGEST_ENDING = 12
 
 
-def _paths(line: LinePlan, stdout: str) -> tuple[str, ...]:
-    """Files that the lookups name, then those that came back, at most MAX_PATHS."""
+def _paths(line: LinePlan, output: str) -> tuple[str, ...]:
+    """Return the files that the lookups name, then the files in the output, at most MAX_PATHS."""
     if not line.lookups:
         return ()
     found = {operand: None for lookup in line.lookups for operand in lookup.parsed.operands}
     searches = [lookup for lookup in line.lookups if lookup.parsed.kind is ToolKind.SEARCH or lookup.parsed.lists_paths]
     if searches:
         whole_lines = any(lookup.parsed.lists_paths for lookup in searches)
-        for text in stdout[:100_000].splitlines():
+        for text in output[:100_000].splitlines():
             if len(found) >= MAX_PATHS:
                 break
             hit = _HIT_PATH.match(text)
@@ -389,7 +373,7 @@ def _paths(line: LinePlan, stdout: str) -> tuple[str, ...]:
 
 
 def _looks_like_file(text: str) -> bool:
-    """A folder before a name, or a name with an ending."""
+    """Report whether a text is a path with a folder, or a name with an ending."""
     if not _OF_A_PATH.fullmatch(text):
         return False
     return "/" in text[:-1] or _ENDING.search(text[-_LONGEST_ENDING:]) is not None

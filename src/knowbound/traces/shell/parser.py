@@ -1,6 +1,7 @@
-"""Parses shell command lines into pipelines of commands; nothing is ever executed.
+"""Parser of shell command lines into pipelines of commands; nothing is executed.
 
-Any text gives a tree, in time linear in its length; groups are at most `_DEEPEST` deep, so that its users may recurse.
+Every text has a tree, parsed in time linear in its length; groups are at most `_DEEPEST` deep, so that callers may
+recurse.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from knowbound.traces.shell.tree import (
     unwrap,
 )
 
-LONGEST = 20_000  # characters; a longer line is taken for one unknown command
-_SHORT = 2_000  # characters of a line that is remembered
-_DEEPEST = 24  # deeper groups are read as if their brackets were not there
+LONGEST = 20_000  # characters; a longer line is one unknown command
+_SHORT = 2_000  # characters; longer lines are not cached
+_DEEPEST = 24  # brackets of deeper groups are ignored
 _NESTED_SCRIPTS = 4  # bash -c "bash -c …": deeper scripts stay one command
 
 
@@ -65,20 +66,20 @@ _ANSI = {"n": "\n", "t": "\t", "r": "\r", "e": "\x1b", "a": "\a", "b": "\b", "0"
 
 
 def parse(text: str) -> tuple[Pipeline, ...]:
-    """The pipelines of a command line, in order."""
+    """Return the pipelines of a command line, in order."""
     if len(text) > LONGEST:
         return (Pipeline("", False, (Command((ShellWord(text[:100]),)),)),)
-    return _remembered(text) if len(text) < _SHORT else _Parser(text, 0).parse()
+    return _cached(text) if len(text) < _SHORT else _Parser(text, 0).parse()
 
 
-@lru_cache(maxsize=512)  # readers of a session ask for the same line one after the other
-def _remembered(text: str) -> tuple[Pipeline, ...]:
+@lru_cache(maxsize=512)  # several readers of a session parse the same line
+def _cached(text: str) -> tuple[Pipeline, ...]:
     return _Parser(text, 0).parse()
 
 
 @dataclass(slots=True)
 class _OpenGroup:
-    """A group that is being read: its current list, and the sections already read."""
+    """A group that is being read: its current list, and its earlier sections."""
 
     word: str
     section: str = "body"
@@ -96,7 +97,6 @@ class _OpenGroup:
     piped: bool = False  # a pipe was the last operator
 
     def closed(self) -> CompoundCommand:
-        """The group once it is closed."""
         steps = tuple(self.steps)
         if self.section == "other":
             return CompoundCommand(self.word, self.test, self.body, steps, self.items)
@@ -119,7 +119,7 @@ class _Parser:
         text, size, match = self.text, len(self.text), _TOKEN.match
         while self.at < size:
             token = match(text, self.at)
-            if token is None:  # never: the last alternative takes anything
+            if token is None:  # never: the last alternative matches everything
                 break
             self.at = token.end()
             kind = token.lastgroup
@@ -164,7 +164,7 @@ class _Parser:
             group.words.append(word)
 
     def slow_word(self) -> ShellWord:
-        """A word of several pieces: quotes, escapes and expansions side by side."""
+        """Read a word of several pieces: quotes, escapes and expansions side by side."""
         text, pieces, expansions, length = self.text, [""], [], 0
         while self.at < len(text):
             start = self.at
@@ -195,7 +195,7 @@ class _Parser:
         return ShellWord("".join(pieces), tuple(expansions))
 
     def double(self, start: int, length: int, expansions: list[Expansion]) -> str:
-        """The inside of "…" with expansions in it; `length` is the position in the word."""
+        """Read the inside of "…" with expansions in it; `length` is the position in the word."""
         text, pieces, at = self.text, [], start
         while True:
             found = _IN_DOUBLE.search(text, at)
@@ -225,7 +225,7 @@ class _Parser:
         return "".join(pieces)
 
     def substitution(self, start: int) -> str:
-        """`$(…)`, `<(…)` or a backquoted command, as written; moves the position behind it."""
+        """Read `$(…)`, `<(…)` or a backquoted command, as written."""
         text = self.text
         if text[start] == "`":
             end = text.find("`", start + 1)
@@ -277,7 +277,7 @@ class _Parser:
                 group.section = "pattern"
 
     def reserved(self, word: str) -> bool:
-        """Act on a reserved word in command position; False where it is an ordinary word."""
+        """Act on a reserved word in command position; False for an ordinary word."""
         group = self.top
         if word in _OPENING:
             self.open(_OpenGroup("for" if word == "select" else word, _OPENING[word]))
@@ -338,7 +338,7 @@ class _Parser:
         self.pending = None
 
     def unwrapped(self, command: Command) -> Command | CompoundCommand:
-        """The command inside its wrappers; `bash -c "…"` becomes the group of its script."""
+        """Return the command inside its wrappers, or the group of the script of `bash -c "…"`."""
         command = unwrap(command)
         text = script_of(command) if self.nested < _NESTED_SCRIPTS else None
         if text is None:
@@ -364,14 +364,14 @@ _CLOSING = {"fi": ("if",), "done": ("for", "while", "until"), "esac": ("case",),
 
 
 def _inside(substitution: str) -> str:
-    """The command in `$(…)`, `<(…)` or backquotes."""
+    """Return the command in `$(…)`, `<(…)` or backquotes."""
     if substitution.startswith("`"):
         return substitution[1:-1]
     return substitution[2:-1] if substitution.endswith(")") else substitution[2:]
 
 
 def _after_heredoc(text: str, at: int, mark: str) -> int:
-    """Behind the line that ends a here-document, or the end of the text as in the shell."""
+    """Return the position after the line that ends a here-document; the end of the text if none does."""
     while at < len(text):
         end = text.find("\n", at)
         end = len(text) if end < 0 else end
@@ -382,7 +382,7 @@ def _after_heredoc(text: str, at: int, mark: str) -> int:
 
 
 def _after_parens(text: str, at: int) -> int:
-    """Behind the bracket that closes the one before `at`; quotes and here-documents are stepped over."""
+    """Return the position after the bracket that closes the one before `at`, outside of quotes and here-documents."""
     closing = [")"]
     while closing:
         found = (_IN_DOUBLE if closing[-1] == '"' else _IN_PARENS).search(text, at)

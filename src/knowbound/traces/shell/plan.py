@@ -1,4 +1,4 @@
-"""Plans how to read the output of a command line: its lookups, the texts it prints itself, what else runs in it."""
+"""Plan for reading the output of a command line: its lookups, the texts that it prints itself, its other programs."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from knowbound.traces.shell.tree import Command, CompoundCommand, Expansion, Pip
 
 
 class SearchIntent(IntEnum):
-    """When grep behind a program is a search: `make | grep x` filters for one who watches, and searches else."""
+    """Intent of grep behind a program: `make | grep x` filters if the agent watches, and searches otherwise."""
 
     WATCHES = 0
     CHECKS = 1
     FINDS = 2
-    FILTERS = 3  # whatever the agent says: every grep behind a program is looked at
+    FILTERS = 3  # every grep behind a program is a search, for any intent of the agent
 
 
 class Lookup(msgspec.Struct, frozen=True, gc=False):
-    """A lookup of the line, with the pipeline behind it taken into account."""
+    """A lookup of the line together with the pipeline behind it."""
 
     parsed: ParsedCommand
     counts: bool  # its output is a number
     silent: bool  # it prints nothing; only its exit status decides
-    muted: bool  # its error messages are thrown away
-    decides: bool  # its status is that of its pipeline
+    muted: bool  # its error messages are discarded
+    decides: bool  # its status is the status of its pipeline
 
 
 class PrintedText(msgspec.Struct, frozen=True, gc=False):
     """A line of text that the command line itself prints."""
 
-    pieces: tuple[str, ...]  # the text before, between and behind its expansions
+    pieces: tuple[str, ...]  # the text before, between and after its expansions
     text: str
     prefix: bool  # no newline follows: the output of the next command is in the same line
-    lookup: int  # the lookup it reports on, -1 for none
-    when: bool  # it is printed when that lookup found something
-    filled: tuple[bool, ...]  # for every expansion, whether a lookup fills it
-    status: int  # the expansion that holds `$?`, -1 for none
+    lookup: int  # the lookup that it reports on, -1 for none
+    when: bool  # it is printed if that lookup found something
+    filled: tuple[bool, ...]  # for every expansion: a lookup fills it
+    status: int  # the expansion with `$?`, -1 for none
 
     def match(self, line: str) -> tuple[list[str], str] | None:
-        """The values of the expansions and what follows the text, if the line is this text."""
+        """Return the values of the expansions and the rest of the line; None if the line is not this text."""
         if not line.startswith(self.pieces[0]):
             return None
         at, values = len(self.pieces[0]), []
@@ -64,15 +64,15 @@ class PrintedText(msgspec.Struct, frozen=True, gc=False):
 
 
 class LinePlan(msgspec.Struct, frozen=True, gc=False):
-    """What decides how the output of a command line is read."""
+    """Facts about a command line that decide how its output is read."""
 
     lookups: tuple[Lookup, ...]
     prints: tuple[PrintedText, ...]
     shows: bool  # other programs print their state into the output
     acts: bool  # it builds, tests or changes something: the lookups are not its purpose
     filters: bool  # a program's output goes through grep
-    ends_in_filter: bool  # … as the last thing
-    last: int  # the lookup whose status is that of the line, -1 for none
+    ends_in_filter: bool  # … at the end of the line
+    last: int  # the lookup whose status is the status of the line, -1 for none
     negated: bool  # `! grep …`
     programs: frozenset[str]
     timed: bool  # run under `timeout`
@@ -81,11 +81,11 @@ class LinePlan(msgspec.Struct, frozen=True, gc=False):
 
 def plan(command: str, intent: SearchIntent) -> LinePlan:
     """Parse and plan a command line."""
-    return _remembered(command, intent) if len(command) < 2_000 else _plan(command, intent)
+    return _cached(command, intent) if len(command) < 2_000 else _plan(command, intent)
 
 
 @lru_cache(maxsize=4096)
-def _remembered(command: str, intent: SearchIntent) -> LinePlan:
+def _cached(command: str, intent: SearchIntent) -> LinePlan:
     return _plan(command, intent)
 
 
@@ -127,7 +127,7 @@ _PRINTING = frozenset(
 
 
 class _Condition(msgspec.Struct, frozen=True, gc=False):
-    """The lookup that an `&&`, `||` or `then` depends on; `flipped` when success means not found."""
+    """The lookup that an `&&`, `||` or `then` depends on; `flipped` if success means not found."""
 
     lookup: int = -1
     flipped: bool = False
@@ -137,11 +137,11 @@ _UNCONDITIONAL = _Condition()
 
 
 class _Tail(msgspec.Struct, frozen=True, gc=False):
-    """The stages behind the first of a pipeline."""
+    """The stages of a pipeline after the first."""
 
     search: ParsedCommand | None  # the last grep that picks lines
-    counts: bool  # only a number is left in the end
-    acts: bool  # something is done with each line
+    counts: bool  # the last stage prints a number
+    acts: bool  # a stage does something with each line
 
 
 class _Planner:
@@ -153,10 +153,10 @@ class _Planner:
         self.shows = self.acts = self.filters = self.ends_in_filter = self.negated = False
         self.last = -1
         self.variables: dict[str, Lookup] = variables if variables is not None else {}
-        self.in_hits = False  # inside a loop over hits: what is printed there is a hit
+        self.in_hits = False  # inside a loop over hits, where every printed text is a hit
 
     def walk(self, steps: tuple[Pipeline, ...], condition: _Condition | None = None, when: bool = True) -> _Condition:
-        """Read a list; `condition` and `when` are the condition that the whole list is run under."""
+        """Read a list of pipelines that runs under the condition `condition` is `when`."""
         outer, outer_when = condition or _UNCONDITIONAL, when
         current = _UNCONDITIONAL
         for step in steps:
@@ -212,7 +212,7 @@ class _Planner:
         return self.add(Lookup(parsed, tail.counts, silent, _muted(source.redirects), decides))
 
     def is_search_of(self, source: ParsedCommand) -> bool:
-        """Whether grep behind this program searches for knowledge."""
+        """Report whether grep behind this program searches for knowledge."""
         if source.role in (ProgramRole.TEXT, ProgramRole.KNOWLEDGE):
             return True
         if self.intent is SearchIntent.FILTERS:
@@ -222,7 +222,7 @@ class _Planner:
         return source.role is ProgramRole.ACT and self.intent >= SearchIntent.FINDS
 
     def behind(self, rest: tuple[Command | CompoundCommand, ...]) -> _Tail:
-        """Read the stages behind the first."""
+        """Read the stages after the first."""
         search: ParsedCommand | None = None
         counts = acts = False
         for stage in rest:
@@ -275,7 +275,7 @@ class _Planner:
         return condition if group.word in ("(", "{", "sh") else _UNCONDITIONAL
 
     def group_through(self, source: CompoundCommand, tail: _Tail, guard: _Condition, when: bool) -> _Condition:
-        """`for …; done | grep x`, `(a; b) | wc -l`."""
+        """Read a group before a pipe: `for …; done | grep x`, `(a; b) | wc -l`."""
         if tail.search is None and not tail.counts:
             self.group(source, guard, when)
             return _UNCONDITIONAL
@@ -313,7 +313,7 @@ class _Planner:
         elif parsed.role in _PRINTING:
             self.shows |= not away and not any(redirect.operator == "<<" for redirect in command.redirects)
         elif parsed.program == "sleep":
-            self.acts = True  # it waits for something to be done: a look at a state, not at knowledge
+            self.acts = True  # it waits for a state; the line is no lookup of knowledge
         if parsed.program in ("export", "local", "declare", "readonly"):
             self.assign(command.words[1:])
         return _UNCONDITIONAL
@@ -328,7 +328,7 @@ class _Planner:
                 self.variables.pop(name, None)
 
     def lookup_in(self, words: tuple[ShellWord, ...]) -> Lookup | None:
-        """The lookup whose result is expanded in these words."""
+        """Return the lookup whose result is expanded in these words."""
         return next(
             (lookup for word in words for expansion in word.expansions if (lookup := self.fills(expansion))), None
         )
@@ -342,11 +342,11 @@ class _Planner:
         return inner.lookups[0] if inner.lookups and not inner.acts else None
 
     def printed_lookup(self, command: Command) -> ParsedCommand | None:
-        """`echo "$HITS" | grep x` searches in what was found before."""
+        """Return the lookup whose hits are printed: `echo "$HITS" | grep x` searches in them."""
         lookup = self.lookup_in(command.words)
         return lookup.parsed if lookup else None
 
-    # ---- what the line prints itself
+    # ---- texts that the line prints itself
 
     def print(self, command: Command, guard: _Condition, when: bool) -> None:
         if self.in_hits:
@@ -369,7 +369,7 @@ class _Planner:
             self.prints.append(PrintedText(pieces, text, prefix, guard.lookup, when_found, filled, status))
 
     def known_lines(self, words: list[ShellWord]) -> list[tuple[tuple[str, ...], tuple[bool, ...], int]]:
-        """The lines of the text: the pieces around expansions, which expansions are lookups, where `$?` is."""
+        """Return for each line of the text its pieces, the expansions that lookups fill, and the position of `$?`."""
         text, fillers = "", []
         for word in words:
             at, text = 0, text + " " if text else ""
@@ -400,7 +400,7 @@ _CONVERSION = lazy(r"%[-+ 0]*\d*(?:\.\d+)?[sdiqfxb]")
 
 
 def _formatted(words: list[ShellWord]) -> list[ShellWord]:
-    """Printf's format with its arguments filled in; the format is used again while arguments are left."""
+    """Return printf's format filled with its arguments; the format repeats while arguments are left."""
     if not words:
         return []
     form, given = words[0].text, words[1:]
@@ -423,7 +423,7 @@ def _formatted(words: list[ShellWord]) -> list[ShellWord]:
 
 
 def _to_file(redirects: tuple[Redirect, ...]) -> bool:
-    """Whether the output goes into a file."""
+    """Report whether the output goes into a file."""
     return any(
         redirect.operator in (">", ">>", ">|", "&>", "&>>")
         and redirect.fd in ("", "1")
@@ -437,7 +437,7 @@ def _to_nowhere(redirects: tuple[Redirect, ...]) -> bool:
 
 
 def _muted(redirects: tuple[Redirect, ...]) -> bool:
-    """Whether error messages are discarded."""
+    """Report whether error messages are discarded."""
     return any(
         redirect.target == "/dev/null" and (redirect.fd == "2" or redirect.operator.startswith("&>"))
         for redirect in redirects

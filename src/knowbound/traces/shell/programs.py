@@ -1,4 +1,4 @@
-"""What single commands do: the tables of searching, listing and reading programs and their options."""
+"""Roles of single commands: tables of searching, listing and reading programs and their options."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from msgspec.structs import replace
 from knowbound.core.lazy_pattern import lazy
 from knowbound.core.trace import ToolKind
 from knowbound.traces.patterns import Syntax
-from knowbound.traces.shell.arguments import Arguments, arguments
-from knowbound.traces.shell.tree import Command
+from knowbound.traces.shell.tree import Arguments, Command, arguments
 
 
 class ProgramRole(StrEnum):
-    """What a command's output is."""
+    """Role of a command, by its output."""
 
     LOOKUP = "lookup"  # searches, lists or reads files and names
     TEXT = "text"  # prints history, package lists, pages; with grep, a search
@@ -31,7 +30,7 @@ class ProgramRole(StrEnum):
 
 
 class ParsedCommand(msgspec.Struct, frozen=True, gc=False):
-    """One command: its role and, for a lookup, what it looked for and where."""
+    """A command with its role and, for a lookup, its query and its places."""
 
     role: ProgramRole
     kind: ToolKind = ToolKind.SHELL
@@ -42,8 +41,8 @@ class ParsedCommand(msgspec.Struct, frozen=True, gc=False):
     lists_paths: bool = False  # prints one path per line: find, grep -l
     inverted: bool = False  # grep -v, test ! -e
     program: str = ""
-    syntax: Syntax | None = None  # what its pattern is read as; None where it has none
-    is_state: bool = False  # asks for the state of programs and services, not for what a project knows
+    syntax: Syntax | None = None  # of its pattern; None without a pattern
+    is_state: bool = False  # asks for the state of programs and services, not for knowledge of a project
 
 
 def _words(text: str) -> frozenset[str]:
@@ -74,7 +73,7 @@ _GREPS |= {"rg": "rg", "rga": "rg", "ripgrep": "rg", "ag": "ag", "ack": "ack", "
 
 
 def _search(command: Command, words: list[str], table: str) -> ParsedCommand:
-    """Grep and the like: the first operand is the pattern unless -e or -f gives it."""
+    """Read grep and similar programs: the first operand is the pattern unless -e or -f gives it."""
     given = arguments(words, *_SEARCHERS[table])
     operands = given.operands
     patterns = [*given.values.get("e", []), *given.values.get("regexp", [])]
@@ -101,7 +100,7 @@ def _search(command: Command, words: list[str], table: str) -> ParsedCommand:
 
 
 def _syntax(program: str, table: str, given: Arguments) -> Syntax | None:
-    """What the pattern of a searching program is read as."""
+    """Return the syntax of a searching program's pattern."""
     if program == "fgrep" or given.has("F", "fixed-strings", "Q", "literal"):
         return Syntax.FIXED
     if table in ("ag", "ack") or given.has("P", "perl-regexp", "pcre2"):
@@ -139,7 +138,7 @@ _FIND_TESTS = _FIND_NAMES | _words(
 
 
 def _find(command: Command, words: list[str]) -> ParsedCommand:
-    """find: the paths, then tests; -exec and -delete can make it an act."""
+    """Read `find`: the paths, then tests; -exec and -delete can make it an act."""
     places: list[str] = []
     query: list[str] = []
     negated = False
@@ -188,7 +187,7 @@ def _fd(command: Command, words: list[str]) -> ParsedCommand:
 
 
 def _names(command: Command, words: list[str]) -> ParsedCommand:
-    """which, type, command -v, locate: the operands are names, not paths."""
+    """Read `which`, `type`, `command -v`, `locate`: the operands are names, not paths."""
     names = [word for word in words if not word.startswith("-")]
     return _lookup(command, ToolKind.SEARCH, " ".join(names), [], is_state=command.program in _PROGRAM_PLACES)
 
@@ -211,7 +210,7 @@ def _list(command: Command, words: list[str]) -> ParsedCommand:
 
 
 def _read(command: Command, words: list[str]) -> ParsedCommand:
-    """cat, head and the like: files where they are named, else what comes through the pipe."""
+    """Read `cat`, `head` and similar programs, which read files, or the pipe if no file is named."""
     given = arguments(words, _READ_SHORT.get(command.program, ""), _READ_LONG)
     operands = [word for word in given.operands if not (word.startswith("+") and word[1:].isdigit())]
     operands += [redirect.target for redirect in command.redirects if redirect.operator == "<"]
@@ -229,7 +228,7 @@ _ADDRESS = lazy(r"\\?[/|](.+?)(?<!\\)[/|]")
 
 
 def _script_reader(command: Command, words: list[str]) -> ParsedCommand:
-    """sed, awk and jq: the first operand is a script; a pattern in it makes it a search."""
+    """Read `sed`, `awk` and `jq`: the first operand is a script; a pattern in it makes it a search."""
     name = command.program
     if name in ("jq", "yq"):
         words = _without_pairs(words)
@@ -256,7 +255,7 @@ def _script_reader(command: Command, words: list[str]) -> ParsedCommand:
 
 
 def _without_pairs(words: list[str]) -> list[str]:
-    """Jq's --arg NAME VALUE takes two words."""
+    """Return the words without jq's `--arg NAME VALUE`."""
     kept: list[str] = []
     skip = 0
     for word in words:
@@ -270,7 +269,7 @@ def _without_pairs(words: list[str]) -> list[str]:
 
 
 def _test(command: Command, words: list[str]) -> ParsedCommand:
-    """`test -f x` and `[ -f x ]` look for a path; other tests look for nothing."""
+    """Read `test`: `test -f x` and `[ -f x ]` look for a path; other tests look for nothing."""
     words = [word for word in words if word not in ("]", "]]")]
     inverted = words[:1] == ["!"]
     words = words[inverted:]
@@ -280,7 +279,7 @@ def _test(command: Command, words: list[str]) -> ParsedCommand:
 
 
 def _shows_when_alone(command: Command, words: list[str]) -> ParsedCommand:
-    """`set` and `env` print the settings; `set -e` changes them."""
+    """Read `set`, `env` and similar programs: alone they print the settings; `set -e` changes them."""
     shows = not words or command.program == "printenv"
     return ParsedCommand(ProgramRole.SHOW if shows else ProgramRole.QUIET, program=command.program)
 
@@ -338,7 +337,7 @@ def _git_grep(command: Command, words: list[str]) -> ParsedCommand:
 
 
 def _git_log(command: Command, words: list[str]) -> ParsedCommand:
-    """`git log -S x`, `-G x`, `--grep x` and `-- path` search the history."""
+    """Read `git log`: `-S x`, `-G x`, `--grep x` and `-- path` search the history."""
     given = arguments(words, "SGnL", _words("grep author format since until after before"))
     wanted = [*given.values.get("S", []), *given.values.get("G", []), *given.values.get("grep", [])]
     if "--" in words:  # the history of a path
@@ -349,7 +348,7 @@ def _git_log(command: Command, words: list[str]) -> ParsedCommand:
 
 
 def _gh(command: Command, words: list[str]) -> ParsedCommand:
-    """GitHub's command line: list, view and search look things up; the rest acts."""
+    """Read GitHub's command line: list, view and search look something up; other verbs act."""
     subject, verb = [*words, "", ""][:2]
     given = arguments(
         words[2:], "RLSBHlAsqt", _words("repo limit state head base search author json jq label template")
@@ -369,7 +368,7 @@ def _gh(command: Command, words: list[str]) -> ParsedCommand:
     return ParsedCommand(ProgramRole.TEXT if subject == "api" and not writes else ProgramRole.ACT, program="gh")
 
 
-# Verbs that print what is known of packages and modules, and those that look one up by its name.
+# Verbs that print facts about packages and modules; `_LOOKS_UP_NAME`: verbs that look up a name.
 _PACKAGE_TEXT = {
     "npm": _words("ls list outdated view info show explain why"),
     "pnpm": _words("ls list outdated view info why"),
@@ -412,7 +411,7 @@ def _showing(command: Command, words: list[str]) -> ParsedCommand:
 
 
 def _fetch(command: Command, words: list[str]) -> ParsedCommand:
-    """curl: a page of someone else is a text to search; a local service is a state."""
+    """Read `curl`: a remote page is a text to search; a local service is a state."""
     acts = any(word in ("-X", "-d", "--data", "--request", "-F", "-o", "-O", "-T") for word in words)
     local = any(_LOCAL_URL.search(word) for word in words if not word.startswith("-"))
     return ParsedCommand(
@@ -427,7 +426,7 @@ def _archive(command: Command, words: list[str]) -> ParsedCommand:
 
 
 def _executor(command: Command, words: list[str]) -> ParsedCommand:
-    """npx, bunx, `pnpm exec`: only the lists they print are knowledge."""
+    """Read `npx`, `bunx` and test runners: only their lists are knowledge."""
     lists = "--listTests" in words or "--list" in words
     return ParsedCommand(ProgramRole.KNOWLEDGE if lists else ProgramRole.ACT, program=command.program)
 
@@ -470,7 +469,7 @@ _ASKS_VERSION = _words("--version -V version -version --ver")
 
 
 def describe(command: Command) -> ParsedCommand:
-    """What one simple command does."""
+    """Return the role of a simple command."""
     name = command.program
     if not name:
         return ParsedCommand(ProgramRole.QUIET)

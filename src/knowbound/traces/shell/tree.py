@@ -1,4 +1,4 @@
-"""The tree of a shell command line: lists of pipelines of commands, and what wrappers wrap."""
+"""The tree of a shell command line: lists of pipelines of commands, their wrappers and their arguments."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Expansion(msgspec.Struct, frozen=True, gc=False):
 
 
 class ShellWord(msgspec.Struct, frozen=True, gc=False):
-    """One word without its quotes; expansions are in it as they were written."""
+    """A word without its quotes; its expansions are as they were written."""
 
     text: str
     expansions: tuple[Expansion, ...] = ()
 
 
 class Redirect(NamedTuple):
-    """`2>/dev/null` is fd "2", operator ">", target "/dev/null"."""
+    """A redirection: `2>/dev/null` has fd "2", operator ">", target "/dev/null"."""
 
     fd: str
     operator: str
@@ -37,7 +37,7 @@ class Redirect(NamedTuple):
 
 
 class Command(msgspec.Struct, frozen=True, gc=False):
-    """A program with its arguments, after wrappers such as `sudo` and `timeout` are taken off."""
+    """A program with its arguments, without wrappers such as `sudo` and `timeout`."""
 
     words: tuple[ShellWord, ...] = ()
     redirects: tuple[Redirect, ...] = ()
@@ -65,7 +65,7 @@ class CompoundCommand(msgspec.Struct, frozen=True, gc=False):
     test: tuple[Pipeline, ...] = ()  # the condition of if and while
     body: tuple[Pipeline, ...] = ()
     other: tuple[Pipeline, ...] = ()  # else
-    items: tuple[ShellWord, ...] = ()  # the words that for goes through
+    items: tuple[ShellWord, ...] = ()  # the words that `for` iterates over
     redirects: tuple[Redirect, ...] = ()
     wrappers: tuple[str, ...] = ()
 
@@ -79,7 +79,7 @@ class Pipeline(NamedTuple):
 
 
 def commands(pipelines: tuple[Pipeline, ...]) -> Iterator[Command]:
-    """Every simple command in the tree, in the order of the text."""
+    """Yield every simple command in the tree, in the order of the text."""
     for pipeline in pipelines:
         for stage in pipeline.stages:
             if isinstance(stage, Command):
@@ -91,7 +91,7 @@ def commands(pipelines: tuple[Pipeline, ...]) -> Iterator[Command]:
 
 # ---- wrappers: programs that run the program named in their arguments
 
-# Options of theirs that take a value; `_BEFORE`: how many operands precede the program.
+# Options of a wrapper that take a value; `_BEFORE`: number of operands before the program.
 _OPTIONS: dict[str, str] = {
     "sudo": "-u -g -h -p -C -D",
     "doas": "-u",
@@ -123,8 +123,8 @@ _SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "ash"})
 
 
 def unwrap(command: Command) -> Command:
-    """Take `sudo`, `timeout 5`, `xargs`, … off."""
-    for _ in range(4):  # nobody stacks more of them
+    """Return the command inside `sudo`, `timeout 5`, `xargs`, …."""
+    for _ in range(4):  # more wrappers are not stacked in practice
         words, name = command.words, command.program
         if name in ("docker", "podman", "kubectl") and len(words) > 1 and words[1].text == "exec":
             words, name = words[1:], name + " exec"
@@ -140,7 +140,7 @@ def unwrap(command: Command) -> Command:
 
 
 def _wrapped(words: tuple[ShellWord, ...], valued: frozenset[str], operands: int) -> tuple[ShellWord, ...]:
-    """The words of the inner command."""
+    """Return the words of the inner command."""
     at = 0
     while at < len(words):
         text = words[at].text
@@ -159,7 +159,7 @@ def _wrapped(words: tuple[ShellWord, ...], valued: frozenset[str], operands: int
 
 
 def script_of(command: Command) -> str | None:
-    """The argument of -c in `bash -lc "…"`."""
+    """Return the script in `bash -lc "…"`; None for other commands."""
     if command.program not in _SHELLS:
         return None
     words = command.texts
@@ -169,3 +169,55 @@ def script_of(command: Command) -> str | None:
         if "c" in word and not word.startswith("--"):
             return words[at + 1] if at + 1 < len(words) else None
     return None
+
+
+# ---- arguments
+
+
+class Arguments(msgspec.Struct, frozen=True, gc=False):
+    """Arguments of a program: options, their values, operands."""
+
+    flags: frozenset[str]
+    values: dict[str, list[str]]
+    operands: list[str]
+
+    def has(self, *names: str) -> bool:
+        """Report whether one of the options was given, with or without a value."""
+        return any(name in self.flags or name in self.values for name in names)
+
+
+def arguments(words: list[str], short: str = "", long: frozenset[str] = frozenset()) -> Arguments:
+    """Split arguments as getopt does; `short` and `long` name the options that take a value."""
+    flags: set[str] = set()
+    values: dict[str, list[str]] = {}
+    operands: list[str] = []
+    at = 0
+    while at < len(words):
+        word = words[at]
+        at += 1
+        if word == "--":
+            operands += words[at:]
+            break
+        if word.startswith("--"):
+            name, equals, value = word[2:].partition("=")
+            if equals:
+                values.setdefault(name, []).append(value)
+            elif name in long and at < len(words):
+                values.setdefault(name, []).append(words[at])
+                at += 1
+            else:
+                flags.add(name)
+        elif word.startswith("-") and len(word) > 1:
+            for position, letter in enumerate(word[1:], 2):
+                if letter not in short:
+                    flags.add(letter)
+                    continue
+                value = word[position:]
+                if not value and at < len(words):
+                    value = words[at]
+                    at += 1
+                values.setdefault(letter, []).append(value)
+                break
+        else:
+            operands.append(word)
+    return Arguments(frozenset(flags), values, operands)

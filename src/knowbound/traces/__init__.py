@@ -1,1 +1,1 @@
-"""Traces of agents turned into core values; `readers/` has one module or folder per agent."""
+"""Traces of agents as core values; `readers/` has one module or folder per agent."""

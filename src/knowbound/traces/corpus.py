@@ -1,7 +1,7 @@
-"""Finds trace files and groups them into sessions.
+"""Trace files, grouped into sessions.
 
-Files with the same session id are one session; a sub-agent's side-chain file belongs to the session
-that started it. A walk never leaves the folder that was named (`knowbound.files.Walk`).
+Files with the same session id are one session; a sub-agent's side-chain file belongs to the session that started it. A
+walk never leaves its folder (`knowbound.files.Walk`).
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from knowbound.core.paths import IGNORED_FOLDERS
 from knowbound.errors import InputError
 from knowbound.files import Walk, links_not_followed
 
-_MOST_FILES = 300_000  # of a project folder that is searched for knowledge files
+_MOST_FILES = 300_000  # files of a project that are searched for knowledge files
 
 
 class FoundFile(msgspec.Struct, frozen=True):
-    """A file, with its size and time to see whether it changed."""
+    """A file, with the size and time that show a change."""
 
     path: str
     size: int
@@ -34,19 +34,19 @@ class SessionFiles(msgspec.Struct, frozen=True):
     """The files of one session."""
 
     reader: str
-    session: str  # the agent's own id, or the path where the file does not say
+    session: str  # the agent's own id, or the path if the file has none
     files: tuple[str, ...]
     sidechains: dict[str, str]  # sub-agent → file
     size: int
 
     @property
     def name(self) -> str:
-        """The session's name in the store."""
+        """Name of the session in the store."""
         return f"{self.reader}:{self.session}"
 
 
 class Member(msgspec.Struct, frozen=True):
-    """A recognised file and whose session it holds."""
+    """A recognised file and its session."""
 
     file: FoundFile
     reader: str
@@ -56,7 +56,7 @@ class Member(msgspec.Struct, frozen=True):
 
 
 def scan(paths: Iterable[Path]) -> tuple[list[FoundFile], list[str]]:
-    """Every file below the paths, in a stable order, and what was not read, in words."""
+    """Return every file below the paths, in a stable order, and sentences about files that were not read."""
     found: dict[str, FoundFile] = {}
     left_out: list[str] = []
     for path in paths:
@@ -87,12 +87,12 @@ def scan(paths: Iterable[Path]) -> tuple[list[FoundFile], list[str]]:
 
 
 def _as_text(name: str) -> str:
-    """A name as it can be stored and shown: a system may have names that are no text."""
+    """Return a name that can be stored and shown: names of files need not be text."""
     return name.encode("utf-8", "replace").decode()
 
 
 def _add_file(entry: os.DirEntry[str], found: dict[str, FoundFile], closed: list[str]) -> None:
-    """A link under the name of its file: when that is opened, no link is followed."""
+    """Add a file, a link under the name of its target: opening it follows no link."""
     try:
         path = os.path.realpath(entry.path) if entry.is_symlink() else entry.path
         info = entry.stat()
@@ -102,7 +102,7 @@ def _add_file(entry: os.DirEntry[str], found: dict[str, FoundFile], closed: list
 
 
 def group(members: Iterable[Member]) -> list[SessionFiles]:
-    """Sessions out of files: parts in the order of their first time stamp, side-chains by sub-agent."""
+    """Group files into sessions: parts in the order of their first time stamp, side-chains by sub-agent."""
     sessions: dict[tuple[str, str], list[Member]] = {}
     for member in members:
         sessions.setdefault((member.reader, member.session or member.file.path), []).append(member)
@@ -112,7 +112,7 @@ def group(members: Iterable[Member]) -> list[SessionFiles]:
         sidechains: dict[str, str] = {}
         files = [part.file.path for part in parts if not part.agent_id]
         for part in parts:
-            if part.agent_id in sidechains:  # the same sub-agent in a second file: read after the others
+            if part.agent_id in sidechains:  # a second file of a sub-agent: read after the parts
                 files.append(part.file.path)
             elif part.agent_id:
                 sidechains[part.agent_id] = part.file.path
@@ -122,7 +122,7 @@ def group(members: Iterable[Member]) -> list[SessionFiles]:
 
 
 def knowledge_files(root: Path, globs: tuple[str, ...]) -> tuple[list[str], list[str]]:
-    """The knowledge files below a project folder, as relative paths; and such that are links out of it."""
+    """Return the knowledge files below a project folder as relative paths, and the links that lead out of it."""
     top = os.path.join(root, "")
     walk = Walk(top, ignored=IGNORED_FOLDERS)
     names = (entry.path.removeprefix(top) for entry in islice(walk, _MOST_FILES))

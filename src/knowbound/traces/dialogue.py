@@ -1,7 +1,7 @@
-"""Turns messages between a user, an agent and its tools, in any dialect, into events.
+"""Events of a dialogue between a user, an agent and its tools, in any dialect.
 
-One message is a mapping with a `role` and its content as text or as a list of parts. The dialects
-differ in how a part carries a tool call and its result:
+A message is a mapping with a `role` and its content as text or as a list of parts. The dialects differ in the parts of
+tool calls and results:
 
     OpenAI      tool_calls[].function {name, arguments: JSON text}; a message of role tool with tool_call_id
     Responses   items function_call {call_id, name, arguments} and function_call_output {call_id, output}
@@ -30,9 +30,9 @@ ROLES = {
 REQUEST_ITEMS = frozenset({"function_call", "custom_tool_call", "local_shell_call"})
 RESULT_ITEMS = frozenset({"function_call_output", "custom_tool_call_output", "local_shell_call_output"})
 _TEXTS = frozenset({"text", "input_text", "output_text"})
-_OPEN_STEPS = 20  # how many steps may wait for a late result before the oldest goes on without
+_OPEN_STEPS = 20  # steps that may wait for a late result; the oldest of more is handed on without it
 
-# Texts in the user's role that a client wrote.
+# Texts of a client in the user's role.
 _CLIENT = re.compile(
     r"\s*<(?:system[-_]reminder|environment_(?:context|details)|user_instructions|session_context|state_snapshot"
     r"|hook_context|command-name|local-command-\w+)\b"
@@ -46,7 +46,7 @@ _FAILED = re.compile(
 
 
 class ToolRequest(msgspec.Struct, frozen=True):
-    """A tool call as the agent asked for it."""
+    """A tool call that the agent asks for."""
 
     id: str
     name: str
@@ -54,7 +54,7 @@ class ToolRequest(msgspec.Struct, frozen=True):
 
 
 class ToolResult(msgspec.Struct, frozen=True):
-    """What came back for a tool call. Without an id it belongs to the first open call of that name."""
+    """Result of a tool call. Without an id it belongs to the first open call of its name."""
 
     id: str
     output: str
@@ -63,20 +63,20 @@ class ToolResult(msgspec.Struct, frozen=True):
 
 
 class Message(msgspec.Struct, frozen=True):
-    """One message, whatever its dialect."""
+    """A message of any dialect."""
 
     role: str  # user, assistant, system, tool
     id: str
     texts: tuple[str, ...] = ()
     requests: tuple[ToolRequest, ...] = ()
     results: tuple[ToolResult, ...] = ()
-    joins: bool = False  # an item of the message before it (Responses)
+    joins: bool = False  # an item that belongs to the message before it (Responses)
     time: str = ""
     line: int = 0
 
 
 def message_of(raw: object, id_: str, line: int = 0) -> Message | None:
-    """The message in a mapping of any dialect, or None when it is none."""
+    """Return the message in a mapping of any dialect; None if there is none."""
     if not isinstance(raw, dict):
         return None
     kind = text_in(raw, "type")
@@ -103,7 +103,7 @@ def message_of(raw: object, id_: str, line: int = 0) -> Message | None:
 
 
 def read_parts(content: object) -> tuple[list[str], list[ToolRequest], list[ToolResult]]:
-    """The texts, tool calls and results in a message's content. Other parts (reasoning, images) are passed over."""
+    """Return the texts, tool calls and results in a message's content, without reasoning and images."""
     texts: list[str] = []
     requests: list[ToolRequest] = []
     results: list[ToolResult] = []
@@ -122,18 +122,18 @@ def read_parts(content: object) -> tuple[list[str], list[ToolRequest], list[Tool
         elif isinstance(call := part.get("functionCall"), dict):
             requests.append(_request(call))
         elif isinstance(answer := part.get("functionResponse"), dict):
-            results.append(function_response(answer))
+            results.append(_function_response(answer))
         elif not kind or kind in _TEXTS:
             texts.append(text_in(part, "text", "content"))
     return [text for text in texts if text.strip()], requests, results
 
 
 def follow(messages: Iterable[Message], path: str = "", agent_id: str = "") -> Iterator[Event]:
-    """The events of a conversation in order; a step is yielded once the results of its calls are known."""
+    """Yield the events of a conversation in order; a step waits for the results of its calls."""
     waiting: deque[_UnfinishedStep] = deque()
     for message in messages:
         for result in message.results:
-            any(step.take(result) for step in waiting)  # the first that has a call for it
+            any(step.take(result) for step in waiting)  # by the first step that has a call for it
         if message.role == "assistant":
             if message.joins and waiting and not waiting[-1].results:
                 waiting[-1].join(message)
@@ -150,7 +150,7 @@ def follow(messages: Iterable[Message], path: str = "", agent_id: str = "") -> I
 
 
 def _not_the_agents(message: Message, path: str) -> Iterator[Event]:
-    """What a message that is not the agent's adds: the user's own words, or text put in by something else."""
+    """Yield the user's own words, or the injected texts, of a message that is not the agent's."""
     own = []
     for text in message.texts:
         if message.role == "system":
@@ -164,38 +164,38 @@ def _not_the_agents(message: Message, path: str) -> Iterator[Event]:
 
 
 class _UnfinishedStep:
-    """A step whose results are still coming in."""
+    """A step that waits for results."""
 
     def __init__(self, message: Message) -> None:
         self.messages: list[Message] = []
         self.requests: list[ToolRequest] = []
         self.results: dict[int, ToolResult] = {}
-        self._open: dict[tuple[str, ...], deque[int]] = {}  # open calls in order, by each way to find them
+        self._open: dict[tuple[str, ...], deque[int]] = {}  # open calls in order, by each key that finds them
         self.join(message)
 
     def join(self, message: Message) -> None:
-        """A further message of the same step."""
+        """Add a further message of the same step."""
         self.messages.append(message)
         for request in message.requests:
-            ways = [("named", request.name), ("any",)]
-            ways += [("id", request.id)] if request.id else [("named without id", request.name), ("without id",)]
-            for way in ways:
-                self._open.setdefault(way, deque()).append(len(self.requests))
+            keys = [("named", request.name), ("any",)]
+            keys += [("id", request.id)] if request.id else [("named without id", request.name), ("without id",)]
+            for key in keys:
+                self._open.setdefault(key, deque()).append(len(self.requests))
             self.requests.append(request)
 
     def take(self, result: ToolResult) -> bool:
         """Assign a result to the open call of its id; without an id, to the first open call of its name."""
         if result.id:
-            ways = [("id", result.id), ("named without id", result.name) if result.name else ("without id",)]
+            keys = [("id", result.id), ("named without id", result.name) if result.name else ("without id",)]
         else:
-            ways = [("named", result.name) if result.name else ("any",)]
-        found = [number for way in ways if (number := self._first(way)) is not None]
+            keys = [("named", result.name) if result.name else ("any",)]
+        found = [number for key in keys if (number := self._first(key)) is not None]
         if found:
             self.results[min(found)] = result
         return bool(found)
 
-    def _first(self, way: tuple[str, ...]) -> int | None:
-        numbers = self._open.get(way, ())
+    def _first(self, key: tuple[str, ...]) -> int | None:
+        numbers = self._open.get(key, ())
         while numbers and numbers[0] in self.results:
             numbers.popleft()
         return numbers[0] if numbers else None
@@ -223,7 +223,7 @@ class _UnfinishedStep:
 
 
 def _request(raw: dict[str, Any]) -> ToolRequest:
-    """A call from a part, or from an entry of `tool_calls` (where a nested mapping holds name and arguments)."""
+    """Return a call from a part, or from an entry of `tool_calls` (with name and arguments in a nested mapping)."""
     for nest in ("function", "custom"):
         if isinstance(inner := raw.get(nest), dict):
             return ToolRequest(
@@ -234,7 +234,7 @@ def _request(raw: dict[str, Any]) -> ToolRequest:
 
 
 def _request_item(raw: dict[str, Any]) -> ToolRequest:
-    """A call from a Responses item."""
+    """Return a call from a Responses item."""
     if isinstance(action := raw.get("action"), dict):
         return ToolRequest(text_in(raw, "call_id", "id"), "local_shell", action)
     return ToolRequest(
@@ -252,8 +252,8 @@ def _result(raw: dict[str, Any], content: object) -> ToolResult:
     return ToolResult(id_, text, flag if isinstance(flag, bool) else reports_error(text), text_in(raw, "name"))
 
 
-def function_response(raw: dict[str, Any]) -> ToolResult:
-    """Gemini's answer of a tool: `response` holds `output`, or `error`."""
+def _function_response(raw: dict[str, Any]) -> ToolResult:
+    """Return a result of Gemini, whose `response` has `output` or `error`."""
     response = raw.get("response")
     if isinstance(response, dict) and (response.get("error") or "output" in response):
         failed = bool(response.get("error"))
@@ -263,12 +263,12 @@ def function_response(raw: dict[str, Any]) -> ToolResult:
 
 
 def reports_error(text: str) -> bool:
-    """Whether an output starts as error reports do, for dialects that have no flag for it."""
+    """Report whether an output starts like an error report, for dialects without a flag for errors."""
     return _FAILED.match(text[:200]) is not None
 
 
 def as_input(given: object) -> dict[str, Any]:
-    """A call's input as a mapping: given as one, or as JSON text. Any other text is kept under `input`."""
+    """Return a call's input as a mapping, from a mapping or JSON text. Other text is kept under `input`."""
     if isinstance(given, str):
         try:
             parsed = msgspec.json.decode(given)
@@ -279,7 +279,7 @@ def as_input(given: object) -> dict[str, Any]:
 
 
 def as_text(content: object) -> str:
-    """A content as text: itself, the texts of its parts, or its JSON."""
+    """Return a content as text: itself, the texts of its parts, or its JSON."""
     if isinstance(content, str):
         return content
     if content is None:
@@ -293,7 +293,7 @@ def as_text(content: object) -> str:
 
 
 def text_in(raw: dict[str, Any], *keys: str) -> str:
-    """The first of these entries that is a text with something in it."""
+    """Return the first of these entries that is a text and not empty; "" if there is none."""
     for key in keys:
         value = raw.get(key)
         if isinstance(value, str) and value:

@@ -1,7 +1,7 @@
-"""What is wrong with a search pattern: mistakes of writing that keep a search from matching what was meant.
+"""Faults of a search pattern: mistakes in its syntax that keep it from matching what was meant.
 
-A pattern that is written well and matches nothing has no fault. In doubt a pattern has none: `"name": "x"`,
-`className="` and `string \\| null` may be what the code says.
+A correct pattern that matches nothing has no fault. In doubt a pattern has no fault: `"name": "x"`, `className="` and
+`string \\| null` may be in the code.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from enum import StrEnum
 
 from knowbound.core.lazy_pattern import lazy
 
-_LONGEST = 2_000  # characters of a pattern that is looked at
+_LONGEST = 2_000  # characters; longer patterns are not checked
 
 
 class Syntax(StrEnum):
-    """What a pattern is read as."""
+    """Syntax of a pattern."""
 
     RUST = "rust"  # ripgrep, and the Grep of most agents
     PERL = "perl"  # grep -P, ag, ack
@@ -25,7 +25,7 @@ class Syntax(StrEnum):
 
 
 def fault(pattern: str, syntax: Syntax, *, multiline: bool = False) -> str:
-    """What is wrong with the pattern, in words; nothing where nothing is."""
+    """Return the fault of a pattern, in words; "" if it has none."""
     if not pattern or len(pattern) > _LONGEST:
         return ""
     if syntax is Syntax.GLOB:
@@ -34,7 +34,7 @@ def fault(pattern: str, syntax: Syntax, *, multiline: bool = False) -> str:
         return r"`\|` stands for itself with -F" if _ESCAPED_BAR.search(pattern) else ""
     if _GLOB.search(pattern):
         return "a glob where a regular expression is expected"
-    plain = _CLASS.sub("[]", pattern)  # what stands in brackets stands for itself
+    plain = _CLASS.sub("[]", pattern)  # signs in brackets are literal
     if _OVER_ESCAPED.search(plain):
         return "escaped twice: it demands a backslash"
     if syntax is Syntax.BASIC:
@@ -50,7 +50,7 @@ _CLASS = lazy(r"\[\^?\]?[^\[\]\\]*(?:\\.[^\[\]\\]*)*\]")
 _GLOB = lazy(r"\A\*+(?:\.\w|/)|(?:\A|/)\*\*/")
 _OVER_ESCAPED = lazy(r"(?<!\\)\\\\(?:[.()\[\]{}|*+?$]|[swdSWD][*+]|b(?:\W|\Z)|b(?<=\A\\\\b))")
 _BAR = lazy(r"(?<!\\)\|")
-# A bar that parts words: with space around it, or doubled, it is what the code says.
+# A bar between words; with space around it, or doubled, it is a bar of the code.
 _ESCAPED_BAR = lazy(r"[^\s|\\]\\\|[^\s|\\]")
 _PLAIN_BAR = lazy(r"[\w)\]*.$'\"]\|[\w(\[^.'\"]")
 _PERL_GROUP = lazy(r"\(\?(?:[:=!<]|[imsx]+\))")
@@ -58,7 +58,7 @@ _QUANTIFIER = lazy(r"(?:\[\]|(?<!\\)\\[wWsSdD]|(?<![\\.])\.)\+|\[\]\{\d")
 
 
 def _basic_fault(plain: str) -> str:
-    """`grep` without -E: bars, plus signs and braces stand for themselves."""
+    """Return the fault of a pattern for `grep` without -E, where bars, plus signs and braces are literal."""
     if _PERL_GROUP.search(plain):
         return "Perl's syntax without -P"
     if _PLAIN_BAR.search(plain) and r"\|" not in plain:
@@ -81,11 +81,11 @@ def _glob_fault(glob: str) -> str:
 
 
 def stray_quote(pattern: str) -> bool:
-    """Whether the pattern ends in a quote that has no partner and closes nothing.
+    """Report whether a pattern ends in a quote without a partner that closes nothing.
 
-    Only a pattern that reached its tool without a shell is asked: in a command line a quote was escaped on purpose.
-    After `=`, `(` and the like a quote opens a text of the code, unless space is asked for on the other side of the `=`
-    only; after a path it closes an import.
+    Only for patterns that reached their tool without a shell: in a command line a quote was escaped on purpose. After
+    `=`, `(` and similar signs a quote opens a text of the code, unless the pattern has space before the `=` only; after
+    a path it closes an import.
     """
     last = pattern[-1:]
     if not last or last not in "\"'`" or pattern.count(last) % 2 == 0:
@@ -107,7 +107,7 @@ _OPTION = lazy(
 
 
 def is_option(pattern: str) -> bool:
-    """Whether an option of the program was given as the pattern: `-C3`, `--include=*.go`."""
+    """Report whether an option of the program was given as the pattern: `-C3`, `--include=*.go`."""
     return _OPTION.fullmatch(pattern) is not None
 
 
@@ -124,10 +124,10 @@ _POSIX_CLASS = lazy(r"\[:\^?\w+:\]")
 
 
 def rust_fault(pattern: str, multiline: bool = False) -> str:
-    """Why ripgrep refuses the expression; nothing where it takes it."""
+    """Return the reason why ripgrep refuses the expression; "" if it accepts it."""
     pattern = f"(?:{pattern})"  # as ripgrep does
     at = depth = 0
-    atom = False  # something that can be repeated is before
+    atom = False  # the position follows something that can be repeated
     while at < len(pattern):
         sign = pattern[at]
         if sign == "\\":
@@ -169,7 +169,7 @@ def rust_fault(pattern: str, multiline: bool = False) -> str:
 
 
 def _escape(pattern: str, at: int) -> int:
-    """How long the escape is; 0 where ripgrep knows none like it."""
+    """Return the length of an escape; 0 if ripgrep does not know it."""
     sign = pattern[at + 1 : at + 2]
     if not sign or not sign.isascii() or (sign.isalnum() and sign not in _ESCAPES):
         return 0
@@ -180,7 +180,7 @@ def _escape(pattern: str, at: int) -> int:
 
 
 def _class_end(pattern: str, at: int) -> int:
-    """Where the class in brackets ends, with those inside it; -1 where it does not."""
+    """Return the end of a class in brackets, with the classes inside it; -1 if it is not closed."""
     depth = 0
     while at < len(pattern):
         sign = pattern[at]
@@ -191,7 +191,7 @@ def _class_end(pattern: str, at: int) -> int:
                 continue
             depth += 1
             at += 1 + pattern.startswith("^", at + 1)
-            if pattern.startswith("]", at):  # first in its class it stands for itself
+            if pattern.startswith("]", at):  # literal at the start of a class
                 at += 1
             continue
         if sign == "]":

@@ -1,6 +1,6 @@
-"""Reads the bytes of a trace file: plain, .gz or .zst; line by line within a stated size, or whole up to one.
+"""Bytes of a trace file: plain, .gz or .zst; line by line or whole, each up to a limit.
 
-Memory stays small whatever the file: a line over the limit is skipped in pieces and counted.
+Memory stays small for every file: a line over the limit is skipped in pieces and counted.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 MAX_LINE_BYTES = 16 * 1024 * 1024  # a longer line is counted as oversized, never held
-MAX_DOCUMENT_BYTES = 128 * 1024 * 1024  # formats that are one JSON document are read up to here
-SHOWN_SKIPPED = 20  # lines that a session shows of those it skipped; the others are counted
+MAX_DOCUMENT_BYTES = 128 * 1024 * 1024  # largest file that is one JSON document
+SHOWN_SKIPPED = 20  # skipped lines that a session keeps; further ones are only counted
 MOST_NESTED = 2_000_000  # lists and objects of a line or a document: about 130 MB
-_LONG_LINE = 2 * MOST_NESTED  # bytes; a shorter line cannot hold so many
-ALWAYS_DECOMPRESSED = 64 * 1024 * 1024  # bytes of a compressed file that are read whatever its size
-MOST_RATIO = 100  # times its size that a larger one may decompress to; of 121 real transcripts none has more than 18
-HEAD_BYTES = 128 * 1024  # enough to recognise a format by
-_MOST_SKIPPED = 50_000  # lines of a file; it is read on only where it has as many good ones
-_LOOKED_AT = 1_000  # lines, after which that is looked at
+_LONG_LINE = 2 * MOST_NESTED  # bytes; a shorter line cannot have more than MOST_NESTED
+ALWAYS_DECOMPRESSED = 64 * 1024 * 1024  # bytes that every compressed file may decompress to
+MOST_RATIO = 100  # times its size that a file may decompress to; 121 real transcripts have at most 18
+HEAD_BYTES = 128 * 1024  # enough to recognise a format
+_MOST_SKIPPED = 50_000  # skipped lines; a file with more is only read on while it has as many good lines
+_CHECKED_AFTER = 1_000  # lines between two checks of that
 _CHUNK = 1024 * 1024
 _PIECE = 8 * 1024
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -43,16 +43,16 @@ ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
 
 class Tally(msgspec.Struct):
-    """What a reader met in one session's files besides events."""
+    """Counts of lines of one session's files."""
 
     lines: int = 0
-    skipped: list[SkippedLine] = []  # the first few
+    skipped: list[SkippedLine] = []  # the first SHOWN_SKIPPED
     skipped_by_reason: dict[str, int] = {}
-    duplicates: int = 0  # messages met again under an id already read
+    duplicates: int = 0  # messages with the id of an earlier one
 
     @property
     def skipped_lines(self) -> int:
-        """How many lines could not be used."""
+        """Number of lines that could not be used."""
         return sum(self.skipped_by_reason.values())
 
     def skip(self, path: str, line: int, reason: str) -> None:
@@ -63,11 +63,11 @@ class Tally(msgspec.Struct):
 
 
 class RefusedFileError(OSError):
-    """A file that is not read, or not read on; the text says why."""
+    """A file that is not read, or not read on, with the reason."""
 
 
 def open_bytes(path: Path, buffer: int = _CHUNK) -> IO[bytes]:
-    """The file's content, decompressed where its first bytes say so (never its name)."""
+    """Open a file, decompressed by its first bytes (never by its name)."""
     raw = cast("io.BufferedReader", open(path, "rb", buffering=buffer, opener=_regular_file))  # noqa: SIM115
     magic = raw.peek(4)[:4]
     if magic.startswith(GZIP_MAGIC):
@@ -78,9 +78,9 @@ def open_bytes(path: Path, buffer: int = _CHUNK) -> IO[bytes]:
 
 
 def _regular_file(path: str, flags: int) -> int:
-    """Open a regular file and nothing else: a pipe makes us wait, a device has no end.
+    """Open a regular file only: a pipe may block, a device has no end.
 
-    What was found is no link: one that is there now was put there since, and may lead anywhere.
+    No link is followed: the path had none, so a link that is there now may lead anywhere.
     """
     descriptor = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -95,7 +95,7 @@ def _bounded(content: IO[bytes], raw: io.BufferedReader) -> IO[bytes]:
 
 
 class _Archive(io.RawIOBase):
-    """The content of a compressed file, as far as transcripts compress: what goes on is made to fill the memory."""
+    """The content of a compressed file, up to `most` bytes: a file that goes on is made to fill the memory."""
 
     def __init__(self, content: IO[bytes], raw: io.BufferedReader, most: int) -> None:
         self._content, self._raw, self._left = content, raw, most
@@ -120,7 +120,7 @@ class _Archive(io.RawIOBase):
 
 
 def read_head(path: Path) -> bytes:
-    """The first bytes of a file, for recognising its format."""
+    """Return the first bytes of a file, by which its format is recognised."""
     head = b""
     with open_bytes(path, HEAD_BYTES) as stream:
         try:
@@ -128,12 +128,12 @@ def read_head(path: Path) -> bytes:
                 head += piece
         except (EOFError, zlib.error, _zstd_error()):
             if not head:
-                raise  # else: a cut archive, whose beginning is enough to recognise it
+                raise  # else the beginning of a cut archive is enough to recognise it
     return head.removeprefix(BYTE_ORDER_MARK)
 
 
 def read_lines(path: Path, tally: Tally) -> Iterator[tuple[int, bytes]]:
-    """Numbered lines that are not blank. An oversized line is counted and passed over in pieces."""
+    """Yield the lines that are not blank, numbered. An oversized line is counted and skipped in pieces."""
     number = blank = 0
     skipped_before = tally.skipped_lines
     try:
@@ -152,7 +152,9 @@ def read_lines(path: Path, tally: Tally) -> Iterator[tuple[int, bytes]]:
                     blank += 1
                     continue
                 yield number, line
-                if not number % _LOOKED_AT and tally.skipped_lines - skipped_before > max(_MOST_SKIPPED, number // 2):
+                if not number % _CHECKED_AFTER and tally.skipped_lines - skipped_before > max(
+                    _MOST_SKIPPED, number // 2
+                ):
                     raise RefusedFileError("most of its lines are no trace")
     except (OSError, EOFError, ValueError, zlib.error, _zstd_error()) as error:
         # A damaged archive or a vanished file ends this file, not the run.
@@ -162,7 +164,7 @@ def read_lines(path: Path, tally: Tally) -> Iterator[tuple[int, bytes]]:
 
 
 def read_document(path: Path, tally: Tally) -> bytes | None:
-    """The whole content, or None (counted) when it is larger than a document may be."""
+    """Return the whole content; None, counted, if it is larger than a document may be."""
     try:
         with open_bytes(path) as stream:
             content = stream.read(MAX_DOCUMENT_BYTES + 1)
@@ -177,27 +179,27 @@ def read_document(path: Path, tally: Tally) -> bytes | None:
 
 
 def _is_too_large(line: bytes) -> bool:
-    """Whether a long line is not decoded."""
+    """Report whether a long line is too large to decode."""
     return (len(line) == MAX_LINE_BYTES and not line.endswith(b"\n")) or _holds_too_many(line)
 
 
 def _holds_too_many(content: bytes) -> bool:
-    """An empty list has two bytes in a file and 64 in memory: what has so many of them is made to fill it."""
+    """Report whether content would fill the memory: an empty list has two bytes in a file and 64 in memory."""
     return content.count(b"[") + content.count(b"{") > MOST_NESTED
 
 
 def why_unreadable(error: Exception) -> str:
-    """Why a file was not read, or not to its end, in words for a report."""
+    """Return the reason why a file was not read to its end, for a report."""
     return f"unreadable: {error if isinstance(error, RefusedFileError) else type(error).__name__}"
 
 
 def _zstd() -> ModuleType:
-    """The standard library's module since Python 3.14, before that its backport; loaded where a .zst file is met."""
+    """Load the standard library's module (since Python 3.14) or its backport, at the first .zst file."""
     name = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
     return import_module(name)
 
 
 def _zstd_error() -> type[Exception]:
-    """Zstandard's error class, or one that is never raised while the library is not loaded."""
+    """Return Zstandard's error class, or a class that is never raised while the library is not loaded."""
     module = sys.modules.get("compression.zstd") or sys.modules.get("backports.zstd")
     return cast("type[Exception]", module.ZstdError) if module else NotImplementedError

@@ -1,4 +1,4 @@
-"""The kind of each agent's tools, by the agent's own names for them, and the names of their inputs."""
+"""Kinds of agents' tools, by the agent's own names, and the names of their inputs."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ COMMAND_KEYS = ("command", "cmd", "script", "commandLine")
 
 
 def kind_of(name: str) -> ToolKind:
-    """The canonical kind of a tool, by the agent's own name for it."""
+    """Return the canonical kind of a tool, by the agent's own name for it."""
     known = _KINDS.get(name.lower())
     if known is not None:
         return known
@@ -75,7 +75,7 @@ def kind_of(name: str) -> ToolKind:
 
 
 def first_text(input_: dict[str, Any], keys: tuple[str, ...]) -> str:
-    """The first of these inputs that holds text; a list of texts is joined."""
+    """Return the first of these inputs that has text; a list of texts is joined."""
     for key in keys:
         if key not in input_:
             continue

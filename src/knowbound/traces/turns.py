@@ -1,6 +1,6 @@
-"""The turns of a trace, each whole: from its prompt to the last step before the next one.
+"""Turns of a trace, each from its prompt to the last step before the next prompt.
 
-For capabilities that look at one turn at a time. `observe` follows the events themselves, and holds no turn.
+For capabilities that need whole turns; `observe` follows the events themselves.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from knowbound.traces.corpus import FoundFile, Member, SessionFiles, group, scan
 from knowbound.traces.registry import reader_named, recognise
 from knowbound.traces.source import Tally, read_head
 
-_SIDE_CHAINS = "subagents"  # of Claude Code: beside the transcript, in a folder of the session's name
+_SIDE_CHAINS = "subagents"  # Claude Code keeps them beside the transcript, in a folder of the session's name
 
 
 class TraceTurn(msgspec.Struct):
-    """One turn, with everything that belongs to it."""
+    """A turn with its prompt, context and steps."""
 
     session: str
     agent: str
@@ -33,28 +33,28 @@ class TraceTurn(msgspec.Struct):
 
     @property
     def key(self) -> str:
-        """The client's own id of the turn, else the id of the prompt's line."""
+        """The client's own id of the turn, or else the id of the prompt's line."""
         return self.prompt.client_turn or self.prompt.id
 
     @property
     def calls(self) -> list[ToolCall]:
-        """Its tool calls, those of sub-agents too."""
+        """Tool calls of the turn, including its sub-agents'."""
         return [call for step in self.steps for call in step.calls]
 
     @property
     def said(self) -> list[str]:
-        """What the main agent said, in order."""
+        """Texts of the main agent, in order."""
         return [said.text for step in self.steps if not step.agent_id for said in step.said if said.text.strip()]
 
     @property
     def tokens(self) -> int | None:
-        """The agent's, as far as the trace says them."""
+        """Sum of the known tokens of the steps; None if the trace has none."""
         known = [step.tokens for step in self.steps if step.tokens is not None]
         return sum(known) if known else None
 
 
 def turns_of(events: Iterable[Event], start: Start) -> Iterator[TraceTurn]:
-    """Events as turns. What is injected before the first prompt belongs to it; a turn without a prompt has none."""
+    """Group events into turns. Text that is injected before the first prompt belongs to its turn."""
     session, project, waiting = start.session, start.project, list[Injection]()
     turn: TraceTurn | None = None
     index = 0
@@ -77,26 +77,26 @@ def turns_of(events: Iterable[Event], start: Start) -> Iterator[TraceTurn]:
                 turn.steps.append(event)
             case Broken() if turn is not None:
                 turn.broken = event
-            case Step() | Broken() | Skill():  # before the first prompt: nobody asked for it
+            case Step() | Broken() | Skill():  # before the first prompt: part of no turn
                 continue
     if turn is not None:
         yield turn
 
 
 def turns_in(session: SessionFiles) -> Iterator[TraceTurn]:
-    """The turns of a session's files."""
+    """Read the turns of a session's files."""
     sidechains = {agent: Path(path) for agent, path in session.sidechains.items()}
     events = reader_named(session.reader).read([Path(path) for path in session.files], sidechains, Tally())
     return turns_of(events, Start(session.session, session.reader))
 
 
 def sessions_in(paths: Sequence[Path]) -> list[SessionFiles]:
-    """Every session of the files below the paths that a reader recognises."""
+    """Return every session of the files below the paths that a reader recognises."""
     members = []
     for file in scan(paths)[0]:
         try:
             known = recognise(read_head(Path(file.path)))
-        except Exception:  # a damaged archive raises whatever its library raises
+        except Exception:  # a damaged archive raises any error of its library
             continue
         if known:
             reader, identity = known
@@ -105,9 +105,9 @@ def sessions_in(paths: Sequence[Path]) -> list[SessionFiles]:
 
 
 def session_of(transcript: Path) -> SessionFiles:
-    """The session of a transcript, with the files of its sub-agents; one of a sub-agent is taken for a session.
+    """Return the session of a transcript, with the files of its sub-agents.
 
-    Raises InputError where it is none.
+    The transcript of a sub-agent counts as a session. Raises InputError if no reader recognises the file.
     """
     members = []
     for path in (transcript, *sorted((transcript.with_suffix("") / _SIDE_CHAINS).glob("*.jsonl"))):

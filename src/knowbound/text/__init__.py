@@ -1,1 +1,1 @@
-"""What several rooms need of text: sentences, similarity, shell syntax, redaction."""
+"""Text tools of several rooms: words, sentences, Markdown, embedding, redaction."""

@@ -1,4 +1,4 @@
-"""The time as it is stored and shown: UTC, to the second; and times of others as they can be compared."""
+"""Times as ISO text in UTC, which sorts: now, and the times of traces."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ _USUAL = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z", re.ASCII)
 
 
 def utc_now() -> str:
-    """Now, as an ISO time that sorts as text."""
+    """Return the current time, to the second."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def comparable_time(text: str) -> str:
-    """A time of a trace as an ISO time in UTC, which sorts as text; "" for what is none. Without a zone it is UTC."""
+    """Return a time of a trace as an ISO time in UTC, "" if it is no time. A time without a zone is UTC."""
     if not text or _USUAL.fullmatch(text):
         return text
     try:

@@ -1,13 +1,13 @@
-"""The words by which texts contradict each other, items or an answer and an item: en, de, fr, es, zh, ja.
+"""Words by which two items, or an answer and an item, contradict each other: en, de, fr, es, zh, ja.
 
-The patterns are for lower-case text; they are strings, compiled where they are needed first.
+The patterns are strings for lower-case text, compiled at their first use.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-# After the name that is retired: "X is deprecated". The subject of the clause is the name.
+# After the retired name, which is the subject: "X is deprecated".
 RETIRED = (
     r"\b(?:deprecated|obsolete|no longer (?:used|supported|available|exists?|needed|works?|in use|maintained|runs?)"
     r"|not (?:be )?used any ?more|(?:was|were|been|got) (?:\w+ly )?(?:removed|deleted|dropped|replaced|archived)"
@@ -22,7 +22,7 @@ RETIRED = (
     r"|弃用|废弃|停用|下线|不再使用|已删除|被取代|淘汰|已关闭|廃止|非推奨|もう使|使わない|使えない|やめた|ではなく|の代わりに"
     r"|に置き換え"
 )
-# Before the name that is retired: "instead of X".
+# Before the retired name: "instead of X".
 RETIRES = (
     r"\b(?:instead of|rather than|in place of|no longer (?:use|run|support|need)s?|stopped using"
     r"|(?:do not|don['’]t|never) use|moved (?:away |off |on )?from|migrated (?:away |off )?from|switched (?:away )?from"
@@ -33,16 +33,16 @@ RETIRES = (
     r"|reemplaza|sustituye(?: a)?|not (?:in|at|by|from|on|with|via|through)(?= `| \S+[./]\w))\s+"
     r"|不再使用|代替|取代了?|而不是|弃用了?"
 )
-USES = r"\b(?:use|uses|using|utilise|utilisons|usamos|verwenden|nutzen) `?%s\b"  # it uses the name directly
+USES = r"\b(?:use|uses|using|utilise|utilisons|usamos|verwenden|nutzen) `?%s\b"  # the text uses the name directly
 NEGATION = (
     r"\b(?:not|never|no|nobody|none|nothing|cannot|without|nowhere|\w+n['’]t|forbidden|prohibited"
     r"|nicht|keine?[rnms]?|nie|niemals|ohne|niemand|verboten|ne|pas|jamais|aucune?|sans|personne|interdit\w*"
     r"|ning[uú]na?|ning[uú]n|nunca|jamás|sin|nadie|prohibid[oa])\b|\bn['’](?=\w)"
     r"|不|未|无需|禁止|没有|ない|ません|ず(?=、|に)"
 )
-# It knows that a time ends, or speaks of the past: what is retired may stand in it.
+# A text about an end or about the past may name what is retired.
 KNOWS_OF_AN_END = r"\b(?:still|was|were|noch|wurden?|encore|était|todavía|aún|fue)\b|仍|还|まだ"
-# A condition, a time or a possibility: it holds for a part alone, or not yet.
+# A condition, a time or a possibility: the statement is true in part, or later.
 CONDITION = (
     r"\b(?:until|unless|before|after|once|when|if|while|where|above|below|otherwise|can|could|planned|optionally"
     r"|bis|bevor|erst|wenn|falls|sobald|kann|können|geplant|avant|tant|si|quand|lorsque|peut"
@@ -55,8 +55,8 @@ EXCEPTION = (
 )
 
 _BEGINNING = 5
-# Said of the same thing, one of a row excludes the others. "|" is between words for one of them, of which five letters
-# or more are the beginning; "-" is between two words.
+# Said of the same thing, the values of a row exclude each other. "|" separates words for one value; a word of five
+# letters or more is the beginning of words; "-" joins two words.
 OPPOSITES = (
     "enabl|activ|aktiv|switched-on|turned-on|eingeschaltet|有効|启用|开启 "
     "disabl|deactiv|deaktiv|desactiv|désactiv|inactiv|switched-off|turned-off|ausgeschaltet|無効|禁用|关闭",
@@ -71,7 +71,7 @@ OPPOSITES = (
     "ascending descending",
     "plaintext|unencrypted|unverschlüsselt encrypted|verschlüsselt|chiffré|cifrad",
 )
-# Opposites only where nothing else differs: elsewhere they also name two targets.
+# Opposites only if nothing else differs: otherwise they may also name two targets.
 OPPOSITES_IN_ONE_PLACE = (
     *("public private|internal", "true false", "on off", "yes no", "always never", "before after", "main master"),
     *("allow deny|denies|denied|forbid|block", "permit forbid", "increas decreas", "sensitive insensitive"),
@@ -79,7 +79,7 @@ OPPOSITES_IN_ONE_PLACE = (
     *("monday tuesday wednesday thursday friday saturday sunday", "hourly daily|nightly weekly monthly yearly"),
     *("前 后", "必须|允许 不要|不得|不能|禁止", "启 禁", "开 关"),
 )
-# Before a noun these name what is spoken of: "the public API", "Monday's build".
+# Before a noun, part of the subject: "the public API", "Monday's build".
 QUALIFIERS = frozenset(
     "public private internal sensitive insensitive stateless stateful mutable immutable synchronous asynchronous "
     "automatic manual mandatory required optional active inactive encrypted unencrypted plaintext "
@@ -91,7 +91,7 @@ NEGATIONS = frozenset("not no longer never do does did don't doesn't isn't aren'
 FILLERS = frozenset(
     "actually really now currently already still also just a an the every each any 都 也 现 在 已 经".split()
 )
-TAILS = frozenset(  # when it holds, and why: not what it says
+TAILS = frozenset(  # time and reason of a statement, no part of its content
     ("since", "because", "nowadays", "anymore", "any more", "any longer", "as of", "from now")
 )
 NUMBERS = frozenset(
@@ -103,23 +103,23 @@ UNITS = frozenset(
     "kb mb gb tb kib mib gib bytes percent pixels 秒 分 天 周 月 年".split()
 )
 BOUNDS = frozenset("later newer above higher up".split())  # "15 and later"
-LABELLED = frozenset(  # a number after one of these is its name
+LABELLED = frozenset(  # a number after such a word is a name
     "number no item step shard ticket issue pr part phase row line test case level tier zone worker replica "
     "chapter section appendix fact entry task story returns answers status code http 第 号".split()
 )
 BE = frozenset("is are was were be been".split())
-# Verbs that take one value: "listens on 8080". With a number more do: "uses Node 20".
+# Verbs that take one value: "listens on 8080". More verbs take one number: "uses Node 20".
 ONE_VALUE = (
     r"(?:listen|bind|live|reside|sit|point|default|expire|start|begin|end|stop|set|pin|equal)(?:s|ed|ing|ned)?"
     r"|bound|lies"
 )
 ONE_NUMBER = r"(?:use|run|require|target)(?:s|d)?"
-# Before a name at the end of a sentence: what is said of it has one name at a time.
+# Before a name at the end of a sentence: the subject has one such name at a time.
 ONE_NAME = (
     r"\b(?:is|are) (?:called|named|(?:owned|maintained|handled|hosted|operated|led) by)(?: (?:team|squad|group))?$"
     r"|\bis hosted on$"
 )
-# Between "is" and a value: participles of what takes several, and "to", which most things can be done to.
+# Between "is" and a value: participles that take several values, and "to".
 SEVERAL = (
     r"to|against|by|(?:support|test|mention|document|allow|includ|import|export|expos|call|us|fix|introduc|chang|add|list"
     r"|need|cover|affect|check|accept)ed|seen|known|available|compatible"
@@ -141,7 +141,7 @@ FUNCTION_WORDS = frozenset(
 
 @lru_cache(maxsize=1)
 def _opposites() -> dict[str, list[tuple[str, int, int]]]:
-    """By their first letters: a word, its row, and which of the row it is."""
+    """Return words by their first letters, each with its row and its side in the row."""
     found: dict[str, list[tuple[str, int, int]]] = {}
     for row, sides in enumerate(OPPOSITES + OPPOSITES_IN_ONE_PLACE):
         for side, words in enumerate(sides.split()):
@@ -151,6 +151,6 @@ def _opposites() -> dict[str, list[tuple[str, int, int]]]:
 
 
 def opposites_of(word: str) -> dict[int, int]:
-    """The rows of opposites that have a word, with the side it is on."""
+    """Return the rows of opposites that have a word, with the side of the word."""
     candidates = _opposites().get(word[:_BEGINNING], ())
     return {row: side for one, row, side in candidates if word.startswith(one)}

@@ -1,4 +1,4 @@
-"""One hash over many parts, to see whether any of them changed."""
+"""One hash of many parts, which changes with each part."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 def digest_of(parts: Iterable[str]) -> str:
-    """The SHA-256 over parts in their order, each closed by a zero: no two lists of parts run into each other."""
+    """Return the SHA-256 of the parts in order. A zero byte after each part keeps different lists apart."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part.encode("utf-8", "surrogateescape"))

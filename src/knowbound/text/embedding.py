@@ -1,9 +1,9 @@
 """A small static embedding: a text as 256 signed bytes, made in the standard library alone.
 
-A text's vector is the sum of the vectors of its word pieces, brought to one length. The vectors of the pieces are
-distilled from all-MiniLM-L6-v2 by `bench/make_embedding.py`; how common and how specific a piece is is already in its
-length. The hook runs this in every process, so the table is mapped, never loaded, and looked up by bisection.
-Everything is whole numbers until the last division: the same text has the same bytes on every machine.
+The vector of a text is the sum of the vectors of its word pieces, scaled to one length. The vectors of the pieces are
+distilled from all-MiniLM-L6-v2 by `bench/make_embedding.py`; their length says how specific a piece is. The hook runs
+this in every process, so the table is mapped, not loaded, and searched by bisection. All numbers are whole until the
+last division: the same text has the same bytes on every machine.
 
 `embedding_data/pieces.bin`, little-endian:
 
@@ -11,7 +11,7 @@ Everything is whole numbers until the last division: the same text has the same 
     uint32 count        number of pieces
     uint32 size         bytes of the names
     count × 256 bytes   the vectors, each byte a value from -127 to 127 plus 128
-    (count+1) × uint32  where each name begins, and where the last one ends
+    (count+1) × uint32  the start of each name, and the end of the last name
     size bytes          the names in UTF-8, sorted by their bytes; `##` marks a piece that continues a word
 """
 
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 
 DIMENSIONS = 256
 CODE_BYTES = DIMENSIONS // 8
-VERSION = 1  # vectors and codes of another version cannot be compared with these
+VERSION = 1  # vectors and codes of different versions cannot be compared
 MAGIC = b"kbembed1"
 HEADER = struct.Struct("<8sII")
 
-# Of the vectors that `embed` makes: the largest at which a value of five standard deviations still fits into a byte.
+# Length of the vectors that `embed` makes: the largest at which a value of five standard deviations fits into a byte.
 _LENGTH = 400
-_MOST_OF_A_TEXT = 20_000  # characters; of a longer text the first and the last half of that
-_LONGEST_WORD = 64  # longer ones are keys and hashes
+_MOST_OF_A_TEXT = 20_000  # characters; a longer text is cut to its ends
+_LONGEST_WORD = 64  # longer words are keys and hashes
 _FEW_ENOUGH = 256  # pieces whose sum of bytes fits into 16 bits
 _WORD = re.compile(r"[^\W_]+")
 _EVERY_OTHER_BYTE = int.from_bytes(b"\xff\x00" * (DIMENSIONS // 2), "little")
@@ -53,7 +53,7 @@ _LANES = struct.Struct(f"<{DIMENSIONS // 2}H")
 
 
 def embed(text: str) -> bytes:
-    """The vector of a text: 256 signed bytes of one length, or all 0 for a text without a known word."""
+    """Return the vector of a text: 256 signed bytes of one length, or all 0 for a text without a known word."""
     total = [0] * DIMENSIONS
     even = odd = pieces = 0
     for word in plain_words(text):
@@ -76,29 +76,29 @@ def embed(text: str) -> bytes:
 
 
 def code_of(vector: bytes) -> bytes:
-    """The signs of a vector in 32 bytes. The more bits two codes share, the more similar the vectors are."""
+    """Return the signs of a vector in 32 bytes. The more bits two codes share, the more similar the vectors are."""
     return int(vector.translate(_SIGNS), 2).to_bytes(CODE_BYTES, "big")
 
 
 def similarity(one: bytes, other: bytes) -> float:
-    """The cosine of two vectors made by `embed`: 1 for the same direction, 0 where one has no known word."""
+    """Return the cosine of two vectors made by `embed`: 1 for the same direction, 0 if a text has no known word."""
     return nearest_similarity([_VALUES.unpack(one)], other)
 
 
 def values(vector: bytes) -> tuple[int, ...]:
-    """The numbers of a vector, for comparing it with many."""
+    """Return the numbers of a vector, to compare it with many."""
     return _VALUES.unpack(vector)
 
 
 def nearest_similarity(several: Sequence[tuple[int, ...]], vector: bytes) -> float:
-    """The cosine of a vector with the nearest of several."""
+    """Return the cosine of a vector with the nearest of several vectors."""
     other = _VALUES.unpack(vector)
     product: int = max([sum(map(mul, one, other)) for one in several])
     return max(-1.0, min(1.0, product / (_LENGTH * _LENGTH)))
 
 
 def plain_words(text: str) -> list[str]:
-    """The words of a text, with their case and without accents; ideographs are words of one character."""
+    """Return the words of a text as spelled, without accents; an ideograph is a word of one character."""
     text = both_ends(text, _MOST_OF_A_TEXT)
     if not text.isascii():
         text = unicodedata.normalize("NFD", text)
@@ -109,12 +109,12 @@ def plain_words(text: str) -> list[str]:
 
 @lru_cache(maxsize=1)
 def _ideograph() -> re.Pattern[str]:
-    """A character that is a word. To compile this takes milliseconds, which most prompts can spare."""
+    """Return the pattern of a character that is a word; compiling it takes milliseconds."""
     return re.compile("([\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002fa1f])")
 
 
 class _Table:
-    """The mapped file."""
+    """The mapped file of word pieces."""
 
     def __init__(self, path: str) -> None:
         with open(path, "rb") as file:
@@ -127,7 +127,7 @@ class _Table:
         self._known = range(self.count)
 
     def vector(self, row: int) -> int:
-        """The row's 256 biased bytes as one number."""
+        """Return the 256 biased bytes of a row as one number."""
         start = HEADER.size + row * DIMENSIONS
         return int.from_bytes(self._file[start : start + DIMENSIONS], "little")
 
@@ -136,7 +136,7 @@ class _Table:
         return self._file[self._names + start : self._names + end]
 
     def find(self, piece: str) -> int | None:
-        """The row of a piece."""
+        """Return the row of a piece, None if the table does not have it."""
         name = piece.encode()
         row = bisect_left(self._known, name, key=self.name)
         return row if row < self.count and self.name(row) == name else None
@@ -149,9 +149,9 @@ def _table() -> _Table:
 
 @lru_cache(maxsize=20_000)
 def _word_sum(word: str) -> tuple[int, int, int]:
-    """The sum of a word's pieces as two numbers with 128 lanes of 16 bits each, and how many pieces it has.
+    """Return the sum of a word's pieces as two numbers with 128 lanes of 16 bits, and the number of pieces.
 
-    Adding such numbers adds all lanes at once: without numpy, this is what makes embedding fast.
+    Adding two such numbers adds all lanes at once, which is fast without numpy.
     """
     table = _table()
     even = odd = 0
@@ -163,9 +163,9 @@ def _word_sum(word: str) -> tuple[int, int, int]:
 
 
 def _stand_in(table: _Table, word: str) -> list[int]:
-    """For a word in a script that the table hardly knows: any vector, turned around so that it means nothing.
+    """Return a vector for a word in a script that the table hardly has: any vector, reversed so that it means nothing.
 
-    It makes texts similar that share the word, as Chinese ones do whose characters have no vector.
+    It makes texts similar that share the word, such as Chinese texts whose characters have no vector.
     """
     if word.isascii() or len(word) > _LONGEST_WORD:
         return []
@@ -181,7 +181,7 @@ def _add(total: list[int], even: int, odd: int, pieces: int) -> None:
 
 
 def _rows(table: _Table, word: str) -> list[int]:
-    """A word that is no piece itself is split where its spelling says so (`getUserName`), then into longest pieces."""
+    """Return the rows of a word: its own, or of the longest pieces of its parts (`getUserName` has three parts)."""
     if len(word) > _LONGEST_WORD:
         return []
     whole = table.find(word.lower())
@@ -191,7 +191,10 @@ def _rows(table: _Table, word: str) -> list[int]:
 
 
 def _longest_pieces(table: _Table, word: str) -> list[int]:
-    """WordPiece: the longest piece that begins the word, then the longest that continues it; all of it or nothing."""
+    """Return the rows by WordPiece: the longest piece that begins the word, then the longest that continues it.
+
+    A word that pieces do not cover whole has no rows.
+    """
     rows = []
     start = 0
     while start < len(word):

@@ -1,7 +1,6 @@
-"""Words of doubt in English and Chinese, to find candidates; a judge decides about each.
+"""Words of doubt in English and Chinese that make a sentence a candidate; a judge decides about each candidate.
 
-Specification 1, source 3 gives examples only. Kinds group words that behave alike in a
-sentence.
+Specification 1, source 3 has examples only. A kind groups words that behave alike in a sentence.
 """
 
 # ruff: noqa: E501 - a pattern is easier to read unbroken
@@ -133,8 +132,8 @@ _CHINESE = {
     "unknown": r"未知",
 }
 
-# What an English cue can begin with. Its first four letters are asked before the long pattern, which takes ten times
-# as long to say that nothing begins at a word.
+# The first words of English cues. Their first four letters are compared before the long pattern is, which takes ten times
+# as long to reject a word.
 _FIRST = (
     "not never hardly isn't aren't was wasn't were weren't wouldn't unsure uncertain unclear do don't does did didn't no hard "
     "difficult impossible too remain remains wonder ambiguous inconclusive makes open doubtful some somehow nothing nobody none "
@@ -154,7 +153,7 @@ _FIRST = (
 
 
 def _beginnings(words: str) -> str:
-    """A pattern of the first four letters of these words, branching at the first, which is the quickest to refuse."""
+    """Return a pattern of the first four letters of these words, branching at the first letter to reject quickly."""
     rests: dict[str, set[str]] = {}
     for word in words.split():
         rests.setdefault(word[0], set()).add(word[1:4] if len(word) > 2 else f"{word[1:]} ")
@@ -165,7 +164,7 @@ _WORDS = re.compile(
     rf"\b(?={_beginnings(_FIRST)})(?:" + "|".join(f"(?P<{kind}>{words})" for kind, words in _ENGLISH.items()) + r")\b"
 )
 _SIGNS = re.compile("|".join(f"(?P<{kind}>{words})" for kind, words in _CHINESE.items()))
-# A question that the agent asks itself, about what is; not one to the user, about what should be.
+# A question that the agent asks itself about a fact, not a question to the user about a wish.
 _ASKS = re.compile(
     r"(?:(?:^|[—–:] | - |\b(?:but|so|and|wait|hmm|then),? )(?P<word>why|where|how come|could (?:it|this|that) be)"
     r"|(?:[—–:] | - |\b(?:but|so|and|wait|hmm|then),? )(?P<verb>is|are|was|were|does|did|has))\b"
@@ -175,8 +174,8 @@ _ASKS_IN_CHINESE = re.compile(r"(?P<word>为什么|为何|怎么|哪[里个些]|
 _HAN = re.compile("[一-鿿]")
 _KANA = re.compile("[ぁ-ヿ]")  # Japanese writes 可能 too, for "possible"
 
-# The cheap test of a text before anything else is done with it, by whole words: a cue holds a word that is enough
-# by itself, or one word of each set of a pair.
+# The cheap first test of a text, by whole words: a cue has a word that is enough by itself, or a word of each set of a
+# pair.
 _ALONE = frozenset(
     b"likely might may could must seem seems seemed appear appears appeared appearing probably probability chances odds "
     b"presumably supposedly apparently conceivably plausibly seemingly maybe perhaps possibly potentially possible "
@@ -236,7 +235,7 @@ _PAIRS = (
     ("going signs sign", "by off point points"),
     ("reads leave leaves leaving according", "like open one some"),
 )
-# Two bits of each pair, one for each of its sets.
+# Two bits for each pair: one per set.
 _BITS: dict[bytes, int] = {}
 for _at, _word in (
     (at, word) for at, part in enumerate(p for pair in _PAIRS for p in pair) for word in part.encode().split()
@@ -244,7 +243,7 @@ for _at, _word in (
     _BITS[_word] = _BITS.get(_word, 0) | 1 << _at
 _PAIRED = frozenset(_BITS)
 _LOWER_BITS = sum(1 << 2 * at for at in range(len(_PAIRS)))
-_REMEMBERED = 2_000  # characters of a text whose answer is kept
+_REMEMBERED = 2_000  # characters of a text whose result is cached
 # Everything but letters, digits and apostrophes becomes a space, and capitals become small, in one pass.
 _TO_WORDS = bytes(
     ord(chr(c).lower()) if (c < 128 and chr(c).isalnum()) or c == ord("'") else ord(" ") for c in range(256)
@@ -252,7 +251,7 @@ _TO_WORDS = bytes(
 
 
 def words(text: str) -> list[bytes]:
-    """The English words of a text, in lower case; bytes because they are three times as fast to split."""
+    """Return the English words of a text in lower case, as bytes, which are three times as fast to split."""
     data = text.encode(errors="replace")
     if not data.isascii():
         data = data.replace("’".encode(), b"'")
@@ -260,11 +259,11 @@ def words(text: str) -> list[bytes]:
 
 
 def may_hedge(text: str) -> bool:
-    """Whether `text` can hold a word of doubt at all."""
+    """Report whether the text may have a word of doubt."""
     return _remembered(text) if len(text) <= _REMEMBERED else _may_hedge(text)
 
 
-@lru_cache(maxsize=256)  # a text of one line is asked as text, as line and as sentence
+@lru_cache(maxsize=256)  # a text of one line is tested as text, as line and as sentence
 def _remembered(text: str) -> bool:
     return _may_hedge(text)
 
@@ -284,7 +283,7 @@ def _may_hedge(text: str) -> bool:
 
 
 def cues(masked: str) -> list[Cue]:
-    """The words of doubt in a masked sentence."""
+    """Find the words of doubt in a masked sentence."""
     found = [
         Cue(match.lastgroup or "", *match.span())
         for match in _WORDS.finditer(lowered(masked))
@@ -304,7 +303,7 @@ def cues(masked: str) -> list[Cue]:
 
 
 def lowered(masked: str) -> str:
-    """Lower case with plain apostrophes, character for character."""
+    """Return the sentence in lower case with plain apostrophes, character for character."""
     low = masked.lower().replace("’", "'")
     return low if len(low) == len(masked) else masked  # a few letters grow when lowered
 

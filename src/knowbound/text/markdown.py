@@ -1,7 +1,7 @@
 """Markdown and TOML documents as sections: headings and the blocks under them, with line numbers.
 
 In a folder of knowledge, headings and sections are the symbols (specification 3 applied to documents). A block is the
-smallest thing that says something: a paragraph, an item of a list, a row of a table, a piece of code.
+smallest unit of meaning: a paragraph, an item of a list, a row of a table, a piece of code.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import msgspec
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-_LONGEST_LINE = 4000  # characters; what follows in one line is data, not prose
-_MOST_LINES = 20_000  # of a list, which the parser takes longest for: 4 s
+_LONGEST_LINE = 4000  # characters; the rest of a longer line is data, not prose
+_MOST_LINES = 20_000  # the parser takes 4 s for a list of so many lines
 _OTHER_BULLET = re.compile(r"^(\s*)(?:•|(\d{1,4})、)\s*")  # written in place of `-` and `1.`
 _CHECKBOX = re.compile(r"^\[[ xX]\]\s+")
 _BOLD_LINE = re.compile(r"^\s*(?:\*\*|__)(.{2,120}?)(?:\*\*|__)\s*[::]?\s*$")
@@ -25,7 +25,7 @@ _parser = MarkdownIt("commonmark").enable("table")
 
 
 class BlockKind(StrEnum):
-    """What a block is; code and pointers prove less than prose."""
+    """Kind of a block; code and pointers prove less than prose."""
 
     PROSE = "prose"
     ITEM = "item"
@@ -34,21 +34,21 @@ class BlockKind(StrEnum):
 
 
 class DocumentBlock(msgspec.Struct, frozen=True):
-    """The smallest part of a section that says something."""
+    """A paragraph, an item, a row or a piece of code of a section."""
 
     kind: BlockKind
     line: int
     end_line: int
     text: str  # as read: without the marks of Markdown, links as their text
-    lead: str = ""  # the line that introduces it: of a list, the head of a table, a question in bold
-    links: int = 0  # how many characters of the text are the text of links
+    lead: str = ""  # the line that introduces the block: before a list, the head of a table, a question in bold
+    links: int = 0  # characters of the text that are the text of links
 
 
 class DocumentSection(msgspec.Struct, frozen=True):
-    """A heading and what is said under it, before the next one."""
+    """A heading and the blocks under it, up to the next heading."""
 
     path: str
-    headings: tuple[str, ...]  # from the document's title down to its own
+    headings: tuple[str, ...]  # from the document's title down to the section's own
     line: int
     end_line: int
     blocks: tuple[DocumentBlock, ...]
@@ -60,7 +60,7 @@ class DocumentSection(msgspec.Struct, frozen=True):
 
 
 def sections_of(path: str, text: str) -> list[DocumentSection]:
-    """The sections of a document, in order; a document without headings is one section."""
+    """Return the sections of a document, in order; a document without headings is one section."""
     lines = [line[:_LONGEST_LINE].rstrip("\r") for line in text.removeprefix("\ufeff").split("\n")[:_MOST_LINES]]
     builder = _Builder(path)
     if path.lower().endswith(".toml"):
@@ -104,8 +104,8 @@ class _Builder:
 
 def _read_markdown(lines: list[str], builder: _Builder) -> None:
     tokens = _parser.parse("\n".join(_OTHER_BULLET.sub(_usual_bullet, line) for line in lines))
-    lead = ""  # the line that introduces what follows: it ends with a colon, is all bold, or is a question
-    items: list[str] = []  # the items of lists that are open, outermost first; empty until their text is read
+    lead = ""  # the line that introduces the next blocks: it ends with a colon, is all bold, or is a question
+    items: list[str] = []  # the open items of lists, outermost first; "" until the text of an item is read
     head: list[str] = []
     row: list[tuple[str, int]] = []
     row_line = 0
@@ -156,7 +156,7 @@ def _read_markdown(lines: list[str], builder: _Builder) -> None:
 
 
 def _front_matter(lines: list[str], builder: _Builder) -> int:
-    """`---` … `---` at the top: its title is the document's, what it describes is said."""
+    """Read `---` … `---` at the top: its title is the title of the document, its description a block."""
     if not lines or lines[0].strip() != "---":
         return 0
     end = next((at for at in range(1, min(len(lines), 200)) if lines[at].strip() in ("---", "...")), None)
@@ -178,7 +178,7 @@ def _front_matter(lines: list[str], builder: _Builder) -> int:
 
 
 def _read_toml(lines: list[str], builder: _Builder) -> None:
-    """Tables are the headings of a TOML file; each line with a value says something."""
+    """Read a TOML file: its tables are headings, and each line with a value is a block."""
     comment = ""
     for at, line in enumerate(lines):
         table = _TOML_TABLE.match(line)
@@ -201,7 +201,7 @@ def _asks(text: str) -> bool:
 
 
 def _plain(token: Token) -> tuple[str, int]:
-    """The text of an inline token without its markup, and how many of its characters are the text of links."""
+    """Return the text of an inline token without its markup, and the number of its characters in links."""
     parts: list[str] = []
     linked = open_links = 0
     for child in token.children or ():
@@ -222,6 +222,6 @@ def _plain(token: Token) -> tuple[str, int]:
 
 
 def file_words(path: str) -> str:
-    """What the name of a file says: its folders and its stem, as words."""
+    """Return the name of a file as words: its folder and its stem."""
     folders, _, name = path.rpartition("/")
     return f"{folders.rpartition('/')[2]} {name.partition('.')[0] or name}"

@@ -1,7 +1,7 @@
-"""Words that programmers use for the same thing: encrypt and cipher, evict and expire, retry and attempt.
+"""Synonyms of programmers: encrypt and cipher, evict and expire, retry and attempt.
 
-Each line is a group. They help to find a place that says it otherwise; evidence through them is Moderate at best
-(specification 3: what is found must be what was asked for, not something near it).
+Each line is a group. A synonym helps to find a place in other words; evidence through a synonym is Moderate at best
+(specification 3: the found thing must be the one asked for, not a similar one).
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ _BY_WORD = _by_word()
 
 @lru_cache(maxsize=5_000)
 def synonyms_of(word: str) -> frozenset[str]:
-    """Single words (as stems) that mean the same as the stem of a word."""
+    """Return the stems of single words that mean the same as a stem."""
     number = number_of(word)
     linked = (words_of_term(other) for other, worth in links_of(number) if worth >= 1.0) if number is not None else ()
     return _BY_WORD.get(word, frozenset()) | frozenset(words[0] for words in linked if len(words) == 1) - {word}

@@ -1,12 +1,12 @@
-r"""Replaces secrets by `[redacted:<kind>]`; the rest of the text stays as it is.
+"""Redaction: secrets are replaced by `[redacted:<kind>]`, the rest of the text stays.
 
-There are two ways to know a secret: its own shape (`ghp_…`, a private key block), or the name it is given
-(`password=…`). What secrets look like is in `secrets/`.
+A secret is known by its shape (`ghp_…`, a private key block), or by its name (`password=…`); the patterns are in
+`secrets/`.
 
-Text comes through here wherever it is stored, shown or sent, so the usual call ends after two searches: for a run of
-characters that may be a token, and for the name of a secret. Shapes are tried on the parts around such runs first, and
-on the text only where one of them has a secret. Every pattern is linear: what may repeat ends where the pattern may
-begin again, or has a largest length.
+All text that is stored, shown or sent is redacted, so the usual call ends after two searches: for a run of characters
+that may be a token, and for the name of a secret. Shapes are tried on the parts around such runs first, and on the text
+only if a part has a secret. Every pattern is linear: a repetition ends where the pattern may begin again, or has a
+largest length.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from knowbound.core.lazy_pattern import lazy
 from knowbound.text.secrets.addresses import redact_addresses, redact_parameters
 from knowbound.text.secrets.commands import redact_commands
 from knowbound.text.secrets.keys import redact_encoded, redact_keys
-from knowbound.text.secrets.mark import mark
+from knowbound.text.secrets.looks import mark
 from knowbound.text.secrets.named import may_name_secret, redact_named
 from knowbound.text.secrets.runs import parts_with_runs
+from knowbound.text.secrets.said import redact_tables
 from knowbound.text.secrets.shapes import redact_shapes
-from knowbound.text.secrets.tables import redact_tables
 from knowbound.text.secrets.tokens import find_tokens
 
 _EDGE = 300  # characters beyond an excerpt
@@ -27,16 +27,16 @@ _LONG_RUN = lazy(r"[A-Za-z0-9]{20}")
 
 
 def redact(text: str) -> str:
-    """The text without its secrets. Redacting it again changes nothing."""
+    """Return the text without its secrets. Redacting the result again changes nothing."""
     while text and (redacted := _redact_once(text)) != text:
         text = redacted
     return text
 
 
 def excerpt(text: str, most: int) -> str:
-    """The first characters of the text without its secrets: half a secret looks like none, so it is redacted, then cut.
+    """Return the first characters of the redacted text. Half a secret is not recognised, so the text is redacted first.
 
-    What is redacted is longer than what is shown, by more than the part of a secret by which it is recognised.
+    More is redacted than returned: by more than the part of a secret that is needed to recognise it.
     """
     length = most + _EDGE
     while (shown := redact(text[:length])) and length < len(text) and len(shown) < most + _EDGE // 2:
@@ -45,12 +45,12 @@ def excerpt(text: str, most: int) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """The text as it is, unless it is longer than that: then its excerpt, for text that is redacted later."""
+    """Return the text as it is, or its excerpt if it is longer: for text that is redacted later."""
     return text if len(text) <= most else excerpt(text, most)
 
 
 def excerpt_of_end(text: str, most: int) -> str:
-    """The last characters of the text without its secrets."""
+    """Return the last characters of the redacted text."""
     length = most + _EDGE
     while (shown := redact(text[-length:])) and length < len(text) and len(shown) < most + _EDGE // 2:
         length *= 2
@@ -77,19 +77,19 @@ def _redact_once(text: str) -> str:
 
 
 def _lowered(text: str) -> str:
-    """As long as the text: only İ grows when lowered."""
+    """Return the text in small letters, as long as the text: İ alone would grow."""
     return text.replace("İ", "I").lower()
 
 
 def _redact_shaped(text: str) -> str:
-    """Without the secrets that have a shape of their own."""
+    """Redact the secrets that have a shape of their own."""
     is_long = _LONG_RUN.search(text) is not None
     text = redact_shapes(_redact_tokens(redact_keys(text)), is_long=is_long)
     return redact_encoded(text, _redact_decoded) if is_long else text
 
 
 def _redact_decoded(text: str) -> str:
-    """What is decoded is not decoded again."""
+    """Redact decoded text, without decoding base64 in it again."""
     text = _redact_tokens(redact_keys(text))
     return redact_named(text, text.lower())
 

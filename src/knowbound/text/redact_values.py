@@ -1,4 +1,4 @@
-"""Redacts values and JSON: every text in them, also one that is a secret only by the name it is given."""
+"""Redaction of values and JSON: every text in them, also a secret that is known only by the name of its key."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from knowbound.text.redact import redact
 
 
 def redact_value(value: object, name: str = "") -> object:
-    """The value, of the types that JSON has, with every text in it redacted; `name` is the key it is under."""
+    """Return a value of JSON's types with every text redacted; `name` is the key of the value."""
     if isinstance(value, str):
         return _redact_named(name, value) if name else redact(value)
     if isinstance(value, list | tuple):
@@ -19,11 +19,11 @@ def redact_value(value: object, name: str = "") -> object:
 
 
 def redact_stream(text: str) -> str:
-    """An agent's output: a JSON document, lines of JSON, plain text, or lines of both; JSON stays JSON."""
+    """Redact an agent's output: a JSON document, lines of JSON, plain text, or lines of both; JSON stays JSON."""
     if (redacted := _redact_json(text)) is not None:
         return redacted
     parts: list[str] = []
-    plain: list[str] = []  # lines in a row that are no JSON: a secret may go over several
+    plain: list[str] = []  # lines in a row that are no JSON: a secret may span several lines
     for line in text.splitlines(keepends=True):
         redacted = _redact_json(line)
         if redacted is None:
@@ -35,7 +35,7 @@ def redact_stream(text: str) -> str:
 
 
 def _redact_json(text: str) -> str | None:
-    """JSON text with every text in it redacted, else as it was written; None where it is no JSON."""
+    """Redact every text in JSON and keep the rest as written; None if the text is no JSON."""
     body = text.strip()
     if body[:1] not in ("{", "["):
         return None
@@ -48,7 +48,7 @@ def _redact_json(text: str) -> str | None:
 
 
 def _redact_named(name: str, value: str) -> str:
-    """Redacted as it would be in a text that gives it to the name."""
+    """Redact a value as `name: "value"` would be."""
     before, after = f'{name}: "', '"'
     whole = redact(before + value + after)
     if whole.startswith(before) and whole.endswith(after):

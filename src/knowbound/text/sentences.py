@@ -1,8 +1,8 @@
-"""Splits text into sentences: the prose of markdown text, or plain text.
+"""Sentences of text: of the prose in Markdown, or of plain text.
 
-What is not the agent's own prose is left out (fenced code, block quotes, rules) or masked (inline code,
-quotations, addresses). A mask has the length of what it hides, so positions in the mask are those in the text.
-Every pattern here is linear: a megabyte of one character costs milliseconds.
+Fenced code, block quotes and rules are left out; inline code, quotations and addresses are masked. A mask is as long as
+the text it hides, so positions in the mask are positions in the text. Every pattern is linear: a megabyte of one
+character costs milliseconds.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _WRAPPED = 60  # a line at least this long may go on in the next one
 
 
 class Sentence(NamedTuple):
-    """One sentence: its text with any list, heading or table sign in front, masked, and its neighbours."""
+    """A sentence with the list, heading or table sign in front of it, its mask, and its neighbours."""
 
     text: str
     masked: str
@@ -47,9 +47,9 @@ class Sentence(NamedTuple):
 
 
 def sentences(text: str, worth: Callable[[str], bool] = bool) -> list[Sentence]:
-    """The prose sentences of `text`, in order; each is a piece of `text`.
+    """Return the prose sentences of `text`, in order; each is a piece of `text`.
 
-    A line that is not `worth` splitting stays whole with an empty mask, as a neighbour of those that are.
+    A line that is not `worth` splitting stays whole with an empty mask, as a neighbour of other sentences.
     """
     found: list[tuple[str, str]] = []
     for line in _paragraphs(text):
@@ -65,17 +65,17 @@ def sentences(text: str, worth: Callable[[str], bool] = bool) -> list[Sentence]:
 
 
 def plain_sentences(text: str) -> list[str]:
-    """The sentences and lines of text without markdown, in order."""
+    """Return the sentences and lines of text without Markdown, in order."""
     return [part for part in map(str.strip, _PLAIN_END.split(text)) if part]
 
 
 def mask(text: str) -> str:
-    """`text` with inline code, quotations and addresses hidden, character for character."""
+    """Hide inline code, quotations and addresses, character for character."""
     return _HIDE.sub(_hide, text)
 
 
 def shape(sentence: str) -> str:
-    """The kind of a sentence by the sign in front of it: `item`, `heading`, `cell` or `prose`."""
+    """Return the kind of a sentence by the sign in front of it: `item`, `heading`, `cell` or `prose`."""
     if sentence.startswith("|"):
         return "cell"
     if _HEADING.match(sentence) or _ALL_BOLD.match(sentence):
@@ -84,7 +84,7 @@ def shape(sentence: str) -> str:
 
 
 def prose_lines(text: str) -> Iterator[str]:
-    """The lines of `text`, those of fenced code and block quotes left empty."""
+    """Yield the lines of `text`, with "" for lines of fenced code and block quotes."""
     if not (">" in text or "```" in text or "~~~" in text):
         yield from text.split("\n")
         return
@@ -99,7 +99,7 @@ def prose_lines(text: str) -> Iterator[str]:
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    """Prose lines, those joined that only the width of a terminal has parted."""
+    """Yield prose lines, joined where only the width of a terminal broke them."""
     held: list[str] = []
     for line in prose_lines(text):
         if held and not (_goes_on(held[-1]) and line[:1].islower()):
@@ -114,7 +114,7 @@ def _goes_on(line: str) -> bool:
 
 
 def _split(line: str) -> Iterator[tuple[str, str]]:
-    """The sentences of a line, each with its mask."""
+    """Yield the sentences of a line, each with its mask."""
     line = line.strip()
     if _RULE.match(line):
         return

@@ -1,4 +1,4 @@
-"""Whether two searches look for the same thing: by the terms of their patterns and the names of their paths."""
+"""Similarity of two searches, by the terms of their patterns and the names of their paths."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import lru_cache
 
 _TERM = re.compile(r"[^\W\d]\w{2,}|[\u4e00-\u9fff]{2,}")
 _ESCAPE = re.compile(r"\\[bBswdnrtSWD]")
-# Words of code and of file names that say nothing about what is searched for.
+# Words of code and of file names that do not show the subject of a search.
 _EMPTY = frozenset(
     "func function def class const let var export import from interface type struct async await return public private "
     "the and for with src test tests spec lib index main true false null none json yaml yml tsx jsx mjs".split()
@@ -16,21 +16,21 @@ _EMPTY = frozenset(
 
 @lru_cache(maxsize=8192)
 def terms(query: str) -> frozenset[str]:
-    """The terms of a search pattern, lower-cased, without what every pattern has."""
+    """Return the terms of a search pattern in lower case, without the words that many patterns have."""
     found = {term.lower() for term in _TERM.findall(_ESCAPE.sub(" ", query))}
     return frozenset(found - _EMPTY) or frozenset(found)
 
 
 @lru_cache(maxsize=8192)
 def path_terms(path: str) -> frozenset[str]:
-    """The terms of a path: its last part with and without its ending; its folders say where, not what."""
+    """Return the terms of a path: its last part with and without its ending. Folders are no terms."""
     name = path.rstrip("/").rpartition("/")[2].lower()
     stem = name.partition(".")[0] if not name.startswith(".") else name
     return frozenset(part for part in (name, stem) if part)
 
 
 def similar(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Whether two sets of terms mean the same thing: half of them is shared, or one set contains the other."""
+    """Report whether two sets of terms mean the same: they share half of the terms, or one contains the other."""
     if not one or not other:
         return False
     shared = len(one & other)
@@ -40,11 +40,11 @@ def similar(one: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def plain_term(term: str) -> str:
-    """A term without the signs that spellings differ in."""
+    """Return a term without `_` and `-`, in which spellings differ."""
     return term.replace("_", "").replace("-", "")
 
 
 def _same_stem(one: str, other: str) -> bool:
-    """One term holds the other (`session_store`, `sessionstore_test`), spelled in whatever case."""
+    """Report whether one term contains the other: `session_store`, `sessionstore_test`."""
     a, b = plain_term(one), plain_term(other)
     return a in b or b in a

@@ -1,12 +1,12 @@
 """The specific words of a text: stems, names, numbers and pairs of Chinese characters, and how rare each of them is.
 
-A word is a place of the text and has one or more terms: a plain word its stem; a name (`fetchInvoice`, `GUNICORN_BIND`,
-`ops/nginx.conf`, `8004`) itself, as it is spelled but for case, and the stems of the words in it. Ideographs have no
-spaces: every two neighbours are a place, unless one of them is a word of grammar. Stop words have no place.
+A word is a place of the text and has one or more terms. A plain word has its stem. A name (`fetchInvoice`,
+`GUNICORN_BIND`, `ops/nginx.conf`, `8004`) has its spelling in lower case, and the stems of the words in it. Ideographs
+have no spaces: two neighbours are a place, unless one of them is a word of grammar. Stop words have no place.
 
-How rare a term is is known before there is a store: `specific_data/background.txt` counts stems in the documentation of
-some hundred and fifty public projects (`bench/make_background.py`). So five items are enough to know that `port` says
-less than `pgbouncer`. The hook loads this for every prompt.
+The rarity of a term does not need a store: `specific_data/background.txt` counts stems in the documentation of some
+hundred and fifty public projects (`bench/make_background.py`). So `port` weighs less than `pgbouncer` even in a store
+of five items. The hook loads this module for every prompt.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    Place: TypeAlias = tuple[int, tuple[str, ...]]  # where the word begins, and its terms, a name before its words
+    Place: TypeAlias = tuple[int, tuple[str, ...]]  # start of the word, and its terms: a name before its words
 
-VERSION = 1  # raise it when a text gets other terms: indexes are made anew then
-MOST_CHARACTERS = 20_000  # of a longer text the first and the last half of that
-RAREST = 1e-4  # the share of texts with a term that the background does not know
-_PAIR = 3e-3  # the same of a pair of ideographs, about which the background says nothing
-_SEEN_AGAIN = 14  # places: a word that is repeated sooner, as in a log, is one word
+VERSION = 1  # raise it when the terms of a text change: indexes are rebuilt
+MOST_CHARACTERS = 20_000  # a longer text is cut to its ends
+RAREST = 1e-4  # the share of texts with a term that the background does not have
+_PAIR = 3e-3  # the share of texts with a pair of ideographs, which the background does not count
+_SEEN_AGAIN = 14  # places: a word that is repeated sooner, as in a log, counts once
 _LONGEST = 64
-# Without the vowel signs (New Tai Lue, Vedic) that are letters for Python and not for SQLite: it would split the term.
+# Without the vowel signs (New Tai Lue, Vedic) that are letters in Python but not in SQLite, which would split the term.
 _LETTER = "[^\\W_\u19b0-\u19c9\u1cf2\u1cf3]"
 _RUN = re.compile(rf"{_LETTER}+(?:[_./\-]+{_LETTER}+)*")
 _WORD = re.compile(f"{_LETTER}+")
@@ -47,16 +47,16 @@ _GRAMMAR = frozenset(
 
 
 def readable(text: str) -> str:
-    """The text that is split into words: not too long, letters without their accents."""
+    """Return the text to split into words: cut to its ends if too long, letters without accents."""
     text = both_ends(text, MOST_CHARACTERS)
     if text.isascii():
         return text
-    # Only accents: what is composed otherwise (Hangul, kana) stays as it is.
+    # Accents alone: other composed characters (Hangul, kana) stay.
     return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", text)))
 
 
 def places(text: str) -> list[Place]:
-    """The words of a readable text in their order, without those that say nothing."""
+    """Return the places of the words in a readable text, in order, without stop words."""
     if not text.isascii():
         text = _HIRAGANA.sub(lambda run: " " * len(run.group()), text)
     found: list[Place] = []
@@ -70,26 +70,26 @@ def places(text: str) -> list[Place]:
 
 
 def all_terms(text: str) -> dict[str, None]:
-    """The terms of a text, also of a long one, each once, in the order in which they first come."""
+    """Return the terms of a whole text, however long, each once, in order of their first place."""
     parts = [text[at : at + MOST_CHARACTERS] for at in range(0, len(text), MOST_CHARACTERS)]
     return {term: None for part in parts for _, terms in places(readable(part)) for term in terms}
 
 
 @lru_cache(maxsize=50_000)
 def usual_weight(term: str) -> float:
-    """What a term says in any text about software."""
+    """Return the weight of a term in texts about software."""
     return weight(usual_share(term))
 
 
 def usual_share(term: str) -> float:
-    """The share of texts about software that have the term."""
+    """Return the share of texts about software that have the term."""
     if term[0] >= _FIRST_IDEOGRAPH:
         return _PAIR
     return _background().get(term, RAREST)
 
 
 def weight(share: float) -> float:
-    """What a term says that so many texts have, from 0 (all of them) to 1 (almost none)."""
+    """Return the weight of a term by the share of texts that have it: from 0 (all texts) to 1 (almost none)."""
     return min(1.0, math.log(share) / _MOST)
 
 
@@ -97,7 +97,7 @@ _MOST = math.log(RAREST)
 
 
 def _of_run(run: str, start: int) -> list[Place]:
-    """The places of what is written without a space."""
+    """Return the places of a run of characters without a space."""
     if run.isascii():
         terms = _of_word(run)
         return [(start, terms)] if terms else []
@@ -124,11 +124,11 @@ def _pairs(run: str, start: int) -> list[Place]:
 
 @lru_cache(maxsize=50_000)
 def _of_word(run: str) -> tuple[str, ...]:
-    """A name itself and the stems of its words; a plain word its stem; () for a stop word."""
+    """Return the terms of a word: of a name its spelling and the stems of its words; () for a stop word."""
     parts = _WORD.findall(run)
     words = [word for part in parts for word in split_words(part)]
     folder, slash, file = run.rpartition("/")
-    names = (run, file, *parts, folder + slash)  # of a path also the file, and the folder
+    names = (run, file, *parts, folder + slash)  # a path has also its file and its folder
     terms = {name.lower(): None for name in names if len(name) <= _LONGEST and _is_compound(name)}
     for word in words:
         if word not in SEARCH_STOP_WORDS and 1 < len(word) <= _LONGEST:
@@ -142,13 +142,13 @@ def _is_compound(name: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _ideographs() -> re.Pattern[str]:
-    """Katakana, Chinese characters and Hangul. To compile this takes two milliseconds, which most prompts can spare."""
+    """Return the pattern of Katakana, Chinese characters and Hangul; compiling it takes two milliseconds."""
     return re.compile("[\u30a1-\u30fa\u30fc\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
 
 
 @lru_cache(maxsize=1)
 def _background() -> dict[str, float]:
-    """Terms and the share of texts that have them: a line for each share."""
+    """Read the terms and the share of texts that have them: a line for each share."""
     path = os.path.join(os.path.dirname(__file__), "specific_data", "background.txt")
     shares: dict[str, float] = {}
     with open(path, encoding="utf-8") as lines:

@@ -1,4 +1,4 @@
-"""The stem of an English word: what its inflected and derived forms share (approve, approved, approval → approv)."""
+"""Stems of English words: the part that inflected and derived forms share (approve, approved, approval → approv)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _IRREGULAR = {
     }.items()
     for word in words.split()
 }  # fmt: skip
-# Suffixes of derived words, what is put in their place, and how much of the word must be left.
+# Suffixes of derived words, their replacements, and the least length of the rest of the word.
 _DERIVED = (
     ("ifications", "ifi", 3), ("ification", "ifi", 3), ("ically", "ic", 4), ("izations", "iz", 4),
     ("ization", "iz", 4), ("isations", "iz", 4), ("isation", "iz", 4), ("abilities", "abl", 4), ("ability", "abl", 4),
@@ -37,7 +37,7 @@ _NOUN_OF_VERB = ("val", "wal", "rral", "sal")  # approval, renewal, referral, pr
 
 @lru_cache(maxsize=200_000)
 def stem(word: str) -> str:
-    """The stem, lower-cased. Crude, but the same for both sides of a comparison."""
+    """Return the stem in lower case: crude, but equal on both sides of a comparison."""
     word = word.lower().replace("’", "'").removesuffix("'s")
     word = _IRREGULAR.get(word, word)
     if len(word) <= 3 or not word.isalpha():
@@ -60,7 +60,7 @@ def stem(word: str) -> str:
 
 
 def common_start(word: str) -> str:
-    """The letters with which every form of the word begins, to search for it in text."""
+    """Return the letters that every form of the word begins with, to search for the word in text."""
     return "".join(
         one for one, _ in takewhile(lambda pair: pair[0] == pair[1], zip(word.lower(), stem(word), strict=False))
     )
@@ -77,7 +77,7 @@ def _singular(word: str) -> str:
 
 
 def _without_inflection(word: str) -> str:
-    """Without -ed and -ing, where a vowel is left."""
+    """Remove -ed and -ing if a vowel is left."""
     if word.endswith("ied") and len(word) > 4:
         return word[:-3] + "y"
     for suffix in ("ing", "ed"):

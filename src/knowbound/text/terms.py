@@ -1,4 +1,4 @@
-"""How code spells what people say: words inside names, plurals, phrases in any spelling, one typing error."""
+"""Spellings of words in code: words inside names, plurals, phrases in any spelling, one typing error."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _WORDS_BEFORE_A_WRAP = 4  # a phrase wraps only in running text, not between the
 
 @lru_cache(maxsize=200_000)
 def split_words(name: str) -> tuple[str, ...]:
-    """The words inside a name, lower-cased: `getUserName`, `get_user_name`, `GET-USER-NAME` have the same."""
+    """Return the words inside a name in lower case; `getUserName`, `get_user_name`, `GET-USER-NAME` have the same."""
     return tuple(part.lower() for part in _PARTS.findall(name))
 
 
 @lru_cache(maxsize=100_000)
 def canonical(word: str) -> str:
-    """One form for singular and plural: `caches` and `cache`, `dependencies` and `dependency`."""
+    """Return one form for singular and plural: `caches` and `cache`, `dependencies` and `dependency`."""
     word = word.lower()
     if len(word) <= 3:
         return word
@@ -34,17 +34,17 @@ def canonical(word: str) -> str:
 
 
 def canonical_words(name: str) -> tuple[str, ...]:
-    """The words inside a name, singular."""
+    """Return the words inside a name, in the singular."""
     return tuple(canonical(word) for word in split_words(name))
 
 
 def glued(words: Iterable[str]) -> str:
-    """Words without what separates them: `web socket` and `websocket` become equal."""
+    """Join words without a separator: `web socket` and `websocket` become equal."""
     return "".join(words)
 
 
 def has_phrase(words: Sequence[str], phrase: Sequence[str]) -> bool:
-    """Whether the phrase is in the words, whole words and contiguous, however either is glued."""
+    """Report whether the phrase is in the words: whole words in a row, however words are joined in either."""
     wanted, wanted_raw = glued(canonical(word) for word in phrase), glued(phrase)
     for start in range(len(words)):
         built = raw = ""
@@ -59,7 +59,7 @@ def has_phrase(words: Sequence[str], phrase: Sequence[str]) -> bool:
 
 
 def phrase_pattern(words: Sequence[str]) -> str:
-    """A regular expression (ripgrep's and Python's) for the phrase in every spelling, singular or plural.
+    """Return a regular expression (ripgrep's and Python's) for the phrase in every spelling, singular or plural.
 
     Snake, camel, Pascal, kebab, SCREAMING and spaced; also wrapped over a line of prose. To be used without case.
     """
@@ -76,7 +76,7 @@ def _either_number(word: str) -> str:
 
 
 def at_word_edges(text: str, start: int, end: int) -> bool:
-    """Whether text[start:end] is whole words, where a change of case inside a name is an edge too."""
+    """Report whether text[start:end] is whole words; a change of case inside a name is an edge too."""
     if start > 0 and text[start - 1].isalnum() and start < len(text):
         before, first = text[start - 1], text[start]
         after_first = text[start + 1 : start + 2]
@@ -93,10 +93,10 @@ def at_word_edges(text: str, start: int, end: int) -> bool:
 
 
 def phrase_spans(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, int]]:
-    """Where the phrase is in the text, on word edges, and wrapped over a line only in running text."""
+    """Yield the spans of the phrase in the text: on word edges, and wrapped over a line only in running text."""
     for match in pattern.finditer(text):
         start, end = match.span()
-        # `limit` with its plural also takes the E of `LimitError`: give back what is not its own.
+        # The plural of `limit` also matches the E of `LimitError`: shorten the match to a word edge.
         ends = (end - back for back in range(3) if pattern.fullmatch(text, start, end - back))
         end = next((one for one in ends if at_word_edges(text, start, one)), -1)
         if end < 0:
@@ -109,7 +109,7 @@ def phrase_spans(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, int
 
 
 def spellings(words: Sequence[str]) -> tuple[str, ...]:
-    """The code spellings of a phrase, for showing and for file names."""
+    """Return the code spellings of a phrase, to show it and to find files by name."""
     low = [word.lower() for word in words]
     pascal = "".join(word.capitalize() for word in low)
     return tuple(
@@ -127,7 +127,7 @@ def spellings(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def one_edit(one: str, other: str) -> bool:
-    """Whether a single letter was added, dropped, changed, or swapped with its neighbour."""
+    """Report whether a single letter was added, dropped, changed, or swapped with its neighbour."""
     if one == other or abs(len(one) - len(other)) > 1:
         return False
     at = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))

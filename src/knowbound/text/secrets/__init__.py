@@ -1,1 +1,1 @@
-"""How secrets look: vendors' tokens, private keys, addresses, commands, and values that have the name of a secret."""
+"""Patterns of secrets: vendors' tokens, private keys, addresses, commands, and values named as secrets."""

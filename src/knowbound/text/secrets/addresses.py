@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 from knowbound.core.lazy_pattern import lazy
-from knowbound.text.secrets.looks import is_random, is_varied
-from knowbound.text.secrets.mark import mark
+from knowbound.text.secrets.looks import is_random, is_varied, mark
 
 _PASSWORD = lazy(
     r"(://[^\s/:@\"'<>`\[]*+:)(?!/|\d{1,5}[/?#),;\]}])"  # after the host may come a port instead
@@ -16,7 +15,7 @@ _NO_PASSWORD = lazy(
     r"(?:\[redacted:[a-z-]+\])+|\$\{?\w+\}?|\{+[\w. ]*\}+|%\w+%?|[*xX.•]+|[<(]?(?:(?:YOUR_?)?PASSWORD|PASS|PWD)[>)]?"
 )
 _USER = lazy(r"(://)([\w-]{16,256}+)(?=@)", re.ASCII)  # https://TOKEN@host
-# Addresses that are themselves the permission: whoever has one may post.
+# Addresses that are themselves the permission to post.
 _WEBHOOK = lazy(
     r"(hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/(?:[\w-]{6,16}/){2}"
     r"|discord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d{15,21}/"
@@ -38,7 +37,7 @@ _AZURE_KEY = lazy(r"(?<=Key=)(?:(?<=AccountKey=)|(?<=SharedAccessKey=))[A-Za-z0-
 
 
 def redact_addresses(text: str) -> str:
-    """The text without passwords and tokens before the host of an address."""
+    """Redact passwords and tokens before the host of an address."""
     if "@" in text:
         text = _PASSWORD.sub(_redact_password, text)
         text = _USER.sub(_redact_user, text)
@@ -46,7 +45,7 @@ def redact_addresses(text: str) -> str:
 
 
 def redact_parameters(text: str) -> str:
-    """The text without webhooks and signatures, also of addresses that were cut at their beginning."""
+    """Redact webhooks and signatures, also in addresses that were cut at their beginning."""
     if "/" in text and any(map(text.__contains__, _HOOKS)):
         text = _WEBHOOK.sub(rf"\1{mark('webhook')}", text)
         text = _HOOK.sub(_redact_hook, text)

@@ -1,17 +1,16 @@
-"""Passwords that programs take as an argument or on their input: `curl -u user:…`, `echo … | sudo -S`."""
+"""Passwords given to programs as an argument or on their input: `curl -u user:…`, `echo … | sudo -S`."""
 
 from __future__ import annotations
 
 import re
 
 from knowbound.core.lazy_pattern import lazy
-from knowbound.text.secrets.looks import is_placeholder
-from knowbound.text.secrets.mark import mark
+from knowbound.text.secrets.looks import is_placeholder, mark
 
 _VALUE = r"(\\?[\"']?)([^\s\"'$|;&<>()\\`（），。；、]{4,200})"
 _CALL = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))"  # a word begins, also behind Chinese or an escaped line break
 _REST = r"[^\n|;]{0,300}?\s"
-# Before each value: the program and the option. A password that is asked for or read from a file has no value here.
+# The program and the option before each value. A password that is typed in or read from a file has no value here.
 _COMMANDS = {
     "curl": rf"{_CALL}curl\b{_REST}(?:-u|--user|--proxy-user)[ =]?[\"']?[^\s:\"'$]{{1,100}}:",
     "sshpass": rf"{_CALL}sshpass\s+-p\s*",
@@ -48,7 +47,7 @@ _MADE: dict[str, re.Pattern[str]] = {}
 
 
 def redact_commands(text: str, *, names_secret: bool) -> str:
-    """The text without the passwords of its commands; `names_secret`: it may name one without an option."""
+    """Redact the passwords of commands. `names_secret`: the text may have a command without an option."""
     anchors = _COMMANDS if _OPTION.search(text) else _WITHOUT_OPTION if names_secret else ()
     for anchor in filter(text.__contains__, anchors):
         if anchor not in _MADE:

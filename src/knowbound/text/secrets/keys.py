@@ -1,4 +1,4 @@
-"""Private keys: blocks, what is left of a block that was cut, their base64, and keys with a shape of their own."""
+"""Private keys: blocks, blocks that were cut, PuTTY's format, and base64 of keys."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import re
 from collections.abc import Callable
 
 from knowbound.core.lazy_pattern import lazy
-from knowbound.text.secrets.mark import mark
+from knowbound.text.secrets.looks import mark
 
 _BEGIN = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 _END = r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 _KEY = lazy(
     rf"{_BEGIN}(?:(?>(?:[^-]|-(?!----))*){_END}"
-    # the end is cut off: lines of base64 as far as they go, the last one may be short
+    # The end is cut off: lines of base64, of which the last may be short.
     r"|(?>(?:[\s\"'+,]|\\+[nrt]|(?:Proc-Type|DEK-Info|Version|Comment): ?[\w.,() -]{0,80}|[A-Za-z0-9+/=]{16,}+)*)"
     r"(?:[A-Za-z0-9+/=]{1,15}(?=\Z|…|\.\.\.|\[))?)"
 )
@@ -35,7 +35,7 @@ _LONGEST_RUN = 4096
 
 
 def redact_keys(text: str) -> str:
-    """Whole blocks, and what is left of a block that was cut at its end or at its beginning."""
+    """Redact whole blocks, and the rest of a block that was cut at its end or at its beginning."""
     if "PRIVATE KEY" in text:
         text = _redact_cut(_KEY.sub(_redact_block, text))
     if "Private-Lines" in text:
@@ -46,7 +46,7 @@ def redact_keys(text: str) -> str:
 
 
 def redact_encoded(text: str, redact: Callable[[str], str]) -> str:
-    """Base64 of a text with a secret in it."""
+    """Redact base64 that `redact` would change in its decoded form."""
     return _RUN.sub(lambda found: mark("encoded") if _hides(found[0], redact) else found[0], text)
 
 

@@ -1,4 +1,4 @@
-"""Whether a value looks like a secret: made at random, or made up as a password; not a placeholder, a word or code."""
+"""Features of a secret value: random, or made up as a password; no placeholder, word or code. And its mark."""
 
 from __future__ import annotations
 
@@ -29,33 +29,38 @@ _PIECES = lazy(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 _SYMBOLS = frozenset("!@#%^*+~=?$&")
 
 
+def mark(kind: str) -> str:
+    """Return the text in place of a secret of this kind."""
+    return f"[redacted:{kind}]"
+
+
 def is_placeholder(value: str) -> bool:
-    """Something that stands for a value."""
+    """Report whether a value is a placeholder: `your-token`, `${TOKEN}`, `xxxx`, a type, the name of a secret."""
     return bool(_PLACEHOLDER.search(value.lower())) or value == value[:1] * len(value)
 
 
 def is_code(value: str) -> bool:
-    """An expression that gets the value, as `request.headers`."""
+    """Report whether a value is an expression that reads the secret, such as `request.headers`."""
     return _CODE.fullmatch(value) is not None and (len(_DIGIT_INSIDE.findall(value)) < 2 or not is_mixed(value))
 
 
 def is_number(value: str) -> bool:
-    """A number, a date, an address: no secret by itself."""
+    """Report whether a value is a number, a date or an IP address."""
     return _NUMBERS.fullmatch(value) is not None
 
 
 def is_uuid(value: str) -> bool:
-    """An identifier that is mostly no secret."""
+    """Report whether a value is a UUID, which is mostly no secret."""
     return _UUID.fullmatch(value) is not None
 
 
 def is_varied(body: str) -> bool:
-    """What follows a vendor's prefix is made at random: no `xxxx`, no `your_token_here`, no word."""
+    """Report whether the text after a vendor's prefix is random: no `xxxx`, no `your_token_here`, no word."""
     return len(set(body)) >= 4 and (any(map(str.isdigit, body)) or is_mixed(body)) and not is_placeholder(body)
 
 
 def is_random(value: str, fewest: int = 20) -> bool:
-    """Made at random, by its letters and digits alone: a long token, hexadecimal digits, a UUID."""
+    """Report whether letters and digits alone show that a value is random: a long token, hexadecimal digits, a UUID."""
     if len(value) < fewest or not _TOKEN.fullmatch(value) or is_placeholder(value) or is_number(value):
         return False
     if _HEX.fullmatch(value) or is_uuid(value):
@@ -70,7 +75,7 @@ def is_random(value: str, fewest: int = 20) -> bool:
 
 
 def is_password(value: str, fewest: int = 6) -> bool:
-    """Made up by a person or a generator: letters with digits or signs, and no name, number, path or code."""
+    """Report whether a value may be a password: letters with digits or signs, and no name, number, path or code."""
     if not fewest <= len(value) <= 200 or any(map(str.isspace, value)) or is_placeholder(value) or is_number(value):
         return False
     has_letter = any(map(str.isalpha, value))
@@ -78,14 +83,14 @@ def is_password(value: str, fewest: int = 6) -> bool:
 
 
 def is_strong(value: str) -> bool:
-    """A password that cannot be taken for anything else: signs, or many turns between letters and digits."""
+    """Report whether a value can only be a password: it has signs, or many turns between letters and digits."""
     if not is_password(value, 8) or not any(map(str.isdigit, value)):
         return False
     return bool(set("!#$^&*?~") & set(value)) or len(_PIECES.findall(value)) >= 5
 
 
 def is_mixed(value: str) -> bool:
-    """Capitals and small letters in turns, as no word and no name has them."""
+    """Report whether capitals and small letters alternate more often than in words and names."""
     letters = [letter for letter in value if letter.isalpha()]
     turns = sum(a.isupper() != b.isupper() for a, b in pairwise(letters))
     return turns >= max(4, len(letters) // 5)

@@ -1,6 +1,6 @@
-"""Secrets known by the name they are given: `password = …`, `"token": "…"`, "the password is …", 密码是 ….
+"""Secrets known by their name: `password = …`, `"token": "…"`, "the password is …", 密码是 …, `Authorization: …`.
 
-A long random string without a name is a hash, an id or an image, and stays.
+A long random string without such a name is a hash, an id or an image, and stays.
 """
 
 from __future__ import annotations
@@ -8,9 +8,7 @@ from __future__ import annotations
 import re
 
 from knowbound.core.lazy_pattern import lazy
-from knowbound.text.secrets.headers import header_value, redact_cookie
-from knowbound.text.secrets.looks import is_code, is_number, is_placeholder
-from knowbound.text.secrets.mark import mark
+from knowbound.text.secrets.looks import is_code, is_number, is_placeholder, is_random, is_uuid, mark
 from knowbound.text.secrets.said import NamedValue, app_password, pair, said_value, seed_phrase
 
 _PASSWORDS = (
@@ -35,14 +33,14 @@ _ALL = sorted((*_PASSWORDS.split(), *_OTHERS.split(), *_PHRASES), key=len, rever
 
 
 def _any_of(names: list[str]) -> re.Pattern[str]:
-    """A pattern for all of them, longest first, by their first letters: so that few are tried at a position."""
+    """Return a pattern of all names, longest first, grouped by first letter so that few are tried at a position."""
     firsts = dict.fromkeys(name[0] for name in names)
     rests = {first: "|".join(re.escape(name[1:]) for name in names if name[0] == first) for first in firsts}
     return lazy("|".join(f"{re.escape(first)}(?:{rest})" for first, rest in rests.items()))
 
 
 _NAME = _any_of(_ALL)
-# Parts of all names in ASCII, begun with rare letters, where a search stops seldom: ten times as quick as the names.
+# Parts of all ASCII names that begin with rare letters: searching for them is ten times as fast as for the names.
 _TELLING = lazy(
     r"k(?:e[ny]|ie)|p(?:ass|wd|at(?![a-z])|hrase)|c(?:re[td]|ontras|urestr)|uth|bearer|mnemon|g(?:in[ :]|natur| in as)"
     r"|words|fied by|/user:|qlplus|ha(?<=senha)"
@@ -73,14 +71,14 @@ _ASSIGNED = lazy(
     rf"(?:[rbu]{{0,2}}(?P<quote>{_QUOTE})(?P<quoted>[^\n]{{0,400}}?)(?<!\\)(?P=quote)"
     r"|(?P<bare>[^\s\"'`,;&()<>{}\[\]|\\，。；、（）“”]++))"
 )
-# Where a name and its value are separated by a space alone: --password x, -storepass x, setx NAME x, set -gx NAME x.
+# Before a name that only a space separates from its value: --password x, -storepass x, setx NAME x, set -gx NAME x.
 _TAKES_VALUE = lazy(
     r"(?:--?[\w-]{0,30}|\b(?:setx|setenv|set -[a-zA-Z]{1,3}|config set|configure set)(?: --?\w+)? [\w./:-]{0,60})\Z"
 )
 
 
 def redact_named(text: str, lowered: str) -> str:
-    """The text without the values that have the name of a secret; `lowered` is as long as the text."""
+    """Redact the values that have the name of a secret; `lowered` is the text in small letters, and as long."""
     kept, done, at = [], 0, 0
     next_name = _NAME.search if _is_foreign(lowered) else _next_name
     while name := next_name(lowered, at):
@@ -88,7 +86,7 @@ def redact_named(text: str, lowered: str) -> str:
         if text.rfind("[redacted:", max(0, name.start() - 30), name.start()) >= 0 and text.startswith("]", at):
             continue  # the mark of an earlier one
         if name[0] == "cookie":
-            end, cookies = redact_cookie(text, name.end())
+            end, cookies = _redact_cookies(text, name.end())
             kept += [text[done : name.end()], cookies]
             done = at = end
             continue
@@ -103,7 +101,7 @@ def redact_named(text: str, lowered: str) -> str:
 
 
 def may_name_secret(lowered: str) -> bool:
-    """Whether a name in the text, or a command that takes a secret, may tell of a secret."""
+    """Report whether the text may have the name of a secret, or a command that takes a secret."""
     return _TELLING.search(lowered) is not None or _is_foreign(lowered)
 
 
@@ -112,7 +110,7 @@ def _is_foreign(lowered: str) -> bool:
 
 
 def _next_name(lowered: str, at: int) -> re.Match[str] | None:
-    """The first name from there on, searched only around the part of it that is rare."""
+    """Return the first name from a position on, searched only around its rare part."""
     part = _TELLING.search(lowered, at)
     while part:
         start = part.start()
@@ -132,7 +130,7 @@ def _value_of(text: str, lowered: str, name: re.Match[str]) -> NamedValue | None
     before = lowered[max(0, name.start() - _LONGEST_OWNER) : name.start()]
     match name[0]:
         case "authorization" | "bearer":
-            header = header_value(text, name)
+            header = _header_value(text, name)
             return NamedValue(*header) if header else None
         case "login with" | "login:" | "log in as":
             return pair(text, name)
@@ -161,12 +159,12 @@ def _value_of(text: str, lowered: str, name: re.Match[str]) -> NamedValue | None
 
 
 def _has_owner(before: str) -> bool:
-    """Whether a key is one that opens something, by the word before it."""
+    """Report whether the word before "key" makes it a secret: an API key, not a key of a dictionary."""
     return before.rstrip("_- ").endswith(_KEY_OWNERS)
 
 
 def _assigned_value(text: str, name: re.Match[str], kind: str) -> NamedValue | None:
-    """`password = "…"`, `"token": "…"`, `SECRET_KEY=…`, `--password …`."""
+    """Find the value of `password = "…"`, `"token": "…"`, `SECRET_KEY=…`, `--password …`."""
     found = _ASSIGNED.match(text, name.end())
     if found is None:
         return None
@@ -196,7 +194,7 @@ _TOKEN_SHAPED = lazy(r"(?=[^a-zA-Z]*[a-zA-Z])(?=[^\d]*\d)[\w.~+/=:%-]{8,}", re.A
 
 
 def _is_secret(kind: str, value: str, *, quoted: bool) -> bool:
-    """The value itself, and not a placeholder, a type, a label or code that gets the value."""
+    """Report whether a value is the secret itself: no placeholder, type, label or code that reads the secret."""
     if len(value) < 4 or is_placeholder(value):
         return False
     if any(map(str.isspace, value)):
@@ -216,5 +214,51 @@ def _is_secret(kind: str, value: str, *, quoted: bool) -> bool:
 
 
 def _is_word(value: str) -> bool:
-    """A bare word that may be a password where nothing else is expected, as in an environment file."""
+    """Report whether a bare word may be a password in a place for values, such as an environment file."""
     return len(value) >= 6 and value.replace("-", "").isalpha() and value.islower() and not is_placeholder(value)
+
+
+# Headers of requests: `Authorization` of any scheme, `Bearer …`, cookies
+
+_HEADER = lazy(
+    r"(?:\\{0,15}[\"'`]\]?[ \t]{0,8},|(?:\\{0,15}[\"'`]\]?)?[ \t]{0,8}(?:[:=]|%3[aA]))[ \t]{0,8}(?:\\{0,15}[\"'`])?"
+    r"(?:(?P<scheme>[A-Za-z][\w-]{1,30})[ \t]{1,8})?(?:token=\\{0,15}[\"']?)?(?P<value>[\w.~+/=:%!-]{6,}+)",
+    re.ASCII,
+)
+_HEADER_PARAMETERS = lazy(  # of Digest, OAuth, Hawk, AWS4-HMAC-SHA256, Signature
+    r"((?:response|signature|mac|oauth_token|token|cnonce)=\\{0,15}[\"']?)([\w.~+/=:%-]{16,}+)",
+    re.ASCII | re.IGNORECASE,
+)
+_BEARER = lazy(r"[ \t]{1,8}(?P<value>[\w.~+/=:-]{16,}+)", re.ASCII)
+_SCHEMES = frozenset("bearer basic token digest apikey ssws negotiate ntlm key bot dpop geniekey splunk".split())
+_COOKIES = lazy(r"s?(?:\\{0,15}[\"'`])?[ \t]{0,4}[:=,][ \t]{0,4}(?:\\{0,15}[\"'`])?[\w.-]{1,60}=[^\n\"'`]{4,4000}")
+_COOKIE = lazy(r"([\w.-]{1,60})=([^\s;,\"'\\]{8,2000})")
+_SESSION_COOKIE = lazy(r"sess|sid|token|auth|csrf|xsrf|jwt|remember|login|secret", re.IGNORECASE)
+
+
+def _header_value(text: str, name: re.Match[str]) -> tuple[int, int, str | None] | None:
+    """Return start, end and kind of the value of `Authorization: Basic …` or `Bearer …`; no kind if it is no secret."""
+    found = (_BEARER if name[0] == "bearer" else _HEADER).match(text, name.end())
+    if found is None:
+        return None
+    value, scheme = found["value"], (found.groupdict().get("scheme") or "bearer").lower()
+    if parameter := _HEADER_PARAMETERS.search(text, found.start("value"), found.start("value") + 1500):
+        return (*parameter.span(2), "signature")
+    has_digit = any(map(str.isdigit, value))
+    is_base64 = len(value) >= 12 and not value.islower() and not value[1:].islower() and not value.isupper()
+    is_secret = (has_digit or (is_base64 and scheme in _SCHEMES)) and not is_placeholder(value) and not is_code(value)
+    return found.start("value"), found.end("value"), scheme[:20] if is_secret else None
+
+
+def _redact_cookies(text: str, at: int) -> tuple[int, str]:
+    """Return the end of the cookies after the name of the header, and the redacted cookies."""
+    found = _COOKIES.match(text, at)
+    if found is None:
+        return at, ""
+    return found.end(), _COOKIE.sub(_redact_cookie_value, found[0])
+
+
+def _redact_cookie_value(found: re.Match[str]) -> str:
+    value = found[2].replace("%3A", ":").replace("%2F", "/").replace("%2B", "+").replace("%3D", "=").removeprefix("s:")
+    is_session = _SESSION_COOKIE.search(found[1]) and not is_number(value) and not is_placeholder(value)
+    return f"{found[1]}={mark('cookie')}" if is_session or (is_random(value) and not is_uuid(value)) else found[0]

@@ -1,7 +1,7 @@
-r"""Where in a text a secret with a shape of its own may be: the few parts that are worth searching.
+"""The few parts of a text that may have a secret with a shape of its own, and are worth searching.
 
-A token has a run of characters without a space, long enough, with a digit or with capitals and small letters in turns.
-Runs are found in a copy of the text with one byte for each character: whether it may be in a token.
+A token has a long run of characters without a space, with a digit or with alternating capitals and small letters. Runs
+are found in a copy of the text with one byte for each character, which says whether a token may have it.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from knowbound.core.lazy_pattern import lazy
 
 _SIGNS = frozenset((string.ascii_letters + string.digits + "_+=.%~-").encode())
 _IN_RUN = bytes(ord("x") if byte in _SIGNS else ord(" ") for byte in range(256))
-# Paths are the most of what is long in a text: slashes part runs, and are searched only beside one.
+# Most long runs are paths: a slash ends a run, and paths are searched only beside a run that may be a token.
 _IN_PATH = bytes(ord("x") if byte in _SIGNS or byte == ord("/") else ord(" ") for byte in range(256))
 _LONG = b"x" * 15  # the shortest token is xoxb- and ten characters
 _DIGIT = lazy(r"\d", re.ASCII)
 _IN_TURNS = lazy(r"[a-z][^A-Za-z]*+[A-Z][^a-z]*+[a-z][^A-Z]*+[A-Z]")
 _SIGN = lazy(r"[_+=%~-]")
-_LONGEST_NAME = 23  # a name in a program has capitals too; no token of only letters is as short
-_LONGEST_WITHOUT_DIGIT = 500  # what is random and longer has one
+_LONGEST_NAME = 23  # of a program, which has capitals too; a token of letters alone is longer
+_LONGEST_WITHOUT_DIGIT = 500  # a longer random run has a digit
 _LINE_END = lazy(r"[ \t\"'+]{0,12}[\\\r\n]")
 _LINE_START = lazy(r"(?:\n|\\+r?\\*n?)[ \t>|+\"'#*]{0,12}\Z")
 _BESIDE = 48
@@ -28,7 +28,7 @@ _NEXT_LINE = 240  # a token may be wrapped
 
 
 def parts_with_runs(text: str) -> str:
-    """The parts of the text with runs that may belong to a token and what is beside them, each on a line."""
+    """Return the runs that may belong to a token with the text beside them, one part per line."""
     signs = text.encode("ascii", "replace")  # as long as the text
     runs = signs.translate(_IN_RUN)
     at = runs.find(_LONG)

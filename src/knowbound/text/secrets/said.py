@@ -1,4 +1,4 @@
-"""Secrets that are said or given to a name in other ways than by `=`: "the password is …", 密码是 …, `PASSWORD …`."""
+"""Secrets given to a name otherwise than by `=`: "the password is …", 密码是 …, `PASSWORD …`, a column of a table."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from knowbound.core.lazy_pattern import lazy
-from knowbound.text.secrets.looks import is_password, is_random, is_strong
+from knowbound.text.secrets.looks import is_mixed, is_password, is_random, is_strong, mark
 
 _QUOTE = r"\\{0,15}[\"'`]"
 _COMMA = lazy(
@@ -23,7 +23,7 @@ _SAYS = lazy(
 )
 _SAID_WITHIN = 70  # characters from the name to the verb
 _MOST_SAID = 4  # verbs that are tried
-_RUN = lazy(r"[\w.~+/=:%-]{16}", re.ASCII)  # anything else than a password is random and long
+_RUN = lazy(r"[\w.~+/=:%-]{16}", re.ASCII)  # a secret that is no password is random and long
 _RUN_WITHIN = 240
 _BARE = lazy(r"[ /](?P<value>[^\s\"'`“”，。；,;<>|\\]{8,100})")  # password X, /redis_passwd/X
 _SENTENCE_END = lazy(r"[.!?。！？](?:\s|\Z)|\n")
@@ -61,7 +61,7 @@ class NamedValue(NamedTuple):
 
 
 def said_value(text: str, lowered: str, name: re.Match[str], kind: str) -> NamedValue | None:
-    """The value that is given to the name, is said to be it, or stands right behind it."""
+    """Find the value that is given to the name, is said to be its value, or follows the name directly."""
     if given := _given(text, name, kind):
         return given
     is_any = kind == "password" or name[0].startswith("cred")
@@ -71,19 +71,19 @@ def said_value(text: str, lowered: str, name: re.Match[str], kind: str) -> Named
 
 
 def app_password(text: str, name: re.Match[str], kind: str) -> NamedValue | None:
-    """An app password as Google makes them: four groups of four letters, of which one is no word."""
+    """Find an app password of Google: four groups of four letters, one of them without a vowel."""
     found = _APP_PASSWORD.match(text, name.end())
     is_app = found and any(not set("aeiouy") & set(group) for group in found["value"].split())
     return _matched(found, kind) if is_app else None
 
 
 def seed_phrase(text: str, name: re.Match[str]) -> NamedValue | None:
-    """The words of a wallet."""
+    """Find the seed phrase of a wallet: 12 to 24 words."""
     return _matched(_SEED.match(text, name.end()), "seed-phrase")
 
 
 def pair(text: str, name: re.Match[str]) -> NamedValue | None:
-    """`jenkins:…` or `maria/…` behind "creds are" and "login with"."""
+    """Find the password of `jenkins:…` or `maria/…` after "creds are" and "login with"."""
     found = _PAIR.match(text, name.end())
     if found is None or not is_password(found["value"].rstrip("."), 8) or "//" in found[0]:
         return None
@@ -95,7 +95,7 @@ def _matched(found: re.Match[str] | None, kind: str) -> NamedValue | None:
 
 
 def _given(text: str, name: re.Match[str], kind: str) -> NamedValue | None:
-    """`define('DB_PASSWORD', '…')`, `PASSWORD '…'`, `password …` in .netrc."""
+    """Find the value of `define('DB_PASSWORD', '…')`, `PASSWORD '…'`, `password …` in .netrc."""
     found = _COMMA.match(text, name.end())
     if found and (is_password(found["value"], 8) or is_random(found["value"]) or _is_noise(found["value"])):
         return _matched(found, kind)
@@ -111,13 +111,13 @@ def _given(text: str, name: re.Match[str], kind: str) -> NamedValue | None:
 
 
 def _is_noise(value: str) -> bool:
-    """Many different signs, as in the keys and salts of WordPress."""
+    """Report whether a value has many different signs, as the keys and salts of WordPress have."""
     signs = sum(not sign.isalnum() and not sign.isspace() for sign in value)
     return len(value) >= 32 and signs >= 6 and any(map(str.isdigit, value))
 
 
 def _said(text: str, name: re.Match[str], kind: str) -> NamedValue | None:
-    """The password is …; 密码是 …; use … as the password."""
+    """Find the value in "the password is …", 密码是 …, "use … as the password"."""
     start = max(0, name.start() - 130)
     if kind == "password" and (before := _AS_PASSWORD.search(text[start : name.start()])):
         value, where = before["value"] or before["chinese"], "value" if before["value"] else "chinese"
@@ -136,7 +136,7 @@ def _said(text: str, name: re.Match[str], kind: str) -> NamedValue | None:
             and not text.startswith(("\n", "\r"), found.end("value"))
             and found.end("value") < len(text)
         ):
-            break  # on the next line it has to be alone
+            break  # a value on the next line must be alone there
         if _is_said(kind, name[0], value, is_direct):
             return NamedValue(found.start("value"), found.start("value") + len(value), kind)
     if kind == "password" and (bare := _BARE.match(text, name.end())) and is_strong(bare["value"].rstrip(".")):
@@ -153,9 +153,46 @@ def _is_said(kind: str, name: str, value: str, is_direct: bool) -> bool:
 
 
 def _near(text: str, lowered: str, name: re.Match[str], kind: str) -> NamedValue | None:
-    """A random value right behind a name: set API_KEY to …, the client secret (…)."""
+    """Find a random value right after a name: set API_KEY to …, the client secret (…)."""
     found = _NEAR.match(text, name.end())
     if found is None or _NOT_NEAR.search(lowered, name.end(), found.start("value")):
         return None
     value = found["value"].rstrip(".")
     return NamedValue(found.start("value"), found.start("value") + len(value), kind) if is_random(value) else None
+
+
+# Columns of tables whose heading names a secret: CSV and Markdown
+
+_LINE = lazy(r"(\r?\n|\\+n)")  # also in JSON
+_HEADING = lazy(r"(?i)(?:password|passwort|passwd|secret|token|密码|口令)s?")
+_HEADINGS = ("password", "passwort", "passwd", "secret", "token", "密码", "口令")
+_CELL_END = r"s?[ *`\"]{0,3}(?:[,|\n]|\\+n)"
+_MOST_ROWS = 200
+
+
+def redact_tables(text: str, lowered: str) -> str:
+    """Redact the secrets in tables; `lowered` is the text in small letters."""
+    if not any(re.search(heading + _CELL_END, lowered) for heading in filter(lowered.__contains__, _HEADINGS)):
+        return text
+    parts = _LINE.split(text)  # lines, and the line ends between them
+    for at in range(0, len(parts) - 2, 2):
+        heading = parts[at].rpartition('"')[2] if parts[at].startswith(("{", '"')) else parts[at]  # also in JSON
+        if len(heading) > 400 or not _HEADING.search(heading):
+            continue
+        sign = "|" if "|" in heading else ","
+        cells = [cell.strip(' *`"\t').lower() for cell in heading.split(sign)]
+        for column, cell in enumerate(cells):
+            if len(cells) > 1 and len(cell) < 30 and _HEADING.search(cell):
+                _redact_column(parts, at, sign, column, len(cells))
+    return "".join(parts)
+
+
+def _redact_column(parts: list[str], heading: int, sign: str, column: int, columns: int) -> None:
+    for at in range(heading + 2, min(len(parts), heading + 2 + 2 * _MOST_ROWS), 2):
+        cells = parts[at].split(sign)
+        if len(cells) != columns or _HEADING.search(cells[column]):
+            break
+        value = cells[column].strip(' *`"\\\t')
+        if is_password(value) or is_random(value) or (len(value) >= 12 and is_mixed(value)):
+            cells[column] = cells[column].replace(value, mark("password"))
+            parts[at] = sign.join(cells)

@@ -7,12 +7,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from knowbound.core.lazy_pattern import lazy
-from knowbound.text.secrets.looks import is_varied
-from knowbound.text.secrets.mark import mark
+from knowbound.text.secrets.looks import is_varied, mark
 
 
 class _Shape(NamedTuple):
-    """A pattern, searched only in text that has the anchor, and so many letters and digits in a row."""
+    """A pattern, searched only in text with the anchor and with `run` letters and digits in a row."""
 
     kind: str
     anchor: str
@@ -63,11 +62,11 @@ _MADE: dict[_Shape, Callable[[str], str]] = {}
 
 
 def redact_shapes(text: str, *, is_long: bool) -> str:
-    """The text without secrets of these shapes; `is_long`: it has 20 letters and digits in a row."""
+    """Redact secrets of these shapes. `is_long`: the text has 20 letters and digits in a row."""
     longest = 0 if not is_long else 32 if _LONG_RUN.search(text) else 20
     for shape in _SHAPES if any(map(text.__contains__, _RARE)) else _WITHOUT_RARE:
         if shape.run <= longest and shape.anchor in text:
             if shape not in _MADE:
-                _MADE[shape] = _redaction(shape)  # made when it is first needed
+                _MADE[shape] = _redaction(shape)
             text = _MADE[shape](text)
     return text

@@ -1,14 +1,14 @@
-"""Vendors' tokens, by the prefix that each vendor gives to them: a table of facts, and the search for them.
+"""Vendors' tokens by their prefixes: a table, and the search for tokens.
 
-A row is the kind, the prefixes, the characters that may follow and how many there are at least. A token is searched
-only where its prefix is, and its pattern is made when it is first needed: making all takes longer than a hook may.
+A row is the kind, the prefixes, the characters that may follow and their least number. A token is searched only after
+its prefix. A pattern is compiled at its first use: compiling all patterns takes longer than a hook may.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cached_property
 
 from knowbound.core.lazy_pattern import lazy
 from knowbound.text.secrets.looks import is_varied
@@ -162,73 +162,63 @@ TOKENS: tuple[tuple[str, str, str, int], ...] = (
     ("paseto", "v2.local. v3.local. v4.local. v1.local.", _DOTTED, 40),
 )
 
-# What may stand before a token: no letter or digit, or an escape that ends with one (\n in JSON, %3D in a URL).
+# A token begins after anything but a letter or digit, or after an escape that ends with one (\n in JSON, %3D in a URL).
 _START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=%[0-9A-F][0-9A-F])|(?<=%[0-9a-f][0-9a-f])|(?<=u[0-9a-f]{4}))"
 _BREAK = r"[ \t]*(?:\\|\"[ \t]*\+?|'[ \t]*\+?)?(?:\r?\n|\\+r?\\*n)[ \t>|+\"'#*]{0,12}"  # a line that was wrapped
+_LINE_BREAK = lazy(_BREAK)
 _FEWEST = 4  # characters of a wrapped token on a line
 
 
 class _Row:
-    """A row of the table for one prefix, with its patterns."""
+    """A row of the table, with its patterns."""
 
     def __init__(self, kind: str, alphabet: str, fewest: int) -> None:
         self.kind, self.fewest = kind, fewest
         self._alphabet = alphabet
 
     def is_token(self, body: str) -> bool:
-        """Whether what follows the prefix makes a token."""
+        """Report whether the text after the prefix makes a token."""
         if len(body) < self.fewest or not is_varied(body) or _EXAMPLE.search(body):
             return False
         return self.kind != "jwt" or "." in body
 
-    @cache  # noqa: B019  (rows live as long as the process)
+    @cached_property
     def pattern(self) -> re.Pattern[str]:
         return re.compile(rf"[{self._alphabet}]{{{self.fewest},}}+", re.ASCII)
 
-    @cache  # noqa: B019
+    @cached_property
     def wrapped(self) -> re.Pattern[str]:
         line = rf"[{self._alphabet}]{{{_FEWEST},200}}+"
         return re.compile(rf"{line}(?:{_BREAK}{line}(?=[\s\"'`\\]|\Z)){{1,3}}", re.ASCII)
 
-    @cache  # noqa: B019
-    def line_break(self) -> re.Pattern[str]:
-        return re.compile(_BREAK)
 
-
-def _rows() -> dict[str, list[_Row]]:
-    rows: dict[str, list[_Row]] = {}
-    for kind, prefixes, alphabet, fewest in TOKENS:
-        for prefix in prefixes.split():
-            rows.setdefault(prefix, []).append(_Row(kind, alphabet, fewest))
-    return rows
-
-
-_ROWS = _rows()
-# Longest first: `sk-ant-` before `sk-`. By first letters, so that a position is tried against few of them.
+_ROWS: dict[str, list[_Row]] = {}  # by prefix
+for _kind, _prefixes, _alphabet, _fewest in TOKENS:
+    _row = _Row(_kind, _alphabet, _fewest)
+    for _prefix in _prefixes.split():
+        _ROWS.setdefault(_prefix, []).append(_row)
+# Prefixes by first letter, so that few are tried at a position; longest first: `sk-ant-` before `sk-`.
 _BY_START: dict[str, list[str]] = {}
 for _prefix in sorted(_ROWS, key=len, reverse=True):
     _BY_START.setdefault(_prefix[0], []).append(_prefix)
-_ANY = (
-    "(?:"
-    + "|".join(
-        f"{re.escape(first)}(?:{'|'.join(re.escape(one[1:]) for one in ones)})" for first, ones in _BY_START.items()
-    )
-    + ")"
+_BRANCHES = (
+    f"{re.escape(first)}(?:{'|'.join(re.escape(one[1:]) for one in ones)})" for first, ones in _BY_START.items()
 )
+_ANY = f"(?:{'|'.join(_BRANCHES)})"
 _PREFIX = lazy("(?<![A-Za-z0-9])" + _ANY)
 _ESCAPED = lazy(r"\\(?:[nrtbf][A-Za-z1]|u[0-9a-f]{4})|%[0-9A-Fa-f]{2}[A-Za-z1]")
 _PREFIX_AFTER_ESCAPE = lazy(_START + _ANY)  # five times slower
 _MOST_TRIES = 8
-_SHORT = 2_000  # characters: in so few, a look for each prefix is quicker than making the pattern for all
+_SHORT = 2_000  # characters: in a shorter text, a search for each prefix is faster than compiling the pattern
 _EXAMPLE = lazy(r"EXAMPLE(?:KEY)?\b")
 
 
 def find_tokens(text: str) -> Iterator[tuple[int, int, str]]:
-    """Start, end and kind of every token."""
+    """Yield start, end and kind of every token."""
     if len(text) <= _SHORT and not any(map(text.__contains__, _ROWS)):
         return
     at, pattern = 0, _PREFIX_AFTER_ESCAPE if _ESCAPED.search(text) else _PREFIX
-    tries: dict[int, int] = {}  # by the end of a run: beginnings of tokens in it that were none
+    tries: dict[int, int] = {}  # by the end of a run: prefixes in it that begin no token
     while found := pattern.search(text, at):
         at, reached = found.end(), 0
         for prefix, row in _rows_of(found[0]):
@@ -240,26 +230,26 @@ def find_tokens(text: str) -> Iterator[tuple[int, int, str]]:
             reached = max(reached, looked_at)
         else:
             tries[reached] = tries.get(reached, 0) + 1
-            if tries[reached] > _MOST_TRIES:  # else a run of beginnings would be read to its end from each of them
+            if tries[reached] > _MOST_TRIES:  # else a run of prefixes would be read to its end from each prefix
                 at = max(at, reached)
 
 
 def _rows_of(prefix: str) -> Iterator[tuple[str, _Row]]:
-    """The rows of the prefix, then of the shorter ones that it begins with."""
+    """Yield the rows of the prefix, then of the shorter prefixes that it begins with."""
     for length in range(len(prefix), 1, -1):
         for row in _ROWS.get(prefix[:length], ()):
             yield prefix[:length], row
 
 
 def _end(text: str, start: int, row: _Row) -> tuple[int, int]:
-    """The end of the token whose prefix ends here, 0 where there is none; and how far was looked."""
+    """Return the end of the token whose prefix ends at `start`, or 0; and the end of the text that was looked at."""
     looked_at = start
-    if wrapped := row.wrapped().match(text, start):
+    if wrapped := row.wrapped.match(text, start):
         looked_at = wrapped.end()
-        lines = row.line_break().split(wrapped[0])
-        fewest = 16 if row.is_token(lines[0]) else 6  # a word on the next line does not belong to it
+        lines = _LINE_BREAK.split(wrapped[0])
+        fewest = 16 if row.is_token(lines[0]) else 6  # a word on the next line does not belong to the token
         if row.is_token("".join(lines)) and all(len(line) >= fewest and is_varied(line) for line in lines[1:]):
             return wrapped.end(), looked_at
-    found = row.pattern().match(text, start)
+    found = row.pattern.match(text, start)
     end = found.end() if found else 0
     return end if found and row.is_token(found[0]) else 0, max(end, looked_at)

@@ -13,8 +13,9 @@ import pytest
 
 from knowbound import __version__
 from knowbound.agent.clients import entries
-from knowbound.agent.doctor import HealthCheck, examine, installations
+from knowbound.agent.doctor import HealthCheck, examine, installations, proof
 from knowbound.agent.doctor.examine import next_steps, settings_for
+from knowbound.agent.doctor.trial import HookTrial, ServerTrial
 from knowbound.agent.hook_entry import TRIAL
 from knowbound.store.observed import Observed
 from tests.agent.test_doctor import Project
@@ -29,6 +30,18 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     monkeypatch.setenv("KNOWBOUND_INJECTION_TIME_LIMIT_MS", "20000")  # tests assert no time
     made.environ["PATH"] = f"{_BIN}:/usr/bin:/bin"
     return made
+
+
+@pytest.fixture
+def _hooks_answer(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spare the trial of nine events where a test is about something else."""
+    said = {"version": __version__, "outcome": "injected", "home": str(project.home)}
+    monkeypatch.setattr(proof, "try_hook", lambda *_: HookTrial(1.0, "context", "", said))
+
+
+@pytest.fixture
+def _server_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proof, "try_server", lambda *_: ServerTrial(1.0, (), __version__, ""))
 
 
 def all_files(*folders: Path) -> dict[Path, bytes]:
@@ -68,6 +81,7 @@ def test_hooks_and_server_are_run_as_the_agent_runs_them(project: Project, agent
     assert "14 tools, handshake in " in server["found"]
 
 
+@pytest.mark.usefixtures("_server_answers")
 def test_a_data_folder_that_hooks_do_not_use_is_a_problem(project: Project) -> None:
     project.store()
     project.run("install", "claude-code", "--yes")
@@ -103,6 +117,7 @@ def test_from_a_subfolder_it_is_about_the_project(project: Project, monkeypatch:
     assert folder["found"] == str(project.home)
 
 
+@pytest.mark.usefixtures("_server_answers")
 def test_hooks_that_are_off_are_not_broken(project: Project) -> None:
     project.store()
     project.run("install", "claude-code", "--yes")
@@ -115,6 +130,7 @@ def test_hooks_that_are_off_are_not_broken(project: Project) -> None:
 # Earlier, incomplete, foreign, dead
 
 
+@pytest.mark.usefixtures("_hooks_answer", "_server_answers")
 def test_an_incomplete_set_is_a_problem_that_install_repairs(project: Project) -> None:
     project.run("install", "claude-code", "--yes")
     settings = json.loads(settings_of(project).read_text())
@@ -127,6 +143,7 @@ def test_an_incomplete_set_is_a_problem_that_install_repairs(project: Project) -
     assert project.checks()["claude-code (user)"]["state"] == "ok"
 
 
+@pytest.mark.usefixtures("_hooks_answer", "_server_answers")
 def test_an_event_of_an_earlier_version_is_a_problem(project: Project) -> None:
     project.run("install", "claude-code", "--yes")
     settings = json.loads(settings_of(project).read_text())
@@ -135,12 +152,14 @@ def test_an_event_of_an_earlier_version_is_a_problem(project: Project) -> None:
     assert "earlier version: NoLongerUsed" in project.checks()["claude-code (user)"]["found"]
 
 
+@pytest.mark.usefixtures("_hooks_answer", "_server_answers")
 def test_a_missing_server_is_a_problem(project: Project) -> None:
     project.run("install", "claude-code", "--yes")
     (project.user / ".claude.json").unlink()
     assert "without the MCP server" in project.checks()["claude-code (user)"]["found"]
 
 
+@pytest.mark.usefixtures("_server_answers")
 def test_another_installation_is_named(project: Project, tmp_path: Path) -> None:
     other = tmp_path / "other" / "knowbound-hook"
     program(other, f'#!/bin/sh\nexec {_BIN}/knowbound-hook "$@"\n')
@@ -152,6 +171,7 @@ def test_another_installation_is_named(project: Project, tmp_path: Path) -> None
     assert checks["claude-code (user) hooks"]["state"] == "ok"  # it works all the same
 
 
+@pytest.mark.usefixtures("_server_answers")
 def test_another_version_is_a_problem(project: Project, tmp_path: Path) -> None:
     account = json.dumps({"version": "9.9", "outcome": "nothing", "home": ""})
     other = program(tmp_path / "knowbound-hook", f"#!/bin/sh\ncat >/dev/null\necho '{account}' >&2\n")
@@ -162,6 +182,7 @@ def test_another_version_is_a_problem(project: Project, tmp_path: Path) -> None:
     assert f"version 9.9, this is {__version__}" in check["found"]
 
 
+@pytest.mark.usefixtures("_server_answers")
 @pytest.mark.parametrize(
     ("script", "found"),
     [
@@ -181,6 +202,7 @@ def test_a_hook_that_does_not_answer_as_it_should_is_a_problem(
     assert found in check["found"]
 
 
+@pytest.mark.usefixtures("_server_answers")
 def test_a_hook_that_hangs_is_ended(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("knowbound.agent.doctor.trial._HOOK_SECONDS", 0.2)
     other = program(tmp_path / "knowbound-hook", "#!/bin/sh\nexec tail -f /dev/null\n")
@@ -191,6 +213,7 @@ def test_a_hook_that_hangs_is_ended(project: Project, tmp_path: Path, monkeypatc
     assert "did not end" in check["found"]
 
 
+@pytest.mark.usefixtures("_hooks_answer")
 @pytest.mark.parametrize(
     ("script", "found"),
     [
@@ -203,7 +226,7 @@ def test_a_hook_that_hangs_is_ended(project: Project, tmp_path: Path, monkeypatc
 def test_a_server_that_does_not_answer_is_a_problem(
     project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, found: str
 ) -> None:
-    monkeypatch.setattr("knowbound.agent.doctor.trial._SERVER_SECONDS", 0.5)
+    monkeypatch.setattr("knowbound.agent.doctor.trial._SERVER_SECONDS", 0.2)
     other = program(tmp_path / "knowbound", f"#!/bin/sh\n{script}\n")
     project.run("install", "claude-code", "--yes")
     edit(project.user / ".claude.json", f"{_BIN}/knowbound", str(other))
@@ -212,6 +235,7 @@ def test_a_server_that_does_not_answer_is_a_problem(
     assert found in check["found"]
 
 
+@pytest.mark.usefixtures("_hooks_answer", "_server_answers")
 def test_two_scopes_that_both_answer_are_a_problem(project: Project) -> None:
     project.run("install", "claude-code", "--scope", "local", "--yes")
     project.run("install", "claude-code", "--scope", "project", "--yes")
@@ -219,6 +243,7 @@ def test_two_scopes_that_both_answer_are_a_problem(project: Project) -> None:
     assert (check["state"], check["do"]) == ("problem", "knowbound uninstall claude-code --scope local")
 
 
+@pytest.mark.usefixtures("_server_answers")
 @pytest.mark.parametrize("agent", ["claude-code", "codex"])
 def test_shared_hooks_give_way_to_the_users_own(project: Project, agent: str) -> None:
     project.run("install", agent, "--yes")
@@ -235,6 +260,7 @@ def test_shared_hooks_give_way_to_the_users_own(project: Project, agent: str) ->
     assert json.loads(ran.stderr)["outcome"] == "nothing"
 
 
+@pytest.mark.usefixtures("_hooks_answer", "_server_answers")
 def test_hooks_that_the_agent_switches_off_are_a_problem(project: Project) -> None:
     project.run("install", "claude-code", "--yes")
     write(project.root / ".claude" / "settings.json", '{"disableAllHooks": true}')
@@ -303,6 +329,7 @@ def trust(project: Project, **changed: object) -> None:
         file.write("\n" + "\n".join(lines) + "\n")
 
 
+@pytest.mark.usefixtures("_hooks_answer", "_server_answers")
 @pytest.mark.parametrize(
     ("changed", "state"),
     [({}, ""), ({"trusted_hash": "sha256:0"}, "modified"), ({"enabled": False}, "disabled"), (None, "untrusted")],
@@ -318,11 +345,13 @@ def test_hooks_that_codex_does_not_run_are_a_problem(
     assert (f"({state})" in check["found"]) == bool(state)
 
 
+@pytest.mark.usefixtures("_hooks_answer", "_server_answers")
 def test_codex_settings_of_a_project_that_is_not_trusted_are_a_problem(project: Project) -> None:
     project.run("install", "codex", "--scope", "project", "--yes")
     assert "have not trusted" in project.checks()["codex (project) trust"]["found"]
 
 
+@pytest.mark.usefixtures("_hooks_answer", "_server_answers")
 def test_codex_hooks_that_are_switched_off_are_a_problem(project: Project) -> None:
     write(project.user / ".codex" / "config.toml", "[features]\nhooks = false\n")
     project.run("install", "codex", "--yes")
@@ -332,6 +361,7 @@ def test_codex_hooks_that_are_switched_off_are_a_problem(project: Project) -> No
 # Whatever is broken
 
 
+@pytest.mark.usefixtures("_server_answers")
 def test_a_broken_config_is_a_problem_and_the_rest_is_checked(project: Project) -> None:
     project.store()
     project.run("install", "claude-code", "--yes")
@@ -399,6 +429,7 @@ def test_folders_in_the_place_of_files_do_not_raise(project: Project) -> None:
 # What to do comes first
 
 
+@pytest.mark.usefixtures("_hooks_answer", "_server_answers")
 def test_the_first_screen_says_what_to_do(project: Project) -> None:
     project.run("install", "codex", "--yes")
     _, output = project.run("doctor")
@@ -418,6 +449,7 @@ def test_each_command_is_named_once_and_notes_only_without_problems() -> None:
     assert [check.name for check in next_steps(checks[:1])] == ["a"]
 
 
+@pytest.mark.usefixtures("_hooks_answer", "_server_answers")
 def test_a_missing_extra_alone_is_nothing_to_do(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(examine, "_EXTRAS", {"mongo": "no_such_module_at_all"})
     project.store()

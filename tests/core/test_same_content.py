@@ -3,9 +3,7 @@ from __future__ import annotations
 import json
 import unicodedata
 from pathlib import Path
-from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,9 +16,10 @@ PAIRS = [
 WORDS = st.text(alphabet="abcXYZäÖß", min_size=2, max_size=6)
 
 
-@pytest.mark.parametrize("pair", PAIRS, ids=[f"{row['one']} | {row['other']}" for row in PAIRS])
-def test_pairs_that_are_the_same_content_or_not(pair: dict[str, Any]) -> None:
-    assert (content_sha(pair["one"]) == content_sha(pair["other"])) is pair["same"]
+def test_pairs_that_are_the_same_content_or_not() -> None:
+    assert [
+        pair for pair in PAIRS if (content_sha(pair["one"]) == content_sha(pair["other"])) is not pair["same"]
+    ] == []
 
 
 @given(st.lists(WORDS, min_size=1, max_size=6), st.sampled_from(["", ".", "!", "…", " ", "\n"]))

@@ -36,19 +36,19 @@ def text_of(*items: FoundItem) -> str:
     return compose(items, budget=5_000).text
 
 
-@pytest.mark.parametrize("pair", NO_CONFLICT, ids=lambda pair: pair["b"])
-def test_items_that_agree_or_speak_of_different_things_do_not_conflict(pair: dict[str, str]) -> None:
-    assert not conflicting(pair["a"], pair["b"])
+def test_items_that_agree_or_speak_of_different_things_do_not_conflict() -> None:
+    assert [pair for pair in NO_CONFLICT if conflicting(pair["a"], pair["b"])] == []
 
 
-@pytest.mark.parametrize("pair", PROMISED, ids=lambda pair: pair["b"])
-def test_another_value_in_the_same_sentence_a_retired_name_and_an_opposite_conflict(pair: dict[str, str]) -> None:
-    assert conflicting(pair["a"], pair["b"]) != pair["b"].startswith(MISSED)
+def test_another_value_in_the_same_sentence_a_retired_name_and_an_opposite_conflict() -> None:
+    missed = [pair["b"] for pair in PROMISED if not conflicting(pair["a"], pair["b"])]
+    assert missed == [pair["b"] for pair in PROMISED if pair["b"].startswith(MISSED)]
 
 
-@pytest.mark.parametrize("pair", [pair for part in PARTS for pair in pairs(part)], ids=lambda pair: pair["b"])
-def test_the_first_look_misses_nothing_that_the_rules_find(pair: dict[str, str]) -> None:
-    assert conflicting(pair["a"], pair["b"]) == by_the_rules(sentences(pair["a"]), sentences(pair["b"]))
+def test_the_first_look_misses_nothing_that_the_rules_find() -> None:
+    for pair in (pair for part in PARTS for pair in pairs(part)):
+        found = by_the_rules(sentences(pair["a"]), sentences(pair["b"]))
+        assert conflicting(pair["a"], pair["b"]) == found, pair
 
 
 @pytest.mark.parametrize(

@@ -196,9 +196,9 @@ HARD_NEGATIVES = [
 
 
 @pytest.mark.parametrize(("kind", "secret"), SHAPED)
-@pytest.mark.parametrize("around", ["{}", "see {} there", "X={}", '"{}"', "\\n{}\\n", "(`{}`)", "a/{}/b", "中{}文"])
-def test_secret_with_a_shape_is_replaced_by_its_kind(kind: str, secret: str, around: str) -> None:
-    assert redact(around.format(secret)) == around.format(f"[redacted:{kind}]")
+def test_secret_with_a_shape_is_replaced_by_its_kind(kind: str, secret: str) -> None:
+    for around in ("{}", "see {} there", "X={}", '"{}"', "\\n{}\\n", "(`{}`)", "a/{}/b", "中{}文"):
+        assert redact(around.format(secret)) == around.format(f"[redacted:{kind}]")
 
 
 @pytest.mark.parametrize(("text", "secret", "kind"), NAMED)
@@ -233,9 +233,8 @@ def test_several_secrets_in_one_text_are_all_replaced() -> None:
     assert not [secret for _, secret, _ in NAMED if secret in whole]
 
 
-@pytest.mark.parametrize("name", named._ALL)
-def test_every_name_is_found_by_its_rare_part(name: str) -> None:
-    assert named.may_name_secret(f"a {name} b")
+def test_every_name_is_found_by_its_rare_part() -> None:
+    assert [name for name in named._ALL if not named.may_name_secret(f"a {name} b")] == []
 
 
 @pytest.mark.parametrize("between", ["\n", "\n    ", "\\\n", "\\n", '" +\n  "'])
@@ -378,6 +377,7 @@ HOSTILE = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_the_work_grows_with_the_length_and_no_faster(piece: str) -> None:
     """Eight times the text; what is quadratic would take 64 times as long, and what is linear takes about 8 times."""
@@ -393,13 +393,13 @@ def test_the_work_grows_with_the_length_and_no_faster(piece: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "secret"), SHAPED)
-@pytest.mark.parametrize("edge", range(0, 60, 7))
-def test_no_half_of_a_secret_is_left_at_the_end_of_an_excerpt(kind: str, secret: str, edge: int) -> None:
+def test_no_half_of_a_secret_is_left_at_the_end_of_an_excerpt(kind: str, secret: str) -> None:
     """It is redacted before it is cut, however much the text shrinks by that."""
     many = " ".join([secret] * 40)
-    for text in ("x" * (500 - edge) + " " + secret + " and more", many + " " + "y" * 700):
+    edges = range(0, 60, 7)
+    for text in (*("x" * (500 - edge) + " " + secret + " and more" for edge in edges), many + " " + "y" * 700):
         shown = excerpt(text, 500)
         assert len(shown) <= 500
         assert secret[:12] not in shown, kind
-    for text in ("more " + secret + " " + "x" * (500 - edge), "y" * 700 + " " + many):
+    for text in (*("more " + secret + " " + "x" * (500 - edge) for edge in edges), "y" * 700 + " " + many):
         assert secret[-12:] not in excerpt_of_end(text, 500), kind

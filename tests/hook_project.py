@@ -31,6 +31,8 @@ PROMPT = "On which port does the orders service listen?"
 class Project:
     """A project with a store, and the hook as an agent runs it there."""
 
+    command: Sequence[str] = ()  # the program that `run` starts where it is given none
+
     def __init__(self, root: Path) -> None:
         self.root = root
         self.home = root / ".knowbound"
@@ -52,6 +54,7 @@ class Project:
 
         The hook is a fork of a process that has imported it; `command` is a program to start in its place.
         """
+        command = command or self.command
         if not command:
             done = warm_process.hook(event, cwd=Path("/"), env=self.environ | environ, said=stdin)
             assert (done.returncode, done.stderr) == (0, "")

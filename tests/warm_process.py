@@ -31,6 +31,7 @@ ROOT = Path(__file__).resolve().parents[1]
 KNOWBOUND = Path(sys.executable).with_name("knowbound")
 HOOK = KNOWBOUND.with_name("knowbound-hook")
 PACKAGES = "agent cli codebase documents evals evidence gaps judge kms report stats store text traces".split()
+_one_call = threading.Lock()  # a server answers one call after the other
 
 
 def knowbound(
@@ -56,6 +57,13 @@ def _call(
     argv: list[str], cwd: Path, env: Mapping[str, str] | None, said: bytes, timeout: float, *held: int
 ) -> subprocess.CompletedProcess[str]:
     """Have the server fork for the call. The process and its forks keep `held` open; programs they start do not."""
+    with _one_call:
+        return _answered(argv, cwd, env, said, timeout, held)
+
+
+def _answered(
+    argv: list[str], cwd: Path, env: Mapping[str, str] | None, said: bytes, timeout: float, held: tuple[int, ...]
+) -> subprocess.CompletedProcess[str]:
     process, server = _server(argv[0] == str(HOOK))
     call = {"argv": argv, "cwd": str(cwd), "env": dict(os.environ if env is None else env)}
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:

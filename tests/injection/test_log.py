@@ -135,21 +135,22 @@ def test_a_secret_in_the_prompt_is_not_recorded(filled: Project) -> None:
 
 
 def test_parallel_hooks_lose_no_record_and_say_exactly_what_was_delivered(filled: Project) -> None:
+    filled.command = (str(HOOK),)
     with ThreadPoolExecutor(8) as pool:
-        injected = list(pool.map(lambda n: filled.ask(session=f"s-{n}"), range(24)))
+        injected = list(pool.map(lambda n: filled.ask(session=f"s-{n}"), range(16)))
     delivered = {found.session for found in filled.records() if found.delivered}
     assert delivered == {f"s-{n}" for n, text in enumerate(injected) if PORT in text}
-    assert {found.session for found in filled.records()} == {f"s-{n}" for n in range(24)}
-    assert len(hook_log.runs(str(filled.home))) == 24
+    assert {found.session for found in filled.records()} == {f"s-{n}" for n in range(16)}
+    assert len(hook_log.runs(str(filled.home))) == 16
 
 
 def test_under_a_short_limit_every_hook_is_accounted_for(filled: Project) -> None:
     """Some answer, some give up, as the machine is; none is counted as the other."""
     filled.ask(session="warm")
-    for limit in ("40", "90", "140", "200"):
+    for limit in ("40", "140"):
         filled.environ["KNOWBOUND_INJECTION_TIME_LIMIT_MS"] = limit
-        with ThreadPoolExecutor(12) as pool:
-            answers = list(pool.map(lambda n: run_in_project(filled, f"{limit}-{n}"), range(12)))  # noqa: B023
+        with ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(lambda n: run_in_project(filled, f"{limit}-{n}"), range(8)))  # noqa: B023
         assert len(filled.records()) == len(hook_log.runs(str(filled.home)))
         records = {found.session: found for found in filled.records()}
         for session, answer in answers:
@@ -157,7 +158,7 @@ def test_under_a_short_limit_every_hook_is_accounted_for(filled: Project) -> Non
             assert bool(answer) == bool(found and found.delivered), (session, answer, found)
             if found and not answer:
                 assert found.outcome == "gave_up"
-    assert len(filled.records()) == 1 + 4 * 12
+    assert len(filled.records()) == 1 + 2 * 8
 
 
 def run_in_project(project: Project, session: str) -> tuple[str, bytes]:

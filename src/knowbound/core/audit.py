@@ -1,4 +1,4 @@
-"""What an audit says about a recorded turn: claims and their support, findings, one diagnosis (docs/audit.md)."""
+"""The audit of a recorded turn: claims and their support, findings, one diagnosis (docs/audit.md)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 
 class ClaimKind(StrEnum):
-    """What a checkable statement of an answer is about."""
+    """Subject of a claim."""
 
     TESTS_PASS = "tests_pass"
     BUILD_OK = "build_ok"
@@ -25,7 +25,7 @@ class ClaimKind(StrEnum):
 
 
 class Support(StrEnum):
-    """What the trace says about a claim."""
+    """Verdict of the trace on a claim."""
 
     SUPPORTED = "supported"
     CONTRADICTED = "contradicted"
@@ -37,7 +37,7 @@ UNSUPPORTED = frozenset({Support.UNSEEN, Support.CONTRADICTED})
 
 
 class Diagnosis(StrEnum):
-    """What happened in a turn; the first that fits wins."""
+    """Outcome of a turn. The first diagnosis that fits wins."""
 
     INCOMPLETE = "incomplete"
     CHAT = "chat"
@@ -50,7 +50,7 @@ class Diagnosis(StrEnum):
 
 
 class FindingCode(StrEnum):
-    """Why an answer, or a part of it, has no support. `knowbound explain CODE` explains each."""
+    """Reason to doubt an answer or a part of it. `knowbound explain CODE` explains each."""
 
     SUCCESS_WITHOUT_RUN = "success_without_run"
     EDITED_AFTER_RUN = "edited_after_run"
@@ -71,18 +71,18 @@ class FindingCode(StrEnum):
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """A checkable statement of an answer, and what the trace says about it."""
+    """A checkable statement of an answer, with the verdict of the trace."""
 
     text: str
     kind: ClaimKind
     support: Support = Support.NOT_CHECKABLE
     why: str = ""
-    line: int = 0  # of the trace: the evidence that decided it, else the answer
-    important: bool = True  # whoever relies on it and finds it false is harmed
+    line: int = 0  # of the trace: the deciding evidence, else the answer
+    important: bool = True  # a reader who relies on it is harmed if it is false
 
     @property
     def is_decided(self) -> bool:
-        """Whether the trace decides it."""
+        """Report whether the trace decides the claim."""
         return self.support is not Support.NOT_CHECKABLE
 
 
@@ -121,7 +121,7 @@ class AuditedTurn(msgspec.Struct, frozen=True):
     time: str = ""
     skill: str = ""
     model: str = ""
-    item: str = ""  # misled, ignored: the item that it is about
+    item: str = ""  # of a turn that was misled or that ignored an item: the id of the item
 
 
 class AuditedSession(msgspec.Struct):
@@ -133,6 +133,6 @@ class AuditedSession(msgspec.Struct):
     started: str = ""
     ended: str = ""
     turns: list[AuditedTurn] = []
-    problem: str = ""  # why it could not be read
+    problem: str = ""  # why the session could not be read
     asked: int = 0  # turns that a model was asked about
-    usd: float | None = 0.0  # what that cost; None: not known
+    usd: float | None = 0.0  # cost of asking; None: unknown

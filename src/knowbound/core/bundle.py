@@ -1,7 +1,7 @@
-"""The items in a bundle, as `injection/bundle.py` writes it: read back where a trace has its text.
+"""Reads the items of a bundle back from a trace; `injection/bundle.py` writes bundles.
 
-An item's line begins with its id in brackets, then, in parentheses, its marks and its source; further lines of it are
-indented. Nothing else begins a line with a bracket. Around the items may be a fence.
+The first line of an item begins with its id in brackets, followed by its marks and its source in parentheses. Further
+lines of the item are indented. No other line begins with a bracket. A fence may surround the items.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-OPENING = "Entries of this project's knowledge store (knowbound)"  # how every bundle begins
-INDEX_OPENING = "Index of this project's knowledge store (knowbound)"  # how every index begins
-SUGGESTED_OPENING = "Suggested corrections of this project's knowledge store (knowbound)"  # where there is no index
+OPENING = "Entries of this project's knowledge store (knowbound)"  # first words of every bundle
+INDEX_OPENING = "Index of this project's knowledge store (knowbound)"  # first words of every index
+SUGGESTED_OPENING = "Suggested corrections of this project's knowledge store (knowbound)"
 _ITEM = re.compile(r"\[(?P<id>[^\[\]\n]{1,200})\](?: \((?P<marks>[^\n]*?)\))? (?P<content>.*)")
 _INDENT = "    "
 _FROM = "from "
@@ -21,25 +21,25 @@ class BundledItem(NamedTuple):
     """One item of a bundle."""
 
     id: str
-    source: str  # the file or the store that it comes from; "" where the bundle does not say
-    content: str  # as it was injected, which may be cut
+    source: str  # file or store of the item; "" if the bundle names none
+    content: str  # as injected, possibly cut
 
 
 def is_bundle(text: str) -> bool:
-    """Whether a text is one of our bundles."""
+    """Report whether a text is a bundle of items."""
     return text.lstrip().startswith(OPENING)
 
 
 def is_ours(text: str) -> bool:
-    """Whether our hooks wrote a text: a bundle of items, or what a session starts with, which has none."""
+    """Report whether our hooks wrote a text: a bundle of items, or the text at the start of a session."""
     return is_bundle(text) or text.lstrip().startswith((INDEX_OPENING, SUGGESTED_OPENING))
 
 
 def items_in(text: str) -> list[BundledItem]:
-    """The items of a bundle in its order; none where the text is no bundle."""
+    """Return the items of a bundle in order; [] for any other text."""
     found: list[BundledItem] = []
     lines = text.lstrip().split("\n") if is_bundle(text) else []
-    is_open = False  # the line before belongs to an item
+    is_open = False  # the previous line belongs to an item
     for line in lines:
         item = _ITEM.match(line)
         if item:

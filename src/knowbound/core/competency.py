@@ -1,4 +1,4 @@
-"""Competency questions as values: what is asked, why, and which proposals were dropped (specification 1, section 9)."""
+"""Competency questions, their reasons, and dropped proposals (specification 1, section 9)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 
 class QuestionSource(StrEnum):
-    """What in the knowledge base a question comes from."""
+    """Part of the knowledge base that a question comes from."""
 
     STUB = "stub"  # a heading with nothing written below it
     PRINCIPLE = "principle"  # a rule in CLAUDE.md or the like
@@ -18,7 +18,7 @@ class QuestionSource(StrEnum):
 
 
 class CompetencyQuestion(msgspec.Struct, frozen=True):
-    """A question that the knowledge base should be able to answer by its scope, and the line it comes from."""
+    """A question within the scope of the knowledge base, and the line that it comes from."""
 
     question: str
     kind: QuestionSource
@@ -29,17 +29,17 @@ class CompetencyQuestion(msgspec.Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        """Made from the words of the question alone."""
+        """Hash of the words of the question."""
         return "cq-" + hashlib.sha256(" ".join(self.question.lower().split()).encode()).hexdigest()[:10]
 
     @property
     def place(self) -> str:
-        """FILE:LINE."""
+        """Source of the question as FILE:LINE."""
         return f"{self.file}:{self.line}" if self.line else self.file
 
 
 class Dropped(msgspec.Struct, frozen=True):
-    """A proposal that is not asked, and why."""
+    """A proposal that is not asked, with the reason."""
 
     question: str
     reason: str
@@ -48,11 +48,11 @@ class Dropped(msgspec.Struct, frozen=True):
 
 
 class Probe(msgspec.Struct, frozen=True):
-    """The questions to one knowledge base, and the proposals that were dropped."""
+    """The questions to one knowledge base, and the dropped proposals."""
 
     root: str
     questions: tuple[CompetencyQuestion, ...]
     dropped: tuple[Dropped, ...] = ()
-    left: int = 0  # how many more there were than the number asked for
+    left: int = 0  # questions beyond the requested number
     notes: tuple[str, ...] = ()
-    usd: float | None = 0.0  # cost of the model's proposals; None where the model does not report it
+    usd: float | None = 0.0  # cost of the model's proposals; None: not reported

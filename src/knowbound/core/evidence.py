@@ -14,7 +14,7 @@ import msgspec
 
 
 class EvidenceClass(StrEnum):
-    """What kind of evidence it is."""
+    """Kind of evidence."""
 
     FILE_SEARCH = "FileSearch"
     FILE_CONTENT = "FileContent"
@@ -26,7 +26,7 @@ class EvidenceClass(StrEnum):
 
 
 class Quality(StrEnum):
-    """How precisely evidence matches the question. Five levels, ordered; no numbers."""
+    """Precision of the match between evidence and question: five ordered levels, no numbers."""
 
     NONE = "none"
     WEAK = "weak"
@@ -35,17 +35,17 @@ class Quality(StrEnum):
     VERIFIED = "verified"
 
     def reaches(self, needed: Quality) -> bool:
-        """Whether this level is at least the needed one."""
+        """Report whether this level is at least the needed one."""
         return self.rank >= needed.rank
 
     @property
     def rank(self) -> int:
-        """The position among the levels, 0 for none."""
+        """Position among the levels; 0 for none."""
         return tuple(Quality).index(self)
 
 
 class Strength(StrEnum):
-    """How much supporting data was collected. Four levels, set by counts; never a substitute for quality."""
+    """Amount of supporting data: four levels, set by counts; never a substitute for quality."""
 
     NONE = "none"
     LOW = "low"
@@ -54,7 +54,7 @@ class Strength(StrEnum):
 
 
 def strength_of(match_count: int) -> Strength:
-    """Specification 3, part IV: over 50 high, over 10 medium, over 0 low."""
+    """Return the strength of a count (specification 3, part IV: over 50 high, over 10 medium, over 0 low)."""
     if match_count > 50:
         return Strength.HIGH
     if match_count > 10:
@@ -63,7 +63,7 @@ def strength_of(match_count: int) -> Strength:
 
 
 class Confidence(StrEnum):
-    """How sure the whole answer is; derived from the evidence, never computed from a formula."""
+    """Confidence in the whole answer; derived from the evidence, never computed from a formula."""
 
     NONE = "none"
     LOW = "low"
@@ -73,7 +73,7 @@ class Confidence(StrEnum):
 
 
 class Intent(StrEnum):
-    """What the question asks for."""
+    """Purpose of a question."""
 
     LOCATE = "locate"
     NAVIGATE = "navigate"
@@ -88,7 +88,7 @@ class Intent(StrEnum):
 
 
 class QuestionKind(StrEnum):
-    """What a question wants, finer than its intent: "is the pipeline green" and "when was X added" are both status."""
+    """Kind of question, finer than its intent: "is the pipeline green" and "when was X added" are both status."""
 
     LOCATE = "locate"
     OPEN = "open"
@@ -111,15 +111,15 @@ class QuestionKind(StrEnum):
 
 
 class Shows(StrEnum):
-    """What a run shows: a failure is as certain as a success, and shows the opposite."""
+    """Result of a run: a failure is as certain as a success, and shows the opposite."""
 
     PASSES = "passes"
     FAILS = "fails"
-    NOTHING = ""  # not a matter of passing: a search, a log, a run that has not ended
+    NOTHING = ""  # a search, a log, a run that has not ended
 
 
 class Place(msgspec.Struct, frozen=True, order=True):
-    """A file and a line (0: the file as a whole), with the symbol that was resolved there."""
+    """A file, a line (0: the whole file), and the symbol resolved at that line."""
 
     path: str  # relative to the root
     line: int = 0
@@ -131,24 +131,24 @@ class Evidence(msgspec.Struct, frozen=True):
 
     cls: EvidenceClass
     tool: str  # grep, find, references, read, git log, …
-    query: str  # what was passed to the tool
-    target: str  # the term of the question that this is about
+    query: str  # input of the tool
+    target: str  # term of the question
     quality: Quality
     strength: Strength
-    places: tuple[Place, ...] = ()  # best first: what was found, and where
+    places: tuple[Place, ...] = ()  # best first
     match_count: int = 0
     exact_match_count: int = 0
     phrase_match: bool = False
-    note: str = ""  # what makes it this good, in words
-    cites: tuple[int, ...] = ()  # for a verified entry: the entries (by number) that agree
-    read_as: str = ""  # the name that was taken for the target, where it is spelled otherwise
-    shows: Shows = Shows.NOTHING  # of a build, of tests or of CI: whether it passes
+    note: str = ""  # reason for the quality, in words
+    cites: tuple[int, ...] = ()  # of a verified entry: numbers of the entries that agree
+    read_as: str = ""  # name that was matched instead, if the target is spelled differently
+    shows: Shows = Shows.NOTHING  # result of a build, of tests or of CI
 
     def quality_for(self, needed: Shows) -> Quality:
-        """How well it shows that something passes (or fails), where that is what is needed.
+        """Return the quality as proof of the needed result.
 
-        A run that shows the opposite is no proof, however certain it is: Moderate where a part of it passes
-        (specification 3: "ctest passes some tests"), else Weak.
+        A run with the opposite result is no proof, however certain: Moderate if a part of it passes (specification 3:
+        "ctest passes some tests"), else Weak.
         """
         if not needed or not self.shows or self.shows is needed:
             return self.quality
@@ -157,33 +157,33 @@ class Evidence(msgspec.Struct, frozen=True):
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The files or resources behind it, each once, best first."""
+        """Files or resources of the evidence, each once, best first."""
         return tuple(dict.fromkeys(place.path for place in self.places))
 
 
 class Requirement(msgspec.Struct, frozen=True):
-    """What an intent needs of one class."""
+    """Minimum quality that an intent needs of one class."""
 
     cls: EvidenceClass
     minimum: Quality
-    shows: Shows = Shows.NOTHING  # what it has to show; nothing: "no" is an answer too
+    shows: Shows = Shows.NOTHING  # needed result; NOTHING: "no" is an answer too
 
 
 class EvidenceGap(msgspec.Struct, frozen=True):
-    """A requirement not yet met: what we have, what is needed, for which term."""
+    """A requirement that is not met: present quality, needed quality, term."""
 
     cls: EvidenceClass
     have: Quality
     need: Quality
     target: str = ""
-    reason: str = ""  # why it could not be met, where that is known
+    reason: str = ""  # why it could not be met, if known
 
 
 _S, _M, _V = Quality.STRONG, Quality.MODERATE, Quality.VERIFIED
 _SEARCH, _CONTENT, _DISCOVERY = EvidenceClass.FILE_SEARCH, EvidenceClass.FILE_CONTENT, EvidenceClass.DISCOVERY
 _BUILD, _TEST, _CI = EvidenceClass.BUILD, EvidenceClass.TEST, EvidenceClass.CI_WORKFLOW
-# Specification 3, part IV: the table, as written. Where a build or a test is needed it has to pass, and to diagnose is
-# to diagnose a failure.
+# Specification 3, part IV: the table, as written. A needed build or test has to pass; a diagnosis needs a failed
+# pipeline.
 REQUIREMENTS: dict[Intent, tuple[Requirement, ...]] = {
     Intent.LOCATE: (Requirement(_SEARCH, _S), Requirement(_CONTENT, _M)),
     Intent.NAVIGATE: (Requirement(_SEARCH, _S), Requirement(_CONTENT, _M)),
@@ -222,8 +222,8 @@ INTENTS: dict[QuestionKind, Intent] = {
     QuestionKind.MODIFY: Intent.MODIFY,
     QuestionKind.CHAT: Intent.CHAT,
 }
-# Questions that the specification's table does not list need the class that is authoritative for them, and no other.
-# A question is answered by either outcome; an order is carried out only where it passes.
+# Questions that the specification's table does not list need only the class that is authoritative for them. Either
+# result answers a question; an order is carried out only if the run passes.
 AUTHORITATIVE: dict[QuestionKind, tuple[Requirement, ...]] = {
     QuestionKind.CI_STATE: (Requirement(_CI, _S),),
     QuestionKind.COMPILES: (Requirement(_BUILD, _S),),
@@ -235,7 +235,7 @@ AUTHORITATIVE: dict[QuestionKind, tuple[Requirement, ...]] = {
 
 
 def needs_of(kind: QuestionKind) -> tuple[Requirement, ...]:
-    """What a question of this kind needs: the specification's row for its intent, else its authoritative class."""
+    """Return the requirements of a kind: its authoritative class, else the specification's row for its intent."""
     return AUTHORITATIVE[kind] if kind in AUTHORITATIVE else REQUIREMENTS[INTENTS[kind]]
 
 
@@ -246,7 +246,7 @@ PER_TERM = frozenset({_SEARCH, _CONTENT})
 def best_quality(
     entries: Iterable[Evidence], cls: EvidenceClass, target: str | None = None, shows: Shows = Shows.NOTHING
 ) -> Quality:
-    """The best level collected of a class (for one term, where the class is about terms)."""
+    """Return the best quality of a class; of one term, if the class is about terms."""
     levels = (
         entry.quality_for(shows)
         for entry in entries
@@ -258,7 +258,7 @@ def best_quality(
 def gaps_of(
     requirements: Iterable[Requirement], terms: Iterable[str], entries: Iterable[Evidence]
 ) -> list[EvidenceGap]:
-    """The requirements not yet met. Every term that the question names must meet them."""
+    """Return the requirements that are not met. Every term of the question must meet them."""
     entries, terms = list(entries), list(terms)
     found = []
     for requirement in requirements:
@@ -272,21 +272,21 @@ def gaps_of(
 
 
 def _opposite(requirement: Requirement, entries: Iterable[Evidence]) -> str:
-    """What the run that shows the opposite says: a failing build, a pipeline that did not fail."""
+    """Return the note of a run with the opposite result: a failing build, a pipeline that did not fail."""
     of_class = [entry for entry in entries if entry.cls is requirement.cls and not entry.cites]
     said = [entry.note for entry in of_class if entry.quality_for(requirement.shows) is not entry.quality]
     return said[0] if said else ""
 
 
 def is_complete(requirements: Iterable[Requirement], terms: Iterable[str], entries: Iterable[Evidence]) -> bool:
-    """Completion depends on minimum quality alone."""
+    """Report whether every requirement is met. Completion depends on minimum quality alone."""
     return not gaps_of(requirements, terms, entries)
 
 
 def derive_confidence(
     requirements: Iterable[Requirement], terms: Iterable[str], entries: Iterable[Evidence]
 ) -> tuple[Confidence, str]:
-    """Confidence from quality, coverage and agreement, with the sentence that explains it (part IV)."""
+    """Return the confidence from quality, coverage and agreement, and a sentence that explains it (part IV)."""
     requirements, terms, entries = list(requirements), list(terms), list(entries)
     if not requirements:
         return Confidence.NONE, "Nothing was asked that evidence could answer."
@@ -307,7 +307,7 @@ def derive_confidence(
         agreed = next((entry.note for entry in entries if entry.cites and entry.note), "an authority says it")
         every = f"all {len(levels)} that were needed are" if len(levels) > 1 else "what was needed is"
         return confidence, f"Confidence is complete because {every} verified: {agreed}."
-    # What kind of project it is says nothing about the thing asked for: it can limit the confidence, not explain it.
+    # The kind of project says nothing about the subject of the question: it can limit the confidence, not explain it.
     asked_for = [level for level in levels if level[1].cls is not _DISCOVERY] or levels
     level, requirement, target = min(asked_for, key=lambda level: level[0].rank)
     about = f" for {target!r}" if target else ""
@@ -330,7 +330,7 @@ def derive_confidence(
 
 
 def _known(discovery: Quality) -> str:
-    """How much is known of the project, in words."""
+    """Return in words how much is known of the project."""
     return {Quality.NONE: "not known", Quality.WEAK: "not known", Quality.MODERATE: "known only in part"}.get(
         discovery, "shown by one scan alone"
     )
@@ -340,16 +340,16 @@ SUCCESS, INSUFFICIENT = "success", "insufficient_evidence"  # outcomes of an inv
 
 
 class CitedSource(msgspec.Struct, frozen=True):
-    """A file (and line) of the answer, the line itself, and why it is one."""
+    """A file and line of the answer, the text of the line, and the reason for citing it."""
 
     path: str
     line: int
     why: str
-    text: str = ""  # the cited line, as it is written
+    text: str = ""  # the cited line, verbatim
 
 
 class NearPlace(msgspec.Struct, frozen=True):
-    """A place near to what was asked and not found: a hint, never evidence."""
+    """A place near to a term that was not found: a hint, never evidence."""
 
     path: str
     line: int
@@ -357,7 +357,7 @@ class NearPlace(msgspec.Struct, frozen=True):
 
 
 class GivenAnswer(msgspec.Struct, frozen=True):
-    """The answer itself: the cited line, or what an authority says."""
+    """The answer itself: the cited line, or the statement of an authority."""
 
     text: str
     path: str = ""
@@ -365,7 +365,7 @@ class GivenAnswer(msgspec.Struct, frozen=True):
 
 
 class Investigation(msgspec.Struct, frozen=True):
-    """A question and what the evidence allows to say about it."""
+    """A question and the answer that the evidence allows."""
 
     question: str
     intent: Intent
@@ -377,13 +377,13 @@ class Investigation(msgspec.Struct, frozen=True):
     gaps: tuple[EvidenceGap, ...]
     sources: tuple[CitedSource, ...]  # best first
     answer: GivenAnswer | None = None
-    nearest: tuple[NearPlace, ...] = ()  # what does exist near to what was asked, best first
-    notes: tuple[str, ...] = ()  # resolved typing errors, reached limits
-    trail: tuple[str, ...] = ()  # each call in order, with what it brought
+    nearest: tuple[NearPlace, ...] = ()  # places near to the terms, best first
+    notes: tuple[str, ...] = ()  # corrected typing errors, reached limits
+    trail: tuple[str, ...] = ()  # every call in order, with its result
 
 
 def chat(question: str) -> Investigation:
-    """Chat has no requirements: it is answered as chat, and never as evidence."""
+    """Return the investigation of a chat message: no requirements, no evidence."""
     return Investigation(
         question=question,
         intent=Intent.CHAT,

@@ -11,7 +11,7 @@ from knowbound.core.same_content import content_sha
 
 
 class ItemType(StrEnum):
-    """What an item holds."""
+    """Kind of content."""
 
     MEMORY = "memory"
     INSIGHT = "insight"
@@ -22,7 +22,7 @@ class ItemType(StrEnum):
 
 
 class ItemSource(StrEnum):
-    """Where an item comes from."""
+    """Domain that an item comes from."""
 
     PERSONAL = "personal"
     TECHNICAL = "technical"
@@ -30,7 +30,7 @@ class ItemSource(StrEnum):
 
 
 class FlagKind(StrEnum):
-    """What a corrective tool decided about an item."""
+    """Decision of a corrective tool about an item."""
 
     RETRACTED = "RETRACTED"
     SUPERSEDED = "SUPERSEDED"
@@ -42,14 +42,14 @@ NOT_SERVED = frozenset({FlagKind.RETRACTED, FlagKind.SUPERSEDED, FlagKind.DELETE
 
 
 class Flag(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A flag with its note, its date and by whom; a superseded item names its successor."""
+    """A flag with note, date and author; a superseded item names its successor."""
 
     kind: FlagKind
     note: str = ""
     date: str = ""  # ISO, UTC
     by: str = ""
     superseded_by: str = ""
-    covers: Flag | None = None  # the flag before it; it comes back when this one is removed
+    covers: Flag | None = None  # earlier flag, which comes back when this one is removed
 
 
 class Relationship(msgspec.Struct, frozen=True):
@@ -60,13 +60,13 @@ class Relationship(msgspec.Struct, frozen=True):
 
 
 class Anchor(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Where in a project an item comes from; when that changes, the item is stale (a mark, not a flag)."""
+    """Source of an item in a project. When the source changes, the item is stale (a mark, not a flag)."""
 
     file: str  # relative to the root
     heading: str = ""
     symbol: str = ""
-    blob: str = ""  # git's id of the file's content when the item was made
-    part: str = ""  # fingerprint of the section or the lines it is about: the rest of the file may change
+    blob: str = ""  # git's id of the content of the file when the item was made
+    part: str = ""  # fingerprint of the section or lines; the rest of the file may change
 
 
 class Item(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -78,21 +78,21 @@ class Item(msgspec.Struct, frozen=True, omit_defaults=True):
     source: ItemSource = ItemSource.TECHNICAL
     subject: str = ""
     user: str = ""
-    timestamp: str = ""  # ISO, UTC: when it was last confirmed
+    timestamp: str = ""  # ISO, UTC: time of the last confirmation
     confidence: float = 1.0  # 0 to 1, as stored
     relationships: tuple[Relationship, ...] = ()
     flag: Flag | None = None
     anchor: Anchor | None = None
     stale: bool = False
-    copy_of: str = ""  # the item this one is a copy or a part of (a backend may split what it is given)
-    metadata: dict[str, Any] = {}  # metadata["quality"]["effective_confidence"] is written by the rollup
+    copy_of: str = ""  # id of the original, if this is a copy or a part (a backend may split an item)
+    metadata: dict[str, Any] = {}  # the rollup writes metadata["quality"]["effective_confidence"]
 
     @property
     def is_served(self) -> bool:
-        """Whether it may be injected. Unverified items are, lower and marked as such."""
+        """Report whether the item may be injected. Unverified items are injected with a mark and rank lower."""
         return self.flag is None or self.flag.kind not in NOT_SERVED
 
     @property
     def content_sha(self) -> str:
-        """What duplicates share, in every backend."""
+        """Hash that duplicates share, in every backend."""
         return content_sha(self.content)

@@ -1,4 +1,4 @@
-"""Which files are knowledge: written for agents to read (specification 1, section 2)."""
+"""Knowledge files: files that are written for agents to read (specification 1, section 2)."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ _ANYWHERE = lazy(r"\*\*/")
 
 @lru_cache(maxsize=64)
 def _globs(globs: tuple[str, ...]) -> re.Pattern[str]:
-    """One expression for all globs; `**/` also matches no folder at all."""
+    """Return one expression for all globs; `**/` also matches no folder at all."""
     parts = [translate(_ANYWHERE.sub("*", glob)) for glob in globs]
     return re.compile("|".join(f"(?:{part})" for part in parts) or r"(?!)")
 
 
 def is_knowledge(path: str, globs: tuple[str, ...] = ()) -> bool:
-    """Whether the path, relative to its project, is a knowledge file by name, by folder or by a configured glob."""
+    """Report whether a path, relative to its project, is a knowledge file by name, by folder or by a glob."""
     path = path.replace("\\", "/")
     return (path.lower().endswith(_ENDINGS) and _is_known(path)) or bool(globs and _globs(globs).match(path))
 
 
 def _is_known(path: str) -> bool:
-    """By its name, or as a document below a folder of knowledge in an agent's folder."""
+    """Report whether the name is known, or the path is a document below a folder of knowledge."""
     *folders, name = path.lower().split("/")
     if _NAME.fullmatch(name):
         return True
@@ -48,12 +48,12 @@ def _is_known(path: str) -> bool:
 
 
 def is_loaded_by_client(path: str) -> bool:
-    """Whether clients put a file into every session by themselves: the instructions in the project's own folder."""
+    """Report whether clients load the file into every session: instructions in the root of the project."""
     return path.lower() in _LOADED
 
 
 def relative_to(path: str, project: str) -> str:
-    """The path relative to the project where it is inside, else as it is."""
+    """Return the path relative to the project; a path outside is returned unchanged."""
     if "\\" in project:
         path, project = path.replace("\\", "/"), project.replace("\\", "/")
     project = project.rstrip("/")
@@ -63,14 +63,14 @@ def relative_to(path: str, project: str) -> str:
 
 
 def covered(knowledge: Iterable[str], reached: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Knowledge files (relative paths) split into those reached and those not."""
+    """Split knowledge files (relative paths) into reached and unreached ones."""
     seen = set(reached)
     files = sorted(set(knowledge))
-    globs = tuple(path for path in seen if "*" in path)  # `cat docs/*.md` reaches what the shell made of it
+    globs = tuple(path for path in seen if "*" in path)  # `cat docs/*.md` reaches every file it expands to
     hits = {path for path in files if path in seen or (globs and fnmatch_any(path, globs))}
     return [path for path in files if path in hits], [path for path in files if path not in hits]
 
 
 def fnmatch_any(path: str, globs: tuple[str, ...]) -> bool:
-    """Whether one of the globs of a shell matches: `*` stays within a folder."""
+    """Report whether a shell glob matches the path: `*` stays within a folder."""
     return any(fnmatch(path, glob) and path.count("/") == glob.count("/") for glob in globs)

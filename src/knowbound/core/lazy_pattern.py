@@ -1,6 +1,6 @@
 """A regular expression that is compiled when it is first used.
 
-A hook loads modules with some two hundred expressions and uses a few of them. Compiling all took most of its time.
+A hook loads modules with about two hundred expressions and uses a few. Compiling all of them took most of its time.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class _LazyPattern:
-    """Has every method of the compiled expression; each is looked up once."""
+    """A stand-in with the methods of the compiled expression, each looked up once."""
 
     def __init__(self, pattern: str, flags: int) -> None:
         self._given = (pattern, flags)
@@ -27,5 +27,5 @@ class _LazyPattern:
 
 
 def lazy(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """The expression; one that is malformed is an error at its first use."""
+    """Return the expression. A malformed one is an error at its first use."""
     return _LazyPattern(pattern, flags)  # type: ignore[return-value]

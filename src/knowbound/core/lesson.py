@@ -1,4 +1,4 @@
-"""Lessons: proposed lines of knowledge, what they rest on, and what became of them (docs/words.md)."""
+"""Lessons: proposed lines of knowledge with their evidence and status (docs/words.md)."""
 
 from __future__ import annotations
 
@@ -11,41 +11,41 @@ from knowbound.core.signal import Cost
 
 
 class LessonKind(StrEnum):
-    """What a lesson is about."""
+    """Subject of a lesson."""
 
-    LOCATION = "location"  # what agents look for under wrong names, and where it is
-    COMMAND = "command"  # what failed first, and what worked then
-    CORRECTION = "correction"  # what users had to say in two sessions or more
+    LOCATION = "location"  # the right place of something that agents look for under wrong names
+    COMMAND = "command"  # the command that worked after one that failed
+    CORRECTION = "correction"  # a correction by users in two sessions or more
 
 
 class LessonStatus(StrEnum):
-    """What became of a lesson."""
+    """State of a lesson."""
 
     NEW = "new"
     ACCEPTED = "accepted"
     REJECTED = "rejected"
     APPLIED = "applied"
-    CLOSED = "closed"  # applied, and the data say that its misses are fewer
-    REOPENED = "reopened"  # it was closed, and the misses came back
-    STALE = "stale"  # it was applied, and the tree does not confirm it any more
+    CLOSED = "closed"  # applied, and the data show fewer misses
+    REOPENED = "reopened"  # closed, and the misses came back
+    STALE = "stale"  # applied, and the tree no longer confirms it
 
 
 WRITTEN = frozenset({LessonStatus.APPLIED, LessonStatus.CLOSED, LessonStatus.REOPENED, LessonStatus.STALE})
 
 
 class CheckKind(StrEnum):
-    """What has to hold in the tree for a lesson to be true."""
+    """Kind of condition on the tree under which a lesson is true."""
 
-    FILE = "file"  # there is a file or folder at `path`
-    ABSENT = "absent"  # there is none
+    FILE = "file"  # a file or folder is at `path`
+    ABSENT = "absent"  # nothing is at `path`
     TEXT = "text"  # the file at `path` has a line with `text`; without a path, some file of the project
-    NO_TEXT = "no_text"  # it has none
+    NO_TEXT = "no_text"  # the file has no such line
     SCRIPT = "script"  # the manifest at `path` has a script named `text`
-    NO_SCRIPT = "no_script"  # it has none
+    NO_SCRIPT = "no_script"  # the manifest has no such script
     SYMBOL = "symbol"  # `text` is defined in the file at `path`
     NAMED = "named"  # several files below `path` are named like `text`
-    UNNAMED = "unnamed"  # none is
-    TABS = "tabs"  # most lines of the sources that are indented are so with tabs
+    UNNAMED = "unnamed"  # no file below `path` is named like `text`
+    TABS = "tabs"  # most indented lines of the sources begin with a tab
 
 
 class TreeCheck(msgspec.Struct, frozen=True):
@@ -57,7 +57,7 @@ class TreeCheck(msgspec.Struct, frozen=True):
 
 
 class Verified(msgspec.Struct, frozen=True):
-    """Where in the tree a lesson is confirmed, and how well (specification 3, qualities of evidence)."""
+    """Place in the tree that confirms a lesson, and the quality of that evidence (specification 3)."""
 
     quality: str
     path: str
@@ -73,14 +73,14 @@ class LessonEvidence(msgspec.Struct, frozen=True):
 
 
 class MissCount(msgspec.Struct, frozen=True):
-    """Sessions in which it was missed, of all that there were in that time."""
+    """Sessions that missed the subject of a lesson, of all sessions in the period."""
 
     missed: int = 0
     sessions: int = 0
 
 
 class Applied(msgspec.Struct, frozen=True):
-    """Where a lesson was written to, and when."""
+    """Target and time of a written lesson."""
 
     target: str  # file, items, samples
     time: str  # ISO, UTC
@@ -90,12 +90,12 @@ class Applied(msgspec.Struct, frozen=True):
 
 
 class Lesson(msgspec.Struct, frozen=True):
-    """A line that a person could write, with its reasons."""
+    """A proposed line of knowledge, with its reasons."""
 
     id: str
     kind: LessonKind
     text: str
-    file: str  # the knowledge file that it belongs in
+    file: str  # knowledge file that the line belongs in
     project: str = ""
     sessions: int = 0
     cost: Cost = Cost()
@@ -104,18 +104,18 @@ class Lesson(msgspec.Struct, frozen=True):
     verified: Verified | None = None
     unverified: str = ""  # what the tree cannot show
     status: LessonStatus = LessonStatus.NEW
-    topics: list[str] = []  # ids of the topics that it answers
-    names: list[str] = []  # by which a later miss is known to be about it
-    by: str = "rules"  # who proposed it: rules, a model, an agent
-    made: str = ""  # ISO, UTC: when it was first proposed
+    topics: list[str] = []  # ids of the answered topics
+    names: list[str] = []  # names that connect later misses with the lesson
+    by: str = "rules"  # author: rules, a model, an agent
+    made: str = ""  # ISO, UTC: time of the first proposal
     applied: Applied | None = None
 
     @property
     def saves(self) -> float:
-        """What writing it down would save: calls, and a little for every session beyond the first."""
+        """Estimated savings of writing the line: calls, and half a call per session."""
         return self.cost.calls + 0.5 * self.sessions
 
 
 def lesson_id(project: str, kind: LessonKind, key: str) -> str:
-    """The same for the same lesson in every run: from what it is about, not from its words or counts."""
+    """Return an id made from the subject of a lesson: equal in every run, whatever the words or counts."""
     return hashlib.sha256(f"{project}\n{kind}\n{key}".encode("utf-8", "replace")).hexdigest()[:8]

@@ -1,4 +1,4 @@
-"""What a path says about its file: its type, whether it is a test, vendored, generated, or in a folder to ignore."""
+"""Properties of a file that its path shows: language, test, vendored, generated, ignored, project of a session."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import NamedTuple
 from knowbound.core.knowledge import is_knowledge, relative_to
 from knowbound.core.lazy_pattern import lazy
 
-_LONGEST_PATH = 4_096  # systems take none that is longer
+_LONGEST_PATH = 4_096  # the longest path that systems accept
 
 
 class Language(NamedTuple):
-    """A programming language, the kind of project that is written in it, and its file extensions."""
+    """A programming language, the kind of its projects, and its file extensions."""
 
     name: str
     kind: str
@@ -64,18 +64,18 @@ _SETTINGS_AND_DATA = frozenset(
     "toml yaml yml json jsonc ini cfg conf env xml html htm css scss less graphql gradle cmake mk lock csv ipynb tf "
     "jinja j2 in gyp bazel ps1".split()
 )
-# What a dot in a question is followed by when it is a file that is named. The others are attributes and modules as
-# well: `response.text`, `rich.markdown`.
+# Extensions that make a dotted word in a question a file name. The excluded ones are also attributes and modules:
+# `response.text`, `rich.markdown`.
 FILE_EXTENSIONS = (CODE | DOCUMENTS | _SETTINGS_AND_DATA) - frozenset("text markdown org fs pm inl".split())
 
-# Version control, environments, caches, installed packages, our own data: never walked, copied or imported.
+# Folders that are never walked, copied or imported: version control, environments, caches, packages, our own data.
 IGNORED_FOLDERS = frozenset(
     ".git .hg .svn .jj .knowbound .venv venv node_modules bower_components __pycache__ .tox .nox .mypy_cache "
     ".pytest_cache .ruff_cache .gradle .idea .vscode .eggs".split()
 )
-# In a source tree a package may be called `venv`; an environment is known by its pyvenv.cfg there.
+# A package of a source tree may be called `venv`; an environment is recognized by its pyvenv.cfg.
 IGNORED_IN_SOURCES = IGNORED_FOLDERS - {"venv"}
-# A folder with one of these files was made by a tool: an environment, a cache, a build.
+# Files that mark a folder as made by a tool: an environment, a cache, a build.
 MADE_BY_TOOLS = frozenset(("pyvenv.cfg", "CACHEDIR.TAG", "CMakeCache.txt"))
 
 _TESTS = lazy(
@@ -92,7 +92,7 @@ _GENERATED = lazy(
     r"\.min\.(?:js|css)$|\.map$|_pb2(?:_grpc)?\.pyi?$|\.pb\.(?:go|cc|h)$|\.egg-info/|(?:^|/)PKG-INFO$|"
     r"(?:^|/)package-lock\.json$|\.(?:po|pot|svg|lock)$|_generated\."
 )
-# Made from the source, or only declaring its types.
+# Files that are made from the source, or only declare its types.
 _BUILT = lazy(r"(?:^|/)(?:dist|build|out|esm|cjs|umd|types?|typings)/|\.d\.[cm]?ts$")
 _DOCUMENTATION = lazy(
     r"\.html?$|(?:^|/)(?:docs?|documentation|examples?|samples?|demos?|tutorials?|docs_src|benchmarks?)/|"
@@ -101,7 +101,7 @@ _DOCUMENTATION = lazy(
 )
 _CHANGELOG = lazy(r"(?:^|/)(?:CHANGE(?:S|LOG|_?LOG)?|HISTORY|NEWS|RELEASES?(?:[_-]NOTES)?)(?:\.\w+)?$", re.IGNORECASE)
 
-# Temporary files, logs, sockets, what builds leave, version control's own files, settings below the home folder.
+# Temporary files, logs, sockets, build output, files of version control, settings below the home folder.
 _HOME = r"(?:~|\$HOME|\$\{HOME\}|/home/[^/]+|/Users/[^/]+|/root)"
 _MACHINE_STATE = lazy(
     r"(?:/private)?/(?:tmp|var/(?:folders|tmp|log|run|lib)|proc|sys|dev|run|etc)(?:/|\Z)"
@@ -115,52 +115,52 @@ _WORKTREE = lazy(r"^(?P<main>.+?)(?:/\.claude/worktrees|/\.?worktrees|[._-]{1,2}
 
 
 def is_machine_state(path: str, project: str = "") -> bool:
-    """Whether a path leads to state of the machine or of a program, not to what a project or its agents know.
+    """Report whether a path is state of the machine or of a program, not knowledge of a project or its agents.
 
-    A project may itself be below a temporary folder.
+    The project itself may be below a temporary folder.
     """
     path = relative_to(path, project)
     if len(path) > _LONGEST_PATH or _MACHINE_STATE.match(path) is None:
         return False
-    return not is_knowledge(path) and not is_knowledge(f"{path.rstrip('/')}/any.md")  # a folder of knowledge
+    return not is_knowledge(path) and not is_knowledge(f"{path.rstrip('/')}/any.md")  # a folder of knowledge files
 
 
 def extension(path: str) -> str:
-    """The ending of a file name, lower-cased; empty for `Makefile` and `.env`."""
+    """Return the extension of a file name in lower case; "" for `Makefile` and `.env`."""
     name = path.rpartition("/")[2]
     return name.rpartition(".")[2].lower() if "." in name.lstrip(".") else ""
 
 
 def language_of(path: str) -> Language | None:
-    """The programming language of a source file; None for anything else."""
+    """Return the programming language of a source file; None for any other file."""
     return _LANGUAGE_OF.get(extension(path))
 
 
 def extensions_of(*names: str) -> frozenset[str]:
-    """The file extensions of the languages of these names."""
+    """Return the file extensions of the named languages."""
     return frozenset(one for language in LANGUAGES if language.name in names for one in language.extensions)
 
 
 @lru_cache(maxsize=100_000)
 def is_test(path: str) -> bool:
-    """Whether a file is a test or its data, by its folder or by its name."""
+    """Report whether a file is a test or test data, by its folder or by its name."""
     return _TESTS.search(path) is not None
 
 
 @lru_cache(maxsize=100_000)
 def is_vendored(path: str) -> bool:
-    """Whether a file is in a folder for other people's code."""
+    """Report whether a file is in a folder for third-party code."""
     return _VENDORED.search(path) is not None
 
 
 def is_changelog(path: str) -> bool:
-    """Whether a file lists changes: it says what once changed, not what is there."""
+    """Report whether a file is a changelog. It describes past changes, not the present state."""
     return _CHANGELOG.search(path) is not None
 
 
 @lru_cache(maxsize=100_000)
 def source_rank(path: str) -> int:
-    """How far a file is from the product's source: 0 it, 1 built, 2 documentation, 3 a test, 4 not the project's."""
+    """Return the distance from source: 0 source, 1 built, 2 documentation, 3 test, 4 third-party or generated."""
     if is_vendored(path) or _GENERATED.search(path):
         return 4
     if is_test(path):
@@ -175,18 +175,18 @@ SOURCE_RANK_WORDS = ("", "built", "documentation", "a test", "vendored or genera
 
 
 def project_folder(folder: str) -> str:
-    """The main folder of a project, where its worktrees are kept below it or beside it."""
+    """Return the main folder of a project; worktrees are kept below it or beside it."""
     folder = folder.replace("\\", "/").rstrip("/")
     found = _WORKTREE.match(folder)
     return found["main"] if found else folder
 
 
 def works_in(folder: str, roots: Iterable[str]) -> bool:
-    """Whether a session worked in one of these folders, below it, or in one of its worktrees."""
+    """Report whether a session worked in or below one of these folders, or in one of their worktrees."""
     main = project_folder(folder)
     return any(main == root or main.startswith(root.rstrip("/") + "/") for root in roots)
 
 
 def project_name(folder: str) -> str:
-    """The name of a project: the last part of its folder. Clones of several people have one name."""
+    """Return the last part of the project folder. Clones of several people share this name."""
     return project_folder(folder).rpartition("/")[2]

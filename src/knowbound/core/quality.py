@@ -1,7 +1,7 @@
-"""What the quality of an injection is judged by: a turn with its items, and the verdict on each item.
+"""A turn with its injected items as a judge sees it, and the verdict on each item.
 
-Specification 2, section 2: on topic (it bears on what the prompt asks), used (the answer or a tool call restates it or
-acts on it), contradicted (explicitly: leaving an item out is none).
+Specification 2, section 2. On topic: the item bears on the request of the prompt. Used: the answer or a tool call
+restates the item or acts on it. Contradicted: explicitly; leaving an item out is no contradiction.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 
 
 class Metric(StrEnum):
-    """The three questions about an injected item. The fourth metric, discovery, is about corrections."""
+    """Question about an injected item. The fourth metric of the specification, discovery, is about corrections."""
 
     ON_TOPIC = "on_topic"
     USED = "used"
@@ -25,11 +25,11 @@ class JudgedItem(msgspec.Struct, frozen=True):
 
     id: str
     content: str
-    is_whole: bool = True  # False: only its beginning is known
+    is_whole: bool = True  # False: only the beginning is known
 
 
 class JudgedCall(msgspec.Struct, frozen=True):
-    """A tool call of the turn, with what it gave."""
+    """A tool call of the turn, with its output."""
 
     name: str
     input: dict[str, Any] = {}
@@ -37,7 +37,7 @@ class JudgedCall(msgspec.Struct, frozen=True):
 
 
 class JudgedTurn(msgspec.Struct, frozen=True):
-    """A turn as a judge sees it: all of it, as far as it is known."""
+    """A turn as a judge sees it: everything that is known."""
 
     id: str
     prompt: str
@@ -47,16 +47,16 @@ class JudgedTurn(msgspec.Struct, frozen=True):
 
 
 class ItemVerdict(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a judge says about one item of a turn."""
+    """Verdict of a judge on one item of a turn."""
 
     item: str
     on_topic: bool
     used: bool
     contradicted: bool
-    correction: str = ""  # what is true after the turn, where it is contradicted: the answer's own words
-    reason: str = ""  # in a few words
-    judge: str = ""  # the version of whoever judged: its rules or its prompt, and its model
+    correction: str = ""  # of a contradicted item: the true statement, in the words of the answer
+    reason: str = ""  # a few words
+    judge: str = ""  # version of the judge: rules or prompt, and model
 
     def says(self, metric: Metric) -> bool:
-        """The verdict on one question."""
+        """Return the verdict on one question."""
         return bool(getattr(self, metric))

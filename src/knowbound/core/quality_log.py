@@ -1,7 +1,7 @@
-"""What is kept of measured turns: the document of a turn, and the rollup of a day (specification 2, section 3).
+"""Documents of the quality log: a turn, the rollup of a day, a warranted correction (specification 2, section 3).
 
-The names are the contract's. A turn is one document of `kms_quality_log` and is kept for 90 days; a day is one document
-of `kms_quality_rollup` and is kept for ever. Counts add, so that a week is the sum of its days.
+The specification prescribes the names. A turn is one document of `kms_quality_log` and is kept for 90 days; a day is
+one document of `kms_quality_rollup` and is kept for ever. Counts add: a week is the sum of its days.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LONGEST_TEXT = 4_000  # code points of the prompt and of the answer
 
 
 class TurnEnding(StrEnum):
-    """How a turn ended."""
+    """End of a turn."""
 
     STOPPED = "stopped"
     FAILED = "failed"  # an error of the API
@@ -27,26 +27,26 @@ class TurnEnding(StrEnum):
 
 
 class LoggedItem(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An item of a turn, as it was then, with the verdict on it."""
+    """An item at the time of the turn, with the verdict on it."""
 
     id: str
-    source_backend: str  # sqlite, mongo, …; for what others injected how it came: hook:…, instructions
+    source_backend: str  # sqlite, mongo, …; of an unmanaged item its channel: hook:…, instructions
     content_excerpt: str  # the first 500 code points
     content_length: int
     confidence: float = 1.0  # at the time of injection
-    content_sha: str = ""  # the version of its content
+    content_sha: str = ""  # version of the content
     rank: int = 0
-    source: str = ""  # personal, technical, cross_domain; for what others injected its file
+    source: str = ""  # personal, technical, cross_domain; of an unmanaged item its file
     verdict: ItemVerdict | None = None  # None: not judged yet
 
 
 class LoggedCall(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A tool call of a turn; corrective ones name their items."""
+    """A tool call of a turn; a corrective call names its items."""
 
     name: str
     outcome: str
     input_excerpt: str = ""
-    corrected: tuple[str, ...] = ()  # ids of items that it superseded, flagged, updated or deleted
+    corrected: tuple[str, ...] = ()  # ids of the items that the call superseded, flagged, updated or deleted
 
 
 class QualityTurn(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -61,46 +61,46 @@ class QualityTurn(msgspec.Struct, frozen=True, omit_defaults=True):
     user_prompt_length: int = 0
     assistant_response: str = ""  # truncated, without secrets
     assistant_response_length: int = 0
-    injected_items: tuple[LoggedItem, ...] = ()  # for the prompt: these alone are in the four metrics
-    pulled_items: tuple[LoggedItem, ...] = ()  # the agent asked for them
-    other_items: tuple[LoggedItem, ...] = ()  # that others injected
+    injected_items: tuple[LoggedItem, ...] = ()  # for the prompt: the four metrics count these alone
+    pulled_items: tuple[LoggedItem, ...] = ()  # requested by the agent
+    other_items: tuple[LoggedItem, ...] = ()  # injected by others
     tool_calls: tuple[LoggedCall, ...] = ()  # corrective ones first
-    tool_calls_count: int = 0  # of all
+    tool_calls_count: int = 0  # of all calls
     steps: int = 0
     failed_searches: int = 0
-    turn_tokens: int | None = None  # of the agent, as far as the trace says
+    turn_tokens: int | None = None  # of the agent; None: not in the trace
     injected_tokens: int = 0
-    arm: str = ""  # of a holdout, where something was found for the prompt: injected, held_out
+    arm: str = ""  # of a holdout, if an item was found for the prompt: injected, held_out
     prompt_ms: float | None = None  # of the hook that injected
     stop_ms: float | None = None  # of the hook that queued the turn
-    trace: str = ""  # the file that it was read from, so that it can be judged again
-    judge: str = ""  # the version of the judge; "": not judged
-    scored_at: str = ""  # when it was written, UTC
-    problem: str = ""  # why it is not judged
+    trace: str = ""  # file of the trace, needed to judge the turn again
+    judge: str = ""  # version of the judge; "": not judged
+    scored_at: str = ""  # UTC: time of writing
+    problem: str = ""  # why the turn is not judged
 
     @property
     def id(self) -> str:
-        """What makes it one document, however often it is written."""
+        """Key of the document: a turn that is written again replaces it."""
         return f"{self.session_id}/{self.turn_id}"
 
     @property
     def date(self) -> str:
-        """The day that it counts for, UTC."""
+        """Day of the prompt, UTC."""
         return self.timestamp[:10]
 
     @property
     def is_scored(self) -> bool:
-        """Whether nothing of it is left to be judged."""
+        """Report whether nothing is left to be judged."""
         return not self.problem
 
     @property
     def items(self) -> tuple[LoggedItem, ...]:
-        """All that the judge is asked about."""
+        """All items that the judge is asked about."""
         return (*self.injected_items, *self.pulled_items, *self.other_items)
 
 
 class Counts(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Items that were judged, and what the verdicts were."""
+    """Judged items, counted by verdict."""
 
     judged: int = 0
     on_topic: int = 0
@@ -112,15 +112,14 @@ class Counts(msgspec.Struct, frozen=True, omit_defaults=True):
         return Counts(*(getattr(self, name) + getattr(other, name) for name in Counts.__struct_fields__))
 
     def of(self, metric: Metric) -> int:
-        """How many were called yes."""
+        """Return the number of positive verdicts."""
         return int(getattr(self, metric))
 
 
 class Spread(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How alike the items of one turn are: sums over turns, of which n items were judged and k called yes.
+    """Sums over turns with n judged items and k positive verdicts; they add.
 
-    They add, and give the variance between turns, and with it an interval that does not count two items of one turn
-    as two independent ones.
+    They give the variance between turns, for an interval in which two items of one turn are not independent.
     """
 
     turns: int = 0
@@ -130,7 +129,7 @@ class Spread(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @classmethod
     def of_turn(cls, counts: Counts) -> Spread:
-        """One turn."""
+        """Return the sums of one turn."""
         n, k = counts.judged, {str(metric): counts.of(metric) for metric in Metric}
         return cls(1, n * n, {name: one * one for name, one in k.items()}, {name: one * n for name, one in k.items()})
 
@@ -145,13 +144,13 @@ def _added(one: dict[str, int], other: dict[str, int]) -> dict[str, int]:
 
 
 class Durations(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How long hooks took: how many runs ended within each of the limits. Adds by adding counts."""
+    """Durations of hook runs, counted by upper limit. Adds by adding counts."""
 
     buckets: dict[int, int] = {}  # ms, rounded up to a limit → runs
 
     @classmethod
     def of(cls, ms: float) -> Durations:
-        """One run: limits are a tenth apart, so what is read off them is right to that."""
+        """Return the duration of one run. Limits are a tenth apart: durations are right to a tenth."""
         return cls({math.ceil(1.1 ** math.ceil(math.log(max(1.0, ms), 1.1))): 1})
 
     def __add__(self, other: Durations) -> Durations:
@@ -160,11 +159,11 @@ class Durations(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def runs(self) -> int:
-        """How many there were."""
+        """Number of runs."""
         return sum(self.buckets.values())
 
     def at_most(self, share: float) -> int | None:
-        """The limit that this share of the runs kept, in ms; None without runs."""
+        """Return the limit in ms within which this share of the runs ended; None without runs."""
         seen = 0
         for limit in sorted(self.buckets):
             seen += self.buckets[limit]
@@ -179,52 +178,52 @@ class DayRollup(msgspec.Struct, frozen=True, omit_defaults=True):
     date: str
     made_at: str = ""
     turns: int = 0
-    newest: str = ""  # the latest `scored_at` of its turns: with their number it tells whether something came later
+    newest: str = ""  # latest `scored_at` of the turns; with their number it shows whether a turn came later
     unscored: int = 0  # turns whose judge failed
     prompts_with_items: int = 0
     interrupted: int = 0
     injected: Counts = Counts()
-    spread: Spread = Spread()  # of what was injected
+    spread: Spread = Spread()  # of `injected`
     by_backend: dict[str, Counts] = {}
     by_source: dict[str, Counts] = {}
     by_item: dict[str, Counts] = {}
     pulled: Counts = Counts()
-    others: dict[str, Counts] = {}  # by where it came from
+    others: dict[str, Counts] = {}  # by source
     corrective_calls: int = 0
     injected_tokens: int = 0
-    held_out: int = 0  # prompts that got nothing, although something was found
+    held_out: int = 0  # prompts for which a found item was not injected
     prompt_ms: Durations = Durations()
     stop_ms: Durations = Durations()
     judges: dict[str, int] = {}  # version → turns
 
     @property
     def prompts_left_alone(self) -> int:
-        """Turns whose prompt got nothing."""
+        """Number of turns without an injected item."""
         return self.turns - self.prompts_with_items
 
 
 class Closing(StrEnum):
-    """How a warranted correction was closed."""
+    """State of a warranted correction."""
 
     OPEN = ""
-    RESOLVED = "resolved"  # superseded, flagged, updated or deleted
-    NOT_WARRANTED = "not warranted"  # somebody dismissed it
+    RESOLVED = "resolved"  # the item was superseded, flagged, updated or deleted
+    NOT_WARRANTED = "not warranted"  # dismissed by a person
 
 
 class Discovery(msgspec.Struct, frozen=True, omit_defaults=True):
     """A warranted correction: opened by a contradiction of an item, closed by a corrective call in any session."""
 
     item: str
-    raised: str  # when, UTC
+    raised: str  # UTC
     session_id: str
     turn_id: str
-    statement: str = ""  # what the agent said instead
+    statement: str = ""  # statement of the agent instead of the item
     contradictions: int = 1
     closing: Closing = Closing.OPEN
-    closed: str = ""  # when
+    closed: str = ""  # UTC
     closed_by: str = ""  # the corrective tool
 
     @property
     def id(self) -> str:
-        """One record per item and time of raising."""
+        """Key of the record: item and time of raising."""
         return f"{self.item}@{self.raised}"

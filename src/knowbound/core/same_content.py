@@ -1,11 +1,11 @@
-"""When two texts are the same content: the same sentence in another case, punctuation or spelling of characters.
+"""Folded form of a text: equal for texts that differ only in case, punctuation or spelling of characters.
 
-Two texts with the same folded form are one fact, without anybody being asked: a correction of one withdraws the other.
-So only what cannot distinguish two facts is folded: the case of plain words, quotes, emphasis, bullets, commas and full
-stops around words, white space, and the ways in which Unicode spells one character. Kept are signs and dots of numbers,
+Texts with the same folded form are one fact, and nobody is asked: a correction of one withdraws the other. So folding
+removes only differences that cannot distinguish two facts: the case of plain words, quotes, emphasis, bullets, commas
+and full stops around words, white space, and Unicode spellings of one character. It keeps signs and dots of numbers,
 operators and other symbols, question marks, brackets that belong to a name, a comma after a negation, and the case of
-all that is no plain word (paths, options, identifiers, what has a digit in it). Where both readings are possible, the
-texts are kept apart. `bench/same_content_pairs.jsonl` has pairs of both kinds.
+paths, options, identifiers and words with a digit. If both readings are possible, the texts stay different.
+`bench/same_content_pairs.jsonl` has pairs of both kinds.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import hashlib
 import re
 import unicodedata
 
-# Full stops and commas of scripts that put no space after them, as their ASCII cousins with one.
+# Marks of scripts without a space after the mark, as the ASCII mark with a space.
 _MARKS = str.maketrans(
     {
         "。": ". ", "．": ".", "｡": ". ", "，": ", ", "、": ", ", "､": ", ", "；": "; ", "：": ": ", "！": "! ",
@@ -22,12 +22,12 @@ _MARKS = str.maketrans(
         "−": "-", "…": "...",
     }
 )  # fmt: skip
-# What is not seen: soft hyphen, zero-width, direction and variation marks.
+# Invisible characters: soft hyphen, zero-width, direction and variation marks.
 _UNSEEN = re.compile("[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff]")
 _OTHER_VALUE = ("<super>", "<sub>", "<fraction>", "<circle>")  # 10² is not 102
 _IDEOGRAPH = "\u3005\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002fa1f"
 _AT_IDEOGRAPH = re.compile(rf"(?<=[{_IDEOGRAPH}])(?=\w)|(?<=\w)(?=[{_IDEOGRAPH}])")
-_EN_DASH = re.compile(r"–(?=\d)(?:(?<=\d–)|(?<=[\s(]–)|(?<=^–))")  # a range or a minus; any other is a dash
+_EN_DASH = re.compile(r"–(?=\d)(?:(?<=\d–)|(?<=[\s(]–)|(?<=^–))")  # a range or a minus; any other en dash is a dash
 _LINE_START = re.compile(
     r"^[ \t]*(?:[-*+•‣▪◦][ \t]+(?:\[ \][ \t]+)?|#{1,6}[ \t]+|>[ \t]+(?=[*_]*[^\W\d_]))+", re.MULTILINE
 )
@@ -49,29 +49,29 @@ _CODE_START, _CODE_END = "\x02", "\x03"  # never in an item: validation.py refus
 
 
 def content_sha(content: str) -> str:
-    """SHA-256 of the folded content: what duplicates share, in every backend."""
+    """Return the SHA-256 of the folded content. Duplicates share it in every backend."""
     return hashlib.sha256(folded(content).encode("utf-8", "replace")).hexdigest()
 
 
 def is_version_of(noted: str, sha: str) -> bool:
-    """Whether the hash that a log noted is that of this content; logs keep its first digits, or none ("")."""
+    """Report whether a hash from a log is the hash of this content. Logs keep its first digits, or ""."""
     return bool(noted) and sha.startswith(noted)
 
 
 def spaced_sha(content: str) -> str:
-    """SHA-256 where only white space and the spelling of a character do not count; until 0.1.0 the hash of contents."""
+    """Return the SHA-256 that ignores only white space and character spelling: the content hash until 0.1.0."""
     return hashlib.sha256(
         " ".join(unicodedata.normalize("NFC", content).split()).encode("utf-8", "replace")
     ).hexdigest()
 
 
 def content_hashes(content: str) -> tuple[str, str]:
-    """Both: what was removed for good may be known by either."""
+    """Return both hashes. Removed content may be recorded under either."""
     return content_sha(content), spaced_sha(content)
 
 
 def folded(content: str) -> str:
-    """The text as its tokens, without what does not count."""
+    """Return the tokens of the text without ignorable differences."""
     text = _without_line_starts(_one_spelling(content))
     text = _CODE.sub(rf"{_CODE_START}\2{_CODE_END}", text)
     text = _INNER_SPACE.sub("", _EMPHASIS.sub(r"\2", text))
@@ -90,7 +90,7 @@ def folded(content: str) -> str:
 
 
 def _without_line_starts(text: str) -> str:
-    """Without bullets, heading marks and quote marks; in a code block a line begins with code."""
+    """Remove bullets, heading marks and quote marks at line starts outside code blocks."""
     if "```" not in text and "~~~" not in text:
         return _LINE_START.sub("", text)
     lines, fence = [], ""
@@ -103,7 +103,7 @@ def _without_line_starts(text: str) -> str:
 
 
 def _one_spelling(content: str) -> str:
-    """One way to write each character, and ideographs as words of their own."""
+    """Spell each character in one way, and separate ideographs from other words."""
     text = content.replace("\r\n", "\n").replace("\r", "\n")
     if text.isascii():
         return text
@@ -125,7 +125,7 @@ def _plain_character(character: str) -> str:
 
 
 def _token(token: str, before: str, following: str, *, is_code: bool) -> list[str]:
-    """What is kept of a token: none, one, or the token and a mark that counts."""
+    """Return the kept parts of a token: nothing, the token, or the token and a significant mark."""
     core, mark = _stripped(token)
     if not any(map(str.isalnum, core)):
         return [token] if is_code and token else _mark_alone(token, before, following)
@@ -140,7 +140,7 @@ def _token(token: str, before: str, following: str, *, is_code: bool) -> list[st
 
 
 def _stripped(token: str) -> tuple[str, str]:
-    """Without the parentheses and marks of the sentence around it; and the mark after it, if any."""
+    """Remove parentheses and sentence marks around a token; return the token and the mark after it, if any."""
     core, mark = token, ""
     while core:
         last, rest = core[-1], core[:-1]
@@ -160,28 +160,28 @@ def _stripped(token: str) -> tuple[str, str]:
 
 
 def _is_possessive(core: str) -> bool:
-    """Whether it ends as in "the players'", where other spellings have a closing quote."""
+    """Report whether the token ends as in "the players'", where other spellings have a closing quote."""
     return core.endswith("s'") and core.count("'") % 2 == 1
 
 
 def _is_full_stop(core: str) -> bool:
-    """Whether the last character is one, and not of a path such as `../..`."""
+    """Report whether the last character is a full stop, and not part of a path such as `../..`."""
     rest = core.rstrip(".")
     return core[-1] == "." and bool(rest) and not rest.endswith(("/", "\\"))
 
 
 def _is_exclamation(core: str) -> bool:
-    """Whether the last character is one; in `n!` it is an operator."""
+    """Report whether the last character is an exclamation mark; in `n!` it is an operator."""
     return core[-1] == "!" and sum(map(str.isalnum, core)) > 1 and not core.endswith(("(!", "/!"))
 
 
 def _is_wrapped(core: str) -> bool:
-    """Whether the first parenthesis is closed by the last character."""
+    """Report whether the last character closes the first parenthesis."""
     return core[0] == "(" and core[-1] == ")" and core[1:-1].count("(") == core[1:-1].count(")") and len(core) > 2
 
 
 def _mark_alone(token: str, before: str, following: str) -> list[str]:
-    """A token without a letter or a digit: an operator, a path such as `.`, or a mark of the sentence."""
+    """Fold a token without letters and digits: an operator, a path such as `.`, or a sentence mark."""
     if not token:
         return []
     if token in _DASHES and (not following or (before[-1:].isdigit() and following[:1].isdigit())):
@@ -192,7 +192,7 @@ def _mark_alone(token: str, before: str, following: str) -> list[str]:
 
 
 def _is_plain_word(core: str) -> bool:
-    """Letters, hyphens and apostrophes; in no mixed case that only a name has."""
+    """Report whether a token has only letters, hyphens and apostrophes, and no mixed case as in a name."""
     if not _WORD.fullmatch(core):
         return False
     return all(part == part.lower() or part == part.upper() or part == part.title() for part in _PARTS.split(core))

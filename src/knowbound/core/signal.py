@@ -1,4 +1,4 @@
-"""Gap signals and what was found in a session (specification 1, sections 4 and 5)."""
+"""Gap signals and the findings of a session (specification 1, sections 4 and 5)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class SignalType(StrEnum):
 
 
 class Status(StrEnum):
-    """What a signal comes to, by what the same agent did next (specification 1, section 10: search intent)."""
+    """Status of a signal, decided by the next steps of the same agent (specification 1, section 10: search intent)."""
 
     OPEN = "open"
     RESOLVED = "resolved"  # found, or answered, later in the same sample
@@ -30,34 +30,34 @@ class Status(StrEnum):
 
 
 class Ending(StrEnum):
-    """How a signal ended."""
+    """End of a signal."""
 
     FOUND = "found"
-    CREATED = "created"  # the agent then wrote it itself
-    ASKED = "asked"  # the user
+    CREATED = "created"  # the agent then wrote the missing thing itself
+    ASKED = "asked"  # the agent asked the user
     GUESSED = "guessed"  # a hedge or a marker follows
     GAVE_UP = "gave_up"
-    WENT_ON = "went_on"  # without it, and without a word
+    WENT_ON = "went_on"  # without the missing thing, and without a word
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """What was spent from a signal to its end; None: the trace does not say."""
+    """Cost from a signal to its end; None: not in the trace."""
 
     calls: int = 0
     steps: int = 0
     seconds: float | None = None
-    tokens: int | None = None  # written by the agent, and read by it for the first time
+    tokens: int | None = None  # written by the agent, or read for the first time
 
 
 class FoundPlace(msgspec.Struct, frozen=True):
-    """Where something was found: a path, relative to the project where it lies in it, and a line or 0."""
+    """Place where a missing thing was found: a path, relative to the project if inside it, and a line or 0."""
 
     path: str
     line: int = 0
 
 
 class Source(NamedTuple):
-    """What a type of signal is: its weight, what it says about the gap, and the words of `knowbound explain`."""
+    """A type of signal: its weight, its cause, and the words of `knowbound explain`."""
 
     weight: float  # specification 1, section 5: hard evidence weighs 1.0, soft signals 0.5
     gap: str  # specification 1, section 7.3: the source of a signal says where the gap is
@@ -102,7 +102,7 @@ SOURCES: dict[SignalType, Source] = {
 
 
 class HedgingVerdict(msgspec.Struct, frozen=True):
-    """What a judge said about a hedge: specification 1's `classifierVerdict`."""
+    """Verdict of a judge on a hedge: specification 1's `classifierVerdict`."""
 
     is_uncertainty: bool
     confidence: float
@@ -111,7 +111,7 @@ class HedgingVerdict(msgspec.Struct, frozen=True):
 
 
 class Signal(msgspec.Struct):
-    """One gap signal, with the way back to the line it came from."""
+    """One gap signal, with the file and line of its source."""
 
     type: SignalType
     status: Status
@@ -122,44 +122,44 @@ class Signal(msgspec.Struct):
     message_id: str = ""
     tool: str = ""
     query: str = ""
-    path: str = ""  # where the agent looked
+    path: str = ""  # searched path
     text: str = ""  # the sentence of a hedge, the line of a marker
     context: str = ""
-    reason: str = ""  # why it counts
-    said: str = ""  # the agent's own words beside it
+    reason: str = ""  # why the signal counts
+    said: str = ""  # words of the agent beside the signal
     verdict: HedgingVerdict | None = None
-    agent_id: str = ""  # the sub-agent, "" for the main one
+    agent_id: str = ""  # of a sub-agent; "" for the main agent
     file: str = ""
     line: int = 0
-    resolved_by: str = ""  # the call that found it later
+    resolved_by: str = ""  # id of the later call that found it
     outcome: Outcome | None = None  # of a failed search
     ending: Ending | None = None
     found_at: FoundPlace | None = None
     cost: Cost | None = None
-    names: tuple[str, ...] = ()  # what it is about, in one spelling: signals that share one are of one topic
-    correction: str = ""  # the user's words that followed
-    step: int = 0  # of its agent in the session, counted
-    topic: str = ""  # the id of its topic, in a report
+    names: tuple[str, ...] = ()  # subjects in a normal spelling: signals with a common name are of one topic
+    correction: str = ""  # the following words of the user
+    step: int = 0  # number of the step of its agent in the session
+    topic: str = ""  # id of the topic, in a report
 
     @property
     def weight(self) -> float:
-        """Specification 1, section 5."""
+        """Weight of the signal (specification 1, section 5)."""
         return SOURCES[self.type].weight
 
 
 class InjectedText(msgspec.Struct, frozen=True):
-    """Text injected into a turn: its source, the knowledge file where known, and its first 500 characters."""
+    """Text injected into a turn: its source, the knowledge file if known, and its first 500 characters."""
 
     source: str
     path: str
     excerpt: str
     content_length: int
     line: int = 0
-    item: str = ""  # the id of the item of our store that this is
+    item: str = ""  # id of the item, if the text is an item of our store
 
 
 class Turn(msgspec.Struct):
-    """One turn: the prompt, what was injected for it, and how much the agent did."""
+    """One turn: the prompt, the injected texts, and the amount of work of the agent."""
 
     index: int
     sample: str
@@ -168,26 +168,26 @@ class Turn(msgspec.Struct):
     steps: int = 0
     calls: int = 0
     injected: list[InjectedText] = []
-    answer: str = ""  # the start of the agent's last words
+    answer: str = ""  # start of the agent's last words
     file: str = ""
     line: int = 0
-    client_turn: str = ""  # the client's own id of the turn: joins it with what the hooks recorded
+    client_turn: str = ""  # id that the client gave the turn; the records of hooks have it too
 
 
 class Sample(msgspec.Struct):
-    """A segment of real work: a skill from its invocation to the next, or `general`."""
+    """A segment of real work: a skill from its invocation to the next skill, or `general`."""
 
     id: str
     name: str
     turns: int = 0
     steps: int = 0
     calls: int = 0
-    answered: int = 0  # steps that hold an answer: words, or a call with its result
-    incomplete: str = ""  # why its trace is not complete
+    answered: int = 0  # steps with an answer: words, or a call with its result
+    incomplete: str = ""  # why the trace is not complete
 
 
 class SkippedLine(msgspec.Struct, frozen=True):
-    """A line that could not be used, and why."""
+    """A line that could not be used, and the reason."""
 
     path: str
     line: int
@@ -195,7 +195,7 @@ class SkippedLine(msgspec.Struct, frozen=True):
 
 
 class Findings(msgspec.Struct):
-    """What the lens found in one session."""
+    """Findings of the gap lens in one session."""
 
     session: str
     agent: str
@@ -207,12 +207,12 @@ class Findings(msgspec.Struct):
     turns: list[Turn] = []
     samples: list[Sample] = []
     signals: list[Signal] = []
-    reached: list[str] = []  # knowledge files, relative to the project where they lie in it
-    loaded: list[str] = []  # those among them that the client put into the context by itself
-    digest: str = ""  # over the ids of all steps: the same for the same session
+    reached: list[str] = []  # knowledge files, relative to the project if inside it
+    loaded: list[str] = []  # files of `reached` that the client loaded by itself
+    digest: str = ""  # hash of the ids of all steps: equal for copies of a session
     tool_calls: int = 0
     lines: int = 0
     duplicates: int = 0
-    skipped: list[SkippedLine] = []  # the first few
+    skipped: list[SkippedLine] = []  # the first lines only
     skipped_by_reason: dict[str, int] = {}
-    signals_left_out: int = 0  # beyond those that a session keeps
+    signals_left_out: int = 0  # signals beyond the limit of a session

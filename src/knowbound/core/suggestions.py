@@ -16,11 +16,11 @@ ANSWER_DAYS = 14  # without an answer, the item is flagged UNVERIFIED
 
 
 class SuggestionDecision(StrEnum):
-    """What was answered."""
+    """Kind of answer."""
 
     ACCEPTED = "accepted"  # the item is superseded
-    DISMISSED = "dismissed"  # the contradiction was none
-    UNDONE = "undone"  # an answer was taken back: the suggestion is open again
+    DISMISSED = "dismissed"  # the item was not contradicted
+    UNDONE = "undone"  # the answer was taken back: the suggestion is open again
     FLAGGED = "flagged"  # nobody answered in time: the item is flagged UNVERIFIED, the suggestion stays open
     NONE = "none"  # an answer that could not be carried out
 
@@ -28,26 +28,26 @@ class SuggestionDecision(StrEnum):
 class SuggestionAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     """The answer to one suggestion."""
 
-    record: str  # the id of the warranted correction
+    record: str  # id of the warranted correction
     item: str
     kind: SuggestionDecision
-    time: str  # UTC; never before the correction was raised, whatever the clocks
+    time: str  # UTC; never before the time at which the correction was raised
     by: str = ""
     revision: int = 1
-    done: bool = False  # whether the store is as the answer says
+    done: bool = False  # the store matches the answer
     note: str = ""
-    content: str = ""  # that supersedes the item; only until that is done
-    again: bool = False  # content that was withdrawn before is true again
-    successor: str = ""  # the item that superseded it
+    content: str = ""  # text that supersedes the item; erased once done
+    again: bool = False  # content that was withdrawn earlier is true again
+    successor: str = ""  # id of the item that superseded it
 
     @property
     def id(self) -> str:
-        """One per warranted correction."""
+        """Key of the answer: one per warranted correction."""
         return self.record
 
     @property
     def closes(self) -> bool:
-        """Whether nobody is asked any more."""
+        """Report whether the answer closes the suggestion."""
         return self.kind in (SuggestionDecision.ACCEPTED, SuggestionDecision.DISMISSED)
 
 
@@ -57,18 +57,18 @@ class Suggestion(msgspec.Struct, frozen=True):
     item: str
     content: str  # of the item, now
     content_sha: str
-    statement: str  # what the agent said instead; "" where that is kept back (kms/screening.py)
-    draft: str  # that would supersede it; "" where nothing plausible was said
-    missing: str  # why there is no draft
+    statement: str  # statement of the agent instead; "" if screening withholds it (kms/screening.py)
+    draft: str  # proposed replacement; "" if the agent said nothing plausible
+    missing: str  # reason for a missing draft
     raised: str
     session: str
     turn: str
     contradictions: int
-    is_unverified: bool  # the item is flagged so
-    record: str  # the id of the warranted correction
-    answer: SuggestionAnswer | None = None  # that was taken back, or given by nobody
+    is_unverified: bool  # the item is flagged UNVERIFIED
+    record: str  # id of the warranted correction
+    answer: SuggestionAnswer | None = None  # an answer that was taken back, or FLAGGED
 
     def is_due(self, since: str, now: str) -> bool:
-        """Whether it has waited for too long: from when it was raised, or could be shown first."""
+        """Report whether the suggestion has waited too long since it was raised, or since it could first be shown."""
         waited = datetime.fromisoformat(now) - datetime.fromisoformat(max(self.raised, since))
         return waited >= timedelta(days=ANSWER_DAYS)

@@ -1,4 +1,4 @@
-"""The test set a rate is bound to, and the watermark without which no rate is shown (specification 1, section 7)."""
+"""The watermark: identifies the test set of a rate; no rate is shown without it (specification 1, section 7)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WARNING = (
 
 
 class Watermark(msgspec.Struct, frozen=True):
-    """Which test set a number comes from: path, size, first 8 hex digits of its SHA-256, and the warning."""
+    """Identity of a test set: path, size, first 8 hex digits of its SHA-256, and the warning."""
 
     path: str
     samples: int
@@ -30,7 +30,7 @@ class Watermark(msgspec.Struct, frozen=True):
 
 
 def observed_hash(parts: Iterable[str]) -> str:
-    """The hash of an observed corpus: over its sessions, whatever order they were read in."""
+    """Return the hash of an observed corpus over its sessions; the order does not matter."""
     digest = hashlib.sha256()
     for part in sorted(parts):
         digest.update(part.encode("utf-8", "surrogatepass"))

@@ -1,4 +1,4 @@
-"""What a tool call does, how it ended and what it was for. The hook loads it: it imports only enum."""
+"""Kind, outcome and purpose of a tool call. Hooks load this module: it imports only enum."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class ToolKind(StrEnum):
-    """What a tool call does, whatever the agent calls its tool."""
+    """Action of a tool call, whatever the name of the tool."""
 
     SEARCH = "search"
     LIST = "list"
@@ -18,25 +18,25 @@ class ToolKind(StrEnum):
 
 
 class Outcome(StrEnum):
-    """How a tool call ended, as far as the trace shows."""
+    """Outcome of a tool call, as shown by the trace."""
 
     OK = "ok"
     EMPTY = "empty"  # the search ran and matched nothing
-    MISSING = "missing"  # a path or name that is not there
+    MISSING = "missing"  # a path or name does not exist
     ERROR = "error"  # usage, permission, crash, or the error of a sibling call
     TIMEOUT = "timeout"
     REJECTED = "rejected"  # by the user or a permission rule
     CANCELLED = "cancelled"
-    UNKNOWN = "unknown"  # no result in the trace, or one that does not say
+    UNKNOWN = "unknown"  # no result in the trace, or an unclear one
 
 
 class LookupIntent(StrEnum):
-    """What a lookup that missed was for, as far as the call alone shows (specification 1, section 10)."""
+    """Purpose of a lookup that missed, as shown by the call alone (specification 1, section 10)."""
 
-    LOOKUP = "lookup"  # it looked for something
-    CHECK = "check"  # it asked whether something is there: either answer was expected
+    LOOKUP = "lookup"  # a search for knowledge
+    CHECK = "check"  # an existence check: either answer was expected
     MALFORMED = "malformed"  # the pattern or the call itself was wrong; `reason` says how
-    INCIDENTAL = "incidental"  # a filter over a program's output, a program's place, a state of the machine
+    INCIDENTAL = "incidental"  # a filter over program output, the path of a program, state of the machine
 
 
 LOOKUPS = frozenset({ToolKind.SEARCH, ToolKind.LIST, ToolKind.READ})

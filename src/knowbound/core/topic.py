@@ -6,11 +6,11 @@ import msgspec
 
 from knowbound.core.signal import Cost, Ending
 
-_WORDS = 2  # calls that a question to the user, or one that nobody could answer, is worth
+_WORDS = 2  # calls that one question to the user, or one given-up search, counts for
 
 
 class TopicAnswer(msgspec.Struct, frozen=True):
-    """Where some session found it."""
+    """A place where sessions found the missing thing."""
 
     path: str
     line: int
@@ -26,19 +26,19 @@ class Example(msgspec.Struct, frozen=True):
 
 
 class ProposedLine(msgspec.Struct, frozen=True):
-    """A line of knowledge that would settle it, and the file that it belongs in."""
+    """A line of knowledge that would settle the topic, and the file for it."""
 
     text: str
     file: str
 
 
-WORTH = 4.0  # what a topic saves that a report opens with
+WORTH = 4.0  # savings of a topic that a report opens with
 
 
 class Topic(msgspec.Struct, frozen=True):
-    """One missing thing: what it cost, how its signals ended, and the answer where it is known."""
+    """One missing thing: its cost, the ends of its signals, and the answer if known."""
 
-    id: str = ""  # empty in reports of 0.1.0, whose topics were only queries
+    id: str = ""  # "" in reports of 0.1.0, whose topics were only queries
     title: str = ""
     sessions: int = 0
     turns: int = 0
@@ -50,12 +50,12 @@ class Topic(msgspec.Struct, frozen=True):
     proposed: ProposedLine | None = None
     examples: list[Example] = []
     project: str = ""
-    correction: str = ""  # the user's words that followed
-    last: str = ""  # when the newest of its sessions ended
-    is_open: bool = False  # a session ended without it
-    saves: float = 0.0  # what writing it down would save: sessions × calls, weighed by what it is (`gaps.topics`)
+    correction: str = ""  # the following words of the user
+    last: str = ""  # end of the newest session
+    is_open: bool = False  # a session ended without finding it
+    saves: float = 0.0  # estimated savings of writing it down: weighted sessions × calls (`gaps.topics`)
 
     @property
     def effort(self) -> int:
-        """The calls spent; where there were only words, what those are worth that asked or gave up."""
+        """Calls spent; without calls, an equivalent for signals that asked or gave up."""
         return self.cost.calls or _WORDS * sum(self.endings.get(one, 0) for one in (Ending.ASKED, Ending.GAVE_UP))

@@ -1,7 +1,6 @@
-"""What an agent did: tool calls in steps, steps in turns, turns in sessions (docs/words.md).
+"""Events of an agent's trace: tool calls in steps, steps in turns, turns in sessions (docs/words.md).
 
-Readers yield these values as a stream of events, so that a transcript of any length can be
-followed without being held in memory.
+Readers yield these values as a stream, so that a transcript of any length is never held in memory.
 """
 
 from __future__ import annotations
@@ -34,34 +33,34 @@ __all__ = [
 
 
 class ToolCall(msgspec.Struct, frozen=True, gc=False):
-    """One use of a tool, with what it looked for and how it ended."""
+    """One use of a tool, with its query and outcome."""
 
     id: str
     name: str  # the agent's own name for the tool
     kind: ToolKind
     outcome: Outcome
-    query: str = ""  # what it looked for: the pattern, the path, the command
-    where: str = ""  # where it looked: a folder or glob, "" for the working folder
-    paths: tuple[str, ...] = ()  # files that the call named or that came back
+    query: str = ""  # the pattern, the path, the command
+    where: str = ""  # searched folder or glob; "" for the working folder
+    paths: tuple[str, ...] = ()  # files named in the call or in its result
     purpose: str = ""  # the agent's own description of the call
-    input: dict[str, Any] | None = None  # whole, as the agent sent it; None where the reader does not keep it
-    output: str | None = None  # whole; None: the trace holds none
-    reason: str = ""  # why the outcome is what it is
-    intent: LookupIntent = LookupIntent.LOOKUP  # read for calls that missed only
-    gone: tuple[str, ...] = ()  # names that an edit took out
+    input: dict[str, Any] | None = None  # whole, as the agent sent it; None: not kept by the reader
+    output: str | None = None  # whole; None: not in the trace
+    reason: str = ""  # reason for the outcome
+    intent: LookupIntent = LookupIntent.LOOKUP  # used only for calls that missed
+    gone: tuple[str, ...] = ()  # names that an edit removed
     agent_id: str = ""  # the sub-agent that this call started
     line: int = 0
-    undecoded: Callable[[], str] | None = None  # the text of a result that the reader need not look at
-    is_in_background: bool = False  # the client left it running: the output is not in the call
+    undecoded: Callable[[], str] | None = None  # returns the text of a result that the reader did not decode
+    is_in_background: bool = False  # the client left it running: the call has no output
 
     @property
     def text(self) -> str:
-        """The text of the result, decoded where it was not yet."""
+        """Text of the result, decoded if necessary."""
         return self.output or (self.undecoded() if self.undecoded is not None else "")
 
     @property
     def is_unanswered(self) -> bool:
-        """Whether the trace ends before the call's result."""
+        """Report whether the trace ends before the result of the call."""
         return self.outcome is Outcome.UNKNOWN and self.output is None
 
 
@@ -87,24 +86,24 @@ class Prompt(msgspec.Struct, frozen=True, gc=False):
     """The user's own words: a turn begins."""
 
     id: str
-    text: str  # "" where a turn begins and the trace does not hold its prompt
+    text: str  # "" if the trace lacks the prompt of the turn
     time: str = ""
     path: str = ""
     line: int = 0
-    client_turn: str = ""  # the client's own id of the turn, which its hooks are given, too (promptId, turn_id)
+    client_turn: str = ""  # id that the client gives the turn and passes to its hooks (promptId, turn_id)
 
 
 class Injection(msgspec.Struct, frozen=True, gc=False):
-    """Text that was put into the agent's context by something other than the user.
+    """Text in the agent's context that did not come from the user.
 
-    It belongs to the turn of the last prompt before it; before the first prompt, to that one's.
+    It belongs to the turn of the last prompt before it; before the first prompt, to the first turn.
     """
 
     source: str  # hook:UserPromptSubmit, skill, instructions, …
     content: str
-    path: str = ""  # the knowledge file it came from, where the trace names one
+    path: str = ""  # knowledge file of the text, if the trace names one
     line: int = 0
-    item: str = ""  # the id of the item of our store that this is; "" for what others inject
+    item: str = ""  # id of the item, if the text is an item of our store
 
 
 class Skill(msgspec.Struct, frozen=True, gc=False):
@@ -125,20 +124,20 @@ class Step(msgspec.Struct, frozen=True, gc=False):
     time: str = ""
     path: str = ""
     line: int = 0
-    tokens: int | None = None  # written by the agent, and read by it for the first time; None: the trace does not say
-    model: str = ""  # that wrote it, where the trace says so
+    tokens: int | None = None  # written by the agent, or read for the first time; None: not in the trace
+    model: str = ""  # model of the message, if the trace names it
 
 
 class Break(StrEnum):
-    """How an agent broke off."""
+    """Way in which an agent broke off."""
 
     FAILED = "failed"  # an API error, a crash
     BUDGET = "budget"  # it reached the limit of its cost
-    CUT_OFF = "cut off"  # its stream ends too early, and does not say why
+    CUT_OFF = "cut off"  # its stream ends early, without a reason
 
 
 class Broken(msgspec.Struct, frozen=True, gc=False):
-    """The agent itself failed here: what follows decides completeness."""
+    """The agent itself failed here. The following events decide whether the sample is complete."""
 
     reason: str
     line: int = 0

@@ -49,7 +49,7 @@ _READY = "import sys; {}; print('ready', flush=True); {}"
 _WORKER = _READY.format("from knowbound.agent.score_worker import main", "main()")
 _ROLLUP = _READY.format(
     "from pathlib import Path; from knowbound.agent.sync_worker import settings_for; "
-    "from knowbound.quality.score import open_quality_log, rolled_up; "
+    "from knowbound.quality.scoring import open_quality_log, rolled_up; "
     "settings = settings_for(Path(sys.argv[1]), Path(sys.argv[2]))",
     "rolled_up(settings, open_quality_log(settings))",
 )

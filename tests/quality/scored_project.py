@@ -24,7 +24,7 @@ from knowbound.core.quality_log import DayRollup, QualityTurn
 from knowbound.judge.turns.verdict import TurnVerdicts
 from knowbound.kms.opening import open_quality_log
 from knowbound.quality.rollup import day_of
-from knowbound.quality.score import QueueScored, score_queue
+from knowbound.quality.scoring import QueueScored, score_queue
 from knowbound.store.data_dir import ENDED, INJECTIONS
 from knowbound.user_files import append
 from tests.hook_project import PORT, PROMPT, Project

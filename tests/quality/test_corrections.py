@@ -281,8 +281,8 @@ def _switch_on(loop: Loop) -> None:
 
 def test_fourteen_days_without_an_answer_flag_the_item_once_and_close_nothing(loop: Loop) -> None:
     _switch_on(loop)
-    assert tend(loop.project.settings, loop.log, now="2026-11-30T09:00:59Z").flagged == ()
-    assert tend(loop.project.settings, loop.log, now="2026-11-30T09:01:00Z").flagged == (PORT.id,)
+    assert tend(loop.project.settings, loop.log, now="2026-11-30T09:00:59Z") == []
+    assert tend(loop.project.settings, loop.log, now="2026-11-30T09:01:00Z") == [PORT.id]
     item = loop.store.get(PORT.id)
     assert item
     assert item.flag
@@ -290,18 +290,18 @@ def test_fourteen_days_without_an_answer_flag_the_item_once_and_close_nothing(lo
     assert loop.record().closing is Closing.OPEN
     assert loop.corrections.open()[0].is_unverified
     loop.store.unflag(PORT.id)
-    assert tend(loop.project.settings, loop.log, now="2026-12-30T09:01:00Z").flagged == ()
+    assert tend(loop.project.settings, loop.log, now="2026-12-30T09:01:00Z") == []
     assert loop.log.answers()[0].kind is SuggestionDecision.FLAGGED
 
 
 def test_what_was_answered_is_not_flagged(loop: Loop) -> None:
     _switch_on(loop)
     loop.corrections.dismiss(PORT.id)
-    assert tend(loop.project.settings, loop.log, now="2026-12-30T00:00:00Z").flagged == ()
+    assert tend(loop.project.settings, loop.log, now="2026-12-30T00:00:00Z") == []
 
 
 def test_nothing_is_flagged_or_shown_while_the_loop_is_off(loop: Loop) -> None:
-    assert tend(loop.project.settings, loop.log, now="2026-12-30T00:00:00Z").flagged == ()
+    assert tend(loop.project.settings, loop.log, now="2026-12-30T00:00:00Z") == []
     assert not (loop.project.home / FILE).exists()
 
 

@@ -29,7 +29,7 @@ from knowbound.cli.quality import command as quality_verb
 from knowbound.config import Settings
 from knowbound.judge.turns.rules import RulesTurnJudge
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
-from knowbound.quality import queue, score
+from knowbound.quality import queue, scoring
 from knowbound.quality.queue import Queue
 from knowbound.quality.scoring import Scorer
 from tests import warm_process
@@ -154,7 +154,7 @@ def test_a_rollup_that_is_killed_at_any_step_is_made_by_the_next(shop: ScoredPro
 
     def roll_up() -> None:
         with closing(SqliteQualityLog(shop.home)) as log:
-            score.rolled_up(settings, log)
+            scoring.rolled_up(settings, log)
 
     for number in killed_at_each_step(roll_up):
         roll_up()
@@ -258,15 +258,15 @@ def test_what_is_queued_while_the_verb_scores_is_left_to_a_worker(
     shop: ScoredProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     acknowledged = ended(shop, "s-1")
-    scored = score.score_queue
+    scored = scoring.score_queue
 
-    def queue_another(settings: Settings, *, again: bool) -> score.QueueScored:
+    def queue_another(settings: Settings, *, again: bool) -> scoring.QueueScored:
         done = scored(settings, again=again)
         shop.prompted("s-2")
         shop.stop("s-2")  # it finds the lock taken
         return done
 
-    monkeypatch.setattr(score, "score_queue", queue_another)
+    monkeypatch.setattr(scoring, "score_queue", queue_another)
     done = CliRunner().invoke(quality_verb, ["score", "--queue", "--root", str(shop.root)])
     assert (done.exit_code, done.output) == (0, "1 turns scored.\n")
     until(lambda: not is_at_work(shop) and Queue(shop.home).is_empty())

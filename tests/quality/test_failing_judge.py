@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from knowbound.errors import InputError
-from knowbound.quality import queue, score
+from knowbound.quality import queue, scoring
 from tests.quality.scored_project import FailingJudge, ScoredProject
 
 
@@ -28,7 +28,7 @@ def queued(project: ScoredProject, *sessions: str) -> list[tuple[str, str]]:
 
 @pytest.fixture
 def judged_by(monkeypatch: pytest.MonkeyPatch) -> Callable[[FailingJudge], None]:
-    return lambda judge: monkeypatch.setattr(score, "turn_judge", lambda _: judge)
+    return lambda judge: monkeypatch.setattr(scoring, "turn_judge", lambda _: judge)
 
 
 @pytest.mark.parametrize("error", [RuntimeError, IndexError, lambda text: InputError("no-key", text)])

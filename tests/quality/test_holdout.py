@@ -11,10 +11,9 @@ from msgspec.structs import replace
 from knowbound.core.item import Item
 from knowbound.core.quality_log import LoggedCall, QualityTurn
 from knowbound.injection.log import InjectedItem, InjectionRecord
-from knowbound.quality.holdout import holdout_comparison
 from knowbound.quality.joining import TurnSources, join
 from knowbound.quality.rollup import day_of
-from knowbound.quality.status import quality_status
+from knowbound.quality.status import holdout_comparison, quality_status
 from knowbound.report.quality.status import render_quality
 from knowbound.stats.holdout import TurnOutcome
 from tests.quality.measured_project import TODAY, MeasuredProject, logged, turn

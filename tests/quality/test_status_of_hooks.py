@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from knowbound.config import load
 from knowbound.quality.ended import EVENTS
-from knowbound.quality.score import score_queue
+from knowbound.quality.scoring import score_queue
 from knowbound.quality.status import quality_status
 from knowbound.report.quality.model import Fault, QualityStatus
 from knowbound.stats.quality import QualityMetric

@@ -17,7 +17,7 @@ from knowbound.agent.sync_worker import settings_for
 from knowbound.errors import KnowboundError
 from knowbound.lessons.rescue.scores import score_rescues
 from knowbound.quality.queue import Queue
-from knowbound.quality.score import score_queue
+from knowbound.quality.scoring import score_queue
 
 
 def main() -> None:

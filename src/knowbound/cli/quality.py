@@ -148,7 +148,7 @@ def score(
         return _score_queue(settings, again=again)
     if input_:
         from knowbound.judge.turns.opening import turn_judge
-        from knowbound.quality.given import judged_lines, read_turns
+        from knowbound.quality.recorded import judged_lines, read_turns
 
         emit(judged_lines(turn_judge(settings), read_turns(input_)), output)
         return 0
@@ -169,7 +169,7 @@ def _score_queue(settings: Settings, *, again: bool) -> int:
     from knowbound.agent.background import SCORING
     from knowbound.errors import StoreError
     from knowbound.quality.queue import Queue
-    from knowbound.quality.score import score_queue
+    from knowbound.quality.scoring import score_queue
 
     lock = SCORING.take_lock(str(settings.home)) if settings.home.is_dir() else None
     if lock is None:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from contextlib import closing
 
-import msgspec
-
 from knowbound.config import Settings
 from knowbound.core.suggestions import Suggestion
 from knowbound.errors import StoreError
@@ -19,35 +17,30 @@ from knowbound.kms.index.database import Index
 from knowbound.kms.opening import open_index, open_knowledge_store
 from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.kms.screening import screened
-from knowbound.quality.corrections import Corrections
+from knowbound.quality.corrections import Corrections, suggestions
 from knowbound.quality.rollout import is_loop_on, load_state
-from knowbound.quality.suggestions import suggestions
 from knowbound.text.clock import utc_now
 
 
-class Tended(msgspec.Struct, frozen=True):
-    """What was done."""
+def tend(settings: Settings, log: QualityLog, *, now: str = "") -> list[str]:
+    """Finish answers, flag items, and show suggestions. Returns the ids of the items that were flagged.
 
-    finished: int = 0  # answers that a killed process left
-    flagged: tuple[str, ...] = ()  # items that nobody answered about
-
-
-def tend(settings: Settings, log: QualityLog, *, now: str = "") -> Tended:
-    """Finish, flag and show. The store is opened only where something is to be written."""
+    The store is opened only where something is to be written.
+    """
     now, since = now or utc_now(), _since(settings, log)
     with closing(open_index(settings)) as index:
         waiting = suggestions(log, index)
         is_left = any(not answer.done for answer in log.answers())
         is_due = since is not None and any(one.answer is None and one.is_due(since, now) for one in waiting)
-        done = Tended()
+    flagged = []
     if is_left or is_due:
         with closing(open_knowledge_store(settings)) as store:
             corrections = Corrections(log, store, clock=lambda: now)
-            finished = corrections.finish()
-            done = Tended(finished, tuple(corrections.flag_unanswered(since)) if since is not None else ())
+            corrections.finish()
+            flagged = corrections.flag_unanswered(since) if since is not None else []
     with closing(open_index(settings)) as index:
         show(settings, log, index)
-    return done
+    return flagged
 
 
 def show(settings: Settings, log: QualityLog, index: Index) -> None:

@@ -6,8 +6,8 @@ before. The state is a note of the quality log, which all machines see; every da
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
 from datetime import date, timedelta
 from typing import TypeVar
 
@@ -17,7 +17,10 @@ from msgspec.structs import replace
 from knowbound.config import Settings
 from knowbound.core.quality import Metric
 from knowbound.core.quality_log import DayRollup, Discovery
-from knowbound.errors import InputError, StoreError
+from knowbound.errors import InputError, KnowboundError, StoreError
+from knowbound.judge.calibration import weekly_sample
+from knowbound.judge.label_files import TURN_LABELS, read_turn_labels
+from knowbound.judge.turns.opening import turn_judge
 from knowbound.kms.index.database import Index
 from knowbound.kms.opening import open_index, open_quality_log
 from knowbound.kms.quality_log.protocol import QualityLog
@@ -28,9 +31,9 @@ from knowbound.quality.legs import decided, entering, legs_for, plan_of, present
 from knowbound.quality.monitors import Watched, is_self_reinforcing, monitors
 from knowbound.quality.replay import replay
 from knowbound.quality.rollup import roll_up
-from knowbound.quality.worth import judge_worth
 from knowbound.report.quality.model import JudgeWorth
 from knowbound.stats.demotion import demotions, false_demotions
+from knowbound.stats.judge_gate import WeeklySample
 from knowbound.stats.quality import QualityMetric, day_before, item_rates, window, within
 from knowbound.stats.rate import Rate
 from knowbound.stats.replay import ReplayResult
@@ -46,6 +49,7 @@ from knowbound.stats.rollout import (
     RolloutState,
     RolloutStatus,
 )
+from knowbound.store.calibrations import CalibratedJudge, calibrated_judge
 from knowbound.store.rollout_file import RolloutFile, keep_rollout, read_rollout
 from knowbound.text.clock import utc_now
 
@@ -314,3 +318,21 @@ def _note(log: QualityLog, name: str, kind: type[_Kept]) -> _Kept | None:
         return msgspec.json.decode(found, type=kind) if found else None
     except msgspec.MsgspecError as error:
         raise StoreError("store-corrupt", f"The note {name!r} of the quality log is none of ours: {error}") from error
+
+
+def judge_worth(settings: Settings, versions: Mapping[str, int], now: str) -> JudgeWorth:
+    """Of the judge that judged most turns. `versions` are the judges of the window, with their turns."""
+    main = JudgeWorth(dict(versions)).version
+    found = calibrated_judge(settings.home, main) if main else None
+    if found is None:
+        return JudgeWorth(dict(versions))
+    return JudgeWorth(dict(versions), found.turns, found.made, found.metrics, _weekly(settings, main, found, now))
+
+
+def _weekly(settings: Settings, version: str, found: CalibratedJudge, now: str) -> WeeklySample | None:
+    """The weekly sample, where it can be had for nothing."""
+    with suppress(KnowboundError):  # no label file any more, or no such judge: there is nothing to compare
+        judge = turn_judge(settings)
+        if judge.version == version and not judge.costs:
+            return weekly_sample(found, read_turn_labels(settings.home / TURN_LABELS).labels, judge, now)
+    return None

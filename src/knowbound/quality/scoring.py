@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,14 +17,20 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
+from knowbound.config import Settings
 from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn
 from knowbound.core.quality_log import LoggedItem, QualityTurn
 from knowbound.errors import KnowboundError
+from knowbound.judge.turns.opening import turn_judge
 from knowbound.judge.turns.verdict import TurnJudge, TurnVerdicts
+from knowbound.kms.opening import open_index, open_quality_log
 from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.quality.found_turns import LOOK_SECONDS, FoundTurns
 from knowbound.quality.joining import Joined, StoredText, TurnSources, join
+from knowbound.quality.loop import tend
 from knowbound.quality.queue import EndedRecord, Queue
+from knowbound.quality.rollout import keep_up
+from knowbound.quality.rollup import RolledUp, roll_up
 from knowbound.store.data_dir import INDEX
 from knowbound.store.forgotten import load_forgotten
 from knowbound.store.read_only import open_read_only
@@ -42,6 +48,43 @@ class Scored(msgspec.Struct):
 
     def __iadd__(self, other: Scored) -> Scored:
         return Scored(self.turns + other.turns, self.failed + other.failed, other.problem or self.problem)
+
+
+class QueueScored(msgspec.Struct, frozen=True):
+    """What a run over the queue did."""
+
+    scored: Scored
+    rolled_up: RolledUp
+    problem: str = ""  # why effective confidences or suggested corrections could not be written
+
+
+def score_queue(settings: Settings, *, again: bool = False) -> QueueScored:
+    """Score the turns that have ended; with `again` also those whose judge failed before. The caller holds the lock."""
+    with closing(open_quality_log(settings)) as log:
+        scorer = Scorer(settings.home, log, turn_judge(settings))
+        done = scorer.run()
+        done += scorer.sweep()
+        if again:
+            done += scorer.again()
+        rolled = rolled_up(settings, log, scorer.days)
+        if rolled.problem:
+            return QueueScored(done, rolled, rolled.problem)
+        try:
+            tend(settings, log)
+        except KnowboundError as error:  # a backend is down: the next worker does it
+            return QueueScored(done, rolled, str(error))
+        return QueueScored(done, rolled)
+
+
+def rolled_up(settings: Settings, log: QualityLog, written: Collection[str] = ()) -> RolledUp:
+    """Bring the days of a log up to its turns, and what is ranked up to the days."""
+    with closing(open_index(settings)) as index:
+        done = roll_up(log, index.corrections(), written=written)
+        try:
+            reverted = keep_up(settings, log, index)
+        except KnowboundError as error:  # a backend is down: the next worker does it
+            return replace(done, problem=str(error))
+        return replace(done, reverted_to=reverted and reverted.after)
 
 
 class Scorer:
@@ -89,10 +132,6 @@ class Scorer:
             )
             self._write(Joined(kept, joined.judged), done)
         return done
-
-    def is_idle(self) -> bool:
-        """Whether nothing is queued."""
-        return self._queue.is_empty()
 
     def _due(self) -> list[EndedRecord] | None:
         """What is queued, once it is complete: the second line of a record comes a moment later."""

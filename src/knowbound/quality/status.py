@@ -7,38 +7,49 @@ that was, and says so.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 
 from knowbound import __version__
 from knowbound.config import Settings
-from knowbound.core.quality_log import Closing, DayRollup, Discovery
+from knowbound.core.item import Item
+from knowbound.core.quality_log import Closing, DayRollup, Discovery, LoggedItem, QualityTurn
+from knowbound.errors import InputError
+from knowbound.injection.inject import HELD_OUT, INJECTED
+from knowbound.kms.index.database import Index
 from knowbound.kms.opening import open_index, open_quality_log
 from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.quality.discovery import RESOLVED_DAYS, discovery_rate
-from knowbound.quality.fixing import to_fix
-from knowbound.quality.holdout import holdout_comparison
-from knowbound.quality.item_page import item_quality
-from knowbound.quality.rollout import status_of
+from knowbound.quality.fixing import is_present, to_fix
+from knowbound.quality.rollout import judge_worth, rates, status_of
 from knowbound.quality.rollup import roll_up
-from knowbound.quality.worth import judge_worth
-from knowbound.report.quality.model import FIRST_ITEMS, ITEM_DAYS, ItemQuality, JudgeWorth, QualityStatus
-from knowbound.stats.holdout import HoldoutComparison
+from knowbound.report.quality.model import (
+    FIRST_ITEMS,
+    ITEM_DAYS,
+    CorrectionMade,
+    ItemDay,
+    ItemInjection,
+    ItemQuality,
+    ItemToFix,
+    JudgeWorth,
+    QualityStatus,
+)
+from knowbound.stats.holdout import ArmTurn, HoldoutComparison, TurnOutcome, compare_arms
 from knowbound.stats.quality import (
     ITEM_METRICS,
     WINDOW_DAYS,
     MetricStatus,
     QualityMetric,
     day_before,
-    item_rates,
     rolling,
     window,
     within,
 )
-from knowbound.stats.rate import Rate
 from knowbound.text.clock import utc_now
 from knowbound.text.redact import excerpt
 
-_REASON = 160  # characters of why a turn has no verdict
+_MOST_INJECTIONS = 10
+_REASON, _CONTENT, _PROMPT = 160, 500, 200  # characters that are shown: of a judge's problem, of an item, of a prompt
 
 
 def quality_status(settings: Settings, *, today: str = "") -> QualityStatus:
@@ -87,19 +98,13 @@ def _until(days: list[DayRollup], today: str) -> str:
 def _metrics(
     days: list[DayRollup], records: list[Discovery], until: str, today: str, judge: JudgeWorth
 ) -> tuple[MetricStatus, ...]:
-    now, before = _rates(days, records, until), _rates(days, records, day_before(until, WINDOW_DAYS))
+    now, before = (rates(days, records, *window(last)) for last in (until, day_before(until, WINDOW_DAYS)))
     about_items = [
         MetricStatus(name, now[name], before[name], judge.corrected(now[name], metric))
         for name, metric in ITEM_METRICS.items()
     ]
     name, pending = QualityMetric.DISCOVERY, _pending(records, until, today)
     return *about_items, MetricStatus(name, now[name], before[name], pending=pending)
-
-
-def _rates(days: list[DayRollup], records: list[Discovery], until: str) -> dict[QualityMetric, Rate]:
-    first, last = window(until)
-    discovered = discovery_rate(records, first, last)
-    return {**item_rates(within(days, first, last)), QualityMetric.DISCOVERY: discovered}
 
 
 def _pending(records: list[Discovery], until: str, today: str) -> int:
@@ -119,3 +124,68 @@ def _holdout(log: QualityLog, days: list[DayRollup]) -> HoldoutComparison | None
 def _unscored(log: QualityLog) -> dict[str, int]:
     reasons = Counter(excerpt(turn.problem, _REASON) for turn in log.unscored())
     return dict(reasons.most_common())
+
+
+def item_quality(
+    log: QualityLog, index: Index, id_: str, days: Sequence[DayRollup], fault: ItemToFix | None = None
+) -> ItemQuality:
+    """The item, whether the store still has it or only the log. Raises InputError where neither knows it."""
+    known = sorted(index.known(id_), key=lambda one: not one.served)
+    held = known[0] if known else None
+    by_day = [ItemDay(day.date, day.by_item[id_]) for day in days if id_ in day.by_item]
+    newest = _newest(log, id_, [day.date for day in by_day])
+    if held is None and not by_day:
+        raise InputError(
+            "item-unknown", f"No item {id_!r}, in the store or in the quality log. Try: knowbound quality status"
+        )
+    logged = newest[0][1].content_excerpt if newest else ""
+    return ItemQuality(
+        id=id_,
+        content=excerpt(held.item.content, _CONTENT) if held else logged,
+        content_length=len(held.item.content) if held else newest[0][1].content_length if newest else 0,
+        is_served=any(one.served for one in known),
+        flag=str(held.item.flag.kind) if held and held.item.flag else "",
+        days=tuple(by_day),
+        injections=tuple(_injected(turn, item, held.item if held else None) for turn, item in newest),
+        records=tuple(one for one in log.discoveries() if one.item == id_),
+        corrections=tuple(CorrectionMade(one.time, one.tool, one.by, one.session) for one in index.corrections(id_)),
+        fault=fault,
+        version=__version__,
+    )
+
+
+def _newest(log: QualityLog, id_: str, dates: Sequence[str]) -> list[tuple[QualityTurn, LoggedItem]]:
+    """Its last injections, newest first, as far as their turns are kept."""
+    found: list[tuple[QualityTurn, LoggedItem]] = []
+    for date in reversed(dates):
+        turns = [(turn, item) for turn in log.of_day(date) for item in turn.injected_items if item.id == id_]
+        found += reversed(turns)
+        if len(found) >= _MOST_INJECTIONS:
+            break
+    return found[:_MOST_INJECTIONS]
+
+
+def _injected(turn: QualityTurn, item: LoggedItem, held: Item | None) -> ItemInjection:
+    is_same = held is None or is_present(item.content_sha, held)
+    prompt = excerpt(turn.user_prompt, _PROMPT)
+    return ItemInjection(turn.timestamp, turn.session_id, turn.turn_id, prompt, item.verdict, is_same)
+
+
+def holdout_comparison(turns: Iterable[QualityTurn]) -> HoldoutComparison | None:
+    """Turns for which something was found while prompts were held out; None where none was.
+
+    What agents then did is known from their traces: a turn without one is left out.
+    """
+    given = [_arm_turn(turn) for turn in turns if turn.arm in (HELD_OUT, INJECTED) and turn.trace]
+    return compare_arms(given) if any(turn.is_held_out for turn in given) else None
+
+
+def _arm_turn(turn: QualityTurn) -> ArmTurn:
+    outcomes: dict[TurnOutcome, float] = {
+        TurnOutcome.STEPS: turn.steps,
+        TurnOutcome.FAILED_SEARCHES: turn.failed_searches,
+        TurnOutcome.CORRECTIVE_CALLS: sum(bool(call.corrected) for call in turn.tool_calls),
+    }
+    if turn.turn_tokens is not None:
+        outcomes[TurnOutcome.TOKENS] = turn.turn_tokens
+    return ArmTurn(turn.session_id, turn.arm == HELD_OUT, outcomes)

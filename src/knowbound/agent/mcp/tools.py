@@ -178,7 +178,7 @@ class Tools:
         kms_accept_suggestion or kms_supersede confirms one, kms_dismiss drops it.
         """
         from knowbound.kms.opening import open_index, open_quality_log
-        from knowbound.quality.suggestions import suggestions
+        from knowbound.quality.corrections import suggestions
 
         if not self._settings.home.is_dir():
             return {"suggestions": []}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from knowbound.core.quality_log import Counts, Discovery, Durations
+from knowbound.core.quality_log import Counts, Discovery
 from knowbound.report.formats.json import as_json, fields
 from knowbound.report.quality.model import (
     ItemInjection,
@@ -127,10 +127,6 @@ def _judge(judge: JudgeWorth) -> dict[str, object]:
         else None,
         "weekly": as_json(judge.weekly),
     }
-
-
-def _hook(durations: Durations, limit: int) -> dict[str, object]:
-    return {"p95_ms": slowest(durations), "limit_ms": limit, "runs": durations.runs}
 
 
 def _counts(counts: Counts) -> dict[str, object]:

@@ -1,1 +1,1 @@
-"""Where knowbound meets the agents: hooks, MCP server, installation."""
+"""The border between knowbound and agents: hooks, MCP server, installation, doctor, forget."""

@@ -65,7 +65,7 @@ class SettingsFile:
 
     @property
     def is_toml(self) -> bool:
-        """Whether the file is TOML, not JSON."""
+        """The format: TOML, or else JSON."""
         return self.path.suffix == ".toml"
 
 

@@ -2,7 +2,7 @@
 
 The original of a settings file is kept (`backups.py`). `uninstall` restores exactly these bytes while the file is as we
 left it, after any number of installations and upgrades; from a file that was edited since, only our entries are
-removed. One file may have entries of ours in several places: Claude Code keeps the servers of all projects in one.
+removed. One file may have our entries in several places: Claude Code keeps the servers of all projects in one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LOCAL = (".claude", "settings.local.json")
 
 
 def _is_installed(file: SettingsFile) -> bool:
-    """Report whether the file has entries of ours; an unreadable file counts as not installed."""
+    """Report whether the file has our entries; an unreadable file counts as not installed."""
     try:
         return bool(entries_in(file, value_of(file, file.path.read_text("utf-8"))))
     except (KnowboundError, OSError, ValueError):
@@ -35,12 +35,12 @@ def _is_installed(file: SettingsFile) -> bool:
 
 
 def installed_files(agent: str, scope: str, root: Path, environ: Mapping[str, str]) -> list[SettingsFile]:
-    """Return the files of a scope that have entries of ours."""
+    """Return the files of a scope that have our entries."""
     return [file for file in settings_files(agent, scope, root, environ) if _is_installed(file)]
 
 
 def local_files(environ: Mapping[str, str], root: Path | None = None) -> Iterator[SettingsFile]:
-    """Yield the places of Claude Code's local scope that have entries of ours; with a root, only in and below it.
+    """Yield the places of Claude Code's local scope that have our entries; with a root, only in and below it.
 
     Hooks are searched in files with a backup and in the root, servers in the client's own list of projects.
     """
@@ -155,7 +155,7 @@ def _without(text: str, files: list[SettingsFile], keep_empty: dict[str, object]
 
 
 def _servers(path: Path, text: str) -> list[SettingsFile]:
-    """Return every place of a JSON file that has a server of ours."""
+    """Return every place of a JSON file that has our server."""
     file = SettingsFile(path, servers=("mcpServers",))
     if file.is_toml:
         return []

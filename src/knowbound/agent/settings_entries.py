@@ -50,7 +50,7 @@ def entries_in(file: SettingsFile, value: dict[str, Any]) -> dict[Path, Any]:
 
 
 def server_places(value: dict[str, Any]) -> list[tuple[str, ...]]:
-    """Return the keys that lead to a server of ours in a JSON file: the user's, and those of projects."""
+    """Return the keys that lead to our server in a JSON file: the user's, and those of projects."""
     projects = [("projects", str(name), "mcpServers") for name, _ in _items(value.get("projects"))]
     places: list[tuple[str, ...]] = [("mcpServers",), *projects]
     return [place for place in places if is_our_server(_at(value, (*place, SERVER)))]

@@ -1,7 +1,7 @@
 """The switch of all hooks: `knowbound off` and `knowbound on`, or the environment variable KNOWBOUND_OFF.
 
-One file in the user's state folder, so it holds for every agent and project from the next hook run on. The hook loads
-it first: it imports next to nothing.
+The switch is a file in the user's state folder, so it applies to every agent and project from the next hook run on. The
+hook loads this module first, so it imports next to nothing.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from knowbound.user_files import make_file, make_folder, state_places
 
 VARIABLE = "KNOWBOUND_OFF"
 _FILE = "off"
-_ON = ("", "0", "false", "no")  # values of the variable that switch nothing off
+_ON = ("", "0", "false", "no")  # values of the variable that leave hooks on
 _LONGEST = 40  # characters of a time
 
 
 class OffState:
-    """How hooks are switched off: by the variable, or by the file and since when."""
+    """The way that hooks are off: by the variable, or by the file since a time."""
 
     def __init__(self, *, by_variable: bool, since: str) -> None:
         self.by_variable = by_variable
-        self.since = since  # ISO, UTC; "" where it is not known
+        self.since = since  # ISO, UTC; "" if unknown
 
     def __str__(self) -> str:
         if self.by_variable:
@@ -31,12 +31,12 @@ class OffState:
 
 
 def is_off() -> bool:
-    """Whether hooks do nothing."""
+    """Report whether hooks are switched off."""
     return _variable_is_set() or any(map(os.path.lexists, state_places(_FILE)))
 
 
 def off_state() -> OffState | None:
-    """How and since when hooks are off; None where they are on."""
+    """Return how and since when hooks are off; None if they are on."""
     if _variable_is_set():
         return OffState(by_variable=True, since="")
     for path in filter(os.path.lexists, state_places(_FILE)):
@@ -50,16 +50,16 @@ def off_state() -> OffState | None:
 
 
 def switch_off() -> None:
-    """Off, for every hook that starts from now on. Raises OSError."""
+    """Switch off every hook that starts from now on. Raises OSError."""
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     for path in state_places(_FILE):
-        if not os.path.lexists(path):  # since when stays as it is
+        if not os.path.lexists(path):  # the first time stays
             make_folder(os.path.dirname(path))
             make_file(path, f"{now}\n".encode())
 
 
 def switch_on() -> bool:
-    """On again; whether they were off. The variable is not ours to change. Raises OSError."""
+    """Remove the switch, not the variable, and report whether it was there. Raises OSError."""
     were_off = False
     for path in state_places(_FILE):
         try:

@@ -20,7 +20,7 @@ from knowbound.errors import InputError, KnowboundError
 
 @dataclass(frozen=True, slots=True)
 class OurHook:
-    """One hook of ours in an agent's settings."""
+    """One of our hooks in an agent's settings."""
 
     event: str  # the agent's name of it
     group: int
@@ -62,7 +62,7 @@ class Installation:
 
 
 def find_installations(root: Path, environ: Mapping[str, str]) -> list[Installation]:
-    """Find every scope that has entries of ours, or a file that cannot be read."""
+    """Find every scope that has our entries, or a file that cannot be read."""
     found = []
     for agent in AGENTS:
         for scope in SCOPES:

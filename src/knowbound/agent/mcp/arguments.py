@@ -1,4 +1,4 @@
-"""The arguments of a tool are the parameters of its function; its schema and the check of a call are made from them."""
+"""The arguments of a tool: its schema, and the check of a call, both made from the parameters of its function."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-# The annotations that parameters have, as text; with `| None` where leaving it out means nothing else.
+# JSON types by the annotations of parameters; `| None` marks a parameter that can be left out.
 _TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "list[str]": "array"}
 _WORDS = {"true": True, "false": False}
 _IDS = {"id", "by_id", "also"}
@@ -15,11 +15,11 @@ _LARGEST = 1 << 53
 
 
 class ArgumentError(Exception):
-    """The call does not fit the parameters; the message says where."""
+    """The call does not fit the parameters; the message names the argument."""
 
 
 def schema(function: Callable[..., Any]) -> dict[str, Any]:
-    """The parameters as JSON Schema."""
+    """Return the parameters as JSON Schema."""
     parameters = _parameters(function)
     properties = {
         name: _listed(_type(function, name)) | {key: value for key, value in default.items() if value is not None}
@@ -30,10 +30,10 @@ def schema(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def checked(function: Callable[..., Any], values: dict[str, Any]) -> dict[str, Any]:
-    """The values to call the function with; an ArgumentError where they do not fit.
+    """Return the values to call the function with; an ArgumentError if they do not fit.
 
-    Models write numbers, true and one element of a list as text, null for what they leave out, and an id in the
-    brackets that it is shown in: all is understood.
+    Models write numbers, true and one element of a list as text, null for a missing argument, and an id in the
+    brackets that it is shown in: all are accepted.
     """
     parameters = _parameters(function)
     for name in values:
@@ -81,7 +81,7 @@ def _listed(type_: str) -> dict[str, Any]:
 
 
 def _parameters(function: Callable[..., Any]) -> dict[str, dict[str, Any]]:
-    """The parameters after the first (self), each with its default where it has one."""
+    """Return the parameters after self, each with its default if it has one."""
     names = function.__code__.co_varnames[1 : function.__code__.co_argcount]
     defaults = function.__defaults__ or ()
     without = len(names) - len(defaults)

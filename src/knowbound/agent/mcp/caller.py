@@ -1,8 +1,8 @@
-"""Who calls a tool: the session, the turn and the tool call, as far as the client lets us know them.
+"""The caller of a tool: its session, turn and tool call, if the client names them.
 
-Codex says all of it in `_meta`. Claude Code says the id of the tool call there; the session that it gives the server's
-environment is the one the server was started in, which is another one after /clear. So the call is looked up in the
-transcripts, where the client writes it at that moment. What is not found stays empty: nothing is guessed.
+Codex names all three in `_meta`. Claude Code names only the tool call there; the server's environment has the session
+that the server was started in, which is wrong after /clear. So the call is looked up in the transcripts, which the
+client writes at that moment. What is not found stays empty: nothing is guessed.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ _CLAUDE_CALL = "claudecode/toolUseId"
 _CLAUDE_SESSION = "CLAUDE_CODE_SESSION_ID"
 _WAIT_SECONDS = 1.0  # Claude Code writes its transcript about 0.1 s late
 _STEP_SECONDS = 0.02
-_RECENT_SECONDS = 600  # a session that calls a tool has written lately
+_RECENT_SECONDS = 600  # a session that calls a tool has just written its transcript
 _TAIL = 4 << 20  # bytes at the end of a transcript
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """What is known about a call; "" where it is not."""
+    """The known facts about a call; "" for unknown ones."""
 
     session: str = ""
     turn: str = ""  # Codex: turn_id; Claude Code: promptId
     call: str = ""
-    agent: str = "unknown"  # as hooks name it
+    agent: str = "unknown"  # the name that hooks use
     agent_id: str = ""  # of a sub-agent of Claude Code
 
     @property
     def context(self) -> str:
-        """Whoever shares a context, as hooks name it."""
+        """The name of the caller's context, as hooks have it; "" without a session."""
         return "-".join(filter(None, (self.session, self.agent_id))) if self.session else ""
 
 
@@ -49,7 +49,7 @@ class _Message(msgspec.Struct):
 
 
 class _Line(msgspec.Struct):
-    """What we need of a line of Claude Code's transcript."""
+    """The used fields of a line of Claude Code's transcript."""
 
     type: str = ""
     sessionId: str = ""  # noqa: N815
@@ -63,7 +63,7 @@ _line = msgspec.json.Decoder(_Line)
 
 
 def caller_of(meta: Mapping[str, Any], environ: Mapping[str, str]) -> Caller:
-    """The caller of a tool call with this `_meta`; for Claude Code it may wait a moment for the transcript."""
+    """Return the caller of a tool call with this `_meta`; may wait a second for Claude Code's transcript."""
     codex = meta.get(_CODEX)
     if isinstance(codex, dict):
         return Caller(_id(codex.get("session_id")), _id(codex.get("turn_id")), _id(meta.get(_CODEX_CALL)), "codex")
@@ -88,7 +88,7 @@ def _id(value: object) -> str:
 
 
 def _transcripts(projects: list[Path], session: str) -> Iterator[Path]:
-    """Where the call may be: in the session that the server was started in, then in others that were just written."""
+    """Yield the transcripts that may have the call: the server's first session, then others written lately."""
     first = _below(projects, session) if session else []
     yield from first
     written = {path: _written(path) for path in _below(projects, "*")}
@@ -100,7 +100,7 @@ def _transcripts(projects: list[Path], session: str) -> Iterator[Path]:
 
 
 def _below(projects: list[Path], session: str) -> list[Path]:
-    """The transcripts of a session, or of all, with those of its sub-agents."""
+    """Return the transcripts of a session ("*": of all) and of its sub-agents."""
     patterns = (f"*/{session}.jsonl", f"*/{session}/subagents/*.jsonl")
     return [path for folder in projects for pattern in patterns for path in folder.glob(pattern)]
 
@@ -113,7 +113,7 @@ def _written(path: Path) -> float:
 
 
 def _found(transcript: Path, call: str) -> Caller | None:
-    """The caller, if the transcript has this tool call: the prompt above it is its turn."""
+    """Return the caller if the transcript has this tool call; the prompt above the call is its turn."""
     try:
         with transcript.open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
@@ -137,7 +137,7 @@ def _found(transcript: Path, call: str) -> Caller | None:
 
 
 def _sub_agent(line: _Line) -> str:
-    """Whose line it is within the session; a sub-agent without a name is not taken for the session's own agent."""
+    """Return the id of the line's sub-agent; one without a name is still no line of the main agent."""
     return (_id(line.agentId) or _UNNAMED) if line.isSidechain else ""
 
 

@@ -1,8 +1,8 @@
-"""The Model Context Protocol, as far as a server of tools needs it: a request in, its result out.
+"""The part of the Model Context Protocol that a server of tools needs: a request in, its result out, no I/O.
 
 The specification has two kinds of versions. Up to 2025-11-25 a connection is opened by `initialize`; since 2026-07-28
-every request names its version in `_meta`. Both are answered, on one connection too. Nothing here reads or writes.
-Like all that runs before the first call, it needs the smallest part of the standard library: the agent waits for it.
+every request names its version in `_meta`. Both are answered, even on one connection. The agent waits for the first
+answer, so this module imports as little as possible.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _MOST_OF_A_NAME = 100  # characters of the client's text in an error
 
 
 class McpTool:
-    """A tool: what a client reads about it, and what runs when it is called.
+    """A tool: its description for clients, and the function of a call.
 
-    That is called with arguments, `_meta`, and a list for what is to be done when the client has its answer.
+    The function takes the arguments, `_meta`, and a list for work that follows the answer. It raises ToolError.
     """
 
     def __init__(self, name: str, description: str, schema: Json, annotations: Json, run: RunTool) -> None:
         self.name = name
-        self.run = run  # what is wrong with a call is a ToolError
+        self.run = run
         self.listed: Json = {
             "name": name,
             "description": description,
@@ -52,23 +52,23 @@ class McpTool:
 
 
 class ToolError(Exception):
-    """The call failed; the message is for the model, which can call again."""
+    """A failed call; the message is for the model, which can call again."""
 
 
 class ProtocolError(Exception):
-    """The request failed; the message is for the client."""
+    """A failed request; the message is for the client."""
 
     def __init__(self, code: int, message: str, data: Json | None = None) -> None:
         super().__init__(message)
         self.code, self.data = code, data
 
     def as_json(self) -> Json:
-        """The `error` of a response."""
+        """Return the `error` of a response."""
         return {"code": self.code, "message": str(self)} | ({} if self.data is None else {"data": self.data})
 
 
 class RequestedCall:
-    """A call that may take long: whoever has it decides where it runs."""
+    """A call that may take long; its owner decides in which thread it runs."""
 
     def __init__(self, tool: McpTool, arguments: Json, meta: Json, version: str, server: Json) -> None:
         self.tool = tool
@@ -76,7 +76,7 @@ class RequestedCall:
         self._later: Later = []
 
     def result(self) -> Json:
-        """Run it."""
+        """Run the call and return its result."""
         try:
             answer = self.tool.run(self._arguments, self._meta, self._later)
         except ToolError as error:
@@ -87,17 +87,17 @@ class RequestedCall:
         return _in_version(self._version, known, self._server)
 
     def finish(self) -> None:
-        """What is left to be done when the client has its answer."""
+        """Do the work that follows the answer."""
         for work in self._later:
             work()
 
     def error(self, message: str) -> Json:
-        """The result of a call that failed."""
+        """Return the result of a failed call."""
         return _in_version(self._version, {"content": _text(message), "isError": True}, self._server)
 
 
 class Connection:
-    """One client. It remembers the version that `initialize` agreed on, and nothing else."""
+    """One client, with the version that `initialize` agreed on as its only state."""
 
     def __init__(self, name: str, version: str, instructions: str, tools: tuple[McpTool, ...]) -> None:
         self._server: Json = {"name": name, "version": version}
@@ -106,7 +106,7 @@ class Connection:
         self._agreed = HANDSHAKE_VERSIONS[-1]
 
     def request(self, method: str, params: Json) -> Json | RequestedCall:
-        """The result of a request, or the call that makes it; a ProtocolError where there is none."""
+        """Return the result of a request, or the call that makes it. Raises ProtocolError."""
         if method == "initialize":
             return self._initialize(params)
         meta = params.get("_meta", {})
@@ -126,7 +126,7 @@ class Connection:
         raise ProtocolError(METHOD_NOT_FOUND, f"Method not found: {shorten(method, _MOST_OF_A_NAME)}")
 
     def _initialize(self, params: Json) -> Json:
-        """The version that was asked for, or the newest that we know: then the client decides."""
+        """Agree on the requested version, or offer the newest known one."""
         asked = params.get("protocolVersion")
         if not isinstance(asked, str):
             raise ProtocolError(INVALID_PARAMS, "initialize needs protocolVersion, a string")
@@ -155,7 +155,7 @@ class Connection:
 
 
 def _named_version(meta: Json) -> str:
-    """The version that a request names itself, with what it must name beside it."""
+    """Return the version that a request names, if the other required keys are there."""
     missing = [key for key in ("protocolVersion", "clientCapabilities") if f"{_META}{key}" not in meta]
     if missing:
         raise ProtocolError(INVALID_PARAMS, f"params._meta lacks {', '.join(_META + key for key in missing)}")
@@ -169,7 +169,7 @@ def _named_version(meta: Json) -> str:
 
 
 def _in_version(version: str, result: Json, server: Json) -> Json:
-    """The result with what the version wants in each."""
+    """Add the fields that the version requires in every result."""
     if version not in STATELESS_VERSIONS:
         return result
     return {"resultType": "complete", **result, "_meta": {f"{_META}serverInfo": server}}

@@ -1,8 +1,8 @@
 """JSON-RPC over standard input and output: one message a line, many requests at once.
 
-Requests are answered as they come, tool calls in threads: a call that takes long keeps nobody waiting. When the client
-closes the input, or goes away, the server ends; a call that still runs then is given a moment, and no more. Whatever is
-cut off leaves nothing half written: the knowledge store completes or undoes it when it is opened next.
+Requests are answered as they come, tool calls in threads, so that a long call delays no other. The server ends when the
+client closes the input or goes away; a call that still runs then gets one more second. An interrupted call leaves
+nothing half written: the knowledge store completes or undoes it when it is opened next.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ MOST_CALLS = 64  # running or waiting
 _AT_ONCE = 4
 _LAST_SECONDS = 1.0  # for calls that run when the input ends
 _READ = 1 << 16
-_LARGEST_ID = 1 << 53  # what every client can read back
+_LARGEST_ID = 1 << 53  # every client can read it back
 
 
 def serve(connection: Connection) -> None:
-    """Serve on the standard streams until the client closes them. Ends the process where a call would not end."""
+    """Serve on the standard streams until the client closes them; end the process if a call does not end."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # a client may end its servers with it: as quietly as with SIGTERM
     source, sink = _private_streams()
     output = _Output(sink)
@@ -59,7 +59,7 @@ def serve(connection: Connection) -> None:
 
 
 def lines(source: int) -> Iterator[bytes | None]:
-    """The lines of a file descriptor; None for one that is too long, of which nothing is kept."""
+    """Yield the lines of a file descriptor; None for a line that is too long, of which nothing is kept."""
     held, is_too_long = bytearray(), False
     while chunk := os.read(source, _READ):
         *ended, rest = chunk.split(b"\n")
@@ -75,7 +75,7 @@ def lines(source: int) -> Iterator[bytes | None]:
 
 
 def _private_streams() -> tuple[int, int]:
-    """The standard streams, for the protocol alone: what a library prints goes to stderr, a child reads nothing."""
+    """Keep the standard streams for the protocol: prints of a library go to stderr, a child reads nothing."""
     source, sink = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
@@ -102,14 +102,14 @@ def _answer_line(line: bytes, connection: Connection, calls: _Calls, send: Calla
 
 
 def _answer(message: object, connection: Connection, calls: _Calls, reply: Reply, no_reply: Callable[[], None]) -> None:
-    """Answer one message: at once, or from the thread of its call; `no_reply` where none is due."""
+    """Answer one message, at once or from the thread of its call; call `no_reply` if no answer is due."""
     if not isinstance(message, dict):
         reply(
             _error(None, ProtocolError(INVALID_REQUEST, f"A message is an object, or a list of 1 to {MOST_IN_A_BATCH}"))
         )
         return
     if "method" not in message and ("result" in message or "error" in message):
-        no_reply()  # a response: we ask for nothing
+        no_reply()  # a response, although we request nothing
         return
     if "id" not in message:
         if message.get("method") == "notifications/cancelled" and isinstance(params := message.get("params"), dict):
@@ -149,7 +149,7 @@ def _error(id_: Id | None, error: ProtocolError) -> Json:
 
 
 class _Output:
-    """Whole lines, whichever thread writes them."""
+    """Output by whole lines, from any thread."""
 
     def __init__(self, sink: int) -> None:
         self._sink, self._lock = sink, threading.Lock()
@@ -166,7 +166,7 @@ class _Output:
 
 
 class _Batch:
-    """The answers to a batch: sent together when the last one is there."""
+    """The answers to a batch, sent together after the last one."""
 
     def __init__(self, size: int, send: Callable[[list[Json]], None]) -> None:
         self._left, self._send, self._lock = size, send, threading.Lock()
@@ -193,11 +193,11 @@ class _Calls:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._places = threading.Semaphore(_AT_ONCE)
-        self._wanted: dict[Id, threading.Thread] = {}  # until the answer goes out, or nobody waits for it
+        self._wanted: dict[Id, threading.Thread] = {}  # until the answer is sent or the call cancelled
         self._running: set[threading.Thread] = set()
 
     def start(self, id_: Id, call: RequestedCall, reply: Reply, no_reply: Callable[[], None]) -> None:
-        """Run the call and reply, unless it is cancelled before."""
+        """Run the call in a thread and reply, unless it is cancelled before."""
         thread = threading.Thread(target=self._run, args=(id_, call, reply, no_reply), daemon=True)
         with self._lock:
             if id_ in self._wanted:
@@ -212,13 +212,13 @@ class _Calls:
             reply(_response(id_, call.error(f"{MOST_CALLS} calls are under way. Try again when one has ended.")))
 
     def cancel(self, id_: object) -> None:
-        """No answer for this one; if it has not begun, it never does."""
+        """Drop the answer of a call; a call that has not begun never runs."""
         with self._lock:
             if type(id_) in (str, int):
                 self._wanted.pop(id_, None)  # type: ignore[call-overload]
 
     def ended(self, seconds: float) -> bool:
-        """Whether all calls have ended, after that long at most."""
+        """Wait at most that long for all calls, and report whether they ended."""
         until = time.monotonic() + seconds
         with self._lock:
             threads = list(self._running)
@@ -247,5 +247,5 @@ class _Calls:
     def _answer(self, id_: Id, call: RequestedCall) -> Json:
         try:
             return _response(id_, call.result())
-        except Exception as error:  # whatever it is, the client gets an answer
+        except Exception as error:  # the client gets an answer to every call
             return _error(id_, ProtocolError(INTERNAL_ERROR, f"{call.tool.name} failed: {type(error).__name__}"))

@@ -13,10 +13,13 @@ import os
 import sys
 import time
 
+from knowbound.agent.hook_log import json_lines
 from knowbound.user_files import append
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from knowbound.config import Settings
 
 INHERITED = 3  # the worker's descriptor of the lock
@@ -108,6 +111,12 @@ class Worker:
                 os.replace(path, f"{path}.1")
         except OSError:
             return
+
+    def last_note(self, home: str) -> dict[str, Any] | None:
+        """Return the last line of the worker's log; the log may have just been renamed."""
+        path = os.path.join(home, self.log)
+        lines = json_lines(f"{path}.1") + json_lines(path)
+        return next((line for line in reversed(lines) if line.keys() >= {"time", "event"}), None)
 
 
 INDEXING = Worker("knowbound.agent.index_worker", "codebase", restart_seconds=5)

@@ -152,7 +152,8 @@ def _shared_line(agent: str, event: str) -> str:
 def is_our_hook(handler: object) -> bool:
     """Report whether a hook in an agent's settings calls us, by any path."""
     command = handler.get("command") if isinstance(handler, dict) else None
-    return isinstance(command, str) and _calls_us(command)
+    names = [_name(word) for word in hook_words(command)[:2]] if isinstance(command, str) else []
+    return names[:1] == ["knowbound-hook"] or names == ["knowbound", "hook"]
 
 
 def is_our_server(server: object) -> bool:
@@ -169,11 +170,6 @@ def hook_words(command: str) -> list[str]:
     except ValueError:
         return []
     return [word.strip('"') for word in words]
-
-
-def _calls_us(command: str) -> bool:
-    names = [_name(word) for word in hook_words(command)[:2]]
-    return names[:1] == ["knowbound-hook"] or names == ["knowbound", "hook"]
 
 
 def _name(command: str) -> str:

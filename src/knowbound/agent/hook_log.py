@@ -50,8 +50,11 @@ def write(
 
 def runs(home: str) -> list[dict[str, Any]]:
     """Return the runs in the log, oldest first, with those logged in the state folder."""
-    here = _lines(os.path.join(home, NAME + ".1")) + _lines(os.path.join(home, NAME))
-    elsewhere = [run for run in _lines(os.path.join(state_folder(), NAME)) if run.get("home") == home]
+    here = json_lines(os.path.join(home, NAME + ".1")) + json_lines(os.path.join(home, NAME))
+    elsewhere = [run for run in json_lines(os.path.join(state_folder(), NAME)) if run.get("home") == home]
+    for run in here + elsewhere:
+        if run.get("outcome") == _OF_0_1_0:
+            run["outcome"] = "injected"
     return sorted(here + elsewhere, key=lambda run: str(run.get("time")))
 
 
@@ -64,7 +67,8 @@ def _append(path: str, line: dict[str, Any]) -> None:
             return
 
 
-def _lines(path: str) -> list[dict[str, Any]]:
+def json_lines(path: str) -> list[dict[str, Any]]:
+    """Return the JSON objects of a file of lines, without broken lines; nothing if the file cannot be read."""
     try:
         with open(path, "rb") as file:
             lines = file.read().splitlines()
@@ -77,7 +81,7 @@ def _lines(path: str) -> list[dict[str, Any]]:
         except ValueError:
             continue
         if isinstance(run, dict):
-            found.append(run | {"outcome": "injected"} if run.get("outcome") == _OF_0_1_0 else run)
+            found.append(run)
     return found
 
 

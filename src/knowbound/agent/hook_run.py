@@ -159,15 +159,10 @@ class HookRun:
             return self._end("blocked" if check.mode == "block" else "warned")
         return self._end("queued" if self.home else "nothing")
 
-    def inject_nothing(self) -> None:
+    def inject_nothing(self, outcome: str = "nothing") -> None:
         """Write nothing, and record that."""
         self._decide()
-        self._end("nothing")
-
-    def hold_out(self) -> None:
-        """Write nothing although something would be injected, and record both."""
-        self._decide()
-        self._end("held_out")
+        self._end(outcome)
 
     def end_off(self) -> NoReturn:
         """End a run while hooks are switched off; nothing is recorded."""

@@ -13,6 +13,7 @@ import json
 import os
 import time
 
+from knowbound.agent.hook_log import json_lines
 from knowbound.store.data_dir import STOP_CHECKS
 from knowbound.user_files import append
 
@@ -66,21 +67,10 @@ class StopCheck:
 
     def _is_noted(self) -> bool:
         """Report whether the log has this turn; a client without ids of turns has only `stop_hook_active`."""
-        if not self._turn:
-            return False
-        try:
-            with open(self._path(), "rb") as file:
-                lines = file.read().splitlines()
-        except OSError:
-            return False
-        for line in lines:
-            try:
-                known = json.loads(line)
-            except ValueError:
-                continue
-            if known.get("turn") == self._turn and known.get("session") == self._prompt.session:
-                return True
-        return False
+        turn = (self._turn, self._prompt.session)
+        return bool(self._turn) and any(
+            (line.get("turn"), line.get("session")) == turn for line in json_lines(self._path())
+        )
 
     def _note(self, said: str) -> None:
         line = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -170,7 +169,7 @@ def _model_runs(home: str, do: str) -> Iterator[HealthCheck]:
 def check_scoring(settings: Settings) -> Iterator[HealthCheck]:
     """Check the queue of ended turns, the worker's last run, and turns without verdicts."""
     score = "knowbound quality score"
-    waiting, last = Queue(settings.home).pending() or [], _last_run(settings.home)
+    waiting, last = Queue(settings.home).pending() or [], SCORING.last_note(str(settings.home))
     if not waiting and last is None:
         return
     ran = f"the last run, {last['time']}, {_did(last)}" if last else "the worker has not run yet"
@@ -198,23 +197,6 @@ def _are_late(waiting: list[EndedRecord]) -> bool:
     """Report whether a turn waits longer than any worker that its hook could have started."""
     latest = (datetime.now(UTC) - timedelta(minutes=_LATE_MINUTES)).strftime("%Y-%m-%dT%H:%M:%SZ")
     return any(record.time < latest for record in waiting)
-
-
-def _last_run(home: Path) -> dict[str, Any] | None:
-    """Return the worker's last log line; the log may have just been renamed."""
-    for path in (home / SCORING.log, home / f"{SCORING.log}.1"):
-        try:
-            lines = path.read_bytes().splitlines()
-        except OSError:
-            continue
-        for line in reversed(lines):
-            try:
-                run = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(run, dict) and run.keys() >= {"time", "event"}:
-                return run
-    return None
 
 
 def _unscored(home: Path) -> tuple[int, str]:

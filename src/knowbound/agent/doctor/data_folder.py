@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 import time
@@ -142,16 +141,10 @@ def check_source_index(settings: Settings) -> Iterator[HealthCheck]:
     """Check the index of the source tree, if missed lookups are answered from it and a session has started."""
     if not settings.rescue_enabled:
         return
-    if problem := _last_failure(settings):
-        yield HealthCheck("source index", NOTE, f"the last update failed: {problem}", "knowbound explain defect")
+    last = INDEXING.last_note(str(settings.home))
+    if last and last["event"] == FAILED:
+        found = f"the last update failed: {last.get('reason')}"
+        yield HealthCheck("source index", NOTE, found, "knowbound explain defect")
     elif tree := open_tree(str(settings.home), str(settings.root), work_seconds=_TREE_SECONDS):
         yield HealthCheck("source index", OK, f"{len(tree.paths):,} files, {tree.age_words} old")
         tree.close()
-
-
-def _last_failure(settings: Settings) -> str:
-    try:
-        last = json.loads((settings.home / INDEXING.log).read_bytes().splitlines()[-1])
-    except (OSError, ValueError, IndexError):
-        return ""
-    return str(last.get("reason")) if isinstance(last, dict) and last.get("event") == FAILED else ""

@@ -57,7 +57,7 @@ class Installation:
         return f"knowbound install {self.agent}" + ("" if self.scope == "user" else f" --scope {self.scope}")
 
     def wanted(self) -> OurEntries:
-        """Return the entries that `install` would write."""
+        """Return the entries that `install` would write. Raises InputError."""
         return entries(self.agent, self.scope)
 
 

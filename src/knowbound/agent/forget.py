@@ -80,17 +80,8 @@ class ForgetReport(msgspec.Struct, frozen=True):
     proof: Searched | None = None  # None in a preview
 
 
-def preview(selection: Selection, settings: Settings) -> ForgetReport:
-    """Report what would be erased."""
-    return _forget(selection, settings, is_preview=True)
-
-
-def forget(selection: Selection, settings: Settings) -> ForgetReport:
-    """Erase the selection, and prove it."""
-    return _forget(selection, settings, is_preview=False)
-
-
-def _forget(selection: Selection, settings: Settings, *, is_preview: bool) -> ForgetReport:
+def forget(selection: Selection, settings: Settings, *, is_preview: bool = False) -> ForgetReport:
+    """Erase the selection and prove it; a preview only reports what would be erased."""
     home = settings.home
     if not home.is_dir():
         raise InputError("nothing-kept", f"There is no data folder {home}: nothing is kept about this project.")
@@ -128,9 +119,7 @@ def _scope(selection: Selection, settings: Settings) -> tuple[ErasureScope, list
         before=selection.before,
         project=selection.project,
         everything=selection.everything,
-        is_own_project=bool(selection.project)
-        and Path(selection.project) == settings.root
-        and settings.home == settings.root / ".knowbound",
+        is_own_project=selection.project == str(settings.root) and settings.home == settings.root / ".knowbound",
     )
     sessions = [*selection.sessions, *select_sessions(settings.home, scope)]
     for id_ in sessions:

@@ -55,13 +55,8 @@ _TOOLS: tuple[tuple[Callable[..., Answer], Json], ...] = (
 
 def serve(root: Path | None) -> None:
     """Serve until the client hangs up. Without a root, the project is the agent's."""
-    stdio.serve(connection(root))
-
-
-def connection(root: Path | None) -> Connection:
-    """Return the server's side of a conversation with one client."""
     tools = tuple(_tool(function, annotations, root) for function, annotations in _TOOLS)
-    return Connection("knowbound", __version__, _ABOUT, tools)
+    stdio.serve(Connection("knowbound", __version__, _ABOUT, tools))
 
 
 def _tool(function: Callable[..., Answer], annotations: Json, root: Path | None) -> McpTool:

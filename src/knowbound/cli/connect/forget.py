@@ -49,14 +49,14 @@ def command(
     transcripts and the items of the knowledge store are not touched; `observe` does not read forgotten sessions again.
     docs/privacy.md says what is kept where.
     """
-    from knowbound.agent.forget import Selection, forget, preview
+    from knowbound.agent.forget import Selection, forget
 
     settings = settings_of(root)
     if sum((bool(sessions), project is not None, before is not None, everything)) != 1:
         raise click.UsageError("Give one of --session ID, --project [DIR], --before DATE or --everything.")
     folder = (settings.root if project == "." else Path(project).expanduser()).resolve() if project is not None else ""
     selection = Selection(sessions, str(folder), _time(before) if before is not None else "", everything)
-    shown = preview(selection, settings)
+    shown = forget(selection, settings, is_preview=True)
     if not dry_run:
         _confirm(shown, yes, format_)
         shown = forget(selection, settings)

@@ -26,7 +26,6 @@ from bench.measuring import HALVES, options
 
 
 def main() -> None:
-    """Print every table."""
     given = options(__doc__, no_speed=False, megabytes=1024)
     is_safe = safety()
     if not SHARED.exists():

@@ -73,12 +73,10 @@ class Pair(NamedTuple):
 
 
 def labels(file: Path = LABELS) -> list[Label]:
-    """All labels."""
     return [Label(**row) for row in rows(file)]
 
 
 def pairs_of(rows: Iterable[Label], folders: Sequence[Path]) -> list[Pair]:
-    """Each label with the audited turn that it is about."""
     wanted = {(row.session, row.turn, row.message_id): row for row in rows}
     named = {row.session for row in wanted.values()}
     found: list[Pair] = []
@@ -132,7 +130,6 @@ def kappa_words(pairs: Sequence[tuple[str, str]]) -> str:
 
 
 def show(title: str, pairs: Sequence[Pair]) -> None:
-    """The figures of one half."""
     print(f"\n{title}: {len(pairs)} turns")
     ours = [(one.label.diagnosis, one.turn.diagnosis.value) for one in pairs]
     print(f"  diagnosis      κ {kappa_words(ours)}   the same {Rate(sum(a == b for a, b in ours), len(ours))}")
@@ -238,7 +235,6 @@ def show_claims(title: str, pairs: Sequence[Pair]) -> None:
 
 
 def report(folders: Sequence[Path], *, aside: bool, timed: bool) -> None:
-    """Print every table."""
     if not all(folder.is_dir() for folder in folders):
         print("audit: not measured, the traces are not there")
         return

@@ -48,7 +48,6 @@ def outcome(path: Path) -> tuple[str, bool | None]:
 
 
 def ended(folder: Path) -> list[Ended]:
-    """Every trajectory below a folder."""
     found = []
     for session in sessions_in([folder]):
         path = Path(session.files[0])
@@ -61,7 +60,6 @@ def ended(folder: Path) -> list[Ended]:
 
 
 def report(folder: Path) -> None:
-    """Print the table."""
     if not folder.is_dir():
         print("audit_outcomes: not measured, the shared traces are not there")
         return

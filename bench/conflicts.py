@@ -25,7 +25,6 @@ _ALIKE = 0.9
 
 
 def pairs(part: str) -> list[dict[str, Any]]:
-    """The pairs of one of the `PARTS`."""
     return [pair for pair in rows(PAIRS) if pair["part"] == part]
 
 
@@ -40,7 +39,6 @@ def alike(a: str, b: str) -> bool:
 
 
 def report(*, shows_errors: bool = False) -> None:
-    """Print the table."""
     print("\nItems in conflict (precision counts more)")
     rules: dict[str, Callable[[str, str], bool]] = {"rules": conflicting, f"similarity ≥ {_ALIKE}": alike}
     for part in PARTS:

@@ -89,7 +89,6 @@ class Measured(NamedTuple):
 
 
 def measure(signals: Iterable[Signal], labelled: list[Label]) -> Measured:
-    """The figures of one half."""
     of_call = {call: one for one in signals if one.type is SignalType.FAILED_SEARCH for call in one.call_ids}
     kinds: Counter[tuple[str, str]] = Counter()
     fits = called = right = is_open = kept = 0

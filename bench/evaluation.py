@@ -60,7 +60,6 @@ def seconds(command: Sequence[str | Path], folder: Path) -> tuple[float, str]:
 
 
 def report(samples: int = 200, files: int = 200) -> None:
-    """Print the table."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         knowledge_base(folder, files, samples)

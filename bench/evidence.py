@@ -51,8 +51,6 @@ _STOP = frozenset(
 
 
 class Asked(NamedTuple):
-    """A question with its gold answer."""
-
     id: str
     registry: str
     package: str
@@ -65,8 +63,6 @@ class Asked(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """What was said to it."""
-
     success: bool
     files: tuple[str, ...]
     intent: str = ""
@@ -96,7 +92,6 @@ def questions(path: Path, *, aside: bool | None = None) -> list[Asked]:
 
 
 def source_of(registry: str, package: str, version: str) -> Path:
-    """The unpacked source of a package, fetched once."""
     folder = CACHE / "src" / f"{package.replace('/', '-').lstrip('@')}-{version}"
     if folder.is_dir():
         return folder
@@ -124,7 +119,6 @@ def _has_pip() -> bool:
 
 
 def ours(asked: Asked, root: Path) -> Answered:
-    """`investigate`."""
     found = investigate(asked.question, root)
     return Answered(found.outcome == "success", tuple(source.path for source in found.sources), found.intent)
 
@@ -161,7 +155,6 @@ def _grepped(root: Path, patterns: Sequence[str]) -> Answered:
 
 
 def measure(rows: Iterable[Asked], answer: Callable[[Asked, Path], Answered] = ours) -> Measured:
-    """The shares of one set of questions."""
     refused = answered = first = three = right = answerable = unanswerable = 0
     wrong = []
     for asked in rows:
@@ -214,7 +207,6 @@ def _best(work: Callable[[], object]) -> float:
 
 
 def report(*, wrong: bool = False, speed: bool = True) -> None:
-    """Print every table."""
     shared = SHARED / "evidence" / "questions.json"
     sets = []
     if shared.exists():

@@ -91,7 +91,6 @@ def fitted(parts: Array, labels: Array) -> Array:
 
 
 def main() -> None:
-    """Print the weights."""
     parser = argparse.ArgumentParser(prog="bench.fit_relevance")
     parser.add_argument("sets", nargs="+", type=Path, metavar="SET")
     parser.add_argument("--items", type=int, nargs="+", default=SIZES)

@@ -157,7 +157,6 @@ _CHANGES: tuple[Callable[[bytes, random.Random], bytes], ...] = (_values, _value
 
 
 def report(seconds: float = 30.0, seed: int = 1) -> bool:
-    """Fuzz, print a line per reader, and say whether nothing was lost."""
     found = fuzz(seconds, seed)
     lost = sum(len(one.lost) for one in found)
     print(f"Fuzzed lines: {sum(one.lines for one in found):,} over {len(found)} readers, {lost} lost (crash or hang)")

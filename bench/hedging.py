@@ -83,7 +83,6 @@ def measure(rows: Sequence[tuple[Example, bool]]) -> Measured:
 
 
 def main() -> None:
-    """Print the tables."""
     found = judged()
     for name, rows in (
         ("developed on, out of fold by project", found.by_project),

@@ -62,7 +62,6 @@ class Times:
     cpu: float
 
     def at(self, share: float) -> float:
-        """A quantile."""
         return at(self.wall, share)
 
 
@@ -159,8 +158,6 @@ def _model_server() -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class AtOnce:
-    """Hooks that were started at once: when each had ended, and how."""
-
     wall: tuple[float, ...]  # milliseconds since the first was started
     bare: tuple[float, ...]  # of as many empty processes
     answered: int  # printed something

@@ -188,13 +188,11 @@ def _reworded(two: tuple[list[str], list[str]]) -> None:
 
 
 def shapes() -> list[Shape]:
-    """Every shape, by name."""
     made = [*_text_shapes(), *_trace_shapes(), *_entry_shapes(), *_document_shapes(), *_knowledge_shapes()]
     return [*made, *_report_shapes()]
 
 
 def _report_shapes() -> list[Shape]:
-    """What a report shows: long lines, many entries, many names."""
     marked = {
         "one letter": "a",
         "spaces": " ",
@@ -228,7 +226,6 @@ _PARTS = {
 
 
 def _text_shapes() -> list[Shape]:
-    """Texts of the agent: sentences, hedges, markers, and their judge."""
     return [Shape(f"agent says: {name}", _of(agent_says, part, "It may be [unknown] "), observed)
             for name, part in _PARTS.items()]  # fmt: skip
 
@@ -293,7 +290,6 @@ def _trace_shapes() -> list[Shape]:
 
 
 def _entry_shapes() -> list[Shape]:
-    """Many of the same: calls, results, misses, skills, agents, lines."""
     entries = partial(Shape, first=250, most=_MOST_ENTRIES)
     return [
         entries("failed greps of a session", many(failed_grep), observed),
@@ -326,7 +322,6 @@ def _entry_shapes() -> list[Shape]:
 
 
 def _document_shapes() -> list[Shape]:
-    """Documents, manifests, samples files, questions."""
     marks = {
         "list": "- a\n", "numbered list": "1. a\n", "nested lists": "- ", "quotes": "> ", "quoted lines": "> a\n",
         "emphasis": "*a ", "strong": "**a _b ", "brackets": "[", "links": "[a](", "images": "![", "references": "[a]: b\n",
@@ -374,7 +369,6 @@ def _document_shapes() -> list[Shape]:
 
 
 def _knowledge_shapes() -> list[Shape]:
-    """Items, prompts and what is done with their text."""
     items = {
         "one word": "ignore ", "documented attacks": 'the filter rejects "ignore all previous instructions", ', "quoted attacks": '"ignore all previous instructions" ', "opening quotes": "“",
         "corner quotes": "「", "comments": "<!-- a", "hidden": "<a hidden", "spaced letters": "a.", "dots": "i . g . n ",

@@ -17,7 +17,6 @@ def trace_file(name: str, content: str | bytes) -> Path:
 
 
 def folder_of(name: str, content: str) -> Path:
-    """A folder with this file."""
     return trace_file(name, content).parent
 
 
@@ -29,13 +28,11 @@ _BASE = {"sessionId": "s", "cwd": "/work/shop", "version": "2.1", "timestamp": "
 
 
 def claude_line(kind: str, content: object, number: int, **more: object) -> dict[str, Any]:
-    """A line of a Claude Code transcript."""
     message = {"id": f"m{number}", "role": kind, "model": "m", "content": content}
     return {**_BASE, "type": kind, "uuid": f"u{number}", "message": message, **more}
 
 
 def call(number: int, name: str, **given: object) -> dict[str, Any]:
-    """A tool call in a message."""
     return {"type": "tool_use", "id": f"t{number}", "name": name, "input": given}
 
 
@@ -44,23 +41,19 @@ def _result(number: int, text: str, *, failed: bool = False) -> dict[str, Any]:
 
 
 def claude_session(*middle: dict[str, Any]) -> Path:
-    """A session with these lines in its middle."""
     first = claude_line("user", "Where is the retry budget?", 0)
     return trace_file("s.jsonl", _lines([first, *middle, claude_line("assistant", "It is in budget.py.", 10**9)]))
 
 
 def agent_says(text: str) -> Path:
-    """The agent says a text."""
     return claude_session(claude_line("assistant", [{"type": "text", "text": text}], 1))
 
 
 def user_says(text: str) -> Path:
-    """The user says a text."""
     return claude_session(claude_line("user", text, 1))
 
 
 def bash_prints(output: str, command: str = "grep -rn budget src") -> Path:
-    """A command, and what it prints."""
     structured = {"stdout": output, "stderr": "", "interrupted": False}
     return claude_session(
         claude_line("assistant", [call(1, "Bash", command=command)], 1),
@@ -77,12 +70,10 @@ def grep_prints(output: str) -> Path:
 
 
 def many(make: Callable[[int], list[dict[str, Any]]]) -> Callable[[int], Path]:
-    """A session of many groups of lines."""
     return lambda size: claude_session(*(line for number in range(size) for line in make(number)))
 
 
 def failed_grep(number: int, name: str = "Grep", query: str = "") -> list[dict[str, Any]]:
-    """A search that finds nothing."""
     return [
         claude_line("assistant", [call(number, name, pattern=query or f"budget_{number}_limit")], 2 * number + 1),
         claude_line("user", [_result(number, "No matches found")], 2 * number + 2),
@@ -90,7 +81,6 @@ def failed_grep(number: int, name: str = "Grep", query: str = "") -> list[dict[s
 
 
 def one_message(size: int, name: Callable[[int], str], *, reverse: bool = False) -> Path:
-    """All calls in one message, all results in the next."""
     numbers = list(range(size))
     calls = [call(number, name(number), pattern=f"budget_{number}_limit") for number in numbers]
     results = [_result(number, "No matches found") for number in (reversed(numbers) if reverse else numbers)]
@@ -98,7 +88,6 @@ def one_message(size: int, name: Callable[[int], str], *, reverse: bool = False)
 
 
 def edits(size: int) -> Path:
-    """Edits that remove many names."""
     calls = [
         line
         for at in range(size // 50)
@@ -123,8 +112,6 @@ def edits(size: int) -> Path:
 
 
 def skills(size: int) -> Path:
-    """Many skills, each with a failed search."""
-
     def one(at: int) -> list[dict[str, Any]]:
         text = f"<command-message>x</command-message><command-name>/skill{at}</command-name>"
         return [
@@ -137,7 +124,6 @@ def skills(size: int) -> Path:
 
 
 def sub_agents(size: int) -> Path:
-    """Many sub-agents."""
     lines = []
     for at in range(size):
         data = {
@@ -171,7 +157,6 @@ def _codex(items: Iterable[dict[str, Any]]) -> Path:
 
 
 def codex_calls(size: int, output: str = "") -> Path:
-    """Calls of one response."""
     call = [
         {"type": "function_call", "name": "shell", "call_id": f"c{at}", "arguments": '{"command":["rg","budget"]}'}
         for at in range(size)
@@ -182,13 +167,11 @@ def codex_calls(size: int, output: str = "") -> Path:
 
 
 def codex_message(role: str, text: str) -> Path:
-    """One message."""
     kind = "output_text" if role == "assistant" else "input_text"
     return _codex([{"type": "message", "role": role, "content": [{"type": kind, "text": text}]}])
 
 
 def codex_prompts(size: int) -> Path:
-    """Many prompts, each behind a skill."""
     texts = [{"type": "input_text", "text": "<skill><name>a</name></skill>"}, {"type": "input_text", "text": "go"}]
     return _codex({"type": "message", "role": "user", "content": texts} for _ in range(size))
 
@@ -209,7 +192,6 @@ def codex_exec(size: int) -> Path:
 
 
 def copilot_calls(size: int, *, agents: bool = False) -> Path:
-    """Calls of one message, or of a message of each of many sub-agents."""
     start = {
         "type": "session.start",
         "data": {"sessionId": "s", "copilotVersion": "1.0"},
@@ -236,7 +218,6 @@ def copilot_calls(size: int, *, agents: bool = False) -> Path:
 
 
 def copilot_text(text: str) -> Path:
-    """A system prompt."""
     lines = [
         {"type": "session.start", "data": {"sessionId": "s"}, "id": "0", "timestamp": "2026"},
         {"type": "system.message", "data": {"content": text}, "id": "1", "timestamp": "2026"},
@@ -251,7 +232,6 @@ def _gemini(messages: list[dict[str, Any]]) -> Path:
 
 
 def gemini_calls(size: int) -> Path:
-    """Calls of one message."""
     calls = [
         {"id": f"c{at}", "name": "search_file_content", "args": {"pattern": f"b{at}"}, "status": "success",
          "result": [{"functionResponse": {"id": f"c{at}", "name": "x", "response": {"output": "No matches found"}}}]}
@@ -263,7 +243,6 @@ def gemini_calls(size: int) -> Path:
 
 
 def gemini_report(text: str) -> Path:
-    """The report of a command."""
     output = [{"functionResponse": {"id": "c", "name": "x", "response": {"output": text}}}]
     call = {"id": "c", "name": "run_shell_command", "args": {"command": "ls"}, "status": "success", "result": output}
     return _gemini(
@@ -272,7 +251,6 @@ def gemini_report(text: str) -> Path:
 
 
 def swe_agent(observation: str, action: str = "search_dir budget src", steps: int = 1) -> Path:
-    """A trajectory."""
     start = {"action": "ls", "observation": "a", "thought": "It may be there.", "response": "", "state": "{}"}
     step = {**start, "action": action, "observation": observation}
     history = [{"role": "user", "content": observation, "agent": "primary", "message_type": "observation"}]
@@ -308,8 +286,6 @@ def chat_joined(size: int) -> Path:
 
 
 def otel_spans(size: int, *, events: bool = False) -> Path:
-    """Spans, or events of one span."""
-
     def span(at: int) -> dict[str, Any]:
         said = json.dumps([{"role": "assistant", "content": f"It may be {at}."}])
         attributes = {"gen_ai.operation.name": "chat", "gen_ai.conversation.id": "s", "gen_ai.output.messages": said}
@@ -324,14 +300,12 @@ def otel_spans(size: int, *, events: bool = False) -> Path:
 
 
 def nested_line(size: int) -> Path:
-    """A line that nests."""
     return trace_file(
         "s.jsonl", _lines([claude_line("user", "x", 0)]) + '{"type":"user","message":' + "[" * size + "\n"
     )
 
 
 def broken_lines(size: int) -> Path:
-    """Lines that are no JSON."""
     return trace_file(
         "s.jsonl", _lines([claude_line("user", "x", 0), claude_line("assistant", "y", 1)]) + "{broken\n" * size
     )

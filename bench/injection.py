@@ -72,7 +72,6 @@ class Asked(NamedTuple):
 
 
 def ask(store: Store) -> list[Asked]:
-    """Ask all prompts of a store."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / ".knowbound"
         build(home, store.items)
@@ -100,7 +99,6 @@ def _check(prompt: Prompt, ours: PromptInjection) -> None:
 
 
 def report(title: str, asked: Sequence[Asked]) -> None:
-    """Print the figures of prompts that were asked."""
     needing = [one for one in asked if one.prompt.label.right]
     left_alone = sum(one.trials[_OURS].needs_nothing for one in asked)
     print(f"\n{title}: {len(asked)} prompts, {len(needing)} need an item, {left_alone} need nothing")
@@ -222,7 +220,6 @@ def report_shared(folder: Path) -> None:
 
 
 def main() -> None:
-    """Measure."""
     parser = argparse.ArgumentParser(prog="bench.injection")
     parser.add_argument("sets", nargs="+", type=Path, metavar="SET")
     parser.add_argument("--items", nargs="+", type=int, default=SIZES, metavar="N", help="sizes of the store")
@@ -239,7 +236,6 @@ def main() -> None:
 
 
 def report_size(sets: list[LabelledSet], size: int, filler: list[Item], given: argparse.Namespace) -> None:
-    """Print each set, and all together."""
     together: list[Asked] = []
     for one in sets:
         made = stores(one, size, [other for other in sets if other is not one], filler)

@@ -40,22 +40,17 @@ class Prompt(NamedTuple):
 
 
 class LabelledSet(NamedTuple):
-    """Items, and prompts that need some of them."""
-
     name: str
     items: list[Item]
     prompts: list[Prompt]
 
 
 class Store(NamedTuple):
-    """Items in one store, and the prompts that are asked in it."""
-
     items: list[Item]
     prompts: list[Prompt]
 
 
 def is_set(path: Path) -> bool:
-    """Whether there is a set at the path."""
     return path.is_file() or all((path / name).is_file() for name in ("items.jsonl", "prompts.jsonl"))
 
 

@@ -32,7 +32,6 @@ class Row(msgspec.Struct, frozen=True):
 
 @cache
 def rows() -> tuple[Row, ...]:
-    """All phrasings."""
     lines = _ROWS.read_text(encoding="utf-8").splitlines()
     return tuple(msgspec.json.decode(line, type=Row) for line in lines if line)
 
@@ -53,7 +52,6 @@ def rates(some: list[Row]) -> dict[str, Rate]:
 
 
 def report(*, wrong: bool = False, developed_only: bool = False) -> None:
-    """Print the table."""
     print("What a phrasing needs (aim on what is kept aside: 95%)")
     for name, aside in HALVES[: 1 if developed_only else 2]:
         half = [row for row in rows() if row.aside is aside]

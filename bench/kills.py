@@ -68,8 +68,6 @@ class Writer:
 
 @dataclass
 class Killed:
-    """How often a writer was killed, and what was lost."""
-
     name: str
     points: int  # there are
     tried: int = 0

@@ -66,7 +66,6 @@ class Answered(NamedTuple):
 
 
 def projects(folder: str) -> list[Project]:
-    """The projects in a folder of traces."""
     with tempfile.TemporaryDirectory() as home:
         settings = load(Path(home), environ={"KNOWBOUND_HOME": f"{home}/data"})
         observe([SHARED / "traces" / folder], settings, Filters())
@@ -95,7 +94,6 @@ def projects(folder: str) -> list[Project]:
 
 
 def files_read(session: SessionFiles, project: str) -> Counter[str]:
-    """The files of the project that a session read."""
     sidechains = {agent: Path(path) for agent, path in session.sidechains.items()}
     events = reader_named(session.reader).read([Path(path) for path in session.files], sidechains, Tally())
     calls = (call for event in events if isinstance(event, Step) for call in event.calls)
@@ -146,7 +144,6 @@ def measure(project: Project, tree: Tree | None) -> dict[str, Answered]:
 
 
 def occurrences(project: Project, material: Material) -> list[LessonOccurrence]:
-    """The misses of a session."""
     looked = misses(Corpus(project.name, [], project.lookups[material.session], None))
     failed = (one for one in failed_commands(material) if any(not name.startswith(_UNNAMED) for name in one.names))
     return [*failed_lookups(looked), *failed]
@@ -201,7 +198,6 @@ def repositories(given: list[str]) -> dict[str, Path]:
 
 
 def report(known: Mapping[str, Path]) -> None:
-    """Print every project, and all together."""
     print("Lessons, learned from the first 60% of sessions, on the misses of the rest (95% intervals, by session)")
     totals: dict[str, list[Answered]] = defaultdict(list)
     for folder in FOLDERS:

@@ -25,7 +25,6 @@ _STEP = 1.25
 
 
 def counted(lines: list[str]) -> str:
-    """The table of these paragraphs."""
     having: Counter[str] = Counter()
     where: defaultdict[str, set[str]] = defaultdict(set)
     for line in lines:
@@ -41,7 +40,6 @@ def counted(lines: list[str]) -> str:
 
 
 def main() -> None:
-    """Write the table."""
     parser = argparse.ArgumentParser(prog="bench.make_background")
     parser.add_argument("paragraphs", type=Path)
     parser.add_argument("-o", "--output", type=Path, default=SHIPPED)

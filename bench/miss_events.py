@@ -29,7 +29,6 @@ PARTS = ("odd", "even", "new", "aside")
 
 
 def project_of(id_: str) -> str:
-    """The project that a miss is of."""
     return id_.rpartition("-")[0]
 
 

@@ -66,12 +66,10 @@ def returning() -> dict[str, list[Returning]]:
 
 
 def meaning(pair: Pair) -> float:
-    """The cosine alone."""
     return similarity(embed(pair.one), embed(pair.other))
 
 
 def words(pair: Pair) -> float:
-    """The words alone."""
     return 2 * likeness(0, stems(pair.one), stems(pair.other))
 
 
@@ -104,13 +102,11 @@ def best_threshold(given: list[Pair], score: Callable[[Pair], float]) -> float:
 
 
 def real_pairs() -> list[Pair]:
-    """Items that were injected together: other facts about the same subject."""
     turns = [[item["content"] for item in turn["items"]] for turn in injected_turns()]
     return [Pair(one, other, False) for turn in turns for one, other in itertools.combinations(turn, 2)]
 
 
 def same_content_report() -> None:
-    """Print which pairs are taken for the same content."""
     for what, aside in (("made on", False), ("kept aside", True)):
         for name, sha in (("only white space folded", spaced_sha), ("in use", content_sha)):
             given = pairs(aside=aside, file=SAME_CONTENT)
@@ -149,7 +145,6 @@ def real_refused() -> Rate:
 
 
 def report() -> None:
-    """Print the table."""
     same_content_report()
     returning_report()
     chosen_on, aside = pairs(aside=False), pairs(aside=True)

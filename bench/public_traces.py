@@ -46,7 +46,6 @@ def _transcripts(repository: Path) -> list[str]:
 
 
 def main() -> None:
-    """Write them all."""
     parser = argparse.ArgumentParser(prog="bench.public_traces")
     parser.add_argument("--repositories", type=Path, required=True, help="the folder with the clones")
     parser.add_argument("--to", type=Path, required=True, help="where the transcripts go")

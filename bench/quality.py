@@ -103,7 +103,6 @@ class BenchProject(ScoredProject):
         return self.problems(self.acknowledged)
 
     def is_idle(self) -> bool:
-        """Whether no worker holds the lock."""
         lock = SCORING.take_lock(str(self.home))
         if lock is not None:
             os.close(lock)
@@ -169,8 +168,6 @@ def _timed(command: list[str], given: bytes, environ: dict[str, str]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class AtOnce:
-    """Hooks that were started at once, and what came of them."""
-
     seconds: float  # until the last hook had ended
     to_score: float  # until the worker had ended, after that
     outcomes: dict[str, int]
@@ -308,8 +305,6 @@ def _run_when_ready(one: BenchProject, code: str) -> subprocess.Popen[bytes]:
 
 @dataclass
 class Failovers:
-    """Turns that were scored while primaries died."""
-
     count: int = 0
     workers_killed: int = 0
     acknowledged: int = 0
@@ -347,8 +342,6 @@ def fail_over(count: int, turns: int = 12) -> Failovers:
 
 @dataclass(frozen=True, slots=True)
 class LongQueue:
-    """A worker that found a long queue."""
-
     records: int
     seconds: float
     megabytes: float  # its peak

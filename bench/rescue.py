@@ -28,12 +28,10 @@ Answer = Callable[[dict[str, Any], KeptTree], Sequence[tuple[str, int | None]]]
 
 
 def ours(event: dict[str, Any], tree: KeptTree) -> Sequence[tuple[str, int | None]]:
-    """The places that rescue suggests."""
     return places(rescue(event, tree, seconds=_SECONDS))
 
 
 def places(said: Rescue) -> Sequence[tuple[str, int | None]]:
-    """Path and line of each suggestion."""
     return [(one.path, one.line) for one in said.suggestions]
 
 
@@ -67,7 +65,6 @@ def is_right(row: dict[str, Any], said: Iterable[tuple[str, int | None]]) -> boo
 
 
 def measure(repositories: Path, traces: Sequence[Path], part: str, *, show_wrong: bool) -> None:
-    """Print the table."""
     rows = labelled(part)
     recorded = events(rows, traces)
     rows = [row for row in rows if row["id"] in recorded]
@@ -112,7 +109,6 @@ def _tree(repositories: Path, project: str, commit: str, folder: Path) -> KeptTr
 
 
 def main() -> None:
-    """Print every table."""
     parser = argparse.ArgumentParser(prog="bench.rescue")
     parser.add_argument("--repositories", type=Path, required=True, help="the folder with the clones")
     parser.add_argument("--traces", type=Path, action="append", help="a folder with transcripts; more than once")

@@ -39,7 +39,6 @@ _LINES, _TOKENS = 40, 1500
 
 
 def commands_of(material: Material) -> Iterator[ToolCall]:
-    """The command lines of a session."""
     for event in reader_named(material.agent).read([Path(material.file)], {}, Tally()):
         if isinstance(event, Step):
             yield from (call for call in event.calls if call.kind is ToolKind.SHELL and call.input)
@@ -54,7 +53,6 @@ def event_of(call: ToolCall, cwd: str) -> dict[str, Any]:
 
 
 def measure(project: Project, repository: Path, *, shown: bool) -> None:
-    """Print what of the later commands is answered."""
     cut = int(len(project.materials) * _EARLY)
     early, late = project.materials[:cut], project.materials[cut:]
     with tempfile.TemporaryDirectory() as folder:

@@ -111,13 +111,10 @@ def _lesson(number: int, place: str) -> Lesson:
 
 
 class Times:
-    """Wall times of fresh processes, in milliseconds."""
-
     def __init__(self) -> None:
         self.wall: list[float] = []
 
     def run(self, code: str, words: list[str], payload: dict[str, Any], environ: dict[str, str]) -> bytes:
-        """Run Python once."""
         data = json.dumps(payload, separators=(",", ":")).encode()
         began = time.perf_counter()
         done = subprocess.run(
@@ -127,12 +124,10 @@ class Times:
         return done.stdout
 
     def at(self, share: float) -> float:
-        """A quantile."""
         return at(self.wall, share)
 
 
 def report(files: int, runs: int) -> None:
-    """Print the table."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # what runs in the background may write
         root, home = Path(folder) / "project", Path(folder) / "project" / ".knowbound"
         os.environ["HOME"] = folder  # the key that marks the data folder

@@ -42,7 +42,6 @@ Finder = Callable[[str], list[str]]  # the ids for a question, best first
 
 
 def conversations(*, aside: bool) -> list[Conversation]:
-    """One half of LoCoMo."""
     files = sorted((SHARED / "locomo").glob("*.json"))
     return [_conversation(json.loads(path.read_text("utf-8"))) for path in files[int(aside) :: 2]]
 
@@ -121,7 +120,6 @@ def fused(index: sqlite3.Connection, question: str) -> list[str]:
 
 
 def report_locomo() -> None:
-    """Print both halves."""
     for name, aside in (("first half, weights chosen on it", False), ("second half, only measured", True)):
         half = conversations(aside=aside)
         indexes = [made_index(":memory:", conversation.items) for conversation in half]

@@ -67,8 +67,6 @@ def _row(item: tuple[str, str]) -> tuple[str | bytes, ...]:
 
 
 class Writer:
-    """Makes up texts."""
-
     def __init__(self, seed: int) -> None:
         self._chance = random.Random(seed)
         names = [name for name in map(_name, range(_table().count)) if len(name) > 2 and name.isascii()]
@@ -87,13 +85,11 @@ def _name(row: int) -> str:
 
 
 def made_items(count: int) -> Iterator[tuple[str, str]]:
-    """That many items."""
     writer = Writer(count)
     return ((f"item-{number}", writer.item()) for number in range(count))
 
 
 def report(sizes: Iterable[int], folder: Path) -> None:
-    """Print a line for each size."""
     folder.mkdir(parents=True, exist_ok=True)
     python = [seconds(partial(_run, "pass")) for _ in range(20)]
     print(f"Time per search in ms, p50 / p95 (python -c pass: {_shown(python)})")

@@ -20,8 +20,6 @@ TEXTS = Path(__file__).with_name("screening_texts.jsonl")
 
 
 class Text(NamedTuple):
-    """A text and what it is."""
-
     text: str
     attack: bool
     kind: str
@@ -43,7 +41,6 @@ def texts(*, aside: bool) -> list[Text]:
 
 
 def measure(given: list[Text]) -> Measured:
-    """Screen them all."""
     found = [row for row in given if screened(row.text)]
     right = sum(row.attack for row in found)
     attacks = sum(row.attack for row in given)
@@ -53,7 +50,6 @@ def measure(given: list[Text]) -> Measured:
 
 
 def report(*, aside: bool) -> None:
-    """Print the table."""
     found = measure(texts(aside=aside))
     print("kept aside" if aside else "developed on")
     print(f"  precision {found.precision}   recall {found.recall}   hard negatives passed {found.passed}")

@@ -57,7 +57,6 @@ class Caught(NamedTuple):
 
 
 def caught(by: Redact, *, aside: bool) -> Caught:
-    """Redact every text of one half."""
     places = dict.fromkeys(PLACES, Rate(0, 0))
     kinds: dict[str, bool] = {}
     again = 0
@@ -146,7 +145,6 @@ def _end(text: str, most: int) -> str:
 
 
 def report() -> None:
-    """Print what is caught, what is flagged and what it costs."""
     print("\nSecrets (aim: 95% caught in every place, no look-alike flagged, at most 5% of observe's time)")
     for name, aside in HALVES:
         ours, plain = caught(redact, aside=aside), caught(generic, aside=aside)

@@ -116,7 +116,6 @@ def measure(megabytes: int = 1024, *, omk: bool = True, traces: Path = TRACES) -
 
 
 def report(megabytes: int = 1024, *, omk: bool = True, traces: Path = TRACES) -> None:
-    """Measure and print, and say what else the machine was doing."""
     load = os.getloadavg()[0]
     busy = ": busy, so compare CPU seconds and measure again" if load > 0.5 else ""
     print(f"{os.cpu_count()} cores, load average {load:.1f} before the first run{busy}\n")
@@ -148,7 +147,6 @@ def targets(rows: Sequence[Row]) -> list[Target]:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """The rows and the targets as text."""
     head = ["", "wall s", "CPU s", "MB", "MB/s", "tree MB", "largest MB", "note"]
     body = [
         [

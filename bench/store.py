@@ -32,8 +32,6 @@ class Done(NamedTuple):
 
 
 class Result(NamedTuple):
-    """All processes together."""
-
     writes: int
     reads: int
     slowest: float

@@ -39,7 +39,6 @@ _WORDS = "billing search mail login export report cache media".split()  # other 
 
 
 def report(runs: int = 30) -> None:
-    """Both kinds of server, then the cost."""
     print("\nA correction on one machine, until another has it (seconds from the return of the supersede)")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         with running_replica_set(Path(folder) / "replicas") as replica_set:

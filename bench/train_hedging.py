@@ -60,14 +60,12 @@ class Text(NamedTuple):
 
 
 def main() -> None:
-    """Learn from everything that is not kept aside and write the weights."""
     weights = fit(examples())
     WEIGHTS.write_bytes(msgspec.json.format(msgspec.json.encode(weights, order="sorted"), indent=1) + b"\n")
     print(f"{len(weights.features)} weights in {WEIGHTS}")
 
 
 def examples() -> list[Example]:
-    """Every labelled sentence."""
     shared = [{**row, "by": "shared"} for row in labels("sentences")]
     labelled = shared + rows(HERE / "hedging_labels.jsonl")
     said = texts((row["session"], row["message_id"]) for row in labelled)

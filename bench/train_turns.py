@@ -53,15 +53,12 @@ _EVIDENCE = (
 
 
 class Example(NamedTuple):
-    """An item of a labelled turn."""
-
     turn: LabelledTurn
     label: Label
     features: dict[str, float]
 
 
 def main() -> None:
-    """Learn from everything that is not kept aside and write the weights."""
     learnt = fit(examples(learnable_turns()))
     WEIGHTS.write_bytes(msgspec.json.format(msgspec.json.encode(learnt, order="sorted"), indent=1) + b"\n")
     print(f"weights {learnt.fingerprint} in {WEIGHTS.name}")
@@ -73,7 +70,6 @@ def learnable_turns() -> list[LabelledTurn]:
 
 
 def examples(turns: Sequence[LabelledTurn]) -> list[Example]:
-    """The items of the turns, with their features."""
     return [
         Example(turn, label, found.features)
         for turn in turns
@@ -98,7 +94,6 @@ def features_for(metric: Metric, names: Iterable[str]) -> list[str]:
 
 
 def fit(learnt_from: Sequence[Example]) -> TurnWeights:
-    """The weights of the three questions."""
     return TurnWeights(*(_fit_metric(learnt_from, metric) for metric in Metric))
 
 

@@ -28,7 +28,6 @@ class Label(msgspec.Struct, frozen=True):
     contradicted: bool
 
     def says(self, metric: Metric) -> bool:
-        """The label of one question."""
         return bool(getattr(self, metric))
 
 
@@ -67,7 +66,6 @@ def is_aside(turn: str) -> bool:
 
 
 def read_set(path: Path) -> list[LabelledTurn]:
-    """The turns of a file."""
     return [
         _labelled(msgspec.json.decode(line, type=_Row), path.stem) for line in path.read_bytes().splitlines() if line
     ]

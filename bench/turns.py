@@ -56,7 +56,6 @@ def main() -> None:
 
 
 def judged(turns: Sequence[LabelledTurn], judge: RulesTurnJudge) -> list[Judged]:
-    """The judge's verdicts."""
     found = judge.judge([turn.turn for turn in turns])
     return [
         Judged(turn, at, _said(verdict))

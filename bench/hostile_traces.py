@@ -88,55 +88,35 @@ def one_message(size: int, name: Callable[[int], str], *, reverse: bool = False)
 
 
 def edits(size: int) -> Path:
-    calls = [
-        line
-        for at in range(size // 50)
-        for line in (
-            claude_line(
-                "assistant",
-                [
-                    call(
-                        at,
-                        "Edit",
-                        file_path="a.py",
-                        old_string=" ".join(f"n{at}_{i}" for i in range(400)),
-                        new_string="",
-                    )
-                ],
-                2 * at + 1,
-            ),
-            claude_line("user", [_result(at, "ok")], 2 * at + 2),
-        )
-    ]
-    return claude_session(*calls)
+    """Edits that remove many names."""
+
+    def edit(at: int) -> list[dict[str, Any]]:
+        names = " ".join(f"n{at}_{i}" for i in range(400))
+        edited = call(at, "Edit", file_path="a.py", old_string=names, new_string="")
+        return [claude_line("assistant", [edited], 2 * at + 1), claude_line("user", [_result(at, "ok")], 2 * at + 2)]
+
+    return many(edit)(size // 50)
 
 
 def skills(size: int) -> Path:
+    """Skills, each with a failed search."""
+
     def one(at: int) -> list[dict[str, Any]]:
         text = f"<command-message>x</command-message><command-name>/skill{at}</command-name>"
-        return [
-            claude_line("user", text, 4 * at + 1),
-            *failed_grep(2 * at + 1),
-            claude_line("assistant", "Perhaps.", 4 * at + 10**7),
-        ]
+        answer = claude_line("assistant", "Perhaps.", 4 * at + 10**7)
+        return [claude_line("user", text, 4 * at + 1), *failed_grep(2 * at + 1), answer]
 
-    return claude_session(*(line for at in range(size) for line in one(at)))
+    return many(one)(size)
 
 
 def sub_agents(size: int) -> Path:
-    lines = []
-    for at in range(size):
-        data = {
-            "type": "agent_progress",
-            "agentId": f"a{at}",
-            "message": {
-                "type": "assistant",
-                "uuid": f"p{at}",
-                "message": {"id": f"q{at}", "content": [call(10**6 + at, "Grep", pattern="x")]},
-            },
-        }
-        lines.append({**_BASE, "type": "progress", "uuid": f"w{at}", "data": data})
-    return claude_session(*lines)
+    def progress(at: int) -> list[dict[str, Any]]:
+        message = {"id": f"q{at}", "content": [call(10**6 + at, "Grep", pattern="x")]}
+        said = {"type": "assistant", "uuid": f"p{at}", "message": message}
+        data = {"type": "agent_progress", "agentId": f"a{at}", "message": said}
+        return [{**_BASE, "type": "progress", "uuid": f"w{at}", "data": data}]
+
+    return many(progress)(size)
 
 
 def stream(size: int) -> Path:
@@ -178,76 +158,64 @@ def codex_prompts(size: int) -> Path:
 
 def codex_exec(size: int) -> Path:
     """What `codex exec` prints."""
-    items = [
-        {
-            "type": "item.completed",
-            "item": {"id": f"i{at}", "type": "command_execution", "command": "rg budget", "aggregated_output": "",
-                     "exit_code": 1, "status": "failed"},
-        }
-        for at in range(size)
-    ]  # fmt: skip
-    return trace_file(
-        "exec.jsonl", _lines([{"type": "thread.started", "thread_id": "s"}, {"type": "turn.started"}, *items])
-    )
+    run = {"type": "command_execution", "command": "rg budget", "aggregated_output": "", "exit_code": 1}
+    items = [{"type": "item.completed", "item": {"id": f"i{at}", **run, "status": "failed"}} for at in range(size)]
+    start = [{"type": "thread.started", "thread_id": "s"}, {"type": "turn.started"}]
+    return trace_file("exec.jsonl", _lines([*start, *items]))
+
+
+def _copilot(*events: tuple[str, dict[str, Any]], agents: tuple[str, ...] = ()) -> Path:
+    """A session with these events; `agents` are the sub-agents of the messages, in their order."""
+    given = [("session.start", {"sessionId": "s", "copilotVersion": "1.0"}), *events]
+    lines = [{"type": kind, "data": data, "id": f"{at}", "timestamp": "2026"} for at, (kind, data) in enumerate(given)]
+    for line, agent in zip((line for line in lines if line["type"] == "assistant.message"), agents, strict=False):
+        line["agentId"] = agent
+    return trace_file("events.jsonl", _lines(lines))
 
 
 def copilot_calls(size: int, *, agents: bool = False) -> Path:
-    start = {
-        "type": "session.start",
-        "data": {"sessionId": "s", "copilotVersion": "1.0"},
-        "id": "0",
-        "timestamp": "2026",
-    }
-    user = {"type": "user.message", "data": {"content": "Where?"}, "id": "1", "timestamp": "2026"}
-    lines: list[dict[str, Any]] = [start, user]
-    data: dict[str, Any]
+    """Calls of one message, or of a message of each of many sub-agents."""
     requests = [{"toolCallId": f"c{at}", "name": "grep", "arguments": {"pattern": f"b{at}"}} for at in range(size)]
+    parents = tuple(f"p{at}" for at in range(size)) if agents else ()
+    messages: list[dict[str, Any]] = [{"messageId": "m", "content": "", "toolRequests": requests}]
     if agents:
-        for at in range(size):
-            data = {"messageId": f"m{at}", "content": "x", "toolRequests": [requests[at]], "parentToolCallId": f"p{at}"}
-            lines.append(
-                {"type": "assistant.message", "data": data, "id": f"a{at}", "timestamp": "2026", "agentId": f"p{at}"}
-            )
-    else:
-        data = {"messageId": "m", "content": "", "toolRequests": requests}
-        lines.append({"type": "assistant.message", "data": data, "id": "a", "timestamp": "2026"})
-    for at in range(size):
-        data = {"toolCallId": f"c{at}", "success": True, "result": {"content": "No matches found"}}
-        lines.append({"type": "tool.execution_complete", "data": data, "id": f"r{at}", "timestamp": "2026"})
-    return trace_file("events.jsonl", _lines(lines))
+        messages = [
+            {"messageId": f"m{at}", "content": "x", "toolRequests": [requests[at]], "parentToolCallId": f"p{at}"}
+            for at in range(size)
+        ]
+    results = [
+        {"toolCallId": f"c{at}", "success": True, "result": {"content": "No matches found"}} for at in range(size)
+    ]
+    return _copilot(
+        ("user.message", {"content": "Where?"}),
+        *(("assistant.message", message) for message in messages),
+        *(("tool.execution_complete", result) for result in results),
+        agents=parents,
+    )
 
 
 def copilot_text(text: str) -> Path:
-    lines = [
-        {"type": "session.start", "data": {"sessionId": "s"}, "id": "0", "timestamp": "2026"},
-        {"type": "system.message", "data": {"content": text}, "id": "1", "timestamp": "2026"},
-        {"type": "user.message", "data": {"content": "Where?"}, "id": "2", "timestamp": "2026"},
-    ]
-    return trace_file("events.jsonl", _lines(lines))
+    return _copilot(("system.message", {"content": text}), ("user.message", {"content": "Where?"}))
 
 
-def _gemini(messages: list[dict[str, Any]]) -> Path:
+def _gemini(name: str, arguments: list[dict[str, Any]], output: str) -> Path:
+    """A message with a call of the tool for each of the arguments, all with this output."""
+    calls = [
+        {"id": f"c{at}", "name": name, "args": given, "status": "success",
+         "result": [{"functionResponse": {"id": f"c{at}", "name": "x", "response": {"output": output}}}]}
+        for at, given in enumerate(arguments)
+    ]  # fmt: skip
+    messages = [{"id": "1", "type": "user", "content": "Where?"}, {"id": "2", "type": "gemini", "toolCalls": calls}]
     document = {"sessionId": "s", "projectHash": "h", "startTime": "2026", "lastUpdated": "2026", "messages": messages}
     return trace_file("session.json", json.dumps(document))
 
 
 def gemini_calls(size: int) -> Path:
-    calls = [
-        {"id": f"c{at}", "name": "search_file_content", "args": {"pattern": f"b{at}"}, "status": "success",
-         "result": [{"functionResponse": {"id": f"c{at}", "name": "x", "response": {"output": "No matches found"}}}]}
-        for at in range(size)
-    ]  # fmt: skip
-    return _gemini(
-        [{"id": "1", "type": "user", "content": "Where?"}, {"id": "2", "type": "gemini", "toolCalls": calls}]
-    )
+    return _gemini("search_file_content", [{"pattern": f"b{at}"} for at in range(size)], "No matches found")
 
 
 def gemini_report(text: str) -> Path:
-    output = [{"functionResponse": {"id": "c", "name": "x", "response": {"output": text}}}]
-    call = {"id": "c", "name": "run_shell_command", "args": {"command": "ls"}, "status": "success", "result": output}
-    return _gemini(
-        [{"id": "1", "type": "user", "content": "Where?"}, {"id": "2", "type": "gemini", "toolCalls": [call]}]
-    )
+    return _gemini("run_shell_command", [{"command": "ls"}], text)
 
 
 def swe_agent(observation: str, action: str = "search_dir budget src", steps: int = 1) -> Path:
@@ -263,20 +231,10 @@ def chat_calls(size: int, *, named: bool = False) -> Path:
         {"id": "" if named else f"c{at}", "type": "function", "function": {"name": f"search{at}", "arguments": "{}"}}
         for at in range(size)
     ]
-    results = [
-        {
-            "role": "tool",
-            "content": "No matches found",
-            **({"name": f"search{at}"} if named else {"tool_call_id": f"c{at}"}),
-        }
-        for at in range(size)
-    ]
-    messages = [
-        {"role": "user", "content": "Where?"},
-        {"role": "assistant", "content": "", "tool_calls": calls},
-        *results,
-    ]
-    return trace_file("chat.json", json.dumps({"messages": messages}))
+    names = [{"name": f"search{at}"} if named else {"tool_call_id": f"c{at}"} for at in range(size)]
+    results = [{"role": "tool", "content": "No matches found", **name} for name in names]
+    asked = [{"role": "user", "content": "Where?"}, {"role": "assistant", "content": "", "tool_calls": calls}]
+    return trace_file("chat.json", json.dumps({"messages": [*asked, *results]}))
 
 
 def chat_joined(size: int) -> Path:

@@ -1,4 +1,4 @@
-"""What bench/injection.py compares with: simple ways to choose, and the relevance that knowbound had before.
+"""Simple ways to choose items, which bench/injection.py compares with.
 
 Each gives every item a score for a prompt and injects the best above its floor. Floors were chosen on the development
 sets, in stores as they are, by the objective of `knowbound quality calibrate`, and are fixed here.
@@ -6,7 +6,6 @@ sets, in stores as they are, by the objective of `knowbound quality calibrate`, 
 
 from __future__ import annotations
 
-import math
 import re
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -14,13 +13,9 @@ from typing import NamedTuple
 
 from knowbound.core.item import Item
 from knowbound.stats.floor import Injecting
-from knowbound.text.embedding import embed, similarity
 from knowbound.text.stop_words import SEARCH_STOP_WORDS
-from knowbound.text.terms import split_words
 
 _WORD = re.compile(r"[^\W_]+")
-_LONG = 1_200  # characters that `before` searched for; of a longer prompt the paragraphs at its ends
-_MOST_WORDS = 32  # that `before` looked up
 _TABLE = (
     "CREATE VIRTUAL TABLE item USING fts5 (content, subject, id UNINDEXED,"
     ' tokenize="porter unicode61 remove_diacritics 2")'
@@ -71,34 +66,6 @@ def _overlap(items: Sequence[Item]) -> Scoring:
     return score
 
 
-def _before(items: Sequence[Item]) -> Scoring:
-    """0.6 · share of the prompt's words, weighted by rarity, + 0.4 · cosine of the whole prompt."""
-    index = _text_index(items)
-    vectors = {item.id: embed(item.content) for item in items}
-
-    def score(prompt: str) -> dict[str, float]:
-        searched = _searched_part(prompt)
-        words = _named_words(searched)
-        rows = {
-            word: index.execute("SELECT id FROM item WHERE item MATCH ?", (f'"{word}"',)).fetchall() for word in words
-        }
-        weights = {
-            word: math.log(1 + (len(items) - len(found) + 0.5) / (len(found) + 0.5)) for word, found in rows.items()
-        }
-        most = max(sum(weights.values()), 3 * math.log(1 + len(items)))
-        lexical: dict[str, float] = {}
-        for word, found in rows.items():
-            for (id_,) in found:
-                lexical[id_] = lexical.get(id_, 0.0) + weights[word] / most
-        vector = embed(searched)
-        return {
-            id_: 0.6 * lexical.get(id_, 0.0) + 0.4 * max(0.0, similarity(vector, other))
-            for id_, other in vectors.items()
-        }
-
-    return score
-
-
 def _nothing(_items: Sequence[Item]) -> Scoring:
     return lambda _prompt: {}
 
@@ -115,26 +82,7 @@ def _words(text: str) -> list[str]:
     return list(dict.fromkeys(word for word in found if word not in SEARCH_STOP_WORDS and len(word) > 1))
 
 
-def _named_words(text: str) -> list[str]:
-    """Whole names and the words in them: 32 at most, half at the beginning, half at the end."""
-    found = (word for name in _WORD.findall(text) for word in (name.lower(), *split_words(name)))
-    words = list(dict.fromkeys(word for word in found if word not in SEARCH_STOP_WORDS and 1 < len(word) <= 64))
-    half = _MOST_WORDS // 2
-    return words if len(words) <= _MOST_WORDS else words[:half] + words[-half:]
-
-
-def _searched_part(prompt: str) -> str:
-    if len(prompt) <= _LONG:
-        return prompt
-    paragraphs = [part for part in prompt.replace("\r\n", "\n").split("\n\n") if part.strip()]
-    ends = [paragraphs[0], paragraphs[-1]] if len(paragraphs) > 1 else [prompt]
-    short = [part for part in ends if len(part) <= _LONG // 2]
-    return "\n".join(short) if short else f"{prompt[: _LONG // 2]}\n{prompt[-_LONG // 2 :]}"
-
-
 BASELINES = (
-    Baseline("before", _before, 0.33, 6),  # as it was released
-    Baseline("refitted", _before, 0.32, 1),  # the same with its best floor
     Baseline("BM25", _bm25, 0.61, 1),
     Baseline("overlap", _overlap, 0.34, 1),  # no floor leaves 95% alone: the best F0.5
     Baseline("BM25, the first always", _bm25, 0.0, 1),

@@ -28,14 +28,13 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from unittest import mock
 
 from tests.quality.scored_project import ScoredProject
 from tests.services import running_replica_set, until
 
-from bench.measuring import HOOK, at, options, warn_if_busy
+from bench.measuring import HOOK, at, options, seconds, warn_if_busy
 from knowbound.agent.background import SCORING
 from knowbound.judge.turns.rules import RulesTurnJudge
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
@@ -71,16 +70,11 @@ class BenchProject(ScoredProject):
         """How long the processes take here and now: kills are spread over all of that."""
         with self.without_worker():
             self.ended()  # bytecode is compiled
-            began = time.perf_counter()
-            self.ended()
-            self.hook_seconds = time.perf_counter() - began
+            self.hook_seconds = seconds(self.ended)
         for _ in range(2):  # of the first, bytecode is compiled
             with self.without_worker():
                 self.ended()
-            process = _run_when_ready(self, _WORKER)
-            began = time.perf_counter()
-            process.wait()
-            self.worker_seconds = time.perf_counter() - began
+            self.worker_seconds = seconds(_run_when_ready(self, _WORKER).wait)
 
     def ended(self) -> str:
         """A turn that a hook has queued, and waited for; its session."""
@@ -107,6 +101,12 @@ class BenchProject(ScoredProject):
         if lock is not None:
             os.close(lock)
         return lock is not None
+
+    def print_turns(self, problems: list[str]) -> None:
+        scored = len(self.turns())
+        print(
+            f"      {len(self.acknowledged)} turns acknowledged, {scored} scored, {len(problems)} problems", flush=True
+        )
 
     def kill_all(self) -> int:
         """Kill what was started for this project and still runs; how many."""
@@ -137,22 +137,28 @@ def project() -> Iterator[BenchProject]:
 # Speed
 
 
-def measure(runs: int) -> tuple[list[float], list[float]]:
-    """The stop hook and the bare interpreter, in turns. Meanwhile no worker runs: nobody waits for that."""
+def measure_speed(runs: int) -> None:
+    """Time the stop hook and the bare interpreter in turns. Meanwhile no worker runs: no agent waits for that."""
     ours, bare = [], []
-    with project() as one, one.without_worker():
+    with project() as shop, shop.without_worker():
         for number in range(-3, runs):
-            session = one.begun()
-            took = _timed([str(HOOK), "stop"], one.stopped(session), one.environ)
-            started = _timed([sys.executable, "-c", "pass"], b"", one.environ)
+            session = shop.begun()
+            took = _timed([str(HOOK), "stop"], shop.stopped(session), shop.environ)
+            started = _timed([sys.executable, "-c", "pass"], b"", shop.environ)
             if number >= 0:
                 ours.append(took)
                 bare.append(started)
-    return ours, bare
+    print(f"  {'':28}{'p50':>8}{'p95':>8}{'max':>8}   milliseconds, {runs} runs")
+    for name, times in (("python -c pass", bare), ("knowbound-hook stop", ours)):
+        print(f"  {name:28}{at(times, 0.5):8.0f}{at(times, 0.95):8.0f}{max(times):8.0f}")
+    ratios = [at(ours, share) / at(bare, share) for share in (0.5, 0.95)]
+    verdict = "reached" if max(ratios) <= TARGET else "MISSED"
+    print(f"  p50 {ratios[0]:.1f} ×, p95 {ratios[1]:.1f} × python -c pass; target ≤ {TARGET:.0f} ×: {verdict}")
+    warn_if_busy(bare)
 
 
 def _timed(command: list[str], given: bytes, environ: dict[str, str]) -> float:
-    """Milliseconds until it ended; what it leaves behind is over, too, when this returns."""
+    """Milliseconds until the process ended; this returns when what it leaves behind is over, too."""
     left, held = os.pipe()
     with os.fdopen(left, "rb") as leaving:
         began = time.perf_counter()
@@ -166,134 +172,118 @@ def _timed(command: list[str], given: bytes, environ: dict[str, str]) -> float:
 # At once
 
 
-@dataclass(frozen=True, slots=True)
-class AtOnce:
-    seconds: float  # until the last hook had ended
-    to_score: float  # until the worker had ended, after that
-    outcomes: dict[str, int]
-    scored: int
-    problems: list[str]
-
-
-def start_at_once(count: int) -> AtOnce:
-    """Each of another session, with the configured limit."""
-    with project() as one:
-        sessions = [one.begun() for _ in range(count)]
-        environ = {name: value for name, value in one.environ.items() if name != _LIMIT}
+def start_at_once(count: int) -> list[str]:
+    """Start hooks of as many sessions at once, with the configured limit; return what is wrong then."""
+    with project() as shop:
+        sessions = [shop.begun() for _ in range(count)]
+        environ = {name: value for name, value in shop.environ.items() if name != _LIMIT}
 
         def stop(session: str) -> int:
-            given = one.stopped(session)
-            return subprocess.run([HOOK, "stop"], input=given, env=environ, cwd=one.root, check=False).returncode
+            given = shop.stopped(session)
+            return subprocess.run([HOOK, "stop"], input=given, env=environ, cwd=shop.root, check=False).returncode
 
-        with one.without_worker():
-            one.prompted("warm")
-            one.stop("warm")  # bytecode is compiled once
+        with shop.without_worker():
+            shop.prompted("warm")
+            shop.stop("warm")  # bytecode is compiled once
         began = time.perf_counter()
         with ThreadPoolExecutor(count) as pool:
             codes = list(pool.map(stop, sessions))
         ended = time.perf_counter()
-        outcomes = Counter(one.outcomes()[1:])
-        until(lambda: one.is_idle() and queue.Queue(one.home).is_empty())
-        scored = time.perf_counter()
-        turns = [turn for turn in one.turns() if turn.session_id != "warm"]
+        outcomes = Counter(shop.outcomes()[1:])
+        until(lambda: shop.is_idle() and queue.Queue(shop.home).is_empty())
+        to_score = time.perf_counter() - ended
+        turns = [turn for turn in shop.turns() if turn.session_id != "warm"]
         if outcomes == {"queued": count}:
-            one.acknowledged = [(session, "t-1") for session in sessions]
-        problems = one.problems(one.acknowledged)
+            shop.acknowledged = [(session, "t-1") for session in sessions]
+        problems = shop.problems(shop.acknowledged)
         if any(codes) or len(turns) < outcomes["queued"]:
             problems.append(f"{outcomes['queued']} are acknowledged, {len(turns)} are scored")
-        return AtOnce(ended - began, scored - ended, dict(outcomes), len(turns), problems)
+    counted = ", ".join(f"{count} {name}" for name, count in sorted(outcomes.items()))
+    print(f"  {count} hooks at once: {counted}, in {ended - began:.1f} s")
+    print(f"      {len(turns)} scored, {to_score:.1f} s later; {len(problems)} problems", flush=True)
+    return problems
 
 
 # Kills
 
 
-@dataclass
-class Kills:
-    """What was killed, by its kind, and what was wrong at a look."""
-
-    killed: Counter[str] = field(default_factory=Counter)
-    survived: Counter[str] = field(default_factory=Counter)  # it ended before
-    acknowledged: int = 0
-    scored: int = 0
-    problems: list[str] = field(default_factory=list)
-
-
-def kill_at_random(count: int, seed: int = 7) -> Kills:
-    """So many kills, spread over the four kinds."""
-    chance, found = random.Random(seed), Kills()
+def kill_at_random(count: int, seed: int = 7) -> list[str]:
+    """Kill so often, spread over the four kinds; return what is wrong at a look."""
+    chance, problems = random.Random(seed), list[str]()
+    killed, survived = Counter[str](), 0
     attempts = {
         "hook": _kill_hook,
         "what it leaves": _kill_what_is_left,
         "worker": _kill_worker,
         "rollup": _kill_rollup,
     }
-    with project() as one:
-        one.measure_pace()
-        while sum(found.killed.values()) < count:
-            kind = min(attempts, key=lambda name: found.killed[name])
-            counter = found.killed if attempts[kind](one, chance) else found.survived
-            counter[kind] += 1
-            found.problems += [f"after kill {sum(found.killed.values())} ({kind}): {text}" for text in one.look()]
-            if found.problems:
-                break
-        found.acknowledged, found.scored = len(one.acknowledged), len(one.turns())
-        if {"failed", "gave_up"} & set(one.outcomes()):
-            found.problems.append(
-                f"hooks reported {Counter(one.outcomes())}: nothing is known about who was acknowledged"
-            )
-    return found
+    with project() as shop:
+        shop.measure_pace()
+        while killed.total() < count and not problems:
+            kind = min(attempts, key=lambda name: killed[name])
+            if attempts[kind](shop, chance):
+                killed[kind] += 1
+            else:
+                survived += 1
+            problems += [f"after kill {killed.total()} ({kind}): {text}" for text in shop.look()]
+        if {"failed", "gave_up"} & set(shop.outcomes()):
+            problems.append(f"hooks reported {Counter(shop.outcomes())}: nothing is known about who was acknowledged")
+        counted = ", ".join(f"{count} × {kind}" for kind, count in sorted(killed.items()))
+        print(f"  {killed.total()} kills ({counted}); {survived} had ended before")
+        shop.print_turns(problems)
+    return problems
 
 
-def _kill_hook(one: BenchProject, chance: random.Random) -> bool:
-    session = one.begun()
-    process = subprocess.Popen([HOOK, "stop"], stdin=subprocess.PIPE, env=one.environ, cwd="/")
+def _kill_hook(shop: BenchProject, chance: random.Random) -> bool:
+    session = shop.begun()
+    process = subprocess.Popen([HOOK, "stop"], stdin=subprocess.PIPE, env=shop.environ, cwd="/")
     assert process.stdin is not None
     with process.stdin as stdin:
-        stdin.write(one.stopped(session))
-    time.sleep(chance.uniform(0, one.hook_seconds * 0.7))  # the rest is what it leaves
+        stdin.write(shop.stopped(session))
+    time.sleep(chance.uniform(0, shop.hook_seconds * 0.7))  # the rest is what it leaves
     process.kill()
     if process.wait() == 0:
-        one.acknowledged.append((session, "t-1"))
+        shop.acknowledged.append((session, "t-1"))
         return False
     return True
 
 
-def _kill_what_is_left(one: BenchProject, chance: random.Random) -> bool:
-    """The hook has ended; its child writes the answer and starts a worker: whichever it is then."""
-    session = one.begun()
-    subprocess.run([HOOK, "stop"], input=one.stopped(session), env=one.environ, cwd="/", check=True)
-    one.acknowledged.append((session, "t-1"))
-    time.sleep(chance.uniform(0, one.hook_seconds + one.worker_seconds))
-    return one.kill_all() > 0
+def _kill_what_is_left(shop: BenchProject, chance: random.Random) -> bool:
+    """The hook has ended; its child writes the answer and starts a worker: either may be killed."""
+    session = shop.begun()
+    subprocess.run([HOOK, "stop"], input=shop.stopped(session), env=shop.environ, cwd="/", check=True)
+    shop.acknowledged.append((session, "t-1"))
+    time.sleep(chance.uniform(0, shop.hook_seconds + shop.worker_seconds))
+    return shop.kill_all() > 0
 
 
-def _kill_worker(one: BenchProject, chance: random.Random) -> bool:
-    with one.without_worker():
+def _kill_worker(shop: BenchProject, chance: random.Random) -> bool:
+    with shop.without_worker():
         for _ in range(3):
-            one.ended()
-    return _kill_when_ready(one, _WORKER, chance.uniform(0, one.worker_seconds))
+            shop.ended()
+    return _kill_when_ready(shop, _WORKER, chance.uniform(0, shop.worker_seconds))
 
 
-def _kill_rollup(one: BenchProject, chance: random.Random) -> bool:
-    with one.without_worker():
-        one.ended()
-        with closing(SqliteQualityLog(one.home)) as log, mock.patch.object(queue, "LATE_SECONDS", 0.0):
-            Scorer(one.home, log, RulesTurnJudge()).run()
-    return _kill_when_ready(one, _ROLLUP, chance.uniform(0, one.worker_seconds / 3))
+def _kill_rollup(shop: BenchProject, chance: random.Random) -> bool:
+    with shop.without_worker():
+        shop.ended()
+        with closing(SqliteQualityLog(shop.home)) as log, mock.patch.object(queue, "LATE_SECONDS", 0.0):
+            Scorer(shop.home, log, RulesTurnJudge()).run()
+    return _kill_when_ready(shop, _ROLLUP, chance.uniform(0, shop.worker_seconds / 3))
 
 
-def _kill_when_ready(one: BenchProject, code: str, seconds: float) -> bool:
-    """Killed so long after it has loaded what it needs."""
-    process = _run_when_ready(one, code)
-    time.sleep(seconds)
+def _kill_when_ready(shop: BenchProject, code: str, pause: float) -> bool:
+    """Kill a process so long after it has loaded what it needs."""
+    process = _run_when_ready(shop, code)
+    time.sleep(pause)
     process.kill()
     return process.wait() == -signal.SIGKILL
 
 
-def _run_when_ready(one: BenchProject, code: str) -> subprocess.Popen[bytes]:
-    """A process that has loaded what it needs, and begins."""
-    command = [sys.executable, "-P", "-c", code, str(one.root), str(one.home)]
-    process = subprocess.Popen(command, env=one.environ, stdout=subprocess.PIPE)
+def _run_when_ready(shop: BenchProject, code: str) -> subprocess.Popen[bytes]:
+    """Start a process, and return it when it has loaded what it needs."""
+    command = [sys.executable, "-P", "-c", code, str(shop.root), str(shop.home)]
+    process = subprocess.Popen(command, env=shop.environ, stdout=subprocess.PIPE)
     assert process.stdout is not None
     with process.stdout as said:
         said.readline()
@@ -303,21 +293,12 @@ def _run_when_ready(one: BenchProject, code: str) -> subprocess.Popen[bytes]:
 # MongoDB
 
 
-@dataclass
-class Failovers:
-    count: int = 0
-    workers_killed: int = 0
-    acknowledged: int = 0
-    scored: int = 0
-    problems: list[str] = field(default_factory=list)
-
-
-def fail_over(count: int, turns: int = 12) -> Failovers:
+def fail_over(count: int, turns: int = 12) -> list[str]:
     """Kill the primary so often, each time in the middle of so many turns; every second time the worker, too."""
-    found = Failovers()
+    problems, workers_killed = list[str](), 0
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="knowbound-replicas-"))
-        one, replicas = stack.enter_context(project()), stack.enter_context(running_replica_set(Path(folder)))
+        shop, replicas = stack.enter_context(project()), stack.enter_context(running_replica_set(Path(folder)))
         config = Path(os.environ["HOME"], ".config", "knowbound", "config.toml")
         config.parent.mkdir(parents=True)
         url = replicas.url.replace("/?", "/kms?")
@@ -328,103 +309,58 @@ def fail_over(count: int, turns: int = 12) -> Failovers:
                 if turn == turns // 2:
                     replicas.members[primary].kill()
                 if turn == turns // 2 + 2 and number % 2:
-                    found.workers_killed += one.kill_all() > 0
-                one.ended()
-            found.count += 1
+                    workers_killed += shop.kill_all() > 0
+                shop.ended()
             replicas.revive(primary)
-            found.problems += [f"after failover {number + 1}: {text}" for text in one.look()]
-        found.acknowledged, found.scored = len(one.acknowledged), len(one.turns())
-    return found
+            problems += [f"after failover {number + 1}: {text}" for text in shop.look()]
+        print(f"  {count} failovers of MongoDB, {workers_killed} workers killed meanwhile")
+        shop.print_turns(problems)
+    return problems
 
 
 # Memory
 
 
-@dataclass(frozen=True, slots=True)
-class LongQueue:
-    records: int
-    seconds: float
-    megabytes: float  # its peak
-    few: float  # the peak with ten records
-    problems: list[str]
-
-
-def work_off(records: int) -> LongQueue:
-    """Records of sessions with twenty turns each, all in one file."""
+def work_off(records: int) -> list[str]:
+    """Have the worker score a long queue, and return what is wrong then."""
     _, few, _ = _worked_off(10)
-    seconds, most, problems = _worked_off(records)
-    return LongQueue(records, seconds, most, few, problems)
+    spent, most, problems = _worked_off(records)
+    print(f"  a queue of {records:,}: {spent:.0f} s; the worker had {most:.0f} MB at most")
+    print(f"      (with ten records {few:.0f} MB), {len(problems)} problems", flush=True)
+    return problems
 
 
 def _worked_off(records: int) -> tuple[float, float, list[str]]:
-    with project() as one:
+    """Seconds, the worker's peak in megabytes, and problems."""
+    with project() as shop:
         lines = []
         for number in range(records):
             session, turn = f"s-{number // _TURNS_OF_A_SESSION}", f"t-{number % _TURNS_OF_A_SESSION}"
-            one.prompted(session, turn)
-            one.acknowledged.append((session, turn))
-            lines.append(one.queue_line(session, turn))
-        one.queue_file().write_bytes(b"".join(lines))
+            shop.prompted(session, turn)
+            shop.acknowledged.append((session, turn))
+            lines.append(shop.queue_line(session, turn))
+        shop.queue_file().write_bytes(b"".join(lines))
         code = (
             "import resource; from knowbound.agent.score_worker import main; main(); "
             "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
         )
+        command = [sys.executable, "-P", "-c", code, str(shop.root), str(shop.home)]
         began = time.perf_counter()
-        command = [sys.executable, "-P", "-c", code, str(one.root), str(one.home)]
-        done = subprocess.run(command, env=one.environ, stdout=subprocess.PIPE, check=True)
-        seconds = time.perf_counter() - began
-        return seconds, int(done.stdout) / 1024, one.problems(one.acknowledged)
-
-
-# The report
+        done = subprocess.run(command, env=shop.environ, stdout=subprocess.PIPE, check=True)
+        return time.perf_counter() - began, int(done.stdout) / 1024, shop.problems(shop.acknowledged)
 
 
 def report(runs: int = 100, at_once: int = 200, kills: int = 300, failovers: int = 4, records: int = 2_000) -> bool:
     """Print the figures; whether nothing was lost or doubled."""
     print("\nEnded turns (aim: every acknowledged turn is scored exactly once)", flush=True)
     if runs:
-        _report_speed(*measure(runs))
-    problems: list[str] = []
-    if at_once:
-        crowd = start_at_once(at_once)
-        counted = ", ".join(f"{count} {name}" for name, count in sorted(crowd.outcomes.items()))
-        print(f"  {at_once} hooks at once: {counted}, in {crowd.seconds:.1f} s")
-        print(f"      {crowd.scored} scored, {crowd.to_score:.1f} s later; {len(crowd.problems)} problems", flush=True)
-        problems += crowd.problems
-    if kills:
-        killed = kill_at_random(kills)
-        counted = ", ".join(f"{count} × {kind}" for kind, count in sorted(killed.killed.items()))
-        print(f"  {sum(killed.killed.values())} kills ({counted}); {sum(killed.survived.values())} had ended before")
-        _report_turns(killed.acknowledged, killed.scored, killed.problems)
-        problems += killed.problems
-    if failovers:
-        failed = fail_over(failovers)
-        print(f"  {failed.count} failovers of MongoDB, {failed.workers_killed} workers killed meanwhile")
-        _report_turns(failed.acknowledged, failed.scored, failed.problems)
-        problems += failed.problems
-    if records:
-        long = work_off(records)
-        print(f"  a queue of {long.records:,}: {long.seconds:.0f} s; the worker had {long.megabytes:.0f} MB at most")
-        print(f"      (with ten records {long.few:.0f} MB), {len(long.problems)} problems", flush=True)
-        problems += long.problems
+        measure_speed(runs)
+    attempts = ((start_at_once, at_once), (kill_at_random, kills), (fail_over, failovers), (work_off, records))
+    problems = [problem for measure, count in attempts if count for problem in measure(count)]
     for text in problems[:5]:
         print(f"      {text[:220]}")
     print(f"  {'nothing lost, nothing twice' if not problems else 'LOST OR DOUBLED'}")
     return not problems
-
-
-def _report_turns(acknowledged: int, scored: int, problems: list[str]) -> None:
-    print(f"      {acknowledged} turns acknowledged, {scored} scored, {len(problems)} problems", flush=True)
-
-
-def _report_speed(ours: list[float], bare: list[float]) -> None:
-    print(f"  {'':28}{'p50':>8}{'p95':>8}{'max':>8}   milliseconds, {len(ours)} runs")
-    for name, times in (("python -c pass", bare), ("knowbound-hook stop", ours)):
-        print(f"  {name:28}{at(times, 0.5):8.0f}{at(times, 0.95):8.0f}{max(times):8.0f}")
-    ratios = [at(ours, share) / at(bare, share) for share in (0.5, 0.95)]
-    verdict = "reached" if max(ratios) <= TARGET else "MISSED"
-    print(f"  p50 {ratios[0]:.1f} ×, p95 {ratios[1]:.1f} × python -c pass; target ≤ {TARGET:.0f} ×: {verdict}")
-    warn_if_busy(bare)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The name of a judge, parsed and checked (specification 1, section 4, source 3: the classifier's `model`).
+"""The name of a judge, and its limits (specification 1, section 4, source 3: the classifier's `model`).
 
     rules                        embedded, no model
     anthropic:MODEL              a provider's model, by its own key
@@ -9,7 +9,7 @@
     command:PROGRAM ARGS         any program: the prompt on its input, the answer on its output
     recorded:FILE                answers recorded before
 
-A name is stored and shown wherever a verdict is, so it must not hold a secret.
+A name is stored and shown with every verdict, so it must not have a secret.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RULES = "rules"
 
 
 class JudgeKind(StrEnum):
-    """What sort of judge it is."""
+    """Kind of a judge."""
 
     RULES = "rules"
     MODEL = "model"
@@ -33,7 +33,7 @@ class JudgeKind(StrEnum):
 
 
 class Provider(StrEnum):
-    """Who runs the model."""
+    """Service or program that runs a model."""
 
     ANTHROPIC = "anthropic"
     OPENAI = "openai"
@@ -59,7 +59,7 @@ FORMS = (
 
 
 class JudgeName(msgspec.Struct, frozen=True):
-    """A judge's name and what it says."""
+    """A judge's name and its parts."""
 
     text: str  # as it was given
     kind: JudgeKind
@@ -71,17 +71,17 @@ class JudgeName(msgspec.Struct, frozen=True):
 
     @property
     def uses_api(self) -> bool:
-        """Whether it is asked over a connection of ours, which takes the extra `llm`."""
+        """True if the judge is asked over an API, which needs the extra `llm`."""
         return self.provider in _BY_API
 
     @property
     def costs(self) -> bool:
-        """Whether an answer may cost money or a network call. What a program does is not known: it counts as costly."""
+        """True if an answer may cost money or a network call, as the answer of any program may."""
         return self.kind is JudgeKind.MODEL
 
 
 def parse_name(text: str) -> JudgeName:
-    """The judge of that name, or a ConfigError that says how one is written."""
+    """Parse a name, or raise a ConfigError with the forms of a name."""
     text = text.strip()
     if text == RULES:
         return JudgeName(text, JudgeKind.RULES)

@@ -1,8 +1,8 @@
 """The prompts of judges that are models: versioned files, and the fences around the text to be judged.
 
-A prompt's version holds a hash of its text, so that an edit makes another version even where its number was forgotten.
-Material comes from traces and models. It stands between lines with a code that is computed from the material itself: no
-text can contain the end of its own fence, so nothing in it can pass for an instruction's place.
+The version of a prompt has a hash of its text, so an edit makes another version even with the same number. Material
+comes from traces and models. It is between two lines with a code that is computed from the material itself: no text can
+have the end of its own fence, so nothing in it can pass for an instruction.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CLAIMS = "claims-1"
 
 
 class PromptFile(msgspec.Struct, frozen=True):
-    """A prompt file: its instructions, and the names of the texts that it takes."""
+    """A prompt file: its instructions, and the names of its texts."""
 
     name: str  # hedging
     version: str  # hedging-1-0123abcd: the file's name and eight hex digits of the SHA-256 of its text
@@ -32,7 +32,7 @@ class PromptFile(msgspec.Struct, frozen=True):
     places: tuple[str, ...]
 
     def material(self, inputs: Mapping[str, str]) -> str:
-        """The texts in their fences, in the order that the prompt names them."""
+        """Return the texts in their fences, in the order of the prompt."""
         if set(inputs) != set(self.places):
             raise ValueError(f"the prompt {self.version} takes {self.places}, not {tuple(inputs)}")
         code = _code(inputs)
@@ -41,7 +41,7 @@ class PromptFile(msgspec.Struct, frozen=True):
 
 @cache
 def load_prompt(file: str) -> PromptFile:
-    """The prompt in `prompts/FILE.md`, for example `hedging-1`."""
+    """Read the prompt in `prompts/FILE.md`, for example `hedging-1`."""
     data = resources.files("knowbound.judge").joinpath("prompts", f"{file}.md").read_bytes()
     instructions, _, material = data.decode("utf-8").partition(_MATERIAL)
     name = file.rpartition("-")[0]
@@ -50,7 +50,7 @@ def load_prompt(file: str) -> PromptFile:
 
 
 def input_hash(inputs: Mapping[str, str]) -> str:
-    """A hash of the texts: equal texts have equal hashes."""
+    """Return a hash of the texts and their names."""
     digest = hashlib.sha256()
     for name in sorted(inputs):
         for part in (name, inputs[name]):
@@ -60,7 +60,7 @@ def input_hash(inputs: Mapping[str, str]) -> str:
 
 
 def _code(inputs: Mapping[str, str]) -> str:
-    """A code that does not occur in the texts: taken from their hash, and changed until that is so."""
+    """Return a code that no text has: taken from the hash of the texts, and hashed again until that is true."""
     digest = input_hash(inputs)
     while any(digest[:_CODE] in text for text in inputs.values()):
         digest = hashlib.sha256(digest.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Judges by name, their versions without loading them, and what each needs to be usable."""
+"""Judges by name, their versions, and their requirements, without loading a judge that is not asked."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from knowbound.judge.models.completion import Completer
     from knowbound.judge.rubric import RubricJudge
 
-_LARGEST_PROGRAM = 4_000_000  # bytes: a script is smaller; an interpreter does not change from run to run
+_LARGEST_PROGRAM = 4_000_000  # bytes: scripts are smaller; an interpreter does not change from run to run
 
 
 def judge_named(model: str, options: JudgeOptions | None = None) -> HedgingJudge:
-    """The judge of that name that decides hedges. `cache.py` keeps its verdicts, so it has no store of its own."""
+    """Return the judge of hedges of that name, without a store: `cache.py` keeps its verdicts."""
     name = parse_name(model)
     if name.kind is JudgeKind.RULES:
         from knowbound.judge.hedging.rules import RulesJudge  # noqa: PLC0415  (compiles its patterns)
@@ -40,7 +40,7 @@ def judge_named(model: str, options: JudgeOptions | None = None) -> HedgingJudge
 
 
 def judge_version(model: str) -> str:
-    """A version that changes whenever this judge's verdicts on hedges may change."""
+    """Return a version that changes whenever this judge's verdicts on hedges may change."""
     name = parse_name(model)
     if name.kind is JudgeKind.RULES:
         weights = resources.files("knowbound.judge.hedging").joinpath("hedging_rules.json").read_bytes()
@@ -53,7 +53,7 @@ def judge_version(model: str) -> str:
 def rubric_judge_named(
     name: str, options: JudgeOptions | None = None, store: AnswerStore | None = None
 ) -> RubricJudge | None:
-    """The judge of that name that scores rubrics; None where it cannot (`rules`, or none is named): then unscored."""
+    """Return the judge of rubrics of that name; None for `rules` and for no name, which cannot score."""
     if not name.strip():
         return None
     judge = parse_name(name)
@@ -68,7 +68,7 @@ def rubric_judge_named(
 
 
 def asker_named(name: str, options: JudgeOptions | None = None, store: AnswerStore | None = None) -> Asker | None:
-    """Asks the model of that name questions of any type; None where the name is not a model."""
+    """Return what asks the model of that name questions of any type; None for `rules`."""
     judge = parse_name(name)
     return None if judge.kind is JudgeKind.RULES else _asker(judge, options, store)
 
@@ -79,17 +79,17 @@ class JudgeRow(msgspec.Struct, frozen=True):
     form: str
     kind: str  # rules, model, recorded
     needs: str
-    usable: bool  # as far as that is known without asking it
+    usable: bool  # as far as can be known without a call
     why_not: str = ""
 
 
 def judges() -> list[JudgeRow]:
-    """Every way to name a judge, with what it needs and whether that is here. No network is used."""
+    """Return every form of a name, with its requirements and whether they are met, without the network."""
     return [_row(form, name) for form, name in zip(FORMS, map(parse_name, FORMS), strict=True)]
 
 
 def check_judge(name: str, *, scores: bool = False) -> None:
-    """Raises where a judge cannot be asked at all (or cannot score), so that nothing is begun that nobody can judge."""
+    """Raise a ConfigError if a judge cannot be asked (or cannot score), before work begins that needs it."""
     judge = parse_name(name)
     if scores and judge.kind is JudgeKind.RULES:
         raise ConfigError("no-judge", "The rules cannot score rubrics. Try: leave --judge out, or knowbound judge list")
@@ -129,7 +129,7 @@ def _row(form: str, name: JudgeName) -> JudgeRow:
 
 
 def identity(name: JudgeName) -> str:
-    """The judge's name as it may be stored; a recording with the hash of its file."""
+    """Return the judge's name without secrets, to be stored; a recording with the hash of its file."""
     from knowbound.text.redact import redact  # noqa: PLC0415
 
     if name.kind is JudgeKind.RECORDED:
@@ -142,7 +142,7 @@ def identity(name: JudgeName) -> str:
 
 
 def _program_hash(command: Sequence[str]) -> str:
-    """A hash over the program and the files that the command names: an edited judge is another judge."""
+    """Return a hash of the program and the files that the command names: an edited judge is another judge."""
     import shutil  # noqa: PLC0415
 
     digest = hashlib.sha256()
@@ -160,7 +160,7 @@ def _asker(name: JudgeName, options: JudgeOptions | None, store: AnswerStore | N
 
 
 def completer(name: JudgeName, folder: Path | None = None) -> Completer:
-    """Who answers prompts under that name. `folder` is where a program is run; by default the current one."""
+    """Return what answers prompts under that name. A program runs in `folder`, by default the current one."""
     if name.kind is JudgeKind.RECORDED:
         from knowbound.judge.models.recorded import Recorded  # noqa: PLC0415
 
@@ -175,13 +175,13 @@ def completer(name: JudgeName, folder: Path | None = None) -> Completer:
 
 
 def check_hedging(settings: Settings) -> None:
-    """Raise before agents run where the configured judge of hedges cannot be asked."""
+    """Raise a ConfigError before agents run if the configured judge of hedges cannot be asked."""
     if settings.hedging_classifier_enabled:
         check_judge(settings.hedging_classifier_model)
 
 
 def why_hedges_off(settings: Settings) -> str:
-    """Why hedges are left out with the configured judge, and how to switch them on; "" where they are not.
+    """Return why the configured judge leaves hedges out, and how to switch them on; "" if it does not.
 
     Specification 1, section 10: a source with more than 40% false positives is disabled until it is judged better.
     """
@@ -201,6 +201,6 @@ def why_hedges_off(settings: Settings) -> str:
 
 
 def rubric_judge(settings: Settings, name: str, answers: AnswerStore) -> RubricJudge | None:
-    """The judge of rubrics by name, with the configured limits and a cache of answers."""
+    """Return the judge of rubrics of that name, with the configured limits and a cache of answers."""
     check_judge(name, scores=True)
     return rubric_judge_named(name, JudgeOptions.of(settings), answers)

@@ -1,6 +1,6 @@
 """Scores from 1 to 5 by a judge: by a rubric, or by comparing an answer with its context or a reference.
 
-A judge that fails leaves a question unscored, with the problem: never a 0.
+A failed question is unscored, with the problem: never 0.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from knowbound.judge.prompts import load_prompt
 
 
 class RubricKind(StrEnum):
-    """What is scored."""
+    """Aspect that is scored."""
 
-    RUBRIC = "rubric"  # how well the answer meets the rubric
-    FAITHFULNESS = "faithfulness"  # whether the answer says nothing that the context does not
-    ANSWER_RELEVANCY = "answer_relevancy"  # whether the answer is about the question
-    CONTEXT_RECALL = "context_recall"  # whether the context holds what the reference answer needs
-    SEMANTIC_SIMILARITY = "semantic_similarity"  # whether the answer says what the reference says
+    RUBRIC = "rubric"  # the answer meets the rubric
+    FAITHFULNESS = "faithfulness"  # the answer says only what the context says
+    ANSWER_RELEVANCY = "answer_relevancy"  # the answer is about the question
+    CONTEXT_RECALL = "context_recall"  # the context has what the reference answer needs
+    SEMANTIC_SIMILARITY = "semantic_similarity"  # the answer says what the reference says
 
 
 class RubricQuestion(msgspec.Struct, frozen=True):
-    """What a judge is asked to score. What a kind does not need stays empty."""
+    """A question for a judge of rubrics. Parts that its kind does not need stay empty."""
 
     kind: RubricKind
     prompt: str = ""
@@ -37,39 +37,39 @@ class RubricQuestion(msgspec.Struct, frozen=True):
 
 
 class RubricScore(msgspec.Struct, frozen=True):
-    """A score of 1 to 5, or None with the problem: unscored."""
+    """A score from 1 to 5, or None with the problem."""
 
     score: int | None
     reason: str = ""
-    judge: str = ""  # the version of whoever scored
+    judge: str = ""  # the version of the judge
     problem: str = ""
-    usd: float | None = None  # None: not known
+    usd: float | None = None  # None: unknown
     cached: bool = False
 
 
 class RubricJudge(Protocol):
-    """Gives scores: a model, or a recording of one."""
+    """Scores answers: a model, or a recording of one."""
 
     @property
     def version(self) -> str:
-        """Changes whenever a score may change."""
+        """Version that changes whenever a score may change."""
 
     @property
     def costs(self) -> bool:
-        """Whether a score may cost money or a network call."""
+        """True if a score may cost money or a network call."""
 
     def score(self, questions: Sequence[RubricQuestion]) -> list[RubricScore]:
-        """One score per question, in their order."""
+        """Return one score per question, in order."""
 
 
 class RubricAnswer(msgspec.Struct, frozen=True):
-    """What a model is asked for."""
+    """Answer of the model."""
 
     score: Annotated[int, msgspec.Meta(ge=1, le=5)]
     reason: str
 
 
-# The prompt of each kind, and which part of a question goes to which of its places.
+# The prompt of each kind, and the part of a question for each place in the prompt.
 _PARTS: dict[RubricKind, tuple[str, dict[str, str]]] = {
     RubricKind.RUBRIC: ("rubric-1", {"question": "prompt", "rubric": "rubric", "answer": "answer"}),
     RubricKind.FAITHFULNESS: ("faithfulness-1", {"question": "prompt", "context": "context", "answer": "answer"}),
@@ -90,7 +90,7 @@ class ModelRubricJudge:
         self.version, self.costs, self._asker = version, costs, asker
 
     def score(self, questions: Sequence[RubricQuestion]) -> list[RubricScore]:
-        """One score per question, in their order, several asked at once."""
+        """Return one score per question, in order, asking several at once."""
         scores: dict[int, RubricScore] = {}
         for kind, (file, parts) in _PARTS.items():
             places = [place for place, question in enumerate(questions) if question.kind == kind]

@@ -12,7 +12,7 @@ from knowbound.core.quality import Metric
 from knowbound.errors import ConfigError, InputError, StoreError
 from knowbound.judge.calibration import calibrate_turns, measured
 from knowbound.judge.labels import ItemLabel, LabelledTurn
-from knowbound.judge.turns.opening import fallback_of, judge_in_force, turn_judge
+from knowbound.judge.turns.opening import effective_judge, fallback_of, turn_judge
 from knowbound.report.calibration import TurnCalibrationReport
 from knowbound.stats.calibration import corrected
 from knowbound.stats.judge_gate import RANKING, GateReason, GateState, may_rely_on
@@ -66,7 +66,7 @@ def test_a_judge_that_agrees_passes_on_every_metric(project: Project) -> None:
     report, settings = project.calibrate(as_labelled)
     assert states(report) == [GateState.PASSED] * 3
     assert report.fallback is None
-    assert judge_in_force(settings) == settings.quality_judge
+    assert effective_judge(settings) == settings.quality_judge
 
 
 def test_a_judge_that_always_says_not_contradicted_is_caught_on_that_metric_alone() -> None:
@@ -93,7 +93,7 @@ def test_below_the_limit_the_fallback_judges_the_same_turns_and_takes_over(proje
     assert report.fallback is not None
     assert report.fallback.metrics[Metric.USED].found.n == report.judge.metrics[Metric.USED].found.n
     assert may_rely_on(report.gates, RANKING)
-    assert judge_in_force(settings) == settings.quality_fallback_judge
+    assert effective_judge(settings) == settings.quality_fallback_judge
     assert turn_judge(settings).version == report.fallback.version
     in_force = calibrated_judge(settings.home, report.fallback.version)
     assert in_force is not None
@@ -105,7 +105,7 @@ def test_a_fallback_that_is_no_better_halts_the_metric(project: Project) -> None
     assert states(report) == [GateState.PASSED, GateState.HALTED, GateState.PASSED]
     assert report.gates[Metric.USED].fallback is GateState.FALLBACK
     assert not may_rely_on(report.gates, RANKING)
-    assert judge_in_force(settings) == settings.quality_judge
+    assert effective_judge(settings) == settings.quality_judge
 
 
 def test_below_70_percent_the_judge_is_killed_and_no_larger_model_is_asked(project: Project) -> None:
@@ -145,7 +145,7 @@ def test_rules_have_no_larger_model(project: Project) -> None:
     assert fallback_of(settings, "rules") == ""
     assert fallback_of(settings, "anthropic:claude-haiku-4-5") == "anthropic:claude-sonnet-4-6"
     assert fallback_of(settings, "anthropic:claude-sonnet-4-6") == ""
-    assert judge_in_force(settings) == "rules"
+    assert effective_judge(settings) == "rules"
 
 
 def test_the_default_judge_is_embedded_and_the_usual_models_are_named(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_a_fallback_that_is_another_one_now_does_not_take_over(project: Project)
     _, settings = project.calibrate(wrong_about_use(4), as_labelled)
     other = project.settings(settings.quality_judge, project.judge(as_labelled, "third"))
     (project.root / "third.jsonl").write_bytes((project.root / "third.jsonl").read_bytes() + b"\n")
-    assert judge_in_force(other) == settings.quality_judge
+    assert effective_judge(other) == settings.quality_judge
 
 
 def test_what_was_found_is_kept_by_version_and_corrects_a_rate(project: Project) -> None:

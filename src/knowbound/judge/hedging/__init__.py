@@ -1,1 +1,1 @@
-"""Whether a sentence expresses doubt (specification 1, section 4, source 3)."""
+"""Judges of doubt in sentences (specification 1, section 4, source 3)."""

@@ -1,4 +1,4 @@
-"""Judging candidates within the contract of specification 1, section 4, source 3: cap, cache, failure fallback."""
+"""Judging of candidates with the cap, cache and failure fallback of specification 1, section 4, source 3."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from typing import NamedTuple, Protocol, TypeGuard
 
 from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingJudge, HedgingVerdict, NoVerdict
 
-MAX_CANDIDATES = 50  # specification 1, section 4: the cap of an evaluation where a verdict costs
+MAX_CANDIDATES = 50  # specification 1, section 4: the cap of an evaluation if a verdict costs
 
 
 class VerdictStore(Protocol):
-    """Stores verdicts beyond the process, by judge version and SHA-256 of what was judged."""
+    """Store of verdicts beyond the process, by judge version and SHA-256 of the judged text."""
 
     def verdicts(self, judge: str, hashes: Iterable[str]) -> Mapping[str, HedgingVerdict]:
-        """The verdicts already given by this version of a judge."""
+        """Return the stored verdicts of this version of a judge."""
 
     def keep_verdicts(self, judge: str, verdicts: Mapping[str, HedgingVerdict]) -> None:
-        """Remember verdicts."""
+        """Store verdicts."""
 
 
 class VerdictCache:
-    """Verdicts of this process, backed by a store where there is one."""
+    """Verdicts of this process, backed by a store if one is given."""
 
     def __init__(self, store: VerdictStore | None = None) -> None:
         self._store = store
         self._known: dict[tuple[str, str], HedgingVerdict] = {}
 
     def look_up(self, judge: str, hashes: Iterable[str]) -> dict[str, HedgingVerdict]:
-        """The known verdicts among these sentences."""
+        """Return the known verdicts on these sentences."""
         asked = list(hashes)
         unknown = [sha for sha in asked if (judge, sha) not in self._known]
         if self._store is not None and unknown:
@@ -37,7 +37,7 @@ class VerdictCache:
         return {sha: self._known[judge, sha] for sha in asked if (judge, sha) in self._known}
 
     def remember(self, judge: str, verdicts: Mapping[str, HedgingVerdict]) -> None:
-        """Keep verdicts for the next time the same sentences are met."""
+        """Keep verdicts for the next time that the same sentences are judged."""
         for sha, verdict in verdicts.items():
             self._known[judge, sha] = verdict
         if self._store is not None and verdicts:
@@ -45,14 +45,14 @@ class VerdictCache:
 
 
 class Judged(NamedTuple):
-    """One verdict per candidate, None for those that were not judged, and warnings for the user."""
+    """One verdict per candidate, None beyond the cap, and warnings for the user."""
 
     verdicts: list[HedgingVerdict | None]
     warnings: list[str]
 
 
 def cap_of(judge: HedgingJudge, max_candidates: int | None = None) -> int | None:
-    """How many sentences a judge is asked in one run; None for no limit."""
+    """Return the most sentences that a judge is asked about in one run; None for no limit."""
     return max_candidates or (MAX_CANDIDATES if judge.costs else None)
 
 
@@ -62,11 +62,11 @@ def judge_candidates(
     cache: VerdictCache,
     max_candidates: int | None = None,
 ) -> Judged:
-    """Judge each sentence once, or once in each context where a verdict is free.
+    """Judge each sentence once, or once in each context if a verdict is free.
 
-    Without a cap, 50 sentences are judged where a verdict costs, all of them where it is free; those beyond it have no
-    verdict, and count as doubt until they have one. A sentence whose verdict fails counts as doubt, with the failure as
-    the reason. Both are judged the next time.
+    The cap is `max_candidates`; by default 50 if a verdict costs, else none. A sentence beyond the cap has no verdict
+    and counts as doubt. A sentence whose verdict fails counts as doubt, with the failure as the reason. Both are judged
+    the next time.
     """
     hashes = [key_of(candidate, judge) for candidate in candidates]
     first = dict(zip(reversed(hashes), reversed(candidates), strict=True))
@@ -87,14 +87,14 @@ def judge_candidates(
 
 
 def key_of(candidate: HedgingCandidate, judge: HedgingJudge) -> str:
-    """What a verdict is cached by: the sentence where it costs (specification 1), else the sentence in its context."""
+    """Return the cache key: the sentence if a verdict costs (specification 1), else the sentence in its context."""
     return candidate.sha256 if judge.costs else candidate.sha256_in_context
 
 
 def _ask(
     judge: HedgingJudge, candidates: Mapping[str, HedgingCandidate]
 ) -> tuple[dict[str, HedgingVerdict], dict[str, HedgingVerdict]]:
-    """Verdicts given, and those that failed (kept as doubt: better one soft signal too many than one lost)."""
+    """Return the verdicts, and the failed ones as doubt: a soft signal too many is better than a lost one."""
     given: dict[str, HedgingVerdict] = {}
     failed: dict[str, HedgingVerdict] = {}
     if not candidates:
@@ -103,7 +103,7 @@ def _ask(
     answers: list[HedgingVerdict | NoVerdict | None] = []
     try:
         answers = list(judge.judge(list(candidates.values())))
-    except Exception as error:  # whatever a judge does, the evaluation goes on
+    except Exception as error:  # the evaluation goes on, whatever a judge raises
         problem = f"the judge failed: {type(error).__name__}: {error}"
     if len(answers) > len(candidates):
         answers, problem = [], "the judge gave more verdicts than were asked for"
@@ -117,14 +117,13 @@ def _ask(
 
 
 def _why(answer: object, problem: str) -> str:
-    """Why there is no verdict."""
     if answer is None:
         return problem
     return answer.problem if isinstance(answer, NoVerdict) else f"the verdict cannot be read: {answer!r}"
 
 
 def _is_sound(answer: object) -> TypeGuard[HedgingVerdict]:
-    """A judge outside our types (a model, a recording) may answer anything."""
+    """Report whether an answer is a valid verdict: a judge outside our types may answer anything."""
     return (
         isinstance(answer, HedgingVerdict)
         and isinstance(answer.is_uncertainty, bool)

@@ -1,7 +1,7 @@
-"""Hedges judged by a model, as specification 1, section 4, source 3 describes it.
+"""Hedges judged by a model (specification 1, section 4, source 3).
 
-A verdict that cannot be had keeps its sentence as doubt, with the problem as the reason: `cache.py` sees to that, to
-the cap, and to the verdicts kept between runs.
+A sentence without a verdict counts as doubt, with the problem as the reason: `cache.py` does that, the cap, and the
+verdicts kept between runs.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import msgspec
 
 from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingVerdict, NoVerdict
 from knowbound.judge.models.asking import Asker, AskResult
+from knowbound.judge.models.completion import known_sum
 from knowbound.judge.prompts import HEDGING, load_prompt
 
 
 class HedgingAnswer(msgspec.Struct, frozen=True):
-    """What the model is asked for, in the specification's words."""
+    """Answer of the model, in the specification's words."""
 
     is_uncertainty: bool = msgspec.field(name="isUncertainty")
     confidence: Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -29,14 +30,14 @@ class ModelHedgingJudge:
 
     def __init__(self, version: str, costs: bool, asker: Asker) -> None:
         self.version, self.costs, self._asker = version, costs, asker
-        self.usd: float | None = 0.0  # of all verdicts so far; None where one of them is not known
+        self.usd: float | None = 0.0  # of all verdicts so far; None if a cost is unknown
 
     def judge(self, candidates: Sequence[HedgingCandidate]) -> list[HedgingVerdict | NoVerdict | None]:
-        """One verdict per candidate, several asked at once."""
+        """Return one verdict per candidate, asking about several at once."""
         inputs = [{"sentence": one.sentence, "context": one.context} for one in candidates]
         all_asked = self._asker.ask(load_prompt(HEDGING), inputs, HedgingAnswer)
         for asked in all_asked:
-            self.usd = None if self.usd is None or asked.usd is None else self.usd + asked.usd
+            self.usd = known_sum(self.usd, asked.usd)
         return [self._verdict(asked) for asked in all_asked]
 
     def _verdict(self, asked: AskResult[HedgingAnswer]) -> HedgingVerdict | NoVerdict:

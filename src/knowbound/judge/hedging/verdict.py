@@ -1,4 +1,4 @@
-"""The judge of hedging sentences: its input, its verdict, its protocol (specification 1, section 4, source 3)."""
+"""Protocol of a judge of hedging sentences: its input and its verdict (specification 1, section 4, source 3)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class HedgingCandidate(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def sha256(self) -> str:
-        """Hash of the sentence alone: verdicts that cost are cached by it, whatever the context was."""
+        """Hash of the sentence without its context: the cache key of verdicts that cost."""
         return hashlib.sha256(self.sentence.encode(errors="surrogatepass")).hexdigest()
 
     @property
@@ -31,7 +31,7 @@ class HedgingCandidate(msgspec.Struct, frozen=True, gc=False):
 
 
 class NoVerdict(msgspec.Struct, frozen=True):
-    """Why there is no verdict."""
+    """The problem of a judge that gave no verdict."""
 
     problem: str
 
@@ -41,11 +41,11 @@ class HedgingJudge(Protocol):
 
     @property
     def version(self) -> str:
-        """Changes whenever a verdict may change."""
+        """Version that changes whenever a verdict may change."""
 
     @property
     def costs(self) -> bool:
-        """Whether a verdict costs money or a network call, so that their number has to be capped."""
+        """True if a verdict costs money or a network call: then the number of verdicts is capped."""
 
     def judge(self, candidates: Sequence[HedgingCandidate]) -> Sequence[HedgingVerdict | NoVerdict | None]:
-        """One verdict per candidate, in their order; None or the problem where the judge failed."""
+        """Return one verdict per candidate, in order; None or the problem if the judge failed."""

@@ -1,8 +1,8 @@
-"""Models over their APIs: the one file that knows `pydantic_ai` (extra `llm`), loaded when such a model is asked.
+"""Models over their APIs: the only module that imports `pydantic_ai` (extra `llm`), when such a model is asked.
 
-Keys come from the providers' own environment variables, for a server named by its address from KNOWBOUND_JUDGE_API_KEY.
-No call is repeated here: whoever asks decides that. A redirect is not followed, since material would go where nobody
-sent it, and an answer is read up to a limit.
+Keys come from the providers' own environment variables; the key of a server named by its address comes from
+KNOWBOUND_JUDGE_API_KEY. A call is made once: the caller repeats it. A redirect is refused, because it would send the
+material to another server, and an answer is read up to a limit.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from knowbound.judge.models.completion import (
     CompletionError,
     ModelQuestion,
     is_loopback,
+    known_sum,
     redirection,
     refusal,
     shown,
@@ -41,12 +42,12 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model, ModelRequestParameters
 
 _NO_SCHEMA = (400, 422)  # how a server refuses a request that it does not understand
-_takes_no_schema: set[JudgeName] = set()  # found out by asking, for as long as the process lives
-_OUTPUT_TOKENS = 8_000  # of a provider's model in one answer; a server of one's own knows its limit better
+_takes_no_schema: set[JudgeName] = set()  # learnt by asking, for the life of the process
+_OUTPUT_TOKENS = 8_000  # in one answer of a provider's model; a local server has its own limit
 
 
 class ModelTool(msgspec.Struct, frozen=True):
-    """A tool that a model may call. `run` gives its result; a ValueError's text is the failure that the model sees."""
+    """A tool that a model may call. `run` returns its result, or raises a ValueError with the message for the model."""
 
     name: str
     description: str
@@ -55,7 +56,7 @@ class ModelTool(msgspec.Struct, frozen=True):
 
 
 class Limit(StrEnum):
-    """What ended a conversation before the model did."""
+    """A limit that ended a conversation before the model did."""
 
     SECONDS = "seconds"
     STEPS = "steps"
@@ -63,12 +64,12 @@ class Limit(StrEnum):
 
 
 class Conversation(msgspec.Struct, frozen=True):
-    """What a model did with its tools: messages in the shape of OpenAI's chat API, in order, with calls and results."""
+    """Messages of a model that works with tools, in the shape of OpenAI's chat API, with calls and results."""
 
     messages: list[dict[str, object]]
-    answer: str = ""  # its last words; empty where it did not come to an end
-    problem: str = ""  # why it did not
-    limit: Limit | None = None  # the limit that ended it, where one did
+    answer: str = ""  # the last message; empty if the conversation did not end by itself
+    problem: str = ""  # the reason of a conversation without an answer
+    limit: Limit | None = None  # the limit that ended the conversation
     tokens_in: int | None = None
     tokens_out: int | None = None
     usd: float | None = None
@@ -88,7 +89,7 @@ class ApiModel:
 
 
 def is_installed() -> bool:
-    """Whether the extra `llm` is there, without loading it."""
+    """Report whether the extra `llm` is installed, without loading it."""
     return all(importlib.util.find_spec(module) for module in ("pydantic_ai", "openai", "anthropic"))
 
 
@@ -97,7 +98,7 @@ def complete(
 ) -> Completion:
     """Ask a model once. Raises CompletionError.
 
-    A schema goes with the request where the model takes one; a server that refuses it is asked without, now and later.
+    A schema is sent to a model that takes one. A server that refuses it is asked without, now and later.
     """
     judge = _api_judge(name)
     end = time.monotonic() + seconds
@@ -126,10 +127,10 @@ def converse(
     steps: int = 20,
     usd: float | None = None,
 ) -> Conversation:
-    """Let a model work on a prompt with tools, for at most so many requests, seconds and dollars.
+    """Let a model work on a prompt with tools, within a number of requests, seconds and dollars.
 
-    It never raises for what the model, its server or a tool does: the model sees what a tool could not do, the
-    problem says what ended the conversation, and the messages up to there are kept.
+    A failure of the model, its server or a tool does not raise: the model sees the failure of a tool, and the problem
+    says what ended the conversation, with the messages so far.
     """
     judge = _api_judge(name)
     talk = _Talk(instructions, prompt, {tool.name: tool for tool in tools}, steps, usd)
@@ -190,7 +191,7 @@ class _Talk:
         self._asked = False
 
     async def run(self, model: Model) -> None:
-        """Ask, run the tools that are called, ask again, until there is an answer or a limit."""
+        """Ask, run the called tools, and ask again, until an answer or a limit."""
         from pydantic_ai.messages import ModelRequest, ToolReturnPart  # noqa: PLC0415
         from pydantic_ai.models import ModelRequestParameters  # noqa: PLC0415
         from pydantic_ai.tools import ToolDefinition  # noqa: PLC0415
@@ -225,7 +226,7 @@ class _Talk:
         self.problem, self.limit = f"no end within {self._steps} steps", Limit.STEPS
 
     def conversation(self) -> Conversation:
-        """Its result so far."""
+        """Return the result so far."""
         usd = None if self.costs_unknown else self._usd
         tokens_in, tokens_out = self._tokens if self._asked else (None, None)
         return Conversation(
@@ -238,9 +239,8 @@ class _Talk:
         usd = _usd(response)
         self.costs_unknown |= usd is None
         self._usd += usd or 0.0
-        both = zip(self._tokens, _tokens(response), strict=True)
-        tokens_in, tokens_out = (None if old is None or new is None else old + new for old, new in both)
-        self._tokens = tokens_in, tokens_out
+        tokens_in, tokens_out = _tokens(response)
+        self._tokens = known_sum(self._tokens[0], tokens_in), known_sum(self._tokens[1], tokens_out)
 
     def _said(self, response: ModelResponse) -> None:
         message: dict[str, object] = {"role": "assistant", "content": response.text or ""}
@@ -256,7 +256,7 @@ class _Talk:
         self.messages.append(message)
 
     def _tool_result(self, name: str, args: str | dict[str, object] | None) -> str:
-        """The result of a tool, or why it could not be run; the model sees either."""
+        """Return the result of a tool, or the reason of its failure, for the model."""
         tool = self._tools.get(name)
         if tool is None:
             return f"Error: there is no tool {name!r}. Tools: {', '.join(self._tools)}"
@@ -267,7 +267,7 @@ class _Talk:
             return tool.run(given)
         except ValueError as error:
             return f"Error: {error}"
-        except Exception as error:  # an argument that is not there, a file that is gone: the model may do better
+        except Exception as error:  # a missing argument or file: the model may do better
             return f"Error: {type(error).__name__}: {error}"
 
 
@@ -279,7 +279,7 @@ def _arguments_text(args: str | dict[str, object] | None) -> str:
 
 
 async def _requested(model: Model, history: list[ModelMessage], parameters: ModelRequestParameters) -> ModelResponse:
-    """One request, its failures in our words."""
+    """Make one request; its failures become a CompletionError."""
     from pydantic_ai.direct import model_request  # noqa: PLC0415
     from pydantic_ai.exceptions import AgentRunError, ModelAPIError, ModelHTTPError, UserError  # noqa: PLC0415
 
@@ -296,7 +296,7 @@ async def _requested(model: Model, history: list[ModelMessage], parameters: Mode
 
 
 def _own(error: BaseException | None) -> CompletionError | None:
-    """Our own refusal of an answer, where a library wrapped it."""
+    """Return our own refusal of an answer if a library wrapped it."""
     seen = 0
     while error is not None and seen < 20:
         if isinstance(error, CompletionError):
@@ -307,12 +307,12 @@ def _own(error: BaseException | None) -> CompletionError | None:
 
 @asynccontextmanager
 async def _connected(judge: JudgeName, seconds: float) -> AsyncIterator[Model]:
-    """The model, on a connection of its own."""
+    """Yield the model on a connection of its own."""
     import httpx2  # noqa: PLC0415
     from pydantic_ai.exceptions import UserError  # noqa: PLC0415
 
     timeout = httpx2.Timeout(seconds, connect=min(seconds, 10.0))
-    headers = {"Accept-Encoding": "identity"}  # what is read is counted as it comes
+    headers = {"Accept-Encoding": "identity"}  # bytes are counted as they come
     hooks = {"response": [_guard]}
     trust = not is_loopback(judge.url)
     async with httpx2.AsyncClient(timeout=timeout, headers=headers, event_hooks=hooks, trust_env=trust) as client:
@@ -346,7 +346,7 @@ def _model(judge: JudgeName, client: httpx2.AsyncClient) -> Model:
 
 
 async def _guard(response: httpx2.Response) -> None:
-    """Refuse what must not be followed or read whole, before it is."""
+    """Refuse redirects and compressed answers, and bound the rest."""
     if response.is_redirect:
         raise redirection(response.headers.get("location", ""))
     if response.headers.get("content-encoding", "identity") != "identity":
@@ -358,7 +358,7 @@ def _bounded(stream: httpx2.AsyncByteStream) -> httpx2.AsyncByteStream:
     import httpx2  # noqa: PLC0415
 
     class Bounded(httpx2.AsyncByteStream):
-        """A body that ends with an error where it grows too long."""
+        """A body that ends with an error if it grows too long."""
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
             size = 0
@@ -374,7 +374,7 @@ def _bounded(stream: httpx2.AsyncByteStream) -> httpx2.AsyncByteStream:
     return Bounded()
 
 
-# What a response says of itself
+# Costs of a response
 
 
 def _tokens(response: ModelResponse) -> tuple[int | None, int | None]:
@@ -385,7 +385,7 @@ def _tokens(response: ModelResponse) -> tuple[int | None, int | None]:
 
 
 def _usd(response: ModelResponse) -> float | None:
-    """What the request cost by the provider's list, or None where that is not known."""
+    """Return the cost by the provider's price list; None if unknown."""
     if response.usage.cost is not None:
         return float(response.usage.cost)
     if not response.usage.has_values():

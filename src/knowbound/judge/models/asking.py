@@ -1,7 +1,7 @@
-"""Asks a model typed questions; every question gets its answer or its problem (specification 1, section 4, source 3).
+"""Typed questions for a model; every question gets an answer or a problem (specification 1, section 4, source 3).
 
-A failure is data: it never loses the other answers, and it is never cached. The cache is keyed by the prompt's version,
-the model and the material. Only the thread that asks touches it, so a database may stand behind it.
+A failure is data: it does not lose the other answers, and is not cached. The key of the cache is the version of the
+prompt, the model and the material. The cache is used by the asking thread alone, so it may be a database.
 """
 
 from __future__ import annotations
@@ -14,7 +14,14 @@ from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
-from knowbound.judge.models.completion import Completer, CompletionError, MalformedError, ModelQuestion, parse_answer
+from knowbound.judge.models.completion import (
+    Completer,
+    CompletionError,
+    MalformedError,
+    ModelQuestion,
+    known_sum,
+    parse_answer,
+)
 from knowbound.judge.names import JudgeOptions
 from knowbound.judge.prompts import PromptFile, input_hash
 from knowbound.text.redact import redact
@@ -26,13 +33,13 @@ _COMPLAINT = 300  # characters
 
 
 class AnswerStore(Protocol):
-    """Stores valid answers beyond the process."""
+    """Store of valid answers beyond the process."""
 
     def answer(self, prompt: str, model: str, sha256: str) -> bytes | None:
-        """What this model answered to this version of a prompt with this material, as JSON."""
+        """Return the answer of this model to this version of a prompt with this material, as JSON."""
 
     def keep_answer(self, prompt: str, model: str, sha256: str, answer: bytes) -> None:
-        """Remember an answer."""
+        """Store an answer."""
 
 
 class MemoryAnswers:
@@ -42,11 +49,11 @@ class MemoryAnswers:
         self._answers: dict[tuple[str, str, str], bytes] = {}
 
     def answer(self, prompt: str, model: str, sha256: str) -> bytes | None:
-        """What was answered."""
+        """Return a kept answer."""
         return self._answers.get((prompt, model, sha256))
 
     def keep_answer(self, prompt: str, model: str, sha256: str, answer: bytes) -> None:
-        """Remember an answer."""
+        """Keep an answer."""
         self._answers[prompt, model, sha256] = answer
 
 
@@ -54,19 +61,19 @@ class AskResult(msgspec.Struct, Generic[_T], frozen=True):
     """The result of one question."""
 
     value: _T | None
-    problem: str = ""  # why there is no value
-    usd: float | None = 0.0  # of all its calls; None where one of them is not known
+    problem: str = ""  # the reason of a missing value
+    usd: float | None = 0.0  # of all calls; None if the cost of a call is unknown
     tokens_in: int | None = 0
     tokens_out: int | None = 0
-    cached: bool = False  # known before, or asked within the same questions
-    attempts: int = 0  # calls made
+    cached: bool = False  # known before, or equal to another of the same questions
+    attempts: int = 0  # calls
 
 
 class Asker:
-    """Asks one judge; several threads may ask through it, and the limits hold for them together.
+    """Asks one judge for several threads, which share its limits.
 
-    It counts what it spends over its whole life and stops at the budget. Where the judge says that no question will
-    fare better (a refused key, a program that is not there), the questions after it get the same problem unasked.
+    It counts all costs and stops at the budget. After a hopeless failure (a refused key, a missing program) the further
+    questions get the same problem without a call.
     """
 
     def __init__(
@@ -83,7 +90,7 @@ class Asker:
 
     @property
     def spent(self) -> float:
-        """The known costs so far, in USD."""
+        """Known costs so far, in USD."""
         return self._spent
 
     def ask(
@@ -93,10 +100,10 @@ class Asker:
         type_: type[_T],
         checks: Sequence[Callable[[_T], str]] = (),
     ) -> list[AskResult[_T]]:
-        """One result per input, in their order. Equal inputs are asked once.
+        """Return one result per input, in order. Equal inputs are asked once.
 
-        `checks` has for each input what says why an answer of the right type cannot be used, or "": then it is asked
-        again, and such an answer is never cached.
+        `checks` has a function for each input: it returns the problem of an answer of the right type, or "". An answer
+        with a problem is asked for again and not cached.
         """
         shown = [{name: sendable(text) for name, text in one.items()} for one in inputs]
         keys = [input_hash(one) for one in shown]
@@ -114,7 +121,7 @@ class Asker:
         return self._in_order(keys, done)
 
     def _in_order(self, keys: list[str], done: dict[str, AskResult[_T]]) -> list[AskResult[_T]]:
-        """A repeated question cost once: its second answer was copied from the first."""
+        """Return the results in order. A repeated question has no costs: its answer is a copy of the first."""
         seen: set[str] = set()
         asked = []
         for key in keys:
@@ -124,7 +131,7 @@ class Asker:
         return asked
 
     def _ask_all(self, prompt: PromptFile, todo: dict[str, _Question[_T]], done: dict[str, AskResult[_T]]) -> None:
-        """Several at once; each good answer is kept as soon as it is there, so that an interruption loses little."""
+        """Ask several questions at once; keep each good answer at once, so that an interruption loses little."""
         if not todo:
             return
         schema = _inlined(msgspec.json.schema(next(iter(todo.values())).type))
@@ -146,11 +153,11 @@ class Asker:
         pool.shutdown()
 
     def _in_a_slot(self, prompt: PromptFile, one: _Question[_T], schema: Mapping[str, object]) -> AskResult[_T]:
-        with self._slots:  # held through the waits too: a server that asks us to wait should not be asked more
+        with self._slots:  # held during waits too: a server that asks for a wait gets no other question
             return self._ask_one(prompt, one, schema)
 
     def _ask_one(self, prompt: PromptFile, one: _Question[_T], schema: Mapping[str, object]) -> AskResult[_T]:
-        """Ask until there is an answer that can be used, within the retries and the time of one question."""
+        """Ask until there is a usable answer, within the retries and the time of one question."""
         retries, tally = self._options.retries, _Tally()
         end = time.monotonic() + self._options.seconds * (retries + 1)
         material = prompt.material(one.inputs)
@@ -174,17 +181,17 @@ class Asker:
         return tally.asked(None, failure.problem)
 
     def _try(self, question: ModelQuestion, one: _Question[_T], seconds: float, tally: _Tally) -> _T | _Failure:
-        """One call: a value of the type, or why there is none."""
+        """Make one call: return a value of the type, or the failure."""
         tally.attempts += 1
         try:
             completion = self._completer.complete(question, seconds=seconds)
         except CompletionError as error:
-            tokens = None if error.usd is None else 0  # a call that was cut may have cost either
+            tokens = None if error.usd is None else 0  # a call that was cut off may have used tokens
             self._count(tally, error.usd, tokens, tokens)
             if error.hopeless:
                 self._hopeless = error.problem
             return _Failure(error.problem, error.again, error.after)
-        except Exception as error:  # whatever a library raises, the other questions go on
+        except Exception as error:  # the other questions go on, whatever a library raises
             self._count(tally, None, None, None)
             return _Failure(f"{type(error).__name__}: {redact(str(error))[:_COMPLAINT]}")
         self._count(tally, completion.usd, completion.tokens_in, completion.tokens_out)
@@ -197,7 +204,7 @@ class Asker:
             return value
         wrong = redact(problem)[:_COMPLAINT]
         complaint = f"\nYour last answer could not be used: {wrong}. Answer with JSON alone."
-        return _Failure(f"the answer cannot be used: {wrong}", True, 0.0, complaint)  # a model needs no rest
+        return _Failure(f"the answer cannot be used: {wrong}", True, 0.0, complaint)  # no wait is needed
 
     def _count(self, tally: _Tally, usd: float | None, tokens_in: int | None, tokens_out: int | None) -> None:
         tally.add(usd, tokens_in, tokens_out)
@@ -205,7 +212,7 @@ class Asker:
             self._spent += usd or 0.0
 
     def _stop(self) -> str:
-        """Why no further call is made, where that is so."""
+        """Return the reason to make no further call, or ""."""
         if self._hopeless:
             return self._hopeless
         if self._stopped.is_set():
@@ -220,11 +227,11 @@ class Asker:
         try:
             return None if kept is None else msgspec.json.decode(kept, type=type_)
         except msgspec.MsgspecError:
-            return None  # written by a version with another answer
+            return None  # written by a version with another type
 
 
 class _Question(msgspec.Struct, Generic[_T], frozen=True):
-    """A question that is not answered yet: its texts, the type of its answer, and what else is asked of that."""
+    """An open question: its texts, the type of its answer, and the check of its answer."""
 
     inputs: Mapping[str, str]
     type: type[_T]
@@ -232,21 +239,20 @@ class _Question(msgspec.Struct, Generic[_T], frozen=True):
 
 
 def _usable(_value: object) -> str:
-    """Every answer of the right type is."""
     return ""
 
 
 class _Failure(msgspec.Struct, frozen=True):
-    """Why a call gave no value."""
+    """A call without a value."""
 
     problem: str
-    again: bool = False  # whether another call may
-    after: float | None = None  # seconds to wait before it; None: as we see fit
-    complaint: str = ""  # what the model is shown
+    again: bool = False  # another call may succeed
+    after: float | None = None  # seconds to wait before the next call; None: our own back-off
+    complaint: str = ""  # for the model
 
 
 class _Tally:
-    """Tokens, cost and time of all calls for one question; unknown where one of them is."""
+    """Tokens and cost of all calls for one question; None if unknown for one call."""
 
     def __init__(self) -> None:
         self.attempts = 0
@@ -255,26 +261,26 @@ class _Tally:
         self._tokens_out: int | None = 0
 
     def add(self, usd: float | None, tokens_in: int | None, tokens_out: int | None) -> None:
-        self._usd = None if usd is None or self._usd is None else self._usd + usd
-        self._tokens_in = None if tokens_in is None or self._tokens_in is None else self._tokens_in + tokens_in
-        self._tokens_out = None if tokens_out is None or self._tokens_out is None else self._tokens_out + tokens_out
+        self._usd = known_sum(self._usd, usd)
+        self._tokens_in = known_sum(self._tokens_in, tokens_in)
+        self._tokens_out = known_sum(self._tokens_out, tokens_out)
 
     def asked(self, value: _T | None, problem: str) -> AskResult[_T]:
         return AskResult(value, problem, self._usd, self._tokens_in, self._tokens_out, attempts=self.attempts)
 
 
 def sendable(text: str) -> str:
-    """The text as it is sent to a model: no secrets, no lone surrogates."""
+    """Return the text for a model: without secrets and lone surrogates."""
     return redact(text.encode("utf-8", "replace").decode("utf-8"))
 
 
 def _redacted(value: _T) -> _T:
-    """The value with every text in it free of secrets: a model may repeat what it read."""
+    """Redact every text of a value: a model may repeat secrets of its input."""
     return msgspec.convert(redact_value(msgspec.to_builtins(value)), type(value))
 
 
 def _inlined(schema: dict[str, object]) -> dict[str, object]:
-    """The schema without `$ref` at its top: some servers do not follow it."""
+    """Return the schema without a `$ref` at its top, which some servers do not follow."""
     definitions = schema.get("$defs")
     top = str(schema.get("$ref", "")).rpartition("/")[2]
     if not isinstance(definitions, dict) or top not in definitions:

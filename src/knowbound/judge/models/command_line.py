@@ -1,8 +1,8 @@
 """Models behind a command line: `claude`, `codex`, and any program that reads a prompt and writes an answer.
 
-The two agents run with their tools, settings and memory off, in an empty folder: they only answer. What they report of
-tokens and cost is taken over; what a program does not report is not known. A program is ended with all it started when
-its time is over or its output grows too long.
+The two agents run without tools, settings and memory, in an empty folder: they only answer. Tokens and costs are those
+that a program reports, else unknown. A program and its children are ended at the time limit, or if the output grows too
+long.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _claude(model: str, question: ModelQuestion, seconds: float) -> Completion:
 
 
 def _claude_result(out: bytes) -> dict[str, Any] | None:
-    """The result in the output: one object, or with verbose settings the last of a list."""
+    """Return the result in the output: one object, or with verbose settings the last of a list."""
     try:
         value = msgspec.json.decode(out)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -119,7 +119,7 @@ def _whole(question: ModelQuestion) -> str:
 
 
 def _sum(usage: object, *names: str) -> int | None:
-    """The tokens of these names together; None where the output has none of them."""
+    """Add the tokens of these names; None if the output has none of them."""
     given = [usage.get(name) for name in names] if isinstance(usage, dict) else []
     counts = [count for count in given if isinstance(count, int) and not isinstance(count, bool)]
     return sum(counts) if counts else None
@@ -133,7 +133,7 @@ def _number(value: object) -> float | None:
 
 
 def _failed(program: str, said: object, usd: float | None) -> CompletionError:
-    """The program itself says that it failed."""
+    """Return the error for a failure that the program reports itself."""
     text = shown(str(said or "no reason given"))
     hopeless = any(word in text.lower() for word in _NEEDS_A_PERSON)
     return CompletionError(f"{program} failed: {text}", again=not hopeless, hopeless=hopeless, usd=usd)
@@ -152,7 +152,7 @@ def _ended(program: str, ran: Ran) -> CompletionError:
 
 
 def _run(command: Sequence[str], text: str, seconds: float, folder: Path) -> Ran:
-    """Run a program that ends by itself, in time and within the limit, with the text as its input."""
+    """Run a program with the text as its input, within the limits of time and output."""
     stdin = text.encode("utf-8", "replace")
     ran = run(command, folder, seconds, _OUTPUT_BYTES, environment=agent_environment(), stdin=stdin)
     if ran.timed_out:

@@ -25,6 +25,7 @@ _SHOWN = 300  # characters of a server's or a program's message
 _FENCE = re.compile(r"```[a-zA-Z]*\n(.*?)```", re.DOTALL)
 _STARTS = 200  # braces tried in one text: a model that writes more is not answering
 _T = TypeVar("_T")
+_Number = TypeVar("_Number", int, float)
 _decoder = json.JSONDecoder()
 
 
@@ -75,6 +76,11 @@ class Completer(Protocol):
 
     def complete(self, question: ModelQuestion, *, seconds: float) -> Completion:
         """Return the answer, or raise a CompletionError."""
+
+
+def known_sum(one: _Number | None, other: _Number | None) -> _Number | None:
+    """Add two costs; None if either is unknown."""
+    return None if one is None or other is None else one + other
 
 
 # Servers

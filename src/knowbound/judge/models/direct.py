@@ -1,8 +1,8 @@
 """Models over their APIs with the standard library alone: for a hook, which an agent waits for.
 
-The libraries of api.py take 1.6 seconds to load, this file 60 ms. It asks once, for a text, without a schema: a server
-that refuses one would have to be asked again. Keys and addresses come from the same variables, a redirect is not
-followed either, and no more of an answer is read.
+The libraries of api.py take 1.6 seconds to load, this module 60 ms. It asks once, for a text, without a schema: a
+server that refuses a schema would have to be asked again. Keys, addresses, redirects and the limit of an answer are
+those of api.py.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from knowbound.judge.models.completion import (
 from knowbound.judge.names import JudgeName, Provider
 
 _READ = 1 << 16
-_OUTPUT_TOKENS = 1_000  # Anthropic's API wants a limit; what a hook asks for has a few words
+_OUTPUT_TOKENS = 1_000  # Anthropic's API requires a limit; an answer for a hook has a few words
 _PROVIDERS = {  # the variable for another address, the address, the path
     Provider.ANTHROPIC: ("ANTHROPIC_BASE_URL", "https://api.anthropic.com", "/v1/messages"),
     Provider.OPENAI: ("OPENAI_BASE_URL", "https://api.openai.com/v1", "/chat/completions"),
@@ -78,7 +78,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 def _request(name: JudgeName, question: ModelQuestion) -> urllib.request.Request:
-    """The question in the provider's own form."""
+    """Return the question in the provider's own form."""
     assert name.provider is not None
     variable, address, path = _PROVIDERS[name.provider]
     base = (name.url or os.environ.get(variable) or address).rstrip("/")
@@ -87,7 +87,7 @@ def _request(name: JudgeName, question: ModelQuestion) -> urllib.request.Request
     key = os.environ.get(KEYS[name.provider], "").strip()
     if not key and name.provider is not Provider.URL:
         raise CompletionError(f"{KEYS[name.provider]} is not set", hopeless=True)
-    if not (key.isascii() and key.isprintable()):  # the library's error would show it
+    if not (key.isascii() and key.isprintable()):  # the library's error would show the key
         raise CompletionError(f"{KEYS[name.provider]} has characters that no key has", hopeless=True)
     asked: list[dict[str, str]] = [{"role": "user", "content": question.text}]
     body: dict[str, object] = {"model": name.model}
@@ -102,7 +102,7 @@ def _request(name: JudgeName, question: ModelQuestion) -> urllib.request.Request
 
 
 def _read(response: http.client.HTTPResponse, end: float) -> bytes:
-    """The body, up to the limits of time and size."""
+    """Read the body, within the limits of time and size."""
     body = bytearray()
     while part := response.read1(_READ):
         body += part
@@ -126,7 +126,7 @@ class _Choice(msgspec.Struct, frozen=True):
 
 
 class _Answer(msgspec.Struct, frozen=True):
-    """What both APIs answer: Anthropic's has parts, OpenAI's choices."""
+    """Answer of both APIs: Anthropic's has parts, OpenAI's choices."""
 
     model: str = ""
     content: tuple[_Part, ...] = ()

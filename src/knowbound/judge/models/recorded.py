@@ -1,7 +1,7 @@
 """Recorded answers: a file instead of a model, the same every time, without network or cost.
 
-A file has one JSON object per line: `{"prompt": "hedging", "input": SHA-256 of the material, "answer": what the model
-wrote}`. Where two lines are about the same material, the later one counts.
+A file has one JSON object per line: `{"prompt": "hedging", "input": SHA-256 of the material, "answer": text of the
+model}`. Of two lines about the same material, the later one counts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Recorded:
         self._answers = {(line.prompt, line.input): line.answer for line in _lines(path)}
 
     def complete(self, question: ModelQuestion, *, seconds: float) -> Completion:
-        """What was recorded for this prompt and material. It costs nothing."""
+        """Return the recorded answer for this prompt and material, which costs nothing."""
         answer = self._answers.get((question.prompt, input_hash(question.inputs)))
         if answer is None:
             raise CompletionError(f"{self._path.name} holds no answer to this question")
@@ -40,7 +40,7 @@ class Recorded:
 
 
 def recording_hash(path: Path) -> str:
-    """Twelve hex digits that change with the file."""
+    """Return twelve hex digits that change with the file."""
     return hashlib.sha256(_bytes(path)).hexdigest()[:12]
 
 

@@ -1,7 +1,7 @@
 """Turns judged by a model: one question per turn, about all of its items (specification 2, "The judge").
 
-A turn without a verdict on each of its items has none at all, and says why: it can be judged again. Every verdict
-remembers the version of the prompt and the model.
+A turn has a verdict on each item, or none and the problem: then it can be judged again. Every verdict has the version
+of the prompt and the model.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PLAIN_ID = re.compile(r"[\w.:/@#+-]{1,80}", re.ASCII)
 
 
 class ItemAnswer(msgspec.Struct, frozen=True):
-    """What the model is asked for about one item."""
+    """Answer of the model about one item."""
 
     id: str
     on_topic: bool
@@ -35,7 +35,7 @@ class ItemAnswer(msgspec.Struct, frozen=True):
 
 
 class TurnAnswer(msgspec.Struct, frozen=True):
-    """What the model is asked for about a turn."""
+    """Answer of the model about a turn."""
 
     items: list[ItemAnswer]
 
@@ -47,7 +47,7 @@ class ModelTurnJudge:
         self.version, self.costs, self._asker = version, costs, asker
 
     def judge(self, turns: Sequence[JudgedTurn]) -> list[TurnVerdicts]:
-        """One answer per turn, several asked at once. A turn without items is not asked about."""
+        """Return one answer per turn, asking about several at once, and not about a turn without items."""
         names = [item_names(turn) for turn in turns]
         places = [place for place, turn in enumerate(turns) if turn.items]
         asked = self._asker.ask(
@@ -78,7 +78,7 @@ class ModelTurnJudge:
 
 
 def item_names(turn: JudgedTurn) -> dict[str, str]:
-    """What each item is called in the material: its id, unless that has spaces, is long or looks like a secret."""
+    """Return the name of each item in the material: its id, unless that has spaces, is long or looks like a secret."""
     names: dict[str, str] = {}
     for number, item in enumerate(turn.items, 1):
         is_plain = _PLAIN_ID.fullmatch(item.id) is not None and redact(item.id) == item.id
@@ -87,7 +87,7 @@ def item_names(turn: JudgedTurn) -> dict[str, str]:
 
 
 def _complete(names: dict[str, str]) -> Callable[[TurnAnswer], str]:
-    """What is wrong with an answer that leaves items out; ids that are not of the turn are ignored."""
+    """Return a check for answers that leave items out; ids of no item are ignored."""
 
     def problem(answer: TurnAnswer) -> str:
         missing = sorted(set(names.values()) - {one.id for one in answer.items})

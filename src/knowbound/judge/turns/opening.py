@@ -1,4 +1,4 @@
-"""Judges of turns by name, and which one is in force (specification 2, "The judge")."""
+"""Judges of turns by name, and the effective judge of a project (specification 2, "The judge")."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def turn_judge(settings: Settings, name: str = "", answers: AnswerStore | None = None) -> TurnJudge:
-    """The judge of that name, or the one in force. `answers` keeps what a model said beyond this process."""
-    return turn_judge_named(name or judge_in_force(settings), JudgeOptions.of(settings), answers)
+    """Return the judge of that name, or the effective one. `answers` keeps a model's answers beyond this process."""
+    return turn_judge_named(name or effective_judge(settings), JudgeOptions.of(settings), answers)
 
 
 def turn_judge_named(name: str, options: JudgeOptions | None = None, answers: AnswerStore | None = None) -> TurnJudge:
-    """The judge of turns of that name."""
+    """Return the judge of turns of that name."""
     judge = parse_name(name)
     asker = asker_named(name, options, answers)
     if asker is None:
@@ -34,9 +34,9 @@ def turn_judge_named(name: str, options: JudgeOptions | None = None, answers: An
 
 
 def fallback_of(settings: Settings, name: str) -> str:
-    """The judge to try where this one is below the limit: "" for the rules, and for the fallback itself.
+    """Return the judge to try if this one is below the limit: "" for the rules, and for the fallback itself.
 
-    Whoever names a recording wants no costs: only another recording takes its place.
+    A recording is named to avoid costs: its fallback can only be another judge without costs.
     """
     fallback, judge = settings.quality_fallback_judge.strip(), parse_name(name)
     if not fallback or judge.kind is JudgeKind.RULES or fallback == judge.text:
@@ -44,10 +44,10 @@ def fallback_of(settings: Settings, name: str) -> str:
     return fallback if judge.costs or not parse_name(fallback).costs else ""
 
 
-def judge_in_force(settings: Settings) -> str:
-    """The configured judge; or its fallback, where calibration found it below the limit and the fallback above.
+def effective_judge(settings: Settings) -> str:
+    """Return the configured judge, or its fallback if calibration found only the fallback above the limit.
 
-    A judge decides on turns, not on metrics: one metric that only the fallback may be relied on for decides.
+    A judge decides on turns, not on metrics, so one metric that needs the fallback is enough.
     """
     name = settings.quality_judge
     fallback = fallback_of(settings, name)

@@ -1,9 +1,9 @@
-"""What a model is shown of a turn, so that one call stays bounded however long the turn was.
+"""The part of a turn that a model is shown, so that one call is bounded however long the turn was.
 
-The rule: items whole, as far as they share `ITEMS` characters; of the prompt its beginning and end; of the answer and
-of each tool's output the beginning, the end, and from between what shares the most words with the items; of
-very many tool calls those that share words with the items, then the latest. `[…]` stands for what was left out. A
-change of these limits may change verdicts: then the prompt file gets its next number.
+Items share `ITEMS` characters. A long prompt is cut to its beginning and end. A long answer or tool output is cut to
+its beginning, its end, and the passages between that share the most words with the items. Of too many tool calls, those
+that share words with the items are kept, then the latest. `[…]` stands for the omitted text. A change of these limits
+may change verdicts: then the prompt file gets its next number.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _HEAD, _TAIL = 0.4, 0.3  # of the room; what is between has the rest
 
 
 def bounded(turn: JudgedTurn) -> JudgedTurn:
-    """The turn without secrets, and by the rule no longer than one call of a model may be."""
+    """Return the turn without secrets, cut to the size of one call."""
     words = telling_stems(item.content for item in turn.items)
     longest = max(SHORTEST_ITEM, ITEMS // max(1, len(turn.items)))
     return JudgedTurn(
@@ -51,7 +51,7 @@ def bounded(turn: JudgedTurn) -> JudgedTurn:
 
 
 def material_of(turn: JudgedTurn, names: dict[str, str]) -> dict[str, str]:
-    """The texts of the prompt `turns`; `names` has what each item is called in them."""
+    """Return the texts of the prompt `turns`; `names` has the name of each item in them."""
     shown = bounded(turn)
     return {
         "prompt": shown.prompt,
@@ -62,12 +62,12 @@ def material_of(turn: JudgedTurn, names: dict[str, str]) -> dict[str, str]:
 
 
 def telling_stems(texts: Iterable[str]) -> frozenset[str]:
-    """The stems of the words that say something."""
+    """Return the stems of the words that are no stop words."""
     return frozenset(found for text in texts for found in stems_of(text)) - _SAY_NOTHING
 
 
 def shortened(text: str, most: int, words: Collection[str] = ()) -> str:
-    """The text where it is short enough, else its beginning, its end, and what shares these words from between."""
+    """Return the text, or its beginning, its end, and the pieces between that share the most words."""
     if len(text) <= most:
         return text
     pieces = list(_pieces(_read(text)))
@@ -86,13 +86,13 @@ def shortened(text: str, most: int, words: Collection[str] = ()) -> str:
 
 
 def _read(text: str) -> str:
-    """What is looked at: of a text beyond all measure its two ends."""
+    """Return the part of a very long text that is looked at: its two ends."""
     half = _MOST_READ // 2
     return text if len(text) <= _MOST_READ else f"{text[:half]}\n{LEFT_OUT}\n{text[-half:]}"
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Lines, long ones in parts."""
+    """Yield lines, a long line in parts."""
     for line in text.splitlines():
         yield from (line[at : at + _PIECE] for at in range(0, max(1, len(line)), _PIECE))
 
@@ -134,7 +134,7 @@ def _call(call: JudgedCall, words: Collection[str]) -> JudgedCall:
 
 
 def sendable_input(input_: Mapping[str, object]) -> dict[str, object]:
-    """A tool's input without secrets and lone surrogates."""
+    """Return a tool's input without secrets and lone surrogates."""
     redacted = {name: redact_value(value, name) for name, value in input_.items()}
     try:
         msgspec.json.encode(redacted)
@@ -145,7 +145,7 @@ def sendable_input(input_: Mapping[str, object]) -> dict[str, object]:
 
 
 def _calls(calls: Sequence[JudgedCall], words: Collection[str]) -> Iterator[JudgedCall]:
-    """The calls that there is room for, in their order; in place of others how many there were."""
+    """Yield the calls that fit, in order, and the number of omitted calls in their place."""
     texts = list(map(_json, calls))
     kept, room = set[int](), CALLS
     for at in sorted(range(len(texts)), key=lambda at: (-_shared(texts[at], words), -at)):

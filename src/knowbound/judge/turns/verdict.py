@@ -1,4 +1,4 @@
-"""The judge of turns: its protocol, and what it says where it has no verdict (specification 2, "The judge")."""
+"""Protocol of a judge of turns (specification 2, "The judge")."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from knowbound.core.quality import ItemVerdict, JudgedTurn
 
 
 class TurnVerdicts(msgspec.Struct, frozen=True):
-    """The verdicts on a turn's items, in their order; or why there are none."""
+    """The verdicts on a turn's items, in order; or the problem."""
 
     verdicts: tuple[ItemVerdict, ...] = ()
     problem: str = ""  # not empty: the judge failed, and the turn can be judged again
-    usd: float | None = 0.0  # None: not known
+    usd: float | None = 0.0  # None: unknown
 
 
 class TurnJudge(Protocol):
@@ -23,11 +23,11 @@ class TurnJudge(Protocol):
 
     @property
     def version(self) -> str:
-        """Changes whenever a verdict may change."""
+        """Version that changes whenever a verdict may change."""
 
     @property
     def costs(self) -> bool:
-        """Whether a verdict costs money or a network call."""
+        """True if a verdict costs money or a network call."""
 
     def judge(self, turns: Sequence[JudgedTurn]) -> list[TurnVerdicts]:
-        """One answer per turn, in their order. It never raises for what a turn holds."""
+        """Return one answer per turn, in order, without raising for the content of a turn."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
@@ -19,7 +18,14 @@ from knowbound.core.audit import AuditedSession, AuditedTurn, Diagnosis, Support
 from knowbound.core.paths import project_name
 from knowbound.errors import InputError
 from knowbound.gaps.filters import Filters
-from knowbound.gaps.sessions import key_and_state, read_each, sessions_of
+from knowbound.gaps.sessions import (
+    Progress,
+    SessionToRead,
+    changed_sessions,
+    places_of_agents,
+    read_and_keep,
+    sessions_of,
+)
 from knowbound.report.audit.model import AuditReport, Shares
 from knowbound.stats.rate import Rate
 from knowbound.store.audited import Audited
@@ -27,18 +33,14 @@ from knowbound.store.forgotten import load_forgotten
 from knowbound.store.observed import Observed
 from knowbound.text.clock import utc_now
 from knowbound.traces.corpus import FoundFile, SessionFiles, scan
-from knowbound.traces.registry import default_folders
 
 if TYPE_CHECKING:
     from knowbound.audit.asked import ModelClaims
     from knowbound.judge.turns.verdict import TurnJudge
 
 RULES_VERSION = 2  # raise it when the same trace gives other claims or another diagnosis: stored ones are made again
-_COMMIT_SECONDS = 1.0
 _FIRST = 100  # turns to look at first that a report keeps
 _ORDER = (Diagnosis.UNSUPPORTED, Diagnosis.MISLED, Diagnosis.BLIND, Diagnosis.IGNORED)
-
-Progress = Callable[[int, int], None]  # bytes read, bytes to read
 
 
 def audit(
@@ -56,8 +58,8 @@ def audit(
     filters = filters or Filters()
     places = [str(path) for path in paths]
     if not paths:
-        known = default_folders(os.environ if environ is None else environ, Path.home())
-        places, paths = [str(path) for path in known], [path for path in known if path.exists()]
+        known, paths = places_of_agents(environ)
+        places = [str(path) for path in known]
     files, left_out = scan(paths)
     if not files:
         raise InputError("no-sessions", f"No sessions found in {', '.join(places)}. Try: knowbound audit PATH")
@@ -78,29 +80,19 @@ def _audit_what_changed(
     sessions: list[SessionFiles], files: list[FoundFile], settings: Settings, store: Audited, progress: Progress | None
 ) -> list[str]:
     """Audit the sessions whose files or rules changed; gives the keys of all."""
-    stamps = {file.path: f"{file.size}|{file.mtime_ns}" for file in files}
-    states, rules = store.states(), f"{__version__}|{RULES_VERSION}|{settings.quality_judge}|{settings.audit_model}"
-    known = [(session, *key_and_state(session, stamps, rules)) for session in sessions]
-    todo = sorted((one for one in known if states.get(one[1]) != one[2]), key=lambda one: -one[0].size)
-    total, done, last = sum(session.size for session, _, _ in todo), 0, time.monotonic()
-    batch: list[tuple[str, str, bytes]] = []
+    rules = f"{__version__}|{RULES_VERSION}|{settings.quality_judge}|{settings.audit_model}"
+    keys, todo = changed_sessions(sessions, files, rules, store.states())
+
+    def keep(batch: list[tuple[SessionToRead, bytes]]) -> None:
+        asks = bool(settings.audit_model)
+        store.keep([(one.key, "" if asks and _lacks_answers(found) else one.state, found) for one, found in batch])
+
     if todo:  # loaded before the workers fork, so that they share it
         from knowbound.audit import reading
 
         assert reading
-    try:
-        for (session, key, state), found in read_each(todo, settings, total, read_one) if todo else ():
-            batch.append((key, "" if settings.audit_model and _lacks_answers(found) else state, found))
-            done += session.size
-            if progress is not None:
-                progress(done, total)
-            if time.monotonic() - last > _COMMIT_SECONDS:
-                store.keep(batch)
-                batch, last = [], time.monotonic()
-    finally:
-        if batch:
-            store.keep(batch)
-    return [key for _, key, _ in known]
+        read_and_keep(todo, settings, read_one, keep, progress)
+    return keys
 
 
 def _lacks_answers(found: bytes) -> bool:

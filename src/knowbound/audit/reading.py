@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -38,12 +37,13 @@ from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn
 from knowbound.core.trace import Event, Prompt, Skill, Start, Step, ToolCall
 from knowbound.errors import InputError
 from knowbound.gaps.lens import GENERAL
+from knowbound.gaps.sessions import places_of_agents
 from knowbound.report.audit.model import TurnPage
 from knowbound.text.clock import comparable_time
 from knowbound.text.questions.intent import read_question
 from knowbound.text.redact import excerpt, redact
 from knowbound.traces.corpus import SessionFiles
-from knowbound.traces.registry import default_folders, reader_named
+from knowbound.traces.registry import reader_named
 from knowbound.traces.source import Tally
 from knowbound.traces.turns import TraceTurn, sessions_in, turns_of
 
@@ -266,8 +266,7 @@ def check_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> list[Ch
 
 def turn_page(paths: Sequence[Path], session: str, turn: int) -> TurnPage:
     """The turn of that number of the session whose id begins so. Raises InputError where there is none."""
-    looked_in = paths or [path for path in default_folders(os.environ, Path.home()) if path.exists()]
-    found = [one for one in sessions_in(looked_in) if one.session.startswith(session)]
+    found = [one for one in sessions_in(paths or places_of_agents()[1]) if one.session.startswith(session)]
     last = 0
     for files in found:
         for read, _ in read_turns(files):

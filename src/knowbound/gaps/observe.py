@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -19,7 +18,7 @@ from knowbound.core.testset import Watermark, observed_hash
 from knowbound.errors import InputError
 from knowbound.files import links_not_followed
 from knowbound.gaps.filters import Filters
-from knowbound.gaps.sessions import FoundSessions, Progress, read_what_changed, sessions_of
+from knowbound.gaps.sessions import FoundSessions, Progress, places_of_agents, read_what_changed, sessions_of
 from knowbound.gaps.stored import at_root, folders_of, signals_of
 from knowbound.judge.registry import judge_version, why_hedges_off
 from knowbound.report.model import Incomplete, ObserveReport, Totals
@@ -31,7 +30,7 @@ from knowbound.store.observed import FileRow, Observed, UnmanagedInjection, unma
 from knowbound.text.clock import utc_now
 from knowbound.text.digest import digest_of
 from knowbound.traces.corpus import FoundFile, knowledge_files, scan
-from knowbound.traces.registry import default_folders, readers
+from knowbound.traces.registry import readers
 
 _SKIPPED_SHOWN = 20
 LENS_VERSION = 4  # raise it when the same trace gives other findings or another report: stored ones are made again
@@ -87,12 +86,6 @@ def observe(
     # A report that a failed judge had a part in is shown by `report`, and made again by the next `observe`.
     store.keep_run("observe", report.made, corpus if store.are_read(keys) else f"undecided {corpus}", keys, report)
     return report, signals_of(store, keys, filters, report)
-
-
-def places_of_agents(environ: Mapping[str, str] | None = None) -> tuple[Sequence[Path], list[Path]]:
-    """Where agents keep their transcripts, and which of these folders there are."""
-    known = default_folders(os.environ if environ is None else environ, Path.home())
-    return known, [path for path in known if path.exists()]
 
 
 def _without_forgotten(

@@ -10,7 +10,7 @@ import gc
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,7 +22,7 @@ from knowbound.store.forgotten import Forgotten
 from knowbound.store.observed import FileRow, Observed
 from knowbound.text.digest import digest_of
 from knowbound.traces.corpus import FoundFile, Member, SessionFiles, group
-from knowbound.traces.registry import readers, recognise
+from knowbound.traces.registry import default_folders, readers, recognise
 from knowbound.traces.source import read_head, why_unreadable
 
 if TYPE_CHECKING:
@@ -32,9 +32,15 @@ if TYPE_CHECKING:
 
 _MOST_PER_CORE = 4  # processes, whatever a config asks for
 _POOL_FROM_BYTES = 24 * 1024 * 1024  # below this one process is quicker than starting more
-_COMMIT_SECONDS = 1.0  # findings are kept at least this often: Ctrl-C loses no more
+_COMMIT_SECONDS = 1.0
 
 Progress = Callable[[int, int], None]  # bytes read, bytes to read
+
+
+def places_of_agents(environ: Mapping[str, str] | None = None) -> tuple[Sequence[Path], list[Path]]:
+    """Where agents keep their transcripts, and which of these folders there are."""
+    known = default_folders(os.environ if environ is None else environ, Path.home())
+    return known, [path for path in known if path.exists()]
 
 
 class FoundSessions(NamedTuple):
@@ -107,86 +113,101 @@ def read_what_changed(
     progress: Progress | None,
 ) -> ReadSessions:
     """Read the sessions whose files, settings or lens changed."""
-    stamps = {file.path: f"{file.size}|{file.mtime_ns}" for file in files}
-    states = store.states()
-    keys: list[str] = []
-    todo: list[tuple[SessionFiles, str, str]] = []
-    for session in sessions:
-        key, state = key_and_state(session, stamps, lens)
-        keys.append(key)
-        if states.get(key) != state:
-            todo.append((session, key, state))
+    keys, todo = changed_sessions(sessions, files, lens, store.states())
     together = _judges_together(settings)  # then findings count as read only once they are judged
-    todo.sort(key=lambda one: -one[0].size)
-    total = sum(session.size for session, _, _ in todo)
-    done = 0
-    batch: list[tuple[str, str, str, bytes]] = []
     gone: set[str] = set()
-    last = time.monotonic()
-    try:
-        for (session, key, state), found in read_each(todo, settings, total):
-            batch.append((key, session.name, "" if together else state, found))
-            done += session.size
-            if progress is not None:
-                progress(done, total)
-            if time.monotonic() - last > _COMMIT_SECONDS:
-                gone |= store.keep_sessions(batch)
-                batch, last = [], time.monotonic()
-    finally:
-        if batch:
-            gone |= store.keep_sessions(batch)
-    kept = [one for one in todo if one[1] not in gone]
-    left_out = [path for session, key, _ in todo if key in gone for path in _parts(session)]
+
+    def keep(batch: list[tuple[SessionToRead, bytes]]) -> None:
+        gone.update(
+            store.keep_sessions((one.key, one.files.name, "" if together else one.state, found) for one, found in batch)
+        )
+
+    _warm_up(settings)
+    read_and_keep(todo, settings, _read_one, keep, progress)
+    left_out = [path for one in todo if one.key in gone for path in _parts(one.files)]
     keys = [key for key in keys if key not in gone]
     if not together:
         return ReadSessions(keys, left_out)
-    fresh = [(key, session.name, state) for session, key, state in kept]
+    fresh = [(one.key, one.files.name, one.state) for one in todo if one.key not in gone]
     return ReadSessions(keys, left_out, *_judge_together(fresh, settings, store))
 
 
-def key_of(session: SessionFiles) -> str:
-    """The key of a session in the store."""
-    return f"{session.name}:{digest_of(_parts(session))[:16]}"
+class SessionToRead(NamedTuple):
+    """A session, what it is stored under, and what its findings depend on: they are made again where that changed."""
+
+    files: SessionFiles
+    key: str
+    state: str
 
 
-def key_and_state(session: SessionFiles, stamps: dict[str, str], lens: str) -> tuple[str, str]:
-    """What a session is stored under, and what its findings depend on: they are made again where that changed."""
-    state = digest_of([lens, *(f"{part}|{stamps[part]}" for part in _parts(session))])
-    return key_of(session), state
+def changed_sessions(
+    sessions: Iterable[SessionFiles], files: list[FoundFile], rules: str, states: Mapping[str, str]
+) -> tuple[list[str], list[SessionToRead]]:
+    """Return the keys of all sessions, and those whose files or rules changed since `states`, largest first."""
+    stamps = {file.path: f"{file.size}|{file.mtime_ns}" for file in files}
+    known = [
+        SessionToRead(
+            session,
+            f"{session.name}:{digest_of(_parts(session))[:16]}",
+            digest_of([rules, *(f"{part}|{stamps[part]}" for part in _parts(session))]),
+        )
+        for session in sessions
+    ]
+    todo = sorted((one for one in known if states.get(one.key) != one.state), key=lambda one: -one.files.size)
+    return [one.key for one in known], todo
 
 
 def _parts(session: SessionFiles) -> list[str]:
     return sorted((*session.files, *session.sidechains.values()))
 
 
-def read_each(
-    todo: list[tuple[SessionFiles, str, str]],
+def read_and_keep(
+    todo: list[SessionToRead],
     settings: Settings,
-    total: int,
-    read: Callable[[SessionFiles, Settings], bytes] | None = None,
-) -> Iterator[tuple[tuple[SessionFiles, str, str], bytes]]:
-    """What `read` makes of each session (its findings), as it comes, from several processes where that is quicker."""
-    read = read or _read_one
+    read: Callable[[SessionFiles, Settings], bytes],
+    keep: Callable[[list[tuple[SessionToRead, bytes]]], None],
+    progress: Progress | None,
+) -> None:
+    """Read each session, and keep what came of it at least once a second: Ctrl-C loses no more."""
+    total, done = sum(one.files.size for one in todo), 0
+    batch: list[tuple[SessionToRead, bytes]] = []
+    last = time.monotonic()
+    try:
+        for one, found in _read_each(todo, settings, total, read):
+            batch.append((one, found))
+            done += one.files.size
+            if progress is not None:
+                progress(done, total)
+            if time.monotonic() - last > _COMMIT_SECONDS:
+                keep(batch)
+                batch, last = [], time.monotonic()
+    finally:
+        if batch:
+            keep(batch)
+
+
+def _read_each(
+    todo: list[SessionToRead], settings: Settings, total: int, read: Callable[[SessionFiles, Settings], bytes]
+) -> Iterator[tuple[SessionToRead, bytes]]:
+    """What `read` makes of each session, as it comes, from several processes where that is quicker."""
     cores = os.cpu_count() or 1
     jobs = min(settings.jobs or cores, _MOST_PER_CORE * cores, len(todo))
-    if read is _read_one:
-        _warm_up(settings)
     if jobs <= 1 or total < _POOL_FROM_BYTES:
         for one in todo:
-            yield one, read(one[0], settings)
+            yield one, read(one.files, settings)
         return
     from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
     from multiprocessing import active_children, get_all_start_methods, get_context
 
     context = get_context("fork" if "fork" in get_all_start_methods() else None)
     pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_start_worker)
-    waiting: dict[Future[bytes], tuple[SessionFiles, str, str]] = {}
+    waiting: dict[Future[bytes], SessionToRead] = {}
     queue = deque(todo)
     try:
         while True:
             while queue and len(waiting) < 4 * jobs:
                 one = queue.popleft()
-                waiting[pool.submit(read, one[0], settings)] = one
+                waiting[pool.submit(read, one.files, settings)] = one
             if not waiting:
                 return
             for future in wait(waiting, return_when=FIRST_COMPLETED).done:

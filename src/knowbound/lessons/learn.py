@@ -20,8 +20,8 @@ from knowbound.core.lesson import Lesson, LessonStatus
 from knowbound.core.paths import project_name, works_in
 from knowbound.core.trace import Start
 from knowbound.gaps.filters import Filters
-from knowbound.gaps.observe import observe, places_of_agents
-from knowbound.gaps.sessions import Progress, key_of, sessions_of
+from knowbound.gaps.observe import observe
+from knowbound.gaps.sessions import Progress, changed_sessions, places_of_agents, sessions_of
 from knowbound.gaps.stored import folders_of, signals_of
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.prompts import load_prompt
@@ -37,7 +37,6 @@ from knowbound.store.forgotten import load_forgotten
 from knowbound.store.lessons import KeptLessons, MaterialRow
 from knowbound.store.observed import Observed
 from knowbound.text.clock import utc_now
-from knowbound.text.digest import digest_of
 from knowbound.traces.corpus import SessionFiles, scan
 from knowbound.traces.registry import reader_named
 from knowbound.traces.source import Tally
@@ -127,18 +126,13 @@ def _worded(lessons: list[Lesson], chosen: Collection[str], settings: Settings) 
 def _read_material(paths: Sequence[Path], observed: Observed, kept: KeptLessons, home: Path) -> None:
     """Read the sessions whose files changed since; the rest is kept from before."""
     files, _ = scan(paths)
-    stamps = {file.path: f"{file.size}|{file.mtime_ns}" for file in files}
-    known, batch = kept.states(), list[MaterialRow]()
-    for session in sessions_of(files, observed, load_forgotten(home)).sessions:
-        parts = sorted((*session.files, *session.sidechains.values()))
-        key = key_of(session)
-        state = digest_of([str(MATERIAL_VERSION), *(f"{part}|{stamps.get(part)}" for part in parts)])
-        if known.get(key) != state:
-            batch.append(MaterialRow(key, state, msgspec.msgpack.encode(read_material(session))))
-        if len(batch) >= _BATCH:
-            kept.keep_material(batch)
-            batch.clear()
-    kept.keep_material(batch)
+    sessions = sessions_of(files, observed, load_forgotten(home)).sessions
+    _, todo = changed_sessions(sessions, files, str(MATERIAL_VERSION), kept.states())
+    for start in range(0, len(todo) + 1, _BATCH):  # an empty batch takes out what no run is about any more
+        batch = todo[start : start + _BATCH]
+        kept.keep_material(
+            [MaterialRow(one.key, one.state, msgspec.msgpack.encode(read_material(one.files))) for one in batch]
+        )
 
 
 def read_material(session: SessionFiles) -> list[Material]:

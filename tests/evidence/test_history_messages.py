@@ -69,8 +69,7 @@ def longer(_made_longer: Path, tmp_path: Path) -> Path:
 
 def asked(question: str, root: Path, limits: CallLimits | None = None) -> Evidence:
     ask = Ask(EvidenceClass.GIT_LOG, "", Intent.STATUS, question)
-    (entry,) = GitLog().produce(ask, Context(root, limits=limits or CallLimits()))
-    return entry
+    return GitLog().produce(ask, Context(root, limits=limits or CallLimits()))
 
 
 @pytest.mark.parametrize(

@@ -36,13 +36,11 @@ class Fake:
     def can(self, ask: Ask, context: Context) -> int:
         return self.suits
 
-    def produce(self, ask: Ask, context: Context) -> list[Evidence]:
+    def produce(self, ask: Ask, context: Context) -> Evidence:
         self.calls.append(ask)
-        return [
-            Evidence(
-                self.cls, self.name, ask.target, ask.target, self.quality, Strength.LOW, self.places, len(self.places)
-            )
-        ]
+        return Evidence(
+            self.cls, self.name, ask.target, ask.target, self.quality, Strength.LOW, self.places, len(self.places)
+        )
 
 
 def _collected(tools: list[Fake], tmp_path: Path, terms: tuple[str, ...] = ("x",), calls: int = 40) -> Collected:
@@ -86,8 +84,8 @@ def test_the_same_file_and_symbol_from_two_independent_tools_is_verified_and_cit
     verified = [entry for entry in found.entries if entry.quality is Quality.VERIFIED]
     assert {entry.cls for entry in verified} == {_SEARCH, _CONTENT} or verified == []
     collected = Collected()
-    collected.add(search.produce(Ask(_SEARCH, "x", Intent.LOCATE, "?"), Context(tmp_path))[0], search)
-    collected.add(read.produce(Ask(_CONTENT, "x", Intent.LOCATE, "?"), Context(tmp_path))[0], read)
+    collected.add(search.produce(Ask(_SEARCH, "x", Intent.LOCATE, "?"), Context(tmp_path)), search)
+    collected.add(read.produce(Ask(_CONTENT, "x", Intent.LOCATE, "?"), Context(tmp_path)), read)
     first, second = corroborated(collected)
     assert (first.quality, first.cites, second.cites) == (Quality.VERIFIED, (0, 1), (0, 1))
 
@@ -107,7 +105,7 @@ def test_two_search_tools_never_verify_and_the_searched_string_is_no_agreement(
     )
     collected = Collected()
     for tool in (first, second):
-        collected.add(tool.produce(Ask(tool.cls, "x", Intent.LOCATE, "?"), context)[0], tool)
+        collected.add(tool.produce(Ask(tool.cls, "x", Intent.LOCATE, "?"), context), tool)
     both_strong = one is Quality.STRONG and other is Quality.STRONG
     assert bool(corroborated(collected)) == (both_strong and same_place and not same_group)
 
@@ -116,6 +114,6 @@ def test_an_authority_is_verified_alone() -> None:
     git = Fake("git log", EvidenceClass.GIT_LOG, Quality.STRONG, "git")
     git.authoritative = True
     collected = Collected()
-    collected.add(git.produce(Ask(EvidenceClass.GIT_LOG, "", Intent.STATUS, "?"), Context(Path()))[0], git)
+    collected.add(git.produce(Ask(EvidenceClass.GIT_LOG, "", Intent.STATUS, "?"), Context(Path())), git)
     (verified,) = corroborated(collected)
     assert (verified.quality, verified.cites) == (Quality.VERIFIED, (0,))

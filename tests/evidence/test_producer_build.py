@@ -43,8 +43,7 @@ def run_tests(root: Path, question: str = PASS, target: str = "") -> Evidence:
 
 def _produce(producer: Build | Tests, cls: EvidenceClass, root: Path, question: str, target: str) -> Evidence:
     context = Context(root, allow_run=True, deadline=time.monotonic() + 120)
-    (entry,) = producer.produce(Ask(cls, target, Intent.EXECUTE, question), context)
-    return entry
+    return producer.produce(Ask(cls, target, Intent.EXECUTE, question), context)
 
 
 def fails(entry: Evidence, as_a_pass: Quality) -> bool:
@@ -58,7 +57,7 @@ def fails(entry: Evidence, as_a_pass: Quality) -> bool:
 @pytest.mark.parametrize(("producer", "cls"), [(Build(), EvidenceClass.BUILD), (Tests(), EvidenceClass.TEST)])
 def test_without_permission_nothing_runs(tmp_path: Path, producer: Build | Tests, cls: EvidenceClass) -> None:
     project(tmp_path, {"Makefile": "all test:\n\ttouch $(CURDIR)/ran\n"})
-    (entry,) = producer.produce(Ask(cls, "", Intent.EXECUTE, PASS), Context(tmp_path))
+    entry = producer.produce(Ask(cls, "", Intent.EXECUTE, PASS), Context(tmp_path))
     assert (entry.quality, entry.note, entry.strength) == (Q.NONE, NOT_ALLOWED, Strength.NONE)
     assert "--allow-run" in entry.note
 
@@ -96,7 +95,7 @@ def test_a_missing_tool_is_none_with_the_reason(tmp_path: Path, monkeypatch: pyt
 def test_a_run_that_does_not_end_is_none_with_the_reason(tmp_path: Path) -> None:
     project(tmp_path, {"Makefile": "all:\n\tsleep 60\n"})
     context = Context(tmp_path, allow_run=True, limits=CallLimits(run_seconds=0.3))
-    (entry,) = Build().produce(Ask(EvidenceClass.BUILD, "", Intent.EXECUTE, PASS), context)
+    entry = Build().produce(Ask(EvidenceClass.BUILD, "", Intent.EXECUTE, PASS), context)
     assert entry.quality is Q.NONE
     assert "did not finish" in entry.note
 
@@ -105,7 +104,7 @@ def test_a_run_that_does_not_end_is_none_with_the_reason(tmp_path: Path) -> None
 def test_endless_output_is_none_with_the_reason(tmp_path: Path) -> None:
     project(tmp_path, {"Makefile": "all:\n\tyes\n"})
     context = Context(tmp_path, allow_run=True, limits=CallLimits(output_bytes=100_000))
-    (entry,) = Build().produce(Ask(EvidenceClass.BUILD, "", Intent.EXECUTE, PASS), context)
+    entry = Build().produce(Ask(EvidenceClass.BUILD, "", Intent.EXECUTE, PASS), context)
     assert "printed more than 100,000 bytes" in entry.note
 
 

@@ -91,8 +91,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def produce(producer: RunList | RunView, root: Path, question: str = WHY, intent: Intent = Intent.DIAGNOSE) -> Evidence:
-    (entry,) = producer.produce(Ask(EvidenceClass.CI_WORKFLOW, "", intent, question), Context(root))
-    return entry
+    return producer.produce(Ask(EvidenceClass.CI_WORKFLOW, "", intent, question), Context(root))
 
 
 def test_an_empty_list_is_weak(gh: Fake, root: Path) -> None:
@@ -213,7 +212,7 @@ def test_what_gh_cannot_say_is_none_with_the_reason(
 ) -> None:
     gh(script=script)
     ask = Ask(EvidenceClass.CI_WORKFLOW, "", Intent.DIAGNOSE, WHY)
-    (entry,) = producer.produce(ask, Context(root, limits=CallLimits(output_bytes=100_000)))
+    entry = producer.produce(ask, Context(root, limits=CallLimits(output_bytes=100_000)))
     assert entry.quality is Q.NONE
     assert entry.note.startswith(reason)
     assert entry.note.isprintable()
@@ -222,7 +221,7 @@ def test_what_gh_cannot_say_is_none_with_the_reason(
 def test_a_gh_that_hangs_is_none_with_the_reason(gh: Fake, root: Path) -> None:
     gh(script="sleep 60")
     ask = Ask(EvidenceClass.CI_WORKFLOW, "", Intent.DIAGNOSE, WHY)
-    (entry,) = RunList().produce(ask, Context(root, limits=CallLimits(call_seconds=0.2)))
+    entry = RunList().produce(ask, Context(root, limits=CallLimits(call_seconds=0.2)))
     assert (entry.quality, entry.note) == (Q.NONE, "gh did not answer in time")
 
 

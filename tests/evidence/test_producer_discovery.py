@@ -36,8 +36,7 @@ def project(root: Path, files: dict[str, str]) -> Path:
 
 def scan(producer: ManifestScan | TreeScan, root: Path) -> Evidence:
     ask = Ask(EvidenceClass.DISCOVERY, "", Intent.EXPLAIN, "What is this project?")
-    (entry,) = producer.produce(ask, Context(root))
-    return entry
+    return producer.produce(ask, Context(root))
 
 
 def inventory(root: Path) -> Inventory:

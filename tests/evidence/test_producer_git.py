@@ -77,8 +77,7 @@ def ask(question: str, target: str = "") -> Ask:
 
 
 def history(root: Path, question: str, target: str = "") -> Evidence:
-    (entry,) = GitLog().produce(ask(question, target), Context(root))
-    return entry
+    return GitLog().produce(ask(question, target), Context(root))
 
 
 @pytest.mark.parametrize(
@@ -135,21 +134,21 @@ def test_the_last_commit_is_strong_and_git_authoritative(repository: Path) -> No
 
 
 def test_status_for_a_history_question_is_weak(repository: Path) -> None:
-    (entry,) = GitStatus().produce(ask(LAST_COMMIT), Context(repository))
+    entry = GitStatus().produce(ask(LAST_COMMIT), Context(repository))
     assert entry.quality is Quality.WEAK
 
 
 def test_status_for_the_state_of_the_tree_is_strong(repository: Path) -> None:
     (repository / "src/client.py").write_text("changed\n")
     (repository / "new\nline.txt").write_text("x")
-    (entry,) = GitStatus().produce(ask("Is the tree clean?"), Context(repository))
+    entry = GitStatus().produce(ask("Is the tree clean?"), Context(repository))
     assert entry.quality is Quality.STRONG
     assert "1 changed and 1 untracked, on branch main" in entry.note
     assert set(entry.sources) == {"src/client.py", "new\nline.txt"}
 
 
 def test_a_clean_tree_is_said_to_be_clean(repository: Path) -> None:
-    (entry,) = GitStatus().produce(ask("any uncommitted changes?"), Context(repository))
+    entry = GitStatus().produce(ask("any uncommitted changes?"), Context(repository))
     assert entry.note == "the tree is clean, on branch main"
     assert entry.quality is Quality.STRONG
 
@@ -278,7 +277,7 @@ def test_the_first_of_many_commits_is_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("producer", [GitLog(), GitStatus()])
 def test_no_repository_is_none_with_the_reason(tmp_path: Path, producer: GitLog | GitStatus) -> None:
-    (entry,) = producer.produce(ask(LAST_COMMIT), Context(tmp_path))
+    entry = producer.produce(ask(LAST_COMMIT), Context(tmp_path))
     assert (entry.quality, entry.note) == (Quality.NONE, "not a git repository")
 
 
@@ -310,7 +309,7 @@ def test_a_broken_repository_is_none_with_the_reason(repository: Path) -> None:
 
 
 def test_a_slow_git_is_none_with_the_reason(repository: Path) -> None:
-    (entry,) = GitLog().produce(ask(LAST_COMMIT), Context(repository, deadline=0.0))
+    entry = GitLog().produce(ask(LAST_COMMIT), Context(repository, deadline=0.0))
     assert (entry.quality, entry.note) == (Quality.NONE, "git did not answer in time")
 
 
@@ -385,7 +384,7 @@ def test_what_looks_like_an_option_or_a_command_is_only_a_term(repository: Path,
 def test_a_working_tree_elsewhere_is_not_read(repository: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     git(repository, "config", "core.worktree", str(tmp_path / "elsewhere"))
-    (entry,) = GitStatus().produce(ask("Is the tree clean?"), Context(repository))
+    entry = GitStatus().produce(ask("Is the tree clean?"), Context(repository))
     assert entry.quality is Quality.NONE
 
 

@@ -54,8 +54,7 @@ def ask(question: str, cls: EvidenceClass = C.FILE_SEARCH, candidates: tuple[Pla
 
 
 def found(tool: Grep | Find | References | PassageSearch, question: str, root: Path) -> Evidence:
-    (entry,) = tool.produce(ask(question), Context(root))
-    return entry
+    return tool.produce(ask(question), Context(root))
 
 
 def levels(question: str, root: Path) -> set[tuple[str, Quality]]:
@@ -195,26 +194,26 @@ def test_description_moderate_far_apart_in_one_passage(tmp_path: Path) -> None:
 
 def test_filecontent_strong_read_the_best_candidate(root: Path) -> None:
     candidates = (Place("pool/pool.py", 5, "ConnectionPool"),)
-    (entry,) = Read().produce(ask("Where is ConnectionPool defined?", C.FILE_CONTENT, candidates), Context(root))
+    entry = Read().produce(ask("Where is ConnectionPool defined?", C.FILE_CONTENT, candidates), Context(root))
     assert entry.quality is Q.STRONG
 
 
 def test_filecontent_moderate_read_a_ranked_candidate(root: Path) -> None:
     candidates = (Place("docs/idle.md", 1), Place("pool/pool.py", 5, "ConnectionPool"))
-    (entry,) = Read().produce(ask("Where is ConnectionPool?", C.FILE_CONTENT, candidates), Context(root))
+    entry = Read().produce(ask("Where is ConnectionPool?", C.FILE_CONTENT, candidates), Context(root))
     assert entry.quality is Q.MODERATE
 
 
 def test_filecontent_weak_the_reader_disagrees(root: Path) -> None:
     candidates = (Place("pool/uses.py", 1, "ConnectionPool"),)
-    (entry,) = Read().produce(ask("Where is ConnectionPool defined?", C.FILE_CONTENT, candidates), Context(root))
+    entry = Read().produce(ask("Where is ConnectionPool defined?", C.FILE_CONTENT, candidates), Context(root))
     assert entry.quality is Q.WEAK  # an import is no definition
 
 
 def test_filecontent_weak_where_the_predicate_is_not_there(root: Path) -> None:
     question = "Where are idle connections replicated when the pool is full?"
     candidates = (Place("pool/pool.py", 9, "close_idle"),)
-    (entry,) = Read().produce(ask(question, C.FILE_CONTENT, candidates), Context(root))
+    entry = Read().produce(ask(question, C.FILE_CONTENT, candidates), Context(root))
     assert entry.quality is Q.WEAK
 
 

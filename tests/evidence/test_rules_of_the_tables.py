@@ -50,8 +50,7 @@ def repository(tmp_path: Path) -> Path:
 
 
 def asked(producer: GitLog | GitStatus, root: Path, question: str) -> Evidence:
-    (entry,) = producer.produce(Ask(C.GIT_LOG, "", Intent.STATUS, question), Context(root))
-    return entry
+    return producer.produce(Ask(C.GIT_LOG, "", Intent.STATUS, question), Context(root))
 
 
 def verified(*pairs: tuple[Evidence, Producer]) -> set[EvidenceClass]:
@@ -161,7 +160,7 @@ def test_discovery_verified_same_result_from_two_scans(tmp_path: Path) -> None:
     (tmp_path / "tiny.py").write_text("x = 1\n")
     ask = Ask(C.DISCOVERY, "", Intent.EXPLAIN, "what is this project?")
     pairs: list[tuple[Evidence, Producer]] = [
-        (scan.produce(ask, Context(tmp_path))[0], scan) for scan in (TreeScan(), ManifestScan())
+        (scan.produce(ask, Context(tmp_path)), scan) for scan in (TreeScan(), ManifestScan())
     ]
     assert [entry.quality for entry, _ in pairs] == [Q.STRONG, Q.STRONG]
     assert verified(*pairs) == {C.DISCOVERY}

@@ -72,13 +72,10 @@ def collect(
             return collected
         producer, ask = step
         done.add((producer.name, ask.cls, ask.target, ask.candidates))
-        for entry in producer.produce(ask, context):
-            collected.add(entry, producer)
-            about = f" {ask.target!r}" if ask.target else ""
-            collected.trail.append(
-                f"{entry.tool}{about} → {entry.cls} {entry.quality}, {entry.match_count} found"
-                + (f" ({entry.note})" if entry.note else "")
-            )
+        entry = producer.produce(ask, context)
+        collected.add(entry, producer)
+        about, note = f" {ask.target!r}" if ask.target else "", f" ({entry.note})" if entry.note else ""
+        collected.trail.append(f"{entry.tool}{about} → {entry.cls} {entry.quality}, {entry.match_count} found{note}")
         for verified in corroborated(collected):
             collected.add(verified, None)
             collected.trail.append(f"{PLANNER} → {verified.cls} verified: {verified.note}")

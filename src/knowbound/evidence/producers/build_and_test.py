@@ -25,14 +25,14 @@ tests"), and two failures never corroborate each other into Verified.
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 
 from knowbound.codebase.inventory import Inventory, take_inventory
 from knowbound.codebase.manifests import known_manifest
 from knowbound.core.evidence import Evidence, EvidenceClass, Intent, Place, Quality, Shows
 from knowbound.evidence.producers.discovery import PROJECT, scan_tree
-from knowbound.evidence.producers.protocol import BUILD, TEST, Ask, Context
+from knowbound.evidence.producers.protocol import BUILD, TEST, Ask, Context, Producer
 from knowbound.evidence.producers.systems.cargo import Cargo
 from knowbound.evidence.producers.systems.cmake import CMake
 from knowbound.evidence.producers.systems.make import Make
@@ -122,19 +122,10 @@ class _Graded:
     shows: Shows
 
 
-class _RunsInCopy(ABC):
+class _RunsInCopy(Producer):
     """Runs the project's own build system in a copy of the tree."""
 
-    name: str
-    cls: EvidenceClass
-    independent_of: str
-    authoritative = False
-
-    def can(self, ask: Ask, context: Context) -> int:
-        """The only producer of its class."""
-        return 1 if ask.cls is self.cls else 0
-
-    def produce(self, ask: Ask, context: Context) -> list[Evidence]:
+    def produce(self, ask: Ask, context: Context) -> Evidence:
         """One entry; its first place is the manifest with the target, by which the planner joins build and tests."""
         named = named_target(ask)
         target = ask.target or named or PROJECT
@@ -147,19 +138,17 @@ class _RunsInCopy(ABC):
         except UnableError as reason:
             return ask.nothing(self.name, one_line(str(reason)), "", target)
         outcome = graded.outcome
-        return [
-            ask.evidence(
-                outcome.tool,
-                graded.quality,
-                (Place(manifest, 0, target), *outcome.failures),
-                count=graded.count,
-                exact=graded.exact,
-                note=one_line(graded.note, 400),
-                query=outcome.command,
-                target=target,
-                shows=graded.shows,
-            )
-        ]
+        return ask.evidence(
+            outcome.tool,
+            graded.quality,
+            (Place(manifest, 0, target), *outcome.failures),
+            count=graded.count,
+            exact=graded.exact,
+            note=one_line(graded.note, 400),
+            query=outcome.command,
+            target=target,
+            shows=graded.shows,
+        )
 
     @abstractmethod
     def _run(self, system: System, work: Workspace, named: str) -> _Graded:

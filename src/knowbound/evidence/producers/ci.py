@@ -24,7 +24,7 @@ import msgspec
 
 from knowbound.codebase.inventory import Inventory
 from knowbound.core.evidence import Evidence, EvidenceClass, Intent, Place, Quality, Shows
-from knowbound.evidence.producers.protocol import CI, Ask, Context
+from knowbound.evidence.producers.protocol import CI, Ask, Context, Producer
 from knowbound.git import GIT_CONFIG
 from knowbound.process import Ran, clean_environment, run
 from knowbound.text.printable import counted, listed, one_line
@@ -245,19 +245,18 @@ def _place(run: WorkflowRun) -> Place:
     return Place(run.url or f"run {run.database_id}", 0, one_line(run.workflow_name))
 
 
-class RunList:
+class RunList(Producer):
     """Which runs there are, and how they ended."""
 
     name = "gh run list"
     cls = EvidenceClass.CI_WORKFLOW
     independent_of = CI
-    authoritative = False
 
     def can(self, ask: Ask, context: Context) -> int:
         """For questions about CI."""
         return 1 if _can(ask) else 0
 
-    def produce(self, ask: Ask, context: Context) -> list[Evidence]:
+    def produce(self, ask: Ask, context: Context) -> Evidence:
         """One entry: the runs of the workflow asked for, or whatever runs there are."""
         try:
             runs = Runs.ask(ask, context)
@@ -266,20 +265,18 @@ class RunList:
         quality, note = grade_runs(runs, ask.intent)
         shown = runs.asked or runs.all
         chosen = choose_run(runs.asked, ask.intent) if ask.intent is Intent.DIAGNOSE else next(iter(runs.asked), None)
-        return [
-            ask.evidence(
-                self.name,
-                quality,
-                map(_place, shown),
-                exact=len(runs.asked) if runs.named else 0,
-                note=note,
-                query=f"--limit {_LISTED}",
-                shows=chosen.shows if chosen else Shows.NOTHING,
-            )
-        ]
+        return ask.evidence(
+            self.name,
+            quality,
+            map(_place, shown),
+            exact=len(runs.asked) if runs.named else 0,
+            note=note,
+            query=f"--limit {_LISTED}",
+            shows=chosen.shows if chosen else Shows.NOTHING,
+        )
 
 
-class RunView:
+class RunView(Producer):
     """How one run went: its jobs, its steps, and the log of what failed."""
 
     name = "gh run view"
@@ -291,7 +288,7 @@ class RunView:
         """For questions about CI; it lists the runs itself, so it comes first."""
         return 2 if _can(ask) else 0
 
-    def produce(self, ask: Ask, context: Context) -> list[Evidence]:
+    def produce(self, ask: Ask, context: Context) -> Evidence:
         """One entry: the last finished run of the workflow asked for (the last failed one, to explain a failure)."""
         try:
             runs = Runs.ask(ask, context)
@@ -310,18 +307,16 @@ class RunView:
         newest = runs.asked[0]
         going = f"a newer run is still going: {newest}" if not newest.done else ""
         said = (did_not_fail, str(chosen), listed(failed), first_failure(log), going)
-        return [
-            ask.evidence(
-                self.name,
-                Quality.STRONG if confirmed else Quality.MODERATE,
-                (_place(chosen), *(Place(chosen.url or f"run {chosen.database_id}", 0, step) for step in failed)),
-                count=jobs,
-                exact=len(failed) or jobs,
-                note=one_line("; ".join(filter(None, said)), 400),
-                query=str(chosen.database_id),
-                shows=chosen.shows if confirmed else Shows.NOTHING,
-            )
-        ]
+        return ask.evidence(
+            self.name,
+            Quality.STRONG if confirmed else Quality.MODERATE,
+            (_place(chosen), *(Place(chosen.url or f"run {chosen.database_id}", 0, step) for step in failed)),
+            count=jobs,
+            exact=len(failed) or jobs,
+            note=one_line("; ".join(filter(None, said)), 400),
+            query=str(chosen.database_id),
+            shows=chosen.shows if confirmed else Shows.NOTHING,
+        )
 
     def _log(self, chosen: WorkflowRun, context: Context) -> str:
         """The log of the failed steps; of a long one its beginning, where the first error is."""

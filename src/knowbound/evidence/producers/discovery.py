@@ -27,7 +27,7 @@ from knowbound.codebase.manifests import (
 )
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
 from knowbound.core.paths import DOCUMENTS, extension, is_test, language_of
-from knowbound.evidence.producers.protocol import SCAN, Ask, Context
+from knowbound.evidence.producers.protocol import SCAN, Ask, Context, Producer
 from knowbound.text.printable import counted, listed
 
 _MANIFEST_SCAN = "manifest scan"  # independent of the tree scan
@@ -169,35 +169,28 @@ def _starts(inventory: Inventory) -> list[Place]:
     return found
 
 
-def _evidence(tool: str, ask: Ask, project: Project) -> list[Evidence]:
+def _evidence(tool: str, ask: Ask, project: Project) -> Evidence:
     sources = project.sources or 0
-    return [
-        ask.evidence(
-            tool,
-            grade_discovery(project),
-            (Place(".", 0, project.kind), *project.entry_points),
-            count=sources + (project.tests or 0),
-            exact=sources if project.kind else 0,
-            note=str(project),
-            query="",
-            target=ask.target or PROJECT,
-        )
-    ]
+    return ask.evidence(
+        tool,
+        grade_discovery(project),
+        (Place(".", 0, project.kind), *project.entry_points),
+        count=sources + (project.tests or 0),
+        exact=sources if project.kind else 0,
+        note=str(project),
+        query="",
+        target=ask.target or PROJECT,
+    )
 
 
-class ManifestScan:
+class ManifestScan(Producer):
     """What the manifests declare."""
 
     name = _MANIFEST_SCAN
     cls = EvidenceClass.DISCOVERY
     independent_of = _MANIFEST_SCAN
-    authoritative = False
 
-    def can(self, ask: Ask, context: Context) -> int:
-        """Suits every question about the project."""
-        return 1 if ask.cls is self.cls else 0
-
-    def produce(self, ask: Ask, context: Context) -> list[Evidence]:
+    def produce(self, ask: Ask, context: Context) -> Evidence:
         """One entry; none where there is no manifest."""
         project = scan_manifests(take_inventory(context.root, context.deadline))
         if project is None:
@@ -205,19 +198,18 @@ class ManifestScan:
         return _evidence(self.name, ask, project)
 
 
-class TreeScan:
+class TreeScan(Producer):
     """What is in the tree."""
 
     name = "tree scan"
     cls = EvidenceClass.DISCOVERY
     independent_of = SCAN
-    authoritative = False
 
     def can(self, ask: Ask, context: Context) -> int:
         """Suits every question about the project; before the manifests, which not every tree has."""
-        return 2 if ask.cls is self.cls else 0
+        return 2
 
-    def produce(self, ask: Ask, context: Context) -> list[Evidence]:
+    def produce(self, ask: Ask, context: Context) -> Evidence:
         """One entry; none for a folder without files."""
         inventory = take_inventory(context.root, context.deadline)
         if not inventory.files:

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
 from knowbound.core.paths import source_rank
-from knowbound.evidence.producers.protocol import SEARCH, Ask, Context
+from knowbound.evidence.producers.protocol import SEARCH, Ask, Context, Producer
 from knowbound.evidence.question.terms import Focus, Term, TermKind
 from knowbound.text.terms import canonical, canonical_words, glued, one_edit, split_words
 
@@ -16,13 +16,12 @@ _FILE_NOUNS = frozenset("file files module modules script package page document 
 _SHORTEST_MISTYPED = 8
 
 
-class Find:
+class Find(Producer):
     """File names against the term."""
 
     name = "find"
     cls = EvidenceClass.FILE_SEARCH
     independent_of = SEARCH
-    authoritative = False
 
     def can(self, ask: Ask, context: Context) -> int:
         """The tool for file names; second for phrases, which files are often named after."""
@@ -32,7 +31,7 @@ class Find:
             return 0
         return {TermKind.FILE: 9, TermKind.PHRASE: 7, TermKind.WORD: 7, TermKind.IDENTIFIER: 7}.get(ask.term.kind, 0)
 
-    def produce(self, ask: Ask, context: Context) -> list[Evidence]:
+    def produce(self, ask: Ask, context: Context) -> Evidence:
         """Exact name strong, partial moderate, token weak (part IV, "For find")."""
         term = ask.term
         assert term is not None
@@ -55,14 +54,14 @@ class Find:
             # A file name proves nothing about content: a file that is only called like the term is a candidate.
             asked_for_file = term.kind is TermKind.FILE or term.noun in _FILE_NOUNS
             quality = Quality.STRONG if asked_for_file and not read_as else Quality.MODERATE
-            return [
-                ask.evidence(self.name, quality, places, exact=len(places), phrase=phrase, note=note, read_as=read_as)
-            ]
+            return ask.evidence(
+                self.name, quality, places, exact=len(places), phrase=phrase, note=note, read_as=read_as
+            )
         if partial := _partial(files, term):
-            return [ask.evidence(self.name, Quality.MODERATE, _places(partial), note="part of a file name")]
+            return ask.evidence(self.name, Quality.MODERATE, _places(partial), note="part of a file name")
         wanted = {canonical(word) for word in term.words if len(word) > 2}
         if token := [path for path in files if wanted & set(canonical_words(_stem(path)))]:
-            return [ask.evidence(self.name, Quality.WEAK, _places(token), note="only single words of it in file names")]
+            return ask.evidence(self.name, Quality.WEAK, _places(token), note="only single words of it in file names")
         return ask.nothing(self.name, "no such file")
 
 

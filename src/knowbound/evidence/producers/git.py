@@ -18,7 +18,7 @@ from functools import lru_cache
 
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
 from knowbound.evidence.producers.messages import Matched, changed_with, says_so, search_messages
-from knowbound.evidence.producers.protocol import GIT, Ask, Context
+from knowbound.evidence.producers.protocol import GIT, Ask, Context, Producer
 from knowbound.evidence.producers.repository import (
     FIELDS,
     MOST,
@@ -326,7 +326,7 @@ def _history(question: HistoryQuestion, repository: Repository, also: Sequence[s
 _history_question = lru_cache(maxsize=32)(read_history_question)
 
 
-class GitLog:
+class GitLog(Producer):
     """The history: log, show, blame or pickaxe, as the question needs."""
 
     name = "git log"
@@ -340,7 +340,7 @@ class GitLog:
             return 0
         return 1 if _history_question(ask.question, ask.target).kind is HistoryKind.TREE else 3
 
-    def produce(self, ask: Ask, context: Context) -> list[Evidence]:
+    def produce(self, ask: Ask, context: Context) -> Evidence:
         """One entry: what git answered, or why it cannot."""
         question = _history_question(ask.question, ask.target)
         words = question.subject.split()
@@ -351,22 +351,20 @@ class GitLog:
         except UnansweredError as reason:
             return ask.nothing(self.name, one_line(str(reason)), question.subject, target)
         strong = found.quality is Quality.STRONG
-        return [
-            ask.evidence(
-                found.tool,
-                found.quality,
-                found.places,
-                count=found.matches,
-                exact=found.matches if strong else 0,
-                phrase=" " in question.subject and strong,
-                note=found.note,
-                query=found.query,
-                target=target,
-            )
-        ]
+        return ask.evidence(
+            found.tool,
+            found.quality,
+            found.places,
+            count=found.matches,
+            exact=found.matches if strong else 0,
+            phrase=" " in question.subject and strong,
+            note=found.note,
+            query=found.query,
+            target=target,
+        )
 
 
-class GitStatus:
+class GitStatus(Producer):
     """The state of the working tree: an answer to that question, and next to nothing about history."""
 
     name = "git status"
@@ -383,7 +381,7 @@ class GitStatus:
             return 3
         return 0 if question.words else 1  # of a thing that the question names it says nothing at all
 
-    def produce(self, ask: Ask, context: Context) -> list[Evidence]:
+    def produce(self, ask: Ask, context: Context) -> Evidence:
         """Strong if the state of the tree was asked for, Weak for any other question about history."""
         asked_for = _history_question(ask.question, ask.target).kind is HistoryKind.TREE
         try:
@@ -397,14 +395,12 @@ class GitStatus:
         files = (*state.changed, *state.untracked)
         note = str(state) if asked_for else f"{state}; the state of the tree says little about its history"
         count = len(files) + 1  # the branch line is there also when nothing changed
-        return [
-            ask.evidence(
-                self.name,
-                Quality.STRONG if asked_for else Quality.WEAK,
-                [Place(path) for path in files],
-                count=count,
-                exact=count if asked_for else 0,
-                note=note,
-                query="",
-            )
-        ]
+        return ask.evidence(
+            self.name,
+            Quality.STRONG if asked_for else Quality.WEAK,
+            [Place(path) for path in files],
+            count=count,
+            exact=count if asked_for else 0,
+            note=note,
+            query="",
+        )

@@ -16,7 +16,7 @@ from knowbound.codebase.ripgrep import TextMatch
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
 from knowbound.core.paths import MARKDOWN, extension, is_changelog, source_rank
 from knowbound.evidence.producers.find import files_named
-from knowbound.evidence.producers.protocol import SEARCH, Ask, Context
+from knowbound.evidence.producers.protocol import SEARCH, Ask, Context, Producer
 from knowbound.evidence.question.terms import TYPES, Focus, Term, TermKind
 from knowbound.files import rg
 from knowbound.text.terms import canonical_words, phrase_pattern, phrase_spans
@@ -40,13 +40,12 @@ class _FileMatches:
         return self.defines >= len(set(self.lines))
 
 
-class Grep:
+class Grep(Producer):
     """The text of the tree."""
 
     name = "grep"
     cls = EvidenceClass.FILE_SEARCH
     independent_of = SEARCH
-    authoritative = False
 
     def can(self, ask: Ask, context: Context) -> int:
         """Any term; the tool of choice for what is no symbol and no file."""
@@ -54,7 +53,7 @@ class Grep:
             return 0
         return 9 if ask.term.kind in (TermKind.QUOTE, TermKind.OPTION) else 6
 
-    def produce(self, ask: Ask, context: Context) -> list[Evidence]:
+    def produce(self, ask: Ask, context: Context) -> Evidence:
         """Exact first; only where nothing is exact, what comes near."""
         term = ask.term
         assert term is not None
@@ -64,13 +63,13 @@ class Grep:
         paths = scope or []
         exact = self._exact(ask, term, context, paths)
         if exact is not None:
-            return [exact]
+            return exact
         near = (
             self._substring(ask, term, context, paths)
             if len(term.words) <= 1 or term.kind is TermKind.IDENTIFIER
             else None
         )
-        return [near or self._tokens(ask, term, context, paths)]
+        return near or self._tokens(ask, term, context, paths)
 
     def _exact(self, ask: Ask, term: Term, context: Context, paths: list[str]) -> Evidence | None:
         """An exact phrase or identifier: strong; moderate where only a changelog has it."""

@@ -25,7 +25,7 @@ from knowbound.core.paths import is_changelog, language_of, source_rank
 from knowbound.documents.answer_kinds import AnswerKind, has_kind, wanted_by
 from knowbound.documents.pointers import says_nothing
 from knowbound.evidence.producers.find import files_named
-from knowbound.evidence.producers.protocol import SEARCH, Ask, Context
+from knowbound.evidence.producers.protocol import SEARCH, Ask, Context, Producer
 from knowbound.evidence.question.terms import Term, TermKind
 from knowbound.text.printable import counted, listed
 from knowbound.text.questions.words import verb_base
@@ -48,19 +48,18 @@ class _Found:
     why: str
 
 
-class PassageSearch:
+class PassageSearch(Producer):
     """Definitions and passages that have all the words of a description."""
 
     name = "passages"
     cls = EvidenceClass.FILE_SEARCH
     independent_of = SEARCH
-    authoritative = False
 
     def can(self, ask: Ask, context: Context) -> int:
         """For descriptions: no name, no phrase, but nouns and verbs that belong together."""
         return 9 if ask.term is not None and ask.term.kind is TermKind.DESCRIPTION else 0
 
-    def produce(self, ask: Ask, context: Context) -> list[Evidence]:
+    def produce(self, ask: Ask, context: Context) -> Evidence:
         """The passages of the best level that was reached."""
         term = ask.term
         assert term is not None
@@ -75,18 +74,16 @@ class PassageSearch:
         of_best = [one for one in found if one.quality is best]
         places = [Place(one.ranked.passage.path, one.line, one.ranked.passage.name) for one in of_best]
         exact = len(of_best) if best is Quality.STRONG else 0
-        return [
-            ask.evidence(
-                self.name,
-                best,
-                places,
-                count=len(of_best),
-                exact=exact,
-                phrase=best is Quality.STRONG,
-                note=of_best[0].why,
-                query=term.text,
-            )
-        ]
+        return ask.evidence(
+            self.name,
+            best,
+            places,
+            count=len(of_best),
+            exact=exact,
+            phrase=best is Quality.STRONG,
+            note=of_best[0].why,
+            query=term.text,
+        )
 
 
 def ranked_for(tree: SourceTree, question: str, words: Sequence[str], names: Sequence[str] = ()) -> list[RankedPassage]:

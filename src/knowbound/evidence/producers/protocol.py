@@ -92,9 +92,9 @@ class Ask:
             shows=shows,
         )
 
-    def nothing(self, tool: str, why: str, query: str | None = None, target: str | None = None) -> list[Evidence]:
+    def nothing(self, tool: str, why: str, query: str | None = None, target: str | None = None) -> Evidence:
         """No evidence of this class could be collected, and why (specification 3: level None)."""
-        return [self.evidence(tool, Quality.NONE, note=why, query=query, target=target)]
+        return self.evidence(tool, Quality.NONE, note=why, query=query, target=target)
 
 
 class Producer(Protocol):
@@ -103,12 +103,12 @@ class Producer(Protocol):
     name: str  # as shown: "grep", "git log", "pytest"
     cls: EvidenceClass
     independent_of: str  # producers of the same group cannot corroborate each other
-    authoritative: bool  # deterministic and right by definition for its question (git for history)
+    authoritative: bool = False  # deterministic and right by definition for its question (git for history)
 
     def can(self, ask: Ask, context: Context) -> int:
-        """How well it suits this ask: 0 not at all; the planner calls the highest first."""
-        ...
+        """Return how well it suits an ask of its class, 0 for not at all; the planner calls the highest first."""
+        return 1
 
-    def produce(self, ask: Ask, context: Context) -> list[Evidence]:
+    def produce(self, ask: Ask, context: Context) -> Evidence:
         """Acquire the evidence. Never raises for what the tree or the tool does: that is quality none with a note."""
         ...

@@ -14,7 +14,7 @@ from knowbound.codebase.languages import NameRole, occurrences, supports
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
 from knowbound.core.paths import DOCUMENTS, extension
 from knowbound.documents.pointers import line_says_nothing
-from knowbound.evidence.producers.protocol import READER, Ask, Context
+from knowbound.evidence.producers.protocol import READER, Ask, Context, Producer
 from knowbound.evidence.question.terms import Focus, Term, TermKind
 from knowbound.text.stems import common_start
 from knowbound.text.terms import has_phrase, split_words
@@ -23,19 +23,18 @@ _LINES_AROUND = 2
 _DESCRIBED_IN = 12  # lines around the cited one that a description may stretch over
 
 
-class Read:
+class Read(Producer):
     """The ranked candidates, opened."""
 
     name = "read"
     cls = EvidenceClass.FILE_CONTENT
     independent_of = READER
-    authoritative = False
 
     def can(self, ask: Ask, context: Context) -> int:
         """Needs candidates."""
         return 9 if ask.candidates and ask.term is not None else 0
 
-    def produce(self, ask: Ask, context: Context) -> list[Evidence]:
+    def produce(self, ask: Ask, context: Context) -> Evidence:
         """Strong where the best candidate mentions the target, moderate where only a later one does."""
         term = ask.term
         assert term is not None
@@ -55,10 +54,10 @@ class Read:
             return ask.nothing(self.name, "no candidate could be read")
         if not agreed:
             places = [Place(path) for path in opened]
-            return [ask.evidence(self.name, Quality.WEAK, places, note="the files read do not mention it")]
+            return ask.evidence(self.name, Quality.WEAK, places, note="the files read do not mention it")
         quality = Quality.STRONG if best_agrees else Quality.MODERATE
         note = "the best candidate mentions it" if best_agrees else "a later candidate mentions it"
-        return [ask.evidence(self.name, quality, agreed, exact=len(agreed), note=note)]
+        return ask.evidence(self.name, quality, agreed, exact=len(agreed), note=note)
 
 
 def _one_per_file(candidates: tuple[Place, ...], limit: int) -> list[Place]:

@@ -14,7 +14,7 @@ from knowbound.codebase.tree import SourceTree
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
 from knowbound.core.paths import source_rank
 from knowbound.evidence.producers.find import files_named
-from knowbound.evidence.producers.protocol import SEARCH, Ask, Context
+from knowbound.evidence.producers.protocol import SEARCH, Ask, Context, Producer
 from knowbound.evidence.question.terms import TYPES, Focus, Term, TermKind
 from knowbound.text.printable import counted
 from knowbound.text.terms import glued, split_words
@@ -72,13 +72,12 @@ class UsesInFile:
         return [one for one in self.definitions if one[2] in _TYPES]
 
 
-class References:
+class References(Producer):
     """Definitions and uses by ast-grep."""
 
     name = "references"
     cls = EvidenceClass.FILE_SEARCH
     independent_of = SEARCH
-    authoritative = False
 
     def can(self, ask: Ask, context: Context) -> int:
         """Best for names; good for phrases that a definition may spell."""
@@ -86,7 +85,7 @@ class References:
             return 0
         return {TermKind.IDENTIFIER: 9, TermKind.PHRASE: 9, TermKind.WORD: 8}.get(ask.term.kind, 0)
 
-    def produce(self, ask: Ask, context: Context) -> list[Evidence]:
+    def produce(self, ask: Ask, context: Context) -> Evidence:
         """Resolve the term to names, and the names to places."""
         term, tree = ask.term, context.tree
         assert term is not None
@@ -108,7 +107,7 @@ class References:
         found = _resolve(names, known, hits, tree, min(most, PARSED_FOR_USES))
         found = [one for one in found if within is None or one.path in within]
         found = [one for one in found if _fits_container(one, term, tree)]
-        return [_graded(self.name, ask, term, names, found, read_as, limited, tree)]
+        return _graded(self.name, ask, term, names, found, read_as, limited, tree)
 
 
 def definitions_of(term: Term, tree: SourceTree) -> tuple[list[Definition], str]:

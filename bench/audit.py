@@ -83,7 +83,7 @@ def pairs_of(rows: Iterable[Label], folders: Sequence[Path]) -> list[Pair]:
     for session in sessions_in(folders):
         if session.session not in named:
             continue
-        plain = {(one.turn.session, one.turn.index): naive(one.facts, one.ending.why) for one, _ in read_turns(session)}
+        plain = {(one.turn.session, one.turn.index): naive(one.facts, one.unanswered) for one, _ in read_turns(session)}
         for part in read_session(session):
             for turn in part.turns:
                 row = wanted.get((turn.session, turn.turn, turn.message_id))

@@ -46,7 +46,7 @@ def said(folder: Path) -> Iterator[Said | None]:
     """For every answer what the check would have said, or None."""
     for session in sessions_in([folder]):
         for read, view in read_turns(session):
-            if read.ending.why or read.answer is None:
+            if read.unanswered or read.answer is None:
                 continue
             claim: Claim | None = None
             if read.facts.calls and not read.facts.waits:

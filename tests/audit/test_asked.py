@@ -122,7 +122,6 @@ def test_a_session_that_the_model_failed_on_is_asked_about_again(
     program = tmp_path / "model.py"
     program.write_text("raise SystemExit(3)\n")
     monkeypatch.setenv("KNOWBOUND_AUDIT_MODEL", f"command:{sys.executable} {program}")
-    monkeypatch.setenv("KNOWBOUND_JUDGE_RETRIES", "0")
     words = ["audit", str(tmp_path / "traces"), "--root", str(tmp_path), "--format", "json"]
     first = json.loads(CliRunner().invoke(knowbound, words).output)
     assert first["warnings"]

@@ -33,7 +33,7 @@ class Fake:
         self.quality, self.places, self.suits = quality, places, suits
         self.calls: list[Ask] = []
 
-    def can(self, ask: Ask, context: Context) -> int:
+    def can(self, ask: Ask) -> int:
         return self.suits
 
     def produce(self, ask: Ask, context: Context) -> Evidence:

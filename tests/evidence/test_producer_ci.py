@@ -226,11 +226,10 @@ def test_a_gh_that_hangs_is_none_with_the_reason(gh: Fake, root: Path) -> None:
 
 
 @pytest.mark.parametrize("producer", [RunList(), RunView()])
-def test_gh_is_never_called_for_a_question_that_needs_no_ci(root: Path, producer: RunList | RunView) -> None:
-    context = Context(root)
-    assert producer.can(Ask(EvidenceClass.FILE_SEARCH, "x", Intent.LOCATE, WHY), context) == 0
-    assert producer.can(Ask(EvidenceClass.CI_WORKFLOW, "", Intent.EXPLAIN, "How does the parser work?"), context) == 0
-    assert producer.can(Ask(EvidenceClass.CI_WORKFLOW, "", Intent.DIAGNOSE, "Why does the build fail?"), context) > 0
+def test_gh_is_never_called_for_a_question_that_needs_no_ci(producer: RunList | RunView) -> None:
+    assert producer.can(Ask(EvidenceClass.FILE_SEARCH, "x", Intent.LOCATE, WHY)) == 0
+    assert producer.can(Ask(EvidenceClass.CI_WORKFLOW, "", Intent.EXPLAIN, "How does the parser work?")) == 0
+    assert producer.can(Ask(EvidenceClass.CI_WORKFLOW, "", Intent.DIAGNOSE, "Why does the build fail?")) > 0
 
 
 def test_gh_gets_its_token_and_no_other_secret(

@@ -153,13 +153,12 @@ def test_a_clean_tree_is_said_to_be_clean(repository: Path) -> None:
     assert entry.quality is Quality.STRONG
 
 
-def test_the_planner_meets_the_right_tool_first(repository: Path) -> None:
-    context = Context(repository)
-    assert GitLog().can(ask(LAST_COMMIT), context) > GitStatus().can(ask(LAST_COMMIT), context)
+def test_the_planner_meets_the_right_tool_first() -> None:
+    assert GitLog().can(ask(LAST_COMMIT)) > GitStatus().can(ask(LAST_COMMIT))
     tree = ask("Is the tree clean?")
-    assert GitStatus().can(tree, context) > GitLog().can(tree, context)
+    assert GitStatus().can(tree) > GitLog().can(tree)
     other = Ask(EvidenceClass.BUILD, "", Intent.EXECUTE, LAST_COMMIT)
-    assert GitLog().can(other, context) == GitStatus().can(other, context) == 0
+    assert GitLog().can(other) == GitStatus().can(other) == 0
 
 
 def test_a_log_with_nothing_to_match_is_moderate(repository: Path) -> None:

@@ -61,12 +61,6 @@ _BY_CODE: dict[FindingCode, str] = {
 _LONGEST = 120
 
 
-class TurnCompletion(msgspec.Struct, frozen=True):
-    """Why a turn has no answer; "" where it has one."""
-
-    why: str = ""
-
-
 class TurnSigns(msgspec.Struct, frozen=True):
     """What other lenses say about a turn."""
 
@@ -82,27 +76,27 @@ class TurnDiagnosis(msgspec.Struct, frozen=True):
     item: str = ""
 
 
-def ending_of(turn: TraceTurn) -> TurnCompletion:
-    """Whether the agent got to say its result."""
+def why_unanswered(turn: TraceTurn) -> str:
+    """Return why a turn has no answer; "" where it has one."""
     main = [step for step in turn.steps if not step.agent_id]
     if not main:
-        return TurnCompletion("no answer of the agent")
+        return "no answer of the agent"
     last = main[-1]
     if turn.broken is not None and turn.broken.line > max(last.line, _last_line(last)):
-        return TurnCompletion(f"the agent failed: {turn.broken.reason}"[:200])
+        return f"the agent failed: {turn.broken.reason}"[:200]
     words = [said for said in last.said if said.text.strip()]
     if words and _API_ERROR.match(words[-1].text):
-        return TurnCompletion("an API error is its last word")
+        return "an API error is its last word"
     if not last.calls:
         if words and len(main) > 1 and _announces(words[-1].text):
-            return TurnCompletion("its last words announce a step that did not come")
-        return TurnCompletion() if words else TurnCompletion("no answer of the agent")
+            return "its last words announce a step that did not come"
+        return "" if words else "no answer of the agent"
     final = last.calls[-1]
     if final.name.lower() in _ENDS or _is_question(final):
-        return TurnCompletion()
+        return ""
     if words and words[-1].line > final.line:  # the words came after the calls
-        return TurnCompletion()
-    return TurnCompletion("the trace ends in the middle of its work")
+        return ""
+    return "the trace ends in the middle of its work"
 
 
 def _announces(text: str) -> bool:
@@ -121,16 +115,15 @@ def _is_question(call: ToolCall) -> bool:
 
 
 def diagnose(
-    turn: TraceTurn,
-    ending: TurnCompletion,
+    unanswered: str,
     answer: Answer | None,
     claims: list[Checked],
     facts: TurnFacts,
     signs: TurnSigns,
 ) -> TurnDiagnosis:
     """The first diagnosis that fits."""
-    if ending.why:
-        return TurnDiagnosis(Diagnosis.INCOMPLETE, ending.why)
+    if unanswered:
+        return TurnDiagnosis(Diagnosis.INCOMPLETE, unanswered)
     own = [one.claim for one in claims]
     if _is_chat(answer, own, facts):
         return TurnDiagnosis(Diagnosis.CHAT, "it states nothing about the work or the code")

@@ -19,7 +19,7 @@ from knowbound.audit.claims.commands import command_claims
 from knowbound.audit.claims.left_out import left_out
 from knowbound.audit.claims.places import place_claims
 from knowbound.audit.claims.success import success_claims
-from knowbound.audit.diagnosis import TurnCompletion, TurnSigns, diagnose, ending_of, next_step
+from knowbound.audit.diagnosis import TurnSigns, diagnose, next_step, why_unanswered
 from knowbound.audit.evidence import TurnEvidence, best_entries, evidence_of, weak_matches
 from knowbound.audit.facts import SessionView, TurnFacts, facts_of
 from knowbound.core.audit import (
@@ -34,7 +34,7 @@ from knowbound.core.audit import (
 )
 from knowbound.core.evidence import REQUIREMENTS, Intent, derive_confidence, gaps_of
 from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn
-from knowbound.core.trace import Event, Prompt, Skill, Start, Step, ToolCall
+from knowbound.core.trace import Event, Prompt, Skill, Start, Step
 from knowbound.errors import InputError
 from knowbound.gaps.lens import GENERAL
 from knowbound.gaps.sessions import places_of_agents
@@ -67,7 +67,7 @@ class ReadTurn(msgspec.Struct):
     """One turn with everything that its diagnosis is made from."""
 
     turn: TraceTurn
-    ending: TurnCompletion
+    unanswered: str  # why it has no answer; "" where it has one
     answer: Answer | None
     checked: list[Checked]
     facts: TurnFacts
@@ -88,18 +88,16 @@ def read_session(
     for read, _ in _read(events, judge):
         if tree is not None and tree.is_of(read.turn.project):
             read.checked = tree.looked_up(read.checked)
-        if model is not None and read.answer is not None and not read.ending.why:
+        if model is not None and read.answer is not None and not read.unanswered:
             read.checked = model.decide(read.turn, read.answer, read.checked)
         found.setdefault(read.turn.session, []).append(_lighter(read))
     known = events.sessions
     return [_audited(id_, turns, known.get(id_, _Followed()), session.reader) for id_, turns in found.items()]
 
 
-def read_turns(
-    session: SessionFiles, judge: Callable[[], TurnJudge] | None = None
-) -> Iterator[tuple[ReadTurn, SessionView]]:
+def read_turns(session: SessionFiles) -> Iterator[tuple[ReadTurn, SessionView]]:
     """The turns of a session one by one, whole, with what the session has shown until then."""
-    return _read(_Events(session), judge)
+    return _read(_Events(session), None)
 
 
 def _read(events: _Events, judge: Callable[[], TurnJudge] | None) -> Iterator[tuple[ReadTurn, SessionView]]:
@@ -113,21 +111,20 @@ def _read(events: _Events, judge: Callable[[], TurnJudge] | None) -> Iterator[tu
 
 def _read_turn(turn: TraceTurn, view: SessionView, intent: Intent, judge: Callable[[], TurnJudge] | None) -> ReadTurn:
     facts = facts_of(turn, view)
-    ending = ending_of(turn)
+    unanswered = why_unanswered(turn)
     answer = answer_of(turn)
-    checked = check_claims(answer, facts, view) if answer is not None and not ending.why else []
+    checked = check_claims(answer, facts, view) if answer is not None and not unanswered else []
     evidence = evidence_of(turn.calls, facts)
-    if answer is not None and not ending.why and intent in _LOOKS_UP and (weak := weak_matches(evidence)):
+    if answer is not None and not unanswered and intent in _LOOKS_UP and (weak := weak_matches(evidence)):
         text = answer.statements[0].text if answer.statements else answer.text
         code = FindingCode.WEAK_MATCHES_ONLY
         checked.append(checked_claim(text, ClaimKind.OTHER, Support.UNSEEN, weak, important=False, code=code))
-    return ReadTurn(turn, ending, answer, checked, facts, evidence, intent, _signs(turn, answer, judge))
+    return ReadTurn(turn, unanswered, answer, checked, facts, evidence, intent, _signs(turn, answer, judge))
 
 
 def _lighter(read: ReadTurn) -> ReadTurn:
     """The turn without its steps: what was printed is not needed any more."""
-    light = msgspec.structs.replace(read.turn, steps=[], injections=[])
-    read.turn = msgspec.structs.replace(light, index=read.turn.index)
+    read.turn = msgspec.structs.replace(read.turn, steps=[], injections=[])
     read.facts.said = []
     return read
 
@@ -216,7 +213,7 @@ def _audited(id_: str, turns: list[ReadTurn], followed: _Followed, agent: str) -
 def audited_turn(read: ReadTurn, skill: str = GENERAL) -> AuditedTurn:
     """A turn as it is stored and shown, without secrets."""
     turn, requirements = read.turn, REQUIREMENTS.get(read.intent, ())
-    verdict = diagnose(turn, read.ending, read.answer, read.checked, read.facts, read.signs)
+    verdict = diagnose(read.unanswered, read.answer, read.checked, read.facts, read.signs)
     claims = tuple(_clean(one.claim) for one in read.checked[:_MOST_CLAIMS])
     findings = tuple(
         AuditFinding(one.code, f"{claim.text} ({claim.why})", claim.line)
@@ -283,15 +280,14 @@ def turn_page(paths: Sequence[Path], session: str, turn: int) -> TurnPage:
 def _page(read: ReadTurn) -> TurnPage:
     turn, evidence = read.turn, read.evidence
     found = [
-        (one.cls.value, one.quality.value, one.strength.value, _cut(f"{one.tool} {one.query}"))
-        for one in evidence.entries
+        (one.cls.value, one.quality.value, one.strength.value, _named(one.tool, one.query)) for one in evidence.entries
     ]
-    found += [(one.cls.value, one.quality.value, "", _cut(f"{one.tool} {one.query}")) for one in evidence.others]
+    found += [(one.cls.value, one.quality.value, "", _named(one.tool, one.query)) for one in evidence.others]
     return TurnPage(
         turn=audited_turn(read),
         prompt=excerpt(turn.prompt.text, _PROMPT),
         injected=[(one.item or one.path or one.source, excerpt(one.content, _INJECTED)) for one in turn.injections],
-        calls=[(call.kind.value, _what(call), call.outcome.value, call.line) for call in turn.calls],
+        calls=[(call.kind.value, _named(call.name, call.query), call.outcome.value, call.line) for call in turn.calls],
         evidence=found,
         answer=excerpt(read.answer.text, _ANSWER) if read.answer else "",
         explanation=derive_confidence(REQUIREMENTS.get(read.intent, ()), (), evidence.entries)[1],
@@ -299,9 +295,5 @@ def _page(read: ReadTurn) -> TurnPage:
     )
 
 
-def _what(call: ToolCall) -> str:
-    return _cut(f"{call.name} {call.query}")
-
-
-def _cut(text: str) -> str:
-    return excerpt(" ".join(text.split()), _WHAT)
+def _named(tool: str, query: str) -> str:
+    return excerpt(" ".join(f"{tool} {query}".split()), _WHAT)

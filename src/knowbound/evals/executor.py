@@ -58,32 +58,17 @@ class Execution(msgspec.Struct, frozen=True):
 class Executor(Protocol):
     """Runs one task at a time per thread; several threads may call it at once."""
 
-    @property
-    def name(self) -> str:
-        """As it is chosen: investigate, claude, codex, model:NAME, command:PROGRAM."""
+    name: str  # as it is chosen: investigate, claude, codex, model:NAME, command:PROGRAM
+    costs: bool  # a run costs money, so that a budget has something to count
+    # An identical run is taken from the store by default: a run costs, and its answer depends on nothing but the task,
+    # the version and the knowledge base.
+    remembers: bool
+    injects: bool  # a task can be run with injection
+    reads_freely: bool  # it may read any file of its folder: then it gets a copy without the test set
 
     @property
     def version(self) -> str:
         """Changes whenever the executor itself may answer the same task differently."""
-
-    @property
-    def costs(self) -> bool:
-        """Whether a run costs money, so that a budget has something to count."""
-
-    @property
-    def remembers(self) -> bool:
-        """Whether an identical run is taken from the store by default.
-
-        True where a run costs, and its answer depends on nothing but the task, the version and the knowledge base.
-        """
-
-    @property
-    def injects(self) -> bool:
-        """Whether a task can be run with injection."""
-
-    @property
-    def reads_freely(self) -> bool:
-        """Whether it may read any file of its folder: then it gets a copy without the test set."""
 
     def check(self) -> None:
         """Raise an error that says what to do where it cannot run at all, before anything is begun."""

@@ -67,7 +67,7 @@ def collect(
             collected.stopped = f"{calls} calls were made" if len(done) >= calls else "the time is over"
             collected.trail.append(f"stopped: {collected.stopped}")
             return collected
-        step = _next(gaps, question, producers, context, collected.entries, done)
+        step = _next(gaps, question, producers, collected.entries, done)
         if step is None:
             return collected
         producer, ask = step
@@ -119,7 +119,6 @@ def _next(
     gaps: Sequence[EvidenceGap],
     question: ParsedQuestion,
     producers: Sequence[Producer],
-    context: Context,
     entries: Sequence[Evidence],
     done: set[tuple[str, EvidenceClass, str, tuple[Place, ...]]],
 ) -> tuple[Producer, Ask] | None:
@@ -129,7 +128,7 @@ def _next(
         term = terms.get(gap.target) or (question.terms[0] if question.terms else None)
         ask = Ask(gap.cls, gap.target, question.intent, question.text, term, _candidates(gap, entries))
         able = [
-            (producer.can(ask, context), -number, producer)
+            (producer.can(ask), -number, producer)
             for number, producer in enumerate(producers)
             if producer.cls is gap.cls and (producer.name, gap.cls, gap.target, ask.candidates) not in done
         ]

@@ -59,7 +59,7 @@ class Repeats:
             if len(calls) < self._at_least:
                 continue
             if key not in self._running:
-                self._running[key] = (self._event(calls, misses, step, new), set())
+                self._running[key] = (self._event(calls, step, new), set())
                 events.append(self._running[key][0])
             self._grow(*self._running[key], [call for call, _ in calls], misses)
         return events
@@ -73,7 +73,7 @@ class Repeats:
         event.query = cut(_BETWEEN.join(query for query in queries if query), 500)
         event.reason = f"{len(event.call_ids)} {_PLURALS[calls[0].kind]} in consecutive steps, all failed"
 
-    def _event(self, calls: list[tuple[ToolCall, Step]], misses: Misses, step: Step, new: Signal) -> Signal:
+    def _event(self, calls: list[tuple[ToolCall, Step]], step: Step, new: Signal) -> Signal:
         first = calls[0][0]
         return replace(
             new,

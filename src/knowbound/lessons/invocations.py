@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from knowbound.core.knowledge import relative_to
 from knowbound.core.lazy_pattern import lazy
+from knowbound.text.printable import both_ends
 from knowbound.traces.shell.parser import parse
 from knowbound.traces.shell.tree import Command, commands
 
@@ -43,7 +44,7 @@ _OPTION = lazy(
     r"(?:flag|option|argument|arguments|switch|shorthand flag)s?:? (?:-- )?[`'\"]?(?P<option>--?[A-Za-z][\w-]*)",
     re.IGNORECASE,
 )
-_HEAD, _TAIL = 6_000, 6_000  # characters of an output that are looked through
+LOOKED_THROUGH = 12_000  # characters of an output: half at its beginning, half at its end
 
 
 class Invocation(NamedTuple):
@@ -120,18 +121,13 @@ def script_name(text: str) -> str:
     return "" if name.startswith("-") or (name in _OWN_COMMANDS and " run" not in found[0]) else name
 
 
-def both_ends(output: str) -> str:
-    """The parts of a long output that say why a command failed."""
-    return output if len(output) <= _HEAD + _TAIL else f"{output[:_HEAD]}\n{output[-_TAIL:]}"
-
-
 def misused_line(output: str) -> str:
     """The line that says that a command was called wrongly; "" where none does."""
-    found = _MISUSED.search(both_ends(output))
+    found = _MISUSED.search(both_ends(output, LOOKED_THROUGH, "\n"))
     return " ".join(found[0].split()) if found else ""
 
 
 def unknown_option(output: str) -> str:
     """The option that a program says it does not have; "" where none does."""
-    found = _OPTION.search(both_ends(output))
+    found = _OPTION.search(both_ends(output, LOOKED_THROUGH, "\n"))
     return found["option"] if found else ""

@@ -13,7 +13,8 @@ import msgspec
 from knowbound.core.knowledge import relative_to
 from knowbound.core.trace import Event, Outcome, Prompt, Start, Step, ToolCall, ToolKind
 from knowbound.lessons.diagnostics import diagnostics
-from knowbound.lessons.invocations import CommandLine, both_ends, misused_line, read_line, unknown_option
+from knowbound.lessons.invocations import LOOKED_THROUGH, CommandLine, misused_line, read_line, unknown_option
+from knowbound.text.printable import both_ends
 from knowbound.text.redact import excerpt, redact
 from knowbound.traces.tools import COMMAND_KEYS, OLD_KEYS, first_text
 
@@ -191,7 +192,7 @@ class _Reading:
             self._edits_at[id(self._open[step.agent_id][-1])] = edited
 
     def _failure(self, call: ToolCall, step: Step, line: CommandLine, work: list[str], text: str) -> Failure:
-        shown = both_ends(text)
+        shown = both_ends(text, LOOKED_THROUGH, "\n")
         failure = Failure(work, call.line, step.path, line.folder)
         if misused := misused_line(text):
             failure.misused = excerpt(misused, _REASON)

@@ -56,6 +56,7 @@ class ClientExecutor(ABC):
 
     costs = True
     remembers = True
+    injects = True
     reads_freely = True
     client: str  # the program
     help_of: tuple[str, ...] = ()  # the sub-command whose options are meant
@@ -76,11 +77,6 @@ class ClientExecutor(ABC):
     def arguments(self, task: Task) -> list[str]:
         """All arguments for a task."""
         return [*self.options(task.tools, task.usd), *(self.injecting() if task.inject else [])]
-
-    @property
-    def injects(self) -> bool:
-        """A client has hooks."""
-        return True
 
     @cached_property
     def version(self) -> str:

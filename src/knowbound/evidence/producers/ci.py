@@ -252,7 +252,7 @@ class RunList(Producer):
     cls = EvidenceClass.CI_WORKFLOW
     independent_of = CI
 
-    def can(self, ask: Ask, context: Context) -> int:
+    def can(self, ask: Ask) -> int:
         """For questions about CI."""
         return 1 if _can(ask) else 0
 
@@ -284,7 +284,7 @@ class RunView(Producer):
     independent_of = CI
     authoritative = True  # GitHub is right by definition about how its own runs ended
 
-    def can(self, ask: Ask, context: Context) -> int:
+    def can(self, ask: Ask) -> int:
         """For questions about CI; it lists the runs itself, so it comes first."""
         return 2 if _can(ask) else 0
 

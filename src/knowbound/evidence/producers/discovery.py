@@ -205,7 +205,7 @@ class TreeScan(Producer):
     cls = EvidenceClass.DISCOVERY
     independent_of = SCAN
 
-    def can(self, ask: Ask, context: Context) -> int:
+    def can(self, ask: Ask) -> int:
         """Suits every question about the project; before the manifests, which not every tree has."""
         return 2
 

@@ -23,7 +23,7 @@ class Find(Producer):
     cls = EvidenceClass.FILE_SEARCH
     independent_of = SEARCH
 
-    def can(self, ask: Ask, context: Context) -> int:
+    def can(self, ask: Ask) -> int:
         """The tool for file names; second for phrases, which files are often named after."""
         if ask.term is None or (ask.term.focus is Focus.USES and ask.term.kind is not TermKind.FILE):
             return 0

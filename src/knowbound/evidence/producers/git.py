@@ -74,7 +74,7 @@ def answer(question: HistoryQuestion, repository: Repository, also: Sequence[str
         case HistoryKind.CHANGED:
             return _changed(question, repository, also)
         case HistoryKind.FIXED:
-            return _fixed(question, repository, also)
+            return _fixed(question, repository)
         case HistoryKind.SINCE:
             return _since(question, repository)
         case _:
@@ -187,7 +187,7 @@ def _nearest(matched: Matched) -> str:
     return f"; nearest is {matched.nearest}, which says nothing of {' and '.join(matched.missing)}"
 
 
-def _fixed(question: HistoryQuestion, repository: Repository, also: Sequence[str]) -> GitAnswer:
+def _fixed(question: HistoryQuestion, repository: Repository) -> GitAnswer:
     """The commit whose message says that it did it."""
     matched = search_messages(question, repository) if question.words else Matched(())
     if matched.commits:
@@ -334,7 +334,7 @@ class GitLog(Producer):
     independent_of = GIT
     authoritative = True
 
-    def can(self, ask: Ask, context: Context) -> int:
+    def can(self, ask: Ask) -> int:
         """Best for history; for the state of the tree only a help."""
         if ask.cls is not self.cls:
             return 0
@@ -372,7 +372,7 @@ class GitStatus(Producer):
     independent_of = GIT
     authoritative = True  # for the state of the tree; for history it is only ever Weak
 
-    def can(self, ask: Ask, context: Context) -> int:
+    def can(self, ask: Ask) -> int:
         """Best for the state of the tree."""
         if ask.cls is not self.cls:
             return 0

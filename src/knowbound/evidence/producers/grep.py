@@ -47,7 +47,7 @@ class Grep(Producer):
     cls = EvidenceClass.FILE_SEARCH
     independent_of = SEARCH
 
-    def can(self, ask: Ask, context: Context) -> int:
+    def can(self, ask: Ask) -> int:
         """Any term; the tool of choice for what is no symbol and no file."""
         if ask.term is None or ask.term.kind in (TermKind.FILE, TermKind.DESCRIPTION):
             return 0

@@ -55,7 +55,7 @@ class PassageSearch(Producer):
     cls = EvidenceClass.FILE_SEARCH
     independent_of = SEARCH
 
-    def can(self, ask: Ask, context: Context) -> int:
+    def can(self, ask: Ask) -> int:
         """For descriptions: no name, no phrase, but nouns and verbs that belong together."""
         return 9 if ask.term is not None and ask.term.kind is TermKind.DESCRIPTION else 0
 

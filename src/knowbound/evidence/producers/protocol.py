@@ -105,7 +105,7 @@ class Producer(Protocol):
     independent_of: str  # producers of the same group cannot corroborate each other
     authoritative: bool = False  # deterministic and right by definition for its question (git for history)
 
-    def can(self, ask: Ask, context: Context) -> int:
+    def can(self, ask: Ask) -> int:
         """Return how well it suits an ask of its class, 0 for not at all; the planner calls the highest first."""
         return 1
 

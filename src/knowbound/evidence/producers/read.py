@@ -30,7 +30,7 @@ class Read(Producer):
     cls = EvidenceClass.FILE_CONTENT
     independent_of = READER
 
-    def can(self, ask: Ask, context: Context) -> int:
+    def can(self, ask: Ask) -> int:
         """Needs candidates."""
         return 9 if ask.candidates and ask.term is not None else 0
 

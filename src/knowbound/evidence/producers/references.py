@@ -79,7 +79,7 @@ class References(Producer):
     cls = EvidenceClass.FILE_SEARCH
     independent_of = SEARCH
 
-    def can(self, ask: Ask, context: Context) -> int:
+    def can(self, ask: Ask) -> int:
         """Best for names; good for phrases that a definition may spell."""
         if ask.term is None:
             return 0

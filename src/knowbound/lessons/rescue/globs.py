@@ -35,7 +35,7 @@ def rescue_glob(miss: MissedLookup, names: TreeNames) -> Rescue | None:
         hits = _matching(glob, names)
         if hits and not miss.is_check:
             reason = f"{miss.wrong[:1].upper()}{miss.wrong[1:]}; " if miss.wrong else ""
-            return _said(miss, glob, hits, f"{reason}{quoted(glob)} matches", "same_glob")
+            return _said(miss, hits, f"{reason}{quoted(glob)} matches", "same_glob")
     for glob in miss.globs:
         said = _loosened(miss, glob, names) or _other_ending(miss, glob, names)
         if said:
@@ -43,10 +43,10 @@ def rescue_glob(miss: MissedLookup, names: TreeNames) -> Rescue | None:
     if miss.is_check:
         return None
     glob = miss.globs[0]
-    return _similar(miss, names) or same_words(miss.query, glob, names) or _of_folder(miss, glob, names)
+    return _similar(miss, names) or same_words(miss.query, glob, names) or _of_folder(glob, names)
 
 
-def _of_folder(miss: MissedLookup, glob: str, names: TreeNames) -> Rescue | None:
+def _of_folder(glob: str, names: TreeNames) -> Rescue | None:
     """A folder that has one or two files of that ending, and none that the glob names; or none of that name at all."""
     fixed = []
     for part in glob.split("/")[:-1]:
@@ -89,7 +89,7 @@ def _loosened(miss: MissedLookup, glob: str, names: TreeNames) -> Rescue | None:
             hits = _matching(wider, names)
             if hits:
                 is_sure = len(hits) == 1 and _is_stem(wider)
-                return _said(miss, glob, hits, f"{quoted(wider)} matches", "wider_glob") if is_sure else None
+                return _said(miss, hits, f"{quoted(wider)} matches", "wider_glob") if is_sure else None
         return None
     folders = [folder for folder in names.folders if folder and expression(glob, True).fullmatch(folder)]
     if 1 <= len(folders) <= 2 and names.has(folders[0]):
@@ -99,7 +99,7 @@ def _loosened(miss: MissedLookup, glob: str, names: TreeNames) -> Rescue | None:
         return found(f"{text}, with {listed(places[1:])}." if inside else f"{text}.", places, "glob_folder")
     hits = _matching(glob, names, ignore_case=True)
     if hits:
-        return _said(miss, glob, hits, "in another case there is", "same_case")
+        return _said(miss, hits, "in another case there is", "same_case")
     numbered = _numbered(miss, glob, names)
     if numbered:
         return numbered
@@ -108,7 +108,7 @@ def _loosened(miss: MissedLookup, glob: str, names: TreeNames) -> Rescue | None:
         if _TESTS.search(glob):
             hits = [path for path in hits if is_test(path)]
         if hits and _is_stem(wider):
-            return _said(miss, glob, hits, f"{quoted(wider)} matches", "wider_glob")
+            return _said(miss, hits, f"{quoted(wider)} matches", "wider_glob")
     return _in_folder(miss, glob, names)
 
 
@@ -124,7 +124,7 @@ def _other_ending(miss: MissedLookup, glob: str, names: TreeNames) -> Rescue | N
         if hits:
             hits.sort(key=lambda path: (path.count("/"), path))
             how = f"no file of this tree ends in {quoted(asked)}; {quoted(other)} matches"
-            return _said(miss, glob, hits, how, "other_ending", is_ranked=True)
+            return _said(miss, hits, how, "other_ending", is_ranked=True)
         said = _in_folder(miss, other, names)
         if said:
             return said
@@ -160,7 +160,7 @@ def _numbered(miss: MissedLookup, glob: str, names: TreeNames) -> Rescue | None:
         hits = _matching(loose.lstrip("/"), names)
         if hits and len(hits) <= _MOST_NUMBERED:
             hits.sort(key=_natural, reverse=True)
-            return _said(miss, glob, hits, f"{quoted(loose.lstrip('/'))} matches", "numbered", is_ranked=True)
+            return _said(miss, hits, f"{quoted(loose.lstrip('/'))} matches", "numbered", is_ranked=True)
     return None
 
 
@@ -188,7 +188,7 @@ def _in_folder(miss: MissedLookup, glob: str, names: TreeNames) -> Rescue | None
         return None
     fixed = glob.partition("*")[0].rpartition("/")[0]
     files.sort(key=lambda path: (not path.startswith(fixed), path.count("/"), path))
-    return _said(miss, glob, files, f"files in a folder named {quoted(stem)} are", "named_folder", is_ranked=True)
+    return _said(miss, files, f"files in a folder named {quoted(stem)} are", "named_folder", is_ranked=True)
 
 
 def _matching(glob: str, names: TreeNames, *, ignore_case: bool = False) -> list[str]:
@@ -197,9 +197,7 @@ def _matching(glob: str, names: TreeNames, *, ignore_case: bool = False) -> list
     return [path for path in hits if names.has(path)] if len(hits) <= _MOST_NUMBERED else hits
 
 
-def _said(
-    miss: MissedLookup, glob: str, hits: list[str], how: str, rule: str, *, is_ranked: bool = False
-) -> Rescue | None:
+def _said(miss: MissedLookup, hits: list[str], how: str, rule: str, *, is_ranked: bool = False) -> Rescue | None:
     if not is_ranked:
         if len(hits) > _MOST_HITS and not miss.wrong:
             return None

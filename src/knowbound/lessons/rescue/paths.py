@@ -144,21 +144,20 @@ def _as_folder(path: str, names: TreeNames) -> Rescue | None:
 
 def _same_stem(path: str, names: TreeNames) -> list[SuggestedPlace]:
     """The same stem in another folder, with another ending or spelling."""
-    stem = stem_of(path)
-    if len(stem) < _LEAST_STEM or plain(stem) in _GENERIC or "." not in path.rpartition("/")[2]:
-        return []
-    ending = ending_of(path).rpartition(".")[2]
-    same = [one for one in names.stemmed(stem) if one.endswith(f".{ending}")] or names.stemmed(stem)
-    return _nearest(same, path, "the nearest name") if len(same) <= MOST_PLACES else []
+    stemmed, ending = names.stemmed(stem_of(path)), ending_of(path).rpartition(".")[2]
+    return _few_of_name([one for one in stemmed if one.endswith(f".{ending}")] or stemmed, path)
 
 
 def _spelled_otherwise(path: str, names: TreeNames) -> list[SuggestedPlace]:
     """The same name with other signs between its words."""
+    return _few_of_name(names.spelled_like(path), path)
+
+
+def _few_of_name(same: list[str], path: str) -> list[SuggestedPlace]:
+    """The files of a name that says something, where they are few."""
     stem = stem_of(path)
-    if len(stem) < _LEAST_STEM or plain(stem) in _GENERIC or "." not in path.rpartition("/")[2]:
-        return []
-    same = names.spelled_like(path)
-    return _nearest(same, path, "the nearest name") if len(same) <= MOST_PLACES else []
+    is_generic = len(stem) < _LEAST_STEM or plain(stem) in _GENERIC or "." not in path.rpartition("/")[2]
+    return _nearest(same, path, "the nearest name") if not is_generic and len(same) <= MOST_PLACES else []
 
 
 def similar(path: str, names: TreeNames) -> list[SuggestedPlace]:

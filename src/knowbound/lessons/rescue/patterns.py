@@ -205,7 +205,7 @@ def _moved(miss: MissedLookup, meant: Repair, gone: str, names: TreeNames, searc
             return _matched(start, matches, meant.meant, "moved")
         if len(within) == 1 and names.is_file(within[0]):
             return None  # the file of that name does not have it: it may be another
-    said = _defined(miss, meant, (), search, f"{quoted(gone)} does not exist; ")
+    said = _defined(meant, (), search, f"{quoted(gone)} does not exist; ")
     return said or path
 
 
@@ -246,9 +246,7 @@ def _elsewhere(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search
         return None  # settings and texts are asked whether they have something
     start = f"{quoted(miss.query)} is not in {quoted(there[0])}; "
     return (
-        _whole(miss, meant, there, search)
-        or _defined(miss, meant, there, search, start)
-        or _used(miss, meant, there, search)
+        _whole(miss, meant, there, search) or _defined(meant, there, search, start) or _used(miss, meant, there, search)
     )
 
 
@@ -318,7 +316,7 @@ def _near_lines(miss: MissedLookup, meant: Repair, there: tuple[str, ...], searc
     return None
 
 
-def _defined(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: Searcher, start: str) -> Rescue | None:
+def _defined(meant: Repair, there: tuple[str, ...], search: Searcher, start: str) -> Rescue | None:
     names = list(dict.fromkeys([*filter(is_specific, names_in(meant.meant)), *_declared(meant.meant)]))
     if meant.meant in names_in(meant.meant) and len(meant.meant) >= _LEAST_NAME:
         names = [meant.meant]

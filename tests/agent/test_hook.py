@@ -16,8 +16,11 @@ import pytest
 
 from knowbound import __version__
 from knowbound.agent import hook_log
-from knowbound.agent.hook_entry import TRIAL
+from knowbound.agent.background import SCORING
+from knowbound.agent.hook import EVENTS, INJECTING
+from knowbound.agent.hook_entry import AFTER_TOOLS, TRIAL
 from knowbound.agent.hook_run import DEFAULT_LIMIT_MS
+from knowbound.codebase.kept_index_update import open_index, update_index
 from knowbound.config import load
 from knowbound.injection.hook_settings import load as load_settings
 from knowbound.kms.validation import ItemEdit
@@ -165,6 +168,40 @@ def test_without_a_store_nothing_is_said_and_nothing_is_made(project: Project) -
     assert project.ask() == ""
     assert project.start() == ""
     assert list(project.root.iterdir()) == []
+
+
+# As it is installed
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_every_event_is_answered_by_the_installed_program(filled: Project, event: str) -> None:
+    """Most tests fork the hook; this starts it as an agent does."""
+    filled.store("The ledger_export job is defined in the warehouse repository.")
+    (filled.root / "src" / "cli").mkdir(parents=True)
+    (filled.root / "src" / "cli" / "export.ts").write_text("export function exportCommand() {}\n")
+    with closing(open_index(filled.home)) as index:
+        update_index(index, filled.root)
+    given: dict[str, object] = {
+        "session_id": "s-1", "prompt_id": "p-1", "cwd": str(filled.root), "hook_event_name": EVENTS[event],
+        "prompt": PROMPT, "source": "startup", "last_assistant_message": "It listens on port 8080.",
+    }  # fmt: skip
+    if event == "post-tool-use":
+        found = {"filenames": [], "numFiles": 0}
+        given |= {"tool_name": "Grep", "tool_input": {"pattern": "ledger_export"}, "tool_response": found}
+    elif event == "post-tool-use-failure":
+        missing = {"file_path": str(filled.root / "src" / "commands" / "export.ts")}
+        given |= {"tool_name": "Read", "tool_input": missing, "error": "File does not exist."}
+    lock = SCORING.take_lock(str(filled.home))  # so that no worker is started
+    assert lock is not None
+    try:
+        data = json.dumps(given, separators=(",", ":")).encode()
+        output = filled.run(event, data, (str(HOOK),), HOME=os.environ["HOME"])  # the home folder is no source tree
+    finally:
+        os.close(lock)
+    outcomes = {"user-prompt-submit": "injected", "session-start": "indexed"}
+    assert filled.last_run()["event"] == event
+    assert filled.last_run()["outcome"] == outcomes.get(event, "rescued" if event in AFTER_TOOLS else "queued")
+    assert bool(output) == (event in INJECTING or event in AFTER_TOOLS)
 
 
 # Whatever goes wrong

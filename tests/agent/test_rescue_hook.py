@@ -20,9 +20,9 @@ from knowbound.kms.knowledge_store import KnowledgeStore
 from knowbound.kms.validation import NewItem
 from knowbound.lessons.rescue.scores import read_rescues
 from knowbound.store.lessons import KeptLessons
+from tests import warm_process
 from tests.services import until
 
-HOOK = (sys.executable, "-c", "from knowbound.agent.hook_entry import main; main()")
 NOTHING = {"filenames": [], "numFiles": 0}
 SENTENCE = "`src/commands/export.ts` does not exist; the file of that name is `src/cli/export.ts`."
 
@@ -46,16 +46,13 @@ class Project:
     def hook(self, event: str, payload: dict[str, Any], **environ: str) -> str:
         """What the hook says to the agent; "" for nothing. It must end well, and write no error."""
         given = {"session_id": "s1", "prompt_id": "p1", "cwd": str(self.root)} | payload
-        done = subprocess.run(
-            [*HOOK, event],
-            input=json.dumps(given, separators=(",", ":")).encode(),
+        done = warm_process.hook(
+            event,
             cwd=self.root,
             env=os.environ | {"KNOWBOUND_INJECTION_TIME_LIMIT_MS": "20000"} | environ,
-            capture_output=True,
-            check=True,
-            timeout=60,
+            said=json.dumps(given, separators=(",", ":")).encode(),
         )
-        assert done.stderr == b""
+        assert (done.returncode, done.stderr) == (0, "")
         return str(json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]) if done.stdout else ""
 
     def learn(self, lesson: Lesson) -> None:
@@ -224,10 +221,8 @@ def test_an_item_is_said_unless_the_session_has_it(project: Project) -> None:
     "data", [b"", b"no json", b'{"tool_response":', b"[1]", b'{"tool_response":"","tool_name":7}', b"\xff\xfe"]
 )
 def test_an_input_that_is_no_event_is_no_error(project: Project, data: bytes) -> None:
-    done = subprocess.run(
-        [*HOOK, "post-tool-use"], input=data, cwd=project.root, capture_output=True, timeout=60, check=False
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    done = warm_process.hook("post-tool-use", cwd=project.root, env=os.environ, said=data)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 @pytest.mark.parametrize(

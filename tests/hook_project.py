@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -119,7 +120,15 @@ def project(tmp_path: Path) -> Project:
     return Project(root)
 
 
+@pytest.fixture(scope="session")
+def _filled_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with three items, to be copied."""
+    made = Project(tmp_path_factory.mktemp("filled"))
+    made.store(PORT, RETRY, SWIFT)
+    return made.home
+
+
 @pytest.fixture
-def filled(project: Project) -> Project:
-    project.store(PORT, RETRY, SWIFT)
+def filled(project: Project, _filled_home: Path) -> Project:
+    shutil.copytree(_filled_home, project.home)
     return project

@@ -39,6 +39,7 @@ from bench.measuring import HOOK, at, options, process_ms, warn_if_busy
 from knowbound.agent import hook_log
 from knowbound.core.item import Item
 from knowbound.injection.log import log_files, read_log
+from knowbound.kms.backends.protocol import Swap
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index
 from knowbound.kms.knowledge_store import KnowledgeStore
@@ -106,9 +107,9 @@ def build(root: Path, count: int) -> float:
         subject = (root.name, "")[place] if place < 2 else f"{_AREAS[place % len(_AREAS)]} {place}"
         batch.append(Item(id=f"k-{number:06}", content=text, subject=subject, timestamp=stamp, confidence=0.9))
         if len(batch) == _CHUNK:
-            backend.put_many(batch)
+            backend.swap([Swap(None, item) for item in batch])
             batch = []
-    backend.put_many(batch)
+    backend.swap([Swap(None, item) for item in batch])
     base = KnowledgeStore([backend], Index(home))  # reads the backend into the index
     base.close()
     return time.perf_counter() - began

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from bench.measuring import rows
 from knowbound.core.item import Item
 from knowbound.injection.calibration import LabelledPrompt
+from knowbound.kms.backends.protocol import Swap
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index
 from knowbound.kms.knowledge_store import KnowledgeStore
@@ -146,5 +147,5 @@ def filler_of(folder: Path) -> list[Item]:
 def build(home: Path, items: list[Item]) -> None:
     """A store of the items, as the product makes it: backend, redaction, screening, embedding, index."""
     backend = SqliteBackend(home)
-    backend.put_many(items)
+    backend.swap([Swap(None, item) for item in items])
     KnowledgeStore([backend], Index(home)).close()

@@ -25,6 +25,7 @@ from typing import Any
 from unittest import mock
 
 from bench.measuring import options
+from knowbound.core.item import Item
 from knowbound.demo import PROJECT, TRACES
 from knowbound.injection.log import read_log
 from knowbound.kms.backends.sqlite import SqliteBackend
@@ -179,7 +180,7 @@ def _with_file(root: Path) -> None:
 def _items(root: Path) -> State:
     """Items of the backend and of the index, and the log of corrections."""
     with closing(_base(root)) as base:
-        held = {item.id: item for item in base.backends["sqlite"].items()}
+        held = {item.id: item for item in base.backends["sqlite"].changed_since("")[0] if isinstance(item, Item)}
         named = {id_: item.content for id_, item in held.items()}
 
         def flag(id_: str) -> tuple[str, str]:

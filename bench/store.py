@@ -104,7 +104,7 @@ def _read(base: KnowledgeStore) -> None:
     base.index.counts()
     for known in base.index.same_content("")[:1] or base.index.flagged([]):
         base.get(known.item.id)
-    for _, item in zip(range(20), base.backends["sqlite"].items(), strict=False):
+    for _, item in zip(range(20), base.backends["sqlite"].changed_since("")[0], strict=False):
         base.index.known(item.id)
 
 

@@ -17,6 +17,7 @@ from knowbound.errors import StoreError
 from knowbound.kms.backends.protocol import Backend, ContendedError, Removed, Swap
 from tests.conformance import BackendConformance
 from tests.conftest import some_examples
+from tests.stores import items_of, put_items, remove_item
 
 _texts = st.text(max_size=40)  # with control characters, NUL, everything but lone surrogates
 _ids = st.text(string.ascii_letters + string.digits + "._:@/+-`'\"$\\ \0é中", min_size=1, max_size=30)
@@ -65,10 +66,10 @@ class OutsideConformance(BackendConformance):
         @some_examples(0.4)
         @given(items=st.lists(_items, min_size=1, max_size=5))
         def comes_back(items: list[Item]) -> None:
-            backend.put_many(items)
+            put_items(backend, *items)
             last = {item.id: item for item in items}
             assert {id_: backend.get(id_) for id_ in last} == last
-            found = {item.id: item for item in backend.items()}
+            found = {item.id: item for item in items_of(backend)}
             assert {id_: found[id_] for id_ in last} == last
 
         comes_back()
@@ -86,28 +87,28 @@ class OutsideConformance(BackendConformance):
             copy_of=text,
             metadata={text: text, "a.b": {"$set": {text: [text]}}, "$inc": 1},
         )
-        backend.put_many([bystander, hostile])
+        put_items(backend, bystander, hostile)
         assert backend.get(text) == hostile
         assert backend.copies(text) == [hostile]
-        assert {item.id for item in backend.items()} == {"bystander", text}
-        backend.remove(text)
-        assert list(backend.items()) == [bystander]
+        assert {item.id for item in items_of(backend)} == {"bystander", text}
+        remove_item(backend, text)
+        assert items_of(backend) == [bystander]
         assert backend.get(text) is None
 
     def test_text_that_is_no_unicode_is_refused_and_changes_nothing(self, backend: Backend) -> None:
-        backend.put(Item("a", "before"))
+        put_items(backend, Item("a", "before"))
         with pytest.raises(StoreError) as refused:
-            backend.put_many([Item("a", "after"), Item("b", "half a character: \ud800")])
+            put_items(backend, Item("a", "after"), Item("b", "half a character: \ud800"))
         assert refused.value.slug == "item-invalid"
-        assert list(backend.items()) == [Item("a", "before")]
-        backend.put(Item("c", "goes on"))
+        assert items_of(backend) == [Item("a", "before")]
+        put_items(backend, Item("c", "goes on"))
         assert backend.get("c") == Item("c", "goes on")
 
     def test_metadata_that_is_no_data_is_refused(self, backend: Backend) -> None:
         with pytest.raises(StoreError) as refused:
-            backend.put(Item("a", "x", metadata={"object": object()}))
+            put_items(backend, Item("a", "x", metadata={"object": object()}))
         assert refused.value.slug == "item-invalid"
-        assert list(backend.items()) == []
+        assert items_of(backend) == []
 
     @pytest.mark.long
     def test_thousands_at_once(self, backend: Backend) -> None:
@@ -120,13 +121,13 @@ class OutsideConformance(BackendConformance):
             )
             for n in range(5_000)
         ]
-        backend.put_many(items)
-        assert sorted(backend.items(), key=lambda item: item.id) == sorted(items, key=lambda item: item.id)
+        put_items(backend, *items)
+        assert sorted(items_of(backend), key=lambda item: item.id) == sorted(items, key=lambda item: item.id)
 
     def test_nothing_has_changed_when_nothing_was_written(self, backend: Backend) -> None:
-        backend.put_many([Item("a", "one"), Item("b", "two")])
+        put_items(backend, Item("a", "one"), Item("b", "two"))
         _, stamp = backend.changed_since("")
-        backend.put(Item("b", "three"))
+        put_items(backend, Item("b", "three"))
         items, stamp = backend.changed_since(stamp)
         assert [item.id for item in items] == ["b"]
         items, again = backend.changed_since(stamp)
@@ -136,8 +137,8 @@ class OutsideConformance(BackendConformance):
     def test_a_reader_beside_writers_gets_the_last_state_of_everything(self, backend: Backend) -> None:
         def write(writer: int) -> None:
             for n in range(20):
-                backend.put(Item(f"own{writer}-{n % 7}", f"{writer} {n}"))
-                backend.put_many([Item("shared", f"{writer} {n}"), Item(f"batch{writer}", f"{n}")])
+                put_items(backend, Item(f"own{writer}-{n % 7}", f"{writer} {n}"))
+                put_items(backend, Item("shared", f"{writer} {n}"), Item(f"batch{writer}", f"{n}"))
 
         seen: dict[str, Item | Removed] = {}
         stamp = ""
@@ -150,7 +151,7 @@ class OutsideConformance(BackendConformance):
                 seen |= {item.id: item for item in items}
             for writer in writers:
                 writer.result()
-        assert seen == {item.id: item for item in backend.items()}
+        assert seen == {item.id: item for item in items_of(backend)}
 
 
 class SharedConformance(OutsideConformance):
@@ -161,15 +162,17 @@ class SharedConformance(OutsideConformance):
 
         def write(which: int) -> None:
             for n in range(15):
-                backends[which].put(Item(f"{which}-{n}", "own", relationships=(Relationship("relates_to", "hub"),)))
-                backends[which].put(Item("both", f"{which} {n}"))
+                put_items(
+                    backends[which], Item(f"{which}-{n}", "own", relationships=(Relationship("relates_to", "hub"),))
+                )
+                put_items(backends[which], Item("both", f"{which} {n}"))
 
         try:
             with ThreadPoolExecutor(2) as pool:
                 list(pool.map(write, range(2)))
             ids = {f"{which}-{n}" for which in range(2) for n in range(15)} | {"both"}
             for backend in backends:
-                assert {item.id for item in backend.items()} == ids
+                assert {item.id for item in items_of(backend)} == ids
             assert backends[0].get("both") in (Item("both", "0 14"), Item("both", "1 14"))
         finally:
             for backend in backends:
@@ -181,10 +184,10 @@ class TeamConformance(SharedConformance):
 
     def test_a_swap_is_made_only_where_every_item_is_as_it_was_read(self, backend: Backend) -> None:
         a, b = Item("a", "one"), Item("b", "two", metadata={"n": [1, 0.5, None]})
-        backend.put_many([a, b])
+        put_items(backend, a, b)
         backend.swap([Swap(a, Item("a", "new")), Swap(b, None), Swap(None, Item("c", "three"))])
         after = {"a": Item("a", "new"), "c": Item("c", "three")}
-        assert {item.id: item for item in backend.items()} == after
+        assert {item.id: item for item in items_of(backend)} == after
         for swaps in (
             [Swap(a, Item("a", "late"))],
             [Swap(None, Item("a", "late"))],
@@ -194,16 +197,16 @@ class TeamConformance(SharedConformance):
         ):
             with pytest.raises(ContendedError):
                 backend.swap(swaps)
-            assert {item.id: item for item in backend.items()} == after
+            assert {item.id: item for item in items_of(backend)} == after
         backend.swap([])
         backend.swap([Swap(Item("a", "new"), a), Swap(None, b)])
         assert backend.get("a") == a
         assert backend.get("b") == b
 
     def test_what_is_removed_shows_to_whoever_asks_what_changed(self, backend: Backend) -> None:
-        backend.put_many([Item("a", "one"), Item("b", "two")])
+        put_items(backend, Item("a", "one"), Item("b", "two"))
         _, stamp = backend.changed_since("")
-        backend.remove("a")
+        remove_item(backend, "a")
         for asked in (stamp, ""):
             [removed] = [one for one in backend.changed_since(asked)[0] if isinstance(one, Removed)]
             assert removed == ("a", Item("", "one").content_sha, removed.time, False)
@@ -211,7 +214,7 @@ class TeamConformance(SharedConformance):
         backend.restore([Item("", "one").content_sha, "nobody"])
         [restored] = backend.changed_since(stamp)[0]
         assert restored == removed._replace(is_restored=True)
-        backend.put(Item("a", "again"))
+        put_items(backend, Item("a", "again"))
         assert {one.id: one for one in backend.changed_since("")[0]} == {
             "a": Item("a", "again"),
             "b": Item("b", "two"),

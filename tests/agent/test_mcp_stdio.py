@@ -18,6 +18,7 @@ from knowbound.agent.mcp import stdio
 from knowbound.agent.mcp.protocol import Connection, McpTool
 from knowbound.config import load
 from knowbound.kms.opening import open_knowledge_store
+from tests.stores import items_of
 
 KNOWBOUND = Path(sys.executable).parent / "knowbound"
 PORT = "The orders service listens on port 8080 behind the internal gateway."
@@ -186,7 +187,7 @@ def test_the_server_ends_in_the_middle_of_a_call_and_no_write_is_half_done(tmp_p
     with closing(open_knowledge_store(load(tmp_path))) as store:
         assert store.index.unfinished() == ({}, [])
         store.index.check()
-        held = {item.content for item in store.backends["sqlite"].items()}
+        held = {item.content for item in items_of(store.backends["sqlite"])}
         assert held <= {f"{PORT} ({ending})" for ending in endings}
 
 

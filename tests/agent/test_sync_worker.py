@@ -29,6 +29,7 @@ from knowbound.kms.validation import ItemEdit, NewItem
 from tests.conftest import write_user_config
 from tests.hook_project import HOOK, PORT, Project
 from tests.services import Mongod, emptied, free_ports, until
+from tests.stores import items_of
 
 pytestmark = pytest.mark.xdist_group("databases")
 NEW = "The orders service listens on port 9090 behind the internal gateway."
@@ -210,7 +211,7 @@ def test_a_writer_of_this_machine_is_not_waited_for(single: Machine) -> None:
     with closing(single.base()) as base:
         made, _ = worker(single)
         made._look("mongo")
-        [item] = base.backends["mongo"].items()
+        [item] = items_of(base.backends["mongo"])
         base.supersede(item.id, by=ItemEdit(content=NEW))
         before = freshness_of(single.home, "mongo")
         with write_lock(single.home):

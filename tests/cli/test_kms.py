@@ -12,6 +12,7 @@ from knowbound.cli.main import knowbound, main
 from knowbound.core.item import Item
 from knowbound.kms.backends.sqlite import SqliteBackend
 from tests.conftest import write_user_config
+from tests.stores import put_items, remove_item
 
 
 class Cli:
@@ -168,9 +169,9 @@ def test_sync_makes_a_damaged_index_anew(cli: Cli) -> None:
 def test_sync_sees_what_others_wrote_and_removed(cli: Cli) -> None:
     cli.text("sync")
     backend = SqliteBackend(cli.root / ".knowbound")
-    backend.put_many([Item("a", "The ledger API binds to 8004."), Item("b", "The metrics are on 9100.")])
+    put_items(backend, Item("a", "The ledger API binds to 8004."), Item("b", "The metrics are on 9100."))
     assert "2 items, 2 served (2 written" in cli.text("sync")
-    backend.remove("a")
+    remove_item(backend, "a")
     assert "1 items, 1 served (0 written, 1 dropped)" in cli.text("sync", "--all")
     backend.close()
 

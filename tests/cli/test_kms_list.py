@@ -10,6 +10,7 @@ from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.store.observed import Observed, UnmanagedInjection, UnmanagedItem
 from tests.cli.test_kms import Cli
 from tests.hook_project import PORT, PROMPT, Project
+from tests.stores import put_items
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def filled(cli: Cli) -> Cli:
     cli.text("import", str(cli.root / "CLAUDE.md"))
     cli.add("Invoices are archived after ninety days.", "--subject", "invoices")
     backend = SqliteBackend(cli.root / ".knowbound")
-    backend.put(Item("mem-1", "The user likes short answers."))
+    put_items(backend, Item("mem-1", "The user likes short answers."))
     backend.close()
     cli.text("sync")
     return cli

@@ -12,6 +12,7 @@ from knowbound.core.item import Item
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index
 from knowbound.kms.knowledge_store import KnowledgeStore
+from tests.stores import put_items
 
 NAMES = (
     "ledger invoice parser worker cache router scheduler exporter gateway mailer indexer crawler billing search "
@@ -32,8 +33,9 @@ class Calibration:
         self.root, self.prompts = root, root / "prompts.jsonl"
         self.home = root / ".knowbound"
         backend = SqliteBackend(self.home)
-        backend.put_many(
-            [Item(id=name, content=f"The {name} service listens on port {8000 + n}.") for n, name in enumerate(NAMES)]
+        put_items(
+            backend,
+            *[Item(id=name, content=f"The {name} service listens on port {8000 + n}.") for n, name in enumerate(NAMES)],
         )
         KnowledgeStore([backend], Index(self.home)).close()
 

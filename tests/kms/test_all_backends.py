@@ -16,6 +16,7 @@ from knowbound.kms.search.retrieval import search
 from knowbound.kms.validation import ItemEdit, NewItem
 from tests.kms.test_killed_writers import Died, die_after
 from tests.services import BoltServer, emptied
+from tests.stores import items_of, put_items
 
 OLD, NEW = "The ledger API binds to port 8004.", "The ledger API binds to port 8040."
 PARAPHRASE = "which port does the ledger API listen on"
@@ -60,12 +61,11 @@ def _spread(base: KnowledgeStore) -> None:
     """An item that other tools have copied and split into every backend."""
     base.add(NewItem(content=OLD, id="a"))
     for backend in base.backends.values():
-        backend.put_many(
-            [
-                Item(f"copy-{backend.name}", OLD, copy_of="a"),
-                Item(f"part-{backend.name}", f"ledger API port 8004 ({backend.name})", copy_of=f"copy-{backend.name}"),
-                Item(f"twin-{backend.name}", OLD),
-            ]
+        put_items(
+            backend,
+            Item(f"copy-{backend.name}", OLD, copy_of="a"),
+            Item(f"part-{backend.name}", f"ledger API port 8004 ({backend.name})", copy_of=f"copy-{backend.name}"),
+            Item(f"twin-{backend.name}", OLD),
         )
     base.sync()
 
@@ -78,7 +78,7 @@ def test_superseding_reaches_every_copy_in_every_backend(open_base: Open, named:
     new = base.supersede(named, by=ItemEdit(content=NEW))
     assert _found(base) == {NEW}
     for backend in base.backends.values():
-        for item in backend.items():
+        for item in items_of(backend):
             flag = item.flag
             assert item.id == new.id or (flag and flag.kind is FlagKind.SUPERSEDED and flag.superseded_by == new.id)
     assert _found(open_base()) == {NEW}
@@ -97,7 +97,7 @@ def test_deleting_is_undone_and_reaped_in_every_backend(open_base: Open) -> None
     assert _found(base) == before
     base.delete("a")
     base.reap(timedelta(0))
-    assert [item for backend in base.backends.values() for item in backend.items()] == []
+    assert [item for backend in base.backends.values() for item in items_of(backend)] == []
     assert _found(open_base()) == set()
 
 
@@ -137,7 +137,7 @@ def test_a_supersede_that_dies_between_two_backends_is_completed_by_the_next_ope
     base = open_base()
     assert _found(base) == {NEW}
     for backend in base.backends.values():
-        assert all(not item.is_served for item in backend.items() if item.content != NEW)
+        assert all(not item.is_served for item in items_of(backend) if item.content != NEW)
     assert [one.tool for one in base.index.corrections("a")] == ["kms_supersede"]
     assert base.supersede("a", by=ItemEdit(content=NEW)).content == NEW
     assert [one.tool for one in base.index.corrections("a")] == ["kms_supersede"]

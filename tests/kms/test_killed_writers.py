@@ -16,7 +16,7 @@ from knowbound.errors import InputError, StoreError
 from knowbound.kms.knowledge_store import AnchorState, KnowledgeStore
 from knowbound.kms.validation import ItemEdit, NewItem
 from tests.kills import killed_at_each_step
-from tests.stores import Store
+from tests.stores import Store, items_of, put_items
 
 OLD, NEW = "The ledger API binds to port 8004.", "The ledger API binds to port 8040."
 Call = Callable[[KnowledgeStore], object]
@@ -43,7 +43,7 @@ def prepared(home: Path) -> None:
         store.add("Refunds are retried.", id="b")
         store.add("Sessions live for 30 days.", id="gone")
         store.base.delete("gone")
-        store.other.put_many([Item("copy", OLD, copy_of="a"), Item("part", "8004", copy_of="a")])
+        put_items(store.other, Item("copy", OLD, copy_of="a"), Item("part", "8004", copy_of="a"))
         store.base.sync()
 
 
@@ -51,10 +51,10 @@ def looked_at(home: Path) -> dict[str, object]:
     """What is stored, in words: ids of new items and times differ from one run to the next."""
     with closing(Store(home)) as store:
         held = {
-            name: sorted((item.content, str(item.flag and item.flag.kind), item.stale) for item in backend.items())
+            name: sorted((item.content, str(item.flag and item.flag.kind), item.stale) for item in items_of(backend))
             for name, backend in store.base.backends.items()
         }
-        named = {item.id: item.content for backend in store.base.backends.values() for item in backend.items()}
+        named = {item.id: item.content for backend in store.base.backends.values() for item in items_of(backend)}
         rows = store.index._db.rows("SELECT backend, content, flag, served, stale FROM item ORDER BY 1, 2")
         log = [(named.get(one.item, one.item), one.tool) for one in store.index.corrections()]
         reaped = store.index._db.rows("SELECT item FROM reaped ORDER BY 1")
@@ -142,10 +142,10 @@ def test_what_others_changed_meanwhile_is_not_overwritten(
         die_after(dying, store.base, writes)
         with pytest.raises(Died):
             store.base.flag("a", FlagKind.RETRACTED)
-    store.other.put(Item("copy", "Written by someone else since.", copy_of="a"))
+    put_items(store.other, Item("copy", "Written by someone else since.", copy_of="a"))
     store = store.reopened()
     assert store.sqlite.get("a").flag.kind is FlagKind.RETRACTED  # type: ignore[union-attr]
-    [copy] = [item for item in store.other.items() if item.id == "copy"]
+    [copy] = [item for item in items_of(store.other) if item.id == "copy"]
     assert copy.content == "Written by someone else since."
     assert [one.tool for one in store.index.corrections("a")] == ["kms_flag"]
     store.close()
@@ -186,7 +186,7 @@ def test_a_call_that_fails_and_cannot_be_undone_is_completed_later(tmp_path: Pat
         store.base.delete("a")
     store = store.reopened()
     assert not any(store.index.unfinished())
-    assert {item.id: item.flag.kind for item in store.other.items() if item.flag} == {
+    assert {item.id: item.flag.kind for item in items_of(store.other) if item.flag} == {
         "copy": FlagKind.DELETED,
         "part": FlagKind.DELETED,
     }

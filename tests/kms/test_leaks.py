@@ -19,6 +19,7 @@ from tests import warm_process
 from tests.agent.test_mcp import Agent, talk
 from tests.conftest import write_user_config
 from tests.services import emptied
+from tests.stores import put_items
 
 WRONG = "The ledger API binds to port 8004."
 RIGHT = "The ledger API binds to port 8040."
@@ -40,12 +41,11 @@ def root(tmp_path: Path, mongo_url: str) -> Path:
     base = open_knowledge_store(load(root, {}), by="ada")
     try:
         base.add(NewItem(content=WRONG, id="wrong"))
-        base.backends["mongo"].put_many(
-            [
-                Item("copy", WRONG, copy_of="wrong"),
-                Item("part", "ledger API port 8004", copy_of="copy"),
-                Item("twin", WRONG),
-            ]
+        put_items(
+            base.backends["mongo"],
+            Item("copy", WRONG, copy_of="wrong"),
+            Item("part", "ledger API port 8004", copy_of="copy"),
+            Item("twin", WRONG),
         )
         base.sync()
     finally:

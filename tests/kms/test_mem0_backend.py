@@ -17,6 +17,7 @@ from knowbound.errors import StoreError
 from knowbound.kms.backends.mem0 import SCOPE, Mem0Backend
 from knowbound.kms.backends.protocol import Backend
 from tests.outside_conformance import OutsideConformance
+from tests.stores import items_of, put_items, remove_item
 
 
 class TestMem0(OutsideConformance):
@@ -51,45 +52,45 @@ def split(backend: Mem0Backend, item: Item, *parts: str) -> list[str]:
 
 def test_parts_that_mem0_made_are_copies_of_the_item(backend: Mem0Backend) -> None:
     item = Item("ports", "Orders is on 8004. Billing is on 8005.", subject="ports")
-    backend.put(item)
+    put_items(backend, item)
     ids = split(backend, item, "Orders is on 8004.", "Billing is on 8005.")
     copies = {copy.id: copy for copy in backend.copies("ports")}
     assert set(copies) == {"ports", *ids}
     assert copies["ports"] == item
     assert copies[ids[0]] == Item(ids[0], "Orders is on 8004.", subject="ports", copy_of="ports")
-    assert {found.id for found in backend.items()} == {"ports", *ids}
+    assert {found.id for found in items_of(backend)} == {"ports", *ids}
 
 
 def test_a_flag_reaches_the_parts_and_stays(tmp_path: Path, backend: Mem0Backend) -> None:
     item = Item("ports", "a and b")
-    backend.put(item)
+    put_items(backend, item)
     ids = split(backend, item, "a", "b")
     flag = Flag(FlagKind.SUPERSEDED, superseded_by="new")
     for copy in backend.copies("ports"):
-        backend.put(Item(copy.id, copy.content, copy_of=copy.copy_of, flag=flag))
+        put_items(backend, Item(copy.id, copy.content, copy_of=copy.copy_of, flag=flag))
     backend.close()
     reopened = Mem0Backend(tmp_path / "mem0")
-    found = list(reopened.items())
+    found = items_of(reopened)
     assert {one.id for one in found} == {"ports", *ids}
     assert {one.flag for one in found} == {flag}
     assert len(reopened.copies("ports")) == 3
     for id_ in ("ports", *ids):
-        reopened.remove(id_)
-    assert list(reopened.items()) == []
+        remove_item(reopened, id_)
+    assert items_of(reopened) == []
     reopened.close()
 
 
 def test_parts_are_found_when_the_item_is_gone(backend: Mem0Backend) -> None:
     item = Item("ports", "a and b")
-    backend.put(item)
+    put_items(backend, item)
     [part] = split(backend, item, "a")
-    backend.remove("ports")
+    remove_item(backend, "ports")
     assert backend.get("ports") is None
     assert [copy.id for copy in backend.copies("ports")] == [part]
 
 
 def test_a_text_changed_through_mem0_is_the_item_s_text(backend: Mem0Backend) -> None:
-    backend.put_many([Item("a", "before", subject="s"), Item("b", "other")])
+    put_items(backend, Item("a", "before", subject="s"), Item("b", "other"))
     _, stamp = backend.changed_since("")
     [row] = [row for row in backend.memory.vector_store.list()[0] if (row.payload or {})["knowbound_id"] == "a"]
     mem0_of(backend).update(row.id, text="after")
@@ -101,7 +102,7 @@ def test_a_text_changed_through_mem0_is_the_item_s_text(backend: Mem0Backend) ->
 def test_a_memory_of_somebody_else_is_a_plain_item(backend: Mem0Backend) -> None:
     _, stamp = backend.changed_since("")
     made = mem0_of(backend).add("Ada likes tea", user_id="ada", infer=False)
-    [item] = backend.items()
+    [item] = items_of(backend)
     assert item.id == made["results"][0]["id"]
     assert (item.content, item.user, item.type, item.source) == (
         "Ada likes tea",
@@ -110,8 +111,8 @@ def test_a_memory_of_somebody_else_is_a_plain_item(backend: Mem0Backend) -> None
         ItemSource.PERSONAL,
     )
     assert [one.id for one in backend.changed_since(stamp)[0]] == [item.id]
-    backend.put(Item(item.id, item.content, flag=Flag(FlagKind.DELETED)))
-    assert [one.flag for one in backend.items()] == [Flag(FlagKind.DELETED)]
+    put_items(backend, Item(item.id, item.content, flag=Flag(FlagKind.DELETED)))
+    assert [one.flag for one in items_of(backend)] == [Flag(FlagKind.DELETED)]
     assert len(backend.copies(item.id)) == 1
 
 
@@ -120,13 +121,13 @@ def test_a_memory_that_is_no_item_is_skipped_with_the_reason(backend: Mem0Backen
     ids = [f"00000000-0000-4000-8000-00000000000{n}" for n in range(3)]
     spoilt = [{"type": "user_identity"}, {"data": "x", "knowbound_item": "{no"}, {"data": "x", "knowbound_item": "{}"}]
     store.insert([[1.0] * 256] * 3, spoilt, ids)
-    backend.put(Item("good", "stays"))
-    assert list(backend.items()) == [Item("good", "stays")]
+    put_items(backend, Item("good", "stays"))
+    assert items_of(backend) == [Item("good", "stays")]
     assert set(backend.skipped) == set(ids)
 
 
 def test_mem0_finds_what_was_put(backend: Mem0Backend) -> None:
-    backend.put_many([Item("a", "订单服务的端口是 8004"), Item("b", "the billing service restarts at night")])
+    put_items(backend, Item("a", "订单服务的端口是 8004"), Item("b", "the billing service restarts at night"))
     found = mem0_of(backend).search("the billing service restarts at night", filters={"agent_id": SCOPE}, top_k=1)
     assert [one["metadata"]["knowbound_id"] for one in found["results"]] == ["b"]
 
@@ -135,7 +136,7 @@ def test_mem0_finds_what_was_put(backend: Mem0Backend) -> None:
 
 
 def test_the_folder_is_open_once_at_a_time(tmp_path: Path, backend: Mem0Backend) -> None:
-    backend.put(Item("a", "one"))
+    put_items(backend, Item("a", "one"))
     with pytest.raises(StoreError) as busy:
         Mem0Backend(tmp_path / "mem0")
     assert busy.value.slug == "store-busy"
@@ -177,11 +178,13 @@ socket.getaddrinfo = socket.create_connection = refuse
 
 from knowbound.core.item import Item
 from knowbound.kms.backends import mem0 as mem0_backend
+from knowbound.kms.backends.protocol import Swap
 backend = mem0_backend.Mem0Backend(Path(sys.argv[1]))
-backend.put_many([Item("a", "one"), Item("b", "two", copy_of="a")])
+a, b = Item("a", "one"), Item("b", "two", copy_of="a")
+backend.swap([Swap(None, a), Swap(None, b)])
 assert len(backend.copies("a")) == 2
 assert len(list(backend.changed_since("")[0])) == 2
-backend.remove("a")
+backend.swap([Swap(a, None)])
 backend.memory.search("two", filters={"agent_id": mem0_backend.SCOPE})
 backend.close()
 print("done")
@@ -210,7 +213,7 @@ def test_it_never_uses_the_network_nor_the_home_folder(tmp_path: Path, monkeypat
 def test_it_has_no_language_model_to_ask(backend: Mem0Backend) -> None:
     with pytest.raises(Exception, match="without a language model"):
         mem0_of(backend).add("Ada likes tea, and Bo likes coffee", user_id="ada", infer=True)
-    assert list(backend.items()) == []
+    assert items_of(backend) == []
 
 
 # Stamps
@@ -218,13 +221,13 @@ def test_it_has_no_language_model_to_ask(backend: Mem0Backend) -> None:
 
 def test_a_number_is_not_given_again_after_a_removal_and_a_restart(tmp_path: Path) -> None:
     first = Mem0Backend(tmp_path / "mem0")
-    first.put(Item("a", "one"))
-    first.put(Item("b", "two"))
+    put_items(first, Item("a", "one"))
+    put_items(first, Item("b", "two"))
     _, stamp = first.changed_since("")
-    first.remove("b")
+    remove_item(first, "b")
     first.close()
     second = Mem0Backend(tmp_path / "mem0")
-    second.put(Item("c", "three"))
+    put_items(second, Item("c", "three"))
     assert [item.id for item in second.changed_since(stamp)[0]] == ["c"]
     second.close()
 

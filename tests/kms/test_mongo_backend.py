@@ -21,6 +21,7 @@ from knowbound.kms.backends.mongo import CLOCK, ITEMS, MongoBackend
 from knowbound.kms.backends.protocol import Backend
 from tests.outside_conformance import TeamConformance
 from tests.services import Mongod, ReplicaSet, emptied, free_ports, until
+from tests.stores import items_of, put_items, remove_item
 
 
 class TestSingleServer(TeamConformance):
@@ -63,7 +64,7 @@ def documents(url: str) -> Iterator[pymongo.collection.Collection[dict[str, Any]
 def test_a_document_that_is_no_item_is_skipped_with_the_reason(
     backend: MongoBackend, documents: pymongo.collection.Collection[dict[str, Any]]
 ) -> None:
-    backend.put(Item("good", "stays"))
+    put_items(backend, Item("good", "stays"))
     documents.insert_many(
         [
             {"_id": "no content", "written": 5},
@@ -75,12 +76,12 @@ def test_a_document_that_is_no_item_is_skipped_with_the_reason(
             {"_id": "listed metadata", "content": "x", "metadata": ["a"]},
         ]
     )
-    assert list(backend.items()) == [Item("good", "stays")]
+    assert items_of(backend) == [Item("good", "stays")]
     assert len(backend.skipped) == 7
     assert "content" in backend.skipped["no content"]
     assert "poem" in backend.skipped["odd type"]
     assert backend.get("odd type") is None
-    assert list(backend.items()) == [Item("good", "stays")]
+    assert items_of(backend) == [Item("good", "stays")]
     assert len(backend.skipped) == 7
 
 
@@ -97,14 +98,14 @@ def test_a_document_of_another_tool_is_an_item_when_it_can_be(
 def test_a_write_that_is_overtaken_is_not_lost(
     backend: MongoBackend, documents: pymongo.collection.Collection[dict[str, Any]]
 ) -> None:
-    backend.put(Item("a", "one"))
+    put_items(backend, Item("a", "one"))
     _, stamp = backend.changed_since("")
     # A slow writer has stored its document and taken its number, and is overtaken before it can put the number there.
     clock = documents.database[CLOCK]
     documents.insert_one({"_id": "slow", "content": "slow", "writing": "mark"})
     taken = clock.find_one_and_update({"_id": ITEMS}, {"$inc": {"last": 1}}, return_document=True)
     assert taken is not None
-    backend.put(Item("fast", "fast"))
+    put_items(backend, Item("fast", "fast"))
     items, stamp = backend.changed_since(stamp)
     assert {item.id for item in items} == {"slow", "fast"}
     documents.update_one({"writing": "mark"}, {"$set": {"written": taken["last"]}, "$unset": {"writing": ""}})
@@ -115,26 +116,26 @@ def test_a_write_that_is_overtaken_is_not_lost(
 def test_what_a_dead_writer_left_behind_comes_until_it_is_written_again(
     backend: MongoBackend, documents: pymongo.collection.Collection[dict[str, Any]]
 ) -> None:
-    backend.put(Item("a", "one"))
+    put_items(backend, Item("a", "one"))
     documents.insert_one({"_id": "left", "content": "left behind", "writing": "mark"})
     _, stamp = backend.changed_since("")
     for _ in range(2):
         items, stamp = backend.changed_since(stamp)
         assert list(items) == [Item("left", "left behind")]
-    backend.put(Item("left", "again"))
+    put_items(backend, Item("left", "again"))
     _, stamp = backend.changed_since(stamp)
     assert list(backend.changed_since(stamp)[0]) == []
 
 
 def test_a_database_made_anew_or_restored_is_read_from_the_beginning(url: str, backend: MongoBackend) -> None:
     for n in range(5):
-        backend.put(Item("a", f"{n}"))
+        put_items(backend, Item("a", f"{n}"))
     _, stamp = backend.changed_since("")
     with pymongo.MongoClient[dict[str, Any]](url) as client:
         client.get_default_database()[CLOCK].update_one({}, {"$set": {"last": 2}})  # a backup
         assert len(list(backend.changed_since(stamp)[0])) == 1
         client.drop_database(client.get_default_database())
-    backend.put(Item("b", "new"))
+    put_items(backend, Item("b", "new"))
     assert [item.id for item in backend.changed_since(stamp)[0]] == ["b"]
 
 
@@ -145,9 +146,9 @@ def test_in_a_replica_set_many_are_all_or_none(one_member_set: ReplicaSet) -> No
     backend = MongoBackend(emptied(one_member_set.url))
     try:
         with pytest.raises(StoreError) as refused:
-            backend.put_many([Item("a", "fits"), Item("huge", "x" * 17_000_000)])
+            put_items(backend, Item("a", "fits"), Item("huge", "x" * 17_000_000))
         assert refused.value.slug == "item-invalid"
-        assert list(backend.items()) == []
+        assert items_of(backend) == []
     finally:
         backend.close()
 
@@ -163,7 +164,7 @@ def test_no_acknowledged_write_is_lost_when_the_primary_is_killed(replica_set: R
         while not is_over.is_set():
             n += 1
             items = [Item(f"{writer}-{n}-{part}", f"{n}") for part in range(1 + writer)]
-            backend.put_many(items)
+            put_items(backend, *items)
             acknowledged.extend(items)
 
     def more_than(count: int) -> None:
@@ -185,10 +186,10 @@ def test_no_acknowledged_write_is_lost_when_the_primary_is_killed(replica_set: R
                 writer.result()  # no writer saw an error
         assert replica_set.primary() != killed
         expected = {item.id: item for item in acknowledged}
-        assert {item.id: item for item in backend.items()} == expected
+        assert {item.id: item for item in items_of(backend)} == expected
         assert {item.id: item for item in backend.changed_since(stamp)[0]} == expected
         replica_set.revive(killed)
-        backend.put(Item("after", "all three again"))
+        put_items(backend, Item("after", "all three again"))
         assert backend.get("after") == Item("after", "all three again")
     finally:
         backend.close()
@@ -200,14 +201,14 @@ def test_what_was_acknowledged_survives_a_kill_and_the_backend_goes_on(
 ) -> None:
     monkeypatch.setattr(remote, "RECOVERY_SECONDS", 0.5)
     backend = MongoBackend(url)
-    backend.put_many([Item(f"i{n}", "kept") for n in range(100)])
+    put_items(backend, *[Item(f"i{n}", "kept") for n in range(100)])
     mongod.process.kill()
     try:
         for attempt in (
-            lambda: backend.put(Item("late", "x")),
+            lambda: put_items(backend, Item("late", "x")),
             lambda: backend.get("i1"),
-            lambda: backend.remove("i1"),
-            lambda: list(backend.items()),
+            lambda: remove_item(backend, "i1"),
+            lambda: items_of(backend),
             lambda: backend.changed_since(""),
         ):
             with pytest.raises(StoreError) as down:
@@ -215,8 +216,8 @@ def test_what_was_acknowledged_survives_a_kill_and_the_backend_goes_on(
             assert down.value.slug == "backend-unreachable"
     finally:
         mongod.revive()
-    assert len(list(backend.items())) == 100
-    backend.put(Item("late", "x"))
+    assert len(items_of(backend)) == 100
+    put_items(backend, Item("late", "x"))
     assert backend.get("late") == Item("late", "x")
     backend.close()
 

@@ -20,6 +20,7 @@ from knowbound.kms.backends.neo4j import Neo4jBackend
 from knowbound.kms.backends.protocol import Backend
 from tests.outside_conformance import TeamConformance
 from tests.services import BoltServer, free_ports
+from tests.stores import items_of, put_items, remove_item
 
 Ask = Callable[..., list[dict[str, Any]]]
 
@@ -58,12 +59,11 @@ NODES = "MATCH (i:KnowboundItem) RETURN i.id AS id ORDER BY id"
 
 
 def test_relationships_can_be_walked_as_edges(backend: Neo4jBackend, ask: Ask) -> None:
-    backend.put_many(
-        [
-            Item("a", "one", relationships=(Relationship("depends_on", "b"),)),
-            Item("b", "two", relationships=(Relationship("derived_from", "c"),)),
-            Item("c", "three"),
-        ]
+    put_items(
+        backend,
+        Item("a", "one", relationships=(Relationship("depends_on", "b"),)),
+        Item("b", "two", relationships=(Relationship("derived_from", "c"),)),
+        Item("c", "three"),
     )
     walked = ask(
         "MATCH (:KnowboundItem {id: 'a'})-[:DEPENDS_ON]->()-[:DERIVED_FROM]->(end) RETURN end.content AS content"
@@ -87,30 +87,30 @@ def test_relationships_can_be_walked_as_edges(backend: Neo4jBackend, ask: Ask) -
 def test_a_kind_is_the_type_of_its_edge_where_it_is_a_plain_word(
     backend: Neo4jBackend, ask: Ask, kind: str, type_: str
 ) -> None:
-    backend.put(Item("a", "one", relationships=(Relationship(kind, "b"),)))
+    put_items(backend, Item("a", "one", relationships=(Relationship(kind, "b"),)))
     assert ask("MATCH ()-[r]->() RETURN type(r) AS type, r.kind AS kind") == [{"type": type_, "kind": kind}]
 
 
 def test_relationships_keep_their_order_and_their_doubles(backend: Neo4jBackend) -> None:
     several = tuple(Relationship(kind, target) for kind in ("z", "a", "z") for target in ("b", "a", "self", "b"))
-    backend.put(Item("self", "one", relationships=several))
-    backend.put(Item("self", "one", relationships=several))
+    put_items(backend, Item("self", "one", relationships=several))
+    put_items(backend, Item("self", "one", relationships=several))
     assert backend.get("self") == Item("self", "one", relationships=several)
 
 
 def test_the_other_end_is_completed_when_it_is_put(backend: Neo4jBackend, ask: Ask) -> None:
-    backend.put(Item("a", "one", relationships=(Relationship("depends_on", "later"),)))
-    backend.put(Item("later", "now there"))
+    put_items(backend, Item("a", "one", relationships=(Relationship("depends_on", "later"),)))
+    put_items(backend, Item("later", "now there"))
     found = ask("MATCH (:KnowboundItem {id: 'a'})-[:DEPENDS_ON]->(b) RETURN b.content AS content")
     assert found == [{"content": "now there"}]
 
 
 def test_the_other_end_goes_when_nothing_relates_to_it_any_more(backend: Neo4jBackend, ask: Ask) -> None:
-    backend.put_many([Item(id_, "x", relationships=(Relationship("depends_on", "end"),)) for id_ in ("a", "b")])
+    put_items(backend, *[Item(id_, "x", relationships=(Relationship("depends_on", "end"),)) for id_ in ("a", "b")])
     assert ask(NODES) == [{"id": "a"}, {"id": "b"}, {"id": "end"}]
-    backend.put(Item("a", "without"))
+    put_items(backend, Item("a", "without"))
     assert ask(NODES) == [{"id": "a"}, {"id": "b"}, {"id": "end"}]
-    backend.remove("b")
+    remove_item(backend, "b")
     assert ask(NODES) == [{"id": "a"}]
 
 
@@ -118,17 +118,19 @@ def test_the_other_end_goes_when_nothing_relates_to_it_any_more(backend: Neo4jBa
 
 
 def test_flags_can_be_asked_for(backend: Neo4jBackend, ask: Ask) -> None:
-    backend.put(Item("a", "x", flag=Flag(FlagKind.SUPERSEDED, superseded_by="b", covers=Flag(FlagKind.UNVERIFIED))))
+    put_items(
+        backend, Item("a", "x", flag=Flag(FlagKind.SUPERSEDED, superseded_by="b", covers=Flag(FlagKind.UNVERIFIED)))
+    )
     assert ask("MATCH (i:KnowboundItem {flag_kind: 'SUPERSEDED'}) RETURN i.flag_superseded_by AS by") == [{"by": "b"}]
 
 
 def test_a_node_that_is_no_item_is_skipped_with_the_reason(backend: Neo4jBackend, ask: Ask) -> None:
-    backend.put(Item("good", "stays"))
+    put_items(backend, Item("good", "stays"))
     ask("CREATE (:KnowboundItem {id: 'no content', written: 1})")
     ask("CREATE (:KnowboundItem {id: 'odd', content: 'x', written: 1, metadata: '{no json'})")
     ask("CREATE (:KnowboundItem {id: 'flagged', content: 'x', written: 1, flag_kind: 'GONE'})")
     ask("CREATE (:Person {id: 'somebody else'})")
-    assert list(backend.items()) == [Item("good", "stays")]
+    assert items_of(backend) == [Item("good", "stays")]
     assert set(backend.skipped) == {"no content", "odd", "flagged"}
     assert "content" in backend.skipped["no content"]
 
@@ -139,9 +141,9 @@ def test_a_node_that_is_no_item_is_skipped_with_the_reason(backend: Neo4jBackend
 def test_many_are_all_or_none(backend: Neo4jBackend, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(neo4j_backend, "_LINK", "this is no Cypher %s")
     with pytest.raises(StoreError) as refused:
-        backend.put_many([Item("a", "x", relationships=(Relationship("depends_on", "b"),)), Item("b", "y")])
+        put_items(backend, Item("a", "x", relationships=(Relationship("depends_on", "b"),)), Item("b", "y"))
     assert refused.value.slug == "backend-unreachable"
-    assert list(backend.items()) == []
+    assert items_of(backend) == []
 
 
 @pytest.mark.parametrize("where", ["closed", "silent"])

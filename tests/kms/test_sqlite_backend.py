@@ -12,6 +12,7 @@ from knowbound.errors import StoreError
 from knowbound.kms.backends.protocol import Backend
 from knowbound.kms.backends.sqlite import SqliteBackend
 from tests.outside_conformance import SharedConformance
+from tests.stores import put_items
 
 
 class TestSqliteBackend(SharedConformance):
@@ -22,7 +23,7 @@ class TestSqliteBackend(SharedConformance):
 
 def test_a_restored_backup_is_read_from_the_start(tmp_path: Path) -> None:
     backend = SqliteBackend(tmp_path)
-    backend.put_many([Item("a", "one"), Item("b", "two")])
+    put_items(backend, Item("a", "one"), Item("b", "two"))
     _, stamp = backend.changed_since("")
     later = stamp.replace(":2", ":9")
     items, _ = backend.changed_since(later)
@@ -48,7 +49,7 @@ def test_a_newer_schema_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_record_that_is_no_item_is_a_clear_error(tmp_path: Path) -> None:
     backend = SqliteBackend(tmp_path)
-    backend.put(Item("a", "one"))
+    put_items(backend, Item("a", "one"))
     db = sqlite3.connect(tmp_path / "items.db")
     db.execute("""UPDATE item SET record = '{"id": "a"}'""")
     db.commit()

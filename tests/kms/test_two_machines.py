@@ -22,6 +22,7 @@ from knowbound.kms.knowledge_store import KnowledgeStore
 from knowbound.kms.validation import ItemEdit, NewItem
 from tests.kms.machine import FACT, end_of, open_machine
 from tests.services import emptied
+from tests.stores import items_of, put_items
 
 pytestmark = pytest.mark.xdist_group("databases")
 OLD, NEW, OTHER = "The ledger binds to port 8004.", "The ledger binds to port 8040.", "The ledger binds to port 8400."
@@ -98,7 +99,7 @@ def test_of_two_successors_one_wins_and_the_other_call_names_it(team: Team, monk
     with pytest.raises(InputError, match="Its successor is") as refused:
         team.a.supersede(FACT, by=ItemEdit(content=NEW))
     assert won[0].id in str(refused.value)
-    assert {item.content for item in team.a.backends["mongo"].items()} == {OLD, OTHER}
+    assert {item.content for item in items_of(team.a.backends["mongo"])} == {OLD, OTHER}
     assert served(team.a) == {OTHER}
     assert [one.tool for one in team.a.index.corrections()] == []
 
@@ -107,7 +108,7 @@ def test_the_same_successor_twice_is_one_item(team: Team, monkeypatch: pytest.Mo
     first: list[Item] = []
     meanwhile(team.a, monkeypatch, lambda: first.append(team.b.supersede(FACT, by=ItemEdit(content=NEW))))
     assert team.a.supersede(FACT, by=ItemEdit(content=NEW)).id == first[0].id
-    assert len(list(team.b.backends["mongo"].items())) == 2
+    assert len(items_of(team.b.backends["mongo"])) == 2
 
 
 def test_two_items_do_not_supersede_each_other(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,10 +123,10 @@ def test_two_items_do_not_supersede_each_other(team: Team, monkeypatch: pytest.M
 
 def test_the_copies_of_an_item_follow_all_or_none(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
     backend = team.b.backends["mongo"]
-    backend.put_many([Item("copy", OLD, copy_of=FACT), Item("part", "8004", copy_of=FACT)])
-    meanwhile(team.a, monkeypatch, lambda: backend.put(Item("part", "8004 and 8005", copy_of=FACT)))
+    put_items(backend, Item("copy", OLD, copy_of=FACT), Item("part", "8004", copy_of=FACT))
+    meanwhile(team.a, monkeypatch, lambda: put_items(backend, Item("part", "8004 and 8005", copy_of=FACT)))
     team.a.delete(FACT)
-    assert {item.id: item.flag.kind for item in backend.items() if item.flag} == dict.fromkeys(
+    assert {item.id: item.flag.kind for item in items_of(backend) if item.flag} == dict.fromkeys(
         (FACT, "copy", "part"), FlagKind.DELETED
     )
     part = backend.get("part")
@@ -144,7 +145,7 @@ def test_the_same_content_added_at_the_very_same_time_acts_as_one_item(
 ) -> None:
     meanwhile(team.a, monkeypatch, lambda: team.b.add(NewItem(content=NEW)))
     item = team.a.add(NewItem(content=NEW)).item
-    twins = {one.id for one in team.a.backends["mongo"].items() if one.content == NEW}
+    twins = {one.id for one in items_of(team.a.backends["mongo"]) if one.content == NEW}
     assert len(twins) == 2
     team.b.flag(item.id, "RETRACTED")
     for store in (team.a, team.b):
@@ -175,11 +176,11 @@ def test_a_claim_of_a_dead_writer_is_taken_over(
 ) -> None:
     monkeypatch.setattr("knowbound.kms.backends.mongo._PATIENCE_SECONDS", 0.05)
     backend = team.a.backends["mongo"]
-    backend.put(Item("other", "another"))
+    put_items(backend, Item("other", "another"))
     backend._items.update_one({"_id": FACT}, {"$set": {"writing": "dead"}, "$unset": {"written": ""}})  # type: ignore[attr-defined]
     item, other = backend.get(FACT), backend.get("other")
     team.b.backends["mongo"].swap([Swap(item, Item(FACT, NEW)), Swap(other, None)])
-    assert list(backend.items()) == [Item(FACT, NEW)]
+    assert items_of(backend) == [Item(FACT, NEW)]
     assert backend._items.count_documents({"writing": {"$exists": True}}) == 0  # type: ignore[attr-defined]
 
 
@@ -191,12 +192,12 @@ def test_what_was_removed_for_good_before_another_machine_looked_is_not_served_t
     assert served(team.b) == {OLD}
     team.a.delete(FACT)
     team.a.reap(timedelta(0))
-    assert list(team.a.backends["mongo"].items()) == []
+    assert items_of(team.a.backends["mongo"]) == []
     team.b.sync()
     assert served(team.b) == set()
     [refused] = team.b.add_many([NewItem(content=OLD)])
     assert isinstance(refused, InputError)
-    team.b.backends["mongo"].put(Item("late", OLD))  # another tool brings a copy
+    put_items(team.b.backends["mongo"], Item("late", OLD))  # another tool brings a copy
     for store in (team.b, team.a):
         store.sync()
         assert served(store) == set()
@@ -273,7 +274,7 @@ def test_no_acknowledged_change_of_machines_that_are_killed_is_lost(
         store.sync()
     for store in stores:
         store.sync()
-    items = {item.id: item for item in team.a.backends["mongo"].items()}
+    items = {item.id: item for item in items_of(team.a.backends["mongo"])}
     assert keys
     assert keys <= end_of(team.a).metadata.keys()
     assert len([item for item in items.values() if item.is_served]) == 1

@@ -14,7 +14,7 @@ from knowbound.core.same_content import spaced_sha
 from knowbound.errors import InputError
 from knowbound.kms.duplicates import restates
 from knowbound.kms.validation import ItemEdit, NewItem
-from tests.stores import Store
+from tests.stores import Store, put_items
 
 OLD = "The ledger API listens on port 8004."
 NEW = "The ledger API listens on port 8040."
@@ -83,7 +83,7 @@ def test_what_is_true_again_is_what_the_withdrawn_item_leads_to(store: Store, co
 
 def test_a_retracted_twin_of_what_is_true_again_blocks_it_once_more(store: Store, corrected: tuple[str, str]) -> None:
     store.base.add(NewItem(content=OLD), again=True)
-    store.other.put(Item("late", OLD, flag=Flag(FlagKind.RETRACTED, date="2026-11-01T10:00:00Z", by="bob")))
+    put_items(store.other, Item("late", OLD, flag=Flag(FlagKind.RETRACTED, date="2026-11-01T10:00:00Z", by="bob")))
     store.base.sync()
     assert store.served() == {NEW}
 
@@ -119,18 +119,18 @@ def test_only_the_spelling_is_corrected_in_place(store: Store) -> None:
 
 def test_a_store_in_which_only_the_spelling_was_superseded_serves_the_successor(store: Store) -> None:
     flag = Flag(FlagKind.SUPERSEDED, date="2026-10-01T10:00:00Z", superseded_by="b")
-    store.sqlite.put_many([Item("a", OLD.lower(), flag=flag), Item("b", OLD)])
+    put_items(store.sqlite, Item("a", OLD.lower(), flag=flag), Item("b", OLD))
     store.base.sync()
     assert store.served() == {OLD}
     back = Flag(FlagKind.SUPERSEDED, date="2026-10-02T10:00:00Z", superseded_by="c")
-    store.sqlite.put_many([Item("b", NEW, flag=back), Item("c", OLD)])
+    put_items(store.sqlite, Item("b", NEW, flag=back), Item("c", OLD))
     store.base.sync()
     assert store.served() == {OLD}
 
 
 def test_a_copy_in_other_spelling_follows_a_correction_without_a_question(store: Store) -> None:
     old = store.add(OLD)
-    store.other.put_many([Item("x", OLD.upper()), Item("y", "the ledger API listens on port 8004"), Item("z", OTHER)])
+    put_items(store.other, Item("x", OLD.upper()), Item("y", "the ledger API listens on port 8004"), Item("z", OTHER))
     store.base.sync()
     store.base.supersede(old, by=ItemEdit(content=NEW))
     assert store.served() == {NEW, OTHER}
@@ -173,7 +173,7 @@ def test_what_was_reaped_is_known_by_its_folded_content(store: Store) -> None:
     with pytest.raises(InputError) as raised:
         store.add(OLD.upper())
     assert all(part in str(raised.value) for part in (old, "reaped", "ada", new, NEW))
-    store.other.put(Item("late", OLD.lower()))
+    put_items(store.other, Item("late", OLD.lower()))
     store.base.sync()
     assert store.served() == {NEW}
 
@@ -184,7 +184,7 @@ def test_what_an_earlier_version_reaped_is_known_by_its_hash(store: Store) -> No
     with pytest.raises(InputError, match="reaped on 2026-10-01") as raised:
         store.add(f"  {OLD}")
     assert raised.value.slug == "item-withdrawn"
-    store.other.put(Item("late", OLD))
+    put_items(store.other, Item("late", OLD))
     store.base.sync()
     assert store.served() == set()
     store.base.add(NewItem(content=OLD, id="again"), again=True)

@@ -15,6 +15,7 @@ from knowbound.kms.index.database import Index
 from knowbound.kms.knowledge_store import KnowledgeStore
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
 from knowbound.kms.search.ranking import FoundItem
+from tests.stores import put_items
 
 TODAY = "2026-11-16"
 
@@ -62,7 +63,7 @@ class MeasuredProject:
         self.root, self.home = root, root / ".knowbound"
         self.items = {item.id: item for item in items}
         backend = SqliteBackend(self.home)
-        backend.put_many(list(self.items.values()))
+        put_items(backend, *list(self.items.values()))
         KnowledgeStore([backend], Index(self.home)).close()
 
     @property

@@ -21,6 +21,7 @@ from knowbound.quality.rollup import roll_up
 from tests.kills import killed_at_each_step
 from tests.quality.measured_project import MeasuredProject, logged, turn
 from tests.services import ReplicaSet, emptied
+from tests.stores import items_of, put_items
 
 ITEMS = [Item(f"k{n}", f"The service number {n} listens on port {8000 + n}.", confidence=0.8) for n in range(30)]
 DAYS = [
@@ -65,7 +66,7 @@ def test_a_failover_of_mongodb_loses_and_doubles_nothing(tmp_path: Path, replica
     environ = {"KNOWBOUND_KMS_BACKENDS": "mongo", "KNOWBOUND_KMS_MONGO_URL": url}
     settings = load(root, environ=environ)
     with closing(open_knowledge_store(settings)) as store:
-        store.backends["mongo"].put_many([replace(item) for item in ITEMS])
+        put_items(store.backends["mongo"], *[replace(item) for item in ITEMS])
         store.sync()
         killed = replica_set.primary()
         with ThreadPoolExecutor(1) as pool:
@@ -74,7 +75,7 @@ def test_a_failover_of_mongodb_loses_and_doubles_nothing(tmp_path: Path, replica
             assert writing.result() == 20
         store.sync()
         found = effective(store.index)
-        held = {item.id: effective_of(item) for item in store.backends["mongo"].items()}
+        held = {item.id: effective_of(item) for item in items_of(store.backends["mongo"])}
         assert found == held
         assert [found["k0"], found["k2"]] == pytest.approx([0.644, 0.92])
         assert found["k1"] is None
@@ -92,7 +93,7 @@ def test_a_correction_that_is_accepted_while_mongodb_fails_over_is_made_once(
     wrong = ITEMS[0]
     said = "The service number 0 listens on port 9090, not 8000."
     with closing(open_knowledge_store(settings, by="ada")) as store, closing(open_quality_log(settings)) as log:
-        store.backends["mongo"].put_many(list(ITEMS))
+        put_items(store.backends["mongo"], *list(ITEMS))
         store.sync()
         log.put(turn("2026-11-16", 1, [logged(wrong, "tc", correction=said)]))
         roll_up(log, [], today="2026-11-16")
@@ -108,6 +109,6 @@ def test_a_correction_that_is_accepted_while_mongodb_fails_over_is_made_once(
         (record,) = log.discoveries()
         assert (record.closing, len(log.answers())) == (Closing.RESOLVED, 1)
         assert [one.tool for one in store.index.corrections(wrong.id)] == ["kms_supersede"]
-        served = [item.content for item in store.backends["mongo"].items() if item.is_served]
+        served = [item.content for item in items_of(store.backends["mongo"]) if item.is_served]
         assert (served.count("The service number 0 listens on port 9090."), wrong.content in served) == (1, False)
         replica_set.revive(killed)

@@ -15,6 +15,7 @@ import pytest
 from knowbound.cli.main import main
 from knowbound.demo import PROJECT, TRACES
 from tests.hook_project import PORT, PROMPT, RETRY, Project
+from tests.stores import items_of
 
 DATABASES = ("knowbound.db", "items.db", "index.db")
 VERBS: dict[str, list[str]] = {
@@ -120,7 +121,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     project.store(*(f"Worker {number} drains queue {number * 7}." for number in range(40)), RETRY)
     project.store(PORT, id="port")
     with closing(project.base()) as base:
-        base.delete(next(iter(base.backends["sqlite"].items())).id)
+        base.delete(next(iter(items_of(base.backends["sqlite"]))).id)
     assert project.ask()
     here = Path.cwd()
     os.chdir(root)

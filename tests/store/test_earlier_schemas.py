@@ -24,6 +24,7 @@ from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
 from knowbound.store.database import Database, newest_schema
 from knowbound.store.evaluations import Evaluations
+from tests.stores import items_of
 
 EARLIER = Path(__file__).parent / "earlier"
 MIGRATIONS = Path(knowbound.store.__file__).parent / "migrations"
@@ -172,7 +173,7 @@ def test_items_of_an_earlier_schema_get_a_quality_log_and_nothing_of_them_is_los
         assert log.put(turn)
     with closing(SqliteQualityLog(tmp_path)) as log, closing(SqliteBackend(tmp_path)) as items:
         assert log.get(turn.id) == turn
-        assert {item.id for item in items.items()} == {row["id"] for row in before["item"]}
+        assert {item.id for item in items_of(items)} == {row["id"] for row in before["item"]}
     assert_kept(path, before)
 
 

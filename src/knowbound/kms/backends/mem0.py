@@ -25,7 +25,7 @@ import json
 import os
 import sqlite3
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from hashlib import md5
@@ -41,7 +41,7 @@ from knowbound.config import Settings
 from knowbound.core.item import Item, ItemSource, ItemType
 from knowbound.errors import StoreError
 from knowbound.files import replacing
-from knowbound.kms.backends.protocol import Backend, Stamp
+from knowbound.kms.backends.protocol import Backend, Stamp, Swap
 from knowbound.kms.backends.remote import missing, refused, skipping, to_item, to_text
 from knowbound.text.embedding import DIMENSIONS, embed
 from knowbound.user_files import make_folder
@@ -165,21 +165,23 @@ class Mem0Backend(Backend):
             self.close()
             raise
 
-    def put_many(self, items: list[Item]) -> None:
-        """Put the items in order, up to an error. The same call completes the rest: putting is idempotent."""
-        by_id = {item.id: item for item in items}  # the last item of each id
-        if not by_id:
-            return
+    def swap(self, swaps: Sequence[Swap]) -> None:
+        """Put items in order, up to an error, then remove. The same call completes the rest: it is idempotent."""
+        put = {swap.id: swap.after for swap in swaps if swap.after}
         with self._lock, self._explained():
-            now = self._now._replace(number=self._now.number + 1)
-            payloads = [_payload(item, now.number) for item in by_id.values()]
-            vectors = Embedder(None).embed_batch([item.content for item in by_id.values()])
-            self._now = now
-            with self._waiting_once() if len(by_id) >= _SEVERAL else nullcontext():
-                self._store.insert(vectors, payloads, [_memory_id(id_) for id_ in by_id])
+            if put:
+                now = self._now._replace(number=self._now.number + 1)
+                payloads = [_payload(item, now.number) for item in put.values()]
+                vectors = Embedder(None).embed_batch([item.content for item in put.values()])
+                self._now = now
+                with self._waiting_once() if len(put) >= _SEVERAL else nullcontext():
+                    self._store.insert(vectors, payloads, [_memory_id(id_) for id_ in put])
+            for swap in swaps:
+                if swap.after is None and self._store.get(_memory_id(swap.id)):
+                    self._write_state()  # keeps the number of the removed item from being given again
+                    self._store.delete(_memory_id(swap.id))
 
     def get(self, id_: str) -> Item | None:
-        """Return the item, flagged or not, or None."""
         with self._lock, self._explained():
             row = self._store.get(_memory_id(id_))
         item = self._item(row) if row else None
@@ -192,22 +194,11 @@ class Mem0Backend(Backend):
         own = self.get(id_)  # a plain memory has no fields of ours
         return [*([own] if own else []), *(item for item in found.values() if item.id != id_)]
 
-    def items(self) -> Iterator[Item]:
-        """Yield every item."""
-        return self._found(None)
-
     def changed_since(self, stamp: str) -> tuple[Iterator[Item], str]:
         """Return the items after the stamp's number; what other programs wrote through Mem0 comes each time."""
         with self._lock:
             now = self._now
             return self._found(None, now.since(stamp)), str(now)
-
-    def remove(self, id_: str) -> None:
-        """Remove the item for good."""
-        with self._lock, self._explained():
-            if self._store.get(_memory_id(id_)):
-                self._write_state()  # keeps the number of the removed item from being given again
-                self._store.delete(_memory_id(id_))
 
     def close(self) -> None:
         """Release the folder for other processes."""

@@ -82,28 +82,6 @@ class MongoBackend(Backend):
             self._server.close()
             raise
 
-    def put_many(self, items: list[Item]) -> None:
-        """Put all items or none in a replica set; a server without transactions puts them in order up to the error.
-
-        After an error the same call completes the rest: putting is idempotent.
-        """
-        if not items:
-            return
-        mark = uuid4().hex
-        writes = [
-            pymongo.ReplaceOne({"_id": {"$eq": item.id}}, _document(item) | {"writing": mark}, upsert=True)
-            for item in items
-        ]
-        with self._server.recovering(len(items)):
-            if len(items) > 1 and self._server.has_transactions:
-                with self._client.start_session() as session:
-                    session.with_transaction(
-                        lambda session: self._items.bulk_write(writes, session=session), write_concern=DURABLE
-                    )
-            else:
-                self._items.bulk_write(writes)
-            self._number(mark, {item.id for item in items})
-
     def swap(self, swaps: Sequence[Swap]) -> None:
         """Make all changes, if every document still holds what the caller read; else none."""
         if not swaps:
@@ -122,30 +100,17 @@ class MongoBackend(Backend):
             self._number(mark, {swap.id for swap in swaps})
 
     def get(self, id_: str) -> Item | None:
-        """Return the item, flagged or not, or None."""
         return next(self._found({"_id": {"$eq": id_}}), None)
 
     def copies(self, id_: str) -> list[Item]:
-        """Return the item and its direct copies."""
         return list(self._found({"$or": [{"_id": {"$eq": id_}}, {"copy_of": {"$eq": id_}}]}))
 
-    def items(self) -> Iterator[Item]:
-        """Yield every item; items that are written meanwhile may come too."""
-        return self._found({})
-
     def changed_since(self, stamp: str) -> tuple[Iterator[Item | Removed], str]:
-        """Return the items after the stamp's number."""
         with self._server.explained(), self._client.start_session(causal_consistency=True) as session:
             clock = self._clock.find_one({"_id": ITEMS}, session=session) or {"store": "", "last": 0}
         now = Stamp(clock["store"], clock["last"])
         seen = now.since(stamp)
         return (self._changed(seen, session) if seen else self._read({}, session)), str(now)
-
-    def remove(self, id_: str) -> None:
-        """Remove the item for good; a note stays that it is gone."""
-        while item := self.get(id_):
-            with suppress(ContendedError):
-                self.swap([Swap(item, None)])
 
     def restore(self, keys: Sequence[str]) -> None:
         """Restore as a write of its own, so that every machine learns of it."""
@@ -186,7 +151,6 @@ class MongoBackend(Backend):
         return True
 
     def close(self) -> None:
-        """Close the connections."""
         self._close_stream()
         self._server.close()
 

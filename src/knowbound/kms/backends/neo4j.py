@@ -129,12 +129,6 @@ class Neo4jBackend(Backend):
             self._driver.close()
             raise
 
-    def put_many(self, items: list[Item]) -> None:
-        """Put all items in one transaction."""
-        if not items:
-            return
-        self._write(lambda run: _put(run, items, _tick(run)))
-
     def swap(self, swaps: Sequence[Swap]) -> None:
         """Make all changes in one transaction, if every node still holds what the caller read."""
         if not swaps:
@@ -153,30 +147,17 @@ class Neo4jBackend(Backend):
         self._write(work)
 
     def get(self, id_: str) -> Item | None:
-        """Return the item, flagged or not, or None."""
         return next(self._found("i.id = $id", id=id_), None)
 
     def copies(self, id_: str) -> list[Item]:
-        """Return the item and its direct copies."""
         own = list(self._found("i.id = $id", id=id_))
         return own + [copy for copy in self._found("i.copy_of = $id", id=id_) if copy.id != id_]
 
-    def items(self) -> Iterator[Item]:
-        """Yield every item; items that are written meanwhile may come too."""
-        return self._found("true")
-
     def changed_since(self, stamp: str) -> tuple[Iterator[Item | Removed], str]:
-        """Return the items after the stamp's number."""
         with self._explained(), self._session() as session:
             clock = session.run(_TIME).single()
         now = Stamp(clock["store"], clock["number"]) if clock else Stamp("", 0)
         return self._changed(now.since(stamp)), str(now)
-
-    def remove(self, id_: str) -> None:
-        """Remove the item for good; a node that other items relate to stays as the end of their edges."""
-        item = self.get(id_)
-        if item is not None:
-            self._write(lambda run: _remove(run, [item], _tick(run)))
 
     def restore(self, keys: Sequence[str]) -> None:
         """Restore as a write of its own, so that every machine learns of it."""
@@ -187,7 +168,6 @@ class Neo4jBackend(Backend):
         self._write(work)
 
     def close(self) -> None:
-        """Close the connections."""
         self._driver.close()
 
     def _prepare(self) -> None:

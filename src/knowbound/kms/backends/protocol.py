@@ -53,27 +53,17 @@ class ContendedError(StoreError):
 class Backend(Protocol):
     """A store of items. Every method is durable when it returns, and raises StoreError with a slug on failure.
 
-    After `put` has returned, every call of any process sees its item.
+    After `swap` has returned, every call of any process sees its items.
     """
 
     name: str  # sqlite, mongo, mem0, neo4j
     is_shared: bool = False  # other machines, with an index of their own, write to it too
-
-    def put(self, item: Item) -> None:
-        """Add the item or replace the item with its id, with all fields. Idempotent."""
-        self.put_many([item])
-
-    def put_many(self, items: list[Item]) -> None:
-        """Put several items: all of them, or raise an error."""
 
     def get(self, id_: str) -> Item | None:
         """Return the item, flagged or not, or None."""
 
     def copies(self, id_: str) -> list[Item]:
         """Return the item, and its direct copies or parts in this backend (`copy_of` is the id)."""
-
-    def items(self) -> Iterator[Item]:
-        """Yield every item, flagged or not, in no order."""
 
     def changed_since(self, stamp: str) -> tuple[Iterator[Item | Removed], str]:
         """Return the items written since a stamp of this backend ("" for all), and the stamp for the next call.
@@ -86,15 +76,8 @@ class Backend(Protocol):
     def swap(self, swaps: Sequence[Swap]) -> None:
         """Make these changes if every item still is as it was read; else raise ContendedError and change nothing.
 
-        This default is for a backend of one data folder: the write lock keeps other writers out.
+        A backend of one data folder need not compare: the write lock keeps other writers out.
         """
-        self.put_many([swap.after for swap in swaps if swap.after is not None])
-        for swap in swaps:
-            if swap.after is None:
-                self.remove(swap.id)
-
-    def remove(self, id_: str) -> None:
-        """Remove the item for good (reap). Unknown ids are no error."""
 
     def restore(self, keys: Sequence[str]) -> None:
         """Note that removed items with these ids or contents are wanted again; only a shared backend keeps notes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -11,7 +11,7 @@ import msgspec
 from knowbound.config import Settings
 from knowbound.core.item import Item
 from knowbound.errors import StoreError
-from knowbound.kms.backends.protocol import Backend, Stamp
+from knowbound.kms.backends.protocol import Backend, Stamp, Swap
 from knowbound.store.data_dir import ITEMS
 from knowbound.store.database import Database
 
@@ -54,42 +54,30 @@ class SqliteBackend(Backend):
         self._db = Database(self.path, synchronous="FULL")
         self._store = str(self._db.rows("SELECT name FROM store")[0][0])
 
-    def put_many(self, items: list[Item]) -> None:
-        """Put all items in one transaction."""
-        rows = [(item.id, item.copy_of, _record(item)) for item in items]
+    def swap(self, swaps: Sequence[Swap]) -> None:
+        """Make all changes in one transaction."""
+        rows = [(item.id, item.copy_of, _record(item)) for swap in swaps if (item := swap.after)]
+        removed = [(swap.id,) for swap in swaps if swap.after is None]
         with self._db.writing() as db:
             db.executemany("INSERT OR REPLACE INTO item (id, copy_of, record) VALUES (?, ?, ?)", rows)
+            db.executemany("DELETE FROM item WHERE id = ?", removed)
 
     def get(self, id_: str) -> Item | None:
-        """Return the item, flagged or not, or None."""
         found = self._items("SELECT record FROM item WHERE id = ?", id_)
         return found[0] if found else None
 
     def copies(self, id_: str) -> list[Item]:
-        """Return the item and its direct copies."""
         return self._items("SELECT record FROM item WHERE id = ? OR (copy_of = ? AND copy_of <> '')", id_, id_)
 
-    def items(self) -> Iterator[Item]:
-        """Yield every item; items that are written meanwhile may come too."""
-        return self._since(0)
-
     def changed_since(self, stamp: str) -> tuple[Iterator[Item], str]:
-        """Return the items after the stamp's number."""
         last = self._db.rows("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'item'")[0][0]
         now = Stamp(self._store, last)
         return self._since(now.since(stamp)), str(now)
 
-    def remove(self, id_: str) -> None:
-        """Remove the item for good."""
-        with self._db.writing() as db:
-            db.execute("DELETE FROM item WHERE id = ?", (id_,))
-
     def check(self) -> None:
-        """Raise StoreError where the file is damaged."""
         self._db.check()
 
     def close(self) -> None:
-        """Close the file; it is complete then."""
         self._db.close()
 
     def _since(self, seq: int) -> Iterator[Item]:

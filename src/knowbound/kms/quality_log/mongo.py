@@ -130,13 +130,11 @@ class MongoQualityLog(QualityLog):
                     return turn.is_scored or "problem" in (after or ())
 
     def get(self, id_: str) -> QualityTurn | None:
-        """Return the turn with this id."""
         with self._server.recovering():
             found = self._log.find_one({"_id": {"$eq": id_}})
         return _value(found, QualityTurn) if found else None
 
     def known(self, ids: Collection[str]) -> set[str]:
-        """Return those of the ids that have a turn."""
         found = set[str]()
         for page in pages(ids, _PAGE):
             with self._server.recovering(len(page)):
@@ -144,7 +142,6 @@ class MongoQualityLog(QualityLog):
         return found
 
     def unscored(self, most: int = 1000) -> list[QualityTurn]:
-        """Return turns whose judge failed, oldest first."""
         with self._server.recovering(most):
             found = self._log.find({"problem": {"$exists": True}}).sort(["date", "scored_at", "_id"]).limit(most)
             return [_value(document, QualityTurn) for document in found]
@@ -177,7 +174,6 @@ class MongoQualityLog(QualityLog):
             gone += self._write(self._log, [pymongo.DeleteOne({"_id": {"$eq": id_}} | old) for id_ in ids])
 
     def put_rollups(self, days: Iterable[DayRollup]) -> None:
-        """Replace each day as a whole."""
         documents = [_document(day) | {"_id": day.date} for day in days]
         self._write(
             self._rollup,
@@ -186,7 +182,6 @@ class MongoQualityLog(QualityLog):
         )
 
     def rollups(self, since: str = "") -> list[DayRollup]:
-        """Return the days from a day on, oldest first."""
         with self._server.recovering():
             return [_value(found, DayRollup) for found in self._rollup.find({"_id": {"$gte": since}}).sort("_id")]
 
@@ -205,11 +200,9 @@ class MongoQualityLog(QualityLog):
         self._write(self._discovery, writes, documents)
 
     def drop_discoveries(self, ids: Collection[str]) -> None:
-        """Remove the records one by one."""
         self._write(self._discovery, [pymongo.DeleteOne({"_id": {"$eq": id_}}) for id_ in ids])
 
     def discoveries(self) -> list[Discovery]:
-        """Return every record, in the order in which they were raised."""
         with self._server.recovering():
             found = [_value(document, Discovery) for document in self._discovery.find()]
         return sorted(found, key=lambda record: (record.raised, record.id))
@@ -230,7 +223,6 @@ class MongoQualityLog(QualityLog):
         return found is not None and _value(found, SuggestionAnswer) == answer
 
     def answers(self) -> list[SuggestionAnswer]:
-        """Return every answer, in the order of their time."""
         with self._server.recovering():
             found = [_value(document, SuggestionAnswer) for document in self._answer.find()]
         return sorted(found, key=lambda one: (one.time, one.id))
@@ -241,7 +233,6 @@ class MongoQualityLog(QualityLog):
         self._write(self._notes, [pymongo.ReplaceOne({"_id": {"$eq": name}}, kept, upsert=True)], [kept])
 
     def note(self, name: str) -> bytes | None:
-        """Return the document of this name, or None."""
         with self._server.recovering():
             found = self._notes.find_one({"_id": {"$eq": name}})
         if found is None:
@@ -273,7 +264,6 @@ class MongoQualityLog(QualityLog):
                     yield collection.name, bson.encode(document), is_gone(self._kept_as(document))
 
     def close(self) -> None:
-        """Close the connections."""
         self._server.close()
 
     def _kept(self, collection: MongoCollection[Document]) -> list[Document]:

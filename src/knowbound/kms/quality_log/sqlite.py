@@ -46,12 +46,10 @@ class SqliteQualityLog(QualityLog):
             return db.execute(_PUT, row).rowcount > 0
 
     def get(self, id_: str) -> QualityTurn | None:
-        """Return the turn with this id."""
         found = self._db.row("SELECT document FROM kms_quality_log WHERE id = ?", id_)
         return self._decoded(_turn, found[0]) if found else None
 
     def known(self, ids: Collection[str]) -> set[str]:
-        """Return those of the ids that have a turn."""
         found = set[str]()
         for page in pages(ids, _PAGE):
             query = f"SELECT id FROM kms_quality_log WHERE id IN ({', '.join('?' * len(page))})"
@@ -59,21 +57,17 @@ class SqliteQualityLog(QualityLog):
         return found
 
     def unscored(self, most: int = 1000) -> list[QualityTurn]:
-        """Return turns whose judge failed, oldest first."""
         query = "SELECT document FROM kms_quality_log WHERE problem <> '' ORDER BY date, scored_at, id LIMIT ?"
         return [self._decoded(_turn, row[0]) for row in self._db.rows(query, most)]
 
     def days(self) -> list[LoggedDay]:
-        """Return the days that have turns, oldest first."""
         query = "SELECT date, count(*), max(scored_at) FROM kms_quality_log GROUP BY date ORDER BY date"
         return [LoggedDay(*row) for row in self._db.rows(query)]
 
     def of_day(self, date: str) -> Iterator[QualityTurn]:
-        """Yield the turns of a day, in the order of their time."""
         yield from sorted(self._pages("date = ?", date), key=lambda turn: (turn.timestamp, turn.id))
 
     def prune(self, before: str) -> int:
-        """Remove the turns of the days before this day, and return their number."""
         with self._db.writing() as db:
             return db.execute("DELETE FROM kms_quality_log WHERE date < ?", (before,)).rowcount
 
@@ -84,7 +78,6 @@ class SqliteQualityLog(QualityLog):
             db.executemany("INSERT OR REPLACE INTO kms_quality_rollup (date, document) VALUES (?, ?)", rows)
 
     def rollups(self, since: str = "") -> list[DayRollup]:
-        """Return the days from a day on, oldest first."""
         query = "SELECT document FROM kms_quality_rollup WHERE date >= ? ORDER BY date"
         return [self._decoded(_rollup, row[0]) for row in self._db.rows(query, since)]
 
@@ -101,7 +94,6 @@ class SqliteQualityLog(QualityLog):
                 db.executemany("DELETE FROM kms_quality_discovery WHERE id = ?", ((one,) for one in ids))
 
     def discoveries(self) -> list[Discovery]:
-        """Return every record, in the order in which they were raised."""
         rows = self._db.rows("SELECT document FROM kms_quality_discovery")
         return sorted(
             (self._decoded(_discovery, row[0]) for row in rows), key=lambda record: (record.raised, record.id)
@@ -122,23 +114,19 @@ class SqliteQualityLog(QualityLog):
             return True
 
     def answers(self) -> list[SuggestionAnswer]:
-        """Return every answer, in the order of their time."""
         rows = self._db.rows("SELECT document FROM kms_quality_answer")
         return sorted((self._decoded(_answer, row[0]) for row in rows), key=lambda one: (one.time, one.id))
 
     def put_note(self, name: str, document: bytes) -> None:
-        """Keep the note in one row."""
         with self._db.writing() as db:
             row = (name, note_text(document))
             db.execute("INSERT OR REPLACE INTO kms_quality_note (name, document) VALUES (?, ?)", row)
 
     def note(self, name: str) -> bytes | None:
-        """Return the document of this name, or None."""
         found = self._db.row("SELECT document FROM kms_quality_note WHERE name = ?", name)
         return found[0].encode() if found else None
 
     def close(self) -> None:
-        """Close the file; it is complete then."""
         self._db.close()
 
     def _pages(self, condition: str, *values: str) -> Iterator[QualityTurn]:

@@ -36,6 +36,7 @@ from knowbound.kms.backends.protocol import Backend, ContendedError, Removed, St
 from knowbound.text.clock import utc_now
 
 try:
+    import bson
     import pymongo
     from pymongo.change_stream import CollectionChangeStream
     from pymongo.client_session import ClientSession
@@ -168,6 +169,8 @@ class MongoBackend(Backend):
 
         One document needs no claim: its write is one step.
         """
+        for item in (swap.after for swap in swaps if swap.after):
+            bson.encode(_document(item))  # an item that BSON refuses must not end the write half way
         query = {"_id": {"$in": [swap.id for swap in swaps]}}
         found = {document["_id"]: document for document in self._items.find(query)}
         held: dict[str, Document] = {}

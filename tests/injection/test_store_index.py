@@ -17,7 +17,8 @@ from knowbound.core.item import Flag, FlagKind, Item
 from knowbound.injection import hook_settings, store_index
 from knowbound.injection.bundle import estimated_tokens, for_brackets
 from knowbound.injection.prompt import HookPrompt
-from knowbound.injection.store_index import INTRO, MOST_TOKENS, StoreIndex, SubjectGroup, composed, start_of_session
+from knowbound.injection.shown_suggestions import StartText
+from knowbound.injection.store_index import INTRO, MOST_TOKENS, SubjectGroup, composed, start_of_session
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index
 from knowbound.kms.knowledge_store import KnowledgeStore
@@ -27,12 +28,12 @@ from tests.stores import OtherBackend, put_items
 _ANY = st.text(st.characters(codec="utf-8"), max_size=80)
 
 
-def index_of(home: Path) -> StoreIndex:
+def index_of(home: Path) -> StartText:
     settings = hook_settings.load(str(home / "shop"), str(home), keep=False)  # a project that is named like its folder
     return start_of_session(str(home), settings, HookPrompt({})).index
 
 
-def stored(home: Path, *items: Item) -> StoreIndex:
+def stored(home: Path, *items: Item) -> StartText:
     """The index of a store with these items, written in this order."""
     backend = SqliteBackend(home)
     put_items(backend, *list(items))
@@ -50,7 +51,7 @@ def item(number: int, content: str = "", subject: str = "shop", **more: object) 
     )
 
 
-def lines_of(index: StoreIndex) -> list[str]:
+def lines_of(index: StartText) -> list[str]:
     """The lines between the fences: subjects and titles, and how many there are in all."""
     first, fence, *lines, last = index.text.split("\n")
     assert (first, last) == (INTRO, fence)

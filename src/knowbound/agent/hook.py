@@ -22,7 +22,7 @@ from knowbound.agent.hook_entry import AFTER_TOOLS, MOST_INPUT, TRIAL, read_inpu
 from knowbound.agent.hook_run import HookRun, continue_detached, release_agent
 from knowbound.agent.switch import is_off
 from knowbound.injection import hook_settings
-from knowbound.injection.prompt import HookPrompt
+from knowbound.injection.prompt import HookPrompt, is_notice
 from knowbound.quality import ended
 from knowbound.quality.ended import EndedTurn
 from knowbound.store.data_dir import data_folder
@@ -91,7 +91,7 @@ def main(args: list[str] | None = None, data: bytes | None = None) -> NoReturn:
 
 def _answer(run: HookRun, event: str, prompt: HookPrompt) -> None:
     """Write the context or nothing, and end the run."""
-    if not run.home or prompt.is_notice:
+    if not run.home or is_notice(prompt.text):
         run.inject_nothing()
         return
     if event not in EVENTS:

@@ -106,15 +106,15 @@ def _question(file: PromptFile, prompt: str, candidates: Sequence[FoundItem]) ->
 
 def _shortened(prompt: str, candidates: Sequence[FoundItem]) -> str:
     """Return the prompt without secrets; of a long prompt the beginning, the end, and passages that match items."""
-    text = redact(prompt) if len(prompt) <= _LONGEST_READ else _ends(prompt, _LONGEST_READ)
+    if len(prompt) <= _LONGEST_READ:
+        text = redact(prompt)
+    else:
+        half = _LONGEST_READ // 2
+        text = excerpt(prompt, half) + _LEFT_OUT + excerpt_of_end(prompt, half)
     if len(text) <= _BEGINNING + _END:
         return text
     between = _matching(text[_BEGINNING:-_END], set().union(*(all_terms(item.content) for item in candidates)))
     return _LEFT_OUT.join([text[:_BEGINNING], *between, text[-_END:]])
-
-
-def _ends(text: str, most: int) -> str:
-    return excerpt(text, most // 2) + _LEFT_OUT + excerpt_of_end(text, most // 2)
 
 
 def _matching(text: str, words: set[str]) -> list[str]:

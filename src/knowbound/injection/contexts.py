@@ -25,13 +25,13 @@ _INDEX = "index"  # kind of key
 
 def new_to_context(home: str, context: str, items: list[FoundItem]) -> list[FoundItem]:
     """Return the items that the context does not have in their current wording."""
-    known = _lines(home, context) if items and context else set()
+    known = keys_of(home, context) if items and context else set()
     return [item for item in items if item_key(item) not in known]
 
 
 def has_index(home: str, context: str, text: str) -> bool:
     """Report whether the context has exactly this index of the store."""
-    return bool(context) and index_key(text) in _lines(home, context)
+    return bool(context) and index_key(text) in keys_of(home, context)
 
 
 def remember(home: str, context: str, keys: Iterable[str]) -> None:
@@ -52,11 +52,6 @@ def index_key(text: str) -> str:
 def checksum_key(kind: str, text: str) -> str:
     """Return a key for a text that is known by its checksum."""
     return f"{kind} {binascii.crc32(text.encode('utf-8', 'replace')):08x}"
-
-
-def keys_of(home: str, context: str) -> set[str]:
-    """Return all keys of the context."""
-    return _lines(home, context)
 
 
 def forget(home: str, context: str) -> None:
@@ -84,7 +79,8 @@ def context_of(name: str) -> str:
         return name
 
 
-def _lines(home: str, context: str) -> set[str]:
+def keys_of(home: str, context: str) -> set[str]:
+    """Return all keys of the context."""
     try:
         with open(_file(home, context), encoding="utf-8", errors="replace") as lines:
             return set(lines.read().splitlines())

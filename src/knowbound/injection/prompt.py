@@ -35,11 +35,6 @@ class HookPrompt:
         return "-".join(filter(None, (self.session, self.agent_id)))
 
     @property
-    def is_notice(self) -> bool:
-        """Report whether the client wrote the text, and not the user."""
-        return is_notice(self.text)
-
-    @property
     def context_is_gone(self) -> bool:
         """Report whether the context was compacted or cleared."""
         return self.source in CONTEXT_IS_GONE

@@ -49,11 +49,12 @@ class Shown:
         self.date, self.session = date, session  # of the turn that contradicted it
 
 
-class SuggestionText:
-    """The text, and the items whose corrections are in it."""
+class StartText:
+    """A text that a session starts with, and the items that it is about."""
 
     def __init__(self, text: str = "", ids: Sequence[str] = ()) -> None:
         self.text, self.ids = text, list(ids)
+        self.tokens = estimated_tokens(text)
 
 
 def keep(home: str, suggestions: Sequence[Shown]) -> None:
@@ -81,22 +82,22 @@ def load(home: str) -> list[Shown]:
     return []
 
 
-def suggestions_for_session(home: str, index: sqlite3.Connection) -> SuggestionText:
+def suggestions_for_session(home: str, index: sqlite3.Connection) -> StartText:
     """Return the text for a session that starts; it is empty if no suggestion is open, or the loop is off."""
     if not read_rollout(home).corrective_loop:
-        return SuggestionText()
+        return StartText()
     waiting = [one for one in load(home) if index.execute(_SERVED, (one.id, one.sha)).fetchone()]
     return composed(waiting)
 
 
-def composed(waiting: Sequence[Shown]) -> SuggestionText:
+def composed(waiting: Sequence[Shown]) -> StartText:
     """Compose as many suggestions as may be shown, in as many words as fit."""
     for number in range(min(MOST_SHOWN, len(waiting)), 0, -1):
         for most in _LENGTHS:
             text = _text(waiting[:number], len(waiting) - number, most)
             if estimated_tokens(text) <= MOST_TOKENS:
-                return SuggestionText(text, [one.id for one in waiting[:number]])
-    return SuggestionText()
+                return StartText(text, [one.id for one in waiting[:number]])
+    return StartText()
 
 
 def _text(shown: Sequence[Shown], more: int, most: int) -> str:

@@ -19,7 +19,7 @@ import re
 
 from knowbound.injection.bundle import cleaned, estimated_tokens, fence_of, for_brackets
 from knowbound.injection.contexts import has_index, index_key
-from knowbound.injection.shown_suggestions import SuggestionText, suggestions_for_session
+from knowbound.injection.shown_suggestions import StartText, suggestions_for_session
 from knowbound.store.read_only import HOOK_WAIT_SECONDS, open_own_index
 
 TYPE_CHECKING = False
@@ -55,21 +55,12 @@ _MARKUP = re.compile(r"^(?:[#>*+-]+\s+|\d+[.)]\s+)+")
 _SENTENCE = re.compile(r".{8,}?(?:[.!?](?=\s)|[。！？])")
 
 
-class StoreIndex:
-    """The text, and which items are in it."""
-
-    def __init__(self, text: str = "", ids: Sequence[str] = ()) -> None:
-        self.text = text
-        self.ids = list(ids)
-        self.tokens = estimated_tokens(text)
-
-
 class SessionStart:
     """The start of a session: the index of the store, and suggested corrections. No item is injected."""
 
     outcome = "indexed"
 
-    def __init__(self, index: StoreIndex, suggested: SuggestionText) -> None:
+    def __init__(self, index: StartText, suggested: StartText) -> None:
         self.index, self.suggested = index, suggested
         self.items: tuple[()] = ()
         self._parts = [text for text in (index.text, suggested.text) if text]
@@ -107,32 +98,33 @@ def start_of_session(home: str, settings: HookSettings, prompt: HookPrompt) -> S
     """Return the text for a session that starts; nothing for an empty store, or if the context has it."""
     db = open_own_index(home, wait_seconds=HOOK_WAIT_SECONDS, work_seconds=settings.time_limit_ms / 1000)
     if db is None:
-        return SessionStart(StoreIndex(), SuggestionText())
+        return SessionStart(StartText(), StartText())
     db.execute("BEGIN")  # everything is read from one state of the index
     index = composed(_groups(db, settings.subject))
     suggested = suggestions_for_session(home, db)
     db.close()
     if not prompt.context_is_new:
-        index = StoreIndex() if index.text and has_index(home, prompt.context, index.text) else index
-        has_suggested = suggested.text and has_index(home, prompt.context, suggested.text)
-        suggested = SuggestionText() if has_suggested else suggested
+        index, suggested = (
+            StartText() if part.text and has_index(home, prompt.context, part.text) else part
+            for part in (index, suggested)
+        )
     return SessionStart(index, suggested)
 
 
 # The text
 
 
-def composed(groups: Sequence[SubjectGroup]) -> StoreIndex:
+def composed(groups: Sequence[SubjectGroup]) -> StartText:
     """Compose all titles, as long as fit; else as many short titles as fit beside the counts."""
     if not groups:
-        return StoreIndex()
+        return StartText()
     listed = [len(group.titles) for group in groups]
     if all(group.count == len(group.titles) for group in groups):
         for most in _TITLES:
             if estimated_tokens(text := _text(groups, listed, most)) <= MOST_TOKENS:
-                return StoreIndex(text, _ids(groups, listed))
+                return StartText(text, _ids(groups, listed))
     listed = _fitting(groups, _TITLES[-1])
-    return StoreIndex(_text(groups, listed, _TITLES[-1]), _ids(groups, listed))
+    return StartText(_text(groups, listed, _TITLES[-1]), _ids(groups, listed))
 
 
 def _fitting(groups: Sequence[SubjectGroup], most: int) -> list[int]:

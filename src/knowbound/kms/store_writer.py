@@ -83,10 +83,7 @@ class StoreWriter:
         with write_lock(self.index.home):
             intents, pending = self.index.unfinished()
             for number, intent in intents.items():
-                left = left_of(intent, self.backends)
-                apply(left.changes)
-                self._restore(left.restored)
-                self.index.refresh(left.held, left.log, left.reaped, left.restored, finished=number)
+                self._carry_out(*left_of(intent, self.backends), number)
             if pending:
                 self.index.refresh([(backend, id_) for backend in self.backends.values() for id_ in pending])
             for backend in self.backends.values():
@@ -107,17 +104,16 @@ class StoreWriter:
         write = StoreWrite(changes, log, reaped, restored)
         number = self.index.begin(write)
         try:
-            apply(changes)
-            self._restore(restored)
-            self.index.refresh(write.held, log, reaped, restored, finished=number)
+            self._carry_out(write, write.held, number)
         except BaseException:
             is_undone = undo(changes)
             with suppress(KnowboundError):
                 self.index.refresh(write.held, finished=number if is_undone else 0)
             raise
 
-    def _restore(self, keys: Sequence[str]) -> None:
-        """Let other machines serve reaped content again that is brought back on purpose."""
-        if reaped := self.index.reaped_among(keys):
+    def _carry_out(self, write: StoreWrite, held: list[tuple[Backend, str]], number: int) -> None:
+        apply(write.changes)
+        if reaped := self.index.reaped_among(write.restored):  # other machines must serve it again, too
             for backend in self.backends.values():
                 backend.restore(reaped)
+        self.index.refresh(held, write, finished=number)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -31,13 +31,6 @@ def _record(item: Item) -> str:
         raise StoreError("item-invalid", f"The item {item.id!r} cannot be stored: {error}") from error
 
 
-def _decoded_item(record: str) -> Item:
-    try:
-        return _item.decode(record)
-    except msgspec.DecodeError:
-        return msgspec.convert(json.loads(record), Item)
-
-
 def open_backend(settings: Settings) -> SqliteBackend:
     """Open the backend of a project."""
     return SqliteBackend(settings.home)
@@ -63,11 +56,12 @@ class SqliteBackend(Backend):
             db.executemany("DELETE FROM item WHERE id = ?", removed)
 
     def get(self, id_: str) -> Item | None:
-        found = self._items("SELECT record FROM item WHERE id = ?", id_)
-        return found[0] if found else None
+        row = self._db.row("SELECT record FROM item WHERE id = ?", id_)
+        return self._item(row[0]) if row else None
 
     def copies(self, id_: str) -> list[Item]:
-        return self._items("SELECT record FROM item WHERE id = ? OR (copy_of = ? AND copy_of <> '')", id_, id_)
+        query = "SELECT record FROM item WHERE id = ? OR (copy_of = ? AND copy_of <> '')"
+        return [self._item(row[0]) for row in self._db.rows(query, id_, id_)]
 
     def changed_since(self, stamp: str) -> tuple[Iterator[Item], str]:
         last = self._db.rows("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'item'")[0][0]
@@ -84,14 +78,17 @@ class SqliteBackend(Backend):
         """Yield items in pages: no reader holds the file open while its caller works."""
         while rows := self._db.rows("SELECT seq, record FROM item WHERE seq > ? ORDER BY seq LIMIT ?", seq, _PAGE):
             seq = rows[-1][0]
-            yield from self._decoded(row[1] for row in rows)
+            yield from (self._item(row[1]) for row in rows)
 
-    def _items(self, query: str, *values: str) -> list[Item]:
-        return list(self._decoded(row[0] for row in self._db.rows(query, *values)))
-
-    def _decoded(self, records: Iterable[str]) -> Iterator[Item]:
+    def _item(self, record: str) -> Item:
         try:
-            for record in records:
-                yield _decoded_item(record)
+            return _item.decode(record)
+        except msgspec.DecodeError:
+            pass  # Python's own wider JSON, or damaged
+        try:
+            return msgspec.convert(json.loads(record), Item)
         except (msgspec.MsgspecError, ValueError) as error:
-            raise StoreError("store-corrupt", f"{self.path} holds an item that is none: {error}") from error
+            raise StoreError(
+                "store-corrupt",
+                f"{self.path} holds a record that is no item: {error}. Try: put a copy back",
+            ) from error

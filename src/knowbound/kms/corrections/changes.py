@@ -73,18 +73,15 @@ class StoreWrite(NamedTuple):
         )
 
 
-class LeftWrite(NamedTuple):
-    """The rest of a step that was begun."""
-
-    changes: list[ItemChange]  # changes still to make; or, of a step that is given up, additions to remove
-    held: list[tuple[Backend, str]]  # items that the index has to read again
-    log: list[Correction]
-    reaped: list[tuple[str, str]]
-    restored: list[str]
+NO_WRITE = StoreWrite(())
 
 
-def left_of(intent: str, backends: Mapping[str, Backend]) -> LeftWrite:
-    """Read the intent and compare it with the backends. A backend that is no longer in use is left out."""
+def left_of(intent: str, backends: Mapping[str, Backend]) -> tuple[StoreWrite, list[tuple[Backend, str]]]:
+    """Return the rest of a step that was begun, and the items that the index has to read again.
+
+    The changes are those still to make; of a step that is given up, they remove what it added. A backend that is no
+    longer in use is left out.
+    """
     noted = json.loads(intent)
     log = msgspec.convert(noted["log"], list[Correction])
     changes, held, added, overtaken = [], [], [], set()
@@ -101,14 +98,10 @@ def left_of(intent: str, backends: Mapping[str, Backend]) -> LeftWrite:
         else:
             overtaken.add(id_)
     if log and {correction.item for correction in log} <= overtaken:
-        return LeftWrite(added, held, [], [], [])
-    return LeftWrite(
-        changes,
-        held,
-        [correction for correction in log if correction.item not in overtaken],
-        [(id_, sha) for id_, sha in noted["reaped"] if id_ not in overtaken],
-        noted["restored"],
-    )
+        return StoreWrite(added), held
+    log = [correction for correction in log if correction.item not in overtaken]
+    reaped = [(id_, sha) for id_, sha in noted["reaped"] if id_ not in overtaken]
+    return StoreWrite(changes, log, reaped, noted["restored"]), held
 
 
 def apply(changes: Iterable[ItemChange]) -> None:

@@ -71,7 +71,9 @@ def flags_for_late_copies(backends: Mapping[str, Backend], index: Index, now: st
         item = backend.get(one.item.id) if backend else None
         if backend is None or item is None or not item.is_served:
             continue
-        flag = _reason(backends, index, one) or _was_reaped(index, one, now)
+        flag = _reason(backends, index, one)
+        if flag is None and index.is_reaped(one.item):
+            flag = Flag(FlagKind.DELETED, "a copy of what was reaped", now, "knowbound")
         if flag is not None:
             changes.append(ItemChange(backend, item, flagged(item, flag)))
     return changes
@@ -84,9 +86,3 @@ def _reason(backends: Mapping[str, Backend], index: Index, one: IndexedItem) -> 
     if one.item.copy_of:
         items += [stored.item for stored in stored_items(backends, one.item.copy_of)]
     return next((item.flag for item in items if item.flag and not item.is_served), None)
-
-
-def _was_reaped(index: Index, one: IndexedItem, now: str) -> Flag | None:
-    if not index.is_reaped(one.item):
-        return None
-    return Flag(FlagKind.DELETED, "a copy of what was reaped", now, "knowbound")

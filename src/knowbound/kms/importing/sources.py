@@ -57,15 +57,11 @@ class ImportSource(NamedTuple):
     items: list[ImportedItem]
 
 
-class ReadSources(NamedTuple):
-    """The files that were read; and what was left out, with place and reason."""
+def read_sources(paths: list[Path], root: Path) -> tuple[list[ImportSource], list[tuple[str, str]]]:
+    """Read every named file and folder and what they include, or raise an error: nothing is half read.
 
-    sources: list[ImportSource]
-    left_out: list[tuple[str, str]]
-
-
-def read_sources(paths: list[Path], root: Path) -> ReadSources:
-    """Read every named file and folder and what they include, or raise an error: nothing is half read."""
+    The second list is what was left out, with place and reason.
+    """
     found: dict[Path, ImportSource] = {}  # by real path: a file that is named twice is read once
     outside: list[str] = []
     left_out: list[tuple[str, str]] = []
@@ -78,7 +74,7 @@ def read_sources(paths: list[Path], root: Path) -> ReadSources:
         for file in _files(path, base, outside):
             _read_with_included(file, root, base, found, left_out)
     left_out += [(link, "a link that leads out of the root is not followed") for link in outside]
-    return ReadSources(list(found.values()), left_out)
+    return list(found.values()), left_out
 
 
 def _read_with_included(

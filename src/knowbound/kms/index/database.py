@@ -20,7 +20,7 @@ from knowbound.core.item import FlagKind, Item
 from knowbound.core.same_content import content_hashes
 from knowbound.errors import StoreError
 from knowbound.kms.backends.protocol import Backend, Removed, pages
-from knowbound.kms.corrections.changes import Correction, StoreWrite
+from knowbound.kms.corrections.changes import NO_WRITE, Correction, StoreWrite
 from knowbound.kms.freshness import note_current
 from knowbound.kms.index.codes import refresh_codes
 from knowbound.kms.index.entry import MADE_BY, IndexRow, item_of, record_of, row_of
@@ -151,33 +151,25 @@ class Index:
         intents, ids = self._db.rows("SELECT * FROM intent ORDER BY id"), self._db.rows("SELECT item FROM pending")
         return dict(intents), [row[0] for row in ids]
 
-    def refresh(
-        self,
-        held: Iterable[tuple[Backend, str]],
-        log: Sequence[Correction] = (),
-        reaped: Sequence[tuple[str, str]] = (),
-        restored: Sequence[str] = (),
-        *,
-        finished: int = 0,
-    ) -> None:
-        """Read these ids from these backends again, log the corrections, and note what was reaped (id, content).
+    def refresh(self, held: Iterable[tuple[Backend, str]], write: StoreWrite = NO_WRITE, *, finished: int = 0) -> None:
+        """Read these ids from these backends again, and note the corrections and removals of the write.
 
-        `restored` are reaped contents and ids that are brought back on purpose. `finished` is the number of the intent
-        that ends with this call.
+        `finished` is the number of the intent that ends with this call.
         """
         read = [(backend.name, id_, backend.get(id_)) for backend, id_ in held]
         ids = sorted({id_ for _, id_, _ in read})
         rows = [row_of(item, name) for name, _, item in read if item is not None]
         gone = [(name, id_) for name, id_, item in read if item is None]
-        time = log[0].time if log else ""
+        time = write.log[0].time if write.log else ""
         with self._changing(ids) as db:
-            db.executemany("DELETE FROM reaped WHERE content_sha = ? OR item = ?", ((key, key) for key in restored))
-            db.executemany("INSERT INTO reaped VALUES (?, ?, ?)", ((id_, sha, time) for id_, sha in reaped))
+            restored = ((key, key) for key in write.restored)
+            db.executemany("DELETE FROM reaped WHERE content_sha = ? OR item = ?", restored)
+            db.executemany("INSERT INTO reaped VALUES (?, ?, ?)", ((id_, sha, time) for id_, sha in write.reaped))
             db.executemany(_DELETE, gone)
             db.executemany(_UPSERT, rows)
             db.executemany(
                 "INSERT INTO correction (item, tool, time, by, session, detail) VALUES (?, ?, ?, ?, ?, ?)",
-                map(msgspec.structs.astuple, log),
+                map(msgspec.structs.astuple, write.log),
             )
             db.executemany("DELETE FROM pending WHERE item = ?", ((id_,) for id_ in ids))
             db.execute("DELETE FROM intent WHERE id = ?", (finished,))

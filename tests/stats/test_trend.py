@@ -41,11 +41,11 @@ def rates(*gaps: int, n: int = 24) -> list[EvaluationHead]:
         (rates(14, 10, 6, 3, 1), Reading.NEAR_ZERO),
         (rates(14), Reading.BASELINE),
         (rates(1), Reading.NEAR_ZERO),
-        (rates(10, 8), Reading.UNTOLD),
-        (rates(8, 8), Reading.UNTOLD),  # two are not yet a flat line
+        (rates(10, 8), Reading.INCONCLUSIVE),
+        (rates(8, 8), Reading.INCONCLUSIVE),  # two are not yet a flat line
         (rates(14, 7, 2, 12), Reading.RISING),  # it fell, and rose again: the present movement counts
         (rates(2, 12, 20, 6), Reading.FALLING),
-        (rates(3, 2, 3, n=5), Reading.UNTOLD),  # 20 points, but 5 samples
+        (rates(3, 2, 3, n=5), Reading.INCONCLUSIVE),  # 20 points, but 5 samples
         ([*rates(14, 10), head(3, 0, 0)], Reading.UNKNOWN),
         ([], Reading.UNKNOWN),
     ],
@@ -80,7 +80,7 @@ def test_a_mirrored_series_is_read_the_other_way(gaps: list[int]) -> None:
 
 def test_noise_in_a_long_series_is_not_taken_for_a_movement() -> None:
     noise = [7, 9, 6, 11, 8, 5, 10, 7, 9, 4, 8, 6, 10, 7, 12, 8, 5, 9, 7, 6]
-    assert read(rates(*noise))[0] in (Reading.FLAT, Reading.UNTOLD)
+    assert read(rates(*noise))[0] in (Reading.FLAT, Reading.INCONCLUSIVE)
 
 
 def test_readings_say_what_to_check() -> None:
@@ -98,7 +98,7 @@ def test_running_again_is_no_advice_where_the_answer_is_always_the_same() -> Non
         executor: trend([head(1, 5, executor=executor), head(2, 9, executor=executor)]).panels[0].series[0]
         for executor in ("claude", "investigate")
     }
-    assert {one.reading for one in series.values()} == {Reading.UNTOLD}
+    assert {one.reading for one in series.values()} == {Reading.INCONCLUSIVE}
     assert "--repeat" in series["claude"].advice
     assert "--repeat" not in series["investigate"].advice
 

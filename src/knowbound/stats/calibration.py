@@ -1,12 +1,12 @@
-"""How far a judge can be trusted: its verdicts compared with people's labels.
+"""Calibration of a judge: its verdicts compared with people's labels.
 
 Specification 2, "The judge", asks for agreement on 50 hand-labelled turns. Agreement alone says little where one
 answer is rare: a judge that always says no agrees with nearly every label. So sensitivity, specificity and Cohen's κ
 are shown with it, each with its interval, and κ decides: good enough, not good enough, or underpowered, with the
 number of labels that are missing.
 
-Labels of one session are alike and labels may weigh differently (`labels.py`), so each interval is that of the number
-of independent labels that would tell as much. Intervals of κ are drawn from the Dirichlet distribution of the table
+Labels of one session are dependent and labels may weigh differently (`labels.py`), so each interval uses the number of
+independent labels with the same information. Intervals of κ are drawn from the Dirichlet distribution of the table
 with half a label more in each cell: five labels that all agree do not make a judge certain.
 """
 
@@ -32,7 +32,7 @@ _SCORES = (1, 2, 3, 4, 5)
 
 
 class Trust(StrEnum):
-    """What the labels say about a judge."""
+    """Verdict of the labels on a judge."""
 
     GOOD = "good enough"
     BAD = "not good enough"
@@ -40,7 +40,7 @@ class Trust(StrEnum):
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """The verdict about the judge, why, and how many more labels would decide (None: unknown)."""
+    """The verdict on the judge, its reason, and the further labels that would decide (None: unknown)."""
 
     verdict: Trust
     why: str
@@ -48,7 +48,7 @@ class Decision(msgspec.Struct, frozen=True):
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """A figure with its 95% interval; None where it cannot be known."""
+    """A figure with its 95% interval; None: unknown."""
 
     value: float | None = None
     low: float | None = None
@@ -56,18 +56,18 @@ class Estimate(msgspec.Struct, frozen=True):
 
 
 class Share(msgspec.Struct, frozen=True):
-    """k of n labels, with the share that they stand for: k/n unless labels weigh differently."""
+    """k of n labels, and their share: k/n unless labels weigh differently."""
 
     k: int = 0
     n: int = 0
     value: float | None = None
     low: float | None = None
     high: float | None = None
-    effective: float = 0.0  # independent labels that would tell as much
+    effective: float = 0.0  # number of independent labels with the same information
 
 
 class Pair(NamedTuple):
-    """A label and the judge's verdict on the same text; None where the judge gave none."""
+    """A label and the judge's verdict on the same text; None: no verdict."""
 
     label: bool
     verdict: bool | None
@@ -84,11 +84,11 @@ class Calibration(msgspec.Struct, frozen=True):
     true_no: int
     failed: Rate
     agreement: Share
-    sensitivity: Share  # of what people call yes, the judge calls yes
-    specificity: Share  # of what people call no, the judge calls no
-    precision: Share  # of what the judge calls yes, people call yes
-    prevalence: Share  # what people call yes
-    said: Share  # what the judge calls yes
+    sensitivity: Share  # share of positive labels with a positive verdict
+    specificity: Share  # share of negative labels with a negative verdict
+    precision: Share  # share of positive verdicts with a positive label
+    prevalence: Share  # share of positive labels
+    said: Share  # share of positive verdicts
     kappa: Estimate
     wanted: float
     weighted: bool
@@ -96,7 +96,7 @@ class Calibration(msgspec.Struct, frozen=True):
 
     @property
     def n(self) -> int:
-        """Labels with a verdict."""
+        """Number of labels with a verdict."""
         return self.true_yes + self.false_yes + self.false_no + self.true_no
 
 
@@ -120,7 +120,7 @@ def calibrate(pairs: Iterable[Pair], wanted: float = WANTED_KAPPA) -> Calibratio
         agreement=share(pairs, lambda pair: pair.label == pair.verdict),
         sensitivity=share([pair for pair in pairs if pair.label], lambda pair: bool(pair.verdict)),
         specificity=share([pair for pair in pairs if not pair.label], lambda pair: not pair.verdict),
-        precision=_share(called, lambda pair: pair.label, _heaviest(called)),  # what is wrong in it was called yes too
+        precision=_share(called, lambda pair: pair.label, _heaviest(called)),  # all of these were called yes
         prevalence=prevalence,
         said=said,
         kappa=kappa,
@@ -131,19 +131,19 @@ def calibrate(pairs: Iterable[Pair], wanted: float = WANTED_KAPPA) -> Calibratio
 
 
 def cohen_kappa(true_yes: float, false_no: float, false_yes: float, true_no: float) -> float | None:
-    """Agreement beyond chance, from −1 to 1; None where both only ever gave one and the same answer."""
+    """Return the agreement beyond chance, from −1 to 1; None if both sides always gave the same answer."""
     below = (true_yes + false_yes) * (false_yes + true_no) + (true_yes + false_no) * (false_no + true_no)
     return 2 * (true_yes * true_no - false_no * false_yes) / below if below else None
 
 
 def rogan_gladen(observed: float, sensitivity: float, specificity: float) -> float | None:
-    """The true share behind what a judge of known error observed; None where it is no better than chance."""
+    """Return the true share behind the observed one, from the judge's error; None for a judge as good as chance."""
     youden = sensitivity + specificity - 1
     return min(1.0, max(0.0, (observed + specificity - 1) / youden)) if youden > 0 else None
 
 
 def corrected(observed: Rate, found: Calibration) -> Estimate:
-    """A rate that the judge observed, corrected for its error as the labels show it."""
+    """Correct a rate that the judge observed for the error that the labels show."""
     sensitivity, specificity = found.sensitivity, found.specificity
     if observed.value is None or sensitivity.value is None or specificity.value is None:
         return Estimate()
@@ -162,7 +162,7 @@ def corrected(observed: Rate, found: Calibration) -> Estimate:
     ]
     known = [one for one in drawn if one is not None]
     if len(drawn) - len(known) > 0.025 * len(drawn):
-        return Estimate(value, 0.0, 1.0)  # the labels do not even tell that the judge is better than a coin
+        return Estimate(value, 0.0, 1.0)  # the labels do not exclude a judge as good as a coin
     return _between(value, known)
 
 
@@ -179,7 +179,7 @@ def _share(pairs: Sequence[Pair], hit: Callable[[Pair], bool], heaviest: float) 
     if not pairs:
         return Share()
     value = sum(pair.weight for pair, yes in zip(pairs, hits, strict=True) if yes) / total
-    value = hits.count(True) / len(hits) if hits.count(True) in (0, len(hits)) else value  # no rounding at the ends
+    value = hits.count(True) / len(hits) if hits.count(True) in (0, len(hits)) else value  # exactly 0 or 1 at the ends
     effective = len(pairs) / _design(pairs, [yes - value for yes in hits], heaviest)
     return Share(hits.count(True), len(hits), value, *wilson(value, effective), effective)
 
@@ -194,7 +194,7 @@ def _kappa_of(pairs: Sequence[Pair], heaviest: float) -> Estimate:
     value = cohen_kappa(a, b, c, d)
     if value is None:
         return Estimate()
-    # What one more label in each cell would move κ by: its variance is that of their sum.
+    # Change of κ by one more label in each cell: the variance of κ is that of their sum.
     moves = (
         2 * d - value * (b + c + 2 * d),
         -2 * c - value * (a + 2 * b + d),
@@ -208,11 +208,10 @@ def _kappa_of(pairs: Sequence[Pair], heaviest: float) -> Estimate:
 
 
 def _design(pairs: Sequence[Pair], moves: Sequence[float], heaviest: float) -> float:
-    """The design effect: how many labels tell as much as one would, were they independent and of equal weight.
+    """Return the design effect: the number of labels with the information of one independent label of equal weight.
 
-    The variance between sessions over that of independent labels. Where all labels say the same there is no variance
-    to see: then a session is taken for a single label, and the next one for the heaviest of all, the honest end of the
-    doubt.
+    It is the variance between sessions over that of independent labels. If all labels agree, the variance is unknown:
+    then a session counts as a single label, and every label as the heaviest, the conservative bound.
     """
     names = [pair.session or f"\0{at}" for at, pair in enumerate(pairs)]
     sessions = Counter(names)
@@ -265,7 +264,7 @@ def _one_sided(prevalence: Share) -> Decision | None:
 
 
 def _constant(said: Share, decision: Decision) -> Decision:
-    """A judge that always gives the same answer is named as such, whatever the other figures are."""
+    """Name a judge that always gives the same answer, whatever the other figures are."""
     if said.k not in (0, said.n):
         return decision
     answer = "yes" if said.k else "no"
@@ -289,9 +288,9 @@ def _decided(kappa: Estimate, wanted: float, n: int) -> Decision:
 
 
 def more_labels(value: float, low: float, high: float, wanted: float, n: int) -> int | None:
-    """Labels that are missing if the shares stay as they are: an interval shrinks with the root of their number."""
+    """Return the number of missing labels at constant shares: an interval shrinks with the root of their number."""
     away = abs(value - wanted)
-    reach = max(value - low if value >= wanted else high - value, (high - low) / 2)  # few labels: one side is short
+    reach = max(value - low if value >= wanted else high - value, (high - low) / 2)  # with few labels one side is short
     if away * math.sqrt(_MOST_LABELS / n) < reach:
         return None
     return max(1, math.ceil(n * (reach / away) ** 2) - n)
@@ -301,11 +300,11 @@ def more_labels(value: float, low: float, high: float, wanted: float, n: int) ->
 
 
 class ScoreCalibration(msgspec.Struct, frozen=True):
-    """A judge's scores compared with people's. Texts that it did not score are counted in `failed` and nowhere else."""
+    """A judge's scores compared with people's. Unscored texts are counted in `failed` and nowhere else."""
 
-    table: tuple[tuple[int, ...], ...]  # people's score down, the judge's across
+    table: tuple[tuple[int, ...], ...]  # rows: scores of people; columns: scores of the judge
     failed: Rate
-    agreement: Rate  # the very same score
+    agreement: Rate  # equal scores
     kappa: Estimate  # quadratic weights: two apart counts four times one apart
     difference: Estimate  # mean absolute difference, in points
     wanted: float
@@ -313,7 +312,7 @@ class ScoreCalibration(msgspec.Struct, frozen=True):
 
     @property
     def n(self) -> int:
-        """Labels with a score of the judge."""
+        """Number of labels with a score of the judge."""
         return self.agreement.n
 
 
@@ -323,7 +322,7 @@ def calibrate_scores(pairs: Iterable[tuple[int, int | None]], wanted: float = WA
     counts = Counter((label, score) for label, score in asked if score is not None)
     table = [[counts[label, score] for score in _SCORES] for label in _SCORES]
     n = counts.total()
-    # One label more, spread over the table: then also scores that all agree have an interval.
+    # One more label, spread over the table, gives an interval to scores that all agree.
     size = len(_SCORES)
     drawn = [_rows(cells) for cells in _dirichlet([count + 1 / size**2 for row in table for count in row])] if n else []
     value, difference = quadratic_kappa(table), mean_difference(table)
@@ -343,7 +342,7 @@ def calibrate_scores(pairs: Iterable[tuple[int, int | None]], wanted: float = WA
 
 
 def quadratic_kappa(table: Sequence[Sequence[float]]) -> float | None:
-    """Cohen's κ with quadratic weights; None where both only ever gave one and the same score."""
+    """Return Cohen's κ with quadratic weights; None if both sides always gave the same score."""
     total = sum(map(sum, table))
     rows, columns = [sum(row) for row in table], [sum(column) for column in zip(*table, strict=True)]
     seen = sum((i - j) ** 2 * cell for i, row in enumerate(table) for j, cell in enumerate(row))
@@ -352,7 +351,7 @@ def quadratic_kappa(table: Sequence[Sequence[float]]) -> float | None:
 
 
 def mean_difference(table: Sequence[Sequence[float]]) -> float | None:
-    """The mean absolute difference of the scores."""
+    """Return the mean absolute difference of the scores."""
     total = sum(map(sum, table))
     apart = sum(abs(i - j) * cell for i, row in enumerate(table) for j, cell in enumerate(row))
     return apart / total if total else None

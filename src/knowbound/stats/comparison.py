@@ -1,7 +1,7 @@
 """Two evaluations of the same test set, sample by sample (specification 1, section 6).
 
-Fix the model and the samples, vary only the knowledge: what else differs is named, because then the difference may not
-be the knowledge's. Different test sets are refused: their rates have nothing to do with each other.
+Model and samples are meant to be equal, and only the knowledge to differ. Other differences are named, because they may
+explain the result. Different test sets are refused: their rates are not comparable.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from knowbound.stats.rate import Mean, Rate, mean_of
 
 
 class Change(StrEnum):
-    """How the result of a sample changed."""
+    """Change of the result of a sample."""
 
-    FIXED = "fixed"  # the gap is gone, or an assertion that failed passes now
-    BROKEN = "broken"  # there is a gap now, or an assertion that passed fails now, whatever else changed
+    FIXED = "fixed"  # the gap is gone, or a failed assertion passes now
+    BROKEN = "broken"  # a new gap, or a passed assertion fails now, whatever else changed
     SAME = "same"
-    UNKNOWN = "unknown"  # not complete on one side: it leaves the pairs
+    UNKNOWN = "unknown"  # not complete on one side: not among the pairs
 
 
-_SHORTEST = 4  # characters of a commit that name it
-_ORDER = (Change.BROKEN, Change.FIXED, Change.UNKNOWN, Change.SAME)  # what a reader wants to see first
+_SHORTEST = 4  # characters that name a commit
+_ORDER = (Change.BROKEN, Change.FIXED, Change.UNKNOWN, Change.SAME)  # order for readers
 
 
 class SampleChange(msgspec.Struct, frozen=True):
-    """One sample before and after: runs with a gap, of the complete ones."""
+    """One sample before and after: runs with a gap, of the complete runs."""
 
     sample: str
     change: Change
@@ -52,40 +52,40 @@ class SampleChange(msgspec.Struct, frozen=True):
     types_after: list[SignalType] = []
     composite_before: float | None = None
     composite_after: float | None = None
-    why: str = ""  # why it is unknown
+    why: str = ""  # why the change is unknown
     prompt: str = ""
     failing: list[str] = []  # assertions that passed before and fail now
     passing: list[str] = []  # assertions that failed before and pass now
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """Everything `compare` says."""
+    """The result of `compare`."""
 
     before: Evaluation
     after: Evaluation
     rows: list[SampleChange]  # broken first, then fixed, unknown, same
     pairs: Pairs
-    composite: Mean  # after − before, over samples that have one on both sides
+    composite: Mean  # after − before, over samples with a composite on both sides
     change: KnowledgeChange
     caveats: list[str]
 
     @property
     def difference(self) -> Difference | None:
-        """After − before of the gap rate over the pairs."""
+        """Difference of the gap rate over the pairs: after − before."""
         return self.pairs.difference
 
     @property
     def more(self) -> int | None:
-        """How many more samples like these would show the difference; None where no number would, or unknown."""
+        """Number of further samples like these that would show the difference; None: no number would, or unknown."""
         return self.pairs.more
 
     def count(self, change: Change) -> int:
-        """The number of samples with this change."""
+        """Return the number of samples with this change."""
         return sum(1 for row in self.rows if row.change is change)
 
 
 def compare(before: Evaluation, after: Evaluation) -> Comparison:
-    """What changed from one evaluation of a test set to another."""
+    """Compare two evaluations of a test set."""
     refuse_different_test_sets(before, after)
     rows = sample_changes(before, after)
     return Comparison(
@@ -100,14 +100,14 @@ def compare(before: Evaluation, after: Evaluation) -> Comparison:
 
 
 def sample_changes(before: Evaluation, after: Evaluation, kind: RateKind = RateKind.RAW) -> list[SampleChange]:
-    """How every sample changed, broken ones first."""
+    """Return the change of every sample, broken samples first."""
     ones, others = _by_sample(before.runs), _by_sample(after.runs)
     rows = [_row(sample, ones.get(sample, []), others.get(sample, []), kind) for sample in sorted({*ones, *others})]
     return sorted(rows, key=lambda row: _ORDER.index(row.change))
 
 
 def refuse_different_test_sets(before: EvaluationHead, after: EvaluationHead) -> None:
-    """Refuse to compare rates of different test sets."""
+    """Raise InputError if the evaluations have different test sets."""
     if before.origin is not after.origin:
         why = "Samples that people wrote and questions made from the knowledge base are never mixed."
     elif before.sha256 != after.sha256:
@@ -122,10 +122,10 @@ def refuse_different_test_sets(before: EvaluationHead, after: EvaluationHead) ->
 
 
 def named(heads: Sequence[EvaluationHead], name: str) -> EvaluationHead:
-    """A stored evaluation by its id, a commit, `latest`, or `previous`.
+    """Return a stored evaluation by its id, a commit, `latest`, or `previous`.
 
-    `previous` is the last one before the latest with the same test set: the one that it can be compared with. Of a
-    commit that was evaluated several times it is the last one without uncommitted changes, where there is one.
+    `previous` is the last evaluation before the latest with the same test set. A commit names its last evaluation
+    without uncommitted changes, or else its last evaluation.
     """
     mine = [head for head in heads if not head.against and head.origin is Origin.WRITTEN]
     if not mine:
@@ -187,7 +187,7 @@ def _row(sample: str, before: Sequence[SampleRun], after: Sequence[SampleRun], k
 
 
 def _change(before: bool | None, after: bool | None, failing: bool, passing: bool) -> Change:
-    """How a sample changed: whether it had and has a gap, whether assertions began to fail or to pass."""
+    """Return the change from the gap before and after, and from assertions that began to fail or to pass."""
     if before is None or after is None:
         return Change.UNKNOWN
     if failing or after > before:
@@ -196,12 +196,12 @@ def _change(before: bool | None, after: bool | None, failing: bool, passing: boo
 
 
 def _gap(runs: Sequence[SampleRun], kind: RateKind) -> bool | None:
-    """Whether a sample has a gap, by its complete runs; None where it has none."""
+    """Report whether a sample has a gap; None without a complete run."""
     return sample_weight(runs, kind) > 0 if runs else None
 
 
 def _passed(runs: Iterable[SampleRun]) -> dict[str, bool]:
-    """Assertion → whether it passed in more than half of the runs that decided it."""
+    """Map an assertion to whether it passed in more than half of the runs that decided it."""
     decided: dict[str, list[bool]] = {}
     for run in runs:
         for one in run.grade.assertions:
@@ -229,7 +229,7 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 
 def _why(before: Sequence[SampleRun], after: Sequence[SampleRun]) -> str:
-    """How the runs of either side ended, where there is no pair."""
+    """Return in words the ends of the incomplete runs of both sides."""
     parts = []
     for name, runs in (("before", before), ("after", after)):
         ends = sorted({str(run.ending) for run in runs if not run.is_complete})
@@ -239,7 +239,7 @@ def _why(before: Sequence[SampleRun], after: Sequence[SampleRun]) -> str:
 
 
 def pairs_of(before: Evaluation, after: Evaluation, kind: RateKind = RateKind.RAW) -> Pairs:
-    """The samples that have a complete run on both sides, by cluster."""
+    """Return the pairs of samples with a complete run on both sides, by cluster."""
     ones, others = complete_runs(before.runs), complete_runs(after.runs)
     return _paired(
         before,
@@ -252,13 +252,13 @@ def pairs_of(before: Evaluation, after: Evaluation, kind: RateKind = RateKind.RA
 
 
 def pass_pairs(before: Evaluation, after: Evaluation) -> Pairs:
-    """The samples with assertions that were decided on both sides; what is counted is failing."""
+    """Return the pairs of samples whose assertions were decided on both sides; failing is counted."""
     ones, others = (_failing(complete_runs(side.runs)) for side in (before, after))
     return _paired(before, after, {sample: (ones[sample], others[sample]) for sample in ones.keys() & others.keys()})
 
 
 def _failing(samples: Mapping[str, Sequence[SampleRun]]) -> dict[str, bool]:
-    """Sample → whether it fails: an assertion of it failed in at least half of the runs that decided one."""
+    """Map a sample to whether it fails: an assertion failed in at least half of its decided runs."""
     found = {}
     for sample, runs in samples.items():
         decided = [[one.passed for one in run.grade.assertions if one.passed is not None] for run in runs]
@@ -269,13 +269,13 @@ def _failing(samples: Mapping[str, Sequence[SampleRun]]) -> dict[str, bool]:
 
 
 def changed_pairs(before: Evaluation, after: Evaluation, rows: Iterable[SampleChange]) -> Pairs:
-    """The pairs by how each sample changed as a whole: broken, fixed, or the same."""
+    """Return the pairs by the change of each sample as a whole: broken, fixed, or the same."""
     states = {Change.BROKEN: (False, True), Change.FIXED: (True, False), Change.SAME: (False, False)}
     return _paired(before, after, {row.sample: states[row.change] for row in rows if row.change in states})
 
 
 def _paired(before: Evaluation, after: Evaluation, pairs: Mapping[str, tuple[bool, bool]]) -> Pairs:
-    """The pairs of samples, counted by cluster."""
+    """Count the pairs of samples by cluster."""
     clusters: dict[str, list[tuple[bool, bool]]] = {}
     cluster_of = _clusters([*before.runs, *after.runs])
     for sample in sorted(pairs):
@@ -284,7 +284,7 @@ def _paired(before: Evaluation, after: Evaluation, pairs: Mapping[str, tuple[boo
 
 
 def _clusters(runs: Iterable[SampleRun]) -> dict[str, str]:
-    """Sample → its cluster: samples that share a session on either side, and so on through others, are one."""
+    """Map a sample to its cluster: samples that are connected by common sessions on either side."""
     leader: dict[str, str] = {}
 
     def lead(name: str) -> str:
@@ -292,7 +292,7 @@ def _clusters(runs: Iterable[SampleRun]) -> dict[str, str]:
             name = leader[name]
         return name
 
-    first_in: dict[str, str] = {}  # session → the first sample met in it
+    first_in: dict[str, str] = {}  # session → its first sample
     for run in runs:
         mine = lead(run.sample)
         if run.session:
@@ -301,7 +301,7 @@ def _clusters(runs: Iterable[SampleRun]) -> dict[str, str]:
 
 
 def mean_difference(before: Evaluation, after: Evaluation, value: Callable[[SampleRun], float | None]) -> Mean:
-    """After − before of a value of runs, sample by sample; samples without one on a side are left out."""
+    """Return the mean of after − before of a value, over samples that have the value on both sides."""
     ones, others = complete_runs(before.runs), complete_runs(after.runs)
     cluster_of = _clusters([*before.runs, *after.runs])
     clusters: dict[str, list[float]] = {}
@@ -313,7 +313,7 @@ def mean_difference(before: Evaluation, after: Evaluation, value: Callable[[Samp
 
 
 def differences(before: EvaluationHead, after: EvaluationHead) -> list[str]:
-    """What differs besides the knowledge, in words: then the difference may not be the knowledge's."""
+    """Return in words the differences other than the knowledge, which may explain the result."""
     sides = (
         ("executor", before.executor, after.executor),
         ("model", before.model, after.model),

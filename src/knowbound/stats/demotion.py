@@ -22,7 +22,7 @@ FEWEST_VERDICTS = 20  # in each half, before their ratio says anything
 
 
 class Demotion(msgspec.Struct, frozen=True):
-    """An item whose factor fell below 1, and the first day on which it was back."""
+    """An item whose factor fell below 1, and the first day on which the factor was 1 or more again."""
 
     item: str
     date: str
@@ -30,15 +30,15 @@ class Demotion(msgspec.Struct, frozen=True):
 
     @property
     def is_reversed(self) -> bool:
-        """Whether it was back soon."""
+        """Report whether the item was back within seven days."""
         return bool(self.back) and self.back <= _later(self.date)
 
 
 def demotions(days: Iterable[DayRollup]) -> list[Demotion]:
-    """Every fall of an item's factor below 1, in the order of time."""
+    """Return every fall of an item's factor below 1, oldest first."""
     scores: dict[str, QualityScores] = {}
     found: list[Demotion] = []
-    open_: dict[str, int] = {}  # item → where its demotion is
+    open_: dict[str, int] = {}  # item → index of its demotion
     for day in sorted(days, key=lambda one: one.date):
         for item, counts in day.by_item.items():
             before = scores.get(item, QualityScores())
@@ -53,7 +53,7 @@ def demotions(days: Iterable[DayRollup]) -> list[Demotion]:
 
 
 def false_demotions(found: Iterable[Demotion], first: str, last: str) -> Rate:
-    """Of the items that were demoted from one day on, those that were back within seven days.
+    """Return the share of the demotions since `first` that were reversed within seven days.
 
     Only demotions whose seven days are over by the last day count: a younger one may still be reversed.
     """
@@ -62,33 +62,33 @@ def false_demotions(found: Iterable[Demotion], first: str, last: str) -> Rate:
 
 
 class Reinforcement(msgspec.Struct, frozen=True):
-    """Usage of the items above the median effective confidence, and of the others."""
+    """Usage of the items above the median effective confidence, and of the other items."""
 
     above: Rate = Rate()
     below: Rate = Rate()
 
     @property
     def ratio(self) -> float | None:
-        """How many times as often those above are used; None where too few were judged, or nothing is used below."""
+        """Ratio of the usage above to the usage below; None with too few verdicts or without usage below."""
         if not self.is_known or not self.below.k:
             return None
         return (self.above.k / self.above.n) / (self.below.k / self.below.n)
 
     @property
     def is_known(self) -> bool:
-        """Whether enough was judged on both sides."""
+        """Report whether both sides have enough verdicts."""
         return min(self.above.n, self.below.n) >= FEWEST_VERDICTS
 
     @property
     def is_tripped(self) -> bool:
-        """Whether the store feeds on itself: what is ranked high is used, and nothing else gets a chance."""
+        """Report whether the ranking reinforces itself: only items that rank high are used."""
         if not self.is_known:
             return False
         return self.above.k * self.below.n > MOST_RATIO * self.below.k * self.above.n
 
 
 def reinforcement(window: DayRollup, scores: Mapping[str, QualityScores], stored: Mapping[str, float]) -> Reinforcement:
-    """Usage in a window by the effective confidence that items had before it, so that use does not explain itself."""
+    """Return the usage in a window by the effective confidence before it, so that use does not explain itself."""
     judged = {item: counts for item, counts in window.by_item.items() if counts.judged}
     ranked = {item: effective_confidence(stored.get(item, 1.0), scores.get(item, QualityScores())) for item in judged}
     if len(set(ranked.values())) < 2:

@@ -1,7 +1,8 @@
 """An evaluation: a test set run through an agent, with its figures and the result of every sample.
 
-Specification 1, sections 5 to 7: the rates are over complete runs only, they stand beside the watermark of the test
-set, and every evaluation remembers which knowledge it was about, so that a trend compares like with like.
+Specification 1, sections 5 to 7: rates count complete runs only and are shown with the watermark of the test set. Every
+evaluation stores the state of the knowledge, so that a trend compares like with like. An undecided grade is None
+(unscored) and never counts as a failure or as 0.
 """
 
 from __future__ import annotations
@@ -18,17 +19,17 @@ from knowbound.stats.rate import Mean, Rate, clustered
 
 
 class RunEnding(StrEnum):
-    """How the run of a sample ended. Only `done` stays in the denominators (specification 1, section 5)."""
+    """End of the run of a sample. Only `done` runs are counted (specification 1, section 5)."""
 
     DONE = "done"
     CRASHED = "crashed"  # the agent failed, or ended with an error
-    TIMEOUT = "timeout"  # it took longer than a sample may
-    BUDGET = "budget"  # it cost more than a sample may, or nothing was left to spend
-    INCOMPLETE = "incomplete"  # it ended, but its trace is not complete
+    TIMEOUT = "timeout"  # the time limit of a sample was reached
+    BUDGET = "budget"  # the cost limit of a sample was reached, or the budget was spent
+    INCOMPLETE = "incomplete"  # the agent ended, but the trace is not complete
 
 
 class Origin(StrEnum):
-    """Who wrote the questions of a test set. Their gap rates are shown side by side and never mixed (section 9)."""
+    """Author of the questions of a test set. Gap rates of two origins are never mixed (section 9)."""
 
     WRITTEN = "written"  # samples that people wrote and accepted
     PROBED = "probed"  # competency questions, made from the structure of the knowledge base
@@ -38,7 +39,7 @@ class AssertionGrade(msgspec.Struct, frozen=True):
     """One assertion of a sample."""
 
     type: str
-    detail: str = ""  # what was asked, short
+    detail: str = ""  # the expectation, shortened
     weight: float = 1.0
     passed: bool | None = None  # None: unscored
     reason: str = ""
@@ -53,7 +54,7 @@ class CriterionScore(msgspec.Struct, frozen=True):
     weight: float = 1.0
     reason: str = ""
     judge: str = ""
-    problem: str = ""  # why it is unscored
+    problem: str = ""  # why the criterion is unscored
 
 
 class Grade(msgspec.Struct, frozen=True):
@@ -66,18 +67,18 @@ class Grade(msgspec.Struct, frozen=True):
     judge: float | None = None
     composite: float | None = None
     unscored: int = 0
-    usd: float | None = 0.0  # what judging cost; None where the judge does not report it
+    usd: float | None = 0.0  # cost of judging; None: not reported
 
 
 class SampleRun(msgspec.Struct, frozen=True):
     """One sample, run once."""
 
-    sample: str  # its id
-    repeat: int = 1  # 1 for the first of `--repeat N`
+    sample: str  # id
+    repeat: int = 1  # 1 to N with `--repeat N`
     ending: RunEnding = RunEnding.DONE
-    problem: str = ""  # why it did not end well
-    prompt: str = ""  # the start of it, redacted
-    answer: str = ""  # the start of it, redacted
+    problem: str = ""  # why the run is not complete
+    prompt: str = ""  # the beginning, redacted
+    answer: str = ""  # the beginning, redacted
     signals: list[Signal] = []
     reached: list[str] = []  # knowledge files, relative to the root
     injected: list[InjectedText] = []  # items of our store, in a run with injection
@@ -86,50 +87,50 @@ class SampleRun(msgspec.Struct, frozen=True):
     calls: int = 0
     grade: Grade = Grade()
     seconds: float = 0.0
-    usd: float | None = None  # running and judging together; None where the agent does not say
+    usd: float | None = None  # running and judging together; None: not reported
     tokens_in: int | None = None
     tokens_out: int | None = None
     model: str = ""
-    session: str = ""  # samples that share one are alike: they are counted as a cluster
-    trace: str = ""  # the trace it was read from
-    shows_calls: bool = True  # whether tool calls are in it; of plain text only what the agent said is seen
-    cached: bool = False  # an identical run was kept, and nothing ran
+    session: str = ""  # samples of one session are counted as a cluster
+    trace: str = ""  # file of the trace
+    shows_calls: bool = True  # the trace has tool calls; plain text shows only the words of the agent
+    cached: bool = False  # taken from an identical stored run
     attempts: int = 1
     capability: list[str] = []
     difficulty: str = ""
     construct: str = ""
     provenance: str = ""
-    file: str = ""  # where the sample is written
+    file: str = ""  # file of the sample
     line: int = 0
 
     @property
     def is_complete(self) -> bool:
-        """Whether it stays in the denominators."""
+        """Report whether rates count the run."""
         return self.ending is RunEnding.DONE
 
     @property
     def was_left(self) -> bool:
-        """Whether it was never begun, because nothing was left to spend."""
+        """Report whether the run never began because the budget was spent."""
         return self.ending is RunEnding.BUDGET and not self.attempts and not self.cached
 
     @property
     def has_gap(self) -> bool:
-        """Whether it has any gap signal; the number does not matter (specification 1, section 5)."""
+        """Report whether the run has a gap signal; the number does not matter (specification 1, section 5)."""
         return bool(self.signals)
 
     def weight(self, kind: RateKind = RateKind.RAW) -> float:
-        """That of its heaviest signal, or 0 without one (specification 1, section 5)."""
+        """Return the weight of the heaviest signal; 0 without a signal (specification 1, section 5)."""
         counted = (one for one in self.signals if kind is RateKind.RAW or one.status is Status.OPEN)
         return max((signal.weight for signal in counted), default=0.0)
 
     @property
     def cluster(self) -> str:
-        """The cluster: runs that are not independent of each other share it."""
+        """Name of the cluster. Dependent runs share it."""
         return f"session {self.session}" if self.session else f"sample {self.sample}"
 
 
 def complete_runs(runs: Iterable[SampleRun]) -> dict[str, list[SampleRun]]:
-    """The complete runs of each sample that has one."""
+    """Return the complete runs by sample, without samples that have none."""
     found: dict[str, list[SampleRun]] = {}
     for run in runs:
         if run.is_complete:
@@ -138,15 +139,15 @@ def complete_runs(runs: Iterable[SampleRun]) -> dict[str, list[SampleRun]]:
 
 
 def sample_weight(runs: Sequence[SampleRun], kind: RateKind = RateKind.RAW) -> float:
-    """The weight of a sample that was run once or more: what at least half of its runs weigh.
+    """Return the weight that at least half of the runs of a sample reach.
 
-    So a sample has a gap where at least half of its runs have one, and a rate counts samples however often they ran.
+    So a sample has a gap if at least half of its runs have one, and a rate counts samples, not runs.
     """
     return sorted((run.weight(kind) for run in runs), reverse=True)[(len(runs) - 1) // 2]
 
 
 def sample_rate(samples: Mapping[str, Sequence[SampleRun]], kind: RateKind = RateKind.RAW) -> Rate:
-    """Samples with a gap, of those that have a complete run; samples that share a session are one cluster."""
+    """Return the share of samples with a gap, of those with a complete run; a session is one cluster."""
     clusters: dict[str, Rate] = {}
     for runs in samples.values():
         name = runs[0].cluster
@@ -155,34 +156,34 @@ def sample_rate(samples: Mapping[str, Sequence[SampleRun]], kind: RateKind = Rat
 
 
 class EvaluationHead(msgspec.Struct, frozen=True, kw_only=True):
-    """What a trend and a gate need of an evaluation."""
+    """The part of an evaluation that trends and gates need."""
 
-    id: int = 0  # given when it is stored
-    made: str  # when, UTC
+    id: int = 0  # set by the store
+    made: str  # UTC
     watermark: Watermark
-    sha256: str  # of the test set, whole
+    sha256: str  # of the whole test set
     origin: Origin = Origin.WRITTEN
     executor: str
     model: str = ""
-    judge: str = ""  # who scored rubrics; "" for nobody
+    judge: str = ""  # judge of rubrics; "": none
     repeat: int = 1
     root: str = ""
-    commit: str = ""  # of the knowledge base; "" where it is not in git
-    subject: str = ""  # the commit's first line
-    dirty: bool = False  # whether files differ from the commit
+    commit: str = ""  # of the knowledge base; "" outside git
+    subject: str = ""  # first line of the commit message
+    dirty: bool = False  # files differ from the commit
     knowledge: dict[str, str] = {}  # knowledge file → first 8 hex digits of its SHA-256
-    against: str = ""  # this is the other version that `eval --against` named so
-    inject: bool = False  # whether our hooks injected items of the store
+    against: str = ""  # name of the version given to `eval --against`
+    inject: bool = False  # our hooks injected items of the store
     gap: GapFigures
     coverage: Coverage
     composite: Mean
     usd: float | None = None
     seconds: float = 0.0
-    samples: int = 0  # in the test set; the watermark counts them too
+    samples: int = 0  # in the test set, as in the watermark
     runs_complete: int = 0
     runs_incomplete: int = 0
     version: str = ""
-    gates: dict[str, bool] = {}  # gate → whether it passed when it was last asked
+    gates: dict[str, bool] = {}  # gate → passed at its last check
 
 
 class Evaluation(EvaluationHead, frozen=True, kw_only=True):
@@ -191,18 +192,18 @@ class Evaluation(EvaluationHead, frozen=True, kw_only=True):
     runs: list[SampleRun]
     topics: list[MissedSearch] = []
     warnings: list[str] = []
-    judging: HedgeJudging | None = None  # where the judge of hedges has a cap; of both versions of a run together
-    compared_with: int = 0  # the evaluation of the other version, where `--against` was given
+    judging: HedgeJudging | None = None  # of a judge of hedges with a cap; both versions of a run together
+    compared_with: int = 0  # id of the evaluation of the other version, with `--against`
 
     @property
     def signals(self) -> list[Signal]:
-        """The gap inventory: every signal of every complete run, open and hard ones first."""
+        """The gap inventory: every signal of every complete run; open and hard signals first."""
         found = [signal for run in self.runs if run.is_complete for signal in run.signals]
         return sorted(found, key=lambda signal: (signal.status != "open", -signal.weight))
 
 
 class KnowledgeChange(msgspec.Struct, frozen=True):
-    """How the knowledge base differs between two evaluations."""
+    """Difference of the knowledge base between two evaluations."""
 
     added: list[str]
     removed: list[str]
@@ -217,7 +218,7 @@ class KnowledgeChange(msgspec.Struct, frozen=True):
 
 
 def knowledge_change(before: Mapping[str, str], after: Mapping[str, str]) -> KnowledgeChange:
-    """Knowledge files that came, went, and were written again."""
+    """Return the added, removed and changed knowledge files."""
     return KnowledgeChange(
         added=sorted(after.keys() - before.keys()),
         removed=sorted(before.keys() - after.keys()),
@@ -226,6 +227,6 @@ def knowledge_change(before: Mapping[str, str], after: Mapping[str, str]) -> Kno
 
 
 def total_usd(parts: Iterable[float | None]) -> float | None:
-    """A sum of costs; unknown where nothing is known."""
+    """Return the sum of the known costs; None if no cost is known."""
     known = [part for part in parts if part is not None]
     return sum(known) if known else None

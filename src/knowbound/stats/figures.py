@@ -11,7 +11,7 @@ from knowbound.stats.rate import Rate, Weighted
 
 
 class Band(StrEnum):
-    """Read from the weighted rate: under 10% green, under 30% yellow, else red."""
+    """Band of the weighted rate: under 10% green, under 30% yellow, else red."""
 
     GREEN = "green"
     YELLOW = "yellow"
@@ -27,17 +27,17 @@ class SampleConfidence(StrEnum):
 
 
 class RateKind(StrEnum):
-    """Which signals a rate counts. DESIGN: gates take either."""
+    """Signals that a rate counts. Gates take either kind."""
 
-    RAW = "raw"  # all of them: the specification's rate
-    OPEN = "open"  # open ones only
+    RAW = "raw"  # all signals: the specification's rate
+    OPEN = "open"  # open signals only
 
 
-SOFT_SHARE_LIMIT = 0.10  # specification 1: from here on soft signals make up a fair share
+SOFT_SHARE_LIMIT = 0.10  # specification 1: from this share on soft signals are a considerable part
 
 
 def band_of(weighted: Weighted) -> Band | None:
-    """The band of a weighted rate, or None when nothing was counted."""
+    """Return the band of a weighted rate; None if nothing was counted."""
     return None if weighted.value is None else _band_at(weighted.value)
 
 
@@ -46,7 +46,7 @@ def _band_at(value: float) -> Band:
 
 
 def confidence_of(samples: int) -> SampleConfidence:
-    """The tier of a sample count."""
+    """Return the confidence of a sample count."""
     return (
         SampleConfidence.UNDERPOWERED
         if samples < 5
@@ -57,7 +57,7 @@ def confidence_of(samples: int) -> SampleConfidence:
 
 
 class GapFigures(msgspec.Struct, frozen=True):
-    """Gap rate, weighted and open rate, per-turn rate, and the counts behind them."""
+    """Gap rate, weighted rate, open rate, per-turn rate, and their counts."""
 
     rate: Rate
     weighted: Weighted
@@ -65,21 +65,21 @@ class GapFigures(msgspec.Struct, frozen=True):
     per_turn: Rate
     by_type: dict[str, int]
     by_status: dict[str, int]
-    open_weighted: Weighted = Weighted()  # over open signals only; 0.1.0 stored none: unknown
-    unseen: int = 0  # samples whose tool calls left no trace: failed searches there are unknown
+    open_weighted: Weighted = Weighted()  # over open signals only; unknown in data of 0.1.0
+    unseen: int = 0  # samples without traced tool calls: their failed searches are unknown
 
     def of(self, kind: RateKind) -> Rate:
-        """The rate of that kind."""
+        """Return the rate of a kind."""
         return self.open if kind is RateKind.OPEN else self.rate
 
     @property
     def band(self) -> Band | None:
-        """The band of the weighted rate; None where what was not seen could make it another."""
+        """Band of the weighted rate; None if unseen samples could change it."""
         return self._band(self.weighted)
 
     @property
     def open_band(self) -> Band | None:
-        """The band of the weighted rate over open signals, by the same limits."""
+        """Band of the weighted rate over open signals, by the same limits."""
         return self._band(self.open_weighted)
 
     def _band(self, weighted: Weighted) -> Band | None:
@@ -90,51 +90,51 @@ class GapFigures(msgspec.Struct, frozen=True):
 
     @property
     def confidence(self) -> SampleConfidence:
-        """The tier of the sample count; samples of one cluster count for less."""
+        """Confidence by the sample count; samples of one cluster count for less."""
         return confidence_of(int(self.rate.n / self.rate.design))
 
     @property
     def soft_share(self) -> float | None:
-        """Gap rate − weighted rate: the part of it that comes from soft signals."""
+        """Part of the gap rate that comes from soft signals: gap rate − weighted rate."""
         if self.rate.value is None or self.weighted.value is None:
             return None
         return self.rate.value - self.weighted.value
 
     @property
     def open_soft_share(self) -> float | None:
-        """Open rate − weighted open rate: the part of it that comes from soft signals."""
+        """Part of the open rate that comes from soft signals: open rate − weighted open rate."""
         if self.open.value is None or self.open_weighted.value is None:
             return None
         return self.open.value - self.open_weighted.value
 
     @property
     def rests_on_hard_evidence(self) -> bool | None:
-        """Specification 1: below 10% the signals are mostly hard evidence."""
+        """Report whether the soft share is below 10%: mostly hard evidence (specification 1)."""
         share = self.soft_share
         return None if share is None else share < SOFT_SHARE_LIMIT - 1e-12
 
 
 class HedgeJudging(msgspec.Struct, frozen=True):
-    """What a capped judge of hedges did in one run: sentences, each counted once."""
+    """Work of a capped judge of hedges in one run: sentences, each counted once."""
 
-    judge: str  # its version
-    cap: int  # sentences that it is asked in one run
-    judged: int = 0  # now or before
+    judge: str  # version
+    cap: int  # sentences per run
+    judged: int = 0  # in this run or before
     unjudged: int = 0  # beyond the cap: kept as signals, and asked in the next run
     failed: int = 0  # asked without an answer: kept as signals, and asked again
-    usd: float | None = 0.0  # None where the judge does not say what it cost
+    usd: float | None = 0.0  # None: not reported
 
 
 class Coverage(msgspec.Struct, frozen=True):
-    """Knowledge files that were reached, of those there are.
+    """Share of the knowledge files that agents reached.
 
-    What a client loads by itself (CLAUDE.md) is not reached by the agent: it is counted apart.
+    A file that the client loads by itself (CLAUDE.md) is not reached by the agent: it is counted separately.
     """
 
     rate: Rate
     uncovered: list[str]
-    sessions: int | None = None  # that worked in the root; None: it was not asked
-    reason: str = ""  # why the coverage is unknown
+    sessions: int | None = None  # that worked in the root; None: not counted
+    reason: str = ""  # why the rate is unknown
     loaded: list[str] = []  # files that the client loads by itself
 
 
@@ -147,7 +147,7 @@ class SkillRow(msgspec.Struct, frozen=True):
 
 
 class MissedSearch(msgspec.Struct, frozen=True):
-    """Something that failed searches of a test set looked for, over all samples."""
+    """A query of failed searches in a test set, over all samples."""
 
     query: str
     events: int

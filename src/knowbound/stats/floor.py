@@ -1,10 +1,10 @@
-"""What is injected for labelled prompts at a floor of relevance and a number of items, and which of them to use.
+"""Choice of the relevance floor and the number of items, by their effect on labelled prompts.
 
-Three rates say how good a choice is. They belong together: a lower floor raises the first and lowers the others.
+Three rates describe a choice. A lower floor raises the first and lowers the other two.
 
-    right     of the prompts that need an item, those for which a right one is injected
-    on topic  of the injected items, those that bear on what the prompt asks
-    left_alone     of the prompts that need nothing, those for which nothing is injected
+    right       prompts for which a right item is injected, of the prompts that need an item
+    on topic    injected items that bear on the request, of the injected items
+    left_alone  prompts for which nothing is injected, of the prompts that need nothing
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
+from knowbound.stats.paired import more_needed
 from knowbound.stats.rate import Rate, clustered, wilson
 
 NUMBERS = (1, 2, 3, 6)  # of items
@@ -22,88 +23,86 @@ STEP = 0.01
 FLOORS = tuple(round(step * STEP, 2) for step in range(101))
 WANTED_PRECISION = 0.85
 WANTED_LEFT_ALONE = 0.95
-FEWEST_PROMPTS = 20  # that need an item: below it specification 1 calls the confidence in a rate low
+FEWEST_PROMPTS = 20  # that need an item: below 20 specification 1 calls the confidence in a rate low
 _FOLDS = 5
 _CURVE_STEP = 0.03
 _MOST_LABELS = 100_000  # beyond this no number of labels decides in practice
 
-Injecting = Callable[[float, int], Sequence[str]]  # floor, most items → the ids of what is injected
+Injecting = Callable[[float, int], Sequence[str]]  # floor, most items → ids of the injected items
 
 
 class Trial(msgspec.Struct, frozen=True):
-    """A labelled prompt, and what would be injected for it."""
+    """A labelled prompt, with a function that returns the items injected for it."""
 
     name: str
     right: frozenset[str]
-    on_topic: frozenset[str]  # beside the right ones
+    on_topic: frozenset[str]  # other items than the right ones
     injecting: Injecting
 
     @property
     def needs_nothing(self) -> bool:
-        """Whether no item of the store is its answer; some may be about it all the same."""
+        """Report whether no item of the store answers the prompt. Items may still be on topic."""
         return not self.right
 
 
 class FloorPoint(msgspec.Struct, frozen=True):
-    """What a floor and a number of items give. Rates add by adding counts."""
+    """Rates at a floor and a number of items. They add by adding counts."""
 
     floor: float
     most_items: int
     right: Rate
     on_topic: Rate
     left_alone: Rate
-    prompts: Rate  # for which anything is injected
+    prompts: Rate  # with an injected item
 
     def meets(self, wanted: FloorTarget) -> bool:
-        """Whether the shares, as counted, are at least what is wanted; nothing injected meets nothing."""
+        """Report whether the counted shares reach the target; without injected items they do not."""
         return _at_least(self.on_topic, wanted.precision) and _at_least(self.left_alone, wanted.left_alone)
 
 
 class FloorTarget(msgspec.Struct, frozen=True):
-    """The least share of injected items on topic, and of prompts that need nothing left alone."""
+    """Minimum share of injected items on topic, and of prompts left alone that need nothing."""
 
     precision: float = WANTED_PRECISION
     left_alone: float = WANTED_LEFT_ALONE
 
 
 class Case(msgspec.Struct, frozen=True):
-    """A prompt for which something is wrong: items off topic are injected, or none of those it needs."""
+    """A prompt with a wrong result: items off topic are injected, or no right item is."""
 
     name: str
     off_topic: tuple[str, ...]
-    missed: tuple[str, ...]  # the right items, where none of them is injected
+    missed: tuple[str, ...]  # the right items, if none of them is injected
 
 
 class FloorCalibration(msgspec.Struct, frozen=True):
-    """What the present settings give, what others would, and which to use."""
+    """Rates of the present settings, rates of other settings, and the recommended setting."""
 
     wanted: FloorTarget
     present: FloorPoint
-    recommended: FloorPoint | None  # None: too few prompts, or no floor gives what is wanted
-    held_out: (
-        FloorPoint | None
-    )  # the same, on prompts that the floor was not chosen on; None where the present one is kept
-    missing_needing: int  # prompts more that need an item before a floor can be chosen at all
-    missing_left_alone: int  # prompts more that need nothing
+    recommended: FloorPoint | None  # None: too few prompts, or no floor reaches the target
+    held_out: FloorPoint | None  # the same on prompts not used for choosing; None if the present floor is kept
+    missing_needing: int  # further prompts that need an item before a floor can be chosen
+    missing_left_alone: int  # further prompts that need nothing
     by_floor: tuple[FloorPoint, ...]
     by_number: tuple[FloorPoint, ...]
-    cases: tuple[Case, ...]  # with what is recommended, else at present; items off topic first
+    cases: tuple[Case, ...]  # at the recommended, else the present setting; items off topic first
 
     @property
     def is_too_small(self) -> bool:
-        """Whether the prompts cannot decide."""
+        """Report whether there are too few prompts to decide."""
         return bool(self.missing_needing or self.missing_left_alone)
 
     @property
     def shown(self) -> FloorPoint:
-        """What `cases` and the curve over the number of items are about."""
+        """Setting that `cases` and the curve over the number of items show."""
         return self.recommended or self.present
 
 
 def calibrated(trials: Sequence[Trial], wanted: FloorTarget, floor: float, most: int) -> FloorCalibration:
     """Try every floor and number of items; `floor` and `most` are the present settings.
 
-    They are kept where they give what is wanted and no lower floor would inject a right item for more prompts.
+    The present settings are kept if they reach the target and no lower floor injects a right item for more prompts.
     """
     needing, left_alone = missing(trials, wanted)
     is_enough = not needing and not left_alone
@@ -128,7 +127,7 @@ def calibrated(trials: Sequence[Trial], wanted: FloorTarget, floor: float, most:
 
 
 def curve_floors(*around: float) -> list[float]:
-    """The floors that a curve shows: a dozen around these, and these."""
+    """Return the floors of a curve: the given ones and a dozen around them."""
     low, high = min(around), max(around)
     steps = [
         round(at, 2) for at in (low + _CURVE_STEP * step for step in range(-6, 7 + round((high - low) / _CURVE_STEP)))
@@ -144,7 +143,7 @@ def _case(trial: Trial, at: FloorPoint) -> Case | None:
 
 
 def measured(trials: Iterable[Trial], floor: float, most: int) -> FloorPoint:
-    """What is injected at this floor, with at most so many items."""
+    """Return the rates at this floor, with at most `most` items."""
     return _sum([(trial, trial.injecting(floor, most)) for trial in trials], floor, most)
 
 
@@ -170,9 +169,9 @@ def _at_least(rate: Rate, share: float) -> bool:
 
 
 def recommended(trials: Sequence[Trial], wanted: FloorTarget, numbers: Sequence[int] = NUMBERS) -> FloorPoint | None:
-    """The lowest floor that gives what is wanted, with the number of items that injects a right one most often.
+    """Return the lowest floor that reaches the target, with the number of items that injects a right one most often.
 
-    Among equals, fewer items. None where no floor gives it.
+    Among equals, fewer items win. None if no floor reaches the target.
     """
     best: FloorPoint | None = None
     for most in sorted(numbers):
@@ -183,9 +182,9 @@ def recommended(trials: Sequence[Trial], wanted: FloorTarget, numbers: Sequence[
 
 
 def held_out(trials: Sequence[Trial], wanted: FloorTarget, numbers: Sequence[int] = NUMBERS) -> FloorPoint | None:
-    """What floors give on prompts that they were not chosen on: each fifth by the floor of the other four.
+    """Return the rates on prompts not used for choosing: each fifth at the floor chosen on the other four.
 
-    A floor always looks better on the prompts that it was chosen on. None where four fifths do not give a floor.
+    A floor always looks better on the prompts that it was chosen on. None if four fifths do not yield a floor.
     """
     injected: list[tuple[Trial, Sequence[str]]] = []
     floor, most = 0.0, 0
@@ -203,9 +202,9 @@ def _fold(trial: Trial) -> int:
 
 
 def missing(trials: Sequence[Trial], wanted: FloorTarget) -> tuple[int, int]:
-    """How many prompts more that need an item, and that need nothing, it takes before a floor can be chosen at all.
+    """Return the number of missing prompts that need an item, and of missing prompts that need nothing.
 
-    Where one wrong injection in the prompts that need nothing already misses what is wanted, they decide nothing.
+    Prompts that need nothing are too few if a single wrong injection among them misses the target.
     """
     needing = sum(bool(trial.right) for trial in trials)
     left_alone = sum(trial.needs_nothing for trial in trials)
@@ -214,9 +213,9 @@ def missing(trials: Sequence[Trial], wanted: FloorTarget) -> tuple[int, int]:
 
 
 def more_to_settle(rate: Rate, share: float) -> int | None:
-    """Counts more, if the share stays as it is, until the interval says whether it is `share`; 0: it does already.
+    """Return the further counts at a constant rate until the interval is on one side of `share`; 0: it already is.
 
-    None: no number of them that anyone labels.
+    None: no practical number of labels decides.
     """
     if rate.value is None:
         return None
@@ -225,12 +224,5 @@ def more_to_settle(rate: Rate, share: float) -> int | None:
         low, high = wilson(rate.k / rate.n, n / rate.design)
         return low >= share or high < share
 
-    if is_settled(rate.n):
-        return 0
-    if not is_settled(_MOST_LABELS):
-        return None
-    settled, unsettled = _MOST_LABELS, rate.n
-    while settled - unsettled > 1:
-        middle = (settled + unsettled) // 2
-        settled, unsettled = (middle, unsettled) if is_settled(middle) else (settled, middle)
-    return settled - rate.n
+    more = more_needed(rate.n, is_settled)
+    return None if more and rate.n + more > _MOST_LABELS else more

@@ -1,7 +1,7 @@
 """The gates of specification 1, section 7.4: a gap rate over a limit, a gap rate that rose by more than a limit.
 
-A gate decides by the counts, exactly and strictly; beside its decision stands whether the data settle it, so that
-nobody takes luck for a verdict. Where nothing was counted there is nothing to pass.
+A gate decides by the counts, exactly and strictly. Its result also says whether the data settle the decision, so that
+luck is not taken for a verdict. Without counts a gate is undecided.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ MAX_GAP_RATE = "max-gap-rate"
 GAP_RATE_REGRESSION = "gap-rate-regression"
 MAX_UNSUPPORTED = "max-unsupported"
 _NAMES = {RateKind.RAW: "gap rate", RateKind.OPEN: "open gap rate"}
-_NAMED = 5  # broken samples that are listed by name
+_NAMED = 5  # broken samples listed by name
 
 
 class GateOutcome(StrEnum):
-    """How a gate came out."""
+    """Outcome of a gate."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -38,7 +38,7 @@ class GateOutcome(StrEnum):
 
 
 def gate_key(name: str, kind: RateKind) -> str:
-    """A gate on a rate."""
+    """Return the name under which a run stores a gate."""
     return name if kind is RateKind.RAW else f"{name} {kind}"
 
 
@@ -49,43 +49,43 @@ class GateResult(msgspec.Struct, frozen=True):
     limit: float
     rate: Rate
     outcome: GateOutcome
-    settled: bool | None  # whether the interval lies on the side of the decision; None where there is none
-    more: int | None  # samples like these that would settle it; None where no number would, or unknown
+    settled: bool | None  # the interval is on the side of the decision; None without a decision
+    more: int | None  # further samples like these that would settle it; None: no number would, or unknown
     words: str
     before: Rate | None = None  # of the baseline, an earlier run with the same test set
     difference: Difference | None = None
-    note: str = ""  # what else differs from that run
-    kind: RateKind = RateKind.RAW  # the rate that it is about
-    broken: list[str] = []  # samples with an assertion that passed in that run and fails now
+    note: str = ""  # other differences from the baseline
+    kind: RateKind = RateKind.RAW  # the limited rate
+    broken: list[str] = []  # samples with an assertion that passed in the baseline and fails now
 
     @property
     def key(self) -> str:
-        """The name by which a run remembers it."""
+        """Name under which a run stores the gate."""
         return gate_key(self.name, self.kind)
 
     @property
     def failed(self) -> bool:
-        """Whether the limit was exceeded."""
+        """Report whether the limit was exceeded."""
         return self.outcome is GateOutcome.FAILED
 
 
 class Limits(NamedTuple):
-    """The gates that were asked for; None: not this one."""
+    """The requested gates; None: not requested."""
 
     max_gap_rate: Fraction | None = None
     gap_rate_regression: Fraction | None = None
-    kind: RateKind = RateKind.RAW  # the rate that both are about
+    kind: RateKind = RateKind.RAW  # the rate that both limit
 
 
 class BrokenSamples(NamedTuple):
-    """Samples with an assertion that passed before and fails now; and all pairs by how a sample changed as a whole."""
+    """Samples with an assertion that passed before and fails now, and the pairs of all samples by change."""
 
     samples: list[str]
     pairs: Pairs
 
 
 def limit(text: str | float) -> Fraction:
-    """A limit as a decimal number: 0.1 is exactly one tenth, not the nearest binary float."""
+    """Return a limit as an exact number: 0.1 is one tenth, not the nearest binary float."""
     try:
         number = Decimal(str(text).strip())
         if not number.is_finite():
@@ -99,38 +99,38 @@ def limit(text: str | float) -> Fraction:
 
 
 def max_gap_rate(limit: Fraction, gap: Rate, kind: RateKind = RateKind.RAW, unseen: int = 0) -> GateResult:
-    """Fails when the gap rate is greater than the limit; `unseen` samples may have a gap that nobody saw."""
+    """Decide whether the gap rate is at most the limit; each of `unseen` samples may have a hidden gap."""
     if not gap.n:
         return _undecided(MAX_GAP_RATE, limit, gap, kind)
     share = Fraction(gap.k, gap.n)
     failed = share > limit
-
-    def settles(n: int) -> bool:
-        low, high = wilson(gap.k / gap.n, n / gap.design)
-        return _is_outside(low, high, limit, failed)
-
-    more = None if share == limit else more_needed(gap.n, settles)
+    settled, more = _settled(gap, limit)
     said = f"{_NAMES[kind]} {gap} is {'above' if failed else 'not above'} {_shown(limit)}"
     hidden = unseen if share + Fraction(unseen, gap.n) > limit else 0
-    return _decided(MAX_GAP_RATE, limit, gap, failed, settles(gap.n), more, said, kind, hidden)
+    return _decided(MAX_GAP_RATE, limit, gap, failed, settled, more, said, kind, hidden)
 
 
 def max_unsupported(limit: Fraction, unsupported: Rate) -> GateResult:
-    """Fails when the share of audited turns whose answer is unsupported is greater than the limit."""
+    """Decide whether the share of audited turns with an unsupported answer is at most the limit."""
     if not unsupported.n:
         words = "unsupported answers unknown: no turn was audited, so nothing is decided."
         return GateResult(MAX_UNSUPPORTED, float(limit), unsupported, GateOutcome.UNDECIDED, None, None, words)
-    share = Fraction(unsupported.k, unsupported.n)
-    failed = share > limit
-
-    def settles(n: int) -> bool:
-        low, high = wilson(unsupported.k / unsupported.n, n / unsupported.design)
-        return _is_outside(low, high, limit, failed)
-
-    more = None if share == limit else more_needed(unsupported.n, settles)
+    failed = Fraction(unsupported.k, unsupported.n) > limit
+    settled, more = _settled(unsupported, limit)
     words = f"unsupported answers {unsupported} are {'above' if failed else 'not above'} {_shown(limit)}"
     outcome = GateOutcome.FAILED if failed else GateOutcome.PASSED
-    return GateResult(MAX_UNSUPPORTED, float(limit), unsupported, outcome, settles(unsupported.n), more, words)
+    return GateResult(MAX_UNSUPPORTED, float(limit), unsupported, outcome, settled, more, words)
+
+
+def _settled(rate: Rate, limit: Fraction) -> tuple[bool, int | None]:
+    """Report whether the interval is on one side of the limit, and how many more counts would put it there."""
+    share = Fraction(rate.k, rate.n)
+
+    def settles(n: int) -> bool:
+        low, high = wilson(rate.k / rate.n, n / rate.design)
+        return _is_outside(low, high, limit, share > limit)
+
+    return settles(rate.n), None if share == limit else more_needed(rate.n, settles)
 
 
 def gap_rate_regression(
@@ -142,11 +142,11 @@ def gap_rate_regression(
     broken: BrokenSamples | None = None,
     unseen: int = 0,
 ) -> GateResult:
-    """Fails when the gap rate rose by more than delta since an earlier run with the same test set.
+    """Decide whether the gap rate rose by at most delta since an earlier run with the same test set.
 
-    The decision is on the two rates as they are shown; its interval is paired by sample where there are pairs. A sample
-    whose assertions fail now is broken whatever its gaps: the gate also fails where by more than delta of all samples
-    more broke than were fixed.
+    The two rates as shown decide; the interval is paired by sample if there are pairs. A sample whose assertions fail
+    now is broken whatever its gaps: the gate also fails if the broken samples outnumber the fixed ones by more than
+    delta of all samples.
     """
     if not now.n:
         return _undecided(GAP_RATE_REGRESSION, delta, now, kind)
@@ -196,10 +196,10 @@ def _compared(rise: Fraction, delta: Fraction) -> str:
 
 
 def _grown(before: Rate, now: Rate, pairs: Pairs | None, n: int) -> Difference:
-    """The difference that n counts with the same shares would show."""
+    """Return the difference that n counts with the same shares would have."""
     if pairs is not None and pairs.n:
         by = n / pairs.n
-        # A smaller design effect is what more pairs are to the interval.
+        # A smaller design effect has the same effect on the interval as more pairs.
         difference = msgspec.structs.replace(pairs, design=pairs.design / by).difference
     else:
         by = n / now.n
@@ -213,7 +213,7 @@ def _rate_grown(rate: Rate, by: float) -> Rate:
 
 
 def _is_outside(low: float, high: float, limit: Fraction, failed: bool) -> bool:
-    """Whether the whole interval is on one side of the limit."""
+    """Report whether the whole interval is on the side of the decision."""
     return low > limit if failed else high <= limit
 
 
@@ -233,7 +233,7 @@ def _decided(
     kind: RateKind,
     unseen: int,
 ) -> GateResult:
-    """`unseen`: so many samples whose tool calls were not seen could turn a pass into a failure."""
+    """Return the result. The hidden calls of `unseen` samples could turn a pass into a failure."""
     outcome = GateOutcome.FAILED if failed else GateOutcome.PASSED
     sure = _settled_words(settled, more)
     if unseen and not failed:
@@ -252,7 +252,7 @@ def _settled_words(settled: bool, more: int | None) -> str:
 
 
 def about(count: int) -> str:
-    """An estimate, rounded to two significant digits."""
+    """Format an estimated count, rounded up to two significant digits."""
     if count < 100:
         return f"about {count}"
     unit = 10 ** (len(str(count)) - 2)
@@ -271,7 +271,7 @@ def run_gates(
     broken: BrokenSamples | None = None,
     unseen: int = 0,
 ) -> list[GateResult]:
-    """Every gate that was asked for, on rates of the kind that the limits name."""
+    """Return the results of the requested gates, on rates of the kind in `limits`."""
     results: list[GateResult] = []
     if limits.max_gap_rate is not None:
         results.append(max_gap_rate(limits.max_gap_rate, now, limits.kind, unseen))
@@ -282,7 +282,7 @@ def run_gates(
 
 
 def evaluation_gates(limits: Limits, now: Evaluation, before: Evaluation | None) -> list[GateResult]:
-    """The gates of an evaluation; `before` is its baseline, an earlier run with the same test set, or None."""
+    """Return the gates of an evaluation; `before` is its baseline, an earlier run with the same test set."""
     kind = limits.kind
     if before is None:
         return run_gates(limits, now.gap.of(kind), unseen=now.gap.unseen)
@@ -296,14 +296,14 @@ def evaluation_gates(limits: Limits, now: Evaluation, before: Evaluation | None)
 
 
 def broken_between(before: Evaluation, now: Evaluation, kind: RateKind = RateKind.RAW) -> BrokenSamples | None:
-    """The samples that broke by their assertions; None where none did."""
+    """Return the samples that broke by their assertions; None if there are none."""
     rows = sample_changes(before, now, kind)
     samples = [row.sample for row in rows if row.failing]
     return BrokenSamples(samples, changed_pairs(before, now, rows)) if samples else None
 
 
 def _note(result: GateResult, before: Evaluation, now: Evaluation) -> str:
-    """What a regression is measured against, what else changed since, and how to accept it."""
+    """Return a note on the baseline of a regression, other changes since then, and how to accept it."""
     note = f"Against evaluation {before.id} of {before.made[:10]}{_standing_at(before)}."
     if changed := ", ".join(differences(before, now)):
         note += f" Since that run also changed: {changed}. The rise may not be the knowledge's."
@@ -323,7 +323,7 @@ def _standing_at(evaluation: Evaluation) -> str:
 
 
 def exit_code(results: Iterable[GateResult], *, strict: bool = False) -> int:
-    """1 where a gate failed; 3 where nothing was counted, or under `strict` where the data do not settle it; else 0."""
+    """Return 1 if a gate failed; 3 if a gate is undecided or, with `strict`, not settled by the data; else 0."""
     found = list(results)
     if any(result.failed for result in found):
         return GATE_FAILED

@@ -1,7 +1,7 @@
-"""Turns for which something was injected against turns for which it was held back by chance.
+"""Comparison of turns with injected items and turns whose items were withheld at random.
 
-The four metrics of specification 2 say whether what is injected is used. Only a comparison by chance says what
-difference it makes. Turns of one session are alike: sessions are drawn again, with all their turns.
+The four metrics of specification 2 show whether injected items are used. Only a random comparison shows their effect.
+Turns of one session are dependent: whole sessions are resampled.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _RESAMPLES = 2000
 
 
 class TurnOutcome(StrEnum):
-    """What is compared, per turn: fewer is better in each."""
+    """Compared count of a turn; lower is better."""
 
     STEPS = "steps"
     FAILED_SEARCHES = "failed_searches"
@@ -26,7 +26,7 @@ class TurnOutcome(StrEnum):
 
 
 class ArmTurn(msgspec.Struct, frozen=True):
-    """A turn of one side, with its outcomes; one that is not known is left out."""
+    """A turn of one side with its known outcomes."""
 
     session: str
     is_held_out: bool
@@ -34,21 +34,21 @@ class ArmTurn(msgspec.Struct, frozen=True):
 
 
 class OutcomeDifference(msgspec.Struct, frozen=True):
-    """One outcome: the means of both sides, and injected minus held out with its interval."""
+    """One outcome: the means of both sides, and injected − held out with its interval."""
 
     outcome: TurnOutcome
     injected: float | None = None
     held_out: float | None = None
     value: float | None = None
-    low: float | None = None  # None: it cannot be told yet
+    low: float | None = None  # None: not known yet
     high: float | None = None
     n_injected: int = 0
     n_held_out: int = 0
-    more: int | None = None  # turns that would decide, if they are as these; 0: decided; None: nobody can say
+    more: int | None = None  # further turns like these that would decide; 0: decided; None: unknown
 
     @property
     def is_decided(self) -> bool:
-        """Whether the whole interval is on one side of 0."""
+        """Report whether the whole interval is on one side of 0."""
         return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
 
 
@@ -61,7 +61,7 @@ class HoldoutComparison(msgspec.Struct, frozen=True):
 
 
 def compare_arms(turns: Iterable[ArmTurn]) -> HoldoutComparison:
-    """Every outcome of both sides."""
+    """Compare every outcome of both sides."""
     given = list(turns)
     held = sum(turn.is_held_out for turn in given)
     return HoldoutComparison(len(given) - held, held, tuple(_compared(given, outcome) for outcome in TurnOutcome))
@@ -86,7 +86,7 @@ def _compared(turns: Sequence[ArmTurn], outcome: TurnOutcome) -> OutcomeDifferen
 
 
 def _interval(turns: Sequence[ArmTurn], outcome: TurnOutcome, value: float) -> tuple[float, float] | tuple[None, None]:
-    """The 95% bootstrap interval over sessions; none where there is only one, or nothing differs."""
+    """Return the 95% bootstrap interval over sessions; None with a single session or one side only."""
     sums: dict[str, list[float]] = {}  # session → sum and number of either side
     for turn in turns:
         one = sums.setdefault(turn.session, [0.0, 0, 0.0, 0])
@@ -99,7 +99,7 @@ def _interval(turns: Sequence[ArmTurn], outcome: TurnOutcome, value: float) -> t
     clusters, found = list(sums.values()), []
     for _ in range(_RESAMPLES):
         total, n, other_total, other_n = map(sum, zip(*draw.choices(clusters, k=len(clusters)), strict=True))
-        if n and other_n:  # a draw without one side says nothing
+        if n and other_n:  # a draw without one side is useless
             found.append(total / n - other_total / other_n)
     if not found:
         return None, None
@@ -108,7 +108,7 @@ def _interval(turns: Sequence[ArmTurn], outcome: TurnOutcome, value: float) -> t
 
 
 def _more(value: float, low: float | None, high: float | None, turns: Sequence[ArmTurn]) -> int | None:
-    """Turns on both sides together until the interval, which shrinks with their root, leaves 0."""
+    """Return the number of further turns until the interval excludes 0. It shrinks with the root of the turns."""
     if low is None or high is None or not value:
         return None
     if not low <= 0 <= high:

@@ -1,7 +1,7 @@
-"""Whether injection helps: the same samples with and without it, pair by pair.
+"""Effect of injection: the same samples with and without it, pair by pair.
 
-One question decides, so that no second test has to be allowed for: the pass rate where samples have assertions, the gap
-rate where none has. The rest is shown beside it.
+One rate decides, so that no correction for a second test is needed: the pass rate if samples have assertions, else the
+gap rate. The other figures are shown beside it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from knowbound.stats.rate import Mean, Rate
 
 
 class Effect(StrEnum):
-    """What the pairs say."""
+    """Verdict of the pairs."""
 
     HELPS = "helps"
     HARMS = "harms"
@@ -25,7 +25,7 @@ class Effect(StrEnum):
 
 
 class InjectionEffect(msgspec.Struct, frozen=True):
-    """With − without injection, over samples that are complete on both sides."""
+    """Difference with − without injection, over samples that are complete on both sides."""
 
     passes: Pairs  # `fixed`: fails without, passes with
     gaps: Pairs  # `fixed`: a gap without, none with
@@ -33,21 +33,21 @@ class InjectionEffect(msgspec.Struct, frozen=True):
     tokens: Mean
     steps: Mean
     seconds: Mean
-    served: Rate  # samples with an injected item, of those that were run with injection
+    served: Rate  # samples with an injected item, of the samples run with injection
 
     @property
     def by_passes(self) -> bool:
-        """Whether the pass rate decides; else the gap rate does."""
+        """Report whether the pass rate decides; otherwise the gap rate decides."""
         return self.passes.n > 0
 
     @property
     def deciding(self) -> Pairs:
-        """The pairs of the question that decides."""
+        """Pairs of the deciding rate."""
         return self.passes if self.by_passes else self.gaps
 
     @property
     def effect(self) -> Effect:
-        """What these pairs say."""
+        """Verdict of the deciding pairs."""
         pairs = self.deciding
         if not pairs.settled:
             return Effect.UNDECIDED
@@ -55,7 +55,7 @@ class InjectionEffect(msgspec.Struct, frozen=True):
 
 
 def injection_effect(without: Evaluation, injected: Evaluation) -> InjectionEffect:
-    """Compare an evaluation with injection with the one that was run beside it without."""
+    """Compare an evaluation with injection and the evaluation of the same run without injection."""
     samples = complete_runs(injected.runs)
     return InjectionEffect(
         passes=pass_pairs(without, injected),

@@ -1,11 +1,12 @@
-"""Whether a judge of turns may be relied on, metric by metric (specification 2, "The judge" and "Rollout", leg 0).
+"""Gate of a judge of turns, metric by metric (specification 2, "The judge" and "Rollout", leg 0).
 
-The contract: 50 hand-labelled turns, agreement of at least 85%; below it the larger model, and if that fails too the
-prompt needs work; below 70% the judge is dropped. Two things are added, because agreement on a rare answer says little:
+The specification asks for 50 hand-labelled turns and an agreement of at least 85%. Below 85% the larger model is tried,
+and if that fails too the prompt needs work; below 70% the judge is dropped. Agreement on a rare answer says little, so
+two rules are added:
 
 - An interval decides, not its middle. 43 of 50 is 86%, and anything from 74% to 93%: that is underpowered, not passed.
-- A judge must be shown to agree beyond chance (κ above 0). One that always says "not contradicted" agrees in 95% of the
-  items where 5% are contradicted, and has seen nothing.
+- A judge must be shown to agree beyond chance (κ above 0). If 5% of the items are contradicted, a judge that always
+  says "not contradicted" agrees in 95% and has seen nothing.
 """
 
 from __future__ import annotations
@@ -23,61 +24,61 @@ from knowbound.stats.rate import wilson
 LABELLED_TURNS = 50  # "The judge": hand-labelled turns that a judge is compared with
 AGREEMENT = 0.85  # "The judge": below it the larger model is tried
 KILL_AGREEMENT = 0.70  # "The judge" and "Rollout", leg 0: below it the judge is dropped
-COIN = 0.5  # of the rare answers; a judge of one answer is shown to be blind where it finds fewer for certain
-RANKING: tuple[Metric, ...] = (Metric.USED, Metric.CONTRADICTED)  # "Effective confidence" rests on these two
+COIN = 0.5  # share of the rare answer; a judge with one answer is blind if it surely finds less
+RANKING: tuple[Metric, ...] = (Metric.USED, Metric.CONTRADICTED)  # "Effective confidence" uses these two
 DRIFT_TURNS = 10  # hand-labelled turns of the weekly sample
 DRIFT_DAYS = 7
-_MOST_TIMES = 2_000  # times the labels there are: beyond this no number of labels decides in practice
+_MOST_TIMES = 2_000  # multiple of the present labels beyond which no number decides in practice
 
 
 class GateState(StrEnum):
-    """Where a judge stands on one metric."""
+    """State of a judge on one metric."""
 
     PASSED = "passed"
-    FALLBACK = "fallback"  # it is below the limit: the larger model's turn; with it, that model passed in its place
-    HALTED = "halted"  # nobody is left to ask: the prompt needs work, not a bigger model
+    FALLBACK = "fallback"  # below the limit; the larger model is asked, or passed instead
+    HALTED = "halted"  # no larger model is left: the prompt needs work
     KILLED = "killed"
     UNDERPOWERED = "underpowered"
     UNMEASURED = "unmeasured"
 
 
 class GateReason(StrEnum):
-    """Why it stands there; `report/` has the words."""
+    """Reason for the state; `report/` has the words."""
 
     AGREES = "agrees"
     NO_VERDICT = "no_verdict"
     FEW_TURNS = "few_turns"
-    UNDECIDED = "undecided"  # the interval of agreement holds the limit
+    UNDECIDED = "undecided"  # the interval of agreement includes the limit
     ONE_SIDED = "one_sided"  # every label gives the same answer
-    NOT_BEYOND_CHANCE = "not_beyond_chance"  # the interval of κ holds 0
-    ONE_ANSWER = "one_answer"  # it says the same of everything, and misses the rest for certain
+    NOT_BEYOND_CHANCE = "not_beyond_chance"  # the interval of κ includes 0
+    ONE_ANSWER = "one_answer"  # the judge always gives one answer, and surely misses the other
     BELOW = "below"
     FAR_BELOW = "far_below"
 
 
 class MetricGate(msgspec.Struct, frozen=True):
-    """The state of one metric, why, and how many more labelled turns would decide (None: nobody can say)."""
+    """State of one metric, its reason, and the further labelled turns that would decide (None: unknown)."""
 
     state: GateState
     reason: GateReason  # of the judge itself
     more: int | None = None
-    fallback: GateState | None = None  # of the larger model by itself, where it was asked
+    fallback: GateState | None = None  # state of the larger model, if asked
 
     @property
     def is_reliable(self) -> bool:
-        """Whether something may rest on the metric: the judge, or the one in its place, has passed."""
+        """Report whether the metric may be used: the judge, or its fallback, has passed."""
         return self.state in (GateState.PASSED, GateState.FALLBACK)
 
 
 class MeasuredMetric(msgspec.Struct, frozen=True):
-    """One metric of one judge: the figures, with the counts of labels against verdicts, and its state."""
+    """One metric of one judge: the figures with their counts, and the gate."""
 
     found: Calibration
     gate: MetricGate
 
 
 def gate(found: Calibration, turns: int) -> MetricGate:
-    """One judge by itself, on one metric, from its verdicts on the items of so many labelled turns."""
+    """Return the gate of one judge on one metric, from its verdicts on the items of labelled turns."""
     agreement, kappa = found.agreement, found.kappa
     if not turns or agreement.low is None or agreement.high is None:
         return MetricGate(GateState.UNMEASURED, GateReason.NO_VERDICT, LABELLED_TURNS)
@@ -102,7 +103,7 @@ def gate(found: Calibration, turns: int) -> MetricGate:
 
 
 def with_fallback(first: MetricGate, second: MetricGate | None) -> MetricGate:
-    """The state after the larger model judged the same turns; None where there is no larger model to ask."""
+    """Return the gate after the larger model judged the same turns; `second` is None without a larger model."""
     if first.state is not GateState.FALLBACK:
         return first
     if second is None:
@@ -117,12 +118,12 @@ def with_fallback(first: MetricGate, second: MetricGate | None) -> MetricGate:
 
 
 def waits_for(gates: Mapping[Metric, MetricGate], metrics: Iterable[Metric]) -> tuple[Metric, ...]:
-    """Those of the metrics that may not be relied on yet. What rests on a metric waits for that metric alone."""
+    """Return the metrics that may not be used yet. A user of one metric waits for that metric alone."""
     return tuple(metric for metric in metrics if metric not in gates or not gates[metric].is_reliable)
 
 
 def may_rely_on(gates: Mapping[Metric, MetricGate], metrics: Iterable[Metric]) -> bool:
-    """Whether all of these metrics may be relied on: `RANKING` for the ranking, every metric to leave leg 0."""
+    """Report whether all these metrics may be used: `RANKING` for the ranking, every metric to leave leg 0."""
     return not waits_for(gates, metrics)
 
 
@@ -131,9 +132,9 @@ def _undecided(reason: GateReason, more: int | None) -> MetricGate:
 
 
 def _is_blind(found: Calibration) -> bool:
-    """Whether it gives one answer to everything, and labels show that it misses most of the other answer.
+    """Report whether a judge always gives one answer and surely misses most of the other.
 
-    Its κ is 0 however many labels there are, so that more of them would not help it.
+    Its κ is 0 at any number of labels, so that further labels would not help.
     """
     said = found.said
     if said.k not in (0, said.n):
@@ -143,7 +144,7 @@ def _is_blind(found: Calibration) -> bool:
 
 
 def _more_turns(agreement: Share, turns: int) -> int | None:
-    """Turns that are missing if agreement stays as it is, until its interval is on one side of the limit."""
+    """Return the number of missing turns until the interval of a constant agreement is on one side of the limit."""
     assert agreement.value is not None
 
     def decides(times: float) -> bool:
@@ -162,7 +163,7 @@ def _more_turns(agreement: Share, turns: int) -> int | None:
 
 
 class SampledMetric(msgspec.Struct, frozen=True):
-    """Agreement on one metric in the sample, what it was when the judge was calibrated, and whether it fell."""
+    """Agreement on one metric in the weekly sample, compared with the calibration."""
 
     agreement: Share
     calibrated: Share
@@ -170,24 +171,24 @@ class SampledMetric(msgspec.Struct, frozen=True):
 
 
 class WeeklySample(msgspec.Struct, frozen=True):
-    """The newest sample; or, where there is none of the last seven days, how far it is and when it is due."""
+    """The newest weekly sample of 10 turns (specification 2, "The judge"), or its progress and due date."""
 
-    labelled: int  # turns, of the ten
-    due: str  # when the next one is, or was, due; UTC
+    labelled: int  # turns, of 10
+    due: str  # UTC: due date of the next sample
     is_due: bool = False
-    metrics: dict[Metric, SampledMetric] = {}  # empty: there is no sample yet
+    metrics: dict[Metric, SampledMetric] = {}  # empty: no sample yet
 
     @property
     def drifted(self) -> tuple[Metric, ...]:
-        """The metrics on which the judge agrees less for certain: it counts as a new judge, to be calibrated."""
+        """Metrics with surely lower agreement. A drifted judge counts as a new judge, to be calibrated."""
         return tuple(metric for metric, one in self.metrics.items() if one.drifted)
 
 
 def has_drifted(sample: Share, calibrated: Share) -> bool:
-    """Whether a newer sample agrees less for certain: than when the judge was calibrated, or than the limit.
+    """Report whether the sample surely agrees less than the calibration, or less than the limit.
 
-    Both are estimates: their intervals must not touch. Against the middle of the calibration, one wrong verdict of 40
-    would count as drift of a judge that had none wrong before.
+    Both are estimates: their intervals must not touch. Compared with the middle of the calibration, one wrong verdict
+    of 40 would count as drift of a judge that was always right before.
     """
     if sample.high is None:
         return False

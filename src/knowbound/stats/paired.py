@@ -1,7 +1,7 @@
-"""The same samples, run twice: whether the difference is more than chance (specification 1, section 6).
+"""Tests and intervals for the difference between two runs of the same samples (specification 1, section 6).
 
-Runs of one sample, and samples that share a session, are alike: they are clusters, which the test moves as a whole and
-the interval counts for less. docs/decisions/comparison.md says why these tests and intervals.
+Runs of one sample, and samples of one session, are dependent: they form clusters. The test flips whole clusters, and
+the interval counts their members for less. docs/decisions/comparison.md explains these tests and intervals.
 """
 
 from __future__ import annotations
@@ -16,59 +16,59 @@ import msgspec
 
 from knowbound.stats.rate import Rate, wilson
 
-LEVEL = 0.05  # what is less likely than this by chance alone is taken for a difference
+LEVEL = 0.05  # significance level
 _Z = NormalDist().inv_cdf(1 - LEVEL / 2)
-_EXACT = 500  # above so many clusters that differ, the normal distribution says the same and is quicker
-_MOST = 10_000_000  # more samples than this are as good as no number
+_EXACT = 500  # above this number of differing clusters the normal distribution agrees and is quicker
+_MOST = 10_000_000  # beyond this number of samples the answer is "no number"
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """After − before, in shares, with its 95% interval."""
+    """Difference after − before, in shares, with its 95% interval."""
 
     value: float
     low: float
     high: float
-    paired: bool = False  # whether both sides have the same samples
+    paired: bool = False  # both sides have the same samples
 
     def __str__(self) -> str:
         return f"{points(self.value)} points (95% {points(self.low, 0)} to {points(self.high, 0)})"
 
 
 def points(share: float, digits: int = 1) -> str:
-    """A difference of shares in percentage points, with its sign."""
+    """Format a difference of shares in percentage points, with its sign."""
     shown = round(100 * share, digits) + 0.0  # never −0
     return f"{shown:+.{digits}f}".replace("-", "−") if shown else "0"
 
 
 class Pairs(msgspec.Struct, frozen=True):
-    """How often two runs of the same samples agree, and how often they differ."""
+    """Agreements and differences of two runs of the same samples, counted."""
 
     both: int = 0  # a gap before and after
     fixed: int = 0  # a gap before, none after
     broken: int = 0  # none before, a gap after
     neither: int = 0
     clusters: int = 0
-    shifts: tuple[int, ...] = ()  # broken − fixed of each cluster in which they differ
-    design: float = 1.0  # the design effect of the difference: 2 says that two pairs tell as much as one would
+    shifts: tuple[int, ...] = ()  # broken − fixed of each cluster where these differ
+    design: float = 1.0  # design effect of the difference: at 2, two pairs have the information of one
 
     @property
     def n(self) -> int:
-        """How many pairs there are."""
+        """Number of pairs."""
         return self.both + self.fixed + self.broken + self.neither
 
     @property
     def rise(self) -> Fraction:
-        """After − before of the two rates over the pairs, exactly; 0 without pairs."""
+        """Exact difference after − before of the two rates over the pairs; 0 without pairs."""
         return Fraction(self.broken - self.fixed, self.n) if self.n else Fraction(0)
 
     @property
     def p(self) -> float | None:
-        """How likely so large a difference is by chance alone, or None without pairs."""
+        """Probability of a difference of at least this size by chance alone; None without pairs."""
         return sign_flip(self.shifts) if self.n else None
 
     @property
     def difference(self) -> Difference | None:
-        """The difference of the two rates over the pairs, or None without pairs."""
+        """Difference of the two rates over the pairs; None without pairs."""
         if not self.n:
             return None
         cells = (self.both, self.fixed, self.broken, self.neither)
@@ -77,14 +77,14 @@ class Pairs(msgspec.Struct, frozen=True):
 
     @property
     def settled(self) -> bool | None:
-        """Whether test and interval both say that there is a difference, or None without pairs."""
+        """Report whether test and interval both show a difference; None without pairs."""
         difference, p = self.difference, self.p
         if difference is None or p is None:
             return None
         return p <= LEVEL and not difference.low <= 0 <= difference.high
 
     def grown(self, n: int) -> Pairs:
-        """What n pairs with the same shares would be."""
+        """Return n pairs with the same shares."""
         by = n / self.n
         both, fixed, broken, neither = (round(cell * by) for cell in (self.both, self.fixed, self.broken, self.neither))
         shifts = tuple(shift for shift, count in Counter(self.shifts).items() for _ in range(round(count * by)))
@@ -92,14 +92,14 @@ class Pairs(msgspec.Struct, frozen=True):
 
     @property
     def more(self) -> int | None:
-        """How many more pairs like these would show the difference; None where no number would."""
+        """Number of further pairs like these that would show the difference; None: no number would."""
         if not self.n or self.fixed == self.broken:
             return None
         return more_needed(self.n, lambda n: bool(self.grown(n).settled), most=100 * self.n)
 
 
 def paired(clusters: Iterable[Sequence[tuple[bool, bool]]]) -> Pairs:
-    """The pairs (gap before, gap after) of every cluster, counted."""
+    """Count the pairs (gap before, gap after) of every cluster."""
     parts = [part for part in clusters if part]
     cells = Counter(pair for part in parts for pair in part)
     sums = [(sum(after - before for before, after in part), len(part)) for part in parts]
@@ -115,9 +115,9 @@ def paired(clusters: Iterable[Sequence[tuple[bool, bool]]]) -> Pairs:
 
 
 def _design(sums: Sequence[tuple[int, int]], discordant: int) -> float:
-    """The variance of the difference between clusters over that of independent pairs.
+    """Return the variance of the difference between clusters over that of independent pairs.
 
-    Where all pairs agree there is no variance to see, and a cluster is taken for a single pair, as in a clustered rate.
+    If all pairs agree, the variance is unknown, and a cluster counts as a single pair, as in a clustered rate.
     """
     n = sum(size for _, size in sums)
     if len(sums) == n:
@@ -131,14 +131,14 @@ def _design(sums: Sequence[tuple[int, int]], discordant: int) -> float:
 
 
 def sign_flip(shifts: Sequence[int]) -> float:
-    """The exact two-sided sign-flip test: each cluster's shift could as well have gone the other way.
+    """Return the p-value of the exact two-sided sign-flip test: under chance each cluster's shift has a random sign.
 
-    Where every shift is of one sample this is McNemar's exact test, the two-sided binomial one on discordant pairs.
+    With one sample per shift this is McNemar's exact test, the two-sided binomial test on discordant pairs.
     """
     seen, count = abs(sum(shifts)), len(shifts)
     if count > _EXACT:
         return math.erfc(seen / math.sqrt(2 * sum(shift * shift for shift in shifts)))
-    ways = {0: 1}  # sum of the shifts → in how many ways it comes about
+    ways = {0: 1}  # sum of the shifts → number of sign patterns
     for shift in shifts:
         moved: dict[int, int] = {}
         for total, times in ways.items():
@@ -150,7 +150,7 @@ def sign_flip(shifts: Sequence[int]) -> float:
 
 
 def newcombe(both: float, fixed: float, broken: float, neither: float) -> tuple[float, float]:
-    """The 95% interval of after − before over pairs: Newcombe 1998 (paired data), method 10, the hybrid score interval.
+    """Return the 95% interval of after − before over pairs: Newcombe 1998 (paired data), method 10, hybrid score.
 
     The cells need not be whole: pairs in clusters count for less.
     """
@@ -164,7 +164,7 @@ def newcombe(both: float, fixed: float, broken: float, neither: float) -> tuple[
 
 
 def _correlation(both: float, fixed: float, broken: float, neither: float) -> float:
-    """How alike the two runs are, corrected for continuity where they are more alike than not."""
+    """Return the correlation of the two runs; a positive one is corrected for continuity."""
     margins = (both + fixed) * (broken + neither) * (both + broken) * (fixed + neither)
     if not margins:
         return 0.0
@@ -178,14 +178,14 @@ def _together(one: float, other: float, phi: float) -> float:
 
 
 def unpaired(before: Rate, after: Rate, comparisons: int = 1) -> Difference | None:
-    """After − before of two rates without their samples: Newcombe's hybrid score interval for independent rates.
+    """Return after − before of two rates without their samples, with Newcombe's hybrid score interval.
 
-    On the same test set it is wider than the paired one: it errs towards "cannot be told apart". With several
-    comparisons it is wider still (Bonferroni), so that one of many is not taken for a difference by chance.
+    On the same test set this interval is wider than the paired one: it errs towards "no difference". Several
+    comparisons widen it further (Bonferroni), so that a chance result among many is not taken for a difference.
     """
     if before.value is None or after.value is None:
         return None
-    # Wilson's interval depends on z²/n alone: a wider one is that of fewer counts.
+    # Wilson's interval depends on z²/n alone: a wider interval is that of fewer counts.
     narrow = (_Z / NormalDist().inv_cdf(1 - LEVEL / (2 * comparisons))) ** 2
     low_before, high_before = wilson(before.value, before.n / before.design * narrow)
     low_after, high_after = wilson(after.value, after.n / after.design * narrow)
@@ -196,7 +196,7 @@ def unpaired(before: Rate, after: Rate, comparisons: int = 1) -> Difference | No
 
 
 def more_needed(n: int, settles: Callable[[int], bool], most: int = _MOST) -> int | None:
-    """How many more than n observations like these would decide; None where not even `most` would."""
+    """Return the number of observations beyond n that would decide; None if not even `most` would."""
     if n <= 0:
         return None
     if settles(n):

@@ -1,4 +1,4 @@
-"""How numbers are printed for people: shares, scores, their intervals, money, time. Change it here, and only here."""
+"""Numbers as people read them: shares, scores, intervals, money, time. This is the only place that formats them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ Interval = tuple[float, float] | None
 
 
 def percent(value: float | None) -> str:
-    """A share for people: never 0% or 100% unless it is."""
+    """Format a share; 0% and 100% only for exactly 0 and 1."""
     if value is None:
         return "unknown"
     shown = round(100 * value, 1)
@@ -18,63 +18,63 @@ def percent(value: float | None) -> str:
 
 
 def percent_interval(interval: Interval) -> str:
-    """The interval of a share: `95% 22–78%`, or nothing where nothing was counted."""
+    """Format the interval of a share: `95% 22–78%`; "" if nothing was counted."""
     return f"95% {percent_range(interval)}" if interval else ""
 
 
 def percent_range(interval: Interval) -> str:
-    """The interval in a table that says that its intervals are at 95%: `22–78%`."""
+    """Format an interval for a table whose heading names the 95%: `22–78%`."""
     return f"{100 * interval[0]:.0f}–{100 * interval[1]:.0f}%" if interval else ""
 
 
 def percent_words(value: float | None, counts: str, interval: Interval) -> str:
-    """A share with the counts behind it and its interval: `50% (4 of 8, 95% 22–78%)`."""
+    """Format a share with its counts and interval: `50% (4 of 8, 95% 22–78%)`."""
     behind = ", ".join(filter(None, (counts, percent_interval(interval))))
     return f"{percent(value)} ({behind})" if behind else percent(value)
 
 
 def score(value: float | None) -> str:
-    """A score, such as a composite from 1 to 5."""
+    """Format a score, such as a composite from 1 to 5."""
     return "unknown" if value is None else f"{value:.2f}"
 
 
 def score_interval(low: float | None, high: float | None) -> str:
-    """The interval of a score. Scores that are all equal have no spread to draw one from: then there is none."""
+    """Format the interval of a score; "" for equal scores, which have no spread."""
     return "" if low is None or high is None or low == high else f"95% {low:.2f}–{high:.2f}"
 
 
 def signed(value: float | None) -> str:
-    """A difference of scores, with its sign."""
+    """Format a difference of scores with its sign."""
     shown = round(value or 0.0, 2) + 0.0  # never −0
     return f"{shown:+.2f}".replace("-", "−") if shown else "0.00"
 
 
 def estimate(value: float | None, low: float | None, high: float | None) -> str:
-    """A statistic that can be negative, such as κ, with its interval: `0.62 (95% 0.41 to 0.80)`."""
+    """Format a statistic that can be negative, such as κ, with its interval: `0.62 (95% 0.41 to 0.80)`."""
     if value is None or low is None or high is None:
         return "unknown"
     return f"{value:.2f} (95% {low:.2f} to {high:.2f})"
 
 
 def probability(p: float) -> str:
-    """A p-value with the digits that matter, never 0."""
+    """Format a p-value with its significant digits, never as 0."""
     return "<0.001" if p < 0.001 else f"{p:.2g}"
 
 
 def money(usd: float | None) -> str:
-    """US dollars; small sums keep their digits."""
+    """Format US dollars; small sums keep their digits."""
     if usd is None:
         return "unknown"
     return f"${usd:.2f}" if usd >= 0.01 or not usd else f"${usd:.4f}"
 
 
 def duration(seconds: float) -> str:
-    """A span of time with its unit: 42 s, 12 min, 3.5 h."""
+    """Format a span of time with its unit: 42 s, 12 min, 3.5 h."""
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:,.1f} h"
 
 
 def seconds_taken(seconds: float) -> str:
-    """How long it took; short times keep their digits."""
+    """Format a number of seconds; short times keep their digits."""
     return f"{seconds:,.1f}" if seconds >= 10 else f"{seconds:.2f}"

@@ -1,7 +1,7 @@
-"""The four metrics of what is injected, over rolling windows of days, against their targets.
+"""The four metrics of injected items over rolling windows of days, with their targets.
 
-Specification 2, section 2 ("The four metrics"). A window is the sum of its days. Items of one turn are alike, so their
-number is not the number of independent ones: the sums over turns that each day keeps give the design effect.
+Specification 2, section 2 ("The four metrics"). A window is the sum of its days. Items of one turn are dependent: the
+sums over turns that each day keeps give the design effect.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from knowbound.stats.rate import Rate, of_clusters
 
 WINDOW_DAYS = 7  # section 2: "each over a rolling 7 days"
 PROMPT_LIMIT_MS = 150  # section 6: the p95 of the hook that injects
-STOP_LIMIT_MS = 500  # section 6: what the Stop hook may add
+STOP_LIMIT_MS = 500  # section 6: the time that the Stop hook may add
 SLOW_SHARE = 0.95  # the p95
-FEWEST_RUNS = 20  # of a hook: with fewer the p95 is only its slowest run
+FEWEST_RUNS = 20  # of a hook: with fewer runs the p95 is only the slowest run
 
 
 class QualityMetric(StrEnum):
@@ -37,7 +37,7 @@ class QualityMetric(StrEnum):
 
 
 class Target(msgspec.Struct, frozen=True):
-    """What a metric is to be."""
+    """Target of a metric."""
 
     share: float
     is_ceiling: bool = False  # at most, not at least
@@ -53,7 +53,7 @@ ITEM_METRICS: dict[QualityMetric, Metric] = {QualityMetric(metric): metric for m
 
 
 class TargetState(StrEnum):
-    """Where a metric is against its target. The whole interval decides, not its middle."""
+    """Position of a metric relative to its target. The whole interval decides, not its middle."""
 
     MET = "met"
     MISSED = "missed"
@@ -62,7 +62,7 @@ class TargetState(StrEnum):
 
 
 class TrendDirection(StrEnum):
-    """How a metric changed from the window before. The interval of the difference decides."""
+    """Change of a metric since the previous window. The interval of the difference decides."""
 
     BETTER = "better"
     WORSE = "worse"
@@ -71,22 +71,22 @@ class TrendDirection(StrEnum):
 
 
 class MetricStatus(msgspec.Struct, frozen=True):
-    """One metric: this window, the window before, and the same for a judge without error."""
+    """One metric in this window and in the previous one, and corrected for the error of the judge."""
 
     metric: QualityMetric
     now: Rate
     before: Rate
-    corrected: Estimate = Estimate()  # for the judge's error; without a value where that was not measured
-    pending: int = 0  # of `now`: warranted corrections that are open, and would count if they were made now
+    corrected: Estimate = Estimate()  # for the judge's error; without a value if the error is unknown
+    pending: int = 0  # open warranted corrections, which would count in `now` if made now
 
     @property
     def target(self) -> Target:
-        """What it is to be."""
+        """Target of the metric."""
         return TARGETS[self.metric]
 
     @property
     def state(self) -> TargetState:
-        """Where it is: met or missed only where the whole interval is on one side, whatever becomes of what is open."""
+        """Position relative to the target; met or missed only if open corrections cannot change it."""
         state = state_of(self.now, self.target)
         if state is TargetState.MISSED and self.pending:
             state = state_of(Rate(self.now.k + self.pending, self.now.n, self.now.design), self.target)
@@ -95,18 +95,18 @@ class MetricStatus(msgspec.Struct, frozen=True):
 
     @property
     def more(self) -> int | None:
-        """Counts more, if the share stays as it is, that would decide; 0: none, None: no number would."""
+        """Further counts that would decide at a constant share; 0: decided; None: no number would."""
         rate, share = _as_floor(self.now, self.target)
         return more_to_settle(rate, share)
 
     @property
     def difference(self) -> Difference | None:
-        """The window minus the one before."""
+        """Difference between this window and the previous one."""
         return unpaired(self.before, self.now)
 
     @property
     def trend(self) -> TrendDirection:
-        """Whether it changed for certain, and which way that is."""
+        """Direction of a certain change."""
         difference = self.difference
         if difference is None:
             return TrendDirection.UNKNOWN
@@ -116,14 +116,14 @@ class MetricStatus(msgspec.Struct, frozen=True):
 
 
 class WindowRates(msgspec.Struct, frozen=True):
-    """The metrics of the window that ends with a day."""
+    """Metrics of the window that ends with a day."""
 
     date: str
     rates: dict[QualityMetric, Rate]
 
 
 def state_of(rate: Rate, target: Target) -> TargetState:
-    """Where a rate is against a target."""
+    """Return the position of a rate relative to a target."""
     rate, share = _as_floor(rate, target)
     if rate.interval is None:
         return TargetState.UNKNOWN
@@ -132,12 +132,12 @@ def state_of(rate: Rate, target: Target) -> TargetState:
 
 
 def _as_floor(rate: Rate, target: Target) -> tuple[Rate, float]:
-    """The rate that is to be at least the share: of a ceiling, what is left to it."""
+    """Return rate and share of an equivalent lower limit; a ceiling becomes its complement."""
     return (Rate(rate.n - rate.k, rate.n, rate.design), 1 - target.share) if target.is_ceiling else (rate, target.share)
 
 
 def item_rate(counts: Counts, spread: Spread, metric: Metric) -> Rate:
-    """Of the judged items, those that were called yes, with the design effect of turns."""
+    """Return the share of positive verdicts, with the design effect of turns."""
     k, n = counts.of(metric), counts.judged
     share = k / n if n else 0.0
     squares = spread.kk.get(metric, 0) - 2 * share * spread.kn.get(metric, 0) + share * share * spread.nn
@@ -145,22 +145,22 @@ def item_rate(counts: Counts, spread: Spread, metric: Metric) -> Rate:
 
 
 def item_rates(day: DayRollup) -> dict[QualityMetric, Rate]:
-    """The three metrics about items, of a day or of a sum of days."""
+    """Return the three metrics about items, of a day or of a sum of days."""
     return {name: item_rate(day.injected, day.spread, metric) for name, metric in ITEM_METRICS.items()}
 
 
 def window(end: str, days: int = WINDOW_DAYS) -> tuple[str, str]:
-    """The first and the last day of the window that ends with this day."""
+    """Return the first and the last day of the window that ends with this day."""
     return (date.fromisoformat(end) - timedelta(days=days - 1)).isoformat(), end
 
 
 def day_before(day: str, days: int = 1) -> str:
-    """The day so many days earlier."""
+    """Return the day that is `days` days earlier."""
     return (date.fromisoformat(day) - timedelta(days=days)).isoformat()
 
 
 def within(days: Iterable[DayRollup], first: str, last: str) -> DayRollup:
-    """The sum of the days from one to another, under the date of the last."""
+    """Return the sum of the days from `first` to `last`, dated `last`."""
     total = DayRollup(last)
     for day in days:
         if first <= day.date <= last:
@@ -169,9 +169,9 @@ def within(days: Iterable[DayRollup], first: str, last: str) -> DayRollup:
 
 
 def rolling(days: Sequence[DayRollup], last: str, discovered: Callable[[str, str], Rate]) -> tuple[WindowRates, ...]:
-    """The metrics of the window that ends with each day of the calendar, from the first that is kept to the last.
+    """Return the metrics of the windows that end with each calendar day, from the first kept day to the last.
 
-    `discovered` gives the discovery rate from one day to another.
+    `discovered` returns the discovery rate from one day to another.
     """
     known = {day.date: day for day in days}
     found = []
@@ -196,7 +196,7 @@ def _calendar(first: str, last: str) -> list[str]:
 
 
 def _sum(one: DayRollup, other: DayRollup) -> DayRollup:
-    """Both, under the date of the first."""
+    """Return the sum, with the date of the first."""
     return DayRollup(
         date=one.date,
         made_at=max(one.made_at, other.made_at),
@@ -233,11 +233,11 @@ def _merged(one: Mapping[str, _Value], other: Mapping[str, _Value], none: _Value
 
 
 def slowest(durations: Durations) -> int | None:
-    """What 95% of the runs of a hook took at most, in ms, right to a tenth; None without runs."""
+    """Return the p95 of hook runs in ms, right to a tenth; None without runs."""
     return durations.at_most(SLOW_SHARE)
 
 
 def is_slower_than(durations: Durations, limit: int) -> bool:
-    """Whether it is above the limit for certain: enough runs, and durations are kept in steps of a tenth."""
+    """Report whether the p95 is surely above the limit: enough runs, and more than the rounding of a tenth."""
     ms = slowest(durations)
     return ms is not None and durations.runs >= FEWEST_RUNS and ms > 1.1 * limit

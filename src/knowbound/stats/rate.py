@@ -22,7 +22,7 @@ class Rate(msgspec.Struct, frozen=True):
 
     k: int = 0
     n: int = 0
-    design: float = 1.0  # the design effect: 2 says that two counts tell as much as one independent one would
+    design: float = 1.0  # design effect: at 2, two counts have the information of one independent count
 
     def __post_init__(self) -> None:
         if not 0 <= self.k <= self.n:
@@ -37,16 +37,16 @@ class Rate(msgspec.Struct, frozen=True):
 
     @property
     def value(self) -> float | None:
-        """The fraction, or None when nothing was counted."""
+        """The fraction; None if nothing was counted."""
         return self.k / self.n if self.n else None
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The Wilson score interval at 95%, or None when nothing was counted."""
+        """The Wilson score interval at 95%; None if nothing was counted."""
         return wilson(self.k / self.n, self.n / self.design) if self.n else None
 
     def to_json(self) -> dict[str, Any]:
-        """The RATE of docs/json.md."""
+        """Return the RATE of docs/json.md."""
         low, high = self.interval or (None, None)
         return {"k": self.k, "n": self.n, "value": self.value, "low": low, "high": high}
 
@@ -55,7 +55,7 @@ class Rate(msgspec.Struct, frozen=True):
 
 
 def wilson(share: float, n: float) -> tuple[float, float]:
-    """The Wilson score interval at 95% of a share seen in n independent counts; n need not be whole."""
+    """Return the 95% Wilson score interval of a share in n independent counts; n need not be whole."""
     square = _Z * _Z
     middle = share + square / (2 * n)
     spread = _Z * math.sqrt(share * (1 - share) / n + square / (4 * n * n))
@@ -64,10 +64,10 @@ def wilson(share: float, n: float) -> tuple[float, float]:
 
 
 def clustered(clusters: Iterable[Rate]) -> Rate:
-    """The sum of the rates of clusters, whose members are alike: runs of one sample, samples of one session.
+    """Return the sum of the rates of clusters with dependent members: runs of one sample, samples of one session.
 
-    The design effect is the variance between clusters over that of independent counts. Where all counts agree there
-    is no variance to see, and a cluster is taken for a single count: the honest end of the doubt.
+    The design effect is the variance between clusters over that of independent counts. If all counts agree, the
+    variance is unknown, and a cluster counts as a single count: the conservative bound.
     """
     parts = [part for part in clusters if part.n]
     k, n = sum(part.k for part in parts), sum(part.n for part in parts)
@@ -76,7 +76,7 @@ def clustered(clusters: Iterable[Rate]) -> Rate:
 
 
 def of_clusters(k: int, n: int, clusters: int, squares: float) -> Rate:
-    """The same from sums alone; `squares` is Σ (k − share·n)² over the clusters."""
+    """Return the clustered rate from sums alone; `squares` is Σ (k − share·n)² over the clusters."""
     if clusters == n:
         return Rate(k, n)
     if k in (0, n) or clusters == 1:
@@ -86,7 +86,7 @@ def of_clusters(k: int, n: int, clusters: int, squares: float) -> Rate:
 
 
 class Mean(msgspec.Struct, frozen=True):
-    """The mean of n scores with its 95% bootstrap interval over clusters; None when there is none."""
+    """The mean of n scores with its 95% bootstrap interval over clusters; None without scores."""
 
     n: int = 0
     value: float | None = None
@@ -95,14 +95,14 @@ class Mean(msgspec.Struct, frozen=True):
 
 
 def mean_of(clusters: Iterable[Sequence[float]]) -> Mean:
-    """The mean of all scores; whole clusters are resampled, because repeats of a sample are not independent."""
+    """Return the mean of all scores. Whole clusters are resampled: repeats of a sample are not independent."""
     parts = [part for part in clusters if part]
     scores = [score for part in parts for score in part]
     if not scores:
         return Mean()
     value = sum(scores) / len(scores)
     if len(parts) < 2 or len(set(scores)) == 1:
-        return Mean(len(scores), value)  # nothing differs, so nothing tells how much it might
+        return Mean(len(scores), value)  # without a difference the spread is unknown
     draw = random.Random(f"{len(parts)}/{value}")
     sums = [(sum(part), len(part)) for part in parts]
     means = []
@@ -114,7 +114,7 @@ def mean_of(clusters: Iterable[Sequence[float]]) -> Mean:
 
 
 class Weighted(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Weights summed over n samples, counted per weight so that sums add and the interval can be drawn.
+    """Sum of weights over n samples, counted per weight: counts add, and give the interval.
 
     Specification 1, section 5: a sample weighs as much as its heaviest signal, or 0 without one.
     """
@@ -122,12 +122,12 @@ class Weighted(msgspec.Struct, frozen=True, omit_defaults=True):
     strong: int = 0  # samples of weight 1.0
     weak: int = 0  # samples of weight 0.5
     n: int = 0
-    design: float = 1.0  # the design effect, as of a rate
+    design: float = 1.0  # design effect, as in Rate
     others: dict[float, int] = {}  # samples of any other weight
 
     @classmethod
     def of(cls, counts: Mapping[float, int], n: int) -> Weighted:
-        """From the number of samples of each weight, of n samples in all."""
+        """Return the sum for these numbers of samples by weight, of n samples in all."""
         others = {weight: count for weight, count in counts.items() if weight not in (0.0, 0.5, 1.0)}
         return cls(counts.get(1.0, 0), counts.get(0.5, 0), n, others=others)
 
@@ -146,27 +146,27 @@ class Weighted(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def counts(self) -> dict[float, int]:
-        """The number of samples of each weight above 0."""
+        """Number of samples by weight above 0."""
         return {1.0: self.strong, 0.5: self.weak, **self.others}
 
     @property
     def sum(self) -> float:
-        """The sum of the weights."""
+        """Sum of the weights."""
         return sum(weight * count for weight, count in self.counts.items())
 
     @property
     def value(self) -> float | None:
-        """The mean weight, or None when nothing was counted."""
+        """The mean weight; None if nothing was counted."""
         return self.sum / self.n if self.n else None
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """A 95% bootstrap interval over samples; the same counts always give the same interval."""
+        """The 95% bootstrap interval over samples; equal counts have equal intervals."""
         if not self.n:
             return None
         counts = self.counts
         if all(count in (0, self.n) for count in counts.values()):
-            # All samples weigh the same: resampling them shows no spread, the share of them still has one.
+            # All samples weigh the same: resampling shows no spread, but their share has an interval.
             low, high = Rate(sum(counts.values()), self.n, self.design).interval or (0.0, 1.0)
             weight = max((weight for weight, count in counts.items() if count), default=1.0)
             return low * weight, high * weight
@@ -176,9 +176,11 @@ class Weighted(msgspec.Struct, frozen=True, omit_defaults=True):
         return max(0.0, mean - stretch * (mean - low)), min(1.0, mean + stretch * (high - mean))
 
     def _resampled_means(self) -> list[float]:
-        """The mean weights of samples drawn again, lowest first: one binomial per weight, of what the others left."""
+        """Return mean weights of resampled samples, lowest first: one binomial per weight, of the remaining samples."""
         draw = random.Random("/".join(map(str, (self.strong, self.weak, self.n, *sorted(self.others.items())))))
-        tiers: list[tuple[float, float, dict[int, _Binomial]]] = []  # weight, its share of what is left, tables
+        tiers: list[
+            tuple[float, float, dict[int, _Binomial]]
+        ] = []  # weight, its share of the remaining samples, tables
         unseen = self.n
         for weight, count in self.counts.items():
             tiers.append((weight, count / unseen if unseen else 0.0, {}))
@@ -196,7 +198,7 @@ class Weighted(msgspec.Struct, frozen=True, omit_defaults=True):
         return sorted(means)
 
     def to_json(self) -> dict[str, Any]:
-        """The WEIGHTED of docs/json.md."""
+        """Return the WEIGHTED of docs/json.md."""
         low, high = self.interval or (None, None)
         return {"sum": self.sum, "n": self.n, "value": self.value, "low": low, "high": high}
 

@@ -1,7 +1,7 @@
-"""Two rankings of the same logged candidates, compared by the verdicts on what was injected (specification 2).
+"""Comparison of two rankings of the same logged candidates by the verdicts on injected items (specification 2).
 
-Only injected items were judged, so a ranking is known by the judged items among its first k alone. Over each turn the
-share of these items for which a metric holds is compared. Turns of one session are alike: sessions are drawn again.
+Only injected items were judged, so the judged items among its first k represent a ranking. The compared value is the
+share of positive verdicts on these items, per turn. Turns of one session are dependent: whole sessions are resampled.
 """
 
 from __future__ import annotations

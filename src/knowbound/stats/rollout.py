@@ -1,4 +1,4 @@
-"""The rollout of measured ranking as values: legs, criteria, where it is, and what it watches.
+"""The rollout of measured ranking as values: legs, criteria, state and monitors.
 
 Specification 2, sections 6 and 7. `quality/legs.py` has the legs and decides criteria, `quality/monitors.py` the
 failure modes; `report/quality/rollout.py` has the words.
@@ -19,13 +19,13 @@ from knowbound.stats.replay import ReplayResult
 
 
 class CriterionName(StrEnum):
-    """What decides whether a leg is entered, left or reverted."""
+    """Criterion for entering, leaving or reverting a leg."""
 
-    LEG_BEFORE = "leg_before"  # the leg before it can be left
-    REPLAY = "replay"  # on logged pools its ranking is no worse
+    LEG_BEFORE = "leg_before"  # the previous leg can be left
+    REPLAY = "replay"  # the ranking of the leg is no worse on logged candidates
     DAYS = "days"
     CLEAN = "clean"  # few turns are without a verdict
-    JUDGE = "judge"  # it passed its gate
+    JUDGE = "judge"  # the judge passed its gate
     ON_TOPIC_RISE = "on_topic_rise"
     USAGE_RISE = "usage_rise"
     CONTRADICTION = "contradiction"  # no worse
@@ -41,7 +41,7 @@ class CriterionName(StrEnum):
 
 
 class CriterionState(StrEnum):
-    """Where a criterion is. One that kills is met as long as its limit is kept."""
+    """State of a criterion. A kill criterion is met while its limit is kept."""
 
     MET = "met"
     NOT_YET = "not yet"
@@ -58,29 +58,29 @@ class RolloutCriterion(msgspec.Struct, frozen=True):
     limit: float | None = None
     low: float | None = None  # the 95% interval of the value
     high: float | None = None
-    n: int = 0  # counts behind it
-    more: int | None = None  # that would decide, where that is known
-    metrics: tuple[str, ...] = ()  # that it failed on
+    n: int = 0  # number of counts
+    more: int | None = None  # further counts that would decide, if known
+    metrics: tuple[str, ...] = ()  # failed metrics
 
 
 class Leg(msgspec.Struct, frozen=True):
-    """A step of the rollout: what it switches on, and what decides about it."""
+    """A step of the rollout: its features and its criteria."""
 
     number: int
-    backends: tuple[str, ...] = ()  # whose items are ranked by measured quality from here on
-    corrective_loop: bool = False  # from here on
+    backends: tuple[str, ...] = ()  # backends ranked by measured quality from this leg on
+    corrective_loop: bool = False  # from this leg on
     enter: tuple[CriterionName, ...] = ()
     leave: tuple[CriterionName, ...] = ()
     kill: tuple[CriterionName, ...] = ()
 
     @property
     def name(self) -> str:
-        """What it switches on, as it is stored."""
+        """Stored name, made from the features of the leg."""
         return "+".join((*self.backends, *(("loop",) if self.corrective_loop else ()))) or "measure"
 
 
 class Baseline(msgspec.Struct, frozen=True):
-    """The days before a leg began, which it is compared with."""
+    """The days before a leg began: the leg is compared with them."""
 
     first: str
     last: str
@@ -88,10 +88,10 @@ class Baseline(msgspec.Struct, frozen=True):
 
 
 class EventKind(StrEnum):
-    """Why the leg changed."""
+    """Reason for a change of the leg."""
 
-    ADVANCED = "advanced"  # somebody asked for it
-    REVERTED = "reverted"  # somebody asked for it
+    ADVANCED = "advanced"  # requested by a person
+    REVERTED = "reverted"  # requested by a person
     KILLED = "killed"  # a kill criterion tripped
 
 
@@ -107,40 +107,40 @@ class RolloutEvent(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class RolloutState(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Where the rollout is. Kept in the quality log, for all machines that share it."""
+    """State of the rollout, kept in the quality log for all machines that share it."""
 
     leg: int = 0
-    since: str = ""  # when the leg began; "": measuring always did
-    plan: tuple[str, ...] = ()  # the names of the legs after leg 0, as they were when it was written
+    since: str = ""  # start of the leg; "" for leg 0
+    plan: tuple[str, ...] = ()  # names of the legs after leg 0 at the time of writing
     baselines: dict[int, Baseline] = {}  # leg → the days before it
     exploration: bool = False
     history: tuple[RolloutEvent, ...] = ()
 
     @property
     def last_kill(self) -> RolloutEvent | None:
-        """The newest change, where a kill criterion made it."""
+        """The newest change, if a kill criterion made it."""
         return self.history[-1] if self.history and self.history[-1].kind is EventKind.KILLED else None
 
 
 class LegFacts(msgspec.Struct, frozen=True):
-    """What is known about the days of a leg."""
+    """Facts about the days of a leg."""
 
     days: int = 0  # with turns
     turns: int = 0
     unscored: Rate = Rate()
-    measured: dict[Metric, MeasuredMetric] = {}  # about the judge; empty: never compared with labels
-    labelled: int = 0  # turns that it was compared on
-    drifted: tuple[Metric, ...] | None = None  # None: there is no weekly sample
+    measured: dict[Metric, MeasuredMetric] = {}  # of the judge; empty: never compared with labels
+    labelled: int = 0  # labelled turns of that comparison
+    drifted: tuple[Metric, ...] | None = None  # None: no weekly sample
     prompt_ms: Durations = Durations()
     stop_ms: Durations = Durations()
-    now: dict[QualityMetric, Rate] = {}  # over the last seven days of the leg
+    now: dict[QualityMetric, Rate] = {}  # last seven days of the leg
     before: dict[QualityMetric, Rate] = {}  # the baseline
-    demotions: Rate = Rate()  # in the leg: those that were reversed
-    replay: ReplayResult | None = None  # the newest one that is about the next leg
+    demotions: Rate = Rate()  # in the leg: share of reversed ones
+    replay: ReplayResult | None = None  # newest replay for the next leg
 
 
 class LegStatus(msgspec.Struct, frozen=True):
-    """A leg with its criteria, as far as they are decided now."""
+    """A leg with the present state of its criteria."""
 
     leg: Leg
     is_current: bool = False
@@ -151,17 +151,17 @@ class LegStatus(msgspec.Struct, frozen=True):
 
     @property
     def missing(self) -> tuple[RolloutCriterion, ...]:
-        """What keeps it from being left."""
+        """Criteria that keep the leg from being left."""
         return tuple(one for one in self.leave if one.state is not CriterionState.MET)
 
     @property
     def tripped(self) -> tuple[RolloutCriterion, ...]:
-        """Kill criteria that hold."""
+        """Kill criteria that tripped."""
         return tuple(one for one in self.kill if one.state is CriterionState.TRIPPED)
 
 
 class FailureMode(StrEnum):
-    """What can go wrong with measuring and ranking by it (section 7)."""
+    """Failure mode of measured ranking (section 7)."""
 
     SLOW_STOP_HOOK = "slow_stop_hook"
     JUDGE_DRIFT = "judge_drift"
@@ -173,32 +173,32 @@ class FailureMode(StrEnum):
 
 
 class Monitor(msgspec.Struct, frozen=True):
-    """One failure mode: its number against its limit; None and not tripped where nothing can be said."""
+    """One failure mode with its value and limit; None: unknown, and not tripped."""
 
     mode: FailureMode
     value: float | None
     limit: float
     tripped: bool = False
     n: int = 0
-    metrics: tuple[str, ...] = ()  # on which the judge drifted
+    metrics: tuple[str, ...] = ()  # metrics on which the judge drifted
 
 
 class RolloutStatus(msgspec.Struct, frozen=True):
-    """Everything that `quality rollout` shows."""
+    """The result of `quality rollout`."""
 
     legs: tuple[LegStatus, ...]
     state: RolloutState
     monitors: tuple[Monitor, ...] = ()
-    changed: RolloutEvent | None = None  # by this call
-    refused: bool = False  # it was asked for, and not done
+    changed: RolloutEvent | None = None  # change by this call
+    refused: bool = False  # a requested change was not made
 
     @property
     def current(self) -> LegStatus:
-        """The leg that it is in."""
+        """The present leg."""
         return next(one for one in self.legs if one.is_current)
 
     @property
     def next(self) -> LegStatus | None:
-        """The leg after it; None in the last."""
+        """The leg after the present one; None in the last leg."""
         number = self.current.leg.number + 1
         return self.legs[number] if number < len(self.legs) else None

@@ -1,7 +1,7 @@
 """The gap rate from evaluation to evaluation (specification 1, sections 6 and 8).
 
-A series has one test set: where its hash changes, a new one begins, and nothing is ever drawn or concluded across. What
-people wrote and what `probe` made are different series too.
+A series has one test set: a changed hash begins a new series, and no line or conclusion crosses the border. Written
+samples and questions of `probe` are different series too.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from knowbound.stats.printing import percent
 NEAR_ZERO = 0.10  # specification 1, section 8
 _IN_A_ROW = 3
 _DETERMINISTIC = "investigate"  # the built-in executor
-_SMALL = 0.10  # up to so many points up or down is no movement worth a word of its own
+_SMALL = 0.10  # a change of up to 10 points counts as flat
 NUDGE = (
     "⚠ The current sample set's gap rate has been below 10% for 3 evaluations in a row. Consider expanding the sample "
     'set to probe new areas, otherwise the drop in gap rate may only reflect "sample domestication" rather than '
@@ -29,25 +29,25 @@ NUDGE = (
 
 
 class Reading(StrEnum):
-    """What a series of gap rates shows (section 6). The last three say why none of the first four can be said yet."""
+    """Direction of a series of gap rates (section 6). The last three say why the direction is not known yet."""
 
     FALLING = "falling"
     FLAT = "flat"
     RISING = "rising"
     NEAR_ZERO = "near_zero"
-    UNTOLD = "untold"  # it moved, but the intervals cannot tell that from chance
+    INCONCLUSIVE = "untold"  # the rate moved, but the intervals do not exclude chance
     BASELINE = "baseline"  # a single evaluation
     UNKNOWN = "unknown"  # nothing was counted
 
 
 class TrendRow(msgspec.Struct, frozen=True):
-    """One evaluation in the table, and what changed since the one before it."""
+    """One evaluation in the table, with the changes since the previous evaluation."""
 
     head: EvaluationHead
-    change: KnowledgeChange | None = None  # of the knowledge; None for the first
-    differs: list[str] = []  # what else changed: executor, model, …
-    breaks: bool = False  # another test set than the row before it in this panel
-    broken: list[str] | None = None  # samples that broke since then; None for the first, and across test sets
+    change: KnowledgeChange | None = None  # of the knowledge; None for the first evaluation
+    differs: list[str] = []  # other changes: executor, model, …
+    breaks: bool = False  # the test set differs from the previous row of the panel
+    broken: list[str] | None = None  # samples that broke since then; None for the first evaluation and across test sets
 
 
 class Series(msgspec.Struct, frozen=True):
@@ -57,28 +57,28 @@ class Series(msgspec.Struct, frozen=True):
     reading: Reading
     words: str
     advice: str
-    also_changed: list[str] = []  # besides the knowledge, while the rate moved
+    also_changed: list[str] = []  # other changes than the knowledge, while the rate moved
     nudge: str | None = None
 
     @property
     def last(self) -> EvaluationHead:
-        """The newest evaluation, whose watermark is the series'."""
+        """The newest evaluation. Its watermark is that of the series."""
         return self.rows[-1].head
 
 
 class Panel(msgspec.Struct, frozen=True):
-    """What one chart shows: the evaluations of one samples file, broken where its content changed."""
+    """Content of one chart: the evaluations of one samples file, broken at changes of its content."""
 
     rows: list[TrendRow]
     series: list[Series]
 
 
 class Trend(msgspec.Struct, frozen=True):
-    """Everything `trend` says."""
+    """The result of `trend`."""
 
     rows: list[TrendRow]  # the table, oldest first
     panels: list[Panel]
-    left_out: int = 0  # evaluations of other versions (`eval --against`), which are no step of this knowledge base
+    left_out: int = 0  # evaluations of other versions (`eval --against`), which are not steps of this knowledge base
 
 
 FindBroken = Callable[[EvaluationHead, EvaluationHead], list[str]]  # the samples that broke between two evaluations
@@ -87,7 +87,7 @@ FindBroken = Callable[[EvaluationHead, EvaluationHead], list[str]]  # the sample
 def trend(
     heads: Iterable[EvaluationHead], *, with_others: bool = False, last: int = 0, broken: FindBroken | None = None
 ) -> Trend:
-    """The trend of evaluations, oldest first; `last` keeps so many of each panel."""
+    """Return the trend of evaluations, oldest first; `last` limits the evaluations of each panel."""
     found = list(heads)
     mine = [head for head in found if with_others or not head.against]
     panels = [_panel(_rows(group, last, broken)) for group in _groups(mine)]
@@ -97,7 +97,7 @@ def trend(
 
 
 def _groups(heads: Iterable[EvaluationHead]) -> list[list[EvaluationHead]]:
-    """Evaluations of one samples file: it may have been renamed, or its content may have changed, but not both."""
+    """Group evaluations by samples file. A file may be renamed or its content may change, but not both at once."""
     groups: list[list[EvaluationHead]] = []
     for head in heads:
         for group in groups:
@@ -136,8 +136,8 @@ def _series(rows: list[TrendRow]) -> Series:
 
 
 def _advice(reading: Reading, last: EvaluationHead) -> str:
-    """What to do next; the built-in executor answers a repeated question the same."""
-    if reading is Reading.UNTOLD and last.executor == _DETERMINISTIC:
+    """Return the next step. The built-in executor is deterministic: repeating it adds nothing."""
+    if reading is Reading.INCONCLUSIVE and last.executor == _DETERMINISTIC:
         return "More samples would tell."
     return _ADVICE[reading]
 
@@ -154,17 +154,17 @@ _ADVICE: dict[Reading, str] = {
     "knowledge base was broken, or the agent changed: compare the two evaluations, and look at what was removed.",
     Reading.NEAR_ZERO: "Not a moment to celebrate: either the knowledge covers what the samples ask, or the samples "
     "only ask what it can answer. Expand the test set: take the uncovered files and the failed searches as seeds.",
-    Reading.UNTOLD: "More samples, or --repeat, would tell.",
+    Reading.INCONCLUSIVE: "More samples, or --repeat, would tell.",
     Reading.BASELINE: "This is the baseline; the trend begins with the next evaluation of the same test set.",
     Reading.UNKNOWN: "No sample of the last evaluation has a complete run.",
 }
 
 
 def read(heads: Sequence[EvaluationHead]) -> tuple[Reading, str]:
-    """The direction of a series, and the sentence that explains it.
+    """Return the direction of a series and a sentence that explains it.
 
-    The last evaluation is held against the highest and the lowest before it; the later of these two that it has left
-    is where the present movement began. As many comparisons as there are earlier evaluations widen the interval.
+    The last evaluation is compared with the highest and the lowest earlier one. The present movement began at the later
+    of these two that differs from the last. The interval is widened by the number of earlier evaluations.
     """
     known = [head for head in heads if head.gap.rate.n]
     if not known or known[-1] is not heads[-1]:
@@ -186,11 +186,11 @@ def read(heads: Sequence[EvaluationHead]) -> tuple[Reading, str]:
         return reading, f"{reading.capitalize()}: {moved}{_last_step(known, difference.value)}."
     if abs(difference.value) <= _SMALL and len(known) >= _IN_A_ROW:
         return Reading.FLAT, f"Flat: {moved}{unclear}."
-    return Reading.UNTOLD, f"Not told yet: {moved}{unclear}."
+    return Reading.INCONCLUSIVE, f"Not told yet: {moved}{unclear}."
 
 
 def _movement(known: Sequence[EvaluationHead]) -> tuple[EvaluationHead, Difference]:
-    """Where the current movement began, and its size."""
+    """Return the evaluation at which the current movement began, and the size of the movement."""
     *earlier, last = known
     shares = [head.gap.rate.k / head.gap.rate.n for head in known]
     latest_first = range(len(earlier) - 1, -1, -1)
@@ -205,30 +205,30 @@ def _movement(known: Sequence[EvaluationHead]) -> tuple[EvaluationHead, Differen
 
 def _told(before: EvaluationHead, after: EvaluationHead, comparisons: int) -> Difference:
     difference = unpaired(before.gap.rate, after.gap.rate, comparisons)
-    assert difference is not None  # both have counted something
+    assert difference is not None  # both have samples
     return difference
 
 
 def _evaluations(heads: Sequence[EvaluationHead], start: EvaluationHead) -> str:
-    """How many of the evaluations that are shown the movement took."""
+    """Return in words how many of the shown evaluations the movement took."""
     took = len(heads) - next(at for at, head in enumerate(heads) if head is start)
     return f"{took} evaluations" if took == len(heads) else f"the last {took} of {len(heads)} evaluations"
 
 
 def _last_step(known: Sequence[EvaluationHead], way: float) -> str:
-    """A note on the last step where it went in the other direction, or not at all."""
+    """Return a note if the last step did not follow the direction of the movement."""
     before, last = (head.gap.rate.value or 0.0 for head in known[-2:])
     return "" if (last - before) * way > 0 else f"; but the last step was {percent(before)} → {percent(last)}"
 
 
 def is_near_zero(head: EvaluationHead) -> bool:
-    """Section 8: at most 10%, on the counts; a sample that was not seen may have a gap."""
+    """Report whether at most 10% have a gap (section 8). An unseen sample may have a gap and counts as one."""
     rate = head.gap.rate
     return bool(rate.n) and (rate.k + head.gap.unseen) * 10 <= rate.n
 
 
 def nudge(heads: Sequence[EvaluationHead]) -> str | None:
-    """Section 8, word for word: the last 3 evaluations of the newest one's test set were at most 10% each."""
+    """Return the advice of section 8 if the last 3 evaluations of the newest test set were at most 10% each."""
     if not heads:
         return None
     newest = heads[-1]

@@ -34,8 +34,9 @@ from itertools import accumulate
 from pathlib import Path
 from threading import Thread
 
-from bench.labels import SHARED, injected_items, injected_turns
+from bench.labels import injected_items, injected_turns
 from bench.measuring import HOOK, at, options, process_ms, warn_if_busy
+from bench.retrieval import conversations
 from knowbound.agent import hook_log
 from knowbound.core.item import Item
 from knowbound.injection.log import log_files, read_log
@@ -68,31 +69,14 @@ class Times:
 
 def texts(count: int) -> Iterator[str]:
     """As many texts as wanted, all different, with the words of real ones in their real frequencies."""
-    real = _real_texts()
+    spoken = [text for aside in (False, True) for one in conversations(aside=aside) for _, text in one.items]
+    real = sorted({text for text in (*injected_items(), *spoken) if text.strip()})
     words = [word for text in real for word in text.split()]
     chance = random.Random(7)
     for number in range(count):
         text = chance.choice(real).split()
         mixed = [chance.choice(words) if chance.random() < _MIXED else word for word in text]
         yield f"{' '.join(mixed)} #{number}"
-
-
-def _real_texts() -> list[str]:
-    found = set(injected_items())
-    for path in sorted((SHARED / "locomo").glob("*.json")):
-        found |= set(_dialogue_texts(json.loads(path.read_text("utf-8"))))
-    return sorted(text for text in found if text.strip())
-
-
-def _dialogue_texts(document: object) -> Iterator[str]:
-    if isinstance(document, dict):
-        if isinstance(document.get("text"), str) and "dia_id" in document:
-            yield document["text"]
-        for value in document.values():
-            yield from _dialogue_texts(value)
-    elif isinstance(document, list):
-        for value in document:
-            yield from _dialogue_texts(value)
 
 
 def build(root: Path, count: int) -> float:

@@ -107,7 +107,7 @@ def measure(project: Project, tree: Tree | None) -> dict[str, Answered]:
     early, late = project.materials[:cut], project.materials[cut:]
     known = [one for material in early for one in project.lookups[material.session]]
     lessons = within_budget(lessons_of(Corpus(project.name, early, known, tree)), _LINES, _TOKENS)
-    later = {material.session: occurrences(project, material) for material in late}
+    before, later = occurrences(project, early), occurrences(project, late)
     found_at = {
         (miss.signal.session, miss.signal.line): miss.near(miss.signal.found_at.path)
         for material in late
@@ -120,21 +120,13 @@ def measure(project: Project, tree: Tree | None) -> dict[str, Answered]:
         place = found_at.get((one.session, one.line))
         return any(is_about(lesson, one) or (place and f"`{place}`" in lesson.text) for lesson in lessons)
 
-    by_lesson = [(one, is_answered(one)) for each in later.values() for one in each]
-    literal = {words for material in early for words in literally(project, material)}
-    by_literal = [
-        (one, words in literal)
-        for material in late
-        for one, words in zip(later[material.session], literally(project, material), strict=True)
-    ]
-    missed = {name for material in early for one in occurrences(project, material) for name in one.names}
-    by_name = [
-        (one, any(name in missed and not name.startswith((*_UNNAMED, "folder:")) for name in one.names))
-        for each in later.values()
-        for one in each
-    ]
+    literal = {words for _, words in before}
+    missed = {name for miss, _ in before for name in miss.names if not name.startswith((*_UNNAMED, "folder:"))}
     files = most_read(project, early)
-    by_file = [(one, found_at.get((one.session, one.line), "") in files) for each in later.values() for one in each]
+    by_lesson = [(miss, is_answered(miss)) for miss, _ in later]
+    by_literal = [(miss, words in literal) for miss, words in later]
+    by_name = [(miss, not missed.isdisjoint(miss.names)) for miss, _ in later]
+    by_file = [(miss, found_at.get((miss.session, miss.line), "") in files) for miss, _ in later]
     return {
         "lessons": _answered(by_lesson, len(lessons), sum(map(tokens_of, lessons))),
         "every miss literally": _answered(by_literal, len(literal), sum(len(words) // 4 for words in literal)),
@@ -143,18 +135,16 @@ def measure(project: Project, tree: Tree | None) -> dict[str, Answered]:
     }
 
 
-def occurrences(project: Project, material: Material) -> list[LessonOccurrence]:
-    looked = misses(Corpus(project.name, [], project.lookups[material.session], None))
-    failed = (one for one in failed_commands(material) if any(not name.startswith(_UNNAMED) for name in one.names))
-    return [*failed_lookups(looked), *failed]
-
-
-def literally(project: Project, material: Material) -> list[str]:
-    """Each miss of a session in its own words, in the order of `occurrences`."""
-    looked = misses(Corpus(project.name, [], project.lookups[material.session], None))
-    failed = (one for one in failed_commands(material) if any(not name.startswith(_UNNAMED) for name in one.names))
-    words = [f"{one.near(one.signal.query)} in {one.near(one.signal.path)}" for one in looked]
-    return words + [" ".join(sorted(one.names)) for one in failed]
+def occurrences(project: Project, materials: Sequence[Material]) -> list[tuple[LessonOccurrence, str]]:
+    """The misses of the sessions, each with its own words."""
+    found: list[tuple[LessonOccurrence, str]] = []
+    for material in materials:
+        looked = misses(Corpus(project.name, [], project.lookups[material.session], None))
+        words = [f"{one.near(one.signal.query)} in {one.near(one.signal.path)}" for one in looked]
+        found += zip(failed_lookups(looked), words, strict=True)
+        failed = (one for one in failed_commands(material) if any(not name.startswith(_UNNAMED) for name in one.names))
+        found += [(one, " ".join(sorted(one.names))) for one in failed]
+    return found
 
 
 def most_read(project: Project, early: Sequence[Material]) -> set[str]:

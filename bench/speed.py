@@ -147,30 +147,16 @@ def targets(rows: Sequence[Row]) -> list[Target]:
 
 
 def table(rows: Sequence[Row]) -> str:
-    head = ["", "wall s", "CPU s", "MB", "MB/s", "tree MB", "largest MB", "note"]
-    body = [
-        [
-            row.name,
-            _number(row.seconds, 3),
-            _number(row.cpu_seconds, 3),
-            _number(row.megabytes, 0),
-            _number(row.speed, 0),
-            _number(row.memory, 0),
-            _number(row.largest, 0),
-            row.note,
-        ]
-        for row in rows
-    ]
-    promises = [
-        [
-            goal.what,
-            f"{'≥' if goal.at_least else '≤'} {_number(goal.limit, 3)} {goal.unit}",
-            f"{_number(goal.value, 3)} {goal.unit}",
-            goal.verdict,
-        ]
-        for goal in targets(rows)
-    ]
-    return f"{_columns([head, *body])}\n\n{_columns([['', 'target', 'measured', 'verdict'], *promises])}"
+    lines = [["", "wall s", "CPU s", "MB", "MB/s", "tree MB", "largest MB", "note"]]
+    for row in rows:
+        figures = (row.megabytes, row.speed, row.memory, row.largest)
+        times = [_number(row.seconds, 3), _number(row.cpu_seconds, 3)]
+        lines.append([row.name, *times, *(_number(figure, 0) for figure in figures), row.note])
+    promises = [["", "target", "measured", "verdict"]]
+    for goal in targets(rows):
+        limit = f"{'≥' if goal.at_least else '≤'} {_number(goal.limit, 3)} {goal.unit}"
+        promises.append([goal.what, limit, f"{_number(goal.value, 3)} {goal.unit}", goal.verdict])
+    return f"{_columns(lines)}\n\n{_columns(promises)}"
 
 
 def _observe(name: str, folder: Path, home: Path) -> Row:

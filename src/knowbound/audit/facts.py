@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import msgspec
 
 from knowbound.audit.runs.runs import Run, command_of, plan_of, runs_of
-from knowbound.core.paths import CODE
+from knowbound.core.paths import CODE, extension
 from knowbound.core.trace import LOOKUPS, MISSES, LookupIntent, Outcome, ToolCall, ToolKind
 from knowbound.traces.shell.tree import Command
 from knowbound.traces.tools import NEW_KEYS, OLD_KEYS, first_text
@@ -232,19 +232,13 @@ def _edit(call: ToolCall, order: int, facts: TurnFacts, view: SessionView) -> No
 
 
 def _edit_of(paths: tuple[str, ...], order: int, line: int, is_comment: bool = False) -> Edit:
-    kinds = [extension_of(path) for path in paths]
+    kinds = [extension(path) for path in paths]
     return Edit(paths, order, line, any(one in CODE for one in kinds), is_comment)
-
-
-def extension_of(path: str) -> str:
-    """The extension of a path, in small letters; "" where it has none."""
-    name = path.rsplit("/", 1)[-1]
-    return name.rsplit(".", 1)[-1].lower() if "." in name else ""
 
 
 def _only_spaces(paths: tuple[str, ...], old: str, new: str) -> bool:
     """Whether an edit only lays the same text out anew, in a language that does not read the layout."""
-    if not old or any(extension_of(path) in _LAYOUT for path in paths):
+    if not old or any(extension(path) in _LAYOUT for path in paths):
         return False
     return _LAST_COMMA.sub("", "".join(old.split())) == _LAST_COMMA.sub("", "".join(new.split()))
 

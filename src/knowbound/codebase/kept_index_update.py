@@ -80,7 +80,8 @@ def update_index(database: Database, root: Path) -> Updated:
         db.execute("INSERT OR IGNORE INTO tree (root) VALUES (?)", (str(root),))
     tree = int(database.row("SELECT id FROM tree WHERE root = ?", str(root))[0])
     _drop_spare(database)
-    known = {path: _Seen(size, mtime) for path, size, mtime in database.rows(_KNOWN, tree)}
+    rows = database.rows("SELECT path, size, mtime_ns FROM file WHERE tree = ?", tree)
+    known = {path: _Seen(size, mtime) for path, size, mtime in rows}
     changed = [path for path, file in seen.items() if known.get(path) != file]
     gone = [path for path in known if path not in seen]
     for at in range(0, len(changed), _AT_ONCE):
@@ -99,9 +100,6 @@ def update_index(database: Database, root: Path) -> Updated:
             (began if is_complete else 0, json.dumps(_folders(root, seen, int(began * 1e9))), tree),
         )
     return Updated(len(seen), len(changed), time.monotonic() - clock)
-
-
-_KNOWN = "SELECT path, size, mtime_ns FROM file WHERE tree = ?"
 
 
 def _look_at(root: Path, paths: list[str]) -> dict[str, _Seen]:

@@ -193,7 +193,7 @@ def _file_score(path: str, here: _FileLines, weights: Mapping[str, float], synon
     events.sort()
     inside: Counter[str] = Counter()
     value: dict[str, float] = {}
-    best, begin, total = 0.0, 0, 0.0
+    best, begin = 0.0, 0
     for line, key, weight in events:
         inside[key] += 1
         value[key] = max(value.get(key, 0.0), weight)

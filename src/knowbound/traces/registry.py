@@ -99,7 +99,7 @@ def default_folders(environ: Mapping[str, str], home: Path) -> list[Path]:
 @cache
 def readers() -> tuple[Reader, ...]:
     """Return every reader: built-in readers first, then readers of installed packages."""
-    return (*map(_built_in, BUILT_IN), *_installed())
+    return tuple(_asked())
 
 
 @cache
@@ -108,6 +108,7 @@ def _built_in(one: BuiltIn) -> Reader:
     return reader
 
 
+@cache
 def _installed() -> tuple[Reader, ...]:
     from importlib import metadata  # noqa: PLC0415  (takes as long to load as this whole module)
 
@@ -118,7 +119,7 @@ def _installed() -> tuple[Reader, ...]:
 def _asked() -> Iterator[Reader]:
     """Yield the readers in order, each loaded at its turn: a hook needs only the first that fits."""
     yield from map(_built_in, BUILT_IN)
-    yield from readers()[len(BUILT_IN) :]
+    yield from _installed()
 
 
 def recognise(head: bytes) -> tuple[Reader, Identity] | None:

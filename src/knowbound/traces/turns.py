@@ -6,9 +6,11 @@ For capabilities that need whole turns; `observe` follows the events themselves.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from knowbound.core.trace import Broken, Event, Injection, Prompt, Skill, Start, Step, ToolCall
 from knowbound.errors import InputError
@@ -92,15 +94,10 @@ def turns_in(session: SessionFiles) -> Iterator[TraceTurn]:
 
 def sessions_in(paths: Sequence[Path]) -> list[SessionFiles]:
     """Return every session of the files below the paths that a reader recognises."""
-    members = []
+    members: list[Member] = []
     for file in scan(paths)[0]:
-        try:
-            known = recognise(read_head(Path(file.path)))
-        except Exception:  # a damaged archive raises any error of its library
-            continue
-        if known:
-            reader, identity = known
-            members.append(Member(file, reader.name, identity.session, identity.agent_id, identity.time))
+        with suppress(Exception):  # a damaged archive raises any error of its library
+            members += _recognised(file)
     return group(members)
 
 
@@ -109,18 +106,24 @@ def session_of(transcript: Path) -> SessionFiles:
 
     The transcript of a sub-agent counts as a session. Raises InputError if no reader recognises the file.
     """
-    members = []
+    members: list[Member] = []
     for path in (transcript, *sorted((transcript.with_suffix("") / _SIDE_CHAINS).glob("*.jsonl"))):
         try:
-            info, found = path.stat(), recognise(read_head(path))
+            info = path.stat()
+            found = _recognised(FoundFile(str(path), info.st_size, info.st_mtime_ns))
         except OSError as error:
             raise InputError("no-such-path", f"Cannot read {path}: {error.strerror or error}.") from error
-        if found:
-            reader, identity = found
-            file = FoundFile(str(path), info.st_size, info.st_mtime_ns)
-            agent_id = identity.agent_id if path != transcript else ""
-            members.append(Member(file, reader.name, identity.session, agent_id, identity.time))
+        members += found if path != transcript else [replace(one, agent_id="") for one in found]
     for session in group(members):
         if str(transcript) in session.files:
             return session
     raise InputError("no-sessions", f"{transcript} is no trace that a reader recognises. Try: knowbound observe PATH")
+
+
+def _recognised(file: FoundFile) -> list[Member]:
+    """Return the file with its session; nothing if no reader recognises it."""
+    found = recognise(read_head(Path(file.path)))
+    if found is None:
+        return []
+    reader, identity = found
+    return [Member(file, reader.name, identity.session, identity.agent_id, identity.time)]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
-from knowbound.audit.facts import Edit, SessionView, TurnFacts, extension_of
+from knowbound.audit.facts import Edit, SessionView, TurnFacts
 from knowbound.audit.runs.programs import Check
 from knowbound.audit.runs.results import Ended
 from knowbound.audit.runs.runs import Run
+from knowbound.core.paths import extension
 
 # Languages whose tools see no other: a file of one is not checked by the tools of another.
 _LANGUAGES: dict[str, frozenset[str]] = {
@@ -63,8 +64,8 @@ def _is_in(path: str, folder: str) -> bool:
 
 def language_of(path: str) -> str:
     """The language of a file, where its tools see no other; "" for others."""
-    extension = extension_of(path)
-    return next((name for name, extensions in _LANGUAGES.items() if extension in extensions), "")
+    ending = extension(path)
+    return next((name for name, extensions in _LANGUAGES.items() if ending in extensions), "")
 
 
 def uncovered(facts: TurnFacts, view: SessionView) -> Edit | None:

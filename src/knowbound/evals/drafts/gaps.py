@@ -8,7 +8,7 @@ from collections import Counter
 import msgspec
 
 from knowbound.codebase.tree import SourceTree
-from knowbound.core.paths import DOCUMENTS, is_test
+from knowbound.core.paths import DOCUMENTS, extension, is_test
 from knowbound.core.signal import Signal, SignalType
 from knowbound.core.topic import Topic
 from knowbound.evals.drafts.wording import is_in_code
@@ -132,9 +132,7 @@ def known_answers(wanted: str, topic: Topic, project: SourceTree | None = None) 
         agree = [path for path, count in sessions.items() if min(count, topic.sessions) > 1]
         known = agree or [path for path in sessions if plain_name(_stem(path)) == plain_name(wanted)]
     in_code = is_in_code(wanted)  # a document may be the place of a subject, not of a name in code
-    places = {
-        path for path in known if not is_test(path) and not (in_code and path.rpartition(".")[2].lower() in DOCUMENTS)
-    }
+    places = {path for path in known if not is_test(path) and not (in_code and extension(path) in DOCUMENTS)}
     return tuple(sorted(places)) if len(places) <= _MOST_ANSWERS else ()
 
 

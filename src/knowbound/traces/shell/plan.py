@@ -191,7 +191,8 @@ class _Planner:
             return self.group_through(source, tail, guard, when)
         parsed = describe(source)
         if parsed.role is ProgramRole.PRINT:
-            parsed = self.printed_lookup(source) or parsed
+            printed = self.lookup_in(source.words)  # `echo "$HITS" | grep x` searches in the hits
+            parsed = printed.parsed if printed else parsed
         search, last = tail.search, rest[-1]
         decides = search is not None and isinstance(last, Command) and describe(last) == search
         if parsed.role is ProgramRole.LOOKUP and not parsed.silent:
@@ -340,11 +341,6 @@ class _Planner:
             return None
         inner = self.nested(parse(expansion.command))
         return inner.lookups[0] if inner.lookups and not inner.acts else None
-
-    def printed_lookup(self, command: Command) -> ParsedCommand | None:
-        """Return the lookup whose hits are printed: `echo "$HITS" | grep x` searches in them."""
-        lookup = self.lookup_in(command.words)
-        return lookup.parsed if lookup else None
 
     # ---- texts that the line prints itself
 

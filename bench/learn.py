@@ -35,7 +35,7 @@ from knowbound.lessons.tree import Tree
 from knowbound.stats.rate import Rate, clustered
 from knowbound.store.observed import Observed
 from knowbound.traces.corpus import SessionFiles, scan
-from knowbound.traces.registry import reader_named
+from knowbound.traces.registry import events_of
 from knowbound.traces.source import Tally
 
 FOLDERS = (*(f"claude-code/{name}" for name in ("packmind", "cipherbox", "newer", "entire")), "codex", "copilot-cli")
@@ -94,8 +94,7 @@ def projects(folder: str) -> list[Project]:
 
 
 def files_read(session: SessionFiles, project: str) -> Counter[str]:
-    sidechains = {agent: Path(path) for agent, path in session.sidechains.items()}
-    events = reader_named(session.reader).read([Path(path) for path in session.files], sidechains, Tally())
+    events = events_of(session, Tally())
     calls = (call for event in events if isinstance(event, Step) for call in event.calls)
     paths = (call.query for call in calls if call.kind is ToolKind.READ and call.outcome is Outcome.OK)
     return Counter(path[len(project) + 1 :] for path in paths if path.startswith(f"{project}/"))

@@ -43,7 +43,7 @@ from knowbound.text.clock import comparable_time
 from knowbound.text.questions.intent import read_question
 from knowbound.text.redact import excerpt, redact
 from knowbound.traces.corpus import SessionFiles
-from knowbound.traces.registry import reader_named
+from knowbound.traces.registry import events_of
 from knowbound.traces.source import Tally
 from knowbound.traces.turns import TraceTurn, sessions_in, turns_of
 
@@ -164,10 +164,8 @@ class _Events:
     """The events of a session, followed on the way to its turns."""
 
     def __init__(self, session: SessionFiles) -> None:
-        self.start = Start(session.session, session.reader)
-        sidechains = {agent: Path(path) for agent, path in session.sidechains.items()}
-        reader = reader_named(session.reader)
-        self._events = reader.read([Path(path) for path in session.files], sidechains, Tally())
+        self.start = session.start
+        self._events = events_of(session, Tally())
         self.sessions: dict[str, _Followed] = {}
 
     def follow(self) -> Iterator[Event]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 import msgspec
 
@@ -11,7 +10,7 @@ from knowbound.core.signal import Findings
 from knowbound.core.trace import Event, Start
 from knowbound.gaps.lens import SessionLens
 from knowbound.traces.corpus import SessionFiles
-from knowbound.traces.registry import reader_named
+from knowbound.traces.registry import events_of
 from knowbound.traces.source import Tally
 
 
@@ -25,11 +24,8 @@ class LensSettings(msgspec.Struct, frozen=True):
 def read_session(session: SessionFiles, settings: LensSettings) -> list[Findings]:
     """The findings of a session; a file that holds several sessions gives several."""
     tally = Tally()
-    reader = reader_named(session.reader)
-    sidechains = {agent: Path(path) for agent, path in session.sidechains.items()}
     files = [*session.files, *session.sidechains.values()]
-    events = reader.read([Path(path) for path in session.files], sidechains, tally)
-    found = findings_of(events, Start(session.session, session.reader), files, settings)
+    found = findings_of(events_of(session, tally), session.start, files, settings)
     found[0].lines, found[0].duplicates = tally.lines, tally.duplicates
     found[0].skipped, found[0].skipped_by_reason = tally.skipped, tally.skipped_by_reason
     return found

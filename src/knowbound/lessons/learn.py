@@ -18,7 +18,6 @@ from msgspec.structs import replace
 from knowbound.config import Settings
 from knowbound.core.lesson import Lesson, LessonStatus
 from knowbound.core.paths import project_name, works_in
-from knowbound.core.trace import Start
 from knowbound.gaps.filters import Filters
 from knowbound.gaps.observe import observe
 from knowbound.gaps.sessions import Progress, changed_sessions, places_of_agents, sessions_of
@@ -38,7 +37,7 @@ from knowbound.store.lessons import KeptLessons, MaterialRow
 from knowbound.store.observed import Observed
 from knowbound.text.clock import utc_now
 from knowbound.traces.corpus import SessionFiles, scan
-from knowbound.traces.registry import reader_named
+from knowbound.traces.registry import events_of
 from knowbound.traces.source import Tally
 
 _materials = msgspec.msgpack.Decoder(list[Material])
@@ -137,9 +136,7 @@ def _read_material(paths: Sequence[Path], observed: Observed, kept: KeptLessons,
 
 def read_material(session: SessionFiles) -> list[Material]:
     """What the sessions in these files give."""
-    reader, sidechains = reader_named(session.reader), {one: Path(path) for one, path in session.sidechains.items()}
-    events = reader.read([Path(path) for path in session.files], sidechains, Tally())
-    return material_of(events, Start(session.session, session.reader), session.files[0] if session.files else "")
+    return material_of(events_of(session, Tally()), session.start, session.files[0] if session.files else "")
 
 
 def _corpora(

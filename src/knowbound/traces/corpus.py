@@ -16,6 +16,7 @@ import msgspec
 
 from knowbound.core.knowledge import is_knowledge
 from knowbound.core.paths import IGNORED_FOLDERS
+from knowbound.core.trace import Start
 from knowbound.errors import InputError
 from knowbound.files import Walk, links_not_followed
 
@@ -43,6 +44,11 @@ class SessionFiles(msgspec.Struct, frozen=True):
     def name(self) -> str:
         """Name of the session in the store."""
         return f"{self.reader}:{self.session}"
+
+    @property
+    def start(self) -> Start:
+        """Start of the session as far as its files are known, before they are read."""
+        return Start(self.session, self.reader)
 
 
 class Member(msgspec.Struct, frozen=True):

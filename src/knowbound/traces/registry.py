@@ -10,12 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
 from knowbound.core.trace import Event
 from knowbound.traces.source import Tally
+
+if TYPE_CHECKING:
+    from knowbound.traces.corpus import SessionFiles
 
 
 class Identity(msgspec.Struct, frozen=True):
@@ -134,3 +137,9 @@ def recognise(head: bytes) -> tuple[Reader, Identity] | None:
 def reader_named(name: str) -> Reader:
     """Return the reader of this name."""
     return next(reader for reader in _asked() if reader.name == name)
+
+
+def events_of(session: SessionFiles, tally: Tally) -> Iterator[Event]:
+    """Read the events of a session's files."""
+    sidechains = {agent: Path(path) for agent, path in session.sidechains.items()}
+    return reader_named(session.reader).read([Path(path) for path in session.files], sidechains, tally)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from knowbound.core.trace import Broken, Event, Injection, Prompt, Skill, Start, Step, ToolCall
 from knowbound.errors import InputError
 from knowbound.traces.corpus import FoundFile, Member, SessionFiles, group, scan
-from knowbound.traces.registry import reader_named, recognise
+from knowbound.traces.registry import events_of, recognise
 from knowbound.traces.source import Tally, read_head
 
 _SIDE_CHAINS = "subagents"  # Claude Code keeps them beside the transcript, in a folder of the session's name
@@ -87,9 +87,7 @@ def turns_of(events: Iterable[Event], start: Start) -> Iterator[TraceTurn]:
 
 def turns_in(session: SessionFiles) -> Iterator[TraceTurn]:
     """Read the turns of a session's files."""
-    sidechains = {agent: Path(path) for agent, path in session.sidechains.items()}
-    events = reader_named(session.reader).read([Path(path) for path in session.files], sidechains, Tally())
-    return turns_of(events, Start(session.session, session.reader))
+    return turns_of(events_of(session, Tally()), session.start)
 
 
 def sessions_in(paths: Sequence[Path]) -> list[SessionFiles]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     metavar="F",
     help="Fail when the share of unsupported answers of the stored audit is above F (0.1 is 10%).",
 )
-@click.option("--allow-none", is_flag=True, help="Exit 0 where no run is stored yet, as in a fresh clone.")
+@click.option("--allow-none", is_flag=True, help="Exit 0 when no run is stored yet, as in a fresh clone.")
 @shown_as(GATE_FORMATS)
 def command(
     root: Path | None,
@@ -40,11 +40,11 @@ def command(
     format_: str,
     output: Path | None,
 ) -> int:
-    """Test the newest stored run of `eval` or `observe`, or the stored audit, against gates. Runs nothing.
+    """Test the newest stored run of `eval` or `observe`, or the stored audit, against gates.
 
-    A gate fails when the gap rate is strictly above its limit (exit 1). Each shows its interval, whether there are
-    enough samples to be sure, and how many more it would take. Without a gate option those of the config are used.
-    A run that fails a gate is remembered as such: it is not what a later one is compared with.
+    A gate fails when the gap rate is strictly above its limit (exit 1). Each gate shows its interval, whether there are
+    enough samples to be sure, and how many more samples would be enough. Without a gate option the gates of the config
+    are used. A run that fails a gate is never the baseline of a later run.
     """
     from knowbound.errors import InputError
     from knowbound.report.gate import render_check
@@ -93,7 +93,7 @@ def _checked(settings: Settings, limits: Limits, strict: bool) -> GateReport:
 def _unsupported(
     settings: Settings, limit: Fraction, strict: bool, allow_none: bool, format_: str, output: Path | None
 ) -> int:
-    """The gate on the stored audit."""
+    """Test the stored audit against the limit."""
     from knowbound.audit.stored import stored_shares
     from knowbound.core.audit import Diagnosis
     from knowbound.errors import InputError

@@ -18,8 +18,8 @@ _CODES = ("knowbound explain topic", "what the words mean")
 def command() -> None:
     """Show a report on traces that come with knowbound.
 
-    Two weeks of Claude Code and Codex sessions in an invented company, read as your own would be. Needs no key and
-    no network. Prints the report and then the path of the same report as HTML.
+    The traces are two weeks of Claude Code and Codex sessions in an invented company, read like your own. Prints the
+    report and then the path of the same report as HTML. Needs no key and no network.
     """
     from msgspec.structs import replace
 
@@ -29,10 +29,10 @@ def command() -> None:
     from knowbound.report.observe import render_observe
 
     home = checked(load(Path().resolve(), ignore_untrusted=True)).home.absolute() / "demo"
-    # The demo's own settings only: the same report on every machine.
+    # Only the settings of the demo count: the report is the same on every machine.
     settings = load(PROJECT, environ={"KNOWBOUND_HOME": str(home)})
     report, _ = observe([TRACES], settings, root_is_given=True)
-    report = replace(report, last_look="")  # the same report every time
+    report = replace(report, last_look="")  # the report is the same every time
     kept = shlex.quote(str(home.relative_to(Path().absolute()) if home.is_relative_to(Path().absolute()) else home))
     commands = (_OWN, (f"KNOWBOUND_HOME={kept} knowbound report --topic ID", "the traces behind a topic"), _CODES)
     emit([render_observe(report, "text", **look(None), commands=commands)], None)

@@ -1,7 +1,7 @@
 """The entry point of `knowbound`.
 
-An agent waits for its MCP server before it asks the model, so `knowbound mcp` starts without the command line's own
-0.1 s; every other command goes through it, and so does `knowbound mcp` with options.
+An agent waits for its MCP server before it asks the model, so `knowbound mcp` without options starts without the
+command line, which takes 0.1 s to load.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import sys
 
 
 def main() -> None:
-    """Run what the arguments say."""
+    """Run the verb that the arguments name."""
     if sys.argv[1:] == ["mcp"]:
         from knowbound.agent.mcp.server import serve
 

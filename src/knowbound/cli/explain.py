@@ -1,4 +1,4 @@
-"""`knowbound explain CODE`: show what a code or an error means."""
+"""`knowbound explain CODE`: show the meaning of a code or an error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from knowbound.cli.output import echo
 @click.command("explain")
 @click.argument("code", required=False)
 def command(code: str | None) -> None:
-    """Explain a code or an error slug, with an example. Without one: list them all."""
+    """Explain a code or an error slug, with an example. Without CODE, list all codes."""
     import difflib
 
     from knowbound.core.glossary import BY_CODE, ENTRIES
@@ -25,7 +25,7 @@ def command(code: str | None) -> None:
         for group, codes in groups.items():
             echo(f"{group}: {', '.join(codes)}")
         return
-    # A code has underscores, an error's slug hyphens: either may be typed, in any case.
+    # A code has underscores, a slug has hyphens: the user may type either, in any case.
     known = {_plain(one): one for one in (*PROBLEMS, *BY_CODE)}
     key = known.get(_plain(code), code)
     if key in BY_CODE:

@@ -1,4 +1,4 @@
-"""Groups of verbs that answer a wrong name: it was taken out, or it is nearly another one."""
+"""Groups of verbs whose unknown names lead to an error that helps."""
 
 from __future__ import annotations
 

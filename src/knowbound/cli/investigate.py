@@ -16,16 +16,23 @@ from knowbound.files import numbered_lines
 if TYPE_CHECKING:
     from knowbound.config import Settings
 
-_SECONDS, _SECONDS_TO_RUN = 60.0, 600.0  # for one question: searching is quick, a build is not
+_SECONDS, _SECONDS_TO_RUN = 60.0, 600.0  # for one question: builds take longer than searches
 
 
 @click.command("investigate", context_settings={"ignore_unknown_options": True})
 @click.argument("question", nargs=-1, type=click.UNPROCESSED)
 @root_option
-@click.option("--input", "input_", type=click.Path(path_type=Path), help='Many questions: {"id", "question"} per line.')
+@click.option(
+    "--input",
+    "input_",
+    type=click.Path(path_type=Path),
+    help='Answer the questions of FILE: {"id", "question"} per line.',
+)
 @click.option("--allow-run", is_flag=True, help="Allow builds and tests, in a copy and with a time limit.")
 @click.option("--trail", is_flag=True, help="Show each step in order, with the evidence it found.")
-@click.option("--seconds", type=click.FloatRange(0.1, 10**7), help="Time for a question (60; 600 with --allow-run).")
+@click.option(
+    "--seconds", type=click.FloatRange(0.1, 10**7), help="Time limit of a question (60; 600 with --allow-run)."
+)
 @page_options
 @click.pass_context
 def command(
@@ -41,8 +48,8 @@ def command(
 ) -> int:
     """Answer a QUESTION about a project or a knowledge base from evidence.
 
-    The answer names files and lines, and how good the evidence is. Without enough evidence it names what is missing,
-    and the exit code is 3. No model and no network is used.
+    The answer names files and lines, and the quality of the evidence. Without enough evidence it names what is
+    missing, and the exit code is 3. No model and no network are used.
     """
     from knowbound.evidence.investigate import investigate_and_keep
     from knowbound.report.investigation import render_investigation
@@ -61,7 +68,7 @@ def command(
 
 
 def _many(path: Path, settings: Settings, allow_run: bool, trail: bool, seconds: float) -> Iterator[str]:
-    """A line for each question, with its id."""
+    """Answer each question of a file with a JSON line that has its id."""
     import msgspec
 
     from knowbound.evidence.investigate import investigate_and_keep

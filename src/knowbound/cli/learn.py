@@ -22,7 +22,6 @@ from knowbound.cli.output import confirm, echo, emit, look
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
-    from knowbound.core.lesson import Lesson
     from knowbound.gaps.filters import Filters
     from knowbound.lessons.learn import Learned
 
@@ -131,10 +130,10 @@ def _apply(target: str, ids: tuple[str, ...], settings: Settings, yes: bool) -> 
     if not chosen:
         echo("No lesson is accepted. Try: knowbound learn --accept ID")
         return
-    _show(chosen)
+    for lesson in chosen:
+        echo(f"{lesson.id}  {lesson.text}")
     where = "the knowledge store" if target == "items" else "the test set"
-    if not yes:
-        confirm(f"Add {len(chosen)} to {where}?", "Nothing was written.")
+    confirm(f"Add {len(chosen)} to {where}?", "Nothing was written.", yes=yes)
     if target == "items":
         written = write_items(chosen, settings, user_name())
         echo(f"{len(written)} added to the knowledge store. To see them: knowbound kms list")
@@ -164,16 +163,11 @@ def _apply_to_files(ids: tuple[str, ...], settings: Settings, yes: bool) -> None
             err=True,
         )
     if not plan.patches:
-        echo("Nothing to write: every accepted lesson is in its file.")
+        echo("Nothing to write: no accepted lesson is missing from its file.")
         return
     for patch in plan.patches:
         echo(patch.diff())
-    if not yes:
-        confirm(f"Write {', '.join(patch.path for patch in plan.patches)}?", "Nothing was written.")
+    paths = ", ".join(patch.path for patch in plan.patches)
+    confirm(f"Write {paths}?", "Nothing was written.", yes=yes)
     write_files(plan, settings)
-    echo(f"Written: {', '.join(patch.path for patch in plan.patches)}.")
-
-
-def _show(lessons: list[Lesson]) -> None:
-    for one in lessons:
-        echo(f"{one.id}  {one.text}")
+    echo(f"Written: {paths}.")

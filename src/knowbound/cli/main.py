@@ -1,4 +1,4 @@
-"""The command line: one group of verbs, each imported only when it is used, so that --help is fast."""
+"""The command line: one group of verbs. Each verb is imported when it is used, so --help is fast."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ VERBS: dict[str, tuple[str, str]] = {
     "learn": ("knowbound.cli.learn", "Propose lines of knowledge from what agents miss, and write them."),
     "audit": ("knowbound.cli.audit", "Check what agents claimed against what their traces show."),
     "investigate": ("knowbound.cli.investigate", "Answer a question from evidence, or say what is missing."),
-    "rescue": ("knowbound.cli.rescue", "Say where what a tool call did not find really is."),
+    "rescue": ("knowbound.cli.rescue", "Say where the thing that a tool call missed really is."),
     "eval": ("knowbound.cli.evals.eval", "Run a test set through an agent and report its gap rate."),
     "trend": ("knowbound.cli.evals.history:trend", "Show how the gap rate moved from commit to commit."),
     "compare": (
         "knowbound.cli.evals.history:compare",
         "Compare two evaluations of the same test set, sample by sample.",
     ),
-    "check": ("knowbound.cli.check", "Test the newest stored run against gates; nothing is run."),
+    "check": ("knowbound.cli.check", "Test the newest stored run against gates, without running anything."),
     "draft": ("knowbound.cli.evals.draft", "Propose samples from gaps and uncovered files."),
     "probe": ("knowbound.cli.evals.probe", "Ask what the knowledge base should be able to answer."),
     "report": ("knowbound.cli.report", "Render the newest stored run in any format."),
     "kms": ("knowbound.cli.kms.verbs", "Add, find and correct the items that are injected into agents' context."),
-    "quality": ("knowbound.cli.quality", "Measure what is injected into agents' context, and set it right."),
+    "quality": ("knowbound.cli.quality", "Measure what is injected into agents' context, and correct it."),
     "judge": ("knowbound.cli.judge", "Measure how far judges can be trusted."),
     "install": ("knowbound.cli.connect.install:install", "Connect an agent: hooks and MCP server."),
     "uninstall": ("knowbound.cli.connect.install:uninstall", "Remove knowbound from an agent's settings."),
-    "trust": ("knowbound.cli.connect.trust", "Let a project's config run programs or say where data go."),
+    "trust": ("knowbound.cli.connect.trust", "Allow a project's config to run programs or to name where data go."),
     "on": ("knowbound.cli.connect.switch:on", "Switch all hooks on again."),
     "off": ("knowbound.cli.connect.switch:off", "Switch all hooks off, in every agent and project."),
-    "hook": ("knowbound.cli.connect.clients:hook", "Answer an agent's hook (the agent calls this)."),
+    "hook": ("knowbound.cli.connect.clients:hook", "Answer an agent's hook (called by the agent)."),
     "mcp": ("knowbound.cli.connect.clients:mcp", "Serve the knowledge store to an agent (MCP, stdio)."),
     "doctor": ("knowbound.cli.connect.doctor", "Check the store, the index, the hooks and the extras."),
     "forget": ("knowbound.cli.connect.forget", "Erase what is kept about sessions, and prove it."),
@@ -50,14 +50,14 @@ VERBS: dict[str, tuple[str, str]] = {
 
 
 class Verbs(VerbGroup):
-    """Verbs by name, loaded when asked for."""
+    """The verbs of `VERBS`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The verbs in the order a newcomer meets them."""
+        """Return the verbs in the order of --help."""
         return list(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the verb's module."""
+        """Import the module of the verb."""
         if cmd_name not in VERBS:
             return None
         module, _, name = VERBS[cmd_name][0].partition(":")
@@ -66,7 +66,7 @@ class Verbs(VerbGroup):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The lines of the table, without importing the verbs."""
+        """Write the table of verbs without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(verb, line) for verb, (_, line) in VERBS.items()])
 
@@ -82,7 +82,7 @@ def knowbound() -> None:
 
 
 def main(args: list[str] | None = None) -> Any:
-    """The entry point: an error of ours becomes one line on stderr and an exit code."""
+    """Run the command line. An error becomes one line on stderr and an exit code."""
     try:
         code = _run(args)
     except KnowboundError as error:

@@ -78,8 +78,10 @@ def print_result(format_: str, kind: str, document: dict[str, Any], lines: list[
             echo(sentence, err=True)
 
 
-def confirm(question: str, otherwise: str, *, err: bool = False) -> None:
-    """Ask the user. Raises InputError with the sentence `otherwise` unless the answer is yes."""
+def confirm(question: str, otherwise: str, *, yes: bool, err: bool = False) -> None:
+    """Ask the user, unless --yes was given. Raises InputError with the sentence `otherwise` if the answer is no."""
+    if yes:
+        return
     try:
         agreed = click.confirm(question, err=err)
     except click.Abort:

@@ -1,4 +1,4 @@
-"""`knowbound quality corrections`: see what agents contradicted, and answer (specification 2, section 5)."""
+"""`knowbound quality corrections`: show suggested corrections, and answer them (specification 2, section 5)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from knowbound.core.item import Item
     from knowbound.quality.corrections import Corrections
 
-_again = click.option("--again", is_flag=True, help="Although such content was withdrawn before: it is true again.")
+_again = click.option("--again", is_flag=True, help="Store content that was withdrawn before: it is true again.")
 
 
 @click.group("corrections", invoke_without_command=True)
@@ -25,11 +25,11 @@ _again = click.option("--again", is_flag=True, help="Although such content was w
 @shown_as(PAGE_FORMATS)
 @click.pass_context
 def corrections(context: click.Context, root: Path | None, format_: str, output: Path | None) -> None:
-    """Show suggested corrections: items that an agent contradicted, and what would replace them.
+    """Show suggested corrections: items that an agent contradicted, and the drafts that would replace them.
 
-    Each is open until it is accepted or dismissed here, or its item is corrected in any other way. While the corrective
-    loop is on (quality rollout), the next session of an agent starts with up to three of them, and an item that nobody
-    answers about for 14 days is flagged UNVERIFIED.
+    A suggestion is open until it is accepted or dismissed here, or its item is corrected in any other way. While the
+    corrective loop is on (quality rollout), the next session of an agent starts with up to three suggestions, and an
+    item whose suggestion has no answer for 14 days is flagged UNVERIFIED.
     """
     if context.invoked_subcommand:
         return
@@ -46,7 +46,7 @@ def corrections(context: click.Context, root: Path | None, format_: str, output:
 @_again
 @project_option
 def accept(id_: str, content: str, again: bool, root: Path | None) -> None:
-    """Supersede the item by the draft, or by --content. The same again changes nothing."""
+    """Supersede the item by the draft, or by --content. Repeating the command changes nothing."""
     with _opened(root) as opened:
         _print_accepted(id_, opened.accept(id_, content, again=again))
 
@@ -56,7 +56,7 @@ def accept(id_: str, content: str, again: bool, root: Path | None) -> None:
 @_again
 @project_option
 def edit(id_: str, again: bool, root: Path | None) -> None:
-    """Open the draft in your editor, and accept what you save. Closing it without saving changes nothing."""
+    """Open the draft in your editor, and accept what you save. Closing the editor without saving changes nothing."""
     with _opened(root) as opened:
         one = opened.suggestion(id_)
         written = click.edit(one.draft or one.content)
@@ -68,10 +68,10 @@ def edit(id_: str, again: bool, root: Path | None) -> None:
 
 @corrections.command("dismiss")
 @click.argument("id_", metavar="ID")
-@click.option("--note", default="", help="Why, for the log.")
+@click.option("--note", default="", help="The reason, for the log.")
 @project_option
 def dismiss(id_: str, note: str, root: Path | None) -> None:
-    """Close the suggestion: the item is right as it is. It then counts as not warranted."""
+    """Close the suggestion as not warranted: the item is right as it is."""
     with _opened(root) as opened:
         opened.dismiss(id_, note)
     echo(f"Dismissed: {id_} stays as it is. Undo: knowbound quality corrections undo {id_}")
@@ -81,9 +81,9 @@ def dismiss(id_: str, note: str, root: Path | None) -> None:
 @click.argument("id_", metavar="ID")
 @project_option
 def undo(id_: str, root: Path | None) -> None:
-    """Take the last answer about the item back.
+    """Take the last answer about the item back: the suggestion is open again.
 
-    What was accepted: the item is served again, and what replaced it is deleted. The suggestion is then open again.
+    After an acceptance the item is served again, and its replacement is deleted.
     """
     with _opened(root) as opened:
         opened.undo(id_)
@@ -92,7 +92,7 @@ def undo(id_: str, root: Path | None) -> None:
 
 @contextmanager
 def _opened(root: Path | None) -> Iterator[Corrections]:
-    """The suggestions of a project, rolled up; afterwards the next session is shown what is left."""
+    """Open the suggestions of a project, rolled up. On exit the next session's suggestions are written."""
     from knowbound.kms.opening import open_knowledge_store, open_quality_log
     from knowbound.quality.corrections import Corrections
     from knowbound.quality.loop import show

@@ -1,4 +1,4 @@
-"""`knowbound report`: the newest stored run, or one of its topics, in any format."""
+"""`knowbound report`: render the newest stored run, or one of its topics, in any format."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 
 @click.command("report")
 @root_option
-@click.option("--topic", metavar="ID", help="One topic of the newest observed run, with file and line of every signal.")
+@click.option(
+    "--topic", metavar="ID", help="Show one topic of the newest observed run, with file and line of every signal."
+)
 @output_options
 def command(root: Path | None, topic: str | None, format_: str, output: Path | None) -> None:
-    """Render the newest stored run in any format. Nothing is read again."""
+    """Render the newest stored run in any format, without reading traces again."""
     if topic is not None:
         if format_ in GAP_FORMATS:
             raise click.UsageError(f"--topic is not for --format {format_}.")
@@ -51,7 +53,7 @@ def _newest(settings: Settings, format_: str, output: Path | None) -> Iterable[s
 
 
 def _topic(settings: Settings, name: str, format_: str, output: Path | None) -> str:
-    """One topic; jsonl has a line for each of its signals."""
+    """Render one topic; jsonl has a line for each of its signals."""
     from knowbound.gaps.stored import newest_topic
     from knowbound.report.formats.json import signal_line
     from knowbound.report.topic_page import render_topic

@@ -1,4 +1,4 @@
-"""`knowbound rescue`: replay tool calls that missed, and print where what they looked for really is."""
+"""`knowbound rescue`: replay missed lookups, and print where their targets really are."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 @root_option
 @shown_as(("text", "jsonl"))
 def command(input_: Path, root: Path | None, format_: str, output: Path | None) -> int:
-    """Say for each missed lookup where the thing really is, that it is nowhere, or nothing.
+    """Say for each missed lookup where the thing really is, or that it is nowhere, or nothing.
 
-    It is what the hooks say while an agent works (`install`), for recorded events and for the tree as it is now.
+    The hooks say the same while an agent works (`install`). Here the events are recorded, and the tree is as it is now.
     """
     emit(_answers(input_, project_settings(root), format_), output)
     return 0
 
 
 def _answers(path: Path, settings: Settings, format_: str) -> Iterator[str]:
-    """A line for each event."""
+    """Answer each event with a line."""
     from knowbound.lessons.rescue.replay import SECONDS, indexed
     from knowbound.lessons.rescue.rescue import rescue
 

@@ -18,9 +18,9 @@ _SIGNS = {"ok": "ok     ", "note": "note   ", "problem": "PROBLEM"}
 @project_option
 @format_option(("text", "json"))
 def command(root: Path | None, format_: str) -> int:
-    """Prove that it works: the store, the index, the hooks and the MCP server as an agent runs them, the extras.
+    """Check the store, the index, the extras, and the hooks and the MCP server as an agent runs them.
 
-    Says first what to do next. For each problem it names what repairs it; the exit code is 2 where there is one. Hooks
+    Prints first what to do next, with the repair of each problem; the exit code is 2 when there is a problem. Hooks
     and servers that your settings name are started once, within 20 seconds in all, and record nothing.
     """
     from knowbound.agent.doctor.examine import as_json, examine, next_steps, settings_for

@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 @click.command("forget")
 @click.option(
-    "--session", "sessions", multiple=True, metavar="ID", help="A session, by the agent's id of it; repeatable."
+    "--session", "sessions", multiple=True, metavar="ID", help="Erase this session (the agent's id); repeatable."
 )
 @click.option(
     "--project",
     is_flag=False,
     flag_value=".",
     metavar="[DIR]",
-    help="The sessions that worked in DIR or below it (default: this project, and all that its data folder records).",
+    help="Erase the sessions that worked in or below DIR (default: this project, with all that its data folder has).",
 )
-@click.option("--before", metavar="DATE", help="What ended or was recorded before then: a date, or 30d, 12h, 2w.")
-@click.option("--everything", is_flag=True, help="All that came from sessions, hooks and evaluations.")
+@click.option("--before", metavar="DATE", help="Erase what ended or was recorded before then: a date, or 30d, 12h, 2w.")
+@click.option("--everything", is_flag=True, help="Erase all that came from sessions, hooks and evaluations.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be erased.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @root_option
@@ -44,10 +44,10 @@ def command(
 ) -> int:
     """Erase what is kept about sessions from every store, and prove it.
 
-    Shows what would be erased first, and asks. Afterwards all bytes of all files that knowbound keeps are searched for
-    the ids, prompts and sentences that were erased; the exit code is 3 where something is left. The agents' own
-    transcripts and the items of the knowledge store are not touched; `observe` does not read forgotten sessions again.
-    docs/privacy.md says what is kept where.
+    Shows first what would be erased, and asks. Afterwards all bytes of all files that knowbound keeps are searched for
+    the erased ids, prompts and sentences; the exit code is 3 when something is left. The agents' own transcripts and
+    the items of the knowledge store stay; `observe` does not read forgotten sessions again. docs/privacy.md says where
+    each kind of data is kept.
     """
     from knowbound.agent.forget import Selection, forget
 
@@ -74,11 +74,9 @@ def _time(before: str) -> str:
 
 
 def _confirm(shown: ForgetReport, yes: bool, format_: str) -> None:
-    if yes:
-        return
-    if format_ == "text":
+    if format_ == "text" and not yes:
         echo("\n".join(_to_erase(shown, "To be erased from")))
-    confirm("Erase it?", "Nothing was erased.", err=format_ != "text")
+    confirm("Erase it?", "Nothing was erased.", yes=yes, err=format_ != "text")
 
 
 def _print(shown: ForgetReport, selection: Selection, format_: str) -> None:

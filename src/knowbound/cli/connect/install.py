@@ -37,10 +37,10 @@ def _agent_options(default_scope: str) -> Callable[[Function], Function]:
 def install(agent: str, scope: str | None, root: Path | None, yes: bool) -> None:
     """Connect an AGENT: hooks that inject knowledge into its context, and the MCP server.
 
-    Once is enough: the user scope works wherever an agent is started, and hooks do nothing where no project around has
-    knowledge stored. The other scopes are for the project that the current folder is in. Installing again brings an
-    earlier installation up to date. Shows the change to every settings file first, and asks. Other entries stay as they
-    are, byte for byte; `knowbound uninstall` restores exactly what was there before.
+    Shows the change to every settings file first, and asks. The user scope works wherever an agent is started, and
+    hooks do nothing in a project without stored knowledge. The other scopes are for the project that the current folder
+    is in. Installing again brings an earlier installation up to date. Other entries stay as they are, byte for byte;
+    `knowbound uninstall` restores exactly what was there before.
     """
     from knowbound.agent.clients import DEFAULT_SCOPE, entries, settings_files
     from knowbound.agent.install import apply, installed_files, local_files, plan_install
@@ -70,8 +70,8 @@ def install(agent: str, scope: str | None, root: Path | None, yes: bool) -> None
 def uninstall(agent: str, scope: str | None, root: Path | None, yes: bool) -> None:
     """Remove knowbound from an AGENT's settings.
 
-    A settings file that was not edited since `install` gets back exactly the bytes it had before. In an edited one,
-    only knowbound's entries are removed. The changes are shown first.
+    A settings file that was not edited since `install` gets back exactly the bytes it had before. An edited file loses
+    knowbound's entries only. The changes are shown first.
     """
     from knowbound.agent.clients import settings_files
     from knowbound.agent.install import apply, installed_files, local_files, plan_uninstall
@@ -104,9 +104,7 @@ def _confirm_changes(changes: list[FileChange], yes: bool, question: str) -> Non
     """Show what would change. Raises InputError unless the user agrees."""
     for change in changes:
         echo(change.difference() + (f"\n({change.note})" if change.note else "") + "\n")
-    if yes:
-        return
-    confirm(question, "Nothing was changed.")
+    confirm(question, "Nothing was changed.", yes=yes)
 
 
 def _notes(agent: str, scope: str, project: Path) -> list[str]:
@@ -125,11 +123,13 @@ def _notes(agent: str, scope: str, project: Path) -> list[str]:
         )
     if scope == "project":
         notes.append(
-            "The settings are shared: the hooks do nothing for those who have no knowbound-hook on their PATH, and "
-            "give way where someone has them in their own settings."
+            "The settings are shared: the hooks do nothing for users without knowbound-hook on their PATH, and "
+            "for users who have the hooks in their own settings."
         )
         if not shutil.which("knowbound-hook"):
-            notes.append(f"It is not on your PATH yet. Try: {path_command()}")
+            notes.append(f"knowbound-hook is not on your PATH yet. Try: {path_command()}")
     elif is_temporary():
-        notes.append("This knowbound runs from a temporary environment: install it to stay, and then install again.")
+        notes.append(
+            "This knowbound runs from a temporary environment: install knowbound for good, then run this verb again."
+        )
     return notes

@@ -1,4 +1,4 @@
-"""`knowbound trust`: show what a project's config would run and where data would go, and allow exactly that."""
+"""`knowbound trust`: show the programs and addresses that a project's config names, and allow exactly these."""
 
 from __future__ import annotations
 
@@ -26,15 +26,16 @@ _SHORTEST_HASH = 32  # characters of a hash that --expect takes
     "--expect",
     metavar="HASH",
     default="",
-    help="Trust the settings only if they are those with this hash, without being asked (for CI).",
+    help="Trust the settings without a question if they have this hash (for CI).",
 )
-@click.option("--revoke", is_flag=True, help="Trust the project's settings no more.")
+@click.option("--revoke", is_flag=True, help="Stop trusting the project's settings.")
 def command(root: Path | None, yes: bool, expect: str, revoke: bool) -> None:
-    """Let a project decide settings that run a program or say where data go.
+    """Allow a project to decide settings that run a program or name where data go.
 
-    Shows them as a difference to what you trusted before, and asks. They are kept by a hash over the settings and the
-    files of the project that they name; when one changes, you are asked again. Your own config file, the environment
-    and the command line need no trust. A data folder that you did not make on this machine is taken over here, too.
+    Shows the difference to the settings that you trusted before, and asks. The trust holds for a hash over the settings
+    and the files of the project that they name; after a change you are asked again. Your own config file, the
+    environment and the command line need no trust. The verb also takes over a data folder that you did not make on this
+    machine.
     """
     from knowbound.config import load, risky_settings
     from knowbound.store.owner import OURS, adopt, owner_of, refuse_tracked
@@ -68,8 +69,7 @@ def command(root: Path | None, yes: bool, expect: str, revoke: bool) -> None:
     if not is_new and owner == OURS:
         echo(f"Nothing to trust: {_nothing(bool(risky), project)}")
         return
-    if not yes and not expect:
-        confirm("Trust exactly this?", "Nothing is trusted.")
+    confirm("Trust exactly this?", "Nothing is trusted.", yes=yes or bool(expect))
     if is_new:
         trust(project, risky, lines)
         echo(f"Trusted. In CI: knowbound trust --expect {hash_of(risky)[:_SHORTEST_HASH]}")
@@ -92,7 +92,7 @@ def _without_secrets(risky: Sequence[RiskySetting]) -> list[str]:
 
 
 def _difference(before: Sequence[str], after: Sequence[str]) -> list[str]:
-    """What goes, what stays and what is new, with the sign of a difference in front."""
+    """Return the lines with the sign of a difference in front: removed, kept, new."""
     gone = [f"- {line}" for line in before if line not in after]
     shown = gone + [f"{' ' if line in before else '+'} {line}" for line in after]
     if not any(line[0] in "-+" for line in shown):

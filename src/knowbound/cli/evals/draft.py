@@ -1,4 +1,4 @@
-"""`knowbound draft`: propose samples, and add those that a person accepts to the test set."""
+"""`knowbound draft`: propose samples, and add the accepted ones to the test set."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ if TYPE_CHECKING:
     from knowbound.config import Settings
 
 _DRAFTS = "eval-samples.draft.yaml"
-
-
-_SHOWN = 5  # of those that were not proposed
+_SHOWN = 5  # candidates that were not proposed
 
 
 @click.command("draft")
@@ -36,8 +34,8 @@ def command(
 ) -> int:
     """Propose samples from topics, open gaps of evaluations and knowledge files that no sample reached.
 
-    Proposals are YAML in the samples format, each with where it comes from. Nothing is added to the test set
-    until a person says so: --accept IDS adds them, --reject IDS never proposes them again.
+    Proposals are YAML in the samples format, each with its origin. A person decides: --accept IDS adds samples to the
+    test set, --reject IDS never proposes them again.
     """
     from knowbound.evals.drafts.file import draft_text
     from knowbound.evals.drafts.sources import accept_drafts, decide, drafts_of
@@ -72,14 +70,14 @@ def command(
 
 
 def samples_file(settings: Settings) -> Path:
-    """The file that accepted samples of a project are added to."""
+    """Return the file that accepted samples of a project are added to."""
     from knowbound.evals.samples.load import find_samples
 
     return _file_in(find_samples(settings.root, settings.eval_samples), settings)
 
 
 def _file_in(test_set: Path | None, settings: Settings) -> Path:
-    """The file that accepted samples are added to; in a folder of samples files, one of its own."""
+    """Return the test set if it is a file, or a file of its own in a folder of samples files."""
     if test_set is None:
         return settings.root / "eval-samples.yaml"
     return test_set / "drafted.yaml" if test_set.is_dir() else test_set

@@ -27,29 +27,33 @@ _BUDGET = click.FloatRange(0, 10**9, min_open=True)
 @click.command("eval")
 @click.argument("samples", required=False, type=click.Path(path_type=Path))
 @root_option
-@click.option("--executor", help="Who answers: investigate (built in), claude, codex, model:NAME, 'command:PROGRAM …'.")
+@click.option("--executor", help="The agent: investigate (built in), claude, codex, model:NAME, 'command:PROGRAM …'.")
 @click.option("--model", help="The model that claude or codex should use.")
-@click.option("--judge", help="Who scores rubrics (see: knowbound judge list). Without one they stay unscored.")
-@click.option("--against", metavar="DIR|REF", help="Run another version of the knowledge base beside it, and compare.")
+@click.option(
+    "--judge", help="The judge that scores rubrics (see: knowbound judge list). Without a judge they stay unscored."
+)
+@click.option("--against", metavar="DIR|REF", help="Also run another version of the knowledge base, and compare.")
 @click.option(
     "--inject",
     type=click.Choice(["off", "on", "both"]),
     default="off",
     show_default=True,
-    help="Whether our hooks inject items of the store into claude and codex; both: with and without, and compare.",
+    help="Inject items of the store into claude and codex; both: run with and without items, and compare.",
 )
 @click.option("--repeat", type=click.IntRange(1, 10_000), default=1, show_default=True, help="Runs of every sample.")
 @click.option(
     "--concurrency", type=click.IntRange(1, 1000), default=4, show_default=True, help="Samples that run at once."
 )
 @click.option("--seconds", type=click.FloatRange(0.1, 10**7), help="Time limit of one sample.")
-@click.option("--budget", type=_BUDGET, metavar="USD", help="Nothing more is begun once this much is spent.")
-@click.option("--sample-budget", type=_BUDGET, metavar="USD", help="A sample that costs more leaves the rates.")
-@click.option("--cache/--no-cache", default=None, help="Take identical runs from memory (default: where a run costs).")
-@click.option("--in-place", is_flag=True, help="claude and codex work in the root itself, where they see the samples.")
-@click.option("--resume", is_flag=True, help="Go on with the run that was interrupted.")
-@click.option("--allow-run", is_flag=True, help="Custom assertions may run their files.")
-@click.option("--validate", is_flag=True, help="Only check the samples file; nothing runs.")
+@click.option("--budget", type=_BUDGET, metavar="USD", help="Begin no further sample once this much is spent.")
+@click.option("--sample-budget", type=_BUDGET, metavar="USD", help="Leave samples that cost more out of the rates.")
+@click.option("--cache/--no-cache", default=None, help="Take identical runs from memory (default: if a run costs).")
+@click.option(
+    "--in-place", is_flag=True, help="Let claude and codex work in the root itself, where they see the samples."
+)
+@click.option("--resume", is_flag=True, help="Continue the interrupted run.")
+@click.option("--allow-run", is_flag=True, help="Allow custom assertions to run their files.")
+@click.option("--validate", is_flag=True, help="Only check the samples file.")
 @gate_options
 @output_options
 def command(
@@ -79,9 +83,9 @@ def command(
 ) -> int:
     """Run a test set through an agent and report its gap rate.
 
-    SAMPLES is a samples file (JSON, YAML, JSONL) or a folder of them; without one, eval-samples.* in the root.
-    The built-in executor answers from the knowledge files alone, without a model. Every evaluation is
-    kept for `trend`, `compare` and `check`. With a gate the exit code is 1 when it fails.
+    SAMPLES is a samples file (JSON, YAML, JSONL) or a folder of samples files (default: eval-samples.* in the root).
+    The built-in executor answers from the knowledge files alone, without a model. Every evaluation is kept for
+    `trend`, `compare` and `check`. The exit code is 1 when a gate fails.
     """
     from knowbound.agent.clients import hook_commands
     from knowbound.cli.long_runs import EvalProgress
@@ -148,7 +152,7 @@ def rendered(
     format_: str,
     output: Path | None,
 ) -> str:
-    """The evaluation with its gates, its nudge and the competency questions beside it; then the comparison."""
+    """Render the evaluation with its gates, its nudge and its competency questions, then the comparison."""
     from knowbound.evals.history import effect_of_injection, evaluations, probed_beside
     from knowbound.report.evaluation import render_evaluation
     from knowbound.stats.trend import nudge
@@ -168,7 +172,7 @@ def rendered(
 
 
 def _test_set(samples: Path | None, settings: Settings) -> SampleSet:
-    """The samples that were named, or those of the project."""
+    """Load the named samples, or those of the project."""
     from knowbound.evals.samples.load import find_samples, load_samples
 
     path = samples or find_samples(settings.root, settings.eval_samples)

@@ -1,4 +1,4 @@
-"""`knowbound probe`: ask the knowledge base what it should be able to answer by its scope."""
+"""`knowbound probe`: ask the knowledge base the questions that its scope promises to answer."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from knowbound.errors import UNDECIDED
     type=click.IntRange(1, 10_000),
     default=30,
     show_default=True,
-    help="Questions at most, spread over files.",
+    help="The most questions, spread over files.",
 )
-@click.option("--executor", help="Who answers: investigate (built in), claude, codex, model:NAME, 'command:PROGRAM …'.")
+@click.option("--executor", help="The agent: investigate (built in), claude, codex, model:NAME, 'command:PROGRAM …'.")
 @click.option("--model", help="The model that claude or codex should use.")
-@click.option("--judge", help="A model that proposes questions too (see: knowbound judge list).")
-@click.option("--questions-only", is_flag=True, help="List the questions; ask nothing, store nothing.")
+@click.option("--judge", help="A model that also proposes questions (see: knowbound judge list).")
+@click.option("--questions-only", is_flag=True, help="Only list the questions.")
 @page_options
 def command(
     root: Path | None,
@@ -39,15 +39,15 @@ def command(
 ) -> int:
     """Ask what the knowledge base should be able to answer by its scope.
 
-    A model proposes the questions where one is configured; simple rules make them from headings, file names
-    and the principles in CLAUDE.md. Their gap rate is shown beside that of the written samples, never mixed.
+    Rules make the questions from headings, file names and the principles in CLAUDE.md; a model, if one is configured,
+    proposes more. Their gap rate is shown beside the gap rate of the written samples, never mixed with it.
     """
     from knowbound.cli.long_runs import EvalProgress
     from knowbound.evals.questions.probe import probe as run_probe
     from knowbound.report.probe import ProbeReport, render_probe
 
     settings = settings_of(root)
-    with EvalProgress() as progress, ended_with_us("Nothing of it was stored."):
+    with EvalProgress() as progress, ended_with_us("Nothing was stored."):
         done = run_probe(
             settings,
             count=count,
@@ -61,5 +61,5 @@ def command(
         echo(note, err=True)
     report = ProbeReport(done.probe, done.evaluation, done.written)
     emit([render_probe(report, cast("Any", format_), **look(output))], output)
-    asked_in_vain = done.evaluation is not None and not done.evaluation.runs_complete
-    return UNDECIDED if asked_in_vain or not done.probe.questions else 0
+    is_unanswered = done.evaluation is not None and not done.evaluation.runs_complete
+    return UNDECIDED if is_unanswered or not done.probe.questions else 0

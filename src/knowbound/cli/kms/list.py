@@ -1,4 +1,4 @@
-"""`knowbound kms list`: the items by where they come from, and what others put into agents' context."""
+"""`knowbound kms list`: list items by their origin, and the text that other tools put into agents' context."""
 
 from __future__ import annotations
 
@@ -24,16 +24,18 @@ _NAMES = {"added": "Added by people and agents", "backend": "Put by others into 
 
 
 @click.command("list")
-@click.option("--source", default="", help="Only from here: a file or folder, file, memory, added, backend, unmanaged.")
-@click.option("--subject", default="", help="Only of this subject.")
-@click.option("--flag", default="", help="Only with this flag (UNVERIFIED, RETRACTED, SUPERSEDED, DELETED).")
+@click.option(
+    "--source", default="", help="Only items from here: a file or folder, file, memory, added, backend, unmanaged."
+)
+@click.option("--subject", default="", help="Only items of this subject.")
+@click.option("--flag", default="", help="Only items with this flag (UNVERIFIED, RETRACTED, SUPERSEDED, DELETED).")
 @project_option
 @format_option(("text", "json"))
 def list_(source: str, subject: str, flag: str, root: Path | None, format_: str) -> None:
-    """List the items by where they come from, with what was injected, what is stale and what has a flag.
+    """List the items by their origin, with injections, stale items and flags.
 
-    Also lists what others put into agents' context (hooks, instruction files, memories), as `observe` saw it in traces:
-    these are unmanaged, and nothing here corrects them.
+    Also lists the text that other hooks, instruction files and memories put into agents' context, as `observe` saw it
+    in traces. Such text is unmanaged: knowbound cannot correct it.
     """
     import msgspec
 
@@ -65,13 +67,13 @@ def list_(source: str, subject: str, flag: str, root: Path | None, format_: str)
     most = SHOWN if source else _PER_SOURCE
     lines = [_overview(items, foreign, sources)]
     lines += _next(items, foreign) if not (source or subject or flag) else []
-    how = " --format json" if source else ""  # what a list of one source has no room for
+    how = " --format json" if source else ""  # shows the rest of one source
     lines += [*_by_source(items, sources, most, how), *_foreign(foreign, most, how)]
     print_result(format_, "items", document, lines, keep_current(settings))
 
 
 def _injections(home: Path) -> Counter[str]:
-    """How often each item was injected; not what is known not to have arrived."""
+    """Count the injections of each item, without those that are known not to have arrived."""
     from knowbound.injection.log import read_log
 
     return Counter(
@@ -99,7 +101,7 @@ def _overview(items: list[ListedItem], foreign: list[UnmanagedItem], sources: li
 
 
 def _next(items: list[ListedItem], foreign: list[UnmanagedItem]) -> Iterator[str]:
-    """The one thing to do next, if there is one."""
+    """Name the one thing to do next, if there is one."""
     served = [item for item in items if item.served]
     stale = [item for item in served if item.stale]
     unverified = [item for item in served if item.flag == "UNVERIFIED"]

@@ -26,21 +26,21 @@ if TYPE_CHECKING:
 
 
 def _common(function: Function) -> Function:
-    """--root and --format."""
+    """Add --root and --format."""
     return project_option(format_option(("text", "json"))(function))
 
 
 def _again(function: Function) -> Function:
-    """--again, to insist on what was withdrawn."""
-    help_ = "Store it although it was superseded, retracted, deleted or reaped: it is true again."
+    """Add --again, which stores content that was withdrawn."""
+    help_ = "Store content that was superseded, retracted, deleted or reaped: it is true again."
     return click.option("--again", is_flag=True, help=help_)(function)
 
 
 def _described(function: Function) -> Function:
-    """The options that describe an item."""
-    function = click.option("--confidence", type=float, help="How certain it is, 0 to 1.")(function)
-    function = click.option("--user", help="Which user it belongs to.")(function)
-    function = click.option("--subject", help="What it is about: a service, a topic.")(function)
+    """Add the options that describe an item."""
+    function = click.option("--confidence", type=float, help="The certainty of the item, 0 to 1.")(function)
+    function = click.option("--user", help="The user that the item belongs to.")(function)
+    function = click.option("--subject", help="The subject of the item: a service, a topic.")(function)
     function = click.option("--source", help="personal, technical or cross_domain.")(function)
     return click.option("--type", help="memory, insight, pattern, relationship, fact or procedure.")(function)
 
@@ -49,8 +49,8 @@ def _described(function: Function) -> Function:
 def command() -> None:
     """Add, find and correct the items that are injected into agents' context.
 
-    Items live in the backends that kms.backends names (default: an embedded SQLite file). A correction reaches every
-    copy of an item in every backend. Deleting can be undone until the item is reaped: kms flag ID --clear.
+    Items are stored in the backends that kms.backends names (default: an embedded SQLite file). A correction reaches
+    every copy of an item in every backend. A deletion can be undone until the item is reaped: kms flag ID --clear.
     """
 
 
@@ -79,8 +79,8 @@ def add(
 ) -> None:
     """Store an item. CONTENT is a plain statement; - reads it from stdin.
 
-    Content that is stored already is refused. Items that say nearly the same are shown. What was superseded,
-    retracted, deleted or reaped is refused, in other words too, with what is in force instead.
+    Items that say nearly the same are shown. Refused is content that is stored already, and content that was
+    superseded, retracted, deleted or reaped, also in other words; the error names the item in force.
     """
     from knowbound.kms.importing.anchors import anchor_to
     from knowbound.kms.validation import NewItem
@@ -103,13 +103,13 @@ def add(
 
 @command.command("search")
 @click.argument("words", nargs=-1, required=True)
-@click.option("--subject", default="", help="Only of this subject.")
-@click.option("--limit", type=click.IntRange(1, 1000), default=10, show_default=True, help="How many at most.")
+@click.option("--subject", default="", help="Only items of this subject.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=10, show_default=True, help="The most items.")
 @_common
 def search(words: tuple[str, ...], subject: str, limit: int, root: Path | None, format_: str) -> None:
     """Find items by words and meaning, ranked as for an agent: best first, with id and score.
 
-    What the hook would inject if the words were a prompt is marked with *.
+    A * marks the items that the hook would inject if the words were a prompt.
     """
     from knowbound.agent.background import keep_current
     from knowbound.kms.opening import open_index
@@ -140,7 +140,7 @@ def search(words: tuple[str, ...], subject: str, limit: int, root: Path | None, 
 
 
 def _injected(settings: Settings, prompt: str) -> set[str]:
-    """What the hook would inject into a new session for this prompt: its own function decides."""
+    """Return the ids of the items that the hook's own function would inject into a new session for this prompt."""
     from knowbound.injection import hook_settings
     from knowbound.injection.inject import choose_for_prompt
     from knowbound.injection.prompt import HookPrompt
@@ -171,7 +171,7 @@ def show(id_: str, root: Path | None, format_: str) -> None:
 @_again
 @_common
 def update(id_: str, content: str | None, again: bool, root: Path | None, format_: str, **described: Any) -> None:
-    """Change an item in place; what is not given stays as it is."""
+    """Change an item in place. Options that are not given leave their values as they are."""
     from knowbound.kms.validation import ItemEdit
 
     edit = ItemEdit(content=None if content is None else _content(content), **described)
@@ -183,9 +183,9 @@ def update(id_: str, content: str | None, again: bool, root: Path | None, format
 @command.command("supersede")
 @click.argument("id_", metavar="ID")
 @click.argument("content", required=False)
-@click.option("--by-id", default="", metavar="ID", help="The item that replaces it, if that is stored already.")
-@click.option("--also", multiple=True, metavar="ID", help="Replace this item too: it says the same as the old one.")
-@click.option("--note", default="", help="Why.")
+@click.option("--by-id", default="", metavar="ID", help="The stored item that replaces it.")
+@click.option("--also", multiple=True, metavar="ID", help="Also replace this item, which says the same as the old one.")
+@click.option("--note", default="", help="The reason.")
 @_again
 @_common
 def supersede(
@@ -200,8 +200,8 @@ def supersede(
 ) -> None:
     """Replace an item, and every copy of it, by new CONTENT or by another item.
 
-    Items that say nearly the same as the old one are shown: on a terminal you are asked which of them to replace too;
-    elsewhere the same command with --also ID does it.
+    Items that say nearly the same as the old one are shown. On a terminal you are asked which of them to replace, too;
+    elsewhere repeat the command with --also ID.
     """
     from knowbound.kms.validation import ItemEdit
 
@@ -224,7 +224,7 @@ def supersede(
 @click.argument("id_", metavar="ID")
 @click.argument("flag_", metavar="[RETRACTED|UNVERIFIED|DELETED]", required=False)
 @click.option("--clear", is_flag=True, help="Remove the flag; this also undoes a deletion.")
-@click.option("--note", default="", help="Why.")
+@click.option("--note", default="", help="The reason.")
 @_common
 def flag(id_: str, flag_: str | None, clear: bool, note: str, format_: str, root: Path | None) -> None:
     """Flag an item as wrong (RETRACTED: never injected) or doubtful (UNVERIFIED: ranked lower and marked)."""
@@ -238,10 +238,10 @@ def flag(id_: str, flag_: str | None, clear: bool, note: str, format_: str, root
 
 @command.command("delete")
 @click.argument("id_", metavar="ID")
-@click.option("--note", default="", help="Why.")
+@click.option("--note", default="", help="The reason.")
 @_common
 def delete(id_: str, note: str, format_: str, root: Path | None) -> None:
-    """Delete an item and every copy of it; this can be undone until it is reaped."""
+    """Delete an item and every copy of it. Undo is possible until the item is reaped."""
     with _opened(root) as (settings, store):
         item = store.delete(id_, note)
         days = settings.kms_reap_days
@@ -250,10 +250,15 @@ def delete(id_: str, note: str, format_: str, root: Path | None) -> None:
 
 
 @command.command("reap")
-@click.option("--older-than", type=click.IntRange(0, 36_500), metavar="DAYS", help="Default: kms.reap_days.")
+@click.option(
+    "--older-than",
+    type=click.IntRange(0, 36_500),
+    metavar="DAYS",
+    help="Days since the deletion (default: kms.reap_days).",
+)
 @_common
 def reap(older_than: int | None, format_: str, root: Path | None) -> None:
-    """Remove for good what was deleted or superseded longer ago, and shorten chains of superseded items."""
+    """Remove items for good that were deleted or superseded long ago, and shorten chains of superseded items."""
     with _opened(root) as (settings, store):
         days = settings.kms_reap_days if older_than is None else older_than
         reaped = store.reap(timedelta(days=days))
@@ -264,14 +269,14 @@ def reap(older_than: int | None, format_: str, root: Path | None) -> None:
 
 @command.command("import")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--claude-memory", is_flag=True, help="Import what Claude Code noted on this project by itself.")
+@click.option("--claude-memory", is_flag=True, help="Import the notes that Claude Code keeps on this project.")
 @click.option("--backend", default="", help="The backend to store them in (default: the first of kms.backends).")
 @_common
 def import_(paths: tuple[Path, ...], claude_memory: bool, backend: str, format_: str, root: Path | None) -> None:
     """Import CLAUDE.md, AGENTS.md, folders of Markdown, JSON lines, lists, and exports of other memory stores.
 
-    Files of the project that a CLAUDE.md includes (@path) come with it. Importing a file again updates its items:
-    those whose text is gone are marked stale.
+    Files of the project that a CLAUDE.md includes (@path) are imported with it. Importing a file again updates its
+    items; items whose text is gone are marked stale.
     """
     from knowbound.kms.importing.claude_files import memory_folder
     from knowbound.kms.importing.importer import import_files
@@ -289,7 +294,7 @@ def import_(paths: tuple[Path, ...], claude_memory: bool, backend: str, format_:
     "--all",
     "everything",
     is_flag=True,
-    help="Read everything again; remove from the index what no backend holds any more.",
+    help="Read everything again, and remove items from the index that no backend has any more.",
 )
 @_common
 def sync(everything: bool, root: Path | None, format_: str) -> None:
@@ -336,7 +341,7 @@ def _opened(root: Path | None, *, repair: bool = False) -> Iterator[tuple[Settin
 
 
 def _content(text: str) -> str:
-    """The argument, or stdin for -; bytes that are not UTF-8 are refused when the item is checked."""
+    """Return the argument, or stdin for -. The check of the item refuses bytes that are not UTF-8."""
     return sys.stdin.buffer.read().decode("utf-8", "surrogateescape") if text == "-" else text
 
 
@@ -391,7 +396,7 @@ def _described_import(done: Imported) -> Iterator[str]:
 
 
 def _is_terminal() -> bool:
-    """Whether somebody can be asked."""
+    """Report whether a person can be asked."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
@@ -400,6 +405,6 @@ def _nearly(near: NearCopy) -> str:
 
 
 def _is_same_fact(near: NearCopy) -> bool:
-    """Ask; the answer that is proposed is what the rules see."""
+    """Ask the user. The default answer is the verdict of the rules."""
     echo(f"{_nearly(near)}: {near.id}: {short(near.content)}")
     return click.confirm("Supersede it too?", default=near.restates)

@@ -227,7 +227,6 @@ def test_a_program_that_does_not_read_its_input_is_no_trouble(programs: Programs
 def test_an_output_that_is_no_text_is_malformed_and_not_lost(programs: Programs) -> None:
     path = programs.write("bytes", "sys.stdout.buffer.write(bytes(range(256)))")
     judge = rubric_judge_named(f"command:{path}", JudgeOptions(30, 0))
-    assert judge is not None
     (score,) = judge.score([RubricQuestion(RubricKind.RUBRIC, answer="x")])
     assert (score.score, score.problem) == (None, "the answer cannot be used: there is no JSON object in it")
 
@@ -236,7 +235,6 @@ def test_an_output_that_is_no_text_is_malformed_and_not_lost(programs: Programs)
 def test_every_kind_of_rubric_is_scored_by_a_command_line(programs: Programs, kind: RubricKind) -> None:
     programs.says("claude", json.dumps(CLAUDE))
     judge = rubric_judge_named("claude-cli:haiku", JudgeOptions(30, 0))
-    assert judge is not None
     question = RubricQuestion(kind, "the-prompt", "the-answer", "the-rubric", "the-context", "the-reference")
     (score,) = judge.score([question])
     assert (score.score, score.reason, score.usd, score.judge) == (3, "half", 0.0125, judge.version)

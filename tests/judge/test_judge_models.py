@@ -14,9 +14,10 @@ import msgspec
 import pytest
 
 from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingVerdict, NoVerdict
-from knowbound.judge.models.api import ModelTool, complete, converse
+from knowbound.judge.models.api import ApiModel, ModelTool, converse
 from knowbound.judge.models.asking import AskResult, MemoryAnswers
-from knowbound.judge.names import JudgeOptions
+from knowbound.judge.models.completion import ModelQuestion
+from knowbound.judge.names import JudgeOptions, parse_name
 from knowbound.judge.prompts import PromptFile
 from knowbound.judge.registry import asker_named, judge_named, judge_version, rubric_judge_named
 from knowbound.judge.rubric import RubricKind, RubricQuestion
@@ -64,7 +65,8 @@ def test_a_model_that_is_given_a_schema_keeps_to_it(model_server: str) -> None:
         "required": ["sure"],
         "additionalProperties": False,
     }
-    answer = complete(model_server, "Answer with JSON.", "Is water wet?", schema, seconds=120)
+    question = ModelQuestion("wet", {}, "Answer with JSON.", "Is water wet?", schema)
+    answer = ApiModel(parse_name(model_server)).complete(question, seconds=120)
     assert set(msgspec.json.decode(answer.text)) == {"sure"}
     assert answer.model == "smollm2"
 
@@ -87,7 +89,6 @@ def test_hedges_are_judged_by_a_model_with_the_shipped_prompt(model_server: str)
 @pytest.mark.long
 def test_a_rubric_is_scored_by_a_model_or_left_unscored(model_server: str) -> None:
     judge = rubric_judge_named(model_server, LIMITS)
-    assert judge is not None
     (score,) = judge.score([RubricQuestion(RubricKind.ANSWER_RELEVANCY, "Which port?", "8080")])
     assert score.score in (None, 1, 2, 3, 4, 5)
     assert (score.score is None) == bool(score.problem)
@@ -97,7 +98,6 @@ def test_a_rubric_is_scored_by_a_model_or_left_unscored(model_server: str) -> No
 
 def test_a_model_that_is_not_asked_for_is_never_reached(model_server: str) -> None:
     judge = rubric_judge_named(model_server, LIMITS)
-    assert judge is not None
     assert judge.score([]) == []
 
 

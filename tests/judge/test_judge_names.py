@@ -13,7 +13,7 @@ from knowbound.config import TAKEN_OUT, load
 from knowbound.distribution import extra_command
 from knowbound.errors import ConfigError
 from knowbound.judge.names import FORMS, JudgeKind, JudgeName, Provider, parse_name
-from knowbound.judge.registry import judge_named, judge_version, judges, rubric_judge_named
+from knowbound.judge.registry import check_judge, judge_named, judge_version, judges
 from tests.conftest import write_user_config
 
 
@@ -103,9 +103,10 @@ def test_only_rules_and_recordings_are_free() -> None:
     assert costly == set(FORMS) - {"rules", "recorded:FILE"}
 
 
-def test_rules_cannot_score_a_rubric_and_none_named_is_unscored() -> None:
-    assert rubric_judge_named("rules") is None
-    assert rubric_judge_named("") is None
+def test_rules_cannot_score_a_rubric() -> None:
+    with pytest.raises(ConfigError, match="cannot score") as error:
+        check_judge("rules", scores=True)
+    assert error.value.slug == "no-judge"
 
 
 def test_a_version_names_prompt_and_judge() -> None:

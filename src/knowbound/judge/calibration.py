@@ -141,12 +141,6 @@ def calibrate_rubric(
     """Compare the named judge, or the configured one, with people's scores."""
     name = name or settings.judge_model
     judge = rubric_judge(settings, name, Evaluations(settings.home))
-    if judge is None:
-        raise ConfigError(
-            "unknown-judge",
-            f"{f'The judge {name!r} does not score rubrics' if name else 'No judge is set for rubrics'}. "
-            "Try: knowbound judge list",
-        )
     labels, mark = _labels_to_use(read_labels(path, RUBRIC), aside, "labels")
     scores = judge.score([RubricQuestion(RubricKind.RUBRIC, one.context, one.text, one.rubric) for one in labels])
     pairs = [(int(label.label), given.score) for label, given in zip(labels, scores, strict=True)]

@@ -50,18 +50,12 @@ def judge_version(model: str) -> str:
     return f"{load_prompt(HEDGING).version}/{identity(name)}"
 
 
-def rubric_judge_named(
-    name: str, options: JudgeOptions | None = None, store: AnswerStore | None = None
-) -> RubricJudge | None:
-    """Return the judge of rubrics of that name; None for `rules` and for no name, which cannot score."""
-    if not name.strip():
-        return None
-    judge = parse_name(name)
-    if judge.kind is JudgeKind.RULES:
-        return None
+def rubric_judge_named(name: str, options: JudgeOptions | None = None, store: AnswerStore | None = None) -> RubricJudge:
+    """Return the judge of rubrics of that name, which must be a model: `check_judge` refuses the rules."""
     from knowbound.judge.prompts import load_prompt  # noqa: PLC0415
     from knowbound.judge.rubric import PROMPTS, ModelRubricJudge  # noqa: PLC0415
 
+    judge = parse_name(name)
     texts = "|".join(load_prompt(prompt).version for prompt in PROMPTS)
     version = f"rubric-{hashlib.sha256(texts.encode()).hexdigest()[:8]}/{identity(judge)}"
     return ModelRubricJudge(version, judge.costs, _asker(judge, options, store))
@@ -200,7 +194,7 @@ def why_hedges_off(settings: Settings) -> str:
     )
 
 
-def rubric_judge(settings: Settings, name: str, answers: AnswerStore) -> RubricJudge | None:
+def rubric_judge(settings: Settings, name: str, answers: AnswerStore) -> RubricJudge:
     """Return the judge of rubrics of that name, with the configured limits and a cache of answers."""
     check_judge(name, scores=True)
     return rubric_judge_named(name, JudgeOptions.of(settings), answers)

@@ -84,37 +84,27 @@ class ApiModel:
         _need_extra(name)
 
     def complete(self, question: ModelQuestion, *, seconds: float) -> Completion:
-        """Ask once."""
-        return complete(self._name.text, question.instructions, question.text, question.schema or None, seconds=seconds)
+        """Ask once. A server that refuses a schema is asked without it, now and later."""
+        end = time.monotonic() + seconds
+        schema = question.schema or None
+        try:
+            if schema is not None and self._name not in _takes_no_schema:
+                try:
+                    return asyncio.run(_complete(self._name, question, schema, seconds))
+                except CompletionError as error:
+                    if error.status not in _NO_SCHEMA:
+                        raise
+            answer = asyncio.run(_complete(self._name, question, None, max(0.0, end - time.monotonic())))
+            if schema is not None:
+                _takes_no_schema.add(self._name)
+            return answer
+        except TimeoutError:
+            raise CompletionError(f"no answer within {seconds:g} seconds", again=True, usd=None) from None
 
 
 def is_installed() -> bool:
     """Report whether the extra `llm` is installed, without loading it."""
     return all(importlib.util.find_spec(module) for module in ("pydantic_ai", "openai", "anthropic"))
-
-
-def complete(
-    name: str, instructions: str, text: str, schema: Mapping[str, object] | None = None, *, seconds: float
-) -> Completion:
-    """Ask a model once. Raises CompletionError.
-
-    A schema is sent to a model that takes one. A server that refuses it is asked without, now and later.
-    """
-    judge = _api_judge(name)
-    end = time.monotonic() + seconds
-    try:
-        if schema is not None and judge not in _takes_no_schema:
-            try:
-                return asyncio.run(_complete(judge, instructions, text, schema, seconds))
-            except CompletionError as error:
-                if error.status not in _NO_SCHEMA:
-                    raise
-        answer = asyncio.run(_complete(judge, instructions, text, None, max(0.0, end - time.monotonic())))
-        if schema is not None:
-            _takes_no_schema.add(judge)
-        return answer
-    except TimeoutError:
-        raise CompletionError(f"no answer within {seconds:g} seconds", again=True, usd=None) from None
 
 
 def converse(
@@ -151,7 +141,7 @@ def converse(
 
 
 async def _complete(
-    judge: JudgeName, instructions: str, text: str, schema: Mapping[str, object] | None, seconds: float
+    judge: JudgeName, question: ModelQuestion, schema: Mapping[str, object] | None, seconds: float
 ) -> Completion:
     from pydantic_ai.messages import ModelRequest  # noqa: PLC0415
     from pydantic_ai.models import ModelRequestParameters  # noqa: PLC0415
@@ -164,7 +154,7 @@ async def _complete(
     async with asyncio.timeout(seconds), _connected(judge, seconds) as model:
         if schema is not None and not model.profile.get("supports_json_schema_output", False):
             parameters = ModelRequestParameters()
-        request = ModelRequest.user_text_prompt(text, instructions=instructions)
+        request = ModelRequest.user_text_prompt(question.text, instructions=question.instructions)
         response = await _requested(model, [request], parameters)
     tokens_in, tokens_out = _tokens(response)
     return Completion(response.text or "", tokens_in, tokens_out, _usd(response), response.model_name or "")

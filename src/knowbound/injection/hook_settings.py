@@ -77,9 +77,12 @@ def load(root: str, home: str, *, keep: bool = True) -> HookSettings:
     settings = _kept(home, state)
     if settings is None:
         settings = _read(root)
-        values = {name: getattr(settings, name) for name in _NAMES}
-        if keep:
-            _keep(os.path.join(home, _CACHE), {"state": state, "settings": values})
+        kept: dict[str, object] = {"state": state, "settings": {name: getattr(settings, name) for name in _NAMES}}
+        try:
+            if keep:
+                make_file(os.path.join(home, _CACHE), json.dumps(kept | {"seal": seal(_sealed_part(kept))}).encode())
+        except OSError:
+            pass  # the next run reads the config again
     return settings
 
 
@@ -136,12 +139,3 @@ def _read(root: str) -> HookSettings:
         rescues=settings.rescue_enabled,
         check=settings.audit_check.strip().lower(),
     )
-
-
-def _keep(path: str, kept: dict[str, object]) -> None:
-    """Write the cache whole or not at all. A failure is no error: the next run reads the config again."""
-    try:
-        kept["seal"] = seal(_sealed_part(kept))
-        make_file(path, json.dumps(kept).encode())
-    except OSError:
-        return

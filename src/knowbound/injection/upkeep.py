@@ -11,14 +11,13 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
 
 from knowbound.injection import contexts
 from knowbound.injection.log import log_files
 from knowbound.store.data_dir import ENDED, INJECTIONS, RESCUES, day_files
 from knowbound.store.erasing import blank_lines, sessions_in
-from knowbound.store.forgotten import Forgotten, load_forgotten
+from knowbound.store.forgotten import load_forgotten
 from knowbound.user_files import make_folder
 
 _SILENT = 30 * 24 * 3600.0  # seconds without an injection after which a session's context is removed
@@ -36,7 +35,7 @@ def tidy(home: Path, log_days: int) -> None:
             path.unlink(missing_ok=True)
     if forgotten := load_forgotten(home):
         for path in (*log_files(home), *day_files(home, RESCUES), *day_files(home, ENDED)):
-            blank_lines(path, partial(_is_of, forgotten), preview=False)
+            blank_lines(path, lambda line: any(map(forgotten.has_session, sessions_in(line))), preview=False)
     for path in _silent_contexts(home):
         path.unlink(missing_ok=True)
 
@@ -61,11 +60,6 @@ def _silent_contexts(home: Path) -> Iterator[Path]:
         yield from (home / _CONTEXTS).glob("*")  # their items are injected once more
         with suppress(OSError):
             (home / _CONTEXTS).rmdir()
-
-
-def _is_of(forgotten: Forgotten, line: bytes) -> bool:
-    """Report whether a line is of a session that was forgotten."""
-    return any(map(forgotten.has_session, sessions_in(line)))
 
 
 def _age(path: Path) -> float:

@@ -22,8 +22,15 @@ from knowbound.kms import validation
 from knowbound.kms.backends.protocol import Backend, pages
 from knowbound.kms.corrections.changes import Correction, ItemChange
 from knowbound.kms.corrections.copies import ItemCopies, copies_of, stored_items
-from knowbound.kms.corrections.flags import Chains, flagged, is_same_call, unflagged
-from knowbound.kms.corrections.reaping import Reaped, flags_for_late_copies, reaping
+from knowbound.kms.corrections.flags import (
+    Chains,
+    Reaped,
+    flagged,
+    flags_for_late_copies,
+    is_same_call,
+    reaping,
+    unflagged,
+)
 from knowbound.kms.duplicates import NearCopy, NearDuplicate, near_copies, near_duplicates
 from knowbound.kms.index.database import Index, Synced
 from knowbound.kms.index.entry import with_effective
@@ -61,10 +68,6 @@ class ItemDetails(msgspec.Struct, frozen=True):
     corrections: list[Correction]
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 class KnowledgeStore(StoreWriter):
     """Items of all backends in use; new items go to the first. The log of corrections names author and place."""
 
@@ -77,7 +80,7 @@ class KnowledgeStore(StoreWriter):
         session: str = "",
         turn: str = "",
         call: str = "",
-        clock: Callable[[], datetime] = _now,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         super().__init__(backends, index)
         self._by, self._session, self._clock = by, session, clock
@@ -211,7 +214,7 @@ class KnowledgeStore(StoreWriter):
 
         An `automatic` flag, which no person set, closes no warranted correction.
         """
-        flag = Flag(validation.checked_flag(kind), validation.note(note), self._time(), self._by)
+        flag = Flag(validation.checked_flag(kind), validation.checked_note(note), self._time(), self._by)
         if flag.kind is FlagKind.SUPERSEDED:
             raise InputError("flag-refused", f"Superseding needs a successor. Try: knowbound kms supersede {id_}")
         with self._locked():
@@ -261,7 +264,7 @@ class KnowledgeStore(StoreWriter):
         """
         if bool(by_id) == (by is not None):
             raise InputError("item-invalid", "Superseding needs the new content or the id of the successor.")
-        note = validation.note(note)
+        note = validation.checked_note(note)
         with self._locked():
             copies = self._copies(id_)
             followers = [self._copies(other) for other in also if other not in copies.ids]

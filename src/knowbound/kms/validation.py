@@ -12,9 +12,10 @@ import msgspec
 from knowbound.core.item import Anchor, FlagKind, Item, ItemSource, ItemType, Relationship
 from knowbound.errors import InputError
 from knowbound.kms.screening import screened
+from knowbound.text.printable import shorten
 from knowbound.text.redact import redact
 
-MAX_CONTENT = 20_000  # code points: about 5,000 tokens, far more than a bundle gives to one item
+_MAX_CONTENT = 20_000  # code points: about 5,000 tokens, far more than a bundle gives to one item
 _MAX_LABEL = 200
 _MAX_NOTE = 2_000
 _MAX_RELATIONSHIPS = 100
@@ -57,16 +58,18 @@ class ItemEdit(msgspec.Struct, frozen=True, kw_only=True):
 
 def checked(draft: NewItem, id_: str, now: str) -> Item:
     """Return the draft as an item, or raise an error that names the problem."""
-    content = _content(draft.content)
+    content = _text(draft.content, "content", _MAX_CONTENT)
+    if not content:
+        raise _wrong("The content is empty.")
     return Item(
         id=checked_id(draft.id or id_),
         content=content,
         type=_kind(ItemType, draft.type, "type"),
         source=_kind(ItemSource, draft.source, "source"),
-        subject=label(draft.subject, "subject"),
-        user=label(draft.user, "user"),
+        subject=_label(draft.subject, "subject"),
+        user=_label(draft.user, "user"),
         timestamp=_time(draft.timestamp) or now,
-        confidence=confidence(draft.confidence),
+        confidence=_confidence(draft.confidence),
         relationships=_relationships(draft.relationships),
         anchor=draft.anchor,
         copy_of=checked_id(draft.copy_of) if draft.copy_of else "",
@@ -86,36 +89,27 @@ def checked_flag(kind: str) -> FlagKind:
     return _kind(FlagKind, kind, "flag")
 
 
-def note(text: str) -> str:
-    """Check the reason for a correction: agents see it, so it is screened like content."""
-    return _safe(_plain(text, "note", _MAX_NOTE), "note")
+def checked_note(text: str) -> str:
+    """Return the reason for a correction, checked like content: agents see it."""
+    return _text(text, "note", _MAX_NOTE)
 
 
-def label(text: str, what: str) -> str:
-    """Check a subject or a user."""
-    text = _plain(text, what, _MAX_LABEL)
+def _label(text: str, what: str) -> str:
+    text = _text(text, what, _MAX_LABEL)
     if "\n" in text:
         raise _wrong(f"The {what} must be one line.")
-    return _safe(text, what)
+    return text
 
 
-def confidence(value: float) -> float:
-    """Check a stored confidence, 0 to 1."""
+def _confidence(value: float) -> float:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or not 0 <= value <= 1:  # false for NaN and infinity, too
         raise _wrong(f"Confidence is a number from 0 to 1, not {_shown(value)}.")
     return float(value)
 
 
-def _content(text: str) -> str:
-    content = _plain(text, "content", MAX_CONTENT)
-    if not content:
-        raise _wrong("The content is empty.")
-    return _safe(content, "content")
-
-
-def _plain(text: str, what: str, longest: int) -> str:
-    """Return the text in a form that every backend can hold."""
+def _text(text: str, what: str, longest: int) -> str:
+    """Return the text in a form that every backend can hold, or refuse it: it may hold no secret and no attack."""
     if not isinstance(text, str):
         raise _wrong(f"The {what} must be text, not {_shown(text)}.")
     if len(text) > longest:
@@ -127,13 +121,8 @@ def _plain(text: str, what: str, longest: int) -> str:
     text = text.replace("\r\n", "\n").replace("\r", "\n").strip()
     if found := _CONTROL.search(text):
         raise _wrong(f"The {what} holds the control character U+{ord(found[0]):04X}.")
-    return text
-
-
-def _safe(text: str, what: str) -> str:
-    """Refuse stored text that holds a secret or commands the agent."""
-    if redact(text) != text:
-        kind = next(iter(re.findall(r"\[redacted:([a-z-]+)\]", redact(text))), "secret")
+    if (redacted := redact(text)) != text:
+        kind = next(iter(re.findall(r"\[redacted:([a-z-]+)\]", redacted)), "secret")
         raise InputError("item-secret", f"The {what} holds a secret ({kind}). Say where it is kept instead.")
     if finding := screened(text):
         raise InputError(
@@ -195,4 +184,4 @@ def _wrong(message: str) -> InputError:
 def _shown(value: object) -> str:
     """Return a short form of the value without broken or hidden characters."""
     text = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
-    return text if len(text) <= 80 else text[:77] + "…"
+    return shorten(text, 80)

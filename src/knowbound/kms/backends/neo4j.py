@@ -234,14 +234,18 @@ def _tick(run: neo4j.ManagedTransaction) -> int:
 
 
 def _put(run: neo4j.ManagedTransaction, items: list[Item], number: int) -> None:
-    by_id = {item.id: item for item in items}  # the last item of each id
-    nodes = [_node(item) | {"written": number} for item in by_id.values()]
-    edges = [edge for item in by_id.values() for edge in _edges(item)]
+    ids = [item.id for item in items]
+    nodes = [_node(item) | {"written": number} for item in items]
+    edges = [
+        {"source": item.id, "target": related.target, "kind": related.kind, "position": position}
+        for item in items
+        for position, related in enumerate(item.relationships)
+    ]
     for page in pages(nodes, _PAGE):
         run.run(_PUT, nodes=page).consume()
-    for ids in pages(by_id, _PAGE):
-        run.run(_UNBURY, ids=ids).consume()
-    loose = _cut(run, list(by_id))
+    for some in pages(ids, _PAGE):
+        run.run(_UNBURY, ids=some).consume()
+    loose = _cut(run, ids)
     for kind, group in groupby(sorted(edges, key=_edge_type), _edge_type):
         for page in pages(group, _PAGE):
             run.run(_LINK % kind, edges=page).consume()
@@ -287,16 +291,6 @@ def _unflattened(node: _Record) -> _Record:
         else:
             record[key] = value
     return record
-
-
-def _edges(item: Item) -> Iterator[_Record]:
-    for position, relationship in enumerate(item.relationships):
-        yield {
-            "source": item.id,
-            "target": relationship.target,
-            "kind": relationship.kind,
-            "position": position,
-        }
 
 
 def _edge_type(edge: _Record) -> str:

@@ -164,7 +164,10 @@ class Rewordings:
         section = self._by_heading.get(heading)
         if section is None:
             return None
-        alike = {item.id: _alike(item.content, content) for item in section.candidates(content)}
+        alike = {
+            item.id: SequenceMatcher(None, item.content[:_COMPARED], content[:_COMPARED], autojunk=False).ratio()
+            for item in section.candidates(content)
+        }
         best = max(alike, key=lambda id_: alike[id_], default="")
         return section.items[best] if best and alike[best] >= _REWORDED else None
 
@@ -195,7 +198,3 @@ class _SectionItems:
             if len(having) <= _MOST_CANDIDATES:
                 shared.update(having)
         return [self.items[id_] for id_, _ in shared.most_common(_MOST_CANDIDATES) if id_ in self.items]
-
-
-def _alike(one: str, other: str) -> float:
-    return SequenceMatcher(None, one[:_COMPARED], other[:_COMPARED], autojunk=False).ratio()

@@ -179,11 +179,9 @@ class Index:
             query = "SELECT 1 FROM item WHERE backend = ? AND id = ? AND record = ?"
             return bool(self._db.rows(query, backend, change.id, record_of(change)))
         is_held = bool(self._db.rows("SELECT 1 FROM item WHERE backend = ? AND id = ?", backend, change.id))
-        return not is_held and self._is_noted(change)
-
-    def _is_noted(self, removed: Removed) -> bool:
         query = "SELECT 1 FROM reaped WHERE item = ? AND content_sha = ?"
-        return bool(self._db.rows(query, removed.id, removed.content_sha)) != removed.is_restored
+        is_reaped = bool(self._db.rows(query, change.id, change.content_sha))
+        return not is_held and is_reaped != change.is_restored
 
     def _bury(self, backend: str, removed: list[Removed]) -> int:
         """Take over what another machine removed for good: neither the items nor their copies are served here."""

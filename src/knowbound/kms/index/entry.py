@@ -65,6 +65,7 @@ def row_of(item: Item, backend: str) -> IndexRow:
     content, subject = _clean(item.content), _clean(item.subject)
     finding = screened(f"{subject}\n{content}")
     vector = embed(content)
+    effective = effective_of(item)
     return IndexRow(
         id=_text(item.id),
         backend=backend,
@@ -75,7 +76,7 @@ def row_of(item: Item, backend: str) -> IndexRow:
         user=_text(item.user),
         timestamp=_text(item.timestamp),
         confidence=item.confidence if 0 <= item.confidence <= 1 else 0.0,
-        quality=_quality(item),
+        quality=1.0 if effective is None or item.confidence <= 0 else max(0.0, effective / item.confidence),
         flag=item.flag.kind if item.flag else "",
         served=int(item.is_served and finding is None),
         stale=int(item.stale),
@@ -112,12 +113,6 @@ def with_effective(item: Item, value: float | None) -> Item:
         quality[_EFFECTIVE] = round(value, 4)
     others = {name: one for name, one in item.metadata.items() if name != _QUALITY}
     return replace(item, metadata=others | ({_QUALITY: quality} if quality else {}))
-
-
-def _quality(item: Item) -> float:
-    """Return effective over stored confidence, or 1 (specification 2, "Effective confidence")."""
-    effective = effective_of(item)
-    return 1.0 if effective is None or item.confidence <= 0 else max(0.0, effective / item.confidence)
 
 
 def _clean(text: str) -> str:

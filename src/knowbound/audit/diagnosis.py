@@ -10,7 +10,7 @@ from knowbound.audit.claims.answer import Answer
 from knowbound.audit.claims.checked import Checked
 from knowbound.audit.facts import TurnFacts
 from knowbound.core.audit import UNSUPPORTED, AuditFinding, Claim, ClaimKind, Diagnosis, FindingCode, Support
-from knowbound.core.trace import Outcome, Step, ToolCall
+from knowbound.core.trace import Outcome, ToolCall
 from knowbound.text.redact import redact
 from knowbound.traces.turns import TraceTurn
 
@@ -82,7 +82,7 @@ def why_unanswered(turn: TraceTurn) -> str:
     if not main:
         return "no answer of the agent"
     last = main[-1]
-    if turn.broken is not None and turn.broken.line > max(last.line, _last_line(last)):
+    if turn.broken is not None and turn.broken.line > max(last.line, *(said.line for said in last.said), 0):
         return f"the agent failed: {turn.broken.reason}"[:200]
     words = [said for said in last.said if said.text.strip()]
     if words and _API_ERROR.match(words[-1].text):
@@ -104,10 +104,6 @@ def _announces(text: str) -> bool:
     last = text.strip().rsplit("\n", 1)[-1]
     sentence = re.split(r"(?<=[.!?]) ", last)[-1].lower()
     return bool(_ANNOUNCES.match(sentence)) and sentence.endswith((".", ":")) and "background" not in text.lower()
-
-
-def _last_line(step: Step) -> int:
-    return max((said.line for said in step.said), default=0)
 
 
 def _is_question(call: ToolCall) -> bool:

@@ -26,7 +26,6 @@ from knowbound.core.audit import (
     AuditedSession,
     AuditedTurn,
     AuditFinding,
-    Claim,
     ClaimKind,
     FindingCode,
     GapRow,
@@ -212,7 +211,10 @@ def audited_turn(read: ReadTurn, skill: str = GENERAL) -> AuditedTurn:
     """A turn as it is stored and shown, without secrets."""
     turn, requirements = read.turn, REQUIREMENTS.get(read.intent, ())
     verdict = diagnose(read.unanswered, read.answer, read.checked, read.facts, read.signs)
-    claims = tuple(_clean(one.claim) for one in read.checked[:_MOST_CLAIMS])
+    claims = tuple(
+        msgspec.structs.replace(one.claim, text=_redacted(one.claim.text), why=_redacted(one.claim.why))
+        for one in read.checked[:_MOST_CLAIMS]
+    )
     findings = tuple(
         AuditFinding(one.code, f"{claim.text} ({claim.why})", claim.line)
         for one, claim in zip(read.checked, claims, strict=False)
@@ -239,10 +241,6 @@ def audited_turn(read: ReadTurn, skill: str = GENERAL) -> AuditedTurn:
         model=read.facts.model,
         item=verdict.item,
     )
-
-
-def _clean(claim: Claim) -> Claim:
-    return msgspec.structs.replace(claim, text=_redacted(claim.text), why=_redacted(claim.why))
 
 
 @lru_cache(maxsize=4096)

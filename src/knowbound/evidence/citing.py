@@ -148,11 +148,11 @@ def _uses(term: Term, entries: Sequence[Evidence], tree: SourceTree) -> list[Cit
             cited = CitedSource(path, one.line, f"references: {why}", tree.line(path, one.line))
             by_role = {NameRole.CALL: calls, NameRole.IMPORT: imports}
             (others if recursive else by_role.get(one.role, others)).append(cited)
-    return [one for found in (calls, others, imports) for one in sorted(found, key=_order)]
-
-
-def _order(source: CitedSource) -> tuple[int, str, int]:
-    return source_rank(source.path), source.path, source.line
+    return [
+        one
+        for found in (calls, others, imports)
+        for one in sorted(found, key=lambda source: (source_rank(source.path), source.path, source.line))
+    ]
 
 
 def _inside(outline: Iterable[Outlined], line: int) -> str:

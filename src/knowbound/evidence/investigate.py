@@ -207,20 +207,13 @@ def with_answer(asked: AskedQuestion, found: Investigation) -> Investigation:
     """The investigation with its answer in words, where the class that decides it is not about files."""
     classes = {need.cls for need in asked.needs} - PER_TERM
     deciding = [entry for entry in found.evidence if entry.cls in classes and entry.note and not entry.cites]
-    if (
-        found.outcome != SUCCESS
-        or not deciding
-        or (PER_TERM & {need.cls for need in asked.needs} and not _is_cause(asked))
-    ):
+    is_about_files = bool(PER_TERM & {need.cls for need in asked.needs}) and asked.kind is not QuestionKind.CI_CAUSE
+    if found.outcome != SUCCESS or not deciding or is_about_files:
         return found
     best = max(deciding, key=lambda entry: entry.quality.rank)
     place = best.places[0] if best.places else Place("")
     said = GivenAnswer(_answer(asked, deciding), place.path, place.line)
     return msgspec.structs.replace(found, answer=said)
-
-
-def _is_cause(asked: AskedQuestion) -> bool:
-    return asked.kind is QuestionKind.CI_CAUSE
 
 
 def _answer(asked: AskedQuestion, entries: list[Evidence]) -> str:

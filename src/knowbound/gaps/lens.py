@@ -143,7 +143,7 @@ class SessionLens:
         if name == self._skill and not (invoked and self._sample and self._sample.steps > 1):
             return
         sample = self._sample
-        if sample is not None and sample.name == GENERAL and sample.steps <= 1 and not self._has_signals(sample):
+        if sample is not None and sample.name == GENERAL and sample.steps <= 1 and sample.id not in self._with_signals:
             # The prompt led straight to the skill: there was no work before it that could be a sample.
             sample.name = self._skill = name
             return
@@ -151,9 +151,6 @@ class SessionLens:
         self._skill = name
         self._misses.new_sample()
         self._repeats.new_sample()
-
-    def _has_signals(self, sample: Sample) -> bool:
-        return sample.id in self._with_signals
 
     def _current_sample(self) -> Sample:
         if self._sample is None:

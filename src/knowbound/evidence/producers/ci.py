@@ -301,7 +301,9 @@ class RunView(Producer):
             return ask.nothing(self.name, str(reason), "")
         failed = failed_steps(view)
         jobs = max(1, len(view.jobs or ()))  # a run that could not start has none: it is still one run
-        log = self._log(chosen, context) if view.conclusion == "failure" else ""
+        log = ""
+        if view.conclusion == "failure":  # of a long log its beginning, where the first error is
+            log = _run(context, "run", "view", str(chosen.database_id), "--log-failed").text
         confirmed = view.status == "completed" and view.conclusion == chosen.conclusion
         did_not_fail = "it did not fail" if ask.intent is Intent.DIAGNOSE and chosen.shows is Shows.PASSES else ""
         newest = runs.asked[0]
@@ -317,10 +319,6 @@ class RunView(Producer):
             query=str(chosen.database_id),
             shows=chosen.shows if confirmed else Shows.NOTHING,
         )
-
-    def _log(self, chosen: WorkflowRun, context: Context) -> str:
-        """The log of the failed steps; of a long one its beginning, where the first error is."""
-        return _run(context, "run", "view", str(chosen.database_id), "--log-failed").text
 
 
 def _no_run(runs: Runs) -> str:

@@ -332,7 +332,7 @@ def _defined(meant: Repair, there: tuple[str, ...], search: Searcher, start: str
     if len(wanted) > _MOST_NAMES and len(places) > (MOST_PLACES if asks_for_definitions(meant.meant) else 1):
         return None  # several names mean one place only where one file defines them
     ranked = _each_name_first(sorted(places.values(), key=lambda one: _rank(one, there)), names)
-    sure = [one for one in ranked if _is_still(one, search)][:MOST_PLACES]
+    sure = [one for one in ranked if one.name in search.line(one.path, one.line)][:MOST_PLACES]
     if not sure:
         return None
     suggestions = [SuggestedPlace(one.path, one.line, f"defines {one.name}") for one in sure]
@@ -359,10 +359,6 @@ def _rank(one: DefinedName, there: tuple[str, ...]) -> tuple[object, ...]:
     near = max((nearness(one.path, place) for place in there), default=(0, 0))
     kind = _KINDS.index(one.kind) if one.kind in _KINDS else len(_KINDS)
     return (max(1, source_rank(one.path)), kind // 2, -near[0], kind, one.path, one.line)
-
-
-def _is_still(one: DefinedName, search: Searcher) -> bool:
-    return one.name in search.line(one.path, one.line)
 
 
 def _one_name(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: Searcher) -> Rescue | None:

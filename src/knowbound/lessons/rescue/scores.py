@@ -133,7 +133,8 @@ def judge(record: RescueRecord, turns: Iterable[TraceTurn], *, now: datetime | N
         there = [
             call
             for call in after
-            if any(_names(call, path) for path in paths) or any(_follows(call, name, missed) for name in record.names)
+            if any(path in _text_of(call) for path in paths)
+            or any(_follows(call, name, missed) for name in record.names)
         ]
         last = next((step.said[-1].text for step in reversed(turn.steps) if step.said), "")
         is_told = any(one in last for one in (*paths, *(name for name in record.names if name not in missed)))
@@ -142,11 +143,6 @@ def judge(record: RescueRecord, turns: Iterable[TraceTurn], *, now: datetime | N
             return None
         return bool(there) or is_told, bool(there) and all(call.outcome in MISSES for call in there)
     return None
-
-
-def _names(call: ToolCall, path: str) -> bool:
-    """Whether a call goes to a file, or into its folder by name."""
-    return path in _text_of(call)
 
 
 def _follows(call: ToolCall, name: str, missed: str) -> bool:

@@ -15,6 +15,7 @@ from knowbound.core.paths import project_name
 from knowbound.core.signal import FoundPlace
 from knowbound.core.trace import Outcome, ToolCall, ToolKind
 from knowbound.text.similar import plain_term
+from knowbound.text.stop_words import CODE_WORDS
 from knowbound.text.terms import canonical, split_words
 
 _LONGEST_QUERY = 500
@@ -36,16 +37,7 @@ _WILD = re.compile(r"[*?]+|\{[^{}]*\}|\[[^\]]*\]")
 _TREE = re.compile(r"^(.*?/(?:\.?worktrees|\.claude/worktrees)/[^/]+)/")
 _PATH = re.compile(r"[\w.@~+()\[\]/-]{1,300}")
 _LINE = re.compile(r"^(?P<path>[^\s:][^:\n]{0,299}?)[:-](?P<line>\d{1,7})[:-]|^\s*(?P<alone>\d{1,7})[:-]")
-# Words that every code base has: sharing one says nothing.
-_COMMON = frozenset(
-    "func function def class const let var export import from interface type types struct async await return "
-    "public private the and for with src test tests spec lib index main true false null none json yaml yml tsx "
-    "jsx mjs get set new file files name names data value string list error errors handle handler update create "
-    "config default user use using make path code app cmd pkg internal package packages module component "
-    "components util utils helper helpers service services common shared core base run start stop init build add "
-    "remove check status state info result item key map case this that not all any one can has have will into "
-    "script scripts page pages view model api web cli readme claude agents skill docs github local".split()
-)
+_COMMON = CODE_WORDS | frozenset("agents claude github skill".split())
 
 
 class Wanted(NamedTuple):

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from knowbound.core.lazy_pattern import lazy
+from knowbound.text.stop_words import CODE_WORDS
 
 PATTERN, GLOB, PATH = "pattern", "glob", "path"  # kinds
 _BRACES = lazy(r"\{([^{}]*)\}")
@@ -21,16 +22,7 @@ _PART = lazy(r"[\w$]{2,}")
 _NAME = lazy(r"[A-Za-z_$][\w$]*(?:-[A-Za-z_]\w+)*")
 _HUMP = lazy(r"[a-z0-9][A-Z]|[A-Za-z]_+[A-Za-z]|[A-Za-z]-[A-Za-z]|[A-Z]{2,}[a-z]")
 _LEAST_PART = 3  # letters of a part of a word that files are looked up by
-# Words that every code base has: a name that is one of them says nothing.
-COMMON = frozenset(
-    "func function def class const let var export import from interface type types struct async await return public "
-    "private the and for with src test tests spec lib index main true false null none json yaml yml tsx jsx mjs get "
-    "set new file files name names data value string list error errors handle handler update create config default "
-    "user use using make path code app cmd pkg internal package packages module component components util utils helper "
-    "helpers service services common shared core base run start stop init build add remove check status state info "
-    "result item key map case this that not all any one can has have will into script scripts page pages view model "
-    "api web cli readme docs local static void self enum trait impl pub mod crate".split()
-)
+COMMON = CODE_WORDS | frozenset("crate enum impl mod pub self static trait void".split())
 
 
 class MissedLookup(NamedTuple):

@@ -96,12 +96,12 @@ class Worker:
             return None
         return lock
 
-    def note(self, home: str, event: str, **said: str | int) -> None:
+    def note(self, home: str, event: str, **fields: str | int) -> None:
         """Append a JSON line to the worker's log. Never raises, and never creates the data folder."""
         from knowbound.text.redact import excerpt  # noqa: PLC0415  # takes 20 ms, and hooks write no such log
 
         cleared = {
-            key: excerpt(value, _LONGEST_TEXT) if isinstance(value, str) else value for key, value in said.items()
+            key: excerpt(value, _LONGEST_TEXT) if isinstance(value, str) else value for key, value in fields.items()
         }
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         line = {"time": now, "event": event, "pid": os.getpid(), **cleared}

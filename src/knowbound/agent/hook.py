@@ -214,7 +214,7 @@ def _finish_turn(run: HookRun, turn: EndedTurn, check: StopCheck | None) -> None
     if check is not None and check.mode == "off":
         from knowbound.agent.stop_check import BACKGROUND_SECONDS  # noqa: PLC0415
 
-        check.said(time.monotonic() + BACKGROUND_SECONDS)
+        check.sentence(time.monotonic() + BACKGROUND_SECONDS)
 
 
 def _started_in() -> str:

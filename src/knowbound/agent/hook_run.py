@@ -25,15 +25,17 @@ from knowbound.store.owner import OURS, may_be_tracked, owner_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NoReturn
+    from typing import NoReturn, TypeAlias
 
-    from knowbound.agent.rescue_answer import SaidRescue
+    from knowbound.agent.rescue_answer import RescueAnswer
     from knowbound.agent.stop_check import StopCheck
     from knowbound.injection.hook_settings import HookSettings
     from knowbound.injection.inject import Choice, ModelChoice
     from knowbound.injection.prompt import HookPrompt
     from knowbound.injection.store_index import SessionStart
     from knowbound.quality.ended import EndedTurn
+
+    Delivered: TypeAlias = Choice | SessionStart | RescueAnswer
 
 DEFAULT_LIMIT_MS = 1_000  # until the settings are known; as in config.py, which is too slow to load
 _LIMIT_SETTING = "KNOWBOUND_INJECTION_TIME_LIMIT_MS"
@@ -119,7 +121,7 @@ class HookRun:
 
     # The endings
 
-    def deliver(self, answer: bytes, chosen: Choice | SessionStart | SaidRescue, prompt: HookPrompt) -> None:
+    def deliver(self, answer: bytes, chosen: Delivered, prompt: HookPrompt) -> None:
         """Record and write the answer. Raises OSError, and writes nothing, if it cannot be recorded."""
         if not self.is_trial:
             self.record.begin(self.home)
@@ -147,7 +149,7 @@ class HookRun:
         said = ""
         if check is not None:
             try:
-                said = check.said(self.until)
+                said = check.sentence(self.until)
             except Exception:  # a check that fails says nothing
                 said = ""
         self._decide()
@@ -187,7 +189,7 @@ class HookRun:
             self._deciding.acquire()
             self._has_decided = True
 
-    def _end(self, outcome: str, chosen: Choice | SessionStart | SaidRescue | None = None, *, reason: str = "") -> None:
+    def _end(self, outcome: str, chosen: Delivered | None = None, *, reason: str = "") -> None:
         """Record the ending, once; if the data folder cannot be written, it is logged elsewhere."""
         self._is_ended = True
         reason = reason or (self._asked.problem if self._asked else "")

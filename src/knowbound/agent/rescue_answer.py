@@ -30,7 +30,7 @@ _MOST_SECONDS = 0.25
 _TO_ANSWER = 0.05  # seconds of the limit, for the record and the answer
 
 
-class SaidRescue:
+class RescueAnswer:
     """A delivered rescue, as the run records it."""
 
     outcome = "rescued"
@@ -73,7 +73,7 @@ def answer(run: HookRun, event: str, payload: Mapping[str, Any], prompt: HookPro
         run.inject_nothing()
         return
     output = {"hookSpecificOutput": {"hookEventName": AFTER_TOOLS[event], "additionalContext": said.text}}
-    run.deliver(json.dumps(output, ensure_ascii=False).encode("utf-8", "replace"), SaidRescue(said), prompt)
+    run.deliver(json.dumps(output, ensure_ascii=False).encode("utf-8", "replace"), RescueAnswer(said), prompt)
 
 
 def tree_of(cwd: str, root: str) -> str:

@@ -63,7 +63,7 @@ def with_ours(file: SettingsFile, text: str, ours: OurEntries) -> str:
     server: dict[Path, Any] = {(*file.servers, SERVER): ours.server}
     handlers: dict[Path, Any] = {path: group["hooks"][0] for path, group in hooks.items()}
     wanted = (handlers if file.has_hooks else {}) | (server if file.servers else {})
-    if _called(entries_in(file, before)) == _called(wanted):
+    if _commands(entries_in(file, before)) == _commands(wanted):
         return text
     after = without_ours(file, text, before)
     try:
@@ -76,7 +76,7 @@ def with_ours(file: SettingsFile, text: str, ours: OurEntries) -> str:
     except BrokenJsonError as error:
         raise _broken(file, str(error)) from error
     done = value_of(file, after)
-    if _called(entries_in(file, done)) != _called(wanted) or _others(file, done) != _others(file, before):
+    if _commands(entries_in(file, done)) != _commands(wanted) or _foreign(file, done) != _foreign(file, before):
         raise _broken(file, "our entries cannot be added to it")
     return after
 
@@ -93,19 +93,19 @@ def without_ours(file: SettingsFile, text: str, keep: dict[str, Any] | None = No
             if not is_kept and _is_empty(_at(parse(after).value, container)):
                 after = removed(after, container)
     done = value_of(file, after)
-    if entries_in(file, done) or _others(file, done) != _others(file, before):
+    if entries_in(file, done) or _foreign(file, done) != _foreign(file, before):
         raise InputError(
             "settings-conflict", f"{file.path} has our entries in a form that we cannot remove. Edit it by hand."
         )
     return after
 
 
-def _called(entries: Mapping[Path, Any]) -> list[str]:
+def _commands(entries: Mapping[Path, Any]) -> list[str]:
     """Return the commands by place, for a comparison. A time limit or variable added to our entry is the user's."""
     return sorted(repr((path[:2], entry.get("command"), entry.get("args"))) for path, entry in entries.items())
 
 
-def _others(file: SettingsFile, value: dict[str, Any]) -> dict[str, Any]:
+def _foreign(file: SettingsFile, value: dict[str, Any]) -> dict[str, Any]:
     """Return the settings without our entries and the empty containers around them."""
     value = copy.deepcopy(value)
     ours = entries_in(file, value)

@@ -38,7 +38,7 @@ class StopCheck:
         self._is_continued = payload.get("stop_hook_active") is True
         self._is_busy = bool(payload.get("background_tasks"))
 
-    def said(self, until: float) -> str:
+    def sentence(self, until: float) -> str:
         """Return the sentence and note it in the log; "" without one, or at this monotonic time."""
         if not self._answer.strip() or not self._prompt.transcript or self._is_continued or self._is_busy:
             return ""
@@ -53,9 +53,9 @@ class StopCheck:
             self._note(said)
         return said
 
-    def output(self, said: str) -> bytes:
+    def output(self, sentence: str) -> bytes:
         """Return the answer for the client: its user sees a warning, or its agent goes on with a reason."""
-        block, warning = {"decision": "block", "reason": said}, {"systemMessage": f"knowbound: {said}"}
+        block, warning = {"decision": "block", "reason": sentence}, {"systemMessage": f"knowbound: {sentence}"}
         return json.dumps(block if self.mode == BLOCK else warning, ensure_ascii=False).encode("utf-8", "replace")
 
     @property

@@ -141,8 +141,8 @@ class SyncWorker:
             with suppress(KnowboundError):
                 opened.close()
 
-    def _log(self, event: str, **said: str | int) -> None:
-        SYNC.note(str(self._home), event, **said)
+    def _log(self, event: str, **fields: str | int) -> None:
+        SYNC.note(str(self._home), event, **fields)
 
 
 def settings_for(root: Path, home: Path) -> Settings:

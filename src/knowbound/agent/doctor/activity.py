@@ -172,12 +172,12 @@ def check_scoring(settings: Settings) -> Iterator[HealthCheck]:
     waiting, last = Queue(settings.home).pending() or [], SCORING.last_note(str(settings.home))
     if not waiting and last is None:
         return
-    ran = f"the last run, {last['time']}, {_did(last)}" if last else "the worker has not run yet"
+    ran = f"the last run, {last['time']}, {_outcome_of(last)}" if last else "the worker has not run yet"
     found = f"{len(waiting)} in the queue; {ran}"
     if last is not None and last["event"] == FAILED:
         state = PROBLEM if waiting else NOTE  # the verb does not write that log
         yield HealthCheck("scoring", state, found, f"{score} --queue")
-    elif _are_late(waiting) and not SCORING.is_running(str(settings.home)):
+    elif _is_any_late(waiting) and not SCORING.is_running(str(settings.home)):
         yield HealthCheck("scoring", PROBLEM, found, f"{score} --queue")
     else:
         yield HealthCheck("scoring", OK, found)
@@ -187,13 +187,13 @@ def check_scoring(settings: Settings) -> Iterator[HealthCheck]:
         yield HealthCheck("unscored turns", PROBLEM, found, f"{score} --again")
 
 
-def _did(run: dict[str, Any]) -> str:
+def _outcome_of(run: dict[str, Any]) -> str:
     if run["event"] == FAILED:
         return f"failed: {run.get('reason')}"
     return f"scored {run.get('turns')} turns"
 
 
-def _are_late(waiting: list[EndedRecord]) -> bool:
+def _is_any_late(waiting: list[EndedRecord]) -> bool:
     """Report whether a turn waits longer than any worker that its hook could have started."""
     latest = (datetime.now(UTC) - timedelta(minutes=_LATE_MINUTES)).strftime("%Y-%m-%dT%H:%M:%SZ")
     return any(record.time < latest for record in waiting)

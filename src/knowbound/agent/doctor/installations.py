@@ -108,7 +108,7 @@ def check_installations(found: list[Installation], root: Path, environ: Mapping[
             yield _check(one, root, environ)
     if not any(one.hooks for one in found):
         yield HealthCheck("hooks", NOTE, "installed in no agent", "knowbound install claude-code")
-    yield from _twice(found)
+    yield from _check_double_scopes(found)
 
 
 def _check(one: Installation, root: Path, environ: Mapping[str, str]) -> HealthCheck:
@@ -143,7 +143,7 @@ def _check(one: Installation, root: Path, environ: Mapping[str, str]) -> HealthC
     return HealthCheck(one.name, OK, f"{', '.join(events)} in {where}")
 
 
-def _twice(found: list[Installation]) -> Iterator[HealthCheck]:
+def _check_double_scopes(found: list[Installation]) -> Iterator[HealthCheck]:
     """Report scopes that answer a prompt twice: agents run all scopes, and only shared hooks give way to the user's."""
     for agent in AGENTS:
         scopes = [one.scope for one in found if one.agent == agent and one.hooks]

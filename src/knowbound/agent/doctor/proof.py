@@ -63,7 +63,7 @@ class _Prover:
             if check := self._wrong(name, one, hook, trial):
                 return check
             slowest = max(slowest, trial.ms)
-            is_off |= trial.said["outcome"] == "off"
+            is_off |= trial.report["outcome"] == "off"
             injects |= hook.event == "UserPromptSubmit" and bool(trial.context)
         events = ", ".join(hook.event for hook in one.hooks)
         if is_off:
@@ -85,20 +85,20 @@ class _Prover:
 
     def _wrong(self, name: str, one: Installation, hook: OurHook, trial: HookTrial) -> HealthCheck | None:
         """Return the problem of a trial, if it has one."""
-        said = trial.said
+        report = trial.report
         if trial.problem:
             return HealthCheck(name, PROBLEM, f"{hook.event}: {_shown(trial.problem)}", one.install_command)
-        if not said:
+        if not report:
             found = f"{hook.event} runs, but says nothing of itself: it is of an earlier version"
             return HealthCheck(name, PROBLEM, found, one.install_command)
-        if said.get("version") != __version__:
-            found = f"{hook.event} runs version {_shown(said.get('version'))}, this is {__version__}"
+        if report.get("version") != __version__:
+            found = f"{hook.event} runs version {_shown(report.get('version'))}, this is {__version__}"
             return HealthCheck(name, PROBLEM, found, one.install_command)
-        if said["outcome"] not in _WORKED:
-            found = f"{hook.event} {_shown(said['outcome'])}: {_shown(said.get('reason'))}"
+        if report["outcome"] not in _WORKED:
+            found = f"{hook.event} {_shown(report['outcome'])}: {_shown(report.get('reason'))}"
             return HealthCheck(name, PROBLEM, found, "knowbound explain hook-failed")
-        if said["outcome"] != "off" and said.get("home", "") != self._home and self._home:
-            found = f"{hook.event} uses {_shown(said.get('home')) or 'no data folder'}, not {self._home}"
+        if report["outcome"] != "off" and report.get("home", "") != self._home and self._home:
+            found = f"{hook.event} uses {_shown(report.get('home')) or 'no data folder'}, not {self._home}"
             return HealthCheck(name, PROBLEM, found, "knowbound trust")
         return None
 

@@ -46,7 +46,7 @@ class HookTrial:
     ms: float
     context: str  # to be injected
     problem: str  # "" for a good answer
-    said: Mapping[str, Any]  # the hook's own report; empty from a version without trials
+    report: Mapping[str, Any]  # of the hook itself; empty from a version without trials
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def try_hook(
         stdin=json.dumps(payload).encode(),
     )
     ms = (time.monotonic() - started) * 1000
-    said = _account(ran.err)
+    report = _report_in(ran.err)
     problem = context = ""
     if ran.timed_out:
         problem = f"did not end within {ms / 1000:.1f} s"
@@ -86,7 +86,7 @@ def try_hook(
             context = str(json.loads(ran.out)["hookSpecificOutput"]["additionalContext"])
         except (ValueError, KeyError, TypeError):
             problem = "printed something that is no answer to the agent"
-    return HookTrial(ms, context, problem, said)
+    return HookTrial(ms, context, problem, report)
 
 
 def try_server(
@@ -179,7 +179,7 @@ def search_path(root: Path, environ: Mapping[str, str]) -> str:
     return os.pathsep.join(folder for folder in given if folder in trusted or folder == ours)
 
 
-def _account(errors: bytes) -> Mapping[str, Any]:
+def _report_in(errors: bytes) -> Mapping[str, Any]:
     """Return the hook's report of a trial: the last line of its errors, as JSON."""
     try:
         said = json.loads(errors.strip().splitlines()[-1])

@@ -452,7 +452,7 @@ from knowbound.cli.main import main
 from knowbound.store.database import Database
 place = sys.argv.pop(1)
 module, name = place.rsplit(".", 1)
-owner = {"forget": forget, "Database": Database}[module]
+owner = {"forget": forget, "files": forget._FileEraser, "Database": Database}[module]
 def killed(*words, **more):
     os.kill(os.getpid(), signal.SIGKILL)
 setattr(owner, name, killed)
@@ -463,8 +463,8 @@ main(sys.argv[1:])
 @pytest.mark.parametrize(
     "place",
     [
-        "forget._erase_lines",
-        "forget._erase_contexts",
+        "files.erase_lines",
+        "files.erase_contexts",
         "forget.erase_databases",
         "Database.compact",
         "forget.search_for",

@@ -95,11 +95,12 @@ def forget(selection: Selection, settings: Settings, *, is_preview: bool = False
         erased = Erased(texts=set(selection.sessions))
         if shared:
             _erase_shared(shared, scope, erased, is_preview)
-        _erase_run_folders(settings, scope, erased, is_preview)  # while the databases still have the times of the runs
-        _erase_lines(home, scope, erased, is_preview)
-        _erase_contexts(home, scope, erased, is_preview)
-        _erase_caches(home, scope, erased, is_preview)
-        _erase_suggestions(home, scope, erased, is_preview)
+        files = _FileEraser(settings, scope, erased, is_preview)
+        files.erase_run_folders()  # while the databases still have the times of the runs
+        files.erase_lines()
+        files.erase_contexts()
+        files.erase_caches()
+        files.erase_suggestions()
         with write_lock(home):
             erase_databases(home, scope, erased, preview=is_preview)
         proof = None
@@ -132,85 +133,86 @@ def _scope(selection: Selection, settings: Settings) -> tuple[ErasureScope, list
     return scope, sessions
 
 
-# Files
+class _FileEraser:
+    """Erases files and lines of a scope from the data folder; a preview only counts them."""
 
+    def __init__(self, settings: Settings, scope: ErasureScope, erased: Erased, is_preview: bool) -> None:
+        self._settings, self._home = settings, settings.home
+        self._scope, self._erased, self._is_preview = scope, erased, is_preview
+        self._is_whole = scope.everything or scope.is_own_project
 
-def _erase_lines(home: Path, scope: ErasureScope, erased: Erased, is_preview: bool) -> None:
-    """Erase lines of the hooks' logs and queue, and of labels, in place."""
-    for store in _DAY_LOGS:
-        for path in day_files(home, store):
-            _erase_lines_of(path, store, scope, erased, is_preview)
-    for name in (LABELS, TURN_LABELS):
-        _erase_lines_of(home / name, name, scope, erased, is_preview)
-    for folder in (home, Path(state_folder())):
+    def erase_lines(self) -> None:
+        """Erase lines of the hooks' logs and queue, and of labels, in place."""
+        for store in _DAY_LOGS:
+            for path in day_files(self._home, store):
+                self._erase_lines_of(path, store)
+        for name in (LABELS, TURN_LABELS):
+            self._erase_lines_of(self._home / name, name)
         for name in (hook_log.NAME, hook_log.NAME + ".1"):
-            own = "" if folder == home else str(home)
-            _erase_lines_of(folder / name, hook_log.NAME, scope, erased, is_preview, home=own)
+            self._erase_lines_of(self._home / name, hook_log.NAME)
+            self._erase_lines_of(Path(state_folder()) / name, hook_log.NAME, home=str(self._home))
 
+    def _erase_lines_of(self, path: Path, store: str, home: str = "") -> None:
+        def is_gone(line: bytes) -> bool:
+            row = _row(line)
+            if home and row.get("home") != home:
+                return False
+            return self._scope.has_record(_text(row, "time")) or any(map(self._scope.has_session, sessions_in(line)))
 
-def _erase_lines_of(
-    path: Path, store: str, scope: ErasureScope, erased: Erased, is_preview: bool, home: str = ""
-) -> None:
-    def is_gone(line: bytes) -> bool:
-        row = _row(line)
-        if home and row.get("home") != home:
-            return False
-        return scope.has_record(_text(row, "time")) or any(map(scope.has_session, sessions_in(line)))
+        for line in blank_lines(path, is_gone, preview=self._is_preview):
+            said = ("session", "prompt", "query", "text", "context", "note", "answer", "response")
+            self._erased.add(store, 1, *(_text(_row(line), name) for name in said))
 
-    for line in blank_lines(path, is_gone, preview=is_preview):
-        said = ("session", "prompt", "query", "text", "context", "note", "answer", "response")
-        erased.add(store, 1, *(_text(_row(line), name) for name in said))
+    def erase_contexts(self) -> None:
+        """Erase the lists of items in a session's context; a sub-agent's context begins with the session's id."""
+        for path in sorted((self._home / CONTEXTS).glob("*")):
+            parts = context_of(path.name).split("-")
+            sessions = ("-".join(parts[:end]) for end in range(len(parts), 0, -1))
+            if self._scope.has_record(_modified(path)) or any(map(self._scope.has_session, sessions)):
+                self._remove(path, CONTEXTS)
 
+    def erase_caches(self) -> None:
+        """Erase whole files; a damaged index that `kms sync` put aside cannot be erased in parts."""
+        whole = [self._home / name for name in _CACHES] if self._is_whole else []
+        for path in (*whole, *sorted(self._home.glob(f"{INDEX}.damaged*"))):
+            if path.exists():
+                self._remove(path, path.name)
 
-def _erase_contexts(home: Path, scope: ErasureScope, erased: Erased, is_preview: bool) -> None:
-    """Erase the lists of items in a session's context; a sub-agent's context begins with the session's id."""
-    for path in sorted((home / CONTEXTS).glob("*")):
-        context = context_of(path.name)
-        parts = context.split("-")
-        sessions = ("-".join(parts[:end]) for end in range(len(parts), 0, -1))
-        if scope.has_record(_modified(path)) or any(map(scope.has_session, sessions)):
-            erased.add(CONTEXTS, 1)
-            if not is_preview:
+    def erase_suggestions(self) -> None:
+        """Erase suggestions that quote a forgotten session."""
+        if self._is_whole:
+            return  # the whole file is erased
+        shown = shown_suggestions.load(str(self._home))
+        gone = [quote for quote in shown if quote.session and self._scope.has_record(quote.date, quote.session)]
+        for quote in gone:
+            self._erased.add(shown_suggestions.FILE, 1, quote.session, quote.draft)
+        if gone and not self._is_preview:
+            shown_suggestions.keep(str(self._home), [quote for quote in shown if quote not in gone])
+
+    def erase_run_folders(self) -> None:
+        """Erase prompts, outputs and traces of evaluations, and the copies that their agents worked in."""
+        selected, folders = select_runs(self._home, self._scope), self._home / EVALS
+        for folder in sorted(path for path in folders.glob("*") if path.name.isdecimal()):
+            is_left_over = int(folder.name) not in selected.known and self._scope.has_record(_modified(folder))
+            if int(folder.name) in selected.folders or is_left_over:
+                if not self._is_preview:
+                    Copies(folder, self._home, knowledge_globs(self._settings.knowledge)).drop()
+                self._remove(folder, f"{EVALS}/")
+        for task in sorted(self._scope.tasks):
+            if (folders / task).is_dir():
+                self._remove(folders / task, f"{EVALS}/")
+
+    def _remove(self, path: Path, store: str) -> None:
+        self._erased.add(store, 1)
+        if self._is_preview:
+            return
+        try:
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
                 path.unlink(missing_ok=True)
-
-
-def _erase_caches(home: Path, scope: ErasureScope, erased: Erased, is_preview: bool) -> None:
-    """Erase whole files; a damaged index that `kms sync` put aside cannot be erased in parts."""
-    whole = _CACHES if scope.everything or scope.is_own_project else ()
-    for path in (*(home / name for name in whole), *sorted(home.glob(f"{INDEX}.damaged*"))):
-        if path.exists():
-            erased.add(path.name, 1)
-            if not is_preview:
-                _remove(path)
-
-
-def _erase_suggestions(home: Path, scope: ErasureScope, erased: Erased, is_preview: bool) -> None:
-    """Erase suggestions that quote a forgotten session."""
-    if scope.everything or scope.is_own_project:
-        return  # the whole file is erased
-    shown = shown_suggestions.load(str(home))
-    gone = [quote for quote in shown if quote.session and scope.has_record(quote.date, quote.session)]
-    for quote in gone:
-        erased.add(shown_suggestions.FILE, 1, quote.session, quote.draft)
-    if gone and not is_preview:
-        shown_suggestions.keep(str(home), [quote for quote in shown if quote not in gone])
-
-
-def _erase_run_folders(settings: Settings, scope: ErasureScope, erased: Erased, is_preview: bool) -> None:
-    """Erase prompts, outputs and traces of evaluations, and the copies that their agents worked in."""
-    selected = select_runs(settings.home, scope)
-    for folder in sorted(path for path in (settings.home / EVALS).glob("*") if path.name.isdecimal()):
-        is_left_over = int(folder.name) not in selected.known and scope.has_record(_modified(folder))
-        if int(folder.name) in selected.folders or is_left_over:
-            erased.add(f"{EVALS}/", 1)
-            if not is_preview:
-                Copies(folder, settings.home, knowledge_globs(settings.knowledge)).drop()
-                _remove(folder)
-    for task in sorted(scope.tasks):
-        if (settings.home / EVALS / task).is_dir():
-            erased.add(f"{EVALS}/", 1)
-            if not is_preview:
-                _remove(settings.home / EVALS / task)
+        except OSError as error:
+            raise StoreError("store-unwritable", f"Cannot erase {path}: {error.strerror or error}.") from error
 
 
 def _tasks(home: Path, sessions: list[str], runs: list[SampleRun]) -> Iterator[str]:
@@ -305,16 +307,6 @@ def _not_touched(settings: Settings) -> list[str]:
     if drafts:
         said.append(f"your samples files, which may quote prompts: {', '.join(sorted(drafts))}")
     return said
-
-
-def _remove(path: Path) -> None:
-    try:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
-    except OSError as error:
-        raise StoreError("store-unwritable", f"Cannot erase {path}: {error.strerror or error}.") from error
 
 
 def _modified(path: Path) -> str:

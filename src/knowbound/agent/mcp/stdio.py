@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from knowbound.agent.mcp.protocol import Connection, Json
 
     Id: TypeAlias = str | int
-    Reply: TypeAlias = Callable[[Json], None]
+    Reply: TypeAlias = Callable[[Json | None], None]  # None: no answer is due
 
 MOST_OF_A_LINE = 4 << 20  # bytes; an entry has 20,000 characters at most
 MOST_IN_A_BATCH = 100
@@ -95,26 +95,26 @@ def _answer_line(line: bytes, connection: Connection, calls: _Calls, send: Calla
         return
     if isinstance(message, list) and 0 < len(message) <= MOST_IN_A_BATCH:  # version 2025-03-26 has them
         batch = _Batch(len(message), send)
-        for one in message:
-            _answer(one, connection, calls, batch.add, batch.skip)
+        for single in message:
+            _answer(single, connection, calls, batch.reply)
     else:
-        _answer(message, connection, calls, send, lambda: None)
+        _answer(message, connection, calls, lambda answer: send(answer) if answer else None)
 
 
-def _answer(message: object, connection: Connection, calls: _Calls, reply: Reply, no_reply: Callable[[], None]) -> None:
-    """Answer one message, at once or from the thread of its call; call `no_reply` if no answer is due."""
+def _answer(message: object, connection: Connection, calls: _Calls, reply: Reply) -> None:
+    """Answer one message, at once or from the thread of its call."""
     if not isinstance(message, dict):
         reply(
             _error(None, ProtocolError(INVALID_REQUEST, f"A message is an object, or a list of 1 to {MOST_IN_A_BATCH}"))
         )
         return
     if "method" not in message and ("result" in message or "error" in message):
-        no_reply()  # a response, although we request nothing
+        reply(None)  # a response, although we request nothing
         return
     if "id" not in message:
         if message.get("method") == "notifications/cancelled" and isinstance(params := message.get("params"), dict):
             calls.cancel(params.get("requestId"))
-        no_reply()
+        reply(None)
         return
     id_ = message["id"]
     is_id = isinstance(id_, str) or (type(id_) is int and abs(id_) <= _LARGEST_ID)
@@ -129,7 +129,7 @@ def _answer(message: object, connection: Connection, calls: _Calls, reply: Reply
             raise ProtocolError(INVALID_PARAMS, "params must be an object")
         result = connection.request(method, params or {})
         if isinstance(result, RequestedCall):
-            calls.start(known, result, reply, no_reply)
+            calls.start(known, result, reply)
         else:
             reply(_response(known, result))
     except ProtocolError as error:
@@ -172,15 +172,9 @@ class _Batch:
         self._left, self._send, self._lock = size, send, threading.Lock()
         self._answers: list[Json] = []
 
-    def add(self, answer: Json) -> None:
-        self._one_less([answer])
-
-    def skip(self) -> None:
-        self._one_less([])
-
-    def _one_less(self, answers: list[Json]) -> None:
+    def reply(self, answer: Json | None) -> None:
         with self._lock:
-            self._answers += answers
+            self._answers += [answer] if answer else []
             self._left -= 1
             is_complete = not self._left
         if is_complete and self._answers:
@@ -196,9 +190,9 @@ class _Calls:
         self._wanted: dict[Id, threading.Thread] = {}  # until the answer is sent or the call cancelled
         self._running: set[threading.Thread] = set()
 
-    def start(self, id_: Id, call: RequestedCall, reply: Reply, no_reply: Callable[[], None]) -> None:
+    def start(self, id_: Id, call: RequestedCall, reply: Reply) -> None:
         """Run the call in a thread and reply, unless it is cancelled before."""
-        thread = threading.Thread(target=self._run, args=(id_, call, reply, no_reply), daemon=True)
+        thread = threading.Thread(target=self._run, args=(id_, call, reply), daemon=True)
         with self._lock:
             if id_ in self._wanted:
                 raise ProtocolError(INVALID_REQUEST, "A request with this id is under way")
@@ -226,7 +220,7 @@ class _Calls:
             thread.join(max(0.0, until - time.monotonic()))
         return not any(thread.is_alive() for thread in threads)
 
-    def _run(self, id_: Id, call: RequestedCall, reply: Reply, no_reply: Callable[[], None]) -> None:
+    def _run(self, id_: Id, call: RequestedCall, reply: Reply) -> None:
         me = threading.current_thread()
         with self._places:
             answer = self._answer(id_, call) if self._wanted.get(id_) is me else {}
@@ -235,11 +229,9 @@ class _Calls:
             if is_wanted:
                 del self._wanted[id_]
         try:
+            reply(answer if is_wanted else None)
             if is_wanted:
-                reply(answer)
                 call.finish()
-            else:
-                no_reply()
         finally:
             with self._lock:
                 self._running.discard(me)

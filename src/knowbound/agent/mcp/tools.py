@@ -274,17 +274,20 @@ class Tools:
         from knowbound.store.database import explained
         from knowbound.store.read_only import IndexOutdatedError, IndexRefusedError, open_own_index
 
-        home = str(self._settings.home)
+        def opened() -> sqlite3.Connection | None:
+            home = str(self._settings.home)
+            return open_own_index(home, wait_seconds=2.0, work_seconds=_SEARCH_SECONDS, split_by=SPLIT_BY)
+
         path = self._settings.home / INDEX
         with explained(path):
             try:
                 try:
-                    index = open_own_index(home, wait_seconds=2.0, work_seconds=_SEARCH_SECONDS, split_by=SPLIT_BY)
+                    index = opened()
                 except IndexOutdatedError:
                     from knowbound.kms.index.database import Index
 
                     Index(self._settings.home).close()
-                    index = open_own_index(home, wait_seconds=2.0, work_seconds=_SEARCH_SECONDS, split_by=SPLIT_BY)
+                    index = opened()
             except IndexRefusedError as error:
                 raise StoreError("index-not-yours", f"{path} is not used: {error}.") from error
             with closing(index) if index else nullcontext():

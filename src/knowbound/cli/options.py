@@ -24,6 +24,18 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Result = TypeVar("Result")
 FilePath = click.Path(path_type=Path)
 
+
+def all_of(*options: Callable[[Any], Any]) -> Callable[[Function], Function]:
+    """Return a decorator that adds these options in this order."""
+
+    def with_options(function: Function) -> Function:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return with_options
+
+
 # The project
 
 
@@ -32,14 +44,8 @@ def _root_option(about: str) -> Callable[[Function], Function]:
     return click.option("--root", type=folder, default=None, help=about)
 
 
-def root_option(function: Function) -> Function:
-    """Add --root: the folder that `settings_of` takes."""
-    return _root_option("The project or knowledge base (default: the current folder).")(function)
-
-
-def project_option(function: Function) -> Function:
-    """Add --root: the project that `project_settings` takes, as hooks find it."""
-    return _root_option("The project (default: the project that the current folder is in).")(function)
+root_option = _root_option("The project or knowledge base (default: the current folder).")  # for `settings_of`
+project_option = _root_option("The project (default: the project that the current folder is in).")  # as hooks find it
 
 
 def settings_of(root: Path | None) -> Settings:
@@ -105,26 +111,25 @@ def user_name() -> str:
 # The sessions
 
 
-def session_options(unit: str = "", *, with_project: bool = True) -> Callable[[Function], Function]:
-    """Add --all, --since and --agent; --project; and --skill for a report about units (samples, turns) of a skill."""
-    options = [
-        click.option("--all", "all_", is_flag=True, help="Report on every project, not only on this one."),
+all_option = click.option("--all", "all_", is_flag=True, help="Report on every project, not only on this one.")
+agent_option = click.option(
+    "--agent", help="Only sessions of this agent: claude-code, codex, copilot-cli, gemini-cli, …"
+)
+
+
+def session_options(unit: str = "") -> Callable[[Function], Function]:
+    """Add --all, --since, --project and --agent, and --skill for a report about units (samples, turns) of a skill."""
+    return all_of(
+        all_option,
         click.option("--since", help="Only sessions active since then: 7d, 12h, 2w or a date."),
-    ]
-    if with_project:
-        help_ = "Only sessions that worked in or below this folder (a path or a folder name)."
-        options.append(click.option("--project", help=help_))
-    if unit:
-        options.append(click.option("--skill", help=f"Only {unit} of this skill (general: {unit} without a skill)."))
-    help_ = "Only sessions of this agent: claude-code, codex, copilot-cli, gemini-cli, …"
-    options.append(click.option("--agent", help=help_))
-
-    def with_options(function: Function) -> Function:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return with_options
+        click.option("--project", help="Only sessions that worked in or below this folder (a path or a folder name)."),
+        *(
+            [click.option("--skill", help=f"Only {unit} of this skill (general: {unit} without a skill).")]
+            if unit
+            else []
+        ),
+        agent_option,
+    )
 
 
 def absolute(paths: Iterable[Path | str]) -> list[Path]:
@@ -156,33 +161,22 @@ def session_filters(
 # The format
 
 
-def output_options(function: Function) -> Function:
-    """Add --format and -o for reports with gaps or gates: every format."""
-    return shown_as(EVERY_FORMAT)(function)
-
-
-def page_options(function: Function) -> Function:
-    """Add --format and -o for results without gates, such as an answer or a list of questions."""
-    return shown_as(LINE_FORMATS)(function)
+def format_option(formats: tuple[str, ...]) -> Callable[[Function], Function]:
+    """Add --format, with these formats."""
+    return click.option(
+        "--format", "format_", type=click.Choice(formats), default="text", show_default=True, help="The output format."
+    )
 
 
 def shown_as(
     formats: tuple[str, ...], output_help: str = "Write to FILE, not to stdout."
 ) -> Callable[[Function], Function]:
     """Add --format, with these formats, and -o."""
-
-    def with_options(function: Function) -> Function:
-        output = click.option("-o", "--output", type=FilePath, help=output_help)
-        return format_option(formats)(output(function))
-
-    return with_options
+    return all_of(format_option(formats), click.option("-o", "--output", type=FilePath, help=output_help))
 
 
-def format_option(formats: tuple[str, ...]) -> Callable[[Function], Function]:
-    """Add --format, with these formats."""
-    return click.option(
-        "--format", "format_", type=click.Choice(formats), default="text", show_default=True, help="The output format."
-    )
+output_options = shown_as(EVERY_FORMAT)  # for reports with gaps or gates
+page_options = shown_as(LINE_FORMATS)  # for results without gates, such as an answer or a list of questions
 
 
 # The gates (specification 1, section 7.4)
@@ -203,28 +197,24 @@ class LimitType(click.ParamType[Any]):
             self.fail(str(error), param, ctx)
 
 
-def gate_options(function: Function) -> Function:
-    """Add --max-gap-rate, --gap-rate-regression, --rate and --strict."""
-    for option in (
-        click.option("--strict", is_flag=True, help="Exit 3 when a gate passes on too few samples to be sure."),
-        click.option(
-            "--rate",
-            type=click.Choice(("raw", "open")),
-            help="The rate of the gates: raw counts every signal (default), open only open signals.",
-        ),
-        click.option(
-            "--gap-rate-regression",
-            type=LimitType(),
-            metavar="F",
-            help="Fail when the gap rate rose by more than F since the last run with this test set that failed no "
-            "gate (0.05 is 5%).",
-        ),
-        click.option(
-            "--max-gap-rate", type=LimitType(), metavar="F", help="Fail when the gap rate is above F (0.1 is 10%)."
-        ),
-    ):
-        function = option(function)
-    return function
+gate_options = all_of(
+    click.option(
+        "--max-gap-rate", type=LimitType(), metavar="F", help="Fail when the gap rate is above F (0.1 is 10%)."
+    ),
+    click.option(
+        "--gap-rate-regression",
+        type=LimitType(),
+        metavar="F",
+        help="Fail when the gap rate rose by more than F since the last run with this test set that failed no "
+        "gate (0.05 is 5%).",
+    ),
+    click.option(
+        "--rate",
+        type=click.Choice(("raw", "open")),
+        help="The rate of the gates: raw counts every signal (default), open only open signals.",
+    ),
+    click.option("--strict", is_flag=True, help="Exit 3 when a gate passes on too few samples to be sure."),
+)
 
 
 def limits_of(

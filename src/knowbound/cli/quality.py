@@ -12,11 +12,12 @@ from knowbound.cli.groups import VerbGroup
 from knowbound.cli.options import (
     FilePath,
     absolute,
+    agent_option,
+    all_option,
     page_options,
     project_option,
     project_settings,
     session_filters,
-    session_options,
     shown_as,
     user_name,
 )
@@ -120,7 +121,9 @@ def calibrate(
 @click.option("--input", "input_", type=FilePath, metavar="FILE", help="Judge the turns of FILE.")
 @click.option("--again", is_flag=True, help="Score again the turns whose judge failed.")
 @click.option("--queue", is_flag=True, help="Score the turns that hooks have queued, now.")
-@session_options(with_project=False)
+@all_option
+@click.option("--since", help="Only turns since then: 7d, 12h, 2w or a date.")
+@agent_option
 @project_option
 @page_options
 def score(

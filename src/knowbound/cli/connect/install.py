@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from knowbound.cli.options import Function, root_option
+from knowbound.cli.options import Function, all_of, root_option
 from knowbound.cli.output import confirm, echo
 
 if TYPE_CHECKING:
@@ -18,18 +18,17 @@ if TYPE_CHECKING:
 
 def _agent_options(default_scope: str) -> Callable[[Function], Function]:
     """Add AGENT, --scope, --root and --yes."""
-
-    def with_options(function: Function) -> Function:
-        function = click.option("--yes", is_flag=True, help="Do not ask.")(function)
-        function = click.option(
+    scopes = "Whose settings: yours everywhere, the project's (shared), yours in this project."
+    return all_of(
+        click.argument("agent", type=click.Choice(("claude-code", "codex"))),
+        root_option,
+        click.option(
             "--scope",
             type=click.Choice(("user", "project", "local")),
-            help="Whose settings: yours everywhere, the project's (shared), yours in this project. "
-            f"Default: {default_scope}.",
-        )(function)
-        return click.argument("agent", type=click.Choice(("claude-code", "codex")))(root_option(function))
-
-    return with_options
+            help=f"{scopes} Default: {default_scope}.",
+        ),
+        click.option("--yes", is_flag=True, help="Do not ask."),
+    )
 
 
 @click.command("install")

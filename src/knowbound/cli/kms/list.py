@@ -12,6 +12,7 @@ import click
 
 from knowbound.cli.options import format_option, project_option, project_settings
 from knowbound.cli.output import print_result
+from knowbound.text.printable import counted, short_line
 
 if TYPE_CHECKING:
     from knowbound.kms.listing import ListedItem, ListedSource
@@ -94,7 +95,7 @@ def _unmanaged(home: Path) -> list[UnmanagedItem]:
 def _overview(items: list[ListedItem], foreign: list[UnmanagedItem], sources: list[ListedSource]) -> str:
     served = [item for item in items if item.served]
     return (
-        f"{_count(len(items), 'item')} from {_count(len(sources), 'source')}: {len(served)} served, "
+        f"{counted(len(items), 'item')} from {counted(len(sources), 'source')}: {len(served)} served, "
         f"{sum(item.injections > 0 for item in items)} injected so far, "
         f"{sum(item.stale for item in served)} stale; {len(foreign)} unmanaged."
     )
@@ -128,7 +129,7 @@ def _by_source(items: list[ListedItem], sources: list[ListedSource], most: int, 
         marks = [f"{one.served} served", f"{one.injected} injected"]
         marks += [f"{one.stale} stale"] if one.stale else []
         marks += [f"{count} {flag}" for flag, count in sorted(one.flags.items())]
-        yield f"\n{_name(one)}: {_count(one.items, 'item')} ({', '.join(marks)})"
+        yield f"\n{_name(one)}: {counted(one.items, 'item')} ({', '.join(marks)})"
         yield from (f"  {_line(item)}" for item in of_source[:most])
         if len(of_source) > most:
             yield f"  … and {len(of_source) - most} more: knowbound kms list --source {one.source}{how}"
@@ -137,10 +138,10 @@ def _by_source(items: list[ListedItem], sources: list[ListedSource], most: int, 
 def _foreign(foreign: list[UnmanagedItem], most: int, how: str) -> Iterator[str]:
     if not foreign:
         return
-    yield f"\nUnmanaged, injected by others: {_count(len(foreign), 'item')}"
+    yield f"\nUnmanaged, injected by others: {counted(len(foreign), 'item')}"
     for one in foreign[:most]:
         where = f"{one.source} {one.path}".strip()
-        yield f"  {one.id}  {one.injections}× in {_count(one.sessions, 'session')}  {where}: {short(one.excerpt)}"
+        yield f"  {one.id}  {one.injections}× in {counted(one.sessions, 'session')}  {where}: {short(one.excerpt)}"
     if len(foreign) > most:
         yield f"  … and {len(foreign) - most} more: knowbound kms list --source {UNMANAGED}{how}"
 
@@ -157,12 +158,6 @@ def _name(one: ListedSource) -> str:
     return f"{name} {one.source}".strip() if one.kind != "added" else name
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 def short(text: str) -> str:
     """Return the beginning of a text on one line."""
-    from knowbound.text.printable import short_line
-
     return short_line(text, 90)

@@ -14,7 +14,7 @@ import click
 
 from knowbound.cli.groups import VerbGroup
 from knowbound.cli.kms.list import SHOWN, list_, short
-from knowbound.cli.options import Function, format_option, project_option, project_settings, user_name
+from knowbound.cli.options import all_of, format_option, project_option, project_settings, user_name
 from knowbound.cli.output import echo, print_result
 
 if TYPE_CHECKING:
@@ -25,24 +25,19 @@ if TYPE_CHECKING:
     from knowbound.kms.knowledge_store import ItemDetails, KnowledgeStore
 
 
-def _common(function: Function) -> Function:
-    """Add --root and --format."""
-    return project_option(format_option(("text", "json"))(function))
-
-
-def _again(function: Function) -> Function:
-    """Add --again, which stores content that was withdrawn."""
-    help_ = "Store content that was superseded, retracted, deleted or reaped: it is true again."
-    return click.option("--again", is_flag=True, help=help_)(function)
-
-
-def _described(function: Function) -> Function:
-    """Add the options that describe an item."""
-    function = click.option("--confidence", type=float, help="The certainty of the item, 0 to 1.")(function)
-    function = click.option("--user", help="The user that the item belongs to.")(function)
-    function = click.option("--subject", help="The subject of the item: a service, a topic.")(function)
-    function = click.option("--source", help="personal, technical or cross_domain.")(function)
-    return click.option("--type", help="memory, insight, pattern, relationship, fact or procedure.")(function)
+_common = all_of(project_option, format_option(("text", "json")))
+_again = click.option(
+    "--again",
+    is_flag=True,
+    help="Store content that was superseded, retracted, deleted or reaped: it is true again.",
+)
+_described = all_of(
+    click.option("--type", help="memory, insight, pattern, relationship, fact or procedure."),
+    click.option("--source", help="personal, technical or cross_domain."),
+    click.option("--subject", help="The subject of the item: a service, a topic."),
+    click.option("--user", help="The user that the item belongs to."),
+    click.option("--confidence", type=float, help="The certainty of the item, 0 to 1."),
+)
 
 
 @click.group("kms", cls=VerbGroup)

@@ -136,6 +136,7 @@ def test_what_is_settled_needs_no_more_and_what_is_on_the_line_never_will() -> N
     assert more_to_settle(Rate(200, 200), 0.95) == 0
     assert more_to_settle(Rate(19, 20), 0.95) is None
     assert more_to_settle(Rate(), 0.95) is None
+    assert more_to_settle(Rate(9, 9), 1.0) is None  # no interval is above 1, however many counts
 
 
 def test_a_curve_shows_floors_around_both_settings() -> None:

@@ -224,5 +224,6 @@ def more_to_settle(rate: Rate, share: float) -> int | None:
         low, high = wilson(rate.k / rate.n, n / rate.design)
         return low >= share or high < share
 
-    more = more_needed(rate.n, is_settled)
-    return None if more and rate.n + more > _MOST_LABELS else more
+    if not is_settled(rate.n) and not is_settled(_MOST_LABELS):
+        return None
+    return more_needed(rate.n, is_settled)

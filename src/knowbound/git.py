@@ -1,7 +1,7 @@
-"""Run git on a repository that may be a stranger's.
+"""Runs git on an untrusted repository.
 
-Its config may name programs to run (fsmonitor, hooks, pagers, external diffs, filters). None of them is run, and
-nothing is fetched.
+The config of a repository may name programs (fsmonitor, hooks, pagers, external diffs, filters). None of them is run,
+and nothing is fetched.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _OFF = {
     "log.showSignature": "false",
     "log.follow": "false",
     "protocol.allow": "never",
-    "safe.bareRepository": "explicit",  # a folder of the checkout may look like one
+    "safe.bareRepository": "explicit",  # a folder of the checkout may look like a bare repository
     "submodule.recurse": "false",
 }
-_SECONDS = 10.0  # for the names of the drivers
+_SECONDS = 10.0  # for listing the drivers
 _BYTES = 1 << 20
-_KNOWN_SECONDS = 2.0  # before the config is asked again
+_KNOWN_SECONDS = 2.0  # before the config is read again
 _ENVIRONMENT = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_ATTR_NOSYSTEM": "1",
@@ -43,15 +43,15 @@ _ENVIRONMENT = {
     "GIT_ALLOW_PROTOCOL": "none",  # unlike protocol.allow, no setting of the repository can widen it
     "LC_ALL": "C.UTF-8",  # callers read reasons from English messages
 }
-# What drivers of a repository run. A name may hold any character, so they are overruled by variables, not by options.
+# Keys of drivers that run programs. A name may have any character, so variables overrule them, not options.
 _DRIVERS = r"^(filter|diff|merge)\..*\.(clean|smudge|process|required|textconv|command|driver)$"
-_HARMLESS = {"required": "false", "textconv": "cat", "command": "true", "driver": "true"}  # else empty: not run
+_HARMLESS = {"required": "false", "textconv": "cat", "command": "true", "driver": "true"}  # other keys: empty, not run
 
 
 def run_git(
     root: Path, *arguments: str, seconds: float, output_bytes: int, added: Mapping[str, str] | None = None
 ) -> Ran:
-    """Run git in `root`; `added` goes into its environment."""
+    """Run git in `root`, with `added` in its environment."""
     own = _ENVIRONMENT | dict(added or {})
     drivers = _drivers_off(root, tuple(sorted(own.items())), int(time.monotonic() / _KNOWN_SECONDS))
     if drivers is None:
@@ -63,9 +63,9 @@ def run_git(
 
 @lru_cache(maxsize=64)
 def _drivers_off(root: Path, environment: tuple[tuple[str, str], ...], moment: int) -> dict[str, str] | None:
-    """Settings with which git runs none of the drivers that its config, whoever's, names for attributes to choose.
+    """Return settings that disable every driver in the config of the repository and of the user.
 
-    They are known for a moment only: a config may change while a server runs.
+    The result is cached for a moment only: a config may change while a server runs.
     """
     asked = ("config", "--null", "--name-only", "--get-regexp", _DRIVERS)
     ran = _run(root, asked, dict(environment) | _variables(_OFF), _SECONDS, _BYTES)
@@ -82,7 +82,7 @@ def _run(root: Path, arguments: Sequence[str], added: Mapping[str, str], seconds
 
 
 def _variables(settings: Mapping[str, str]) -> dict[str, str]:
-    """Settings as variables, which overrule every config file."""
+    """Return settings as variables, which overrule every config file."""
     return {
         "GIT_CONFIG_COUNT": str(len(settings)),
         **{f"GIT_CONFIG_KEY_{number}": name for number, name in enumerate(settings)},

@@ -1,9 +1,9 @@
-"""Run another program: never through a shell, bounded in time and output, and ended with everything it started.
+"""Runs other programs: never through a shell, bounded in time and output, and ended with all their children.
 
-No program outlives us, however we end. A watcher, a small `sh` in a session of its own, reads from a pipe that only we
-hold open: when we are gone it kills every process group that we started and did not end. On Linux it also kills what
-has our mark in its environment: programs that went into sessions of their own. Elsewhere, and where a program clears
-the environment of another one, these are not found.
+No program outlives knowbound, however it ends. A watcher, a small `sh` in a session of its own, reads from a pipe that
+only knowbound holds open. When the pipe closes, the watcher kills every process group that is still running. On Linux
+it also kills processes with our mark in their environment, which started sessions of their own. On other systems, and
+if a program clears the environment of its child, these are not found.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-# Everything a tool needs; nothing that could be a secret, a pager or somebody's options.
+# Variables that tools need; none can be a secret, a pager or a user's options.
 _KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TMP", "TEMP", "USER", "LOGNAME", "SYSTEMROOT")
 _QUIET = {"PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "NO_COLOR": "1"}
-_SET_BY_AGENTS = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT")  # with these an agent takes itself for a nested one
+_SET_BY_AGENTS = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT")  # they mark an agent as nested
 HOOKS_OFF = "KNOWBOUND_OFF"  # the variable that switches our hooks off
 _READ = 1 << 16
-_POLL_SECONDS = 0.05  # how often we look whether a program ended while its outputs are still open
-_MARK = "KNOWBOUND_STARTED_BY"  # the variable with our mark; a program of ours that starts others adds its own
-_SWEEPS = 20  # times that marked processes are looked for: they may start others meanwhile
+_POLL_SECONDS = 0.05  # interval for checking whether a program ended while its outputs are still open
+_MARK = "KNOWBOUND_STARTED_BY"  # variable with our mark; a nested knowbound adds its own
+_SWEEPS = 20  # searches for marked processes, which may start others meanwhile
 
-# `+ GROUP` and `- GROUP` come on its input until we are gone. $1 is our mark.
+# The watcher reads `+ GROUP` and `- GROUP` until the pipe closes. $1 is our mark.
 _WATCHER = r"""
 trap '' HUP INT TERM
 groups=' '
@@ -57,18 +57,18 @@ done
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a program did."""
+    """Result of a program."""
 
-    code: int | None  # None: it was ended by us, or could not be started
+    code: int | None  # None: killed by us, or not started
     out: bytes
-    err: bytes  # also why it could not be started
+    err: bytes  # also the reason for a failed start
     timed_out: bool = False
-    cut: bool = False  # more output than the limit; what is here is its beginning
+    cut: bool = False  # the output exceeded the limit; only its beginning is kept
     missing: bool = False  # no such program
 
     @property
     def text(self) -> str:
-        """Its output as text."""
+        """Output as text."""
         return self.out.decode("utf-8", "replace")
 
 
@@ -81,9 +81,9 @@ def run(
     environment: Mapping[str, str] | None = None,
     stdin: bytes = b"",
 ) -> Ran:
-    """Run `argv` in `cwd`; it and all its children end with it, or at the time or output limit.
+    """Run `argv` in `cwd`; its children end with it, and all end at the time or output limit.
 
-    `environment` is all that it gets; by default a small clean one.
+    `environment` is its whole environment; the default is a small clean one.
     """
     with _as_file(stdin) as given:
         try:
@@ -95,7 +95,7 @@ def run(
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
             )
-        except (OSError, ValueError) as error:  # not there, not executable, a NUL in an argument
+        except (OSError, ValueError) as error:  # missing, not executable, a NUL in an argument
             why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             return Ran(None, b"", why.encode("utf-8", "replace"), missing=isinstance(error, FileNotFoundError))
     end = time.monotonic() + seconds
@@ -109,12 +109,12 @@ def run(
                 timed_out = True
         is_over = not (timed_out or cut)
     finally:
-        program.kill(sweep=not is_over)  # looking at every process costs more than many a program
+        program.kill(sweep=not is_over)  # searching all processes is slow
     return Ran(None if timed_out or cut else program.process.returncode, out, err, timed_out, cut)
 
 
 class Program:
-    """A program that runs in a session of its own, and ends when we end."""
+    """A program in a session of its own that ends with knowbound."""
 
     def __init__(
         self,
@@ -142,7 +142,7 @@ class Program:
         self.pid = self.process.pid
 
     def signal(self, number: int) -> None:
-        """To it and all it started, but for what went into another session."""
+        """Send a signal to the program and its children, except those in other sessions."""
         if hasattr(os, "killpg"):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, number)
@@ -150,7 +150,7 @@ class Program:
             self.process.send_signal(number)
 
     def kill(self, *, sweep: bool = True) -> None:
-        """End it and all it started; with `sweep`, also what went into another session."""
+        """Kill the program and its children; with `sweep`, also those in other sessions."""
         self.signal(getattr(signal, "SIGKILL", signal.SIGTERM))
         for _ in range(_SWEEPS if sweep else 0):
             if not _kill_marked(self._mark.encode()):
@@ -160,14 +160,14 @@ class Program:
 
 
 class _Watch:
-    """The watcher of this process, which is started with the first program."""
+    """The watcher of this process, started with the first program."""
 
     def __init__(self) -> None:
         self._pipe = -1
         self.forget()
 
     def forget(self) -> None:
-        """In a fork: the watcher and what it watches are the parent's."""
+        """Reset the state in a fork: the watcher and its groups belong to the parent."""
         if self._pipe >= 0:
             os.close(self._pipe)
         self._pipe = -1
@@ -177,7 +177,7 @@ class _Watch:
 
     @contextlib.contextmanager
     def starting(self) -> Iterator[set[int]]:
-        """Around the start of a program; takes its process group."""
+        """Surround the start of a program, which adds its process group to the yielded set."""
         groups: set[int] = set()
         with self._lock:
             self._start()
@@ -187,7 +187,7 @@ class _Watch:
             self._say("".join(f"+ {group}\n" for group in groups))
 
     def ended(self, group: int) -> None:
-        """Nothing of this group is left."""
+        """Record that a process group has ended."""
         with self._lock:
             self._groups.discard(group)
             self._say(f"- {group}\n")
@@ -196,7 +196,7 @@ class _Watch:
         if self._pipe >= 0 or os.name != "posix":
             return
         read, self._pipe = os.pipe()
-        with contextlib.suppress(OSError):  # without it programs end with us only when we end in order
+        with contextlib.suppress(OSError):  # without a watcher, programs end with us only at a regular exit
             self._watcher = subprocess.Popen(
                 ["/bin/sh", "-c", _WATCHER, "knowbound-watcher", self.mark, str(_SWEEPS)],
                 cwd="/",
@@ -213,7 +213,7 @@ class _Watch:
             return
         try:
             os.write(self._pipe, line.encode())
-        except BrokenPipeError:  # somebody ended the watcher
+        except BrokenPipeError:  # the watcher was killed
             os.close(self._pipe)
             self._pipe = -1
             self._start()
@@ -228,7 +228,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _kill_marked(mark: bytes) -> bool:
-    """Kill every process with the mark in its environment; whether there was one."""
+    """Kill every process with the mark in its environment; report whether one was found."""
     found = False
     for name in os.listdir("/proc") if sys.platform == "linux" else ():
         with contextlib.suppress(OSError):
@@ -239,23 +239,23 @@ def _kill_marked(mark: bytes) -> bool:
 
 
 def clean_environment(cwd: Path, added: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The small environment that a program gets by default, with what is added to it."""
+    """Return the small default environment of programs, with additions."""
     clean = {name: os.environ[name] for name in _KEPT if name in os.environ} | _QUIET | dict(added or {})
     clean["PATH"] = trusted_path(clean.get("PATH", os.defpath), cwd)
     return clean
 
 
 def agent_environment() -> dict[str, str]:
-    """Our own environment, for an agent that we start: it has the keys that the agent needs, and our hooks are off.
+    """Return our own environment for an agent: it has the keys that the agent needs, and switches our hooks off.
 
-    What an agent answers in an evaluation, or as a judge, would else depend on whether hooks are installed.
+    With hooks, the answers of an agent in an evaluation or as a judge would depend on the installation.
     """
     kept = {name: value for name, value in os.environ.items() if name not in _SET_BY_AGENTS}
     return kept | {HOOKS_OFF: "1"}
 
 
 def find_program(name: str, root: Path) -> str | None:
-    """An executable beside our own interpreter or on the path, never one that the tree brings."""
+    """Return an executable beside our interpreter or on the path, never one inside the tree."""
     beside = shutil.which(name, path=os.path.dirname(sys.executable))
     found = beside or shutil.which(name, path=clean_environment(root)["PATH"])
     return None if found is None or (not beside and _is_inside(found, root)) else found
@@ -266,13 +266,13 @@ def _is_inside(path: str, root: Path) -> bool:
 
 
 def trusted_path(path: str, cwd: Path) -> str:
-    """Where programs are looked for: absolute folders outside the tree, so that it cannot bring its own `git`."""
+    """Return the absolute folders of a path outside the tree, so that the tree cannot provide its own `git`."""
     folders = [one for one in path.split(os.pathsep) if os.path.isabs(one)]
     return os.pathsep.join(one for one in folders if not _is_inside(one, cwd))
 
 
 def _as_file(stdin: bytes) -> AbstractContextManager[IO[bytes] | int]:
-    """Standard input as a file and not a pipe, so that a program that does not read cannot hold us up."""
+    """Return standard input as a file: with a pipe, a program that does not read would block us."""
     if not stdin:
         return contextlib.nullcontext(subprocess.DEVNULL)
     file = tempfile.TemporaryFile()  # noqa: SIM115  (the caller closes it)
@@ -282,7 +282,7 @@ def _as_file(stdin: bytes) -> AbstractContextManager[IO[bytes] | int]:
 
 
 def _collect(process: subprocess.Popen[bytes], end: float, limit: int) -> tuple[bytes, bytes, bool, bool]:
-    """Both outputs until they close, the program ends, the time is over or the limit is reached."""
+    """Read both outputs until they close, the program ends, or a limit of time or size is reached."""
     assert process.stdout is not None
     assert process.stderr is not None
     out, err = bytearray(), bytearray()
@@ -296,7 +296,7 @@ def _collect(process: subprocess.Popen[bytes], end: float, limit: int) -> tuple[
             has_ended = process.poll() is not None
             ready = [] if timed_out else selector.select(min(left, _POLL_SECONDS))
             if has_ended and not ready:
-                break  # only what it left behind holds its outputs open
+                break  # only leftover children hold the outputs open
             for key, _ in ready:
                 chunk = os.read(key.fd, _READ)
                 if chunk:

@@ -1,8 +1,8 @@
-"""What a project's config may not decide alone, and what the user has allowed it to decide.
+"""Risky settings of a project's config, and the user's permission for them.
 
-Settings that run a program, name an address or a credential, leave the root or lift a limit of a hook count from a
-project only after `knowbound trust` has shown them. What was allowed is kept in the user's state folder, one file per
-project, by a hash over these settings and over the files of the project that they name: a change asks again.
+Settings that run a program, name an address or a credential, leave the root or lift a limit of a hook are used from a
+project only after `knowbound trust` has shown them. The permission is kept in the user's state folder, one file per
+project, with a hash over these settings and over the files of the project that they name: a change asks again.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from knowbound.errors import ConfigError
 from knowbound.user_files import make_file, make_folder, state_folder
 
 _FOLDER = "trusted"
-_LARGEST_FOLDER = 50_000_000  # bytes that are read to know a folder again
+_LARGEST_FOLDER = 50_000_000  # bytes of a folder that its hash covers
 
 
 class Risk(StrEnum):
-    """Why a project may not decide a setting alone."""
+    """Reason for asking the user before a setting of a project is used."""
 
     PROGRAM = "runs a program"
     ADDRESS = "names an address or a credential"
@@ -80,7 +80,7 @@ BACKENDS = RiskRule(
 
 @dataclass(frozen=True, slots=True)
 class RiskySetting:
-    """One setting of a project that counts only where the user trusts it."""
+    """One setting of a project that is used only with the user's permission."""
 
     key: str
     value: Any
@@ -91,21 +91,21 @@ class RiskySetting:
 
 @dataclass(frozen=True, slots=True)
 class Trusted:
-    """What the user allowed a project."""
+    """The permission of a project."""
 
     hash: str = ""
     lines: tuple[str, ...] = ()
 
 
 def risky_setting(key: str, value: Any, risk: Risk, env: str, root: Path) -> RiskySetting:
-    """The setting, with the files of the project that its value names."""
+    """Return the setting with the files of the project that its value names."""
     return RiskySetting(key, value, risk, env, _files(value, root) if risk is Risk.PROGRAM else ())
 
 
 def from_anywhere(value: str, root: Path, *, always: bool = False) -> str:
-    """A command of a project's config whose files are those of the project, wherever it is run from.
+    """Return a command of a project's config with absolute paths of the project's files, to run from anywhere.
 
-    In the root it stays as it is, unless it is `always` to be complete.
+    In the root the command stays unchanged, unless `always` is set.
     """
     kind, colon, command = value.partition(":")
     if not colon or (Path.cwd() == root and not always):
@@ -121,7 +121,7 @@ def from_anywhere(value: str, root: Path, *, always: bool = False) -> str:
 
 
 def lines_of(settings: Sequence[RiskySetting]) -> tuple[str, ...]:
-    """The settings as they are shown and compared, one line each; files with their hashes below the setting."""
+    """Return the settings as shown and compared: one line each, followed by its files with their hashes."""
     lines = []
     for one in settings:
         lines.append(f"{one.key} = {json.dumps(one.value)}   ({one.risk})")
@@ -130,12 +130,12 @@ def lines_of(settings: Sequence[RiskySetting]) -> tuple[str, ...]:
 
 
 def hash_of(settings: Sequence[RiskySetting]) -> str:
-    """What identifies exactly these settings; the same on every machine."""
+    """Return the hash of these settings; equal on every machine."""
     return hashlib.sha256("\n".join(lines_of(settings)).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def trusted(root: Path) -> Trusted:
-    """What the user allowed this project, if anything."""
+    """Return the permission of this project; empty if there is none."""
     try:
         kept = json.loads(_path(root).read_bytes())
         return Trusted(str(kept["hash"]), tuple(map(str, kept["lines"])))
@@ -144,12 +144,12 @@ def trusted(root: Path) -> Trusted:
 
 
 def is_trusted(root: Path, settings: Sequence[RiskySetting]) -> bool:
-    """Whether the user allowed the project exactly these settings."""
+    """Report whether the user allowed the project exactly these settings."""
     return not settings or trusted(root).hash == hash_of(settings)
 
 
 def trust(root: Path, settings: Sequence[RiskySetting], shown: Sequence[str]) -> None:
-    """Allow the project exactly these settings; `shown`, the lines without secrets, is kept to show a later change."""
+    """Allow the project exactly these settings. `shown`, the lines without secrets, is kept to show later changes."""
     path = _path(root)
     kept = {"root": str(root), "hash": hash_of(settings), "lines": list(shown)}
     try:
@@ -160,7 +160,7 @@ def trust(root: Path, settings: Sequence[RiskySetting], shown: Sequence[str]) ->
 
 
 def distrust(root: Path) -> bool:
-    """Take back what the user allowed; whether there was anything."""
+    """Remove the permission of a project; report whether there was one."""
     path = _path(root)
     was_there = path.exists()
     path.unlink(missing_ok=True)
@@ -168,7 +168,7 @@ def distrust(root: Path) -> bool:
 
 
 def refusal(file: Path, settings: Sequence[RiskySetting], user_config: Path) -> ConfigError:
-    """The sentence with which untrusted settings are refused."""
+    """Return the error for untrusted settings."""
     first = settings[0]
     others = f" (and {len(settings) - 1} more)" if len(settings) > 1 else ""
     return ConfigError(
@@ -179,7 +179,7 @@ def refusal(file: Path, settings: Sequence[RiskySetting], user_config: Path) -> 
 
 
 def _files(value: Any, root: Path) -> tuple[tuple[str, str], ...]:
-    """What a command names inside the root, files, folders and modules: an edited program is another program."""
+    """Return the files, folders and modules of the root that a command names, with their hashes."""
     found: dict[str, str] = {}
     inside = os.path.realpath(root)
     for word in _words(str(value).partition(":")[2]):
@@ -191,7 +191,7 @@ def _files(value: Any, root: Path) -> tuple[tuple[str, str], ...]:
 
 
 def _words(command: str) -> list[str]:
-    """The words of a command, and those of a command inside it (`sh -c '…'`)."""
+    """Return the words of a command, and those of a command inside it (`sh -c '…'`)."""
     words = _split(command)
     return words + [inner for word in words if " " in word for inner in _words(word) if inner != word]
 
@@ -206,7 +206,7 @@ def _split(command: str) -> list[str]:
 
 
 def _digest(path: str) -> str:
-    """A hash over a file, or over the names and contents of a folder; where a link leads belongs to it."""
+    """Return the hash of a file, of a folder's names and contents, or of a link with its target."""
     if os.path.islink(path):
         return f"{_sha256(path)} of the link to {os.readlink(path)}"
     if not os.path.isdir(path):

@@ -1,7 +1,7 @@
 """The user's own folders and files, and the key that marks what this user made.
 
-Whatever we write is for the user alone: prompts and transcripts are private. The hook loads it: it imports only
-built-ins.
+All written files are readable by the user alone: prompts and transcripts are private. Hooks load this module: it
+imports only built-ins.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ _KEY_BYTES = 32
 
 
 def config_folder() -> str:
-    """Where the user's own settings are: `config.toml`."""
+    """Return the folder of the user's own settings: `config.toml`."""
     return _folder("XDG_CONFIG_HOME", ".config")
 
 
 def state_folder() -> str:
-    """Where things of the user are kept that belong to no project: the key, what is trusted, backups of settings."""
+    """Return the folder of the user's data outside projects: the key, trusted projects, backups of settings."""
     return _folder("XDG_STATE_HOME", ".local", "state")
 
 
 def state_places(name: str) -> list[str]:
-    """A file in the state folder, and where that is without XDG_STATE_HOME: agents set few variables."""
+    """Return a file in the state folder, and in the default one: agents may not pass XDG_STATE_HOME on."""
     usual = os.path.join(os.path.expanduser("~"), ".local", "state", "knowbound")
     return [os.path.join(folder, name) for folder in dict.fromkeys((state_folder(), usual))]
 
 
 def _folder(variable: str, *below_home: str) -> str:
     base = os.environ.get(variable, "")
-    if not os.path.isabs(base):  # as the XDG specification says: a relative one would be the current folder's
+    if not os.path.isabs(base):  # XDG specification: a relative path is ignored
         base = os.path.join(os.path.expanduser("~"), *below_home)
     return os.path.join(base, "knowbound")
 
@@ -43,10 +43,10 @@ def _folder(variable: str, *below_home: str) -> str:
 
 
 def append(path: str, data: bytes, *, durable: bool = False) -> int:
-    """Add whole lines to the end of a file of the user alone, or raise OSError; the file's new size.
+    """Append whole lines to a private file and return its new size. Raises OSError.
 
-    One write, so that processes do not mix theirs. Where a full disk cut the line before us short, ours begins a new
-    one: only that line is lost, and its writer got an error. A durable line survives a power cut, too.
+    There is one write, so that lines of several processes do not mix. After a line that a full disk cut short, the data
+    begins a new line: only the cut line is lost, and its writer got an error. A durable line survives a power cut.
     """
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | _NO_LINK
     if os.path.islink(os.path.dirname(path)):
@@ -75,7 +75,7 @@ def append(path: str, data: bytes, *, durable: bool = False) -> int:
 
 
 def _keep_name(folder: str) -> None:
-    """Have the names in a folder survive a power cut; where a system cannot, only the newest file is at risk."""
+    """Make the names in a folder survive a power cut. If the system cannot, only the newest file is at risk."""
     try:
         opened = os.open(folder, os.O_RDONLY)
     except OSError:
@@ -89,7 +89,7 @@ def _keep_name(folder: str) -> None:
 
 
 def make_folder(path: str | os.PathLike[str]) -> None:
-    """A folder of the user alone, with the folders above it that are missing; one that is there stays as it is."""
+    """Create a private folder and its missing parents; an existing folder stays unchanged."""
     missing = []
     folder = os.path.abspath(path)
     while not os.path.isdir(folder):
@@ -104,7 +104,7 @@ def make_folder(path: str | os.PathLike[str]) -> None:
 
 
 def make_file(path: str | os.PathLike[str], data: bytes) -> None:
-    """A file of the user alone with this content, whole or not at all: whoever finds it finds all of it."""
+    """Create or replace a private file atomically."""
     draft = f"{os.fspath(path)}.{os.getpid()}-{_thread.get_ident()}"
     file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NO_LINK, PRIVATE_FILE)
     try:
@@ -117,12 +117,12 @@ def make_file(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def keep_private(path: str | os.PathLike[str]) -> None:
-    """Take a file or folder of ours, which an earlier version left readable for others, from them, where we can."""
+    """Remove the access of others, which an earlier version allowed, from our file or folder if possible."""
     found = os.stat(path)
     if found.st_mode & 0o077:
         try:
             os.chmod(path, found.st_mode & 0o700)
-        except OSError:  # another user's, or a file system that cannot be written
+        except OSError:  # another user's file, or a read-only file system
             return
 
 
@@ -130,12 +130,12 @@ def keep_private(path: str | os.PathLike[str]) -> None:
 
 
 def seal(text: str) -> str:
-    """A code for the text that only this user can compute; the key is made at the first need. Raises OSError."""
+    """Return a code for the text that only this user's key can make; a missing key is made. Raises OSError."""
     return _code((_keys() or [_new_key()])[0], text)
 
 
 def is_sealed(text: str, code: str) -> bool:
-    """Whether this user sealed the text."""
+    """Report whether this user sealed the text."""
     return any(code == _code(key, text) for key in _keys())
 
 
@@ -159,13 +159,13 @@ def _keys() -> list[bytes]:
                 key = file.read(_KEY_BYTES + 1)
         except OSError:
             continue
-        if len(key) == _KEY_BYTES:  # a damaged key sealed nothing
+        if len(key) == _KEY_BYTES:  # a damaged key is ignored
             found.append(key)
     return found
 
 
 def _new_key() -> bytes:
-    """A new key in every place; of several processes that make one at once, the first wins."""
+    """Make a new key in every place. If several processes make a key at once, the first wins."""
     first, *others = _key_files()
     make_folder(os.path.dirname(first))
     draft = f"{first}.{os.urandom(8).hex()}"

@@ -1,4 +1,4 @@
-"""Every kind of error by its slug: what happened, why, what to do. `knowbound explain` and docs/messages.md show it."""
+"""Every kind of error by its slug. `knowbound explain` and docs/messages.md show them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A kind of error: what happened, why, what to do."""
+"""A kind of error: what happened, why, and what to do."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What was read and found, kept between runs."""
+"""Results that are kept between runs."""

@@ -1,7 +1,7 @@
-"""Reads the lessons that a person accepted, for the hook: by a part of their names, without decoding the others.
+"""Reads accepted lessons for the hook: those that contain a part of a name, without decoding the others.
 
-A data folder has some hundreds of lessons at most, so looking through their bytes takes less than a millisecond. What
-is read of one is what rescue needs (core/lesson.py has all of it, and needs msgspec).
+A data folder has some hundreds of lessons at most, so searching their bytes takes less than a millisecond. Only the
+fields that rescue needs are read (core/lesson.py has all fields, and needs msgspec).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
-ABOUT_COMMANDS = ("misused:", "repaired:", "option:")  # with which names of lessons about commands that fail begin
-_STATUSES = ("accepted", "applied", "closed", "reopened")  # core/lesson.py: decided by a person, and not stale
-_MOST = 50  # parts that are looked for, and lessons that are read
-_STEPS = 20_000  # of SQLite's machine between two looks at the clock
+ABOUT_COMMANDS = ("misused:", "repaired:", "option:")  # prefixes of names in lessons about failing commands
+_STATUSES = ("accepted", "applied", "closed", "reopened")  # core/lesson.py: accepted by a person, and not stale
+_MOST = 50  # limit of searched parts, and of lessons read
+_STEPS = 20_000  # SQLite instructions between two checks of the clock
 _LARGEST_VALUE = 1024 * 1024
 _SECONDS = 0.1
 # Msgpack, by type byte. Loading msgspec takes 25 ms, longer than reading all lessons of a project.
@@ -38,7 +38,7 @@ _SIZED = {
 
 
 class AcceptedCheck(NamedTuple):
-    """What has to hold in the tree for a lesson to be true: a `TreeCheck`."""
+    """A condition on the tree under which a lesson is true: a `TreeCheck`."""
 
     kind: str
     path: str
@@ -54,11 +54,11 @@ class AcceptedLesson(NamedTuple):
     project: str
     names: tuple[str, ...]
     checks: tuple[AcceptedCheck, ...]
-    item: str  # the id of the item that it was written to, if it was
+    item: str  # id of the item that holds the lesson, if any
 
 
 def lessons_naming(home: str, parts: Iterable[str]) -> list[AcceptedLesson]:
-    """The accepted lessons whose bytes have one of these parts; none where there is no file that can be read."""
+    """Return the accepted lessons that contain one of these parts; [] without a readable file."""
     wanted = [part.encode("utf-8", "replace") for part in dict.fromkeys(parts)][:_MOST]
     path = os.path.join(home, FINDINGS)
     if not wanted or any(os.path.islink(path + ending) for ending in ("", "-wal", "-shm")):
@@ -74,7 +74,7 @@ def lessons_naming(home: str, parts: Iterable[str]) -> list[AcceptedLesson]:
         db.set_progress_handler(lambda: time.monotonic() > end, _STEPS)
         db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_VALUE)
         return list(_decoded(bytes(lesson) for (lesson,) in db.execute(query, (*_STATUSES, *wanted))))
-    except sqlite3.Error:  # of an earlier knowbound, damaged, or held by a writer
+    except sqlite3.Error:  # an earlier schema, a damaged file, or a busy writer
         return []
     finally:
         if db is not None:
@@ -82,7 +82,7 @@ def lessons_naming(home: str, parts: Iterable[str]) -> list[AcceptedLesson]:
 
 
 def _decoded(rows: Iterable[bytes]) -> Iterator[AcceptedLesson]:
-    """The lessons; what another version wrote otherwise is left out."""
+    """Yield the lessons, without those that another version stored in a different form."""
     for row in rows:
         try:
             one = read_value(row)

@@ -1,4 +1,4 @@
-"""Stores what `audit` found between runs: the audited turns of each session."""
+"""Stores the results of `audit`: the audited turns of each session."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ class Audited:
         self._db = Database(home / FINDINGS)
 
     def states(self) -> dict[str, str]:
-        """The state of every stored session, by key."""
+        """Return the state of every stored session, by key."""
         return dict(self._db.rows("SELECT key, state FROM audited"))
 
     def keep(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
-        """Keep audited sessions (key, state, msgpack), without those that were forgotten."""
+        """Store audited sessions (key, state, msgpack), without forgotten ones."""
         with self._db.writing() as db:
             forgotten = load_forgotten(self._home)
             kept = rows if forgotten is None else _without(forgotten, rows)
             db.executemany("INSERT OR REPLACE INTO audited VALUES (?, ?, ?)", kept)
 
     def sessions(self, keys: Iterable[str] | None = None) -> Iterator[AuditedSession]:
-        """The audited sessions under these keys, or all of them, one at a time."""
+        """Yield the audited sessions of these keys, or all of them."""
         for key in self.states() if keys is None else keys:
             for (sessions,) in self._db.rows("SELECT sessions FROM audited WHERE key = ?", key):
                 yield from self._db.decoded(_sessions, sessions)
 
 
 def _without(forgotten: Forgotten, rows: Iterable[tuple[str, str, bytes]]) -> Iterator[tuple[str, str, bytes]]:
-    """The rows without sessions that were forgotten: by id, project or time."""
+    """Yield the rows without sessions that were forgotten by id, project or time."""
     for key, state, encoded in rows:
         left = [one for one in _sessions.decode(encoded) if not forgotten.has(one)]
         yield key, state, msgspec.msgpack.encode(left)

@@ -1,4 +1,4 @@
-"""Where a project's data are, seen from the folder an agent works in. The hook loads it: it imports only os."""
+"""The data folder of a project, found from the working folder of an agent. Hooks load it: it imports only os."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 DATA_FOLDER = ".knowbound"
-FINDINGS = "knowbound.db"  # what `observe`, `eval` and judges found
+FINDINGS = "knowbound.db"  # results of `observe`, `eval` and judges
 ITEMS = "items.db"  # the embedded backend of items
-INDEX = "index.db"  # the items of every backend, as they are searched and injected
+INDEX = "index.db"  # the items of every backend, for search and injection
 CODEBASE = "codebase.db"  # the index of source trees
 INJECTIONS = "injections"  # the log of injections, one file a day
 RESCUES = "rescues"  # the log of rescued misses, one file a day
-ENDED = "ended"  # the queue of turns that have ended and are to be scored, one file a day
-STOP_CHECKS = "stop_checks"  # what the check before an agent stops said, or would have said, one file a day
+ENDED = "ended"  # the queue of ended turns to be scored, one file a day
+STOP_CHECKS = "stop_checks"  # results of the check before an agent stops, one file a day
 EVALS = "evals"  # the run folders of evaluations
 
 
 def data_folder(cwd: str) -> tuple[str, str]:
-    """The project's root and its data folder: the nearest one upwards, or what KNOWBOUND_HOME names; "" without one.
+    """Return the project root and its data folder: KNOWBOUND_HOME, or the nearest one upwards; "" if there is none.
 
-    A linked work tree (`git worktree`) without one has that of its main work tree. A data folder of another account is
-    passed by: on a shared machine anyone can put one above a project.
+    A linked work tree (`git worktree`) without a data folder uses that of its main work tree. A data folder of another
+    account is skipped: on a shared machine anyone can put one above a project.
     """
     if given := os.environ.get("KNOWBOUND_HOME"):
         given = os.path.abspath(os.path.expanduser(given))
@@ -42,20 +42,20 @@ def data_folder(cwd: str) -> tuple[str, str]:
 
 
 def is_of_this_account(home: str | os.PathLike[str]) -> bool:
-    """Whether the folder belongs to whoever runs this, or to the system."""
+    """Report whether the folder belongs to the current account or to the system."""
     if not hasattr(os, "getuid"):
         return True
     return os.getuid() == 0 or os.stat(home).st_uid in (0, os.getuid())
 
 
 def project_root(cwd: str) -> str:
-    """The project that a folder belongs to: where its data folder is, else the root of its work tree, else itself."""
+    """Return the project of a folder: the folder of its data folder, else the root of its work tree, else itself."""
     root, home = data_folder(cwd)
     return root if home and not os.environ.get("KNOWBOUND_HOME") else work_tree(cwd) or cwd
 
 
 def work_tree(cwd: str) -> str:
-    """The root of the git work tree around a folder; "" where there is none."""
+    """Return the root of the git work tree around a folder; "" if there is none."""
     folder = os.path.abspath(cwd)
     while not os.path.lexists(os.path.join(folder, ".git")):
         parent = os.path.dirname(folder)
@@ -66,9 +66,9 @@ def work_tree(cwd: str) -> str:
 
 
 def main_work_tree(folder: str) -> str:
-    """For the root of a linked work tree the root of the main one, or a bare repository itself; "" for any other.
+    """Return the root of the main work tree of a linked work tree, or its bare repository; "" for any other folder.
 
-    Both sides must name each other, as git has it: a file in a checkout cannot claim somebody else's repository.
+    Both sides must name each other, as in git: a file in a checkout cannot claim somebody else's repository.
     """
     link = os.path.join(folder, ".git")
     if not os.path.isfile(link):
@@ -83,7 +83,7 @@ def main_work_tree(folder: str) -> str:
 
 
 def _named(path: str, prefix: str, base: str) -> str:
-    """The path that a small file of git names, or ""."""
+    """Return the path that a small file of git names, or ""."""
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
             line = file.read(4096)

@@ -1,9 +1,9 @@
-"""Opens the SQLite files of a data folder to read and write, and keeps their schemas up to date.
+"""Opens the SQLite files of a data folder for reading and writing, and keeps their schemas up to date.
 
-The schema of `NAME.db` is the numbered scripts in `migrations/NAME/`; `user_version` is the number of the last one that
-was applied. A released script is never edited: what it left out comes with a new number. A file is made beside its
-place and moved there whole, so one that is empty was damaged. No caller sees "database is locked": SQLite's own waiting
-is unfair under many writers, so we wait again on top of it.
+The schema of `NAME.db` is the numbered scripts in `migrations/NAME/`; `user_version` is the number of the last applied
+script. A released script is never edited: corrections get a new number. A new file is made under another name and moved
+into place whole, so an empty file was damaged. No caller sees "database is locked": SQLite's own waiting is unfair
+under many writers, so we wait again on top of it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from knowbound.store.owner import NOBODYS, mark_folder, owner_of
 from knowbound.user_files import PRIVATE_FILE, keep_private, make_file, make_folder
 
 _WAIT_SECONDS = 5.0  # one round of SQLite's own waiting
-_GIVE_UP_SECONDS = 120.0  # a writer that holds the file for longer hangs
+_GIVE_UP_SECONDS = 120.0  # a writer that holds the file longer hangs
 _COLUMNS = "SELECT t.name, c.name FROM sqlite_master AS t, pragma_table_info(t.name) AS c WHERE t.type = 'table'"
 _HELD = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _UNUSABLE = (
@@ -40,7 +40,7 @@ _Result = TypeVar("_Result")
 
 
 class Database:
-    """One SQLite file. Threads may share it; processes open their own."""
+    """One SQLite file. Threads may share the object; processes open their own."""
 
     def __init__(self, path: Path, *, synchronous: str = "NORMAL") -> None:
         self.path = path
@@ -62,15 +62,15 @@ class Database:
             raise
 
     def close(self) -> None:
-        """Leave a complete file behind."""
+        """Close the connection, which leaves a complete file."""
         with self._lock:
             self._connection.close()
 
     def compact(self) -> None:
-        """Leave nothing of deleted rows behind: neither in free pages of the file nor in its write-ahead log."""
+        """Remove deleted rows from the free pages of the file and from its write-ahead log."""
         self.rows("VACUUM")
         deadline = time.monotonic() + _GIVE_UP_SECONDS
-        while self.row("PRAGMA wal_checkpoint(TRUNCATE)")[0]:  # somebody reads an older state
+        while self.row("PRAGMA wal_checkpoint(TRUNCATE)")[0]:  # a reader uses an older state
             if time.monotonic() > deadline:
                 raise StoreError(
                     "store-busy", f"{self.path}-wal is held by another process. Try again when it has ended."
@@ -78,23 +78,23 @@ class Database:
             time.sleep(0.05)
 
     def rows(self, query: str, *values: str | int | bytes) -> list[Any]:
-        """Every row of the query."""
+        """Return all rows of a query."""
         with self._lock, explained(self.path):
             return _waited(lambda: self._connection.execute(query, values).fetchall())
 
     def row(self, query: str, *values: str | int | bytes) -> Any:
-        """The first row of the query, or None."""
+        """Return the first row of a query, or None."""
         return next(iter(self.rows(query, *values)), None)
 
     def decoded(self, decoder: msgspec.msgpack.Decoder[_Result], data: bytes) -> _Result:
-        """A stored value."""
+        """Decode a stored value. Raises StoreError."""
         with explained(self.path):
             return decoder.decode(data)
 
     def check(self) -> None:
         """Raise StoreError unless the file is whole, has every column of the schema, and can be written.
 
-        It reads all of the file: meant for before an agent is paid for, and for repairs.
+        This reads the whole file: it is meant for the start of an evaluation that costs money, and for repairs.
         """
         found = self.row("PRAGMA quick_check(1)")[0]
         if found != "ok":
@@ -105,15 +105,15 @@ class Database:
         missing = sorted(".".join(column) for column in wanted - set(self.rows(_COLUMNS)))
         if missing:
             raise _corrupt(self.path, f"{', '.join(missing)} missing")
-        with self.writing() as db:  # the same number again: it changes nothing, and is written
+        with self.writing() as db:  # a write that changes nothing
             db.execute(f"PRAGMA user_version = {newest_schema(self.path.name)}")
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """All of it or nothing of it. Once it has begun it cannot be refused: only the beginning has to wait."""
+        """Open a transaction: all of it or nothing is written. Only its beginning waits for other writers."""
         with self._lock, explained(self.path):
             db = self._connection
-            try:  # also around the beginning: an interrupt may come right after it
+            try:  # around BEGIN too: an interrupt may come right after it
                 _waited(lambda: db.execute("BEGIN IMMEDIATE"))
                 yield db
                 db.execute("COMMIT")
@@ -123,7 +123,7 @@ class Database:
                 raise
 
     def _version(self) -> int:
-        """The number of its schema; a StoreError where it is not one of ours."""
+        """Return the number of the schema; raise StoreError for an unknown schema."""
         version, newest = int(self.row("PRAGMA user_version")[0]), newest_schema(self.path.name)
         if version > newest:
             raise StoreError(
@@ -135,7 +135,7 @@ class Database:
 
 
 def _apply_scripts(db: sqlite3.Connection, name: str) -> None:
-    """Every migration that the database lacks; another process may have applied them while we waited."""
+    """Apply the missing migrations. Another process may have applied them while we waited."""
     version = db.execute("PRAGMA user_version").fetchone()[0]
     for number, script in _scripts(name):
         if number > version:
@@ -145,13 +145,13 @@ def _apply_scripts(db: sqlite3.Connection, name: str) -> None:
 
 
 def newest_schema(name: str) -> int:
-    """The number of the last migration of a database file of this name."""
+    """Return the number of the last migration of a database file."""
     return _scripts(name)[-1][0]
 
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """What SQLite and decoders raise, as errors of ours."""
+    """Turn errors of SQLite and of decoders into StoreError."""
     try:
         yield
     except sqlite3.ProgrammingError:
@@ -179,12 +179,12 @@ def _corrupt(path: Path, reason: str) -> StoreError:
 def _connected(path: Path) -> sqlite3.Connection:
     try:
         make_folder(path.parent)
-        if path.parent.name == DATA_FOLDER:  # else it is a folder that the user named, and not ours to change
+        if path.parent.name == DATA_FOLDER:  # a folder that the user named stays unchanged
             keep_private(path.parent)
         ignore = path.parent / ".gitignore"
         if not ignore.exists():
-            make_file(ignore, b"*\n")  # the data folder never lands in a commit by accident
-        if owner_of(path.parent) == NOBODYS:  # whoever opens a database has checked that it may be used
+            make_file(ignore, b"*\n")  # keeps the data folder out of commits
+        if owner_of(path.parent) == NOBODYS:  # the caller has checked that the folder may be used
             with suppress(StoreError):
                 mark_folder(path.parent)
         if not path.exists():
@@ -198,10 +198,10 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 
 def _create(path: Path) -> None:
-    """Make the file beside its place, and put it there unless another process was quicker."""
+    """Make the file under another name and move it into place, unless another process was quicker."""
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        # SQLite makes the files beside it (-wal, -shm) with the mode of the database.
+        # SQLite makes the files -wal and -shm with the mode of the database.
         os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE))
         with closing(sqlite3.connect(draft, isolation_level=None)) as db:
             db.execute("BEGIN")
@@ -218,13 +218,13 @@ def _create(path: Path) -> None:
 
 
 def _scripts(name: str) -> list[tuple[int, Any]]:
-    """The migrations of a database file, in order: number and file."""
+    """Return number and file of the migrations of a database file, in order."""
     folder = resources.files("knowbound.store").joinpath("migrations", name.removesuffix(".db"))
     return sorted((int(entry.name[:4]), entry) for entry in folder.iterdir() if entry.name.endswith(".sql"))
 
 
 def _statements(script: str) -> Iterator[str]:
-    """The statements of a script one by one: executescript would commit in the middle of a migration."""
+    """Yield the statements of a script. executescript would commit in the middle of a migration."""
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line
@@ -234,7 +234,7 @@ def _statements(script: str) -> Iterator[str]:
 
 
 def _waited(attempt: Callable[[], _Result]) -> _Result:
-    """The result of the attempt, tried again while others hold the file."""
+    """Return the result of the attempt, repeated while others hold the file."""
     deadline = time.monotonic() + _GIVE_UP_SECONDS
     while True:
         try:

@@ -1,7 +1,7 @@
-"""Erases what came from sessions out of the databases and the line files of a data folder.
+"""Erases the data of sessions from the databases and line files of a data folder.
 
-A preview does the same work and takes it back, so what is shown is what is erased. The texts that are erased are
-collected: whoever asked can then search for them.
+A preview does the same work and rolls it back, so that it shows exactly what would be erased. Erased texts are
+collected, so that the caller can search for copies.
 """
 
 from __future__ import annotations
@@ -41,25 +41,26 @@ _turn = msgspec.json.Decoder(QualityTurn)
 _discovery = msgspec.json.Decoder(Discovery)
 _answer = msgspec.json.Decoder(SuggestionAnswer)
 _Kept = TypeVar("_Kept")
+_Stored = TypeVar("_Stored", str, bytes)
 _SESSION = re.compile(r'"session":\s*("[^"\\\x00-\x1f]*")')
 
 
 class ErasureScope(msgspec.Struct):
-    """What is to be erased. Sessions of earlier calls are in it as well, so a call that was killed is finished."""
+    """The data to erase. It includes the sessions of earlier calls, so that a killed call is completed."""
 
     forgotten: Forgotten
     before: str = ""  # ISO, UTC
     project: str = ""  # a folder
     everything: bool = False
-    is_own_project: bool = False  # the data folder is the project's: what names no session is of this project
-    tasks: frozenset[str] = frozenset()  # folders of runs that hold a forgotten session: RUN/VERSION/TASK below evals/
+    is_own_project: bool = False  # the data folder is the project's: a record without a session belongs to it
+    tasks: frozenset[str] = frozenset()  # folders of runs with a forgotten session: RUN/VERSION/TASK below evals/
 
     def has_session(self, id_: str) -> bool:
-        """Whether a session is to be erased."""
+        """Report whether a session is to be erased."""
         return self.everything or self.forgotten.has_session(id_)
 
     def has_record(self, time: str, session: str = "") -> bool:
-        """Whether a record is to be erased that names no project."""
+        """Report whether a record that names no project is to be erased."""
         return (
             self.everything
             or self.is_own_project
@@ -68,22 +69,28 @@ class ErasureScope(msgspec.Struct):
         )
 
     def has_shared_record(self, session: str, time: str, *, is_own: bool) -> bool:
-        """Whether a record of a store is to be erased that others write to as well: theirs only by its session."""
+        """Report whether a record of a shared store is to be erased; that of others only by its session."""
         return self.forgotten.has_session(session) or (is_own and self.has_record(time, session))
 
     def has_trace(self, path: str) -> bool:
-        """Whether a trace of an evaluation is to be erased."""
+        """Report whether a trace of an evaluation is to be erased."""
         return task_of(path) in self.tasks
+
+    def selects(self, project: str, ended: str) -> bool:
+        """Report whether a session is selected by its project or its end."""
+        spellings = (project, os.path.realpath(project)) if self.project and project else ()
+        is_of_project = any(is_inside(folder, self.project) for folder in spellings)
+        return self.everything or is_of_project or bool(self.before and ended and ended < self.before)
 
 
 def task_of(path: str) -> str:
-    """The folder of the run that a file below evals/ belongs to; also where the data folder was elsewhere before."""
+    """Return the run folder of a file below evals/, even if the data folder was moved."""
     parts = path.rpartition(f"/{EVALS}/")[2].split("/")
     return "/".join(parts[:3]) if len(parts) > 3 else ""
 
 
 class Erased(msgspec.Struct):
-    """How many records of each store were erased, and what they said."""
+    """Number of erased records by store, and their texts."""
 
     counts: Counter[str] = msgspec.field(default_factory=Counter)
     texts: set[str] = set()
@@ -95,44 +102,37 @@ class Erased(msgspec.Struct):
 
 
 class _PreviewError(Exception):
-    """Takes the work of a preview back."""
+    """Rolls the transaction of a preview back."""
 
 
 def select_sessions(home: Path, scope: ErasureScope) -> list[str]:
-    """The ids of the stored sessions of the scope's project, or that ended before its time."""
+    """Return the ids of stored sessions that the scope selects by project or time."""
     found: list[str] = []
     if not (home / FINDINGS).exists():
         return found
     database = Database(home / FINDINGS)
     times = dict(database.rows("SELECT path, mtime_ns FROM file"))
     for (key,) in database.rows("SELECT key FROM session"):
-        for one in _decoded(database.row("SELECT findings FROM session WHERE key = ?", key)[0]):
+        for one in _decoded(_findings.decode, database.row("SELECT findings FROM session WHERE key = ?", key)[0]) or []:
             ended = one.ended or _time(max((times.get(path, 0) for path in one.files), default=0))
-            places = (one.project, os.path.realpath(one.project)) if scope.project and one.project else ()
-            is_of_project = any(is_inside(place, scope.project) for place in places)
-            if scope.everything or is_of_project or (scope.before and ended and ended < scope.before):
+            if scope.selects(one.project, ended):
                 found.append(one.session)
     for (sessions,) in database.rows("SELECT sessions FROM audited"):
-        for audited in _audited.decode(sessions):
-            places = (audited.project, os.path.realpath(audited.project)) if scope.project and audited.project else ()
-            is_of_project = any(is_inside(place, scope.project) for place in places)
-            is_old = bool(scope.before and audited.ended and audited.ended < scope.before)
-            if scope.everything or is_of_project or is_old:
-                found.append(audited.session)
+        found += [one.session for one in _audited.decode(sessions) if scope.selects(one.project, one.ended)]
     database.close()
     return found
 
 
 class SelectedRuns(msgspec.Struct):
-    """What the scope has of evaluations: whole run folders, by number, and single runs in others."""
+    """Evaluations in the scope: whole run folders by number, and single runs of other folders."""
 
-    known: set[int] = set()  # run folders that the database knows
+    known: set[int] = set()  # run folders in the database
     folders: set[int] = set()
     runs: list[SampleRun] = []
 
 
 def select_runs(home: Path, scope: ErasureScope) -> SelectedRuns:
-    """Evaluations by time and project, and runs whose sample came from a session of the scope."""
+    """Select evaluations by time and project, and runs of a session in the scope."""
     selected = SelectedRuns()
     if not (home / FINDINGS).exists():
         return selected
@@ -142,7 +142,7 @@ def select_runs(home: Path, scope: ErasureScope) -> SelectedRuns:
         selected.known.add(number)
         selected.folders |= {number} if scope.has_record(made) else set()
     for number, made, report in database.rows("SELECT journal, made, report FROM evaluation"):
-        found = _decoded_evaluation(report)
+        found = _decoded(_evaluation.decode, report)
         selected.known.add(number)
         selected.folders |= {number} if _is_evaluation_gone(found, made, scope) else set()
         runs += found.runs if found else []
@@ -152,7 +152,7 @@ def select_runs(home: Path, scope: ErasureScope) -> SelectedRuns:
 
 
 def erase_databases(home: Path, scope: ErasureScope, erased: Erased, *, preview: bool) -> None:
-    """Erase from each database in one transaction, and then from the free pages and the log of its file."""
+    """Erase from each database in one transaction, and then from the free pages and the log of the file."""
     for name, erase in ((FINDINGS, _erase_findings), (INDEX, _erase_index), (ITEMS, _erase_quality)):
         if not (home / name).exists():
             continue
@@ -170,9 +170,9 @@ def erase_databases(home: Path, scope: ErasureScope, erased: Erased, *, preview:
 
 
 def blank_lines(path: Path, is_gone: Callable[[bytes], bool], *, preview: bool) -> list[bytes]:
-    """Overwrite lines with spaces where they are; gives what they said.
+    """Overwrite lines with spaces in place; return their former content.
 
-    Others append to the file meanwhile, and remember how far they have read it: nothing moves.
+    Others append to the file meanwhile and store their reading position, so no byte moves.
     """
     gone: list[bytes] = []
     try:
@@ -193,7 +193,7 @@ def blank_lines(path: Path, is_gone: Callable[[bytes], bool], *, preview: bool) 
 
 
 def sessions_in(line: bytes) -> list[str]:
-    """The sessions that a line of JSON names; also where it was cut short, or another record is glued to it."""
+    """Return the sessions named in a line of JSON, even if the line is cut or two records share it."""
     try:
         row = json.loads(line)
         named = row.get("session") if isinstance(row, dict) else None
@@ -203,7 +203,7 @@ def sessions_in(line: bytes) -> list[str]:
 
 
 def kept_records(home: Path) -> Iterator[bytes]:
-    """The texts of all records that the databases hold."""
+    """Yield the texts of all records in the databases."""
     queries = {
         FINDINGS: (
             "SELECT findings FROM session", "SELECT sessions FROM audited",
@@ -234,17 +234,18 @@ def _erase_findings(db: sqlite3.Connection, scope: ErasureScope, erased: Erased)
     _erase_runs(db, scope, erased)
     _erase_evaluations(db, scope, erased)
     _erase_lessons(db, scope, erased)
-    if erased.counts:  # by the hash of a text alone, and with words of it in the reasons: emptied as a whole
+    if erased.counts:  # rows have only the hash of a text, but quote it: all are deleted
         for table in ("verdict", "answer"):
             erased.add(f"{FINDINGS}: {table}", db.execute(f"DELETE FROM {table}").rowcount)
 
 
 def _erase_sessions(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) -> set[str]:
-    """Sessions; gives the files that hold nothing else. A file of several sessions is named after its first one."""
+    """Erase sessions; return the files without other sessions. A shared file has the key of its first session."""
     gone_files: set[str] = set()
     kept_files: set[str] = set()
     for (key,) in db.execute("SELECT key FROM session").fetchall():
-        found = _decoded(db.execute("SELECT findings FROM session WHERE key = ?", (key,)).fetchone()[0])
+        row = db.execute("SELECT findings FROM session WHERE key = ?", (key,)).fetchone()
+        found = _decoded(_findings.decode, row[0]) or []  # of another version: known by its key alone
         left = [one for one in found if not scope.has_session(one.session)]
         gone = [one for one in found if one not in left]
         for one in gone:
@@ -262,7 +263,7 @@ def _erase_sessions(db: sqlite3.Connection, scope: ErasureScope, erased: Erased)
 
 
 def _erase_audited(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) -> None:
-    """Audited turns: the claims in them are words of the session."""
+    """Erase audited turns: their claims are words of the session."""
     for (key,) in db.execute("SELECT key FROM audited").fetchall():
         found = _audited.decode(db.execute("SELECT sessions FROM audited WHERE key = ?", (key,)).fetchone()[0])
         left = [one for one in found if not scope.has_session(one.session)]
@@ -276,7 +277,7 @@ def _erase_audited(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) 
 
 
 def _erase_files(db: sqlite3.Connection, scope: ErasureScope, erased: Erased, gone: set[str]) -> None:
-    """Files that held only what is erased are known by a keyed hash from then on, so that they are not read again."""
+    """Replace the rows of erased files by keyed hashes, so that the files are not read again."""
     known = db.execute("SELECT path, size, mtime_ns, reader FROM file WHERE problem <> 'forgotten'").fetchall()
     for path, size, mtime_ns, reader in known:
         is_unread = not reader and scope.has_record(_time(mtime_ns))
@@ -300,7 +301,7 @@ def _erase_unmanaged(db: sqlite3.Connection, scope: ErasureScope, erased: Erased
 
 
 def _erase_runs(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) -> None:
-    """Reports that a session has a part in; investigations by time and project."""
+    """Erase reports about a session, and investigations by time and project."""
     for id_, made, keys in db.execute("SELECT id, made, keys FROM run WHERE kind <> 'evaluation'").fetchall():
         sessions = [session_of(key) for key in _keys.decode(keys)]
         is_old = bool(scope.before and made < scope.before)
@@ -310,9 +311,9 @@ def _erase_runs(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) -> 
 
 
 def _erase_evaluations(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) -> None:
-    """Evaluations by time and project; of the others the words of a forgotten session, and their figures stay."""
+    """Erase evaluations by time and project; in others, blank the words of forgotten sessions and keep the figures."""
     for id_, made, report in db.execute("SELECT id, made, report FROM evaluation").fetchall():
-        found = _decoded_evaluation(report)
+        found = _decoded(_evaluation.decode, report)
         if _is_evaluation_gone(found, made, scope):
             erased.add(f"{FINDINGS}: evaluation", 1, *_texts_of_runs(found.runs if found else ()))
             db.execute("DELETE FROM evaluation WHERE id = ?", (id_,))
@@ -340,7 +341,7 @@ def _erase_evaluations(db: sqlite3.Connection, scope: ErasureScope, erased: Eras
 
 
 def _erase_lessons(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) -> None:
-    """Material of sessions; lessons that rest on forgotten sessions alone. Others lose those lines of evidence."""
+    """Erase material, and lessons based on forgotten sessions alone. Other lessons lose that evidence."""
     for key, encoded in db.execute("SELECT key, material FROM material").fetchall():
         gone = key not in {one for (one,) in db.execute("SELECT key FROM session WHERE key = ?", (key,))}
         if gone or scope.has_session(session_of(key)):
@@ -360,7 +361,7 @@ def _erase_lessons(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) 
 
 
 def _texts_in(value: object) -> Iterator[str]:
-    """The longer texts of a stored value, wherever they are."""
+    """Yield the texts of more than one word in a stored value, at any depth."""
     if isinstance(value, str):
         yield from (value,) if " " in value else ()
     elif isinstance(value, dict):
@@ -370,16 +371,14 @@ def _texts_in(value: object) -> Iterator[str]:
 
 
 def _erase_index(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) -> None:
-    """Who corrected what in which session; items are knowledge, and stay."""
+    """Erase sessions and words from corrections. Items are knowledge and stay."""
     for id_, session, time in db.execute(
         "SELECT id, session, time FROM correction WHERE session <> '' OR detail <> '{}'"
     ).fetchall():
         if scope.has_record(time, session):
             db.execute("UPDATE correction SET session = '', detail = '{}' WHERE id = ?", (id_,))
             erased.add(f"{INDEX}: words in a correction", 1, session)
-    for id_, intent in db.execute(
-        "SELECT id, intent FROM intent"
-    ).fetchall():  # corrections that were not completed yet
+    for id_, intent in db.execute("SELECT id, intent FROM intent").fetchall():  # corrections in progress
         noted = json.loads(intent)
         gone = [one for one in noted["log"] if one["session"] and scope.has_record(one["time"], one["session"])]
         for one in gone:
@@ -390,15 +389,15 @@ def _erase_index(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) ->
 
 
 def _erase_quality(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) -> None:
-    """Measured turns; a warranted correction is about an item, and stays without the session's words."""
+    """Erase measured turns. A warranted correction is about an item: it stays without the session's words."""
     for id_, session, date in db.execute("SELECT id, session_id, date FROM kms_quality_log").fetchall():
         document = db.execute("SELECT document FROM kms_quality_log WHERE id = ?", (id_,)).fetchone()[0]
-        turn = _decoded_json(_turn, document)
+        turn = _decoded(_turn.decode, document)
         if scope.has_record(turn.timestamp if turn else date, session):
             db.execute("DELETE FROM kms_quality_log WHERE id = ?", (id_,))
             erased.add(f"{ITEMS}: kms_quality_log", 1, session, *(texts_of_turn(turn) if turn else ()))
     for id_, document in db.execute("SELECT id, document FROM kms_quality_discovery").fetchall():
-        record = _decoded_json(_discovery, document)
+        record = _decoded(_discovery.decode, document)
         if record and record.session_id and scope.has_record(record.raised, record.session_id):
             left = msgspec.structs.replace(record, session_id="", turn_id="", statement="")
             row = (msgspec.json.encode(left).decode(), id_)
@@ -408,9 +407,9 @@ def _erase_quality(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) 
 
 
 def _erase_answer(db: sqlite3.Connection, id_: str, erased: Erased) -> None:
-    """What was answered to a suggestion stays without its words."""
+    """Erase the words of an answer to a suggestion. The decision stays."""
     row = db.execute("SELECT document FROM kms_quality_answer WHERE id = ?", (id_,)).fetchone()
-    answer = _decoded_json(_answer, row[0]) if row else None
+    answer = _decoded(_answer.decode, row[0]) if row else None
     if answer and (answer.note or answer.content):
         left = msgspec.json.encode(msgspec.structs.replace(answer, note="", content="")).decode()
         db.execute("UPDATE kms_quality_answer SET document = ? WHERE id = ?", (left, id_))
@@ -418,7 +417,7 @@ def _erase_answer(db: sqlite3.Connection, id_: str, erased: Erased) -> None:
 
 
 def texts_of_turn(turn: QualityTurn) -> Iterator[str]:
-    """What a measured turn says, and its names; what its items say is knowledge."""
+    """Yield the texts and names of a measured turn. The content of items is knowledge."""
     yield from (turn.session_id, os.path.basename(turn.trace), turn.user_prompt, turn.assistant_response, turn.problem)
     yield from (call.input_excerpt for call in turn.tool_calls)
     for item in turn.items:
@@ -444,7 +443,7 @@ def _without_words(evaluation: Evaluation, gone: list[SampleRun], forgotten: For
 
 
 def _blank(run: SampleRun, forgotten: Forgotten) -> SampleRun:
-    """The run with its figures and no words; its session is still the same as that of the others of its cluster."""
+    """Return the run with its figures and without words. Its session is equal for every member of a cluster."""
     add_empty_outcomes(run.signals)
     signals = [Signal(one.type, one.status, "", one.turn, one.sample, outcome=one.outcome) for one in run.signals]
     grade = msgspec.structs.replace(
@@ -459,41 +458,30 @@ def _blank(run: SampleRun, forgotten: Forgotten) -> SampleRun:
 
 
 def _texts(found: Findings) -> Iterator[str]:
-    """What a session said, and its names."""
+    """Yield the texts and names of a session."""
     yield found.session
-    yield from map(os.path.basename, found.files)  # the folders above are those of other sessions, too
+    yield from map(os.path.basename, found.files)  # other sessions share the folders
     for turn in found.turns:
         yield from (turn.prompt, turn.answer)
-    for signal in found.signals:
-        yield from (signal.query, signal.text, signal.context, signal.said)
+    yield from _texts_of_signals(found.signals)
 
 
 def _texts_of_runs(runs: Iterable[SampleRun]) -> Iterator[str]:
     for run in runs:
         yield from (run.session, run.prompt, run.answer)
-        for signal in run.signals:
-            yield from (signal.query, signal.text, signal.context, signal.said)
+        yield from _texts_of_signals(run.signals)
 
 
-def _decoded_json(decoder: msgspec.json.Decoder[_Kept], document: str) -> _Kept | None:
+def _texts_of_signals(signals: Iterable[Signal]) -> Iterator[str]:
+    for signal in signals:
+        yield from (signal.query, signal.text, signal.context, signal.said)
+
+
+def _decoded(decode: Callable[[_Stored], _Kept], stored: _Stored) -> _Kept | None:
     try:
-        return decoder.decode(document)
+        return decode(stored)
     except (msgspec.MsgspecError, ValueError):  # of another version
         return None
-
-
-def _decoded_evaluation(report: bytes) -> Evaluation | None:
-    try:
-        return _evaluation.decode(report)
-    except msgspec.MsgspecError:  # of another version
-        return None
-
-
-def _decoded(findings: bytes) -> list[Findings]:
-    try:
-        return _findings.decode(findings)
-    except msgspec.MsgspecError:  # of another version: known by its key alone
-        return []
 
 
 def _time(mtime_ns: int) -> str:

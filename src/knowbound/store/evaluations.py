@@ -1,7 +1,7 @@
-"""Stores what `eval` found: finished evaluations, the journal of unfinished ones, and identical runs.
+"""Stores the results of `eval`: finished evaluations, the journal of unfinished ones, and runs for reuse.
 
-The journal makes an interrupted evaluation safe: a run is written the moment it ends, in a transaction of its own, so
-that `--resume` neither loses nor repeats it.
+The journal makes an interrupted evaluation safe: each run is written when it ends, in a transaction of its own, so that
+`--resume` neither loses nor repeats it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FINISH = "DELETE FROM journal WHERE plan = (SELECT plan FROM journal WHERE id =
 
 
 class Journal(msgspec.Struct, frozen=True):
-    """An evaluation that was begun and not finished."""
+    """An unfinished evaluation."""
 
     id: int
     made: str
@@ -45,17 +45,17 @@ class Evaluations:
         self._db.close()
 
     def check(self) -> None:
-        """Raise StoreError where what is about to be run could not be stored, or not be compared with what is."""
+        """Raise StoreError unless a new evaluation can be stored and compared with the stored ones."""
         self.heads()
         self._db.check()
 
     def keep(
         self, evaluation: Evaluation, other: Evaluation | None = None, *, journal: int = 0, finished: bool = True
     ) -> Evaluation:
-        """Store an evaluation, and the other version it was run beside; gives it with its id and the other's.
+        """Store an evaluation and, if given, that of the other version; return it with the ids of both.
 
-        A part of the same run that was stored before is replaced. A finished run needs its journal no longer, nor any
-        that was left behind of the same plan.
+        An earlier stored part of the same run is replaced. A finished run deletes its journal and all others of the
+        same plan.
         """
         with self._db.writing() as db:
             if journal:
@@ -67,30 +67,30 @@ class Evaluations:
         return kept
 
     def finish(self, journal: int) -> None:
-        """The journal is needed no longer: what came of it was shown."""
+        """Delete the journals of a plan after its result was shown."""
         with self._db.writing() as db:
             db.execute(_FINISH, (journal,))
 
     def heads(self) -> list[EvaluationHead]:
-        """Every evaluation without its runs, oldest first."""
+        """Return every evaluation without its runs, oldest first."""
         return [
             self._db.decoded(_head, report) for (report,) in self._db.rows("SELECT report FROM evaluation ORDER BY id")
         ]
 
     def get(self, id_: int) -> Evaluation | None:
-        """An evaluation with its runs."""
+        """Return an evaluation with its runs, or None."""
         row = self._db.row("SELECT report FROM evaluation WHERE id = ?", id_)
         return self._decoded(row[0]) if row else None
 
     def newest(self, origin: Origin) -> Evaluation | None:
-        """The newest evaluation of an origin, of the knowledge base itself."""
+        """Return the newest evaluation of an origin, without those of `--against`."""
         row = self._db.row(
             "SELECT report FROM evaluation WHERE against = '' AND origin = ? ORDER BY id DESC LIMIT 1", origin
         )
         return self._decoded(row[0]) if row else None
 
     def note_gates(self, id_: int, gates: dict[str, bool]) -> None:
-        """Remember which gates an evaluation passed and failed."""
+        """Store which gates an evaluation passed and failed."""
         with self._db.writing() as db:
             row = db.execute("SELECT report FROM evaluation WHERE id = ?", (id_,)).fetchone()
             if row is not None:
@@ -104,7 +104,7 @@ class Evaluations:
         return evaluation
 
     def begin(self, key: str, plan: str, made: str, tasks: int) -> int:
-        """A journal for an evaluation that starts now."""
+        """Create the journal of a new evaluation and return its id."""
         with self._db.writing() as db:
             cursor = db.execute(
                 "INSERT INTO journal (key, plan, made, tasks) VALUES (?, ?, ?, ?)", (key, plan, made, tasks)
@@ -112,7 +112,7 @@ class Evaluations:
         return cursor.lastrowid or 0
 
     def unfinished(self, key: str, plan: str) -> Journal | None:
-        """The newest interrupted evaluation of this plan; one on the same knowledge first."""
+        """Return the newest interrupted evaluation of this plan, preferably on the same knowledge."""
         row = self._db.row(
             "SELECT id, made, tasks, (SELECT count(*) FROM journal_run WHERE journal = id), key = ? FROM journal "
             "WHERE key = ? OR plan = ? ORDER BY key = ? DESC, id DESC LIMIT 1",
@@ -121,18 +121,18 @@ class Evaluations:
         return Journal(row[0], row[1], row[2], row[3], bool(row[4])) if row else None
 
     def journals(self) -> dict[int, str]:
-        """Every run that was begun and not finished, with its plan."""
+        """Return the plans of all unfinished evaluations by id."""
         return dict(self._db.rows("SELECT id, plan FROM journal"))
 
     def note(self, journal: int, task: str, run: SampleRun) -> None:
-        """A task ended: from here on it is never run again."""
+        """Store an ended task, which is never run again."""
         with self._db.writing() as db:
             db.execute(
                 "INSERT OR IGNORE INTO journal_run VALUES (?, ?, ?)", (journal, task, msgspec.msgpack.encode(run))
             )
 
     def noted(self, journal: int) -> dict[str, SampleRun]:
-        """The tasks that ended, by task."""
+        """Return the runs of ended tasks by task."""
         rows = self._db.rows("SELECT task, run FROM journal_run WHERE journal = ?", journal)
         runs = {task: self._db.decoded(_run, run) for task, run in rows}
         for run in runs.values():
@@ -140,29 +140,29 @@ class Evaluations:
         return runs
 
     def execution(self, key: str, type_: type[_T]) -> _T | None:
-        """An identical run, where one is kept."""
+        """Return a stored identical run, or None."""
         row = self._db.row("SELECT execution FROM execution WHERE key = ?", key)
         try:
             return msgspec.msgpack.decode(row[0], type=type_) if row else None
         except msgspec.DecodeError:
-            return None  # damaged, or written by a version with another shape: it is made again
+            return None  # damaged, or of another version: it runs again
 
     def keep_execution(self, key: str, made: str, execution: object) -> None:
-        """Remember a run."""
+        """Store a run for reuse."""
         with self._db.writing() as db:
             db.execute(
                 "INSERT OR REPLACE INTO execution VALUES (?, ?, ?)", (key, made, msgspec.msgpack.encode(execution))
             )
 
     def answer(self, prompt: str, model: str, sha256: str) -> bytes | None:
-        """What a model answered to this input, where it was asked before."""
+        """Return the stored answer of a model to this input, or None."""
         row = self._db.row(
             "SELECT answer FROM answer WHERE prompt = ? AND model = ? AND sha256 = ?", prompt, model, sha256
         )
         return bytes(row[0]) if row else None
 
     def keep_answer(self, prompt: str, model: str, sha256: str, answer: bytes) -> None:
-        """Remember an answer: the same question is not paid for twice."""
+        """Store an answer, so that the same question is not paid for twice."""
         with self._db.writing() as db:
             db.execute("INSERT OR REPLACE INTO answer VALUES (?, ?, ?, ?)", (prompt, model, sha256, answer))
 
@@ -180,8 +180,8 @@ def _insert(db: sqlite3.Connection, evaluation: Evaluation, journal: int) -> Eva
     )
     kept = msgspec.structs.replace(evaluation, id=cursor.lastrowid or 0)
     db.execute("UPDATE evaluation SET report = ? WHERE id = ?", (msgspec.msgpack.encode(kept), kept.id))
-    # Listed among the runs of all kinds, where `report` and gates look for the newest one. The version it was compared
-    # with is not, nor are competency questions: nobody asked for a report about them.
+    # `report` and gates look for the newest run in this list. The compared version and competency questions are not
+    # listed: nobody asked for a report about them.
     if not kept.against and kept.origin is Origin.WRITTEN:
         db.execute(
             "INSERT INTO run (kind, made, corpus, keys, report) VALUES ('evaluation', ?, ?, ?, ?)",

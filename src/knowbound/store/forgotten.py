@@ -1,7 +1,7 @@
-"""What was forgotten, so that it is not read again from the agents' own transcripts, which are not ours to erase.
+"""The list of forgotten sessions: keeps them from being read again from the agents' transcripts, which stay.
 
-The list is `forgotten.json` in the data folder. It has keyed hashes of session ids and folders, not the names: whoever
-finds the file learns how many, not which. Without the file everything is read again.
+The list is `forgotten.json` in the data folder. It has keyed hashes of session ids and folders instead of names: the
+file shows how many were forgotten, not which. Without the file everything is read again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from knowbound.errors import StoreError
 from knowbound.files import replacing
 
 NAME = "forgotten.json"
-_FILE_ROW = "forgotten:"  # how the path of a transcript begins in the table `file` when all of it was forgotten
+_FILE_ROW = "forgotten:"  # prefix of a forgotten transcript in the table `file`
 
 
 class Forgotten(msgspec.Struct):
@@ -45,22 +45,22 @@ class Forgotten(msgspec.Struct):
         self.before = max(self.before, time)
 
     def has_session(self, id_: str) -> bool:
-        """Whether the session with this id was forgotten."""
+        """Report whether the session with this id was forgotten."""
         return self.token(id_) in self.sessions
 
     def has(self, found: Findings | AuditedSession) -> bool:
-        """Whether a session was forgotten: by its id, its project or its end."""
+        """Report whether a session was forgotten by its id, its project or its end."""
         if self.has_session(found.session) or bool(self.before and found.ended and found.ended < self.before):
             return True
         spelled = {found.project, os.path.realpath(found.project)} if self.projects and found.project else set()
         return any(self.token(folder) in self.projects for path in spelled for folder in _with_parents(path))
 
     def file_row(self, path: str) -> str:
-        """The name of a transcript in the table `file`."""
+        """Return the name of a forgotten transcript in the table `file`."""
         return _FILE_ROW + self.token(path)
 
     def token(self, text: str) -> str:
-        """The keyed hash of a name."""
+        """Return the keyed hash of a name."""
         key = bytes.fromhex(self.salt)
         return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=key, digest_size=16).hexdigest()
 
@@ -77,7 +77,7 @@ def _with_parents(path: str) -> Iterator[str]:
 
 
 def load_forgotten(home: Path) -> Forgotten | None:
-    """The list of a data folder; None where nothing was forgotten."""
+    """Return the list of a data folder; None if nothing was forgotten."""
     try:
         return msgspec.json.decode((home / NAME).read_bytes(), type=Forgotten)
     except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""Carries the table `injected` of an index of 0.1.0 over into the log of injections, before a migration drops it.
+"""Copies the table `injected` of an index of 0.1.0 to the log of injections, before a migration drops it.
 
-One line per injection, by the id that it had. Files are named after their content and written whole: a migration that
-was killed writes the same files again, and whoever reads the log counts an id once.
+Each injection becomes one line with its id. Files are named after their content and written whole: a migration that was
+killed writes the same files again, and readers of the log count an id once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _OF_ITEM = ("item", "backend", "excerpt", "content_length", "confidence", "rank"
 
 
 def carry_over(db: sqlite3.Connection, home: Path) -> None:
-    """Write the rows of the table, where there is one, to the log. Raises StoreError."""
+    """Write the rows of the table, if it exists, to the log. Raises StoreError."""
     if not db.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'injected'").fetchone():
         return
     with closing(db.execute("SELECT * FROM injected ORDER BY id")) as rows:
@@ -36,10 +36,10 @@ def carry_over(db: sqlite3.Connection, home: Path) -> None:
 
 
 def write_log(home: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write rows of the table, by column, to the log. Raises StoreError."""
+    """Write rows of the table, as columns by name, to the log. Raises StoreError."""
     injections: dict[str, dict[str, Any]] = {}
     for row in rows:
-        # Rows older than the column `record` belong together when all that they share is the same.
+        # Rows without `record` belong to one injection if all common columns are equal.
         id_ = row.get("record") or "table:" + hashlib.sha256(repr([row[name] for name in _COMMON]).encode()).hexdigest()
         common = {"time": row["time"], "id": id_, **{name: row[name] for name in _COMMON[1:]}}
         injection = injections.setdefault(id_, common | {"items": [], "pool": []})
@@ -64,7 +64,7 @@ def _write(folder: Path, day: str, injections: list[dict[str, Any]]) -> None:
     make_folder(folder)
     path = folder / f"{day}.{hashlib.sha256(data).hexdigest()[:16]}.jsonl"
     make_file(path, data)
-    for written in (path, folder):  # on the disk, before the table goes
+    for written in (path, folder):  # on the disk before the table is dropped
         descriptor = os.open(written, os.O_RDONLY)
         try:
             os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""Stores what lessons are made from, by session, and the lessons of each project with what was decided about them."""
+"""Stores the material of lessons by session, and the lessons of each project with their decisions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _lesson = msgspec.msgpack.Decoder(Lesson)
 
 
 class MaterialRow(NamedTuple):
-    """The material of one session, encoded; valid while its files stay the same."""
+    """The encoded material of one session; valid while its files stay the same."""
 
     key: str
     state: str
@@ -37,11 +37,11 @@ class KeptLessons:
         self._db.close()
 
     def states(self) -> dict[str, str]:
-        """The state of every session whose material is kept, by key."""
+        """Return the state of every session with stored material, by key."""
         return dict(self._db.rows("SELECT key, state FROM material"))
 
     def keep_material(self, rows: Iterable[MaterialRow]) -> None:
-        """Keep material; that of sessions which were forgotten meanwhile, or that no run is about, is not kept."""
+        """Store material, without that of forgotten sessions and of sessions without a run."""
         with self._db.writing() as db:
             forgotten = load_forgotten(self._home)
             kept = (row for row in rows if forgotten is None or not forgotten.has_session(session_of(row.key)))
@@ -49,25 +49,25 @@ class KeptLessons:
             db.execute("DELETE FROM material WHERE key NOT IN (SELECT key FROM session)")
 
     def material(self, keys: Iterable[str]) -> Iterator[bytes]:
-        """The material of these sessions, one at a time."""
+        """Yield the material of these sessions."""
         for key in keys:
             for (material,) in self._db.rows("SELECT material FROM material WHERE key = ?", key):
                 yield material
 
     def lessons(self, project: str | None = None) -> list[Lesson]:
-        """The lessons of a project, or of all."""
+        """Return the lessons of a project, or of all projects."""
         query = "SELECT lesson FROM lesson" + ("" if project is None else " WHERE project = ?")
         rows = self._db.rows(f"{query} ORDER BY project, id", *(() if project is None else (project,)))
         return [self._db.decoded(_lesson, lesson) for (lesson,) in rows]
 
     def replace(self, project: str, lessons: Iterable[Lesson]) -> None:
-        """The lessons of a project are these, and no others."""
+        """Replace the lessons of a project."""
         with self._db.writing() as db:
             db.execute("DELETE FROM lesson WHERE project = ?", (project,))
             db.executemany("INSERT INTO lesson VALUES (?, ?, ?, ?)", map(_row, lessons))
 
     def keep(self, lessons: Iterable[Lesson]) -> None:
-        """Keep these; others stay as they are."""
+        """Store these lessons; other lessons stay unchanged."""
         with self._db.writing() as db:
             db.executemany("INSERT OR REPLACE INTO lesson VALUES (?, ?, ?, ?)", map(_row, lessons))
 

@@ -1,4 +1,4 @@
-"""Stores what `observe` found between runs: files by size and time, findings by session, reports by run."""
+"""Stores the results of `observe`: files by size and time, findings by session, reports by run, unmanaged items."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ KNOWLEDGE_SOURCES = ("hook", "nested_memory", "memory", "relevant_memories", "in
 
 
 class FileRow(msgspec.Struct, frozen=True):
-    """What the first lines of a file say; valid while its size and time stay the same."""
+    """Facts from the first lines of a file; valid while its size and time stay the same."""
 
     path: str
     size: int
@@ -41,7 +41,7 @@ class FileRow(msgspec.Struct, frozen=True):
 
 
 class UnmanagedItem(msgspec.Struct, frozen=True):
-    """One thing that others injected, and how often."""
+    """A text that others injected, read from traces, with its number of injections (specification 2)."""
 
     id: str
     source: str
@@ -53,7 +53,7 @@ class UnmanagedItem(msgspec.Struct, frozen=True):
 
 
 class UnmanagedInjection(msgspec.Struct, frozen=True):
-    """One injection of such an item."""
+    """One injection of an unmanaged item."""
 
     item: UnmanagedItem
     session: str
@@ -73,11 +73,11 @@ class Observed:
         self._db.close()
 
     def files(self) -> dict[str, FileRow]:
-        """Every file that was ever looked at, by path."""
+        """Return all known files by path."""
         return {row[0]: FileRow(*row) for row in self._db.rows("SELECT * FROM file")}
 
     def keep_files(self, rows: Iterable[FileRow]) -> None:
-        """Remember what the first lines of files say."""
+        """Store the facts about files, without forgotten sessions."""
         with self._db.writing() as db:
             forgotten = load_forgotten(self._home)
             kept = (row for row in rows if forgotten is None or not forgotten.has_session(row.session or row.path))
@@ -87,18 +87,18 @@ class Observed:
             )
 
     def states(self) -> dict[str, str]:
-        """The state of every stored session, by key."""
+        """Return the state of every stored session, by key."""
         return dict(self._db.rows("SELECT key, state FROM session"))
 
     def are_read(self, keys: Iterable[str]) -> bool:
-        """Whether nothing about these sessions is left to be done."""
+        """Report whether all these sessions are read."""
         states = self.states()
         return all(states.get(key) for key in keys)
 
     def keep_sessions(self, rows: Iterable[tuple[str, str, str, bytes]]) -> set[str]:
-        """Keep findings (key, name, state, msgpack); gives the keys of which nothing is kept, because it was forgotten.
+        """Store findings (key, name, state, msgpack); return the keys that were forgotten and not stored.
 
-        Asked within the transaction: what another process forgets while sessions are read does not come back.
+        Forgotten sessions are looked up within the transaction: another process may forget some meanwhile.
         """
         given = list(rows)
         with self._db.writing() as db:
@@ -107,7 +107,7 @@ class Observed:
         return {row[0] for row in given} - {row[0] for row in kept}
 
     def findings(self, keys: Iterable[str]) -> Iterator[Findings]:
-        """The findings of these sessions, one at a time."""
+        """Yield the findings of these sessions."""
         for key in keys:
             for (findings,) in self._db.rows("SELECT findings FROM session WHERE key = ?", key):
                 for found in self._db.decoded(_findings, findings):
@@ -115,7 +115,7 @@ class Observed:
                     yield found
 
     def keep_unmanaged(self, injections: Iterable[UnmanagedInjection]) -> None:
-        """Record what others injected; what is known already stays as it is."""
+        """Store injections by others; known ones stay unchanged."""
         rows = list(injections)
         if not rows:
             return
@@ -132,7 +132,7 @@ class Observed:
             )
 
     def unmanaged(self) -> list[UnmanagedItem]:
-        """What others injected, most often first."""
+        """Return the unmanaged items, most often injected first."""
         rows = self._db.rows(
             "SELECT unmanaged.*, count(*), count(DISTINCT session) FROM unmanaged "
             "JOIN unmanaged_injection ON item = id GROUP BY id ORDER BY count(*) DESC, id"
@@ -140,7 +140,7 @@ class Observed:
         return [UnmanagedItem(*row) for row in rows]
 
     def keep_run(self, kind: str, made: str, corpus: str, keys: list[str], report: object) -> int:
-        """Keep a report; the oldest runs make room. One with a session that was forgotten meanwhile is not kept."""
+        """Store a report and delete the oldest runs. A report about a forgotten session is not stored (id 0)."""
         with self._db.writing() as db:
             forgotten = load_forgotten(self._home) if keys else None
             if forgotten is not None and any(forgotten.has_session(session_of(key)) for key in keys):
@@ -154,33 +154,33 @@ class Observed:
         return cursor.lastrowid or 0
 
     def make_newest(self, kind: str, corpus: str) -> None:
-        """A run that is shown again is the newest one: `report` is about it."""
+        """Make a run that is shown again the newest one, so that `report` shows it."""
         newest = self._db.row("SELECT id, kind, corpus FROM run ORDER BY id DESC LIMIT 1")
         if newest is not None and newest[1:] != (kind, corpus):
             with self._db.writing() as db:
                 db.execute("UPDATE run SET id = ? WHERE kind = ? AND corpus = ?", (newest[0] + 1, kind, corpus))
 
     def runs(self, kind: str, type_: type[_Report]) -> Iterator[_Report]:
-        """The reports of a kind, newest first, as far as this type reads them."""
+        """Yield the reports of a kind that decode as this type, newest first."""
         decoder = msgspec.msgpack.Decoder(type_)
         for (report,) in self._db.rows("SELECT report FROM run WHERE kind = ? ORDER BY id DESC", kind):
             with explained(self._db.path), suppress(msgspec.ValidationError):
                 yield _with_outcomes(decoder.decode(report))
 
     def newest_kind(self) -> str:
-        """The kind of the newest run, or nothing."""
+        """Return the kind of the newest run, or ""."""
         row = self._db.row("SELECT kind FROM run ORDER BY id DESC LIMIT 1")
         return str(row[0]) if row else ""
 
     def newest_evaluation(self) -> int | None:
-        """The id of the newest evaluation, where nothing was observed since."""
+        """Return the id of the newest evaluation; None if a newer run of `observe` exists."""
         row = self._db.row(
             "SELECT kind, corpus FROM run WHERE kind IN ('evaluation', 'observe') ORDER BY id DESC LIMIT 1"
         )
         return int(row[1]) if row is not None and row[0] == "evaluation" else None
 
     def run(self, kind: str, type_: type[_Report], corpus: str | None = None) -> tuple[_Report, list[str]] | None:
-        """The newest report of a kind with the keys of its sessions, or the one of exactly this corpus."""
+        """Return the newest report of a kind, or that of a corpus, with the keys of its sessions."""
         query = "SELECT report, keys FROM run WHERE kind = ?" + (" AND corpus = ?" if corpus else "")
         row = self._db.row(f"{query} ORDER BY id DESC LIMIT 1", kind, *([corpus] if corpus else []))
         if row is None:
@@ -189,16 +189,16 @@ class Observed:
             try:
                 return _with_outcomes(msgspec.msgpack.decode(row[0], type=type_)), _keys.decode(row[1])
             except msgspec.ValidationError:
-                return None  # written by a version with another report: it is made again
+                return None  # of another version: the report is made again
 
     def verdicts(self, judge: str, hashes: Iterable[str]) -> dict[str, HedgingVerdict]:
-        """Verdicts already given by this version of a judge, by the SHA-256 of the sentence."""
+        """Return the stored verdicts of this version of a judge, by the SHA-256 of the sentence."""
         query = "SELECT verdict FROM verdict WHERE judge = ? AND sha256 = ?"
         found = ((sha, self._db.row(query, judge, sha)) for sha in hashes)
         return {sha: self._db.decoded(_verdict, row[0]) for sha, row in found if row is not None}
 
     def keep_verdicts(self, judge: str, verdicts: Mapping[str, HedgingVerdict]) -> None:
-        """Remember verdicts: the same sentence is not judged twice by the same judge."""
+        """Store verdicts, so that a judge is not asked twice about a sentence."""
         with self._db.writing() as db:
             db.executemany(
                 "INSERT OR REPLACE INTO verdict VALUES (?, ?, ?)",
@@ -207,7 +207,7 @@ class Observed:
 
 
 def unmanaged_in(found: Findings) -> Iterator[UnmanagedInjection]:
-    """What others injected in a session, turn by turn."""
+    """Yield the injections by others in a session, turn by turn."""
     for turn in found.turns:
         for injected in turn.injected:
             text = injected.excerpt
@@ -237,12 +237,12 @@ def _with_outcomes(report: _Report) -> _Report:
 
 
 def session_of(key: str) -> str:
-    """The agent's own id in the key of a session (reader:id:hash)."""
+    """Return the agent's id of a session from its key (reader:id:hash)."""
     return key.partition(":")[2].rpartition(":")[0]
 
 
 def _not_forgotten(rows: list[tuple[str, str, str, bytes]], home: Path) -> list[tuple[str, str, str, bytes]]:
-    """The rows without sessions that were forgotten. Once its project or time is known, a session's id is, too."""
+    """Return the rows without forgotten sessions. The ids of sessions forgotten by project or time are stored."""
     forgotten = load_forgotten(home)
     if forgotten is None:
         return rows
@@ -263,7 +263,7 @@ def _not_forgotten(rows: list[tuple[str, str, str, bytes]], home: Path) -> list[
 
 
 def _make_room(db: sqlite3.Connection) -> None:
-    """The oldest runs go, and with them the findings that no run is about any more."""
+    """Delete the oldest runs and the findings that no run uses any more."""
     db.execute("DELETE FROM run WHERE id NOT IN (SELECT id FROM run ORDER BY id DESC LIMIT ?)", (_RUNS_KEPT,))
     wanted = {key for (keys,) in db.execute("SELECT keys FROM run") for key in _keys.decode(keys)}
     stored = {key for (key,) in db.execute("SELECT key FROM session")}

@@ -1,10 +1,10 @@
-"""Whether a data folder is this user's own (`.knowbound/owner`). The hook loads it: it imports only os.
+"""Ownership of a data folder (`.knowbound/owner`). Hooks load this module: it imports only os.
 
-What came with a checkout is not ours: its items would be injected into an agent's context, its cached answers and
-verdicts believed. So a data folder carries a mark that only the user's key can make, and so does the index in it, which
-the hook reads for every prompt: `git pull` replaces ignored files silently. A folder that git tracks is never used, so
-lessons, which rescue reads too (accepted_lessons.py), cannot come with a checkout either. A folder without a mark that
-git does not track is of an earlier version: it is marked once, and that is said.
+A data folder from a checkout is not trusted: its items would be injected into an agent's context, and its cached
+answers and verdicts believed. So a data folder has a mark that only the user's key can make. The index in it, which the
+hook reads for every prompt, has the mark too: `git pull` replaces ignored files silently. A folder that git tracks is
+never used, so that lessons for rescue (accepted_lessons.py) cannot come with a checkout either. An unmarked folder that
+git does not track was made by an earlier version: it is marked once, with a note to the user.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
     from knowbound.errors import StoreError
 
-OWNER = "owner"  # the file, and the key in the index's table `meta`
+OWNER = "owner"  # name of the file, and of the key in the table `meta` of the index
 OURS, NOBODYS, ANOTHERS = "ours", "nobody's", "another's"
 _LONGEST = 200  # characters of a mark
 _GIT_SECONDS = 10.0
 
 
 def owner_of(home: str | Path) -> str:
-    """Whose data folder it is: OURS, NOBODYS (no mark) or ANOTHERS."""
+    """Return the owner of a data folder: OURS, NOBODYS (no mark) or ANOTHERS."""
     path = os.path.join(home, OWNER)
     try:
         if os.path.islink(home) or not is_of_this_account(home):
             return ANOTHERS
         if os.path.lexists(path) and (os.path.islink(path) or not os.path.isfile(path)):
-            return ANOTHERS  # a link, or a pipe that nobody writes to
+            return ANOTHERS  # a link, or a pipe
         with open(path, encoding="utf-8") as file:
             mark = file.read(_LONGEST)
     except FileNotFoundError:
@@ -44,13 +44,13 @@ def owner_of(home: str | Path) -> str:
 
 
 def is_our_mark(mark: str) -> bool:
-    """Whether this user's key made it."""
+    """Report whether this user's key made the mark."""
     name, _, code = mark.strip().partition(" ")
     return bool(name) and is_sealed(f"data folder {name}", code)
 
 
 def mark_folder(home: str | Path, *, anew: bool = False) -> str:
-    """The folder's mark, made where there is none; with `anew` also in place of another's. Raises StoreError."""
+    """Return the mark of the folder, making a missing one; `anew` also replaces another's. Raises StoreError."""
     owner = NOBODYS if anew else owner_of(home)
     if owner == ANOTHERS:
         raise not_yours(home)
@@ -72,18 +72,18 @@ def mark_folder(home: str | Path, *, anew: bool = False) -> str:
 
 
 def name_of(home: str | Path) -> str:
-    """The random name in the folder's mark, by which a shared store knows what came from it; "" where it has none."""
+    """Return the random name in the mark, which identifies the folder in a shared store; "" without a mark."""
     from knowbound.errors import StoreError  # noqa: PLC0415
 
     try:
         return mark_folder(home).partition(" ")[0]
-    except StoreError:  # another's, or no key can be kept
+    except StoreError:  # another's folder, or the key cannot be stored
         return ""
 
 
 def not_yours(home: str | Path) -> StoreError:
-    """The error for a data folder that another user, or this user on another machine, made."""
-    from knowbound.errors import StoreError  # noqa: PLC0415  # the hook has its own words for it
+    """Return the error for a data folder made by another user, or on another machine."""
+    from knowbound.errors import StoreError  # noqa: PLC0415  # hooks do not need it
 
     return StoreError(
         "store-not-yours",
@@ -93,9 +93,9 @@ def not_yours(home: str | Path) -> StoreError:
 
 
 def check_data_folder(home: Path, *, is_given: bool) -> str:
-    """Raise StoreError where the folder is not to be used; the note to show where it was marked as this user's now.
+    """Raise StoreError if the folder may not be used; return a note if the folder was marked as this user's now.
 
-    `is_given`: the user named it (KNOWBOUND_HOME), so it needs no mark of this machine.
+    `is_given`: the user named the folder (KNOWBOUND_HOME), so it needs no mark of this machine.
     """
     from contextlib import suppress  # noqa: PLC0415
 
@@ -108,7 +108,7 @@ def check_data_folder(home: Path, *, is_given: bool) -> str:
     if owner == OURS:
         return ""
     if is_given:
-        with suppress(StoreError):  # no key can be kept: verbs need no mark, hooks stay silent
+        with suppress(StoreError):  # the key cannot be stored: verbs need no mark, hooks stay silent
             adopt(home)
         return ""
     if owner == ANOTHERS or tracked is None:
@@ -121,9 +121,9 @@ def check_data_folder(home: Path, *, is_given: bool) -> str:
 
 
 def refuse_tracked(home: Path) -> bool | None:
-    """Raise StoreError where git tracks the folder; otherwise what `is_tracked` says.
+    """Raise StoreError if git tracks the folder; otherwise return the result of `is_tracked`.
 
-    A folder of ours that git tracks may hold files of others since the last pull: it loses its mark.
+    A tracked folder of ours loses its mark: since the last pull it may contain files of others.
     """
     tracked = is_tracked(home)
     if tracked:
@@ -143,23 +143,23 @@ def refuse_tracked(home: Path) -> bool | None:
 
 
 def adopt(home: Path) -> None:
-    """Mark the folder and the index in it as this user's, whoever made them."""
+    """Mark the folder and its index as this user's, even if another user made them."""
     import sqlite3  # noqa: PLC0415
     from contextlib import closing, suppress  # noqa: PLC0415
 
     mark = mark_folder(home, anew=owner_of(home) != OURS)
     index = home / INDEX
     if index.is_file():
-        # One that is damaged or of another schema says so when it is opened.
+        # A damaged index, or one of another schema, is reported when it is opened.
         with suppress(sqlite3.Error), closing(sqlite3.connect(index, timeout=5.0)) as db, db:
             db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (OWNER, mark))
 
 
 def is_tracked(home: Path) -> bool | None:
-    """Whether a repository around the folder tracks anything in it: then it came with the checkout. None: unknown.
+    """Report whether a repository around the folder tracks a file in it, as after a checkout. None: unknown.
 
-    Every repository above is asked, by its own name: one inside another would hide it, and a bare one in the middle of
-    a checkout would be taken for it. Its last commit is asked, too: the list of tracked files may be missing.
+    Every repository above is asked by its own path: an inner one would hide it, and a bare one inside a checkout would
+    be taken for it. The last commit is asked too: the list of tracked files may be missing.
     """
     from knowbound.git import run_git  # noqa: PLC0415
 
@@ -178,7 +178,7 @@ def is_tracked(home: Path) -> bool | None:
 
 
 def may_be_tracked(home: str) -> bool:
-    """Whether git may track something in the folder, from the lists of files alone: the hook has no time for more."""
+    """Report whether git may track a file in the folder, by its lists of files alone: quick enough for a hook."""
     home = os.path.abspath(home)
     folder = os.path.dirname(home)
     while True:
@@ -192,13 +192,13 @@ def may_be_tracked(home: str) -> bool:
 
 
 def _lists(git: str, name: bytes) -> bool:
-    """Whether the repository's list of tracked files has the name. A list that we cannot read has it."""
+    """Report whether the repository's list of tracked files has the name, or cannot be read."""
     try:
-        if os.path.isfile(git):  # a work tree or a submodule: the file says where its repository is
+        if os.path.isfile(git):  # a work tree or a submodule: the file names its repository
             with open(git, "rb") as file:
                 git = os.path.join(os.path.dirname(git), os.fsdecode(file.read(4096).removeprefix(b"gitdir:").strip()))
         if any(entry.startswith("sharedindex.") for entry in os.listdir(git)):
-            return True  # in two files
+            return True  # the list is split into two files
         with open(os.path.join(git, "index"), "rb") as file:
             listed = file.read()
     except FileNotFoundError:
@@ -206,10 +206,10 @@ def _lists(git: str, name: bytes) -> bool:
     except OSError:
         return True
     if listed[4:8] not in (b"\0\0\0\2", b"\0\0\0\3"):
-        return True  # names are shortened there
+        return True  # this version of the list shortens names
     at = listed.find(name)
     while at >= 0:
-        # Before a name are its length and flags; before the end of a longer path is a slash after something readable.
+        # Length and flags precede a name; a slash after a readable character precedes the end of a longer path.
         is_whole = listed[at - 1 : at] != b"/" or listed[at - 2] < ord(" ")
         if is_whole and listed[at + len(name) : at + len(name) + 1] in (b"/", b"\0"):
             return True

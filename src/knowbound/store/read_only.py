@@ -1,4 +1,4 @@
-"""Opens a SQLite file only to read it. The hook loads this module: it imports os and sqlite3 alone."""
+"""Opens SQLite files for reading only. Hooks load this module: it imports os and sqlite3 alone."""
 
 from __future__ import annotations
 
@@ -9,37 +9,37 @@ import time
 from knowbound.store.data_dir import INDEX
 from knowbound.store.owner import OWNER, is_our_mark
 
-INDEX_SCHEMA = 7  # of the index, as this version reads it
-HOOK_WAIT_SECONDS = 0.05  # for a writer
+INDEX_SCHEMA = 7  # schema of the index that this version reads
+HOOK_WAIT_SECONDS = 0.05  # wait for a writer
 _LONGEST_VALUE = 16 * 1024 * 1024  # bytes; an item has at most 1 MB
-_STEPS = 20_000  # of SQLite's machine between two looks at the clock: about a millisecond
+_STEPS = 20_000  # SQLite instructions between two checks of the clock: about a millisecond
 
 
 class IndexRefusedError(Exception):
-    """Why the index is not read, in words for a log."""
+    """The index is not read; the message gives the reason for a log."""
 
 
 class IndexOutdatedError(IndexRefusedError):
-    """The index is of an earlier knowbound; whoever opens it to write brings it up to date."""
+    """An earlier knowbound made the index; opening it for writing updates it."""
 
 
 def open_read_only(path: str | os.PathLike[str], *, wait_seconds: float = 2.0) -> sqlite3.Connection | None:
-    """The file as it is, or None where there is none; nothing is made or migrated."""
+    """Open the file; None if it does not exist. Nothing is created or migrated."""
     if not os.path.exists(path):
         return None
     quoted = os.path.abspath(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     db = sqlite3.connect(f"file:{quoted}?mode=ro", uri=True, timeout=wait_seconds)
-    db.execute("PRAGMA trusted_schema = OFF")  # a view or a trigger may not call what has side effects
+    db.execute("PRAGMA trusted_schema = OFF")  # a view or a trigger may not call functions with side effects
     return db
 
 
 def open_own_index(
     home: str, *, wait_seconds: float, work_seconds: float, split_by: str = ""
 ) -> sqlite3.Connection | None:
-    """The index of a data folder, bounded in work and in the size of a value; one that is not ours is refused.
+    """Open the index of a data folder with limits on work and value size; refuse an index of another user.
 
-    Bounded before anything is read of it: even its list of tables may be crafted. `split_by` is the version of the
-    terms that the caller searches by (search/lexical.py): with others, or before they are made, it would find nothing.
+    The limits apply before the first read: even the list of tables may be crafted. `split_by` is the version of the
+    terms that the caller searches by (kms/search/lexical.py): in an index with other terms it would find nothing.
     """
     path = os.path.join(home, INDEX)
     if any(os.path.islink(path + ending) for ending in ("", "-wal", "-shm")):

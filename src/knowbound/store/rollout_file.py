@@ -1,6 +1,6 @@
-"""Where the rollout is, for the hook: `.knowbound/rollout.json`, a copy of what the quality log says.
+"""State of the rollout for the hook: `.knowbound/rollout.json`, a copy of the state in the quality log.
 
-Specification 2, section 6. The hook loads it: it imports next to nothing. What is missing or damaged is leg 0.
+Specification 2, section 6. Hooks load this module: it imports little. A missing or damaged file means leg 0.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ NAME = "rollout.json"
 
 
 class RolloutFile:
-    """The present leg, and what it switches on beside ranking."""
+    """The present leg, and its features beside ranking."""
 
     __slots__ = ("corrective_loop", "exploration", "leg")
 
@@ -25,7 +25,7 @@ class RolloutFile:
 
 
 def read_rollout(home: str | os.PathLike[str]) -> RolloutFile:
-    """As it was written last; leg 0 where nothing can be read."""
+    """Return the stored state; leg 0 if the file cannot be read."""
     try:
         with open(os.path.join(home, NAME), encoding="utf-8") as file:
             kept = json.load(file)
@@ -38,7 +38,7 @@ def read_rollout(home: str | os.PathLike[str]) -> RolloutFile:
 
 
 def keep_rollout(home: str | os.PathLike[str], rollout: RolloutFile) -> None:
-    """Write it as a whole, where it is another than what is there."""
+    """Replace the file if the state differs."""
     values = {name: getattr(rollout, name) for name in ("leg", "corrective_loop", "exploration")}
     known = read_rollout(home)
     path = os.path.join(home, NAME)

@@ -19,6 +19,7 @@ from knowbound.errors import ConfigError
 from knowbound.judge.hedging.cache import VerdictCache, judge_candidates
 from knowbound.judge.hedging.model import HedgingAnswer
 from knowbound.judge.hedging.verdict import HedgingCandidate
+from knowbound.judge.models import asking
 from knowbound.judge.models.api import Limit, ModelTool, converse
 from knowbound.judge.models.asking import Asker, AskResult, MemoryAnswers
 from knowbound.judge.models.completion import Completion, CompletionError, MalformedError, ModelQuestion, parse_answer
@@ -36,6 +37,11 @@ GOOD = '{"score": 4, "reason": "mostly"}'
 QUESTION = RubricQuestion(RubricKind.RUBRIC, "What is the port?", "8080", "names the port")
 PROMPT = PromptFile("p", "p-1-0", "Score it.", ("text",))
 PROVIDERS = pytest.mark.xdist_group("providers")  # importing their packages takes seconds
+
+
+@pytest.fixture(autouse=True)
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "_BACK_OFF", 0.01)
 
 
 def score(*replies: Reply, seconds: float = 20.0, retries: int = 1) -> tuple[RubricScore, int]:

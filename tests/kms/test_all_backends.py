@@ -124,7 +124,7 @@ def test_a_backend_that_is_no_longer_used_is_forgotten(open_base: Open) -> None:
     assert _found(open_base()) == {OLD}
 
 
-@pytest.mark.parametrize("writes", range(9))
+@pytest.mark.parametrize("writes", [pytest.param(n, marks=[pytest.mark.long] * (n % 4 != 0)) for n in range(9)])
 def test_a_supersede_that_dies_between_two_backends_is_completed_by_the_next_opening(
     open_base: Open, monkeypatch: pytest.MonkeyPatch, writes: int
 ) -> None:

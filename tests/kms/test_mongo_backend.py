@@ -226,7 +226,7 @@ def test_what_was_acknowledged_survives_a_kill_and_the_backend_goes_on(
 def test_a_server_that_does_not_answer_is_an_error_without_the_password(
     where: str, silent_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote, "CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr(remote, "CONNECT_SECONDS", 0.2)
     port = silent_port if where == "silent" else free_ports(1)[0]
     with pytest.raises(StoreError) as down:
         MongoBackend(f"mongodb://ada:s3cr3t%40word@127.0.0.1:{port}/kms?authSource=admin")

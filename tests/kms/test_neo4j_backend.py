@@ -150,7 +150,7 @@ def test_many_are_all_or_none(backend: Neo4jBackend, monkeypatch: pytest.MonkeyP
 def test_a_server_that_does_not_answer_is_an_error(
     where: str, silent_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote, "CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr(remote, "CONNECT_SECONDS", 0.2)
     port = silent_port if where == "silent" else free_ports(1)[0]
     with pytest.raises(StoreError) as down:
         Neo4jBackend(f"bolt://127.0.0.1:{port}", "neo4j", "s3cr3tword")

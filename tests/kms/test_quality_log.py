@@ -333,7 +333,7 @@ def test_what_was_acknowledged_survives_a_kill_and_the_log_goes_on(
 def test_a_log_that_does_not_answer_is_an_error_without_the_password(
     silent_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote, "CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr(remote, "CONNECT_SECONDS", 0.2)
     with pytest.raises(StoreError) as down:
         MongoQualityLog(f"mongodb://ada:s3cr3t%40word@127.0.0.1:{silent_port}/kms?authSource=admin")
     assert down.value.slug == "backend-unreachable"

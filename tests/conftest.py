@@ -70,6 +70,12 @@ _SHARED = {
 }
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One more worker than cores: a third of the time, tests wait for programs, servers and time limits."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores + 1
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quarter", type=int, choices=range(4), help="run only this quarter of the selected tests")
 

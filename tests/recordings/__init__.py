@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+from _pytest.mark import ParameterSet
+
 from knowbound.demo import TRACES as DEMO
 from tests.conftest import SHARED
 
@@ -25,6 +28,15 @@ def _shared() -> dict[str, list[Path]]:
 
 # By source and agent: a test that takes `SOURCES` runs on our own recordings everywhere.
 SOURCES = {"own": _own()} | ({"shared": _shared()} if SHARED.exists() else {})
+
+
+def each_recording(agent: str) -> list[ParameterSet]:
+    """Every recording of one agent as the case of a test; public ones are long."""
+    return [
+        pytest.param(path, id=path.stem, marks=[pytest.mark.long] * (source != "own"))
+        for source, paths in SOURCES.items()
+        for path in paths[agent]
+    ]
 
 
 def recordings(agent: str) -> list[Path]:

@@ -26,7 +26,7 @@ from knowbound.traces.readers.codex.rollout import Codex
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally, read_head
 from tests.reading import calls, prompts, steps, turns_of, write
-from tests.recordings import recordings, recordings_of_others
+from tests.recordings import each_recording, recordings_of_others
 
 READER = Codex()
 
@@ -778,7 +778,7 @@ def plain_count(path: Path) -> tuple[int, int]:
     return asked, called
 
 
-@pytest.mark.parametrize("path", recordings("codex"), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", each_recording("codex"))
 def test_real_rollout_agrees_with_a_plain_count(path: Path) -> None:
     tally = Tally()
     found = READER.identify(read_head(path))

@@ -15,7 +15,7 @@ from knowbound.traces.readers.copilot_cli import CopilotCli
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally, read_head
 from tests.reading import calls, prompts, steps, write
-from tests.recordings import recordings, recordings_of_others
+from tests.recordings import each_recording, recordings_of_others
 
 READER = CopilotCli()
 
@@ -341,7 +341,7 @@ def test_no_bytes_raise(tmp_path: Path, lines: list[bytes]) -> None:
 # Recordings
 
 
-@pytest.mark.parametrize("path", recordings("copilot-cli"), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", each_recording("copilot-cli"))
 def test_real_log_agrees_with_a_plain_count(path: Path) -> None:
     entries = [json.loads(raw) for raw in path.read_text(encoding="utf-8").splitlines()]
     asked = sum(entry["type"] == "user.message" for entry in entries)

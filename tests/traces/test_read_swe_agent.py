@@ -12,7 +12,7 @@ from knowbound.core.trace import Broken, Event, Injection, Outcome, Prompt, Star
 from knowbound.traces.readers.swe_agent import SweAgent
 from knowbound.traces.source import Tally, read_head
 from tests.mutation import mutated
-from tests.recordings import recordings
+from tests.recordings import each_recording
 
 STATE = json.dumps({"open_file": "/repo/a.py", "working_dir": "/repo"})
 SHELL_END = "\n(Open file: n/a)\n(Current directory: /repo)\nbash-$"
@@ -190,7 +190,7 @@ def test_mutated_trajectories_are_read_without_an_exception(tmp_path: Path, seed
         read(written(tmp_path, whole[:cut]))
 
 
-@pytest.mark.parametrize("path", recordings("swe-agent"), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", each_recording("swe-agent"))
 def test_real_trajectories_lose_nothing(path: Path) -> None:
     """Counted apart: one prompt each, and one call for each action that is not empty."""
     document = json.loads(path.read_bytes())

@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -92,6 +93,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     yield
     if getattr(config.option, "loadgroup", False):
         _name_groups(items)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> None:
+    """Refuse to start a shared server for a test outside its group: another process may have started one."""
+    group = _SHARED.get(fixturedef.argname, "")
+    if (
+        getattr(request.config.option, "loadgroup", False)
+        and group not in request._pyfuncitem.nodeid.rpartition("@")[2]
+    ):
+        pytest.fail(f"{fixturedef.argname} is for the tests of the group {group}: pytest.mark.xdist_group({group!r})")
 
 
 def quarter_of(nodeid: str) -> int:

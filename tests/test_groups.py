@@ -1,9 +1,12 @@
-"""Tests that share a server run in one process: if each process starts its own, nothing fails, and all takes longer."""
+"""The selection of tests: those that share a server run in one process, and four quarters are all long tests."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from tests.conftest import quarter_of
 from tests.services import Mongod
 
 
@@ -11,3 +14,12 @@ def test_a_test_that_shares_a_server_is_in_its_group(mongod: Mongod, request: py
     if not getattr(request.config.option, "loadgroup", False):
         pytest.skip("tests are not distributed by group (--dist loadgroup)")
     assert request.node.nodeid.endswith("@databases")
+
+
+def test_the_quarter_of_a_test_is_the_same_on_every_machine() -> None:
+    nodes = [f"tests/test_a.py::test_b[{number}]" for number in range(8)]
+    assert [quarter_of(node) for node in nodes] == [2, 3, 0, 1, 2, 3, 0, 1]
+
+
+def test_ci_runs_one_of_four_quarters() -> None:
+    assert (Path(__file__).parents[1] / ".ci" / "quarter").read_text("ascii").strip() in {"0", "1", "2", "3"}

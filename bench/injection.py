@@ -22,6 +22,8 @@ from knowbound.config import Settings
 from knowbound.core.item import Item
 from knowbound.injection.calibration import PromptInjection
 from knowbound.injection.hook_settings import HookSettings
+from knowbound.injection.inject import choose_for_prompt
+from knowbound.injection.prompt import HookPrompt
 from knowbound.kms.search.ranking import RELEVANCE_FLOOR
 from knowbound.stats.floor import (
     FLOORS,
@@ -83,16 +85,18 @@ def ask(store: Store) -> list[Asked]:
             ways: dict[str, Injecting] = {_OURS: ours, **{one.name: scored[one.scoring] for one in BASELINES}}
             right, on_topic = frozenset(prompt.label.right), frozenset(prompt.label.on_topic)
             trials = {name: Trial(prompt.label.id, right, on_topic, way) for name, way in ways.items()}
-            relevance = {item.id: value for item, value in ours.ranked}
+            relevance = {item.id: item.relevance for item in ours.ranked}
             asked.append(Asked(prompt, trials, list(relevance), relevance))
-            _check(prompt, ours)
+            _check(prompt, ours, home)
     return asked
 
 
-def _check(prompt: Prompt, ours: PromptInjection) -> None:
+def _check(prompt: Prompt, ours: PromptInjection, home: Path) -> None:
     """That the figures are about what the hook does."""
-    if ours.chosen != list(ours(RELEVANCE_FLOOR, MOST_ITEMS)):
-        raise SystemExit(f"{prompt.label.id}: the hook injects {ours.chosen}, not what is measured here")
+    choice = choose_for_prompt(str(home), SETTINGS, HookPrompt({"prompt": prompt.label.prompt}))
+    chosen = [item.id for item in choice.items]
+    if chosen != list(ours(RELEVANCE_FLOOR, MOST_ITEMS)):
+        raise SystemExit(f"{prompt.label.id}: the hook injects {chosen}, not what is measured here")
 
 
 # Tables

@@ -34,7 +34,7 @@ def test_what_is_relevant_enough_is_injected_however_many_rank_before_it(project
     project.store(*(f"The orders service has a shard {n}." for n in range(6)))
     (sought,) = project.store(PORT, confidence=0.01)
     injection = PromptInjection(PROMPT, str(project.home), settings(0.9, 1, 600))
-    ranked = {item.id: relevance for item, relevance in injection.ranked}
+    ranked = {item.id: item.relevance for item in injection.ranked}
     assert list(ranked).index(sought) == 6
     chosen = choose_for_prompt(str(project.home), settings(ranked[sought], 1, 600), HookPrompt({"prompt": PROMPT}))
     assert [item.id for item in chosen.items] == injection(ranked[sought], 1) == [sought]

@@ -136,8 +136,7 @@ class PromptInjection:
 
     def __init__(self, prompt: str, home: str, settings: HookSettings) -> None:
         choice = choose_for_prompt(home, settings.without_model(), HookPrompt({"prompt": prompt}))
-        self.chosen = [item.id for item in choice.items]  # with these settings
-        self.ranked = [(item, item.relevance) for item in rank(choice.pool, len(choice.pool))]  # best first
+        self.ranked = rank(choice.pool, len(choice.pool))  # best first
         self._budget = settings.token_budget
         self._known: dict[tuple[float, int], Sequence[str]] = {}
         self._composed: dict[tuple[str, ...], Sequence[str]] = {}
@@ -145,7 +144,7 @@ class PromptInjection:
     def __call__(self, floor: float, most: int) -> Sequence[str]:
         """Return the ids of the injected items."""
         if (floor, most) not in self._known:
-            above = relevant([item for item, _ in self.ranked], floor)
+            above = relevant(self.ranked, floor)
             self._known[floor, most] = self._composed_ids(above[:most])
         return self._known[floor, most]
 

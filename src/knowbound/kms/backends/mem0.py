@@ -26,7 +26,7 @@ import os
 import sqlite3
 import struct
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from hashlib import md5
 from importlib import import_module
@@ -42,7 +42,7 @@ from knowbound.core.item import Item, ItemSource, ItemType
 from knowbound.errors import StoreError
 from knowbound.files import replacing
 from knowbound.kms.backends.protocol import Backend, Stamp, Swap
-from knowbound.kms.backends.remote import missing, refused, skipping, to_item, to_text
+from knowbound.kms.backends.remote import missing, refused, to_item, to_text
 from knowbound.text.embedding import DIMENSIONS, embed
 from knowbound.user_files import make_folder
 
@@ -151,7 +151,6 @@ class Mem0Backend(Backend):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.skipped: dict[str, str] = {}  # reasons why memories are no items, by Mem0's id
         self._lock = RLock()
         with self._explained():
             make_folder(path)
@@ -184,7 +183,7 @@ class Mem0Backend(Backend):
     def get(self, id_: str) -> Item | None:
         with self._lock, self._explained():
             row = self._store.get(_memory_id(id_))
-        item = self._item(row) if row else None
+        item = _item(row) if row else None
         return item if item and item.id == id_ else None
 
     def copies(self, id_: str) -> list[Item]:
@@ -214,18 +213,8 @@ class Mem0Backend(Backend):
             item
             for row in rows
             if not _is_as_written(row) or (row.payload or {})["knowbound_written"] > seen
-            if (item := self._item(row))
+            if (item := _item(row))
         )
-
-    def _item(self, row: _MemoryRow) -> Item | None:
-        """Return the item of a memory: ours, a part of it, or a plain memory."""
-        payload, key = row.payload or {}, str(row.id)
-        with skipping(self.skipped, key):
-            if "knowbound_item" not in payload:
-                return _plain(key, payload)
-            item = to_item({**json.loads(payload["knowbound_item"]), "content": payload.get("data")})
-            return item if _memory_id(item.id) == key else msgspec.structs.replace(item, id=key, copy_of=item.id)
-        return None
 
     def _find_disk(self) -> sqlite3.Connection | None:
         """Return the SQLite connection of Qdrant's local store, in its quicker mode; None if Qdrant changed."""
@@ -320,6 +309,17 @@ def _is_as_written(row: _MemoryRow) -> bool:
         and payload.get("updated_at") == payload.get("knowbound_updated")
         and _memory_id(str(payload.get("knowbound_id"))) == str(row.id)
     )
+
+
+def _item(row: _MemoryRow) -> Item | None:
+    """Return the item of a memory: ours, a part of it, or a plain memory; None for any other."""
+    payload, key = row.payload or {}, str(row.id)
+    with suppress(ValueError):
+        if "knowbound_item" not in payload:
+            return _plain(key, payload)
+        item = to_item({**json.loads(payload["knowbound_item"]), "content": payload.get("data")})
+        return item if _memory_id(item.id) == key else msgspec.structs.replace(item, id=key, copy_of=item.id)
+    return None
 
 
 def _plain(id_: str, payload: dict[str, Any]) -> Item:

@@ -66,7 +66,6 @@ class MongoBackend(Backend):
 
     def __init__(self, url: str) -> None:
         self._stream: CollectionChangeStream[Document] | None = None
-        self.skipped: dict[str, str] = {}  # reasons why documents are no items, by id
         self._server = MongoConnection(url)
         self._client = self._server.client
         self._items: Collection[Document] = self._server.database[ITEMS]
@@ -214,7 +213,7 @@ class MongoBackend(Backend):
         return {"_id": as_read["_id"], "writing": mark}
 
     def _refuse_changed(self, swap: Swap, document: Document | None) -> None:
-        if not remote.is_same(self._item(document) if document else None, swap.before):
+        if not remote.is_same(_item(document) if document else None, swap.before):
             raise ContendedError(swap.id)
 
     def _close_stream(self) -> None:
@@ -249,17 +248,19 @@ class MongoBackend(Backend):
                 session.advance_cluster_time(after.cluster_time)
                 session.advance_operation_time(after.operation_time)
             for document in self._items.find(query, session=session):
-                if found := _removed(document) or self._item(document):
+                if found := _removed(document) or _item(document):
                     yield found
 
-    def _item(self, document: Document) -> Item | None:
-        if not document or _removed(document):
-            return None
-        record = {key: value for key, value in document.items() if key not in _MARKS}
-        record["id"] = record.pop("_id", None)
-        with remote.skipping(self.skipped, str(record["id"])):
-            return remote.to_item(record)
+
+def _item(document: Document) -> Item | None:
+    """Return the item of a document; None for documents of other programs."""
+    if not document or _removed(document):
         return None
+    record = {key: value for key, value in document.items() if key not in _MARKS}
+    record["id"] = record.pop("_id", None)
+    with suppress(ValueError):
+        return remote.to_item(record)
+    return None
 
 
 def _document(item: Item) -> Document:

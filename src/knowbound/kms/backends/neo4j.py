@@ -21,7 +21,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import groupby
 from threading import Lock
 from typing import Any
@@ -108,7 +108,6 @@ class Neo4jBackend(Backend):
         self._database = database or None
         self._lock = Lock()
         self._bookmarks = neo4j.GraphDatabase.bookmark_manager()
-        self.skipped: dict[str, str] = {}  # reasons why nodes are no items, by id
         if not _BOLT.match(url):
             raise remote.unreachable("Neo4j", url, "the address does not begin with bolt:// or neo4j://")
         try:
@@ -137,7 +136,7 @@ class Neo4jBackend(Backend):
         def work(run: neo4j.ManagedTransaction) -> None:
             number = _tick(run)  # from here on no other transaction writes
             found = run.run(_READ % "i.id IN $ids", ids=[swap.id for swap in swaps])
-            now = {item.id: item for record in found if (item := self._item(record["node"], record["edges"]))}
+            now = {item.id: item for record in found if (item := _item(record["node"], record["edges"]))}
             for swap in swaps:
                 if not remote.is_same(now.get(swap.id), swap.before):
                     raise ContendedError(swap.id)
@@ -201,15 +200,8 @@ class Neo4jBackend(Backend):
     def _found(self, condition: str, **values: str | int) -> Iterator[Item]:
         with self._explained(), self._session() as session:
             for record in session.run(_READ % condition, values):
-                if item := self._item(record["node"], record["edges"]):
+                if item := _item(record["node"], record["edges"]):
                     yield item
-
-    def _item(self, node: _Record, edges: list[list[Any]]) -> Item | None:
-        with remote.skipping(self.skipped, str(node.get("id"))):
-            found = sorted((edge for edge in edges if edge[0] is not None), key=lambda edge: int(edge[0]))
-            related = [{"kind": kind, "target": target} for _, kind, target in found]
-            return remote.to_item(_unflattened(node) | {"relationships": related})
-        return None
 
     def _session(self) -> neo4j.Session:
         """Open a session that sees at least what earlier sessions saw, also in a cluster."""
@@ -226,6 +218,15 @@ class Neo4jBackend(Backend):
             raise remote.unreachable("Neo4j", self._url, error.message or str(error)) from error
         except (DriverError, OSError) as error:
             raise remote.unreachable("Neo4j", self._url, str(error)) from error
+
+
+def _item(node: _Record, edges: list[list[Any]]) -> Item | None:
+    """Return the item of a node; None for nodes of other programs."""
+    with suppress(ValueError):
+        found = sorted((edge for edge in edges if edge[0] is not None), key=lambda edge: int(edge[0]))
+        related = [{"kind": kind, "target": target} for _, kind, target in found]
+        return remote.to_item(_unflattened(node) | {"relationships": related})
+    return None
 
 
 def _tick(run: neo4j.ManagedTransaction) -> int:

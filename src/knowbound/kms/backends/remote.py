@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -63,15 +61,6 @@ def to_item(record: dict[str, Any]) -> Item:
     if isinstance(metadata := record.get("metadata"), str):
         record = record | {"metadata": json.loads(metadata)}
     return msgspec.convert(record, Item)
-
-
-@contextmanager
-def skipping(skipped: dict[str, str], key: str) -> Iterator[None]:
-    """Keep the reason why a record is no item under its key: other programs may write to the same store."""
-    try:
-        yield
-    except ValueError as error:
-        skipped[key] = str(error)
 
 
 def refused(name: str, reason: object, slug: str = "item-invalid") -> StoreError:

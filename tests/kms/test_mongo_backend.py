@@ -78,7 +78,6 @@ def test_a_document_that_is_no_item_is_skipped(
     )
     assert items_of(backend) == [Item("good", "stays")]
     assert backend.get("odd type") is None
-    assert items_of(backend) == [Item("good", "stays")]
 
 
 def test_a_document_of_another_tool_is_an_item_when_it_can_be(

@@ -36,10 +36,10 @@ class Freshness(NamedTuple):
         """Return the time when the index was last current, as text."""
         return "never" if self.current is None else _utc(self.current)
 
-    def is_late(self, settings: Settings, now: float | None = None) -> bool:
+    def is_late(self, settings: Settings) -> bool:
         """Report whether the index is older than the bound that the settings promise while agents work."""
         bound = max(1, settings.kms_sync_seconds) * _SLACK
-        return self.current is None or (time.time() if now is None else now) - self.current > bound
+        return self.current is None or time.time() - self.current > bound
 
 
 def note_current(home: Path, backend: str, at: float) -> None:

@@ -65,7 +65,9 @@ class SqliteQualityLog(QualityLog):
         return [LoggedDay(*row) for row in self._db.rows(query)]
 
     def of_day(self, date: str) -> Iterator[QualityTurn]:
-        yield from sorted(self._pages("date = ?", date), key=lambda turn: (turn.timestamp, turn.id))
+        rows = self._db.rows("SELECT document FROM kms_quality_log WHERE date = ?", date)
+        turns = (self._decoded(_turn, row[0]) for row in rows)
+        yield from sorted(turns, key=lambda turn: (turn.timestamp, turn.id))
 
     def prune(self, before: str) -> int:
         with self._db.writing() as db:
@@ -128,14 +130,6 @@ class SqliteQualityLog(QualityLog):
 
     def close(self) -> None:
         self._db.close()
-
-    def _pages(self, condition: str, *values: str) -> Iterator[QualityTurn]:
-        """Yield turns in pages: no reader holds the file open while its caller works."""
-        last = ""
-        query = f"SELECT id, document FROM kms_quality_log WHERE {condition} AND id > ? ORDER BY id LIMIT {_PAGE}"
-        while rows := self._db.rows(query, *values, last):
-            last = rows[-1][0]
-            yield from (self._decoded(_turn, row[1]) for row in rows)
 
     def _decoded(self, decoder: msgspec.json.Decoder[_Kept], document: str) -> _Kept:
         with explained(self.path):

@@ -13,7 +13,7 @@ import pytest
 
 from knowbound import __version__
 from knowbound.agent.clients import entries
-from knowbound.agent.doctor import HealthCheck, examine, installations, proof
+from knowbound.agent.doctor import HealthCheck, data_folder, examine, installations, proof
 from knowbound.agent.doctor.examine import next_steps, settings_for
 from knowbound.agent.doctor.trial import HookTrial, ServerTrial
 from knowbound.agent.hook_entry import TRIAL
@@ -381,7 +381,7 @@ def test_a_wrong_variable_is_a_problem(project: Project) -> None:
 
 
 def test_a_check_that_fails_does_not_fail_the_others(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(examine, "check_index", lambda settings: 1 / 0)
+    monkeypatch.setattr(data_folder, "check_index", lambda settings: 1 / 0)
     project.store()
     checks = project.checks()
     assert "ZeroDivisionError" in checks["index"]["found"]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ from knowbound.agent import hook_log
 from knowbound.agent.background import FAILED, SCORING
 from knowbound.agent.clients import HOOK_SECONDS
 from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck
+from knowbound.agent.doctor.data_folder import first_row
 from knowbound.agent.hook_entry import AFTER_TOOLS
 from knowbound.config import Settings
 from knowbound.errors import ConfigError, KnowboundError
@@ -26,7 +25,6 @@ from knowbound.judge.names import JudgeKind, Provider, parse_name
 from knowbound.judge.registry import check_judge
 from knowbound.quality.queue import EndedRecord, Queue
 from knowbound.store.data_dir import FINDINGS, ITEMS
-from knowbound.store.read_only import open_read_only
 from knowbound.text.redact import redact
 
 _RUNS = 200  # of the hook log: older runs say little about today
@@ -53,14 +51,8 @@ def check_injections(home: Path) -> Iterator[HealthCheck]:
 
 def check_unmanaged(home: Path) -> Iterator[HealthCheck]:
     """Count the items that other systems injected, as `observe` saw them in the traces."""
-    try:
-        db = open_read_only(home / FINDINGS)
-        if db is None:
-            return
-        with closing(db):
-            items, times = db.execute("SELECT count(DISTINCT item), count(*) FROM unmanaged_injection").fetchone()
-    except sqlite3.Error:
-        return  # the check of the databases names it, or it is of an earlier schema
+    row = first_row(home / FINDINGS, "SELECT count(DISTINCT item), count(*) FROM unmanaged_injection")
+    items, times = row or (0, 0)
     if items:
         yield HealthCheck("injected by others", OK, f"{items} items of unmanaged sources, injected {times} times")
 
@@ -181,9 +173,10 @@ def check_scoring(settings: Settings) -> Iterator[HealthCheck]:
         yield HealthCheck("scoring", PROBLEM, found, f"{score} --queue")
     else:
         yield HealthCheck("scoring", OK, found)
-    unscored, why = _unscored(settings.home)
-    if unscored:
-        found = f"{unscored} in the log without verdicts; the last: {why}"
+    # A shared log is not asked.
+    query = "SELECT problem, count(*) OVER () FROM kms_quality_log WHERE problem <> '' ORDER BY scored_at DESC LIMIT 1"
+    if row := first_row(settings.home / ITEMS, query):
+        found = f"{row[1]} in the log without verdicts; the last: {row[0]}"
         yield HealthCheck("unscored turns", PROBLEM, found, f"{score} --again")
 
 
@@ -197,16 +190,3 @@ def _is_any_late(waiting: list[EndedRecord]) -> bool:
     """Report whether a turn waits longer than any worker that its hook could have started."""
     latest = (datetime.now(UTC) - timedelta(minutes=_LATE_MINUTES)).strftime("%Y-%m-%dT%H:%M:%SZ")
     return any(record.time < latest for record in waiting)
-
-
-def _unscored(home: Path) -> tuple[int, str]:
-    """Count the turns without verdicts in the embedded log, with the last reason; a shared log is not asked."""
-    query = "SELECT problem, count(*) OVER () FROM kms_quality_log WHERE problem <> '' ORDER BY scored_at DESC LIMIT 1"
-    try:
-        if (db := open_read_only(home / ITEMS)) is None:
-            return 0, ""
-        with closing(db):
-            row = db.execute(query).fetchone()
-    except sqlite3.Error:
-        return 0, ""  # of an earlier version, or damaged, which the check of the databases names
-    return (int(row[1]), str(row[0])) if row else (0, "")

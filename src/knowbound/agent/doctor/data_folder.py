@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from knowbound.agent import hook_log
 from knowbound.agent.background import FAILED, INDEXING, SYNC
@@ -76,6 +77,18 @@ def _database(name: str, db: sqlite3.Connection) -> HealthCheck:
         found = f"schema {version}, newer than ours ({newest_schema(name)})"
         return HealthCheck(name, PROBLEM, found, "update knowbound")
     return HealthCheck(name, OK, f"healthy, schema {version}")
+
+
+def first_row(database: Path, query: str) -> tuple[Any, ...] | None:
+    """Return the first row of a query; None without a database, with a damaged one or with one of an earlier schema."""
+    try:
+        if (db := open_read_only(database)) is None:
+            return None
+        with closing(db):
+            row: tuple[Any, ...] | None = db.execute(query).fetchone()
+            return row
+    except sqlite3.Error:
+        return None  # the check of the databases names it
 
 
 def check_index(settings: Settings) -> Iterator[HealthCheck]:

@@ -9,24 +9,8 @@ from typing import Any
 
 import msgspec
 
-from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck
-from knowbound.agent.doctor.activity import (
-    check_hook_runs,
-    check_injections,
-    check_model,
-    check_scoring,
-    check_unmanaged,
-    hook_runs,
-)
+from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck, activity, data_folder
 from knowbound.agent.doctor.codex_trust import check_codex_trust
-from knowbound.agent.doctor.data_folder import (
-    check_config,
-    check_data_folder,
-    check_databases,
-    check_freshness,
-    check_index,
-    check_source_index,
-)
 from knowbound.agent.doctor.installations import check_installations, find_installations
 from knowbound.agent.doctor.proof import check_proof
 from knowbound.agent.doctor.trial import TimeLeft
@@ -53,22 +37,22 @@ def settings_for(root: Path, environ: Mapping[str, str]) -> tuple[Settings, str]
 def examine(settings: Settings, environ: Mapping[str, str], config_problem: str = "") -> list[HealthCheck]:
     """Make every check, in the order of a reader's questions: is there a store, is it served, does it arrive."""
     home = settings.home
-    checks = list(_safely("data folder", lambda: [check_data_folder(settings)]))
+    checks = list(_safely("data folder", lambda: [data_folder.check_data_folder(settings)]))
     has_store = all(check.state == OK for check in checks)
     if config_problem:
         checks.append(HealthCheck("config", PROBLEM, config_problem, "knowbound explain config-unreadable"))
     else:
-        checks += _safely("config", lambda: check_config(settings))
+        checks += _safely("config", lambda: data_folder.check_config(settings))
     if has_store:
-        checks += _safely("databases", lambda: check_databases(home))
-        checks += _safely("index", lambda: check_index(settings))
-        checks += _safely("sync", lambda: check_freshness(settings))
-        checks += _safely("injections", lambda: check_injections(home))
-        checks += _safely("injected by others", lambda: check_unmanaged(home))
-        checks += _safely("hook runs", lambda: check_hook_runs(home))
-        checks += _safely("source index", lambda: check_source_index(settings))
-        checks += _safely("scoring", lambda: check_scoring(settings))
-        checks += _safely("hook model", lambda: check_model(settings, environ))
+        checks += _safely("databases", lambda: data_folder.check_databases(home))
+        checks += _safely("index", lambda: data_folder.check_index(settings))
+        checks += _safely("sync", lambda: data_folder.check_freshness(settings))
+        checks += _safely("injections", lambda: activity.check_injections(home))
+        checks += _safely("injected by others", lambda: activity.check_unmanaged(home))
+        checks += _safely("hook runs", lambda: activity.check_hook_runs(home))
+        checks += _safely("source index", lambda: data_folder.check_source_index(settings))
+        checks += _safely("scoring", lambda: activity.check_scoring(settings))
+        checks += _safely("hook model", lambda: activity.check_model(settings, environ))
     checks += _safely("hooks", check_switch)
     checks += _safely("hooks", lambda: _installed(settings, environ, has_store=has_store))
     checks += _safely("extras", lambda: check_extras(settings))
@@ -130,7 +114,7 @@ def as_json(checks: list[HealthCheck], settings: Settings) -> dict[str, Any]:
 
 def _runs(home: Path) -> dict[str, Any] | None:
     try:
-        found = hook_runs(home)
+        found = activity.hook_runs(home)
         return {**msgspec.to_builtins(found), "told": found.injected}  # the key of version 0.1.0
     except (OSError, ValueError, TypeError):
         return None  # the check of the runs says why

@@ -7,20 +7,18 @@ is exactly what `install` writes; a command from the user's own settings is run 
 from __future__ import annotations
 
 import shlex
-import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from knowbound import __version__
 from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck
+from knowbound.agent.doctor.data_folder import first_row
 from knowbound.agent.doctor.installations import Installation, OurHook
 from knowbound.agent.doctor.trial import HookTrial, TimeLeft, try_hook, try_server
 from knowbound.config import Settings
 from knowbound.errors import InputError
 from knowbound.store.data_dir import INDEX
-from knowbound.store.read_only import open_read_only
 from knowbound.text.redact import excerpt
 
 _LONGEST_PROMPT = 300
@@ -169,16 +167,8 @@ def _payload(event: str, root: Path, prompt: str) -> dict[str, Any]:
 
 def _words_of_an_item(home: Path) -> str:
     """Return the beginning of the newest item that can be injected, as a prompt that must find it; "" without one."""
-    try:
-        db = open_read_only(home / INDEX)
-        if db is None:
-            return ""
-        with closing(db):
-            row = db.execute(
-                "SELECT content FROM item WHERE served = 1 AND flag = '' AND stale = 0 ORDER BY rowid DESC LIMIT 1"
-            ).fetchone()
-    except sqlite3.Error:
-        return ""  # the check of the databases names it
+    query = "SELECT content FROM item WHERE served = 1 AND flag = '' AND stale = 0 ORDER BY rowid DESC LIMIT 1"
+    row = first_row(home / INDEX, query)
     return str(row[0])[:_LONGEST_PROMPT] if row else ""
 
 

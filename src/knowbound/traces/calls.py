@@ -97,12 +97,19 @@ def _reading(
     folder: str,
 ) -> CallReading:
     query, where = _query_of(kind, input_)
-    decided, reason = outcome or _decide(kind, output, is_error)
+    is_search = kind in (ToolKind.SEARCH, ToolKind.LIST)
+    if outcome is None:
+        outcome = searched(output, is_error) if is_search else failure(output) if is_error else SUCCESS
+    decided, reason = outcome
     intent = LookupIntent.LOOKUP
     if decided in MISSES and kind in LOOKUPS:
         intent, wrong = tool_intent(name, kind, input_, query, where, purpose, folder)
         reason = wrong or reason
-    reached = _reached(kind, query, where, output, decided)
+    reached: tuple[str, ...] = ()
+    if decided is Outcome.OK and is_search:
+        reached = _hits(output, where)
+    elif decided is Outcome.OK and kind in (ToolKind.READ, ToolKind.EDIT):
+        reached = (query,)
     return CallReading(kind, decided, query, where, reached, reason, intent)
 
 
@@ -117,24 +124,7 @@ def _query_of(kind: ToolKind, input_: dict[str, Any]) -> tuple[str, str]:
     return (query, path) if query else (path, "")
 
 
-def _decide(kind: ToolKind, output: str, is_error: bool) -> tuple[Outcome, str]:
-    if kind in (ToolKind.SEARCH, ToolKind.LIST):
-        return searched(output, is_error)
-    return failure(output) if is_error else SUCCESS
-
-
-def _reached(kind: ToolKind, query: str, where: str, output: str, outcome: Outcome) -> tuple[str, ...]:
-    """Return the files that a successful call named or found."""
-    if outcome is not Outcome.OK:
-        return ()
-    if kind in (ToolKind.READ, ToolKind.EDIT):
-        return (query,)
-    if kind in (ToolKind.SEARCH, ToolKind.LIST):
-        return hits(output, where)
-    return ()
-
-
-def hits(output: str, where: str = "") -> tuple[str, ...]:
+def _hits(output: str, where: str) -> tuple[str, ...]:
     """Return the distinct paths at the start of the lines of a search's output, and the file that was searched."""
     found: dict[str, None] = {}
     if "." in where[-13:] and where[-1] != "/":

@@ -1,7 +1,8 @@
-"""Unfinished parts of a session that readers hold: calls without results, open steps, running commands."""
+"""State of a session that readers share: open steps, running commands, known ids, and injected texts."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import msgspec
@@ -10,8 +11,10 @@ from msgspec.structs import replace
 from knowbound.core.bundle import items_in
 from knowbound.core.trace import AgentText, Injection, Outcome, Step, ToolCall
 from knowbound.traces.calls import finish_call
+from knowbound.traces.dialogue import text_in
+from knowbound.traces.source import Tally
 
-MAX_INJECTED = 10_000  # characters kept of an injected text
+_MAX_INJECTED = 10_000  # characters kept of an injected text
 MAX_REASON = 300  # characters kept of the reason of a failure
 _MAX_RUNNING = 4_000  # characters kept of the output of a running command
 
@@ -64,19 +67,45 @@ class OpenStep(msgspec.Struct):
 class RunningCommands:
     """Commands that outlive their call: a later look at a shell is judged as its command, with all its output."""
 
-    def __init__(self) -> None:
+    def __init__(self, tool: str, key: str) -> None:
+        self._tool, self._key = tool, key  # the shell tool, and the name of its command in the input
         self._known: dict[str, tuple[str, str]] = {}  # by shell: the command and its output so far
 
-    def keep(self, shell: str, command: str, output: str) -> None:
-        """Keep a command that still runs in this shell."""
-        self._known[shell] = (command, output[:_MAX_RUNNING])
+    def follow(
+        self, request: PendingCall, output: str, *, looks_at: str, runs_in: str
+    ) -> tuple[str, dict[str, Any], str]:
+        """Return the name, input and output that a call is judged by: it may look at a shell, or go on in one."""
+        name, input_ = request.name, request.input
+        if looks_at in self._known:
+            command, earlier = self._known.pop(looks_at)
+            name, input_, output = self._tool, {self._key: command}, earlier + output
+        if runs_in:
+            self._known[runs_in] = (text_in(input_, self._key), output[:_MAX_RUNNING])
+        return name, input_, output
 
-    def resume(self, shell: str, output: str) -> tuple[str, str] | None:
-        """Return the command of a shell with all its output; None if the shell is unknown."""
-        if shell not in self._known:
-            return None
-        command, earlier = self._known.pop(shell)
-        return command, earlier + output
+
+class KnownIds:
+    """Ids that a session already had: its files may repeat messages, which count once."""
+
+    def __init__(self, tally: Tally, *, is_single_file: bool = False) -> None:
+        self._tally = tally
+        self._hashes: set[int] | None = None if is_single_file else set()
+
+    def is_new(self, id_: Hashable, *, is_message: bool = True) -> bool:
+        """Report whether the id is new; a repeated message is counted."""
+        if self._hashes is None:
+            return True
+        key = hash(id_)
+        if key in self._hashes:
+            self._tally.duplicates += is_message
+            return False
+        self._hashes.add(key)
+        return True
+
+
+def injected(source: str, text: str, line: int, path: str = "") -> Injection:
+    """Return an injection with the start of its text."""
+    return Injection(source, text[:_MAX_INJECTED], path, line)
 
 
 def by_item(injection: Injection) -> list[Injection]:

@@ -16,14 +16,14 @@ from pathlib import Path
 import msgspec
 from msgspec import Raw, field
 
-from knowbound.core.trace import AgentText, Broken, Event, Injection, Outcome, Prompt, Skill, Start, ToolCall
+from knowbound.core.trace import AgentText, Broken, Event, Outcome, Prompt, Skill, Start, ToolCall
 from knowbound.text.redact import cut
 from knowbound.traces.calls import finish_call, finish_patch
 from knowbound.traces.dialogue import as_input, as_text, text_in
 from knowbound.traces.outcome import INTERRUPTED, REFUSED, STILL_RUNNING
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally
-from knowbound.traces.steps import MAX_INJECTED, MAX_REASON, OpenStep, PendingCall, RunningCommands
+from knowbound.traces.steps import MAX_REASON, KnownIds, OpenStep, PendingCall, RunningCommands, injected
 from knowbound.traces.values import decoded_lines, dicts, line_decoder, lines_of_head, object_of, value_of
 
 _TYPE = re.compile(r"(?:session|assistant|user|tool|system|hook|permission|subagent|skill)\.[a-z_]+|abort")
@@ -98,11 +98,11 @@ class _EventLog:
 
     def __init__(self, tally: Tally, several: bool) -> None:
         self.tally = tally
-        self.met: set[int] | None = set() if several else None  # hashes of ids of events
+        self.known = KnownIds(tally, is_single_file=not several)
         self.open: dict[str, OpenStep] = {}
         self.asked: dict[str, str] = {}  # call without a result yet → agent
         self.waiting: list[Event] = []
-        self.running = RunningCommands()
+        self.running = RunningCommands("bash", "command")
         self.instructions: set[int] = set()  # hashes: the same text is injected once
         self.started = False
         self.path = self.folder = ""
@@ -116,14 +116,8 @@ class _EventLog:
         yield from self._complete_all()
 
     def _is_new(self, line: _LogEvent) -> bool:
-        if self.met is None or not line.id:
-            return True
-        key = hash(line.id)
-        if key in self.met:
-            self.tally.duplicates += line.type in ("user.message", "assistant.message")
-            return False
-        self.met.add(key)
-        return True
+        is_message = line.type in ("user.message", "assistant.message")
+        return not line.id or self.known.is_new(line.id, is_message=is_message)
 
     def _event(self, line: _LogEvent, data: _EventData, number: int) -> Iterator[Event]:
         kind, time = line.type, line.timestamp or ""
@@ -151,23 +145,23 @@ class _EventLog:
         text = as_text(value_of(data.content))
         if line.type == "user.message":
             if (data.source or "user") != "user" or _CLIENT_MESSAGE.match(text):
-                yield Injection(data.source or "client", text[:MAX_INJECTED], "", number)
+                yield injected(data.source or "client", text, number)
             elif text.strip():
                 yield Prompt(line.id or f"L{number}", text.strip(), line.timestamp or "", self.path, number)
         elif line.type == "system.message":
             for content in _instructions(text):
                 if hash(content) not in self.instructions:
                     self.instructions.add(hash(content))
-                    yield Injection("instructions", content[:MAX_INJECTED], "", number)
+                    yield injected("instructions", content, number)
         elif line.type == "system.notification":
-            yield Injection("notification", text[:MAX_INJECTED], "", number)
+            yield injected("notification", text, number)
         elif line.type == "hook.end":
             context = text_in(object_of(data.output), "additionalContext")
             if context:
-                yield Injection(f"hook:{data.hook_type or ''}", context[:MAX_INJECTED], "", number)
+                yield injected(f"hook:{data.hook_type or ''}", context, number)
         elif line.type == "skill.invoked" and data.name:
             yield Skill(data.name, "command" if data.trigger == "user-invoked" else "call", number)
-            yield Injection("skill", text[:MAX_INJECTED], data.path or "", number)
+            yield injected("skill", text, number, data.path or "")
 
     def _message(self, line: _LogEvent, data: _EventData, agent_id: str, number: int) -> Iterator[Event]:
         yield from self._complete(agent_id)
@@ -205,18 +199,13 @@ class _EventLog:
         if request.name == "apply_patch":
             patch = as_text(request.input.get("input"))
             return finish_patch(id_, patch, text, failed=failed, line=request.line)
-        name, input_ = request.name, request.input
         ended, running = _ENDED.search(text), _RUNNING.search(text)
         tail = ended or running
         text = text[: tail.start()] if tail else text
-        if name in _SHELL_LOOKS and tail and (resumed := self.running.resume(str(input_.get("shellId")), text)):
-            name, input_, text = "bash", {"command": resumed[0]}, resumed[1]
-        outcome = None
-        if running:
-            self.running.keep(running.group(1), text_in(input_, "command"), text)
-            outcome = STILL_RUNNING
-        elif failed and text_in(error, "code") in ("rejected", "denied"):
-            outcome = REFUSED
+        shell = str(request.input.get("shellId")) if request.name in _SHELL_LOOKS and tail else ""
+        runs_in = running.group(1) if running else ""
+        name, input_, text = self.running.follow(request, text, looks_at=shell, runs_in=runs_in)
+        is_refused = failed and text_in(error, "code") in ("rejected", "denied")
         call = finish_call(
             id_,
             name,
@@ -224,7 +213,7 @@ class _EventLog:
             text,
             is_error=failed or None,  # otherwise the exit code decides
             exit_code=int(ended.group(1)) if ended else None,
-            outcome=outcome,
+            outcome=STILL_RUNNING if running else REFUSED if is_refused else None,
             folder=self.folder,
             line=request.line,
         )

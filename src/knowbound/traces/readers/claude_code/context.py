@@ -8,7 +8,7 @@ from typing import Any
 
 from knowbound.core.trace import Injection
 from knowbound.traces.dialogue import text_in
-from knowbound.traces.steps import MAX_INJECTED
+from knowbound.traces.steps import injected
 from knowbound.traces.values import dicts, object_of
 
 # Elements that clients put around or beside the user's words.
@@ -70,15 +70,15 @@ def injections_of_text(text: str, is_meta: bool, line: int) -> Iterator[Injectio
         skill = _BASE_DIRECTORY.match(text)
         if skill:
             folder = skill.group(1).strip()
-            yield Injection("skill", text[:MAX_INJECTED], f"{folder}/SKILL.md", line)
+            yield injected("skill", text, line, f"{folder}/SKILL.md")
         elif not text.lstrip().startswith(("<local-command", "Caveat:", "[Image")):
-            yield Injection("meta", text[:MAX_INJECTED], "", line)
+            yield injected("meta", text, line)
     if "Contents of /" in text:
         for match in _CONTENTS.finditer(text):
-            yield Injection("instructions", match.group(2)[:MAX_INJECTED], match.group(1).strip(), line)
+            yield injected("instructions", match.group(2), line, match.group(1).strip())
     if "-hook>" in text:
         for match in _REMINDER.finditer(text):
-            yield Injection(f"hook:{match.group(1)}", match.group(2).strip()[:MAX_INJECTED], "", line)
+            yield injected(f"hook:{match.group(1)}", match.group(2).strip(), line)
 
 
 def injections_of_attachment(attachment: dict[str, Any], line: int) -> Iterator[Injection]:
@@ -90,18 +90,18 @@ def injections_of_attachment(attachment: dict[str, Any], line: int) -> Iterator[
         parts = content if isinstance(content, list) else [content]
         for part in parts:
             if isinstance(part, str) and part.strip():
-                yield Injection(hook, part[:MAX_INJECTED], "", line)
+                yield injected(hook, part, line)
     elif kind == "hook_success":
         text = _hook_output(attachment)
         if text:
-            yield Injection(hook, text[:MAX_INJECTED], "", line)
+            yield injected(hook, text, line)
     elif kind == "invoked_skills":
         for skill in dicts(attachment.get("skills")):
-            yield Injection("skill", text_in(skill, "content")[:MAX_INJECTED], text_in(skill, "path"), line)
+            yield injected("skill", text_in(skill, "content"), line, text_in(skill, "path"))
     elif kind in ("nested_memory", "file", "edited_text_file", "selected_lines_in_ide", "memory", "relevant_memories"):
         for part in dicts(attachment.get("memories")) or [attachment]:
             path = text_in(part, "filename", "path", "displayPath")
-            yield Injection(str(kind), _content(part.get("content") or part.get("snippet")), path, line)
+            yield injected(str(kind), _content(part.get("content") or part.get("snippet")), line, path)
 
 
 def _hook_output(attachment: dict[str, Any]) -> str:
@@ -118,4 +118,4 @@ def _hook_output(attachment: dict[str, Any]) -> str:
 def _content(value: Any) -> str:
     if isinstance(value, dict):
         value = value.get("content") or (value.get("file") or {}).get("content")
-    return value[:MAX_INJECTED] if isinstance(value, str) else ""
+    return value if isinstance(value, str) else ""

@@ -40,7 +40,7 @@ from knowbound.traces.readers.claude_code.lines import (
 from knowbound.traces.readers.claude_code.results import answered, plain
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally, read_lines
-from knowbound.traces.steps import MAX_REASON, OpenStep, PendingCall, by_item
+from knowbound.traces.steps import MAX_REASON, KnownIds, OpenStep, PendingCall, by_item
 from knowbound.traces.values import UNDECODABLE, object_of
 
 _TYPES = frozenset(
@@ -131,7 +131,7 @@ class Session:
         self.agent = agent
         self.chains: dict[str, _AgentSteps] = {"": _AgentSteps("")}
         self.roots: dict[str, str] = {}  # side-chain lines in a main file: uuid → first uuid of the chain
-        self.met: set[int] = set()  # hashes of message and call ids
+        self.known = KnownIds(tally)  # of messages and calls
         self.started = False
         self.path = self.folder = ""
         self.out: list[Event] = []
@@ -200,8 +200,7 @@ class Session:
             if not kind or (kind not in _TYPES and not line.session_id):
                 self.tally.skip(self.path, number, "foreign")
             return
-        if line.uuid and self._met(line.uuid):
-            self.tally.duplicates += 1
+        if line.uuid and not self.known.is_new(line.uuid):
             return
         if not self.started and line.session_id:
             self.started = True
@@ -243,13 +242,6 @@ class Session:
         self.out.extend(self.held)
         self.held.clear()
 
-    def _met(self, id_: str) -> bool:
-        key = hash(id_)
-        if key in self.met:
-            return True
-        self.met.add(key)
-        return False
-
     def _chain(self, agent_id: str) -> _AgentSteps:
         chain = self.chains.get(agent_id)
         if chain is None:
@@ -273,8 +265,7 @@ class Session:
         inner = progress.message
         if inner is None or inner.message is None:
             return
-        if inner.uuid and self._met(inner.uuid):
-            self.tally.duplicates += 1
+        if inner.uuid and not self.known.is_new(inner.uuid):
             return
         chain = self._chain(progress.agent_id or "sub-agent")
         shown = TranscriptLine(uuid=inner.uuid, timestamp=inner.timestamp, tool_use_result=inner.tool_use_result)
@@ -307,8 +298,7 @@ class Session:
             if block.type == "text" and block.text:
                 step.said.append(AgentText(line.uuid or "", block.text, number))
             elif block.type == "tool_use" and block.id:
-                if self._met(block.id):
-                    self.tally.duplicates += 1
+                if not self.known.is_new(block.id):
                     continue
                 step.calls[block.id] = PendingCall(block.name, object_of(block.input), number)
                 chain.by_call[block.id] = step

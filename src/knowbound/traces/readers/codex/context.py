@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from knowbound.core.trace import Event, Injection, Skill
-from knowbound.traces.steps import MAX_INJECTED
+from knowbound.traces.steps import injected
 
 _INSTRUCTIONS = re.compile(
     r"\s*# AGENTS\.md instructions(?: for (?P<folder>[^\n]+))?\s+<INSTRUCTIONS>\n?(?P<text>.*?)\n?</INSTRUCTIONS>\s*\Z",
@@ -39,24 +39,24 @@ def own_words(text: str, line: int) -> tuple[str, list[Event]]:
         if instructions["folder"] is None:  # only the user's own
             own, project = instructions["text"], ""
         path = f"{(instructions['folder'] or '').strip()}/AGENTS.md"
-        parts = [_injection("instructions", own, line), _injection("instructions", project, line, path)]
+        parts = [injected("instructions", own.strip(), line), injected("instructions", project.strip(), line, path)]
         return "", [part for part in parts if part.content]
     skill = _SKILL.match(text) if text.rstrip().endswith("</skill>") else None
     if skill:
         content = text[skill.end() :].rstrip().removesuffix("</skill>")
-        injection = _injection("skill", content, line, (skill.group(2) or "").strip())
+        injection = injected("skill", content.strip(), line, (skill.group(2) or "").strip())
         return "", [Skill(skill.group(1).strip(), "command", line), injection]
     tag = _element(text)
     if _CLIENT_TAG.fullmatch(tag):
         is_instructions = tag == "user_instructions"  # how older clients wrapped AGENTS.md
-        return "", [_injection("instructions" if is_instructions else tag.lower(), text, line)]
+        return "", [injected("instructions" if is_instructions else tag.lower(), text.strip(), line)]
     if text.lstrip().startswith(_NOTICES) or _IMAGE_TAG.match(text):
         return "", []
     *_, request = (None, *_REQUEST.finditer(text))
     if request is None:
         return text, []
     words = text[request.end() :].strip()
-    return words or text, [_injection("editor", text[: request.start()], line)]
+    return words or text, [injected("editor", text[: request.start()].strip(), line)]
 
 
 def is_hook_text(text: str, kinds: list[str], *, is_alone: bool) -> bool:
@@ -74,11 +74,7 @@ def is_hook_text(text: str, kinds: list[str], *, is_alone: bool) -> bool:
 def developer_text(text: str, line: int, hook: str = "") -> Injection:
     """Return a text in the developer's role: of a hook, of the client under its tag, or configured by the user."""
     tag = _element(text)
-    return _injection(hook or (f"developer:{tag}" if tag else "developer"), text, line)
-
-
-def _injection(source: str, text: str, line: int, path: str = "") -> Injection:
-    return Injection(source, text.strip()[:MAX_INJECTED], path, line)
+    return injected(hook or (f"developer:{tag}" if tag else "developer"), text.strip(), line)
 
 
 def _element(text: str) -> str:

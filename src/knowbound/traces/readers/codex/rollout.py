@@ -14,7 +14,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
@@ -44,7 +44,7 @@ from knowbound.traces.readers.codex.lines import (
 )
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally, read_lines
-from knowbound.traces.steps import MAX_REASON, OpenStep, PendingCall, RunningCommands, by_item
+from knowbound.traces.steps import MAX_REASON, KnownIds, OpenStep, PendingCall, RunningCommands, by_item
 from knowbound.traces.values import lines_of_head, object_of
 
 _TYPES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted"})
@@ -73,8 +73,8 @@ class Codex:
 
     def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
         """Yield the events of one session."""
-        several = len(files) + len(sidechains) > 1
-        session = _SharedState(tally, dict(sidechains), set() if several else None)
+        known = KnownIds(tally, is_single_file=len(files) + len(sidechains) <= 1)
+        session = _SharedState(tally, dict(sidechains), known)
         yield from _Rollout(session, "").events(files)
         for agent_id in list(session.sidechains):  # no call of the session started them
             yield from _sidechain(session, agent_id)
@@ -85,7 +85,7 @@ class _SharedState(msgspec.Struct):
 
     tally: Tally
     sidechains: dict[str, Path]
-    met: set[int] | None  # hashes of ids; None for a single file, which repeats no message
+    known: KnownIds  # copies without an id have the same time
     started: bool = False
 
 
@@ -120,7 +120,7 @@ class _Rollout:
         self.response: OpenStep | None = None
         self.response_ended = False
         self.waiting: list[Event] = []  # events after the response
-        self.running = RunningCommands()
+        self.running = RunningCommands("exec_command", "cmd")
         self.turn = _ClientTurn()
         self.path = self.folder = self.model = ""
 
@@ -152,7 +152,7 @@ class _Rollout:
             yield Start(session, Codex.name, self.folder, payload.cli_version or "", time)
         if kind == "response_item":
             yield from self._item(payload, time, number)
-        elif kind == "event_msg" and self._is_new(
+        elif kind == "event_msg" and self.session.known.is_new(
             (time, payload.type, payload.call_id or bytes(payload.item)), is_message=False
         ):
             yield from self._event(payload, number)
@@ -166,23 +166,12 @@ class _Rollout:
         if item.type in RESULTS:
             self._answer(item)
         elif item.type in CALLS:
-            if self._is_new(item.call_id or item.id or (time, item.type)):
+            if self.session.known.is_new(item.call_id or item.id or (time, item.type)):
                 yield from self._call(item, time, number)
         elif item.type == "message":
             texts = texts_of(item)
-            if self._is_new(item.id or (time, item.role, *texts)):
+            if self.session.known.is_new(item.id or (time, item.role, *texts)):
                 yield from self._message(item, texts, time, number)
-
-    def _is_new(self, key: Hashable, *, is_message: bool = True) -> bool:
-        """Report whether no earlier file had this message, call or event; copies without an id have the same time."""
-        met = self.session.met
-        if met is None:
-            return True
-        if hash(key) in met:
-            self.session.tally.duplicates += is_message
-            return False
-        met.add(hash(key))
-        return True
 
     def _call(self, item: Payload, time: str, number: int) -> Iterator[Event]:
         response = yield from self._responding(item, time, number)
@@ -292,13 +281,8 @@ class _Rollout:
             bad = result.failed or result.exit_code not in (None, 0)
             patch = as_text(request.input.get("input"))
             return finish_patch(id_, patch, result.text, failed=bad, line=request.line)
-        name, input_, text = request.name, request.input, result.text
-        if name == "write_stdin" and (resumed := self.running.resume(str(input_.get("session_id")), text)):
-            name, input_, text = "exec_command", {"cmd": resumed[0]}, resumed[1]
-        outcome = None
-        if result.running:
-            self.running.keep(result.running, text_in(input_, "cmd"), text)
-            outcome = STILL_RUNNING
+        shell = str(request.input.get("session_id")) if request.name == "write_stdin" else ""
+        name, input_, text = self.running.follow(request, result.text, looks_at=shell, runs_in=result.running)
         failed = result.failed if request.failed is None else request.failed
         call = finish_call(
             id_,
@@ -307,7 +291,7 @@ class _Rollout:
             text,
             is_error=failed or None,  # otherwise the exit code decides
             exit_code=result.exit_code,
-            outcome=outcome,
+            outcome=STILL_RUNNING if result.running else None,
             folder=self.folder,
             line=request.line,
         )

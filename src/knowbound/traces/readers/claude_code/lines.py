@@ -1,15 +1,25 @@
-"""Lines of a Claude Code transcript as typed values."""
+"""Lines of a Claude Code transcript as typed values, with the results of its calls.
+
+The outcome of a call comes from the structured `toolUseResult` first, then from the text.
+"""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import msgspec
 from msgspec import Raw
 
+from knowbound.core.trace import Outcome, ToolCall, ToolKind
+from knowbound.traces.calls import finish_call
+from knowbound.traces.outcome import SUCCESS
+from knowbound.traces.steps import PendingCall
+from knowbound.traces.tools import kind_of
 from knowbound.traces.values import UNDECODABLE, concatenated, decode, lenient, token_count
 
 _NOTHING = Raw()
+_SHOWN_STDOUT = 100_000  # characters kept of a command's output
 
 
 class ContentBlock(msgspec.Struct, gc=False):
@@ -70,7 +80,7 @@ class TranscriptLine(msgspec.Struct, gc=False, rename="camel"):
     tool_use_result: Raw = _NOTHING
 
 
-class AgentMessage(msgspec.Struct, gc=False, rename="camel"):
+class _AgentMessage(msgspec.Struct, gc=False, rename="camel"):
     """A sub-agent's message inside an `agent_progress` line."""
 
     type: str = ""
@@ -85,10 +95,10 @@ class Progress(msgspec.Struct, gc=False, rename="camel"):
 
     type: str = ""
     agent_id: str | None = None
-    message: AgentMessage | None = None
+    message: _AgentMessage | None = None
 
 
-class GrepResult(msgspec.Struct, gc=False, rename="camel"):
+class _GrepResult(msgspec.Struct, gc=False, rename="camel"):
     """`toolUseResult` of Grep and Glob. In content mode `numFiles` may be 0 although lines matched."""
 
     filenames: list[str] | None = None
@@ -97,7 +107,7 @@ class GrepResult(msgspec.Struct, gc=False, rename="camel"):
     content: str | None = None
 
 
-class ShellResult(msgspec.Struct, gc=False, rename="camel"):
+class _ShellResult(msgspec.Struct, gc=False, rename="camel"):
     """`toolUseResult` of Bash."""
 
     stdout: str = ""
@@ -107,7 +117,7 @@ class ShellResult(msgspec.Struct, gc=False, rename="camel"):
     return_code_interpretation: str | None = None
 
 
-class AgentResult(msgspec.Struct, gc=False, rename="camel"):
+class _AgentResult(msgspec.Struct, gc=False, rename="camel"):
     """`toolUseResult` of Task, Agent and Skill."""
 
     agent_id: str | None = None
@@ -115,9 +125,9 @@ class AgentResult(msgspec.Struct, gc=False, rename="camel"):
     success: bool | None = None
 
 
-decode_grep = msgspec.json.Decoder(GrepResult).decode
-decode_shell = msgspec.json.Decoder(ShellResult).decode
-decode_agent = msgspec.json.Decoder(AgentResult).decode
+_decode_grep = msgspec.json.Decoder(_GrepResult).decode
+_decode_shell = msgspec.json.Decoder(_ShellResult).decode
+_decode_agent = msgspec.json.Decoder(_AgentResult).decode
 decode_progress = msgspec.json.Decoder(Progress).decode
 decode_line = msgspec.json.Decoder(TranscriptLine).decode  # for ordinary lines; `decode_lines` is for any line
 
@@ -141,14 +151,14 @@ def decode_lines(raw: bytes) -> list[TranscriptLine]:
     return lines
 
 
-def first_byte(raw: Raw) -> bytes:
+def _first_byte(raw: Raw) -> bytes:
     """Return the first byte of an undecoded value, which shows its JSON type without a copy."""
     return memoryview(raw)[:1].tobytes()
 
 
 def text_of(raw: Raw) -> str:
     """Return the text of a result: a string, or the text parts of a list."""
-    if not first_byte(raw):
+    if not _first_byte(raw):
         return ""
     try:
         value = msgspec.json.decode(raw)
@@ -172,3 +182,74 @@ def _flat_text(value: Any) -> str:
             return f"[{value['type']}]"
         return msgspec.json.encode(value).decode()
     return str(value)
+
+
+# ---- results of calls
+
+
+def plain(content: str | list[ContentBlock] | None) -> str:
+    """Return the text blocks of a message, joined."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(block.text for block in content or () if block.type == "text" and block.text)
+
+
+def answered(id_: str, call: PendingCall, block: ContentBlock, result: Raw, folder: str) -> ToolCall:
+    """Return a call with its result; `folder` is the agent's working folder."""
+    is_error = bool(block.is_error)
+    if _first_byte(result) == b"{" and not is_error:
+        try:
+            return _from_structure(id_, call, block, result, folder)
+        except UNDECODABLE:
+            pass  # an unknown structure: the text decides
+    text = text_of(block.content)
+    if is_error:
+        text = text.replace("<tool_use_error>", "").replace("</tool_use_error>", "")
+    return finish_call(id_, call.name, call.input, text, is_error=is_error, folder=folder, line=call.line)
+
+
+def _from_structure(id_: str, call: PendingCall, block: ContentBlock, result: Raw, folder: str) -> ToolCall:
+    name, input_, line = call.name, call.input, call.line
+    if name in ("Grep", "Glob"):
+        return _search(id_, call, result, folder)
+    if name == "Bash":
+        return _shell(id_, call, result, folder)
+    if name in ("Task", "Agent", "Skill"):
+        agent = _decode_agent(result)
+        ended = finish_call(id_, name, input_, "", line=line, undecoded=partial(text_of, block.content))
+        query = (agent.command_name or str(input_.get("skill") or "")) if name == "Skill" else ended.query
+        failed = name == "Skill" and agent.success is False
+        return msgspec.structs.replace(
+            ended, agent_id=agent.agent_id or "", query=query, outcome=Outcome.ERROR if failed else Outcome.OK
+        )
+    kind = kind_of(name)
+    if kind in (ToolKind.READ, ToolKind.EDIT):
+        shown = partial(text_of, block.content) if kind is ToolKind.READ else None
+        return finish_call(id_, name, input_, "", outcome=SUCCESS, kind=kind, line=line, undecoded=shown)
+    return finish_call(id_, name, input_, text_of(block.content), kind=kind, line=line)
+
+
+def _search(id_: str, call: PendingCall, result: Raw, folder: str) -> ToolCall:
+    found = _decode_grep(result)
+    hits = bool(found.filenames or found.num_lines or found.num_matches or (found.content or "").strip())
+    outcome = SUCCESS if hits else (Outcome.EMPTY, f"{call.name} matched nothing")
+    output = "\n".join((*(found.filenames or ()), found.content or ""))
+    return finish_call(id_, call.name, call.input, output, outcome=outcome, folder=folder, line=call.line)
+
+
+def _shell(id_: str, call: PendingCall, result: Raw, folder: str) -> ToolCall:
+    ran = _decode_shell(result)
+    outcome = None
+    if ran.interrupted:
+        outcome = (Outcome.CANCELLED, "interrupted")
+    elif ran.background_task_id:
+        outcome = (Outcome.UNKNOWN, "left to the background: its output is not in the call")
+    output = f"{ran.stdout}\n{ran.stderr}" if ran.stderr else ran.stdout
+    # "No matches found" is the client's reading of grep's exit status 1.
+    exit_code = 1 if ran.return_code_interpretation == "No matches found" else 0
+    shown = output[:_SHOWN_STDOUT]
+    ended = finish_call(
+        id_, call.name, call.input, shown, exit_code=exit_code, outcome=outcome, folder=folder, line=call.line
+    )
+    is_left = bool(ran.background_task_id) and not ran.interrupted
+    return msgspec.structs.replace(ended, is_in_background=True) if is_left else ended

@@ -33,11 +33,12 @@ from knowbound.traces.readers.claude_code.lines import (
     ApiMessage,
     ContentBlock,
     TranscriptLine,
+    answered,
     decode_line,
     decode_lines,
     decode_progress,
+    plain,
 )
-from knowbound.traces.readers.claude_code.results import answered, plain
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally, read_lines
 from knowbound.traces.steps import MAX_REASON, KnownIds, OpenStep, PendingCall, by_item

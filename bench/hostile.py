@@ -83,7 +83,7 @@ from knowbound.text.sentences import plain_sentences, sentences
 from knowbound.text.similar import similar, terms
 from knowbound.traces.corpus import SessionFiles
 from knowbound.traces.intent import asks_whether, speaks_of_absence
-from knowbound.traces.outcome import failure, found_nothing
+from knowbound.traces.outcome import failure, is_empty_result
 from knowbound.traces.patterns import Syntax, fault
 from knowbound.traces.registry import recognise
 from knowbound.traces.source import read_head
@@ -275,7 +275,7 @@ def _trace_shapes() -> list[Shape]:
         Shape("SWE-agent: command", lambda n: swe_agent("x", "search_dir " + _repeat("'a ")(n)), observed),
         Shape("SWE-agent: one token", lambda n: swe_agent(_repeat("a]")(n), "grep -rn budget src"), observed),
         Shape("error text: files", _repeat("file "), failure),
-        Shape("empty result", _repeat("no "), found_nothing),
+        Shape("empty result", _repeat("no "), is_empty_result),
         Shape("speech of absence", _repeat("verify "), speaks_of_absence),
         Shape("speech of old things", _repeat("stale a "), speaks_of_absence),
         Shape("speech of questions", _repeat("check a "), asks_whether),

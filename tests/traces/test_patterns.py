@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.files import rg
-from knowbound.traces.patterns import Syntax, fault, is_option, rust_fault, stray_quote
+from knowbound.traces.patterns import Syntax, fault, has_stray_quote, is_option, rust_fault
 
 RUST, PERL, EXTENDED, BASIC, FIXED, GLOB = Syntax
 
@@ -124,7 +124,7 @@ def test_a_line_break_needs_multiline() -> None:
     ],
 )
 def test_stray_quotes(pattern: str, is_stray: bool) -> None:
-    assert stray_quote(pattern) is is_stray
+    assert has_stray_quote(pattern) is is_stray
 
 
 @pytest.mark.parametrize(
@@ -169,4 +169,4 @@ def _ends_with_an_error(pattern: str, folder: Path) -> bool:
 @given(st.text(max_size=200), st.sampled_from(Syntax))
 def test_any_pattern_can_be_asked_about(pattern: str, syntax: Syntax) -> None:
     assert isinstance(fault(pattern, syntax), str)
-    stray_quote(pattern)
+    has_stray_quote(pattern)

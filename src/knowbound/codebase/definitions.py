@@ -46,7 +46,7 @@ _ASKS = lazy(rf"\b(?:{_TYPES}|{_FUNCTIONS}){_SPACE_IN_PATTERN}\(")
 _ASKED = lazy(rf"\b(?:{_TYPES}|{_FUNCTIONS}|{_VALUES}){_SPACE_IN_PATTERN}([A-Za-z_]\w{{3,}})")
 
 
-def begins_definition(line: str) -> bool:
+def is_definition_line(line: str) -> bool:
     """Report whether a line begins with the keywords of a definition."""
     return _BEGINS.match(line) is not None
 
@@ -56,12 +56,12 @@ def has_defining_keyword(line: str) -> bool:
     return _HAS_KEYWORD.search(line) is not None
 
 
-def defines_owner(text: str, name: str) -> bool:
+def has_owner_definition(text: str, name: str) -> bool:
     """Report whether a text defines a class, module or the like of this name."""
     return re.search(rf"{_OWNER}{re.escape(name)}\b", text) is not None
 
 
-def asks_for_definitions(pattern: str) -> bool:
+def is_definition_search(pattern: str) -> bool:
     """Report whether a search pattern asks for several definitions: `export function (open|close)`."""
     return _ASKS.search(pattern) is not None
 
@@ -229,12 +229,11 @@ def definition_on(line: str, path: str, number: int) -> Definition | None:
     look = _LOOKS.get(ending)
     if look is None or look.line is None or len(line) > _LONGEST_LINE or look.line.match(line) is None:
         return None
-    found = _name_on(line, ending)
+    found = _name_and_kind(line, ending)
     return Definition(found[0], path, number, found[1], line[:1] in " \t") if found is not None else None
 
 
-def _name_on(line: str, ending: str) -> tuple[str, str] | None:
-    """Return the name that a line defines, and its kind."""
+def _name_and_kind(line: str, ending: str) -> tuple[str, str] | None:
     if ending in MARKDOWN:
         return line.lstrip("#").strip().rstrip("#").strip(), "heading"
     defines = _DEFINES.match(line)

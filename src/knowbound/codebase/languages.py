@@ -96,7 +96,7 @@ class NameOccurrence:
     kind: str = ""  # of a definition: class, function, variable
 
 
-def supports(path: str) -> bool:
+def has_grammar(path: str) -> bool:
     """Report whether names in this file can be resolved: its language has a grammar."""
     return extension(path) in _GRAMMAR_OF
 

@@ -163,7 +163,6 @@ def _is_below(root: Path, path: str) -> bool:
 
 
 def _definitions(hits: Iterable[TextMatch]) -> Iterator[Definition]:
-    """Yield the definitions on the lines of the matches, by their look."""
     for hit in hits:
         for number, line in enumerate(hit.text.rstrip("\n").split("\n"), hit.line):
             one = definition_on(line, hit.path, number)
@@ -172,7 +171,6 @@ def _definitions(hits: Iterable[TextMatch]) -> Iterator[Definition]:
 
 
 def _one_edit_forms(name: str) -> list[str]:
-    """Return patterns for every name that is one letter away."""
     sign = r"[\w$]"
     forms = []
     for at in range(len(name) + 1):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 
-from knowbound.codebase.languages import NameRole, occurrences, supports
+from knowbound.codebase.languages import NameRole, has_grammar, occurrences
 from knowbound.codebase.outline import Outlined, outline_of
 from knowbound.codebase.passages import word_stem
 from knowbound.codebase.tree import SourceTree
@@ -135,7 +135,7 @@ def _uses(term: Term, entries: Sequence[Evidence], tree: SourceTree) -> list[Cit
     calls, others, imports = list[CitedSource](), list[CitedSource](), list[CitedSource]()
     for path in dict.fromkeys(place.path for place in resolved.places):
         text = tree.text(path) or ""
-        if not supports(path):
+        if not has_grammar(path):
             continue
         outline = outline_of(path, text)
         for one in sorted((one for name in names for one in occurrences(text, path, name)), key=lambda one: one.line):

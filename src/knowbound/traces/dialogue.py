@@ -82,7 +82,7 @@ def message_of(raw: object, id_: str, line: int = 0) -> Message | None:
     kind = text_in(raw, "type")
     time = text_in(raw, "timestamp", "created_at")
     if kind in REQUEST_ITEMS:
-        return Message("assistant", id_, requests=(_request_item(raw),), joins=True, time=time, line=line)
+        return Message("assistant", id_, requests=(_request_of_item(raw),), joins=True, time=time, line=line)
     if kind in RESULT_ITEMS:
         return Message("tool", id_, results=(_result(raw, raw.get("output")),), time=time, line=line)
     role = ROLES.get(text_in(raw, "role"))
@@ -142,15 +142,14 @@ def follow(messages: Iterable[Message], path: str = "", agent_id: str = "") -> I
         elif message.texts:
             while waiting:
                 yield waiting.popleft().step(path, agent_id)
-            yield from _not_the_agents(message, path)
+            yield from _prompt_or_injections(message, path)
         while len(waiting) > _OPEN_STEPS or (len(waiting) > 1 and waiting[0].is_complete()):
             yield waiting.popleft().step(path, agent_id)
     while waiting:
         yield waiting.popleft().step(path, agent_id)
 
 
-def _not_the_agents(message: Message, path: str) -> Iterator[Event]:
-    """Yield the user's own words, or the injected texts, of a message that is not the agent's."""
+def _prompt_or_injections(message: Message, path: str) -> Iterator[Event]:
     own = []
     for text in message.texts:
         if message.role == "system":
@@ -233,8 +232,7 @@ def _request(raw: dict[str, Any]) -> ToolRequest:
     return ToolRequest(text_in(raw, "id"), text_in(raw, "name"), as_input(given))
 
 
-def _request_item(raw: dict[str, Any]) -> ToolRequest:
-    """Return a call from a Responses item."""
+def _request_of_item(raw: dict[str, Any]) -> ToolRequest:
     if isinstance(action := raw.get("action"), dict):
         return ToolRequest(text_in(raw, "call_id", "id"), "local_shell", action)
     return ToolRequest(
@@ -249,7 +247,7 @@ def _result(raw: dict[str, Any], content: object) -> ToolResult:
         id_ = ids[0]
     text = as_text(content)
     flag = raw.get("is_error")
-    return ToolResult(id_, text, flag if isinstance(flag, bool) else reports_error(text), text_in(raw, "name"))
+    return ToolResult(id_, text, flag if isinstance(flag, bool) else is_error_report(text), text_in(raw, "name"))
 
 
 def _function_response(raw: dict[str, Any]) -> ToolResult:
@@ -262,7 +260,7 @@ def _function_response(raw: dict[str, Any]) -> ToolResult:
     return ToolResult(text_in(raw, "id"), as_text(response), False, text_in(raw, "name"))
 
 
-def reports_error(text: str) -> bool:
+def is_error_report(text: str) -> bool:
     """Report whether an output starts like an error report, for dialects without a flag for errors."""
     return _FAILED.match(text[:200]) is not None
 

@@ -12,7 +12,7 @@ from typing import Any
 from knowbound.core.lazy_pattern import lazy
 from knowbound.core.paths import is_machine_state
 from knowbound.core.tool_kinds import LookupIntent, ToolKind
-from knowbound.traces.patterns import Syntax, fault, is_option, stray_quote
+from knowbound.traces.patterns import Syntax, fault, has_stray_quote, is_option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def tool_intent(
 
     `folder` is the agent's working folder, "" if it is not known.
     """
-    wrong = _wrong(name.lower(), kind, input_, query)
+    wrong = _call_fault(name.lower(), kind, input_, query)
     if wrong:
         return LookupIntent.MALFORMED, wrong
     place = where or (query if kind is not ToolKind.SEARCH or query.startswith(("/", "~")) else "")
@@ -47,7 +47,7 @@ def tool_intent(
     return (LookupIntent.CHECK if asks(purpose) or input_.get("output_mode") == "count" else LookupIntent.LOOKUP), ""
 
 
-def _wrong(name: str, kind: ToolKind, input_: dict[str, Any], query: str) -> str:
+def _call_fault(name: str, kind: ToolKind, input_: dict[str, Any], query: str) -> str:
     """Return the fault of a call, in words; "" if it has none."""
     if kind is not ToolKind.SEARCH:
         return "quotes in a path" if query and (query[0] in _QUOTES or query[-1] in _QUOTES) else ""
@@ -56,7 +56,7 @@ def _wrong(name: str, kind: ToolKind, input_: dict[str, Any], query: str) -> str
         return ""
     if syntax is not Syntax.GLOB and is_option(query):
         return "an option as the pattern"
-    if syntax is not Syntax.GLOB and stray_quote(query):
+    if syntax is not Syntax.GLOB and has_stray_quote(query):
         return "a stray quote at the end of the pattern"
     glob, type_ = input_.get("glob"), input_.get("type")
     if isinstance(type_, str) and type_ and (type_ in _NO_TYPES or not _TYPE.fullmatch(type_)):

@@ -91,7 +91,7 @@ def failure(text: str) -> tuple[Outcome, str]:
     return Outcome.ERROR, "the tool reported an error"
 
 
-def found_nothing(text: str) -> bool:
+def is_empty_result(text: str) -> bool:
     """Report whether the text of a search that ran says that nothing matched."""
     head = text[:_SHOWN].strip()
     if not head or _NOTHING.match(head) or head.lower().endswith((": 0 matches", ": 0 results", ": no results")):
@@ -110,7 +110,7 @@ def _says_nothing(value: object) -> bool | None:
     if isinstance(value, list):
         return all(_says_nothing(part) for part in value)
     if isinstance(value, str) and value.strip()[:1] in ("[", "{"):
-        return found_nothing(value)
+        return is_empty_result(value)
     if not isinstance(value, dict):
         return None
     said = [
@@ -124,7 +124,7 @@ def searched(text: str, is_error: bool) -> tuple[Outcome, str]:
     """Return the outcome of a search or listing by its text."""
     if is_error:
         outcome, reason = failure(text)
-        if outcome is Outcome.ERROR and found_nothing(text):
+        if outcome is Outcome.ERROR and is_empty_result(text):
             return NO_MATCH
         return outcome, reason
-    return NO_MATCH if found_nothing(text) else SUCCESS
+    return NO_MATCH if is_empty_result(text) else SUCCESS

@@ -80,7 +80,7 @@ def _glob_fault(glob: str) -> str:
     return "unbalanced braces" if glob.count("{") != glob.count("}") else ""
 
 
-def stray_quote(pattern: str) -> bool:
+def has_stray_quote(pattern: str) -> bool:
     """Report whether a pattern ends in a quote without a partner that closes nothing.
 
     Only for patterns that reached their tool without a shell: in a command line a quote was escaped on purpose. After
@@ -131,7 +131,7 @@ def rust_fault(pattern: str, multiline: bool = False) -> str:
     while at < len(pattern):
         sign = pattern[at]
         if sign == "\\":
-            length = _escape(pattern, at)
+            length = _escape_length(pattern, at)
             if not length:
                 return f"`{pattern[at : at + 2]}` is no escape that ripgrep knows"
             if not multiline and pattern[at + 1] == "n":
@@ -168,7 +168,7 @@ def rust_fault(pattern: str, multiline: bool = False) -> str:
     return "an unclosed `(`" if depth else ""
 
 
-def _escape(pattern: str, at: int) -> int:
+def _escape_length(pattern: str, at: int) -> int:
     """Return the length of an escape; 0 if ripgrep does not know it."""
     sign = pattern[at + 1 : at + 2]
     if not sign or not sign.isascii() or (sign.isalnum() and sign not in _ESCAPES):

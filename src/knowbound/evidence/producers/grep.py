@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from knowbound.codebase.definitions import begins_definition, definition_on
-from knowbound.codebase.languages import supports
+from knowbound.codebase.definitions import definition_on, is_definition_line
+from knowbound.codebase.languages import has_grammar
 from knowbound.codebase.ripgrep import TextMatch
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
 from knowbound.core.paths import MARKDOWN, extension, is_changelog, source_rank
@@ -142,7 +142,7 @@ def _what_exact_proves(term: Term, found: list[_FileMatches], only_changelog: bo
     """An exact match is Strong, unless it is not of what was asked: a definition, a use."""
     if only_changelog:
         return Quality.MODERATE, "only in a changelog"
-    defining = any(one.defines and not supports(one.path) for one in found)  # elsewhere the syntax tree decides
+    defining = any(one.defines and not has_grammar(one.path) for one in found)  # elsewhere the syntax tree decides
     if term.kind is TermKind.IDENTIFIER and (term.defined or term.noun in TYPES) and not defining:
         return Quality.MODERATE, "named here, not defined"
     if term.kind is TermKind.IDENTIFIER and term.focus is Focus.USES and all(one.only_defines for one in found):
@@ -201,7 +201,7 @@ def _by_file(hits: Iterable[TextMatch], keep: Callable[[TextMatch], list[int]]) 
 
 
 def _line_kind(hit: TextMatch) -> int:
-    if begins_definition(hit.text):
+    if is_definition_line(hit.text):
         return 0
     if extension(hit.path) in MARKDOWN and _HEADING_LINE.match(hit.text):
         return 1

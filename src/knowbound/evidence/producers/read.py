@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from itertools import takewhile
 
-from knowbound.codebase.languages import NameRole, occurrences, supports
+from knowbound.codebase.languages import NameRole, has_grammar, occurrences
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
 from knowbound.core.paths import DOCUMENTS, extension
 from knowbound.documents.pointers import line_says_nothing
@@ -79,7 +79,7 @@ def _mention_in(text: str, candidate: Place, term: Term) -> Place | None:
         return None
     if term.kind is TermKind.DESCRIPTION:
         return candidate if _describes(lines, candidate, term) else None
-    if candidate.symbol and term.focus is Focus.DEFINITION and term.defined and supports(candidate.path):
+    if candidate.symbol and term.focus is Focus.DEFINITION and term.defined and has_grammar(candidate.path):
         defined = (one.line for one in occurrences(text, candidate.path, candidate.symbol)
                    if one.role is NameRole.DEFINITION and one.kind != "parameter")  # fmt: skip
         line = min(defined, key=lambda one: abs(one - candidate.line), default=0)

@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from knowbound.codebase.definitions import Definition, defines_owner
-from knowbound.codebase.languages import NameRole, imported_from, occurrences, supports
+from knowbound.codebase.definitions import Definition, has_owner_definition
+from knowbound.codebase.languages import NameRole, has_grammar, imported_from, occurrences
 from knowbound.codebase.ripgrep import TextMatch
 from knowbound.codebase.tree import SourceTree
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
@@ -190,7 +190,7 @@ def _resolve(
         here = UsesInFile(path)
         text = tree.text(path) if number < most else None
         seen: set[int] = set()
-        if text is not None and supports(path):
+        if text is not None and has_grammar(path):
             for name in names:
                 for place in occurrences(text, path, name) if name in text else ():
                     seen.add(place.line)
@@ -200,7 +200,7 @@ def _resolve(
                         {NameRole.CALL: here.calls, NameRole.IMPORT: here.imports}.get(place.role, here.uses).append(
                             place.line
                         )
-        elif text is None or not supports(path):
+        elif text is None or not has_grammar(path):
             for one in by_path.get(path, ()):
                 here.definitions.append((one.line, one.name, one.kind))
                 seen.add(one.line)
@@ -225,7 +225,7 @@ def _fits_container(one: UsesInFile, term: Term, tree: SourceTree) -> bool:
     if term.text in text:
         return True
     prototype = rf"\b{re.escape(owner)}\.prototype\.{re.escape(parts[-1])}\b"
-    return defines_owner(text, owner) or re.search(prototype, text) is not None
+    return has_owner_definition(text, owner) or re.search(prototype, text) is not None
 
 
 def _graded(

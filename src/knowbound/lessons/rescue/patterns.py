@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from knowbound.codebase.definitions import asked_definitions, asks_for_definitions, definitions_in
+from knowbound.codebase.definitions import asked_definitions, definitions_in, is_definition_search
 from knowbound.core.lazy_pattern import lazy
 from knowbound.core.paths import CODE, extension, source_rank
 from knowbound.lessons.rescue.misses.lookup import (
@@ -320,7 +320,7 @@ def _defined(meant: Repair, there: tuple[str, ...], search: Searcher, start: str
     names = list(dict.fromkeys([*filter(is_specific, names_in(meant.meant)), *_declared(meant.meant)]))
     if meant.meant in names_in(meant.meant) and len(meant.meant) >= _LEAST_NAME:
         names = [meant.meant]
-    most = 2 * _MOST_ALTERNATIVES if asks_for_definitions(meant.meant) else _MOST_ALTERNATIVES
+    most = 2 * _MOST_ALTERNATIVES if is_definition_search(meant.meant) else _MOST_ALTERNATIVES
     if not names or len({plain(name) for name in names}) > most:
         return None
     wanted = {plain(name): name for name in names}
@@ -329,7 +329,7 @@ def _defined(meant: Repair, there: tuple[str, ...], search: Searcher, start: str
     places = {one.path: one for one in sorted(exact, key=lambda one: _rank(one, there), reverse=True)}
     if not places or len(places) > _MOST_DEFINING:
         return None
-    if len(wanted) > _MOST_NAMES and len(places) > (MOST_PLACES if asks_for_definitions(meant.meant) else 1):
+    if len(wanted) > _MOST_NAMES and len(places) > (MOST_PLACES if is_definition_search(meant.meant) else 1):
         return None  # several names mean one place only where one file defines them
     ranked = _each_name_first(sorted(places.values(), key=lambda one: _rank(one, there)), names)
     sure = [one for one in ranked if one.name in search.line(one.path, one.line)][:MOST_PLACES]

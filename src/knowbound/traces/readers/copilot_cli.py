@@ -36,8 +36,6 @@ _SHELL_LOOKS = frozenset({"read_bash", "write_bash", "read_powershell", "write_p
 
 
 class _EventData(msgspec.Struct, gc=False, rename="camel"):
-    """Data of an event: the fields that the reader needs."""
-
     session_id: str | None = None
     copilot_version: str | None = None
     context: Raw = field(default_factory=Raw)
@@ -149,7 +147,7 @@ class _EventLog:
             elif text.strip():
                 yield Prompt(line.id or f"L{number}", text.strip(), line.timestamp or "", self.path, number)
         elif line.type == "system.message":
-            for content in _instructions(text):
+            for content in _instruction_files(text):
                 if hash(content) not in self.instructions:
                     self.instructions.add(hash(content))
                     yield injected("instructions", content, number)
@@ -239,8 +237,7 @@ class _EventLog:
         yield from waiting
 
 
-def _instructions(text: str) -> Iterator[str]:
-    """Yield the instruction files in a system prompt."""
+def _instruction_files(text: str) -> Iterator[str]:
     for part in text.split("<custom_instruction>")[1:]:
         content, end, _ = part.partition("</custom_instruction>")
         if end:

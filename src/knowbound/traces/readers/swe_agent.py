@@ -23,7 +23,7 @@ import msgspec
 
 from knowbound.core.trace import AgentText, Broken, Event, Injection, Outcome, Prompt, Start, Step, ToolCall, ToolKind
 from knowbound.traces.calls import finish_call
-from knowbound.traces.dialogue import as_input, as_text, reports_error, text_in
+from knowbound.traces.dialogue import as_input, as_text, is_error_report, text_in
 from knowbound.traces.outcome import NO_MATCH, NO_PATH, SUCCESS, TIMED_OUT
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally
@@ -114,7 +114,7 @@ def _session(document: dict[str, Any], path: Path) -> Iterator[Event]:
     steps = dicts(document.get("trajectory"))
     info = document.get("info")
     info = info if isinstance(info, dict) else {}
-    yield Start(path.stem, SweAgent.name, _folder(steps, history), text_in(info, "swe_agent_version"))
+    yield Start(path.stem, SweAgent.name, _working_folder(steps, history), text_in(info, "swe_agent_version"))
     yield from _injected(history, path)
     for turn in _from_trajectory(steps) if steps else _from_history(history):
         id_ = f"M{turn.line}"
@@ -197,14 +197,14 @@ def _call(turn: _Action, id_: str) -> ToolCall:
     if own is None:
         if observation and _ABSENT.fullmatch(observation.strip()):
             outcome = NO_PATH
-        failed = True if observation and reports_error(observation) else None
+        failed = True if observation and is_error_report(observation) else None
         input_ = {"command": turn.action.strip()}
         return finish_call(id_, "bash", input_, observation, is_error=failed, outcome=outcome, line=turn.line)
     name, kind, input_ = own
     if kind in (ToolKind.READ, ToolKind.EDIT) and "path" not in input_ and turn.open_file not in ("", "n/a"):
         input_["path"] = turn.open_file
     if outcome is None and observation is not None:
-        outcome = _decide(kind, observation)
+        outcome = _own_outcome(kind, observation)
     return finish_call(id_, name, input_, observation, outcome=outcome, kind=kind, line=turn.line)
 
 
@@ -229,8 +229,7 @@ def _own_command(action: str) -> tuple[str, ToolKind, dict[str, Any]] | None:
     return name, kind, input_
 
 
-def _decide(kind: ToolKind, observation: str) -> tuple[Outcome, str]:
-    """Return the outcome of one of SWE-agent's own commands."""
+def _own_outcome(kind: ToolKind, observation: str) -> tuple[Outcome, str]:
     text = observation.lstrip()
     if kind is ToolKind.SEARCH and _NONE.match(text):
         return NO_MATCH
@@ -241,7 +240,7 @@ def _decide(kind: ToolKind, observation: str) -> tuple[Outcome, str]:
     return SUCCESS
 
 
-def _folder(steps: list[dict[str, Any]], history: list[dict[str, Any]]) -> str:
+def _working_folder(steps: list[dict[str, Any]], history: list[dict[str, Any]]) -> str:
     """Return the working folder, from the first state or from the prompt line of a message."""
     for step in steps[:1]:
         if folder := text_in(as_input(step.get("state")), "working_dir"):

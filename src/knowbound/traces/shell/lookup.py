@@ -44,7 +44,7 @@ def read_shell(
     `failed` is the client's own flag, `purpose` the agent's description of the call, `folder` its working folder.
     """
     # The agent's intent only matters for a pipeline.
-    wants = _wanted(purpose) if "|" in command and not speaks_of_absence(purpose) else SearchIntent.WATCHES
+    wants = _search_intent(purpose) if "|" in command and not speaks_of_absence(purpose) else SearchIntent.WATCHES
     line = plan(command, wants)
     kind = _kind(line)
     if failed is None and exit_code is not None:
@@ -118,7 +118,7 @@ _CHECKING = lazy(r"\s*(?:check|see|lookup|inspect|determine|examine)\b|\s*(?:检
 _RESULTS = lazy(r"\b(?:pass|passes|passing|result|results|status|summary|compiles?|clean)\b", re.IGNORECASE)
 
 
-def _wanted(purpose: str) -> SearchIntent:
+def _search_intent(purpose: str) -> SearchIntent:
     """Return the intent for a program's output, from the agent's description."""
     if not purpose or _RESULTS.search(purpose):
         return SearchIntent.WATCHES
@@ -271,7 +271,7 @@ def _lookup_outcome(line: LinePlan, output: str, exit_code: int | None, failed: 
     if seen.other and failed:
         return Outcome.ERROR, "the program failed"
     if seen.lost:
-        return _nothing(line, "only the fallback text was printed", failed=True)
+        return _missed(line, "only the fallback text was printed", failed=True)
     if all(lookup.silent for lookup in line.lookups):
         return _by_status(line, failed)
     if exit_code is not None and exit_code > 1 and any(lookup.muted for lookup in line.lookups):
@@ -282,8 +282,8 @@ def _lookup_outcome(line: LinePlan, output: str, exit_code: int | None, failed: 
         return Outcome.OK, "the file is there; that part of it is empty"
     last = line.lookups[line.last] if line.last >= 0 else None
     if last and last.decides:
-        return _nothing(line, f"{last.parsed.program} {_DID[last.parsed.kind]} nothing")
-    return _nothing(line, "pipeline status swallowed; output empty")
+        return _missed(line, f"{last.parsed.program} {_DID[last.parsed.kind]} nothing")
+    return _missed(line, "pipeline status swallowed; output empty")
 
 
 def _shows_itself(lookup: Lookup) -> bool:
@@ -298,24 +298,24 @@ def _with_hits(line: LinePlan, seen: _Output, exit_code: int | None) -> tuple[Ou
         if len(seen.absent) >= named:
             return Outcome.MISSING, "the path is not there; other programs printed the output"
         if line.last >= 0 and len(line.lookups) == 1 and line.lookups[line.last].decides and exit_code == 1:
-            return _nothing(line, "the search ended with status 1; other programs printed the output")
+            return _missed(line, "the search ended with status 1; other programs printed the output")
     return Outcome.OK, "partly found" if seen.absent else "found"
 
 
 def _by_status(line: LinePlan, failed: bool | None) -> tuple[Outcome, str]:
     """Return the outcome by the exit status, if it is the status of the lookup."""
     if any(known.lookup >= 0 and known.when for known in line.prints):
-        return _nothing(line, "the text for a find was not printed")
+        return _missed(line, "the text for a find was not printed")
     if line.last < 0:
         return Outcome.OK, "nothing was to be printed"
     if failed is None:
         return Outcome.UNKNOWN, "only the exit status decides, and it is not known"
     if failed == line.negated:
         return Outcome.OK, "found, by its status"
-    return _nothing(line, "nothing found, by its status")
+    return _missed(line, "nothing found, by its status")
 
 
-def _nothing(line: LinePlan, reason: str, *, failed: bool = False) -> tuple[Outcome, str]:
+def _missed(line: LinePlan, reason: str, *, failed: bool = False) -> tuple[Outcome, str]:
     """Return the outcome of a miss: a search is empty; a name, or a path that could not be read, is missing."""
     by_name = all(lookup.parsed.program in _BY_NAME for lookup in line.lookups)
     tested = any(lookup.parsed.program in _TESTS for lookup in line.lookups)

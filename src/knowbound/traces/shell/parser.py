@@ -184,7 +184,7 @@ class _Parser:
                 value = self.double(start + 1 + (text[start] == "$"), length, expansions)
             elif text[start] == "`" or text.startswith(("$(", "<(", ">("), start):
                 value = self.substitution(start)
-                expansions.append(Expansion(length, length + len(value), "", _inside(value)))
+                expansions.append(Expansion(length, length + len(value), "", _inner_command(value)))
             elif text[start] in "'$\\":  # a quote that never closes, or a plain character
                 self.at = len(text) if text[start] == "'" else start + 1
                 value = text[start + (text[start] == "'") : self.at]
@@ -218,7 +218,7 @@ class _Parser:
                 expansions.append(Expansion(length, length + len(value), found["name"].strip("{}")))
             else:
                 value = self.substitution(found.start())
-                expansions.append(Expansion(length, length + len(value), "", _inside(value)))
+                expansions.append(Expansion(length, length + len(value), "", _inner_command(value)))
                 at = self.at
             pieces.append(value)
             length += len(value)
@@ -363,8 +363,7 @@ _OPENING["{"] = "body"
 _CLOSING = {"fi": ("if",), "done": ("for", "while", "until"), "esac": ("case",), "}": ("{",)}
 
 
-def _inside(substitution: str) -> str:
-    """Return the command in `$(…)`, `<(…)` or backquotes."""
+def _inner_command(substitution: str) -> str:
     if substitution.startswith("`"):
         return substitution[1:-1]
     return substitution[2:-1] if substitution.endswith(")") else substitution[2:]

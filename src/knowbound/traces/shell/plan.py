@@ -209,8 +209,8 @@ class _Planner:
             self.filters |= search is not None and parsed.role in _PROGRAMS
             self.ends_in_filter |= decides
             return _UNCONDITIONAL
-        silent = (search is not None and search.silent) or _to_file(last.redirects)
-        return self.add(Lookup(parsed, tail.counts, silent, _muted(source.redirects), decides))
+        silent = (search is not None and search.silent) or _goes_to_file(last.redirects)
+        return self.add(Lookup(parsed, tail.counts, silent, _discards_errors(source.redirects), decides))
 
     def is_search_of(self, source: ParsedCommand) -> bool:
         """Report whether grep behind this program searches for knowledge."""
@@ -297,12 +297,12 @@ class _Planner:
             self.assign(command.assigns)
             return _UNCONDITIONAL
         parsed = describe(command)
-        away = _to_file(command.redirects)
+        away = _goes_to_file(command.redirects)
         if parsed.role is ProgramRole.LOOKUP:
             if away and parsed.kind is not ToolKind.SEARCH:
                 return _UNCONDITIONAL
             silent = parsed.silent or away
-            return self.add(Lookup(parsed, parsed.counts, silent, _muted(command.redirects), True))
+            return self.add(Lookup(parsed, parsed.counts, silent, _discards_errors(command.redirects), True))
         if parsed.role is ProgramRole.PRINT and not away:
             self.print(command, guard, when)
         elif parsed.program == "test" and (lookup := self.lookup_in(command.words)):
@@ -310,7 +310,7 @@ class _Planner:
             self.lookups.append(replace(lookup, silent=True))
             return _Condition(len(self.lookups) - 1, empty)
         elif parsed.role is ProgramRole.ACT:
-            self.acts |= not _to_nowhere(command.redirects)
+            self.acts |= not _goes_nowhere(command.redirects)
         elif parsed.role in _PRINTING:
             self.shows |= not away and not any(redirect.operator == "<<" for redirect in command.redirects)
         elif parsed.program == "sleep":
@@ -418,8 +418,7 @@ def _formatted(words: list[ShellWord]) -> list[ShellWord]:
     return [ShellWord(text, tuple(expansions))] if expansions or not words[0].expansions else [words[0]]
 
 
-def _to_file(redirects: tuple[Redirect, ...]) -> bool:
-    """Report whether the output goes into a file."""
+def _goes_to_file(redirects: tuple[Redirect, ...]) -> bool:
     return any(
         redirect.operator in (">", ">>", ">|", "&>", "&>>")
         and redirect.fd in ("", "1")
@@ -428,12 +427,11 @@ def _to_file(redirects: tuple[Redirect, ...]) -> bool:
     )
 
 
-def _to_nowhere(redirects: tuple[Redirect, ...]) -> bool:
-    return _to_file(redirects) and any(redirect.target == "/dev/null" for redirect in redirects)
+def _goes_nowhere(redirects: tuple[Redirect, ...]) -> bool:
+    return _goes_to_file(redirects) and any(redirect.target == "/dev/null" for redirect in redirects)
 
 
-def _muted(redirects: tuple[Redirect, ...]) -> bool:
-    """Report whether error messages are discarded."""
+def _discards_errors(redirects: tuple[Redirect, ...]) -> bool:
     return any(
         redirect.target == "/dev/null" and (redirect.fd == "2" or redirect.operator.startswith("&>"))
         for redirect in redirects

@@ -100,7 +100,6 @@ def _search(command: Command, words: list[str], table: str) -> ParsedCommand:
 
 
 def _syntax(program: str, table: str, given: Arguments) -> Syntax | None:
-    """Return the syntax of a searching program's pattern."""
     if program == "fgrep" or given.has("F", "fixed-strings", "Q", "literal"):
         return Syntax.FIXED
     if table in ("ag", "ack") or given.has("P", "perl-regexp", "pcre2"):

@@ -130,7 +130,7 @@ def unwrap(command: Command) -> Command:
             words, name = words[1:], name + " exec"
         if name not in _WRAPPERS or (name == "command" and len(words) > 1 and words[1].text in ("-v", "-V")):
             break
-        rest = _wrapped(words[1:], *_WRAPPERS[name])
+        rest = _inner_words(words[1:], *_WRAPPERS[name])
         if not rest and name != "xargs":
             break
         if name == "ssh" and len(rest) == 1:
@@ -139,8 +139,7 @@ def unwrap(command: Command) -> Command:
     return command
 
 
-def _wrapped(words: tuple[ShellWord, ...], valued: frozenset[str], operands: int) -> tuple[ShellWord, ...]:
-    """Return the words of the inner command."""
+def _inner_words(words: tuple[ShellWord, ...], valued: frozenset[str], operands: int) -> tuple[ShellWord, ...]:
     at = 0
     while at < len(words):
         text = words[at].text

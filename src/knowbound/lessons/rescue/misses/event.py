@@ -101,9 +101,9 @@ def _is_empty(response: object) -> bool:
             key in response for key in ("filenames", "numFiles", "content")
         )
     if isinstance(response, str):
-        from knowbound.traces.outcome import found_nothing  # noqa: PLC0415
+        from knowbound.traces.outcome import is_empty_result  # noqa: PLC0415
 
-        return found_nothing(response)
+        return is_empty_result(response)
     return False
 
 

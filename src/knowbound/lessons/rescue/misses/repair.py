@@ -7,7 +7,7 @@ import re
 from typing import NamedTuple
 
 from knowbound.core.lazy_pattern import lazy
-from knowbound.traces.patterns import rust_fault, stray_quote
+from knowbound.traces.patterns import has_stray_quote, rust_fault
 
 _QUOTES = "\"'`"
 _LONGEST = 2_000
@@ -45,7 +45,7 @@ def pattern_repairs(pattern: str, syntax: str) -> list[Repair]:
     found = [
         Repair(_balanced(as_it_is), f"the pattern is refused ({wrong})", "read as meant") if wrong else Repair(as_it_is)
     ]
-    if stray_quote(pattern):
+    if has_stray_quote(pattern):
         bare = _balanced(as_rust(pattern[:-1].rstrip("\\"), syntax))
         found.insert(0, Repair(bare, "the pattern ends in a stray quote", "without it"))
     if syntax != "fixed" and "\\|" in pattern:

@@ -38,8 +38,6 @@ _MOST_USD = 1_000_000  # a larger number is no cost
 
 
 class _StreamLine(msgspec.Struct, gc=False):
-    """A line: the fields that the reader needs."""
-
     type: str = ""
     subtype: str | None = None
     session_id: str | None = None

@@ -42,8 +42,6 @@ _ITEMS = _CALLS | {"agent_message", "reasoning", "plan", "todo_list", "error", "
 
 
 class _ExecItem(msgspec.Struct, gc=False):
-    """An item: the fields that the reader needs."""
-
     id: str | None = None
     type: str = ""
     text: str | None = None

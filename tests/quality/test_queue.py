@@ -67,36 +67,33 @@ def drained(queue: Queue) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("data", "found", "torn"),
+    ("data", "found"),
     [
-        (b"", [], 0),
-        (b"\n\n", [], 0),
-        (line(1) + line(2), ["r-1", "r-2"], 0),
-        (line(1) + line(2)[:30], ["r-1"], 0),
-        (line(1)[:30] + b"\n" + line(2), ["r-2"], 1),
-        (line(1)[:30] + line(2), ["r-2"], 1),
-        (b"\x00\xff\xfe\n" + line(1), ["r-1"], 1),
-        (b'{"time":1}\n[]\n"x"\n' + line(1), ["r-1"], 3),
-        (line(1, id=7) + line(2, id=["x"]) + line(3, id={}) + line(4), ["r-4"], 3),
-        (line(1, time="yesterday") + line(2, time="2026-11-16T08:00:00") + line(3), ["r-3"], 2),
-        (line(1, session=7) + line(2), ["r-2"], 1),
-        (b'{"time":' + b"[" * 100_000 + b"\n" + line(1), ["r-1"], 1),
-        (b'{"time":"2026-11-16T08:00:00Z","id":"r-0","answer":"Of a turn before."}\n' + line(1), ["r-1"], 0),
+        (b"", []),
+        (b"\n\n", []),
+        (line(1) + line(2), ["r-1", "r-2"]),
+        (line(1) + line(2)[:30], ["r-1"]),
+        (line(1)[:30] + b"\n" + line(2), ["r-2"]),
+        (line(1)[:30] + line(2), ["r-2"]),
+        (b"\x00\xff\xfe\n" + line(1), ["r-1"]),
+        (b'{"time":1}\n[]\n"x"\n' + line(1), ["r-1"]),
+        (line(1, id=7) + line(2, id=["x"]) + line(3, id={}) + line(4), ["r-4"]),
+        (line(1, time="yesterday") + line(2, time="2026-11-16T08:00:00") + line(3), ["r-3"]),
+        (line(1, session=7) + line(2), ["r-2"]),
+        (b'{"time":' + b"[" * 100_000 + b"\n" + line(1), ["r-1"]),
+        (b'{"time":"2026-11-16T08:00:00Z","id":"r-0","answer":"Of a turn before."}\n' + line(1), ["r-1"]),
     ],
     ids=[
         "empty", "blank", "whole", "being written", "torn", "glued", "garbage", "no objects", "ids", "times", "types",
         "nested", "an answer alone",
     ],
 )  # fmt: skip
-def test_what_is_whole_is_read_and_what_is_not_stops_nothing(
-    home: Path, data: bytes, found: list[str], torn: int
-) -> None:
+def test_what_is_whole_is_read_and_what_is_not_stops_nothing(home: Path, data: bytes, found: list[str]) -> None:
     write(home, data)
     assert drained(one := Queue(home)) == found
     assert one.is_empty()
     write(home, data + line(9) if data.endswith(b"\n") or not data else data + b"\n" + line(9))
     assert "r-9" in drained(Queue(home))
-    assert one.torn == torn
 
 
 def test_records_are_read_in_pieces_and_none_is_left_out(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +125,7 @@ def test_files_of_several_days_are_read_and_old_ones_removed_when_they_are_worke
     write(home, line(7) + line(8)[:20], "2020-01-02.jsonl")  # nobody will complete that
     (home / "ended" / "2020-01-03.jsonl").mkdir()  # no file
     one = Queue(home)
-    assert one.pending() == [one._record(json.loads(line(0)))]
+    assert [record.id for record in one.pending() or ()] == ["r-0"]
     assert (home / "ended" / "2020-01-01.jsonl").exists()  # until it is marked
     assert drained(one) == ["r-0", "r-7", "r-1", "r-2"]
     assert {path.name for path in (home / "ended").glob("*.jsonl") if path.is_file()} == {yesterday, today}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import binascii
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -81,7 +82,6 @@ class Queue:
     def __init__(self, home: Path) -> None:
         self._home, self._folder = home, home / ENDED
         self._read: dict[str, _Mark] = {}  # how far the last reading went
-        self.torn = 0  # lines that a full disk cut short; their hooks reported an error
         self.is_waiting = False  # for the answer of a turn that has just ended; nothing before it is left
 
     def pending(self) -> list[EndedRecord] | None:
@@ -117,13 +117,14 @@ class Queue:
 
     def has_more(self) -> bool:
         """Whether more is queued than `pending` gave."""
-        done = self._done() | self._read
-        return any(_has_line(path, _start(path, done)) for path in self._files())
+        return self._has_line(self._done() | self._read)
 
     def is_empty(self) -> bool:
         """Whether nothing was queued since the last `mark_done`. Half a line is nothing: its hook reported an error."""
-        done = self._done()
-        return not any(_has_line(path, _start(path, done)) for path in self._files())
+        return not self._has_line(self._done())
+
+    def _has_line(self, done: dict[str, _Mark]) -> bool:
+        return any(_has_line(path, _start(path, done)) for path in self._files())
 
     def _files(self) -> list[Path]:
         return [path for path in day_files(self._home, ENDED) if path.is_file()]
@@ -140,50 +141,42 @@ class Queue:
         They end before one whose answer is still to come.
         """
         joined: dict[str, _Line] = {}
-        for line in self._lines(piece):
+        for line in _lines(piece):
             joined.setdefault(line.fields["id"], line).fields.update(line.fields)
-        found: list[tuple[int, EndedRecord]] = []
-        for line in joined.values():
-            if (record := self._record(line.fields)) is not None:
-                found.append((line.start, record))
+        found = [(line.start, record) for line in joined.values() if (record := _record(line.fields))]
         if any(record.lacks_answer for _, record in found):
-            torn = self.torn
-            for line in self._lines(ahead):
+            for line in _lines(ahead):
                 if line.fields["id"] in joined:
                     joined[line.fields["id"]].fields.update(line.fields)
-            self.torn = torn  # they are counted when they are read
-            found = [(start, self._record(joined[record.id].fields) or record) for start, record in found]
+            found = [(start, _record(joined[record.id].fields) or record) for start, record in found]
         for number, (start, record) in enumerate(found):
             if record.lacks_answer and record.is_recent:
                 return [one for _, one in found[:number]], start
         return [record for _, record in found], len(piece)
 
-    def _lines(self, data: bytes) -> Iterator[_Line]:
-        at = 0
-        for line in data.splitlines(keepends=True):
-            start = max(0, line.rfind(_BEGINNING))  # behind one that a full disk cut short
-            self.torn += start > 0
-            try:
-                fields = msgspec.json.decode(line[start:], type=dict[str, Any])
-                if isinstance(fields.get("id"), str):
-                    yield _Line(at, fields)
-                else:
-                    self.torn += 1
-            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-                self.torn += bool(line.strip())
-            at += len(line)
 
-    def _record(self, fields: dict[str, Any]) -> EndedRecord | None:
-        if "event" not in fields:  # its first line was worked off before
-            return None
+def _lines(data: bytes) -> Iterator[_Line]:
+    """Return the whole lines. A line that a full disk cut short is left out: its hook reported an error."""
+    at = 0
+    for line in data.splitlines(keepends=True):
+        start = max(0, line.rfind(_BEGINNING))  # behind one that was cut short
         try:
-            record = msgspec.convert(fields, EndedRecord)
-            if datetime.fromisoformat(record.time).tzinfo is not None:
-                return record
-        except (msgspec.ValidationError, ValueError):
-            pass
-        self.torn += 1
+            fields = msgspec.json.decode(line[start:], type=dict[str, Any])
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            fields = {}
+        if isinstance(fields.get("id"), str):
+            yield _Line(at, fields)
+        at += len(line)
+
+
+def _record(fields: dict[str, Any]) -> EndedRecord | None:
+    if "event" not in fields:  # its first line was worked off before
         return None
+    with suppress(msgspec.ValidationError, ValueError):
+        record = msgspec.convert(fields, EndedRecord)
+        if datetime.fromisoformat(record.time).tzinfo is not None:
+            return record
+    return None
 
 
 def _start(path: Path, done: dict[str, _Mark]) -> int:

@@ -19,7 +19,7 @@ from typing import IO, Any
 import pytest
 
 from knowbound.config import Settings, load
-from knowbound.core.signal import SignalType, Status
+from knowbound.core.signal import HedgingVerdict, SignalType, Status
 from knowbound.core.testset import WARNING
 from knowbound.core.trace import Event, Outcome, Prompt, Start, Step, ToolCall, ToolKind
 from knowbound.errors import ConfigError, InputError, StoreError
@@ -27,7 +27,7 @@ from knowbound.gaps import filters, sessions
 from knowbound.gaps import observe as observing
 from knowbound.gaps.filters import Filters
 from knowbound.gaps.stored import newest_report
-from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingVerdict
+from knowbound.judge.hedging.verdict import HedgingCandidate
 from knowbound.report.model import ObserveReport
 from knowbound.report.observe import Format, render_observe
 from knowbound.stats.figures import HedgeJudging

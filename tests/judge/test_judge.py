@@ -4,9 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.judge.hedging.cache import MAX_CANDIDATES, Judged, VerdictCache, judge_candidates
+from knowbound.core.signal import HedgingVerdict
 from knowbound.judge.hedging.rules import HedgingWeights, RulesJudge
-from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingJudge, HedgingVerdict
+from knowbound.judge.hedging.verdict import (
+    MAX_CANDIDATES,
+    HedgingCandidate,
+    HedgingJudge,
+    Judged,
+    VerdictCache,
+    judge_candidates,
+)
 
 
 class Asked:

@@ -12,7 +12,7 @@ from knowbound.judge.hedging.verdict import HedgingCandidate
 from knowbound.judge.models.command_line import CommandLineModel
 from knowbound.judge.models.completion import Completion, CompletionError, ModelQuestion
 from knowbound.judge.names import JudgeOptions, parse_name
-from knowbound.judge.registry import judge_named, rubric_judge_named
+from knowbound.judge.registry import hedging_judge_named, rubric_judge_named
 from knowbound.judge.rubric import RubricKind, RubricQuestion
 from tests.services import until
 
@@ -248,7 +248,7 @@ def test_every_kind_of_rubric_is_scored_by_a_command_line(programs: Programs, ki
 def test_hedges_are_judged_by_a_command_line(programs: Programs) -> None:
     answer = '{"isUncertainty": true, "confidence": 0.7, "reason": "it says so"}'
     programs.says("codex", lines([{"type": "item.completed", "item": {"type": "agent_message", "text": answer}}]))
-    judge = judge_named("codex-cli:m")
+    judge = hedging_judge_named("codex-cli:m")
     (verdict,) = judge.judge([HedgingCandidate("I am not sure which table.", "")])
     assert verdict is not None
     assert (verdict.is_uncertainty, verdict.reason, judge.costs) == (True, "it says so", True)  # type: ignore[union-attr]

@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 
 from knowbound.core.trace import Step
 from knowbound.errors import ConfigError
-from knowbound.judge.hedging.cache import VerdictCache, judge_candidates
 from knowbound.judge.hedging.model import HedgingAnswer
-from knowbound.judge.hedging.verdict import HedgingCandidate
+from knowbound.judge.hedging.verdict import HedgingCandidate, VerdictCache, judge_candidates
 from knowbound.judge.models import asking
 from knowbound.judge.models.api import Limit, ModelTool, converse
 from knowbound.judge.models.asking import Asker, AskResult, MemoryAnswers
@@ -27,7 +26,7 @@ from knowbound.judge.models.completion import Completion, CompletionError, Malfo
 from knowbound.judge.models.recorded import RecordedAnswer
 from knowbound.judge.names import FORMS, JudgeOptions
 from knowbound.judge.prompts import PromptFile, input_hash
-from knowbound.judge.registry import asker_named, judge_named, rubric_judge_named
+from knowbound.judge.registry import asker_named, hedging_judge_named, rubric_judge_named
 from knowbound.judge.rubric import RubricAnswer, RubricKind, RubricQuestion, RubricScore
 from knowbound.traces.registry import recognise
 from knowbound.traces.source import Tally
@@ -272,7 +271,7 @@ def test_a_refused_key_stops_the_other_questions_with_the_same_problem() -> None
 def test_a_hedge_whose_verdict_fails_is_kept_as_doubt_with_the_failure_and_asked_again() -> None:
     good = chat('{"isUncertainty": false, "confidence": 0.8, "reason": "an option"}')
     with serving(status(500), good) as server:
-        judge, verdicts = judge_named(server.judge, JudgeOptions(20, 0)), VerdictCache()
+        judge, verdicts = hedging_judge_named(server.judge, JudgeOptions(20, 0)), VerdictCache()
         one = [HedgingCandidate("It may be cached.", "")]
         (first,), (warning,) = judge_candidates(judge, one, verdicts)
         assert first is not None
@@ -471,7 +470,7 @@ def test_a_recording_answers_without_a_model_and_the_later_line_counts(tmp_path:
     asked = input_hash({"sentence": "I am not sure.", "context": ""})
     lines = [RecordedAnswer("hedging", asked, answer) for answer in ("malformed", doubt)]
     file.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
-    judge = judge_named(f"recorded:{file}")
+    judge = hedging_judge_named(f"recorded:{file}")
     (replayed, unknown) = judge.judge([HedgingCandidate("I am not sure."), HedgingCandidate("It may rain.")])
     assert (replayed.is_uncertainty, replayed.confidence, replayed.reason) == (True, 0.9, "says so")  # type: ignore[union-attr]
     assert "holds no answer" in unknown.problem  # type: ignore[union-attr]

@@ -13,13 +13,14 @@ from typing import Annotated, Any
 import msgspec
 import pytest
 
-from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingVerdict, NoVerdict
+from knowbound.core.signal import HedgingVerdict
+from knowbound.judge.hedging.verdict import HedgingCandidate, NoVerdict
 from knowbound.judge.models.api import ApiModel, ModelTool, converse
 from knowbound.judge.models.asking import AskResult, MemoryAnswers
 from knowbound.judge.models.completion import ModelQuestion
 from knowbound.judge.names import JudgeOptions, parse_name
 from knowbound.judge.prompts import PromptFile
-from knowbound.judge.registry import asker_named, judge_named, judge_version, rubric_judge_named
+from knowbound.judge.registry import asker_named, hedging_judge_named, hedging_judge_version, rubric_judge_named
 from knowbound.judge.rubric import RubricKind, RubricQuestion
 from tests.conftest import write_user_config
 from tests.transcripts import Transcript
@@ -73,9 +74,9 @@ def test_a_model_that_is_given_a_schema_keeps_to_it(model_server: str) -> None:
 
 @pytest.mark.long
 def test_hedges_are_judged_by_a_model_with_the_shipped_prompt(model_server: str) -> None:
-    judge = judge_named(model_server, LIMITS)
+    judge = hedging_judge_named(model_server, LIMITS)
     assert judge.costs
-    assert judge.version == judge_version(model_server)
+    assert judge.version == hedging_judge_version(model_server)
     given = judge.judge([HedgingCandidate("I am not sure which table holds it.", "We looked for orders.")])
     assert len(given) == 1
     if isinstance(given[0], HedgingVerdict):
@@ -154,7 +155,7 @@ def test_observe_asks_the_configured_model_within_its_cap_and_keeps_the_verdicts
     report = observe(tmp_path, traces)
     assert "1 of 3 hedging sentences were not judged: the cap is 2." in report["warnings"]
     kept = verdicts(tmp_path)
-    assert {judge for judge, _ in kept} <= {judge_version(model_server)}
+    assert {judge for judge, _ in kept} <= {hedging_judge_version(model_server)}
     unjudged = [one for one in report["warnings"] if "kept without a verdict" in one]
     assert len(kept) == 2 or unjudged
     assert (report["judging"]["cap"], report["judging"]["unjudged"]) == (2, 1)

@@ -13,7 +13,7 @@ from knowbound.config import TAKEN_OUT, load
 from knowbound.distribution import extra_command
 from knowbound.errors import ConfigError
 from knowbound.judge.names import FORMS, JudgeKind, JudgeName, Provider, parse_name
-from knowbound.judge.registry import check_judge, judge_named, judge_version, judges
+from knowbound.judge.registry import check_judge, hedging_judge_named, hedging_judge_version, judges
 from tests.conftest import write_user_config
 
 
@@ -110,16 +110,17 @@ def test_rules_cannot_score_a_rubric() -> None:
 
 
 def test_a_version_names_prompt_and_judge() -> None:
-    assert judge_version("rules").startswith("rules-")
-    assert judge_version("anthropic:m").startswith("hedging-1-")
-    assert judge_version("anthropic:m").endswith("/anthropic:m")
-    assert judge_version("anthropic:m") != judge_version("anthropic:n")
+    assert hedging_judge_version("rules").startswith("rules-")
+    assert hedging_judge_version("anthropic:m").startswith("hedging-1-")
+    assert hedging_judge_version("anthropic:m").endswith("/anthropic:m")
+    assert hedging_judge_version("anthropic:m") != hedging_judge_version("anthropic:n")
 
 
 def test_neither_a_version_nor_the_list_loads_a_library_of_models() -> None:
     script = (
-        "import sys; from knowbound.judge.registry import judge_version, judges; judges(); "
-        "judge_version('anthropic:m'); print([one for one in sys.modules if one.startswith(('pydantic_ai', 'openai'))])"
+        "import sys; from knowbound.judge.registry import hedging_judge_version, judges; judges(); "
+        "hedging_judge_version('anthropic:m'); "
+        "print([one for one in sys.modules if one.startswith(('pydantic_ai', 'openai'))])"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
@@ -128,16 +129,16 @@ def test_neither_a_version_nor_the_list_loads_a_library_of_models() -> None:
 def test_a_recording_s_version_changes_with_its_file(tmp_path: Path) -> None:
     file = tmp_path / "answers.jsonl"
     file.write_text("")
-    before = judge_version(f"recorded:{file}")
+    before = hedging_judge_version(f"recorded:{file}")
     file.write_text('{"prompt": "hedging", "input": "0", "answer": "{}"}\n')
-    assert judge_version(f"recorded:{file}") != before
+    assert hedging_judge_version(f"recorded:{file}") != before
     assert str(tmp_path) not in before
 
 
 def test_a_missing_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("knowbound.judge.models.api.is_installed", lambda: False)
     with pytest.raises(ConfigError, match=re.escape(extra_command("llm"))):
-        judge_named("openai:m")
+        hedging_judge_named("openai:m")
     rows = {row.form: row for row in judges()}
     assert extra_command("llm") in rows["openai:MODEL"].why_not
 

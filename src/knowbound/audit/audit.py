@@ -106,7 +106,7 @@ def read_one(session: SessionFiles, settings: Settings) -> bytes:
     from knowbound.audit.reading import read_session
 
     def judge() -> TurnJudge:
-        from knowbound.judge.turns.opening import turn_judge
+        from knowbound.judge.registry import turn_judge
 
         return turn_judge(settings)
 

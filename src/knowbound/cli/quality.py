@@ -150,7 +150,7 @@ def score(
     if queue or again:
         return _score_queue(settings, again=again)
     if input_:
-        from knowbound.judge.turns.opening import turn_judge
+        from knowbound.judge.registry import turn_judge
         from knowbound.quality.recorded import judged_lines, read_turns
 
         emit(judged_lines(turn_judge(settings), read_turns(input_)), output)

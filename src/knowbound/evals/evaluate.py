@@ -27,8 +27,7 @@ from knowbound.evals.samples.values import SampleSet
 from knowbound.evals.versions import Copies, Version, commit_named, current_version
 from knowbound.gaps.judging import JudgedHedges, drop_hedges, judge_findings, judge_of
 from knowbound.gaps.reading import LensSettings
-from knowbound.judge.hedging.cache import VerdictCache
-from knowbound.judge.hedging.verdict import HedgingJudge
+from knowbound.judge.hedging.verdict import HedgingJudge, VerdictCache
 from knowbound.judge.registry import check_hedging, rubric_judge, why_hedges_off
 from knowbound.judge.rubric import RubricJudge
 from knowbound.stats.evaluation import Evaluation, Origin, SampleRun, total_usd

@@ -13,10 +13,9 @@ from typing import NamedTuple
 from knowbound.config import Settings
 from knowbound.core.signal import Findings, Signal, SignalType
 from knowbound.gaps.settle import settle
-from knowbound.judge.hedging.cache import VerdictCache, cap_of, judge_candidates
-from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingJudge
+from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingJudge, VerdictCache, cap_of, judge_candidates
 from knowbound.judge.names import JudgeOptions
-from knowbound.judge.registry import judge_named
+from knowbound.judge.registry import hedging_judge_named
 from knowbound.stats.figures import HedgeJudging
 
 
@@ -29,7 +28,7 @@ def judge_of(settings: Settings) -> HedgingJudge | None:
 
 @cache
 def _judge(model: str, limits: JudgeOptions) -> HedgingJudge:
-    return judge_named(model, limits)
+    return hedging_judge_named(model, limits)
 
 
 def drop_hedges(found: Iterable[Findings]) -> None:

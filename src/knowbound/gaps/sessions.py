@@ -300,7 +300,7 @@ def _judges_together(settings: Settings) -> bool:
 def _judge_together(fresh: list[tuple[str, str, str]], settings: Settings, store: Observed) -> JudgedHedges:
     """Judge the hedges of all new sessions together, within one cap per evaluation."""
     from knowbound.gaps.judging import JudgedHedges, is_undecided, judge_findings, judge_of
-    from knowbound.judge.hedging.cache import VerdictCache
+    from knowbound.judge.hedging.verdict import VerdictCache
 
     judge = judge_of(settings)
     if judge is None:

@@ -12,14 +12,19 @@ from msgspec.structs import replace
 from knowbound.config import Settings
 from knowbound.core.quality import Metric
 from knowbound.errors import ConfigError, InputError
-from knowbound.judge.hedging.cache import VerdictCache, judge_candidates, key_of
-from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingJudge
+from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingJudge, VerdictCache, judge_candidates, key_of
 from knowbound.judge.label_files import LabelSet, kept_aside, read_labels, read_turn_labels
 from knowbound.judge.labels import HEDGING, RUBRIC, Label, LabelledTurn
 from knowbound.judge.names import JudgeOptions
-from knowbound.judge.registry import check_judge, judge_named, judge_version, rubric_judge
+from knowbound.judge.registry import (
+    check_judge,
+    fallback_of,
+    hedging_judge_named,
+    hedging_judge_version,
+    rubric_judge,
+    turn_judge,
+)
 from knowbound.judge.rubric import RubricKind, RubricQuestion
-from knowbound.judge.turns.opening import fallback_of, turn_judge
 from knowbound.judge.turns.verdict import TurnJudge
 from knowbound.report.calibration import CalibrationReport, LabelMark, MeasuredJudge, TurnCalibrationReport
 from knowbound.stats.calibration import Calibration, Estimate, Pair, calibrate, calibrate_scores, corrected
@@ -73,13 +78,13 @@ def calibrate_hedging(
     `rate_of` returns the rate of the newest stored run, which is then corrected for the judge's error.
     """
     name = name or settings.hedging_classifier_model
-    judge = judge_named(name, JudgeOptions.of(settings))
+    judge = hedging_judge_named(name, JudgeOptions.of(settings))
     labels, mark = _labels_to_use(read_labels(path, HEDGING), aside, "labels")
     pairs, problems = _judged_sentences(labels, judge, settings)
     found = calibrate(pairs, wanted)
     rate = rate_of(judge) if rate_of else None
     false = _false_positives(found, mark.sha256_8)
-    keep_calibrated(settings.home, judge_version(name), false)
+    keep_calibrated(settings.home, hedging_judge_version(name), false)
     return CalibrationReport(
         judge=name,
         version=judge.version,

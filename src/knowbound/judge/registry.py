@@ -15,20 +15,22 @@ from knowbound.config import Settings
 from knowbound.distribution import extra_command
 from knowbound.errors import ConfigError
 from knowbound.judge.names import FORMS, RULES, JudgeKind, JudgeName, JudgeOptions, Provider, parse_name
+from knowbound.stats.judge_gate import GateState
 from knowbound.stats.printing import percent
-from knowbound.store.calibrations import FALSE_LIMIT, calibrated
+from knowbound.store.calibrations import FALSE_LIMIT, calibrated, calibrated_judge
 
 if TYPE_CHECKING:
     from knowbound.judge.hedging.verdict import HedgingJudge
     from knowbound.judge.models.asking import AnswerStore, Asker
     from knowbound.judge.models.completion import Completer
     from knowbound.judge.rubric import RubricJudge
+    from knowbound.judge.turns.verdict import TurnJudge
 
 _LARGEST_PROGRAM = 4_000_000  # bytes: scripts are smaller; an interpreter does not change from run to run
 
 
-def judge_named(model: str, options: JudgeOptions | None = None) -> HedgingJudge:
-    """Return the judge of hedges of that name, without a store: `cache.py` keeps its verdicts."""
+def hedging_judge_named(model: str, options: JudgeOptions | None = None) -> HedgingJudge:
+    """Return the judge of hedges of that name, without a store: a VerdictCache keeps its verdicts."""
     name = parse_name(model)
     if name.kind is JudgeKind.RULES:
         from knowbound.judge.hedging.rules import RulesJudge  # noqa: PLC0415  (compiles its patterns)
@@ -36,10 +38,10 @@ def judge_named(model: str, options: JudgeOptions | None = None) -> HedgingJudge
         return RulesJudge()
     from knowbound.judge.hedging.model import ModelHedgingJudge  # noqa: PLC0415
 
-    return ModelHedgingJudge(judge_version(model), name.costs, _asker(name, options, None))
+    return ModelHedgingJudge(hedging_judge_version(model), name.costs, _asker(name, options, None))
 
 
-def judge_version(model: str) -> str:
+def hedging_judge_version(model: str) -> str:
     """Return a version that changes whenever this judge's verdicts on hedges may change."""
     name = parse_name(model)
     if name.kind is JudgeKind.RULES:
@@ -181,7 +183,7 @@ def why_hedges_off(settings: Settings) -> str:
     """
     if not settings.hedging_classifier_enabled:
         return ""
-    known = calibrated(settings.home, judge_version(settings.hedging_classifier_model))
+    known = calibrated(settings.home, hedging_judge_version(settings.hedging_classifier_model))
     if known is None or not known.switches_off:
         return ""
     from knowbound.text.redact import redact  # noqa: PLC0415
@@ -198,3 +200,51 @@ def rubric_judge(settings: Settings, name: str, answers: AnswerStore) -> RubricJ
     """Return the judge of rubrics of that name, with the configured limits and a cache of answers."""
     check_judge(name, scores=True)
     return rubric_judge_named(name, JudgeOptions.of(settings), answers)
+
+
+# Judges of turns (specification 2, "The judge")
+
+
+def turn_judge(settings: Settings, name: str = "", answers: AnswerStore | None = None) -> TurnJudge:
+    """Return the judge of that name, or the effective one. `answers` keeps a model's answers beyond this process."""
+    return turn_judge_named(name or effective_judge(settings), JudgeOptions.of(settings), answers)
+
+
+def turn_judge_named(name: str, options: JudgeOptions | None = None, answers: AnswerStore | None = None) -> TurnJudge:
+    """Return the judge of turns of that name."""
+    judge = parse_name(name)
+    asker = asker_named(name, options, answers)
+    if asker is None:
+        from knowbound.judge.turns.rules import RulesTurnJudge  # noqa: PLC0415  (loads its weights)
+
+        return RulesTurnJudge()
+    from knowbound.judge.prompts import TURNS, load_prompt  # noqa: PLC0415
+    from knowbound.judge.turns.model import ModelTurnJudge  # noqa: PLC0415
+
+    return ModelTurnJudge(f"{load_prompt(TURNS).version}/{identity(judge)}", judge.costs, asker)
+
+
+def fallback_of(settings: Settings, name: str) -> str:
+    """Return the judge to try if this one is below the limit: "" for the rules, and for the fallback itself.
+
+    A recording is named to avoid costs: its fallback can only be another judge without costs.
+    """
+    fallback, judge = settings.quality_fallback_judge.strip(), parse_name(name)
+    if not fallback or judge.kind is JudgeKind.RULES or fallback == judge.text:
+        return ""
+    return fallback if judge.costs or not parse_name(fallback).costs else ""
+
+
+def effective_judge(settings: Settings) -> str:
+    """Return the configured judge, or its fallback if calibration found only the fallback above the limit.
+
+    A judge decides on turns, not on metrics, so one metric that needs the fallback is enough.
+    """
+    name = settings.quality_judge
+    fallback = fallback_of(settings, name)
+    if not fallback:
+        return name
+    known = calibrated_judge(settings.home, turn_judge_named(name).version)
+    if known is None or not any(gate.state is GateState.FALLBACK for gate in known.gates.values()):
+        return name
+    return fallback if known.fallback == turn_judge_named(fallback).version else name

@@ -24,7 +24,7 @@ from knowbound.core.quality import ItemVerdict, JudgedItem, JudgedTurn
 from knowbound.core.quality_log import Counts, LoggedItem
 from knowbound.errors import InputError
 from knowbound.files import numbered_lines
-from knowbound.judge.turns.opening import turn_judge
+from knowbound.judge.registry import turn_judge
 from knowbound.judge.turns.verdict import TurnJudge
 from knowbound.quality.joining import TurnSources, join
 from knowbound.report.recorded_quality import RecordedQuality, ScoredItem, ScoredSource

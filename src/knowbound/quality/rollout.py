@@ -20,7 +20,7 @@ from knowbound.core.quality_log import DayRollup, Discovery
 from knowbound.errors import InputError, KnowboundError, StoreError
 from knowbound.judge.calibration import weekly_sample
 from knowbound.judge.label_files import TURN_LABELS, read_turn_labels
-from knowbound.judge.turns.opening import turn_judge
+from knowbound.judge.registry import turn_judge
 from knowbound.kms.index.database import Index
 from knowbound.kms.opening import open_index, open_quality_log
 from knowbound.kms.quality_log.protocol import QualityLog

@@ -275,11 +275,11 @@ def _turn_figures(judge: MeasuredJudge) -> Table:
     for metric, one in judge.metrics.items():
         found = one.found
         shares = (found.sensitivity, found.specificity, found.precision)
-        rows.append(Row((METRIC_NAMES[metric], _short(found.agreement), _kappa(found.kappa), *map(_short, shares))))
+        rows.append(Row((METRIC_NAMES[metric], _share(found.agreement), _kappa(found.kappa), *map(_share, shares))))
     return Table(columns, tuple(rows))
 
 
-def _short(share: Share) -> str:
+def _share(share: Share) -> str:
     if share.low is None or share.high is None:
         return "unknown"
     return f"{percent(share.value)} ({percent_range((share.low, share.high))})"

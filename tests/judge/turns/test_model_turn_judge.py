@@ -13,8 +13,8 @@ from knowbound.judge.models.asking import Asker, MemoryAnswers
 from knowbound.judge.models.completion import Completion, CompletionError, ModelQuestion
 from knowbound.judge.names import JudgeOptions
 from knowbound.judge.prompts import TURNS, load_prompt
+from knowbound.judge.registry import turn_judge_named
 from knowbound.judge.turns.model import ModelTurnJudge, item_names
-from knowbound.judge.turns.opening import turn_judge_named
 from knowbound.judge.turns.shortening import material_of
 from tests.fault_server import chat, serving
 from tests.turn_examples import answer_of, labelled, record, turn

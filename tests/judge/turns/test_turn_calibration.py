@@ -12,7 +12,7 @@ from knowbound.core.quality import Metric
 from knowbound.errors import ConfigError, InputError, StoreError
 from knowbound.judge.calibration import calibrate_turns, measured
 from knowbound.judge.labels import ItemLabel, LabelledTurn
-from knowbound.judge.turns.opening import effective_judge, fallback_of, turn_judge
+from knowbound.judge.registry import effective_judge, fallback_of, turn_judge
 from knowbound.report.calibration import TurnCalibrationReport
 from knowbound.stats.calibration import corrected
 from knowbound.stats.judge_gate import RANKING, GateReason, GateState, may_rely_on

@@ -1,6 +1,6 @@
 """Hedges judged by a model (specification 1, section 4, source 3).
 
-A sentence without a verdict counts as doubt, with the problem as the reason: `cache.py` does that, the cap, and the
+A sentence without a verdict counts as doubt, with the problem as the reason: `verdict.py` does that, the cap, and the
 verdicts kept between runs.
 """
 
@@ -11,7 +11,8 @@ from typing import Annotated
 
 import msgspec
 
-from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingVerdict, NoVerdict
+from knowbound.core.signal import HedgingVerdict
+from knowbound.judge.hedging.verdict import HedgingCandidate, NoVerdict
 from knowbound.judge.models.asking import Asker, AskResult
 from knowbound.judge.models.completion import known_sum
 from knowbound.judge.prompts import HEDGING, load_prompt

@@ -16,8 +16,9 @@ from importlib import resources
 
 import msgspec
 
+from knowbound.core.signal import HedgingVerdict
 from knowbound.judge.hedging.features import features
-from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingVerdict
+from knowbound.judge.hedging.verdict import HedgingCandidate
 
 _NAMED = 3  # features that a reason names
 

@@ -1,16 +1,16 @@
-"""Protocol of a judge of hedging sentences: its input and its verdict (specification 1, section 4, source 3)."""
+"""Judges of hedging sentences, asked with the cap, cache and fallback of specification 1, section 4, source 3."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeGuard
 
 import msgspec
 
 from knowbound.core.signal import HedgingVerdict
 
-__all__ = ["HedgingCandidate", "HedgingJudge", "HedgingVerdict", "NoVerdict"]
+MAX_CANDIDATES = 50  # specification 1, section 4: the cap of an evaluation if a verdict costs
 
 
 class HedgingCandidate(msgspec.Struct, frozen=True, gc=False):
@@ -49,3 +49,125 @@ class HedgingJudge(Protocol):
 
     def judge(self, candidates: Sequence[HedgingCandidate]) -> Sequence[HedgingVerdict | NoVerdict | None]:
         """Return one verdict per candidate, in order; None or the problem if the judge failed."""
+
+
+class VerdictStore(Protocol):
+    """Store of verdicts beyond the process, by judge version and SHA-256 of the judged text."""
+
+    def verdicts(self, judge: str, hashes: Iterable[str]) -> Mapping[str, HedgingVerdict]:
+        """Return the stored verdicts of this version of a judge."""
+
+    def keep_verdicts(self, judge: str, verdicts: Mapping[str, HedgingVerdict]) -> None:
+        """Store verdicts."""
+
+
+class VerdictCache:
+    """Verdicts of this process, backed by a store if one is given."""
+
+    def __init__(self, store: VerdictStore | None = None) -> None:
+        self._store = store
+        self._known: dict[tuple[str, str], HedgingVerdict] = {}
+
+    def look_up(self, judge: str, hashes: Iterable[str]) -> dict[str, HedgingVerdict]:
+        """Return the known verdicts on these sentences."""
+        asked = list(hashes)
+        unknown = [sha for sha in asked if (judge, sha) not in self._known]
+        if self._store is not None and unknown:
+            for sha, verdict in self._store.verdicts(judge, unknown).items():
+                self._known[judge, sha] = verdict
+        return {sha: self._known[judge, sha] for sha in asked if (judge, sha) in self._known}
+
+    def remember(self, judge: str, verdicts: Mapping[str, HedgingVerdict]) -> None:
+        """Keep verdicts for the next time that the same sentences are judged."""
+        for sha, verdict in verdicts.items():
+            self._known[judge, sha] = verdict
+        if self._store is not None and verdicts:
+            self._store.keep_verdicts(judge, verdicts)
+
+
+class Judged(NamedTuple):
+    """One verdict per candidate, None beyond the cap, and warnings for the user."""
+
+    verdicts: list[HedgingVerdict | None]
+    warnings: list[str]
+
+
+def cap_of(judge: HedgingJudge, max_candidates: int | None = None) -> int | None:
+    """Return the most sentences that a judge is asked about in one run; None for no limit."""
+    return max_candidates or (MAX_CANDIDATES if judge.costs else None)
+
+
+def judge_candidates(
+    judge: HedgingJudge,
+    candidates: Sequence[HedgingCandidate],
+    cache: VerdictCache,
+    max_candidates: int | None = None,
+) -> Judged:
+    """Judge each sentence once, or once in each context if a verdict is free.
+
+    The cap is `max_candidates`; by default 50 if a verdict costs, else none. A sentence beyond the cap has no verdict
+    and counts as doubt. A sentence whose verdict fails counts as doubt, with the failure as the reason. Both are judged
+    the next time.
+    """
+    hashes = [key_of(candidate, judge) for candidate in candidates]
+    first = dict(zip(reversed(hashes), reversed(candidates), strict=True))
+    known = cache.look_up(judge.version, first)
+    fresh = [sha for sha in dict.fromkeys(hashes) if sha not in known]
+    cap = cap_of(judge, max_candidates)
+    warnings = []
+    if cap is not None and len(fresh) > cap:
+        warnings.append(f"{len(fresh) - cap} of {len(fresh)} hedging sentences were not judged: the cap is {cap}.")
+        fresh = fresh[:cap]
+    given, failed = _ask(judge, {sha: first[sha] for sha in fresh})
+    cache.remember(judge.version, given)
+    if failed:
+        reason = next(iter(failed.values())).reason
+        warnings.append(f"{len(failed)} hedging sentences were kept without a verdict: {reason}.")
+    verdicts = {**known, **given, **failed}
+    return Judged([verdicts.get(sha) for sha in hashes], warnings)
+
+
+def key_of(candidate: HedgingCandidate, judge: HedgingJudge) -> str:
+    """Return the cache key: the sentence if a verdict costs (specification 1), else the sentence in its context."""
+    return candidate.sha256 if judge.costs else candidate.sha256_in_context
+
+
+def _ask(
+    judge: HedgingJudge, candidates: Mapping[str, HedgingCandidate]
+) -> tuple[dict[str, HedgingVerdict], dict[str, HedgingVerdict]]:
+    """Return the verdicts, and the failed ones as doubt: a soft signal too many is better than a lost one."""
+    given: dict[str, HedgingVerdict] = {}
+    failed: dict[str, HedgingVerdict] = {}
+    if not candidates:
+        return given, failed
+    problem = "the judge gave no verdict"
+    answers: list[HedgingVerdict | NoVerdict | None] = []
+    try:
+        answers = list(judge.judge(list(candidates.values())))
+    except Exception as error:  # the evaluation goes on, whatever a judge raises
+        problem = f"the judge failed: {type(error).__name__}: {error}"
+    if len(answers) > len(candidates):
+        answers, problem = [], "the judge gave more verdicts than were asked for"
+    answers += [None] * (len(candidates) - len(answers))
+    for sha, answer in zip(candidates, answers, strict=True):
+        if _is_sound(answer):
+            given[sha] = answer
+        else:
+            failed[sha] = HedgingVerdict(True, 0.0, _why(answer, problem), judge.version)
+    return given, failed
+
+
+def _why(answer: object, problem: str) -> str:
+    if answer is None:
+        return problem
+    return answer.problem if isinstance(answer, NoVerdict) else f"the verdict cannot be read: {answer!r}"
+
+
+def _is_sound(answer: object) -> TypeGuard[HedgingVerdict]:
+    """Report whether an answer is a valid verdict: a judge outside our types may answer anything."""
+    return (
+        isinstance(answer, HedgingVerdict)
+        and isinstance(answer.is_uncertainty, bool)
+        and isinstance(answer.confidence, int | float)
+        and 0 <= answer.confidence <= 1
+    )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from knowbound.problems.items import ITEMS
-from knowbound.problems.kind import Problem
-from knowbound.problems.reading import READING
+from knowbound.problems.data import ITEMS, READING, Problem
 from knowbound.problems.working import WORKING
 
 __all__ = ["PROBLEMS", "Problem"]

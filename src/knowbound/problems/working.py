@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from knowbound.problems.kind import Problem
+from knowbound.problems.data import Problem
 
 WORKING = (
     Problem(
         "taken-out",
         "This verb or option is not part of knowbound any more.",
-        "An earlier version had it. The message says what does the same now.",
-        "Use what the message names, or remove the option.",
+        "An earlier version had it. The message names the present way to do the same.",
+        "Do as the message says, or remove the option.",
     ),
     Problem(
         "settings-broken",
@@ -56,18 +56,18 @@ WORKING = (
     Problem(
         "hook-failed",
         "A hook could not answer, so nothing was injected.",
-        "The agent goes on without. The message has the reason: a time limit that is too short for this machine, a "
+        "The agent continues without it. The message has the reason: a time limit too short for this machine, a "
         "config file that cannot be used, an index that is damaged or of another version.",
-        "Time limit: set injection.time_limit_ms in your own config. Config: correct the file that is named. "
+        "Time limit: set injection.time_limit_ms in your own config. Config: correct the named file. "
         "Index: knowbound kms sync. Then: knowbound doctor",
     ),
     Problem(
         "hook-model",
-        "The model of injection.model did not choose what is injected, or has little time to.",
-        "Where it is late or fails, the items above the floor are injected, as without one. It has what is left of "
+        "The model of injection.model did not choose the injected items, or has little time to choose.",
+        "If it is late or fails, the items above the floor are injected, as without a model. It has the rest of "
         "injection.time_limit_ms; models behind an API take 600 to 2,000 ms; agents end a hook after 5 seconds.",
         "Late: set injection.time_limit_ms to 3000 in your own config, or name a quicker model. Failed: set the "
-        "key that is named, where the agent is started, or correct injection.model (knowbound judge list).",
+        "named key in the environment of the agent, or correct injection.model (knowbound judge list).",
     ),
     Problem(
         "extra-missing",
@@ -77,26 +77,26 @@ WORKING = (
     ),
     Problem(
         "bad-turns",
-        "A file of turns to judge has a line that is no turn, or none at all.",
-        "A line lost in silence would change what is counted, so nothing was judged.",
+        "A file of turns to judge is empty, or has a line that is not a turn.",
+        "Ignoring a line silently would change the figures, so nothing was judged.",
         "Correct the line that the message names; it shows the form.",
     ),
     Problem(
         "bad-prompts",
-        "A line of a file of labelled prompts cannot be used, or the file has none.",
-        "A line is a JSON object with prompt and right (ids of items, or []). Without it the figures change.",
+        "A line of a file of labelled prompts cannot be used, or the file is empty.",
+        "A line is a JSON object with prompt and right (ids of items, or []). Ignoring it would change the figures.",
         "Correct the line that the message names. knowbound kms list shows the ids.",
     ),
     Problem(
         "unknown-label-item",
         "A labelled prompt names an item that is not in the store, or that is not served.",
-        "The hook could never inject it, so every figure would be too low, and for another reason than the floor.",
+        "The hook can never inject it, so every figure would be too low, whatever the floor.",
         "Correct the id, or leave it out: knowbound kms list shows what is served.",
     ),
     Problem(
         "no-labels",
         "There are no labels to compare a judge with.",
-        "judge calibrate compares a judge's verdicts with what people say about the same texts.",
+        "judge calibrate compares a judge's verdicts with people's labels on the same texts.",
         "Label some: knowbound judge label, for turns with --question turns. Or name a file: knowbound judge "
         "calibrate LABELS",
     ),
@@ -117,7 +117,7 @@ WORKING = (
     Problem(
         "bad-samples",
         "The samples file, or one of the samples in it, is not valid.",
-        "It would measure something else than was meant: nothing was run. The message names file and line of each.",
+        "An invalid sample would measure something else: nothing was run. The message names file and line of each.",
         "Correct what the message names. The format is in docs/samples.md, its schema in docs/samples.schema.json.",
     ),
     Problem(
@@ -169,26 +169,26 @@ WORKING = (
         "The executor of an evaluation cannot inject.",
         "Items are injected by the hooks of an agent. Only `claude` and `codex` have them; a model that is asked "
         "directly, a command and the built-in executor have none.",
-        "--executor claude, --executor codex, or --inject off",
+        "Use --executor claude, --executor codex, or --inject off.",
     ),
     Problem(
         "nothing-to-inject",
         "An evaluation with injection has nothing to inject.",
         "The store of the project has no item that is served, so both sides would be the same.",
-        "knowbound kms import, or knowbound kms add",
+        "Add items: knowbound kms import, or knowbound kms add.",
     ),
     Problem(
         "two-comparisons",
         "An evaluation was asked for two comparisons at once.",
-        "--inject both compares with and without injection, --against two versions of the knowledge base. Of a "
-        "difference it could not be said which of them made it.",
-        "--against with --inject on, or one of them",
+        "--inject both compares with and without injection, --against two versions of the knowledge base. The cause of "
+        "a difference would be unclear.",
+        "Use --against with --inject on, or one of the two.",
     ),
     Problem(
         "hooks-off",
-        "An evaluation with injection was asked for while all hooks are off.",
-        "`knowbound off` or KNOWBOUND_OFF switches every hook off, those of an evaluation, too.",
-        "knowbound on, or --inject off",
+        "An evaluation with injection was requested while all hooks are off.",
+        "`knowbound off` or KNOWBOUND_OFF switches every hook off, also in evaluations.",
+        "Run knowbound on, or use --inject off.",
     ),
     Problem(
         "recording-unreadable",
@@ -205,7 +205,7 @@ WORKING = (
     Problem(
         "no-agent",
         "The agent that should answer the samples cannot be run on this machine.",
-        "Its command is not on the PATH or cannot be read. Nothing was run: a missing program is no bad agent.",
+        "Its command is not on the PATH or cannot be read. Nothing was run: a missing program is not a bad agent.",
         "Install it or correct the command, or use the built-in one: knowbound eval --executor investigate",
     ),
     Problem(
@@ -216,7 +216,7 @@ WORKING = (
     ),
     Problem(
         "format-unfit",
-        "The result cannot be shown in the format that was asked for.",
+        "The result cannot be shown in the requested format.",
         "sarif, junit and github show gaps and gates; an answer to a question, or a table, has neither.",
         "Use text, markdown, html, json or jsonl.",
     ),
@@ -241,39 +241,39 @@ WORKING = (
     ),
     Problem(
         "lesson-stale",
-        "The lesson does not hold any more.",
-        "The tree has moved on: what the lesson says is not so today, so it cannot be accepted.",
+        "The lesson is no longer true.",
+        "The tree has changed and contradicts the lesson, so it cannot be accepted.",
         "Reject it: knowbound learn --reject ID",
     ),
     Problem(
         "lesson-unfit",
         "The proposal is no lesson.",
         "A lesson is one line without secrets and without orders to an agent, of the kind location, command or "
-        "correction; and so many may wait for a person.",
+        "correction; and the number of waiting proposals is limited.",
         "Say one fact or one instruction in one sentence.",
     ),
     Problem(
         "lesson-contradicted",
         "The tree contradicts the proposal.",
-        "A proposal names a path, a symbol or a command, and the project does not have it so. Nothing was kept.",
-        "Look again where it is, and propose what is there.",
+        "A proposal names a path, a symbol or a command that the project does not have so. Nothing was stored.",
+        "Look it up again, and propose what the tree has.",
     ),
     Problem(
         "file-changed",
-        "A knowledge file changed between the diff and the writing of it.",
-        "What is written is what was shown, so nothing more was written.",
-        "Run it again: knowbound learn --apply file",
+        "A knowledge file changed after its diff was shown.",
+        "Only the shown diff may be written, so nothing more was written.",
+        "Run the command again: knowbound learn --apply file",
     ),
     Problem(
         "section-broken",
         "The marked section of a knowledge file has no end.",
-        "Lessons are written between two marks. Without the second one, nobody knows where the section ends.",
+        "Lessons are written between two marks. Without the second mark the end of the section is unknown.",
         "Put the end mark back, or remove the begin mark.",
     ),
     Problem(
         "leads-out",
         "The knowledge file is a link that leads out of the project.",
-        "Nothing outside of the project is read or written for it.",
+        "Nothing outside the project is read or written.",
         "Replace the link by a file.",
     ),
     Problem(
@@ -284,9 +284,9 @@ WORKING = (
     ),
     Problem(
         "calibration-unreadable",
-        "The file with what calibration found about judges cannot be used.",
+        "The file with the calibration of judges cannot be used.",
         "It is calibration.json in the data folder, or turn-calibration.json for the judge of turns. It decides "
-        "whether hedges are left out and what may rest on a judge, so it is not skipped.",
+        "whether hedges are left out and which features may use a judge, so it is not skipped.",
         "Move it away, and run knowbound judge calibrate again.",
     ),
     Problem(

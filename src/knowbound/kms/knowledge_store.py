@@ -144,10 +144,10 @@ class KnowledgeStore(StoreWriter):
             item = validation.checked(new, _new_id(), self._time())
             sha = item.content_sha
             if sha in items:
-                raise InputError("item-duplicate", f"The same as another one: {quoted(item.content)}")
+                raise InputError("item-duplicate", f"Another new item has the same content: {quoted(item.content)}")
             is_taken = new.id and any(item.id == other.id for other in items.values())
             if is_taken or stored_items(self.backends, item.id):
-                raise InputError("item-duplicate", f"The id {item.id} is taken.")
+                raise InputError("item-duplicate", f"The id {item.id} is taken. Try: another id, or none")
             self._refuse.duplicates(item.content)
             self._refuse.withdrawn(item.content, items=withdrawn)
         except InputError as error:
@@ -237,7 +237,7 @@ class KnowledgeStore(StoreWriter):
             copies = self._copies(id_)
             item = copies.original
             if item.flag is None:
-                raise InputError("flag-refused", f"{item.id} has no flag.")
+                raise InputError("flag-refused", f"{item.id} has no flag to remove. Nothing was changed.")
             changes = [
                 ItemChange(backend, one, unflagged(one))
                 for backend, one in copies.all

@@ -68,7 +68,9 @@ class Refusals:
     def circle(self, copies: ItemCopies, successor: str) -> None:
         """Refuse a successor that is, or leads to, the item that it would replace."""
         if {successor, self._chains.end(successor)} & copies.ids:
-            raise InputError("supersede-cycle", f"{successor} is, or leads to, {copies.original.id} itself.")
+            raise InputError(
+                "supersede-cycle", f"{successor} is, or leads to, {copies.original.id} itself. Try: another successor"
+            )
 
     def unknown(self, id_: str) -> InputError:
         """Return the error for an unknown id. SQLite may read a damaged file as empty: then that is raised."""

@@ -268,7 +268,7 @@ class Mem0Backend(Backend):
             if "already accessed by another instance" in str(error):
                 raise StoreError(
                     "store-busy",
-                    f"{self.path} is held by another process: Mem0's local store belongs to one at a time.",
+                    f"{self.path} is held by another process: Mem0's store belongs to one at a time. Try again later.",
                 ) from error
             raise StoreError("backend-unreachable", f"Mem0 in {self.path}: {type(error).__name__}: {error}") from error
 

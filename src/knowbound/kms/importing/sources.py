@@ -206,7 +206,7 @@ def _json(path: Path, text: str) -> Iterator[ImportedItem]:
         lists = [value[name] for name in ("results", "memories", "items", "entities", "observations") if name in value]
         value = next((one for one in lists if isinstance(one, list)), value)
     if not isinstance(value, list):
-        raise _unreadable(path, "it is no list, and has none under results, memories or items")
+        raise _unreadable(path, "it has no list, neither at the top nor under results, memories or items")
     for number, one in enumerate(value, 1):
         yield _record(one, path, f"{path.name}, entry {number}")
 

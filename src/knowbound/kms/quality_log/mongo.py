@@ -238,7 +238,10 @@ class MongoQualityLog(QualityLog):
         if found is None:
             return None
         if not isinstance(found.get("document"), str):
-            raise StoreError("store-corrupt", f"The note {name!r} in MongoDB ({NOTE}) has no text. Try: delete it")
+            raise StoreError(
+                "store-corrupt",
+                f"The note {name!r} in MongoDB has no text. Try: update knowbound",
+            )
         return str(found["document"]).encode()
 
     def erase(self, is_gone: Callable[[KeptDocument], bool], *, preview: bool) -> ErasedDocuments:
@@ -366,5 +369,6 @@ def _value(document: Document, kind: type[_Value]) -> _Value:
         return msgspec.convert(_with_maps(fields), kind)
     except (msgspec.ValidationError, KeyError, TypeError) as error:
         raise StoreError(
-            "store-corrupt", f"The document {document['_id']!r} in MongoDB cannot be read: {error}. Try: delete it"
+            "store-corrupt",
+            f"The document {document['_id']!r} in MongoDB cannot be read: {error}. Try: update knowbound",
         ) from error

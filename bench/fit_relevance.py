@@ -1,4 +1,4 @@
-"""Fits what the parts of a score weigh (kms/search/ranking.py: AT_REST, WEIGHTS) and the prior (kms/search/asked.py).
+"""Fits what the parts of a score weigh (kms/search/ranking.py: INTERCEPT, WEIGHTS) and the prior (kms/search/query.py).
 
     python -m bench.fit_relevance SET… [--items 5 100 5000] [--filler DIR] [--padded] [--each]
 
@@ -26,7 +26,7 @@ from bench.injection_sets import LabelledSet, build, filler_of, read_set, stores
 from knowbound.core.item import Item
 from knowbound.injection.inject import choose_for_prompt
 from knowbound.injection.prompt import HookPrompt
-from knowbound.kms.search.asked import FEWEST, Asked
+from knowbound.kms.search.query import FEWEST, ParsedQuery
 from knowbound.kms.search.ranking import WEIGHTS
 
 _RIDGE = 0.3
@@ -60,7 +60,7 @@ def rows_of(one: LabelledSet, sizes: Sequence[int], filler: Sequence[Item], *, p
             for prompt in store.prompts:
                 good = {*prompt.label.right, *prompt.label.on_topic}
                 for text in _forms(prompt.label.prompt) if padded else [prompt.label.prompt]:
-                    known = [-items, -math.log(len(Asked(text).sentences))]
+                    known = [-items, -math.log(len(ParsedQuery(text).sentences))]
                     for item in choose_for_prompt(folder, SETTINGS, HookPrompt({"prompt": text})).pool:
                         parts.append([getattr(item, part) for part in WEIGHTS] + known)
                         labels.append(item.id in good)
@@ -110,7 +110,7 @@ def main() -> None:
 def _show(name: str, weights: Array) -> None:
     at_rest, *of_parts, items, sentences = weights
     known = ", ".join(f'"{part}": {weight:.2f}' for part, weight in zip(WEIGHTS, of_parts, strict=True))
-    print(f"{name:10} AT_REST {at_rest:.2f}, items {items:.2f}, sentences {sentences:.2f}, {{{known}}}")
+    print(f"{name:10} INTERCEPT {at_rest:.2f}, items {items:.2f}, sentences {sentences:.2f}, {{{known}}}")
 
 
 if __name__ == "__main__":

@@ -71,7 +71,7 @@ from knowbound.judge.hedging.rules import RulesJudge
 from knowbound.kms.duplicates import stems
 from knowbound.kms.importing.pieces import split
 from knowbound.kms.screening import screened
-from knowbound.kms.search.asked import Asked
+from knowbound.kms.search.query import ParsedQuery
 from knowbound.report.formats.plain import plain, plain_lines
 from knowbound.report.observe import render_observe
 from knowbound.text.embedding import embed
@@ -385,7 +385,7 @@ def _knowledge_shapes() -> list[Shape]:
 
     return [
         *(Shape(f"screening: {name}", _repeat(part), screened) for name, part in items.items()),
-        *(Shape(f"prompt of {name}", text(part), lambda one: (embed(one), Asked(one).links())) for name, part in words.items()),
+        *(Shape(f"prompt of {name}", text(part), lambda one: (embed(one), ParsedQuery(one).links())) for name, part in words.items()),
         *(Shape(f"near duplicates: {name}", text(part), stems.__wrapped__) for name, part in words.items()),
         Shape("prompt: words of doubt", _repeat("may "), cues),
         Shape("prompt: sentences", _repeat("a. B "), sentences),

@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 from bench.labels import SHARED
 from bench.measuring import options
 from bench.retrieval_speed import made_index
-from knowbound.kms.search.asked import Asked
 from knowbound.kms.search.lexical import rows_with_words
+from knowbound.kms.search.query import ParsedQuery
 from knowbound.kms.search.retrieval import search
 from knowbound.text.embedding import embed, similarity
 from knowbound.text.stop_words import SEARCH_STOP_WORDS
@@ -91,7 +91,7 @@ def by_bm25(index: sqlite3.Connection, question: str) -> list[str]:
 
 def by_words(index: sqlite3.Connection, question: str) -> list[str]:
     """The lexical part alone: what the question's best window shares with an item."""
-    asked = Asked(question)
+    asked = ParsedQuery(question)
     rows = rows_with_words(index, asked, {}, 1_000)
     known = index.execute(f"SELECT id, terms FROM item WHERE rowid IN ({', '.join(map(str, rows))})").fetchall()
     share = {id_: asked.parts(terms.split(), {}).window for id_, terms in known}

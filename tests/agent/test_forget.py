@@ -31,7 +31,7 @@ from knowbound.core.quality_log import DayRollup, Discovery, LoggedCall, LoggedI
 from knowbound.core.suggestions import SuggestionAnswer, SuggestionDecision
 from knowbound.injection import shown_suggestions
 from knowbound.injection.prompt import HookPrompt
-from knowbound.injection.shown_suggestions import Shown
+from knowbound.injection.shown_suggestions import ShownSuggestion
 from knowbound.kms.backends import mongo
 from knowbound.kms.opening import open_knowledge_store
 from knowbound.kms.quality_log.protocol import DISCOVERY, LOG, NOTE, ROLLUP
@@ -134,7 +134,9 @@ class Shop(Project):
                 )
                 log.put_answer(replace(answer, content=one.word("accepted")))
         with mock.patch.dict(os.environ, self.environ):  # with the user's key
-            shown = [Shown(f"k-{one.name}", "", "", one.word("suggested"), one.day, one.id) for one in sessions]
+            shown = [
+                ShownSuggestion(f"k-{one.name}", "", "", one.word("suggested"), one.day, one.id) for one in sessions
+            ]
             shown_suggestions.keep(str(self.home), shown)
 
     def label(self, *sessions: Planted) -> None:

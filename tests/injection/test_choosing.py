@@ -67,9 +67,9 @@ def test_a_model_that_is_late_leaves_the_choice_to_the_floor(filled: Project) ->
     with serving(drip) as server:
         choice = choose(filled, server.judge, seconds=0.5)
     assert contents(choice) == {PORT}
-    assert choice.asked is not None
-    assert (choice.asked.outcome, choice.asked.items) == ("late", None)
-    assert "injection.time_limit_ms" in choice.asked.problem
+    assert choice.model_choice is not None
+    assert (choice.model_choice.outcome, choice.model_choice.items) == ("late", None)
+    assert "injection.time_limit_ms" in choice.model_choice.problem
 
 
 @pytest.mark.parametrize(
@@ -87,9 +87,9 @@ def test_a_model_that_fails_leaves_the_choice_to_the_floor(filled: Project, repl
     with serving(reply) as server:
         choice = choose(filled, server.judge)
     assert contents(choice) == {PORT}
-    assert choice.asked is not None
-    assert choice.asked.outcome == "failed"
-    assert problem in choice.asked.problem
+    assert choice.model_choice is not None
+    assert choice.model_choice.outcome == "failed"
+    assert problem in choice.model_choice.problem
     assert len(server.asked) == 1  # a hook has no time for a second question
 
 
@@ -103,8 +103,8 @@ def test_a_model_that_cannot_be_asked_leaves_the_choice_to_the_floor(
     (filled.root / "judge.sh").chmod(0o755)
     choice = choose(filled, model)
     assert contents(choice) == {PORT}
-    assert choice.asked is not None
-    assert choice.asked.outcome == "failed"
+    assert choice.model_choice is not None
+    assert choice.model_choice.outcome == "failed"
     assert not list(filled.root.rglob("was-run"))
 
 
@@ -135,7 +135,7 @@ def test_what_the_context_has_is_not_offered_again(filled: Project) -> None:
 
 def test_no_model_is_asked_about_a_prompt_that_nothing_relates_to(filled: Project) -> None:
     with serving(chat('{"numbers": [1]}')) as server:
-        assert choose(filled, server.judge, prompt="?!").asked is None
+        assert choose(filled, server.judge, prompt="?!").model_choice is None
     assert server.asked == []
 
 

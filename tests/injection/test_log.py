@@ -62,7 +62,7 @@ def test_a_candidate_of_the_pool_has_the_same_score_again(filled: Project) -> No
 
 def test_a_ranker_whose_constants_change_gets_a_new_version() -> None:
     """Records name it: replay compares rankers by it."""
-    weights = (ranking.AT_REST, *ranking.WEIGHTS.values())
+    weights = (ranking.INTERCEPT, *ranking.WEIGHTS.values())
     constants = (ranking.RECENCY, ranking.HALF_LIFE_DAYS, ranking.UNKNOWN_RECENCY, ranking.UNVERIFIED, ranking.STALE)
     parts = (embedding.VERSION, specific_words.VERSION, thesaurus.VERSION)
     assert (RANKER, *weights, *constants, *parts) == (

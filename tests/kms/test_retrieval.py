@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from knowbound.kms.index import codes
 from knowbound.kms.index.codes import nearest, nearest_of, refresh_codes
 from knowbound.kms.search import lexical, retrieval
-from knowbound.kms.search.asked import Asked
 from knowbound.kms.search.lexical import rows_with_words, terms_of
+from knowbound.kms.search.query import ParsedQuery
 from knowbound.kms.search.ranking import WEIGHTS, FoundItem, rank, recency_of, relevant
 from knowbound.kms.search.retrieval import search
 from knowbound.text.embedding import code_of, embed
@@ -383,7 +383,7 @@ def test_stop_words_alone_share_no_words_with_an_item(index: sqlite3.Connection)
 def with_words(index: sqlite3.Connection, query: str, most: int = 10_000) -> dict[str, float]:
     """What items share with a query by their words alone."""
     ids = dict(index.execute("SELECT rowid, id FROM item").fetchall())
-    return {ids[row]: shared for row, shared in rows_with_words(index, Asked(query), {}, most).items()}
+    return {ids[row]: shared for row, shared in rows_with_words(index, ParsedQuery(query), {}, most).items()}
 
 
 @given(st.text(max_size=200))

@@ -125,8 +125,8 @@ def _items(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> Choice:
 
     choice = choose_for_prompt(run.home, settings, prompt, until=run.until)
     run.record.add_choice(choice.items, choice.pool, ranker=RANKER, floor=choice.floor, budget=choice.budget)
-    if choice.asked:
-        run.add_model(choice.asked)
+    if choice.model_choice:
+        run.add_model(choice.model_choice)
     return choice
 
 

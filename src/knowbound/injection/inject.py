@@ -62,7 +62,7 @@ class Choice:
         *,
         floor: float | None,
         budget: int,
-        asked: ModelChoice | None = None,
+        model_choice: ModelChoice | None = None,
     ) -> None:
         self.text = chosen.text
         self.items = chosen.items
@@ -70,7 +70,7 @@ class Choice:
         self.pool = pool  # best first
         self.floor = floor  # of relevance; None where nothing was searched
         self.budget = budget
-        self.asked = asked  # the model's choice; None where no model was asked
+        self.model_choice = model_choice  # the model's choice; None where no model was asked
 
     def keys(self) -> list[str]:
         """Return the keys of the items, for the context that gets them."""
@@ -100,10 +100,10 @@ def choose_for_prompt(home: str, settings: HookSettings, prompt: HookPrompt, *, 
         return Choice(chosen, found.pool, floor=floor, budget=budget)
     rest = _rest_of_few(index, found.items)
     candidates = new_to_context(home, prompt.context, (found.items + rest)[:_CANDIDATES])
-    asked = _asked(settings, prompt.text, candidates, home, until)
-    if asked and asked.items is not None:
-        chosen = bundle.compose(asked.items, budget=budget)
-    return Choice(chosen, found.pool + rest, floor=floor, budget=budget, asked=asked)
+    model_choice = _ask_model(settings, prompt.text, candidates, home, until)
+    if model_choice and model_choice.items is not None:
+        chosen = bundle.compose(model_choice.items, budget=budget)
+    return Choice(chosen, found.pool + rest, floor=floor, budget=budget, model_choice=model_choice)
 
 
 # Chance
@@ -143,7 +143,7 @@ def too_late(ms: float = 0.0, *, chooser: str = "") -> ModelChoice:
     return ModelChoice(LATE, ms, chooser=chooser, problem=problem)
 
 
-def _asked(
+def _ask_model(
     settings: HookSettings, prompt: str, candidates: list[FoundItem], home: str, until: float
 ) -> ModelChoice | None:
     """Ask the configured model to choose; None without candidates."""

@@ -37,7 +37,7 @@ _LENGTHS = (160, 90, 60, 40)  # characters of an entry and of its replacement: t
 _SERVED = "SELECT 1 FROM item WHERE id = ? AND content_sha = ? AND served = 1 LIMIT 1"
 
 
-class Shown:
+class ShownSuggestion:
     """A suggestion that a session may start with."""
 
     __slots__ = ("content", "date", "draft", "id", "session", "sha")
@@ -57,26 +57,26 @@ class StartText:
         self.tokens = estimated_tokens(text)
 
 
-def keep(home: str, suggestions: Sequence[Shown]) -> None:
+def keep(home: str, suggestions: Sequence[ShownSuggestion]) -> None:
     """Keep these suggestions for the next sessions; remove the file if there are none. Raises OSError."""
     path = os.path.join(home, FILE)
     if not suggestions:
         if os.path.exists(path):
             os.unlink(path)
         return
-    rows = [[getattr(one, name) for name in Shown.__slots__] for one in suggestions[:MOST_KEPT]]
+    rows = [[getattr(one, name) for name in ShownSuggestion.__slots__] for one in suggestions[:MOST_KEPT]]
     kept = json.dumps(rows)
     make_file(path, json.dumps({"suggestions": kept, "seal": seal(kept)}).encode())
 
 
-def load(home: str) -> list[Shown]:
+def load(home: str) -> list[ShownSuggestion]:
     """Return the kept suggestions; none if the file is foreign or damaged."""
     try:
         with open(os.path.join(home, FILE), encoding="utf-8") as file:
             found = json.load(file)
         if is_sealed(found["suggestions"], found["seal"]):
             rows = json.loads(found["suggestions"])
-            return [Shown(**dict(zip(Shown.__slots__, row, strict=True))) for row in rows]
+            return [ShownSuggestion(**dict(zip(ShownSuggestion.__slots__, row, strict=True))) for row in rows]
     except (OSError, ValueError, KeyError, TypeError):
         pass
     return []
@@ -90,7 +90,7 @@ def suggestions_for_session(home: str, index: sqlite3.Connection) -> StartText:
     return composed(waiting)
 
 
-def composed(waiting: Sequence[Shown]) -> StartText:
+def composed(waiting: Sequence[ShownSuggestion]) -> StartText:
     """Compose as many suggestions as may be shown, in as many words as fit."""
     for number in range(min(MOST_SHOWN, len(waiting)), 0, -1):
         for most in _LENGTHS:
@@ -100,14 +100,14 @@ def composed(waiting: Sequence[Shown]) -> StartText:
     return StartText()
 
 
-def _text(shown: Sequence[Shown], more: int, most: int) -> str:
+def _text(shown: Sequence[ShownSuggestion], more: int, most: int) -> str:
     lines = "\n".join([_line(one, most) for one in shown])
     fence = fence_of(lines)
     rest = f"\n{more} more: kms_suggestions." if more else ""
     return f"{INTRO}\n{fence}\n{lines}\n{fence}{rest}"
 
 
-def _line(one: Shown, most: int) -> str:
+def _line(one: ShownSuggestion, most: int) -> str:
     """Return the line of a suggestion: the entry, the turn that contradicted it, and the replacement."""
     when = f"contradicted {for_brackets(one.date[:10])}" + (
         f", session {for_brackets(one.session, 8)}" if one.session else ""

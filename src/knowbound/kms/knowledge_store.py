@@ -336,7 +336,7 @@ class KnowledgeStore(StoreWriter):
         with self._locked(is_refreshed=False):
             backends = list(self.backends.values())
             done = {backend.name: self.index.sync(backend, everything=everything) for backend in backends}
-            self.index.made(backends)
+            self.index.complete_sync(backends)
             self._flag_late_copies()
         return done
 

@@ -124,7 +124,7 @@ class WithdrawnItems:
         return self._of(gone[0], is_same=True) if gone else None
 
     def _reaped(self, content: str) -> Withdrawn | None:
-        found = self._index.reaped_as(content)
+        found = self._index.last_removal(content)
         if found is None:
             return None
         corrections = self._index.corrections(found.item)

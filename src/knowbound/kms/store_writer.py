@@ -18,7 +18,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from knowbound.errors import KnowboundError, StoreError
 from knowbound.kms.backends.protocol import Backend, ContendedError
-from knowbound.kms.corrections.changes import Correction, ItemChange, StoreWrite, apply, left_of, undo
+from knowbound.kms.corrections.changes import Correction, ItemChange, StoreWrite, apply, remaining_of, undo
 from knowbound.kms.index.database import Index
 from knowbound.user_files import PRIVATE_FILE, make_folder
 
@@ -83,7 +83,7 @@ class StoreWriter:
         with write_lock(self.index.home):
             intents, pending = self.index.unfinished()
             for number, intent in intents.items():
-                self._carry_out(*left_of(intent, self.backends), number)
+                self._carry_out(*remaining_of(intent, self.backends), number)
             if pending:
                 self.index.refresh([(backend, id_) for backend in self.backends.values() for id_ in pending])
             for backend in self.backends.values():
@@ -102,7 +102,7 @@ class StoreWriter:
         if not changes and not log:
             return
         write = StoreWrite(changes, log, reaped, restored)
-        number = self.index.begin(write)
+        number = self.index.note_intent(write)
         try:
             self._carry_out(write, write.held, number)
         except BaseException:

@@ -12,7 +12,7 @@ from knowbound.config import Settings
 from knowbound.core.suggestions import Suggestion
 from knowbound.errors import StoreError
 from knowbound.injection import shown_suggestions
-from knowbound.injection.shown_suggestions import MOST_KEPT, MOST_OF_A_TEXT, Shown
+from knowbound.injection.shown_suggestions import MOST_KEPT, MOST_OF_A_TEXT, ShownSuggestion
 from knowbound.kms.index.database import Index
 from knowbound.kms.opening import open_index, open_knowledge_store
 from knowbound.kms.quality_log.protocol import QualityLog
@@ -59,6 +59,8 @@ def _since(settings: Settings, log: QualityLog) -> str | None:
     return load_state(log).since if is_loop_on(settings) else None
 
 
-def _shown(one: Suggestion) -> Shown:
+def _shown(one: Suggestion) -> ShownSuggestion:
     content, draft = one.content[:MOST_OF_A_TEXT], one.draft[:MOST_OF_A_TEXT]
-    return Shown(id=one.item, sha=one.content_sha, content=content, draft=draft, date=one.raised, session=one.session)
+    return ShownSuggestion(
+        id=one.item, sha=one.content_sha, content=content, draft=draft, date=one.raised, session=one.session
+    )

@@ -29,11 +29,12 @@ def missing(extra: str) -> StoreError:
 
 def unreachable(name: str, url: str, reason: str) -> StoreError:
     """Return the error for a store that does not answer, or refuses."""
-    safe = redact(reason.replace(url, shown(url)))[:300].rstrip(".")
-    return StoreError("backend-unreachable", f"{name} at {shown(url)}: {safe}. Try: start it, or correct its address")
+    place = printable_url(url)
+    safe = redact(reason.replace(url, place))[:300].rstrip(".")
+    return StoreError("backend-unreachable", f"{name} at {place}: {safe}. Try: start it, or correct its address")
 
 
-def shown(url: str) -> str:
+def printable_url(url: str) -> str:
     """Return a URL that may be printed: without user, password and options, which may hold keys too."""
     scheme = re.match(r"[\w+]*://", url)
     hosts = url[scheme.end() if scheme else 0 :].rpartition("@")[2]

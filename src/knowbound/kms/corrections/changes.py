@@ -76,7 +76,7 @@ class StoreWrite(NamedTuple):
 NO_WRITE = StoreWrite(())
 
 
-def left_of(intent: str, backends: Mapping[str, Backend]) -> tuple[StoreWrite, list[tuple[Backend, str]]]:
+def remaining_of(intent: str, backends: Mapping[str, Backend]) -> tuple[StoreWrite, list[tuple[Backend, str]]]:
     """Return the rest of a step that was begun, and the items that the index has to read again.
 
     The changes are those still to make; of a step that is given up, they remove what it added. A backend that is no

@@ -120,7 +120,7 @@ class Index:
         changes, next_stamp = backend.changed_since(stamp)
         return next_stamp != stamp or any(not self._has(backend.name, change) for change in changes)
 
-    def made(self, backends: Iterable[Backend]) -> None:
+    def complete_sync(self, backends: Iterable[Backend]) -> None:
         """Note that every row follows the current rules; backends that are no longer in use are dropped."""
         names = [backend.name for backend in backends]
         for (name,) in self._db.rows(
@@ -141,7 +141,7 @@ class Index:
         """Report whether the current rules made the rows."""
         return self._meta("made_by") == MADE_BY
 
-    def begin(self, write: StoreWrite) -> int:
+    def note_intent(self, write: StoreWrite) -> int:
         """Note a write before its first step: the next process that opens the store completes it after a kill."""
         with self._db.writing() as db:
             return db.execute("INSERT INTO intent (intent) VALUES (?)", (write.intent(),)).lastrowid or 0
@@ -276,7 +276,7 @@ class Index:
     def is_reaped(self, item: Item) -> bool:
         """Report whether this item, its content or its original was removed for good."""
         query = "SELECT 1 FROM reaped WHERE item IN (?, ?) LIMIT 1"
-        return bool(self._db.rows(query, item.id, item.copy_of or item.id)) or bool(self.reaped_as(item.content))
+        return bool(self._db.rows(query, item.id, item.copy_of or item.id)) or bool(self.last_removal(item.content))
 
     def reaped_among(self, keys: Sequence[str]) -> list[str]:
         """Return those of the ids and contents that were removed for good."""
@@ -284,7 +284,7 @@ class Index:
         found = {key for row in self._db.rows(query, *keys, *keys) for key in row}
         return [key for key in keys if key in found]
 
-    def reaped_as(self, content: str) -> ReapedContent | None:
+    def last_removal(self, content: str) -> ReapedContent | None:
         """Return the last removal of this content."""
         query = "SELECT item, time FROM reaped WHERE content_sha IN (?, ?) ORDER BY time DESC, rowid DESC LIMIT 1"
         row = self._db.row(query, *content_hashes(content))

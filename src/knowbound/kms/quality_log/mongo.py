@@ -108,7 +108,7 @@ class MongoQualityLog(QualityLog):
     @property
     def place(self) -> str:
         """Return the address in a form that may be printed."""
-        return f"MongoDB at {remote.shown(self._server.url)}"
+        return f"MongoDB at {remote.printable_url(self._server.url)}"
 
     def put(self, turn: QualityTurn) -> bool:
         """Write the turn in one command: a newer turn is never overwritten."""

@@ -3,20 +3,20 @@
 The terms in a row are made by text/specific_words.py and text/thesaurus.py. Every term of the query is looked up, as a
 string and never as FTS5 syntax, also of a long prompt: a lookup of a term that no row has costs next to nothing. Terms
 with few rows make candidates. Terms that are common, in text about software or in this store, only count when each
-candidate is compared (asked.py), unless all terms are. Of many candidates, those are compared whose shared words are
+candidate is compared (query.py), unless all terms are. Of many candidates, those are compared whose shared words are
 close together.
 """
 
 from __future__ import annotations
 
-from knowbound.kms.search.asked import WINDOW
+from knowbound.kms.search.query import WINDOW
 from knowbound.text import specific_words, thesaurus
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
 
-    from knowbound.kms.search.asked import Asked
+    from knowbound.kms.search.query import ParsedQuery
 
 SPLIT_BY = f"{specific_words.VERSION}.{thesaurus.VERSION}"  # terms of another version are made again
 _MOST_OF_ITEM = 5_000  # terms of one item
@@ -44,7 +44,7 @@ def make_terms(db: sqlite3.Connection) -> None:
 
 
 def rows_with_words(
-    index: sqlite3.Connection, asked: Asked, links: dict[str, list[tuple[int, float]]], most: int
+    index: sqlite3.Connection, parsed: ParsedQuery, links: dict[str, list[tuple[int, float]]], most: int
 ) -> dict[int, float]:
     """Return rows with words of the query, or words linked with them, and how much they share; at most `most`.
 
@@ -54,14 +54,14 @@ def rows_with_words(
     having: dict[str, int] = {}
     found: dict[str, list[int]] = {}
     common: dict[str, list[int]] = {}
-    for term in _looked_up(asked):
+    for term in _looked_up(parsed):
         with_term = _rows(index, term)
         having[term] = _estimated(with_term, rows, newest)
         (common if len(with_term) == _MOST_ROWS else found)[term] = with_term
-    asked.count(having, rows)
+    parsed.count(having, rows)
     if not any(found.values()):
-        found = _with_two(common, asked)
-    best = _joined(found, asked)
+        found = _with_two(common, parsed)
+    best = _joined(found, parsed)
     for linked in sorted(links, key=lambda linked: -max(worth for _, worth in links[linked]))[:_MOST_LINKS]:
         worth = max(worth for _, worth in links[linked])
         with_term = _rows(index, linked)
@@ -71,27 +71,27 @@ def rows_with_words(
     return {row: shared for shared, row in ranked}
 
 
-def _looked_up(asked: Asked) -> list[str]:
+def _looked_up(parsed: ParsedQuery) -> list[str]:
     """Return the terms of the query, rarest first."""
-    terms = sorted(asked.weights, key=lambda term: (-asked.weights[term], term))
-    usual = [term for term in terms if asked.weights[term] < _USUAL]
+    terms = sorted(parsed.weights, key=lambda term: (-parsed.weights[term], term))
+    usual = [term for term in terms if parsed.weights[term] < _USUAL]
     return terms[: len(terms) - len(usual)][:_MOST_TERMS] + usual[:_MOST_USUAL]
 
 
-def _joined(found: dict[str, list[int]], asked: Asked) -> dict[int, float]:
+def _joined(found: dict[str, list[int]], parsed: ParsedQuery) -> dict[int, float]:
     """Return the rows that share the most; of the best rows only words within one window of the query count."""
     shared: dict[int, float] = {}
     for term, rows in found.items():
-        weight = asked.weights[term]
+        weight = parsed.weights[term]
         for row in rows:
             shared[row] = shared.get(row, 0.0) + weight
-    if len(asked.places) <= WINDOW:
+    if len(parsed.places) <= WINDOW:
         return shared
     ranked = sorted([(share, row) for row, share in shared.items()], reverse=True)[:_MOST_JOINED]
     best = {row for _, row in ranked}
     hits: dict[int, list[tuple[int, float]]] = {}
     for term, rows in found.items():
-        weight, where = asked.weights[term], asked.where[term]
+        weight, where = parsed.weights[term], parsed.where[term]
         for row in best.intersection(rows):
             hits.setdefault(row, []).extend([(place, weight) for place in where])
     return {row: _best_window(sorted(places)) for row, places in hits.items()}
@@ -109,9 +109,9 @@ def _best_window(hits: list[tuple[int, float]]) -> float:
     return best
 
 
-def _with_two(common: dict[str, list[int]], asked: Asked) -> dict[str, list[int]]:
+def _with_two(common: dict[str, list[int]], parsed: ParsedQuery) -> dict[str, list[int]]:
     """Return the newest rows with the two rarest terms, or with the only one: for a query without rare terms."""
-    rarest = sorted(common, key=lambda term: (-asked.weights[term], term))[:2]
+    rarest = sorted(common, key=lambda term: (-parsed.weights[term], term))[:2]
     both = set.intersection(*(set(common[term]) for term in rarest)) if rarest else set()
     return {term: sorted(both or common[term]) for term in rarest}
 

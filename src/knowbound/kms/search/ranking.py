@@ -1,6 +1,6 @@
 """The score of a found item, and the order of several, whatever their backends.
 
-    relevance = 1 / (1 + e^-z),  z = AT_REST + prior + Σ WEIGHTS · parts     how likely the item is on topic, 0 to 1
+    relevance = 1 / (1 + e^-z),  z = INTERCEPT + prior + Σ WEIGHTS · parts     how likely the item is on topic, 0 to 1
     score     = relevance · (1 - RECENCY + RECENCY · recency) · confidence · quality · mark
 
     window      the share of what the best window of the query says that the item has, rare words weighing more
@@ -8,7 +8,7 @@
     shared      how much window and item share, rare words weighing more, whatever else either says
     meaning     the cosine of the item with the nearest part of the query, in the static embedding
     related     words of the query that mean what words of the item mean (text/thesaurus.py)
-    prior       the same for all items of a search: a large store and a long query fit by chance more often (asked.py)
+    prior       the same for all items of a search: a large store and a long query fit by chance more often (query.py)
     recency     1 for an item of today, halved every HALF_LIFE_DAYS; UNKNOWN_RECENCY where no date is known
     confidence  as stored, 0 to 1
     quality     the factor that measured use puts on the confidence (specification 2, "Effective confidence"):
@@ -20,8 +20,8 @@ Confidence and quality multiply the whole score. As one part of a sum they move 
 is 1 for almost every item. Recency can only order items that are about equally relevant: "newest wins" destroys
 confirmed facts.
 
-AT_REST, WEIGHTS and the prior come from a logistic regression over labelled prompts and items (`bench.fit_relevance`),
-held near to what orders LoCoMo best; `bench.injection` and `bench.retrieval` measure them: docs/decisions/retrieval.md.
+INTERCEPT, WEIGHTS and the prior come from a logistic regression over labelled prompts (`bench.fit_relevance`), held
+near to what orders LoCoMo best; `bench.injection` and `bench.retrieval` measure them: docs/decisions/retrieval.md.
 Recency and marks are choices: no data here show how much they should weigh. Rankers are compared by replay: the pool
 that is kept with an injection has every part of every score.
 """
@@ -35,7 +35,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-AT_REST = -5.69
+INTERCEPT = -5.69
 WEIGHTS = {"window": 4.5, "own": 1.8, "shared": 4.0, "meaning": 4.0, "related": 3.6}
 RECENCY = 0.1
 HALF_LIFE_DAYS = 90.0
@@ -116,7 +116,7 @@ class FoundItem:
         """Return the probability that the item is about the query, whatever is known about the item itself."""
         if not self.is_found:
             return 0.0
-        z = AT_REST + self.prior + sum([weight * getattr(self, part) for part, weight in WEIGHTS.items()])
+        z = INTERCEPT + self.prior + sum([weight * getattr(self, part) for part, weight in WEIGHTS.items()])
         return 1 / (1 + math.exp(-z))
 
     def computed_score(self, *, with_quality: bool = True) -> float:

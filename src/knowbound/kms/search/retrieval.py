@@ -2,7 +2,7 @@
 
 Candidates are the items that share the rarest words with the query, or words that mean the same (lexical.py), and the
 nearest by the codes of the embedding (codes.py): nearest to the whole query, and to the beginning and the end of a long
-one, where the question mostly is. Each is compared with the query word by word (asked.py) and, by the exact cosine,
+one, where the question mostly is. Each is compared with the query word by word (query.py) and, by the exact cosine,
 with the windows of the query that matter; ranking.py puts them in order. The hook runs this for every prompt: nothing
 is imported beyond the standard library and small modules of ours.
 """
@@ -15,8 +15,8 @@ from bisect import bisect_right
 from datetime import UTC, datetime
 
 from knowbound.kms.index.codes import nearest, nearest_of
-from knowbound.kms.search.asked import Asked
 from knowbound.kms.search.lexical import rows_with_words
+from knowbound.kms.search.query import ParsedQuery
 from knowbound.kms.search.ranking import FoundItem, rank, recency_of
 from knowbound.text.embedding import code_of, embed, nearest_similarity, values
 from knowbound.text.printable import both_ends
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from knowbound.kms.search.asked import WordParts
+    from knowbound.kms.search.query import WordParts
 
 POOL = 100  # candidates that are ranked and kept with an injection
 _MOST_LEXICAL = 90
@@ -73,9 +73,9 @@ def search(
     if not is_nested:
         index.execute("BEGIN")  # everything is read from one state of the index
     try:
-        asked = Asked(query)
+        parsed = ParsedQuery(query)
         known = {column: value for column, value in only.items() if value}
-        pool = _pool(index, asked, known, max(POOL, limit), time.time() if now is None else now, as_a_whole)
+        pool = _pool(index, parsed, known, max(POOL, limit), time.time() if now is None else now, as_a_whole)
     finally:
         if not is_nested:
             index.rollback()
@@ -83,21 +83,21 @@ def search(
 
 
 def _pool(
-    index: sqlite3.Connection, asked: Asked, only: dict[str, str], most: int, now: float, as_a_whole: bool
+    index: sqlite3.Connection, parsed: ParsedQuery, only: dict[str, str], most: int, now: float, as_a_whole: bool
 ) -> list[FoundItem]:
-    links = asked.links()
-    spans = [] if as_a_whole else _spans(asked)
-    rows = _rows(index, _candidates(index, asked, links, spans, only))
-    parts = {row[0]: asked.parts(row[-1].split(), links) for row in rows}
-    windows = [values(vector) for vector in map(embed, _windows(asked, spans, parts.values())) if any(vector)]
-    items = [_found(row, parts[row[0]], windows, asked.prior, now) for row in rows]
+    links = parsed.links()
+    spans = [] if as_a_whole else _spans(parsed)
+    rows = _rows(index, _candidates(index, parsed, links, spans, only))
+    parts = {row[0]: parsed.parts(row[-1].split(), links) for row in rows}
+    windows = [values(vector) for vector in map(embed, _windows(parsed, spans, parts.values())) if any(vector)]
+    items = [_found(row, parts[row[0]], windows, parsed.prior, now) for row in rows]
     items.sort(key=lambda item: (-item.relevance, item.id, item.backend))
     return [item for item in items[:most] if item.is_found]
 
 
 def _candidates(
     index: sqlite3.Connection,
-    asked: Asked,
+    parsed: ParsedQuery,
     links: dict[str, list[tuple[int, float]]],
     spans: list[tuple[int, int]],
     only: dict[str, str],
@@ -107,47 +107,47 @@ def _candidates(
         condition = " AND ".join(f"{column} = ?" for column in only)
         narrowed = index.execute(f"SELECT rowid, code FROM item WHERE served = 1 AND {condition}", [*only.values()])
         allowed = dict(narrowed.fetchall())
-        words = [row for row in rows_with_words(index, asked, links, len(allowed) + POOL**2) if row in allowed]
+        words = [row for row in rows_with_words(index, parsed, links, len(allowed) + POOL**2) if row in allowed]
         if len(allowed) <= _MOST_LEXICAL + _MOST_SEMANTIC:  # few enough to compare all
             return {*allowed}
-        codes = _codes(asked, spans)
+        codes = _codes(parsed, spans)
         near = [row for code in codes for row in nearest_of(allowed.items(), code, _MOST_SEMANTIC // len(codes))]
     else:
         kept_back = {row for (row,) in index.execute("SELECT rowid FROM item WHERE served = 0")}
-        with_words = rows_with_words(index, asked, links, _MOST_LEXICAL + len(kept_back))
+        with_words = rows_with_words(index, parsed, links, _MOST_LEXICAL + len(kept_back))
         words = [row for row in with_words if row not in kept_back]
-        codes = _codes(asked, spans)
+        codes = _codes(parsed, spans)
         near = [row for code in codes for row in nearest(index, code, _MOST_SEMANTIC // len(codes))]
     return {*near, *words[:_MOST_LEXICAL]}
 
 
-def _codes(asked: Asked, spans: list[tuple[int, int]]) -> list[bytes]:
+def _codes(parsed: ParsedQuery, spans: list[tuple[int, int]]) -> list[bytes]:
     """Return the codes of the whole query and, unless the store is large, of its first and its last part."""
-    ends = (spans[0], spans[-1]) if len(spans) > 1 and asked.rows <= _LARGE else ()
-    whole = both_ends(asked.text, _MOST_EMBEDDED) if spans else asked.text
-    vectors = map(embed, [whole, *[asked.text_of(*span) for span in ends]])
+    ends = (spans[0], spans[-1]) if len(spans) > 1 and parsed.rows <= _LARGE else ()
+    whole = both_ends(parsed.text, _MOST_EMBEDDED) if spans else parsed.text
+    vectors = map(embed, [whole, *[parsed.text_of(*span) for span in ends]])
     return [code_of(vector) for vector in vectors if any(vector)]
 
 
-def _spans(asked: Asked) -> list[tuple[int, int]]:
+def _spans(parsed: ParsedQuery) -> list[tuple[int, int]]:
     """Return the sentences of a query, long ones in windows, as first place and place after the last."""
     spans = []
-    for start in asked.sentences:
-        _, end = asked.sentence_of(start)
+    for start in parsed.sentences:
+        _, end = parsed.sentence_of(start)
         spans += [(at, min(end, at + _WINDOW)) for at in range(start, max(start + 1, end - _STEP), _STEP)]
     return spans
 
 
-def _windows(asked: Asked, spans: list[tuple[int, int]], parts: Iterable[WordParts]) -> list[str]:
+def _windows(parsed: ParsedQuery, spans: list[tuple[int, int]], parts: Iterable[WordParts]) -> list[str]:
     """Return the parts of a query that items are compared with by meaning: all, or both ends and where words match."""
     if len(spans) <= 1:
-        return [asked.text]
+        return [parsed.text]
     if len(spans) > _MOST_WINDOWS:
         best = sorted(parts, key=lambda part: (-part.window - part.own, part.places))
         firsts = [part.places[0] for part in best if part.places]
-        matching = [spans[bisect_right(spans, (first, len(asked.places))) - 1] for first in firsts]
+        matching = [spans[bisect_right(spans, (first, len(parsed.places))) - 1] for first in firsts]
         spans = [*dict.fromkeys([*spans[:_AT_THE_ENDS], *spans[-_AT_THE_ENDS:], *matching])][:_MOST_WINDOWS]
-    return [asked.text_of(*span) for span in spans]
+    return [parsed.text_of(*span) for span in spans]
 
 
 def _rows(index: sqlite3.Connection, rows: Iterable[int]) -> list[tuple[Any, ...]]:

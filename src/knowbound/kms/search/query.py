@@ -45,7 +45,7 @@ class WordParts:
         self.places: list[int] = []  # of the words of the best window that the item has
 
 
-class Asked:
+class ParsedQuery:
     """A query. Its weights come from background text until `count` adds the rows of the store."""
 
     def __init__(self, query: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from knowbound.cli.long_runs import ReadingProgress, ended_with_us
+from knowbound.cli.long_runs import ReadingProgress, end_agents_on_interrupt
 from knowbound.cli.options import (
     FilePath,
     absolute,
@@ -18,7 +18,7 @@ from knowbound.cli.options import (
     session_options,
     settings_of,
 )
-from knowbound.cli.output import echo, emit, look
+from knowbound.cli.output import echo, emit, layout
 from knowbound.report.format_names import PAGE_FORMATS
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def command(
         emit(_one_turn(absolute(paths), session, turn, format_, output), output)
         return
     filters = session_filters(settings, bool(paths), **chosen)
-    with ReadingProgress() as progress, ended_with_us("What was audited so far is kept."):
+    with ReadingProgress() as progress, end_agents_on_interrupt("What was audited so far is kept."):
         report, turns = audit(absolute(paths), settings, filters, progress=progress)
     if not paths and filters.project:
         echo(f"Only sessions of {filters.project} (--all: of every project).", err=True)
@@ -75,7 +75,7 @@ def _rendered(report: AuditReport, turns: Iterator[AuditedTurn], format_: str, o
         for turn in turns:
             yield turn_line(turn) + "\n"
         return
-    yield render_audit(report, cast("Any", format_), **look(output))
+    yield render_audit(report, cast("Any", format_), **layout(output))
 
 
 def _one_turn(paths: list[Path], session: str, turn: int, format_: str, output: Path | None) -> Iterator[str]:
@@ -87,6 +87,6 @@ def _one_turn(paths: list[Path], session: str, turn: int, format_: str, output: 
     if format_ == "jsonl":
         yield turn_line(page.turn) + "\n"
     elif format_ in PAGE_FORMATS:
-        yield render_turn(page, cast("Any", format_), **look(output))
+        yield render_turn(page, cast("Any", format_), **layout(output))
     else:
         raise click.UsageError(f"One turn has no format {format_}: text, json, jsonl, markdown or html.")

@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from knowbound.cli.options import LimitType, from_stored, gate_options, limits_of, root_option, settings_of, shown_as
-from knowbound.cli.output import echo, emit, look
+from knowbound.cli.options import (
+    LimitType,
+    from_stored,
+    gate_options,
+    limits_of,
+    report_options,
+    root_option,
+    settings_of,
+)
+from knowbound.cli.output import echo, emit, layout
 from knowbound.report.format_names import GATE_FORMATS
 
 if TYPE_CHECKING:
@@ -28,7 +36,7 @@ if TYPE_CHECKING:
     help="Fail when the share of unsupported answers of the stored audit is above F (0.1 is 10%).",
 )
 @click.option("--allow-none", is_flag=True, help="Exit 0 when no run is stored yet, as in a fresh clone.")
-@shown_as(GATE_FORMATS)
+@report_options(GATE_FORMATS)
 def command(
     root: Path | None,
     max_gap_rate: Fraction | None,
@@ -67,7 +75,7 @@ def command(
             raise
         echo("knowbound: no run is stored here yet, so nothing was checked. Try: knowbound eval", err=True)
         return 0
-    emit([render_check(check, cast("Any", format_), **look(output))], output)
+    emit([render_check(check, cast("Any", format_), **layout(output))], output)
     return check.code
 
 
@@ -109,5 +117,5 @@ def _unsupported(
         echo("knowbound: no audit is stored here yet, so nothing was checked. Try: knowbound audit", err=True)
         return 0
     gate = max_unsupported(limit, shares.rate(Diagnosis.UNSUPPORTED))
-    emit([render_audit_gate(gate, cast("Any", format_), **look(output))], output)
+    emit([render_audit_gate(gate, cast("Any", format_), **layout(output))], output)
     return exit_code((gate,), strict=strict)

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from knowbound.cli.options import checked
-from knowbound.cli.output import echo, emit, look
+from knowbound.cli.output import echo, emit, layout
 
 _OWN = ("knowbound observe", "the same for your own traces")
 _CODES = ("knowbound explain topic", "what the words mean")
@@ -35,7 +35,7 @@ def command() -> None:
     report = replace(report, last_look="")  # the report is the same every time
     kept = shlex.quote(str(home.relative_to(Path().absolute()) if home.is_relative_to(Path().absolute()) else home))
     commands = (_OWN, (f"KNOWBOUND_HOME={kept} knowbound report --topic ID", "the traces behind a topic"), _CODES)
-    emit([render_observe(report, "text", **look(None), commands=commands)], None)
+    emit([render_observe(report, "text", **layout(None), commands=commands)], None)
     page = home / "report.html"
     emit([render_observe(report, "html", commands=commands)], page)
     echo(f"\nThese traces are made up. The same report in a browser:\n{page}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from knowbound.cli.options import page_options, root_option, settings_of
-from knowbound.cli.output import emit, look
+from knowbound.cli.output import emit, layout
 from knowbound.errors import UNDECIDED, InputError
 from knowbound.files import numbered_lines
 
@@ -63,7 +63,7 @@ def command(
     if not asked:
         raise click.UsageError('Give a question: knowbound investigate "where is X defined"', ctx)
     found = investigate_and_keep(asked, settings, allow_run=allow_run, seconds=seconds)
-    emit([render_investigation(found, cast("Any", format_), **look(output), trail=trail)], output)
+    emit([render_investigation(found, cast("Any", format_), **layout(output), trail=trail)], output)
     return 0 if found.outcome == "success" else UNDECIDED
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from knowbound.cli.options import project_settings, root_option, settings_of, shown_as
+from knowbound.cli.options import project_settings, report_options, root_option, settings_of
 from knowbound.cli.output import emit, width
 from knowbound.errors import GATE_FAILED, UNDECIDED
 from knowbound.report.format_names import SHORT_FORMATS
@@ -30,7 +30,7 @@ def command() -> None:
 
 @command.command("list")
 @root_option
-@shown_as(SHORT_FORMATS)
+@report_options(SHORT_FORMATS)
 def list_(root: Path | None, format_: str, output: Path | None) -> None:
     """List the judges: which can be used here, what the others need, and which ones are configured."""
     import msgspec
@@ -129,7 +129,7 @@ def label(
 )
 @click.option("--strict", is_flag=True, help="Exit 3 when there are too few labels to decide.")
 @root_option
-@shown_as(SHORT_FORMATS)
+@report_options(SHORT_FORMATS)
 def calibrate(
     labels: Path | None,
     judge: str,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from knowbound.cli.long_runs import ReadingProgress, ended_with_us
+from knowbound.cli.long_runs import ReadingProgress, end_agents_on_interrupt
 from knowbound.cli.options import (
     absolute,
     page_options,
@@ -18,7 +18,7 @@ from knowbound.cli.options import (
     settings_of,
     user_name,
 )
-from knowbound.cli.output import confirm, echo, emit, look
+from knowbound.cli.output import confirm, echo, emit, layout
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
@@ -91,7 +91,7 @@ def _learn(paths: list[Path], settings: Settings, filters: Filters, *, root_is_g
     from knowbound.lessons.applying import flag_stale_items
     from knowbound.lessons.learn import learn
 
-    with ReadingProgress() as progress, ended_with_us("What was read so far is kept."):
+    with ReadingProgress() as progress, end_agents_on_interrupt("What was read so far is kept."):
         learned = learn(paths, settings, filters, root_is_given=root_is_given, progress=progress)
     for lesson in flag_stale_items(learned.lessons, settings):
         echo(f"knowbound: the item of lesson {lesson.id} is flagged UNVERIFIED: {lesson.unverified}.", err=True)
@@ -116,7 +116,7 @@ def _rendered(learned: Learned, format_: str, output: Path | None, status: bool)
         about=f"{counted(len(shown), 'lesson')} from {counted(sessions, 'session')} of {named}, {tree}{at}.",
         left_out=learned.left_out,
         status=status,
-        **look(output),
+        **layout(output),
     )
 
 

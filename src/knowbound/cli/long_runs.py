@@ -77,7 +77,7 @@ class EvalProgress(_StatusLine):
 
 
 @contextmanager
-def ended_with_us(advice: str) -> Iterator[None]:
+def end_agents_on_interrupt(advice: str) -> Iterator[None]:
     """End running agents when Ctrl-C or a signal ends this process. The sentence `advice` says how to go on."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from knowbound.cli.long_runs import ReadingProgress, ended_with_us
+from knowbound.cli.long_runs import ReadingProgress, end_agents_on_interrupt
 from knowbound.cli.options import (
     FilePath,
     absolute,
@@ -18,7 +18,7 @@ from knowbound.cli.options import (
     session_options,
     settings_of,
 )
-from knowbound.cli.output import echo, emit, look
+from knowbound.cli.output import echo, emit, layout
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
@@ -44,7 +44,7 @@ def command(paths: tuple[Path, ...], root: Path | None, format_: str, output: Pa
 
     settings = settings_of(root)
     filters = session_filters(settings, bool(paths), **chosen)
-    with ReadingProgress() as progress, ended_with_us("What was read so far is kept."):
+    with ReadingProgress() as progress, end_agents_on_interrupt("What was read so far is kept."):
         report, signals = observe_traces(
             absolute(paths), settings, filters, root_is_given=root is not None, progress=progress
         )
@@ -84,4 +84,4 @@ def rendered(
         for signal in signals:
             yield signal_line(signal, report.watermark) + "\n"
         return
-    yield render_observe(report, cast("Any", format_), **look(output), answers=answers)
+    yield render_observe(report, cast("Any", format_), **layout(output), answers=answers)

@@ -168,15 +168,15 @@ def format_option(formats: tuple[str, ...]) -> Callable[[Function], Function]:
     )
 
 
-def shown_as(
+def report_options(
     formats: tuple[str, ...], output_help: str = "Write to FILE, not to stdout."
 ) -> Callable[[Function], Function]:
     """Add --format, with these formats, and -o."""
     return all_of(format_option(formats), click.option("-o", "--output", type=FilePath, help=output_help))
 
 
-output_options = shown_as(EVERY_FORMAT)  # for reports with gaps or gates
-page_options = shown_as(LINE_FORMATS)  # for results without gates, such as an answer or a list of questions
+output_options = report_options(EVERY_FORMAT)  # for reports with gaps or gates
+page_options = report_options(LINE_FORMATS)  # for results without gates, such as an answer or a list of questions
 
 
 # The gates (specification 1, section 7.4)

@@ -14,18 +14,18 @@ import click
 from knowbound.errors import InputError
 
 
-class Look(TypedDict):
+class Layout(TypedDict):
     """Layout of a text: columns and colour."""
 
     width: int
     colour: bool
 
 
-def look(output: Path | None) -> Look:
+def layout(output: Path | None) -> Layout:
     """Return the layout for the terminal. A file, NO_COLOR or TERM=dumb switches colour off."""
     is_terminal = output is None and sys.stdout.isatty()
     colour = is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return Look(width=width(), colour=colour)
+    return Layout(width=width(), colour=colour)
 
 
 def width() -> int:

@@ -17,11 +17,11 @@ from knowbound.cli.options import (
     page_options,
     project_option,
     project_settings,
+    report_options,
     session_filters,
-    shown_as,
     user_name,
 )
-from knowbound.cli.output import echo, emit, look, width
+from knowbound.cli.output import echo, emit, layout, width
 from knowbound.cli.quality_corrections import corrections
 from knowbound.errors import GATE_FAILED, UNDECIDED, InputError
 from knowbound.report.format_names import PAGE_FORMATS, SHORT_FORMATS
@@ -45,7 +45,7 @@ command.add_command(corrections)
     "--item", "item", default="", metavar="ID", help="Show one item: its figures, last injections and records."
 )
 @project_option
-@shown_as(PAGE_FORMATS)
+@report_options(PAGE_FORMATS)
 def status(item: str, root: Path | None, format_: str, output: Path | None) -> None:
     """Show whether what is injected helps, and what to fix first.
 
@@ -64,12 +64,12 @@ def status(item: str, root: Path | None, format_: str, output: Path | None) -> N
 
     settings, format = project_settings(root), cast("Any", format_)
     if item:
-        shown = render_item(quality_of_item(settings, item), format, **look(output))
+        shown = render_item(quality_of_item(settings, item), format, **layout(output))
     else:
         found = quality_status(settings)
         first, last = window(found.until)
         found = replace(found, rescues=rescue_figures(settings.home, first, last))
-        shown = render_quality(found, format, **look(output))
+        shown = render_quality(found, format, **layout(output))
     emit([shown], output)
 
 
@@ -91,7 +91,7 @@ def status(item: str, root: Path | None, format_: str, output: Path | None) -> N
 )
 @click.option("--strict", is_flag=True, help="Exit 3 when there are too few labelled prompts to decide.")
 @project_option
-@shown_as(SHORT_FORMATS)
+@report_options(SHORT_FORMATS)
 def calibrate(
     prompts: Path,
     precision: float,
@@ -162,7 +162,7 @@ def score(
     report, lines = score_traces(
         absolute(paths), settings, project=filters.project, since=filters.since, agent=filters.agent
     )
-    shown = items_of(lines) if format_ == "jsonl" else [render_recorded(report, cast("Any", format_), **look(output))]
+    shown = items_of(lines) if format_ == "jsonl" else [render_recorded(report, cast("Any", format_), **layout(output))]
     emit(shown, output)
     return 0
 
@@ -192,7 +192,7 @@ def _score_queue(settings: Settings, *, again: bool) -> int:
 @click.option("--advance", is_flag=True, help="Begin the next leg; refused while a criterion is open.")
 @click.option("--revert", is_flag=True, help="Go back to the previous leg.")
 @project_option
-@shown_as(SHORT_FORMATS)
+@report_options(SHORT_FORMATS)
 def rollout(advance: bool, revert: bool, root: Path | None, format_: str, output: Path | None) -> int:
     """Show the present leg of the rollout of measured ranking, and its open criteria.
 
@@ -212,5 +212,5 @@ def rollout(advance: bool, revert: bool, root: Path | None, format_: str, output
         status = rolling.revert(settings, by=user_name())
     else:
         status = rolling.rollout_status(settings)
-    emit([render_rollout(status, cast("Any", format_), **look(output))], output)
+    emit([render_rollout(status, cast("Any", format_), **layout(output))], output)
     return GATE_FAILED if status.refused else 0

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from knowbound.cli.options import project_option, project_settings, shown_as, user_name
-from knowbound.cli.output import echo, emit, look
+from knowbound.cli.options import project_option, project_settings, report_options, user_name
+from knowbound.cli.output import echo, emit, layout
 from knowbound.report.format_names import PAGE_FORMATS
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _again = click.option("--again", is_flag=True, help="Store content that was with
 
 @click.group("corrections", invoke_without_command=True)
 @project_option
-@shown_as(PAGE_FORMATS)
+@report_options(PAGE_FORMATS)
 @click.pass_context
 def corrections(context: click.Context, root: Path | None, format_: str, output: Path | None) -> None:
     """Show suggested corrections: items that an agent contradicted, and the drafts that would replace them.
@@ -37,7 +37,7 @@ def corrections(context: click.Context, root: Path | None, format_: str, output:
 
     with _opened(root) as opened:
         waiting = opened.open()
-    emit([render_suggestions(waiting, cast("Any", format_), **look(output))], output)
+    emit([render_suggestions(waiting, cast("Any", format_), **layout(output))], output)
 
 
 @corrections.command("accept")

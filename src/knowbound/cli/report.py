@@ -10,7 +10,7 @@ import click
 
 from knowbound.cli.observe import rendered, with_lessons
 from knowbound.cli.options import from_stored, output_options, root_option, settings_of
-from knowbound.cli.output import emit, look
+from knowbound.cli.output import emit, layout
 from knowbound.report.format_names import GAP_FORMATS
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def _newest(settings: Settings, format_: str, output: Path | None) -> Iterable[s
     if investigation is not None:
         from knowbound.report.investigation import render_investigation
 
-        return [render_investigation(investigation, cast("Any", format_), **look(output))]
+        return [render_investigation(investigation, cast("Any", format_), **layout(output))]
     report, signals = newest_report(settings)
     return rendered(with_lessons(report, settings), signals, format_, output)
 
@@ -61,4 +61,4 @@ def _topic(settings: Settings, name: str, format_: str, output: Path | None) -> 
     found = newest_topic(settings, name)
     if format_ == "jsonl":
         return "".join(signal_line(one.signal, found.watermark) + "\n" for one in found.signals)
-    return render_topic(found, cast("Any", format_), **look(output))
+    return render_topic(found, cast("Any", format_), **layout(output))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from knowbound.cli.options import project_settings, root_option, shown_as
+from knowbound.cli.options import project_settings, report_options, root_option
 from knowbound.cli.output import emit
 from knowbound.errors import InputError
 from knowbound.files import numbered_lines
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     help="Events of PostToolUse or PostToolUseFailure, as the client sends them, one per line, each with an id.",
 )  # fmt: skip
 @root_option
-@shown_as(("text", "jsonl"))
+@report_options(("text", "jsonl"))
 def command(input_: Path, root: Path | None, format_: str, output: Path | None) -> int:
     """Say for each missed lookup where the thing really is, or that it is nowhere, or nothing.
 

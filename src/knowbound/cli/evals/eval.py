@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from knowbound.cli.long_runs import ended_with_us
+from knowbound.cli.long_runs import end_agents_on_interrupt
 from knowbound.cli.options import gate_options, limits_of, output_options, root_option, settings_of
-from knowbound.cli.output import echo, emit, look
+from knowbound.cli.output import echo, emit, layout
 from knowbound.errors import UNDECIDED, InputError
 
 if TYPE_CHECKING:
@@ -123,7 +123,10 @@ def command(
         inject=Inject(inject),
         hooks=hook_commands(settings) if inject != Inject.OFF else {},
     )
-    with EvalProgress() as progress, ended_with_us("What is done is kept: run the same command with --resume."):
+    with (
+        EvalProgress() as progress,
+        end_agents_on_interrupt("What is done is kept: run the same command with --resume."),
+    ):
         done = evaluate(plan, settings, progress=progress, until_shown=True)
     for note in done.notes:
         echo(note, err=True)
@@ -160,7 +163,7 @@ def rendered(
     heads = [head for head in evaluations(settings) if head.id <= evaluation.id]
     shown = cast("Any", format_)
     said = render_evaluation(
-        evaluation, shown, **look(output), gates=gates, nudge=nudge(heads) or "",
+        evaluation, shown, **layout(output), gates=gates, nudge=nudge(heads) or "",
         beside=probed_beside(settings, evaluation), effect=effect_of_injection(settings, evaluation),
     )  # fmt: skip
     if other is None or format_ not in ("text", "markdown"):
@@ -168,7 +171,7 @@ def rendered(
     from knowbound.report.comparison import render_comparison
     from knowbound.stats.comparison import compare
 
-    return said + "\n" + render_comparison(compare(other, evaluation), shown, **look(output))
+    return said + "\n" + render_comparison(compare(other, evaluation), shown, **layout(output))
 
 
 def _test_set(samples: Path | None, settings: Settings) -> SampleSet:

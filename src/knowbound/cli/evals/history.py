@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from knowbound.cli.options import from_stored, root_option, settings_of, shown_as
-from knowbound.cli.output import emit, look
+from knowbound.cli.options import from_stored, report_options, root_option, settings_of
+from knowbound.cli.output import emit, layout
 from knowbound.errors import InputError
 from knowbound.report.format_names import PAGE_FORMATS
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     "--last", type=click.IntRange(1, 10**9), metavar="N", help="Only the last N evaluations of each samples file."
 )
 @click.option("--others", is_flag=True, help="Also show the versions that `eval --against` ran.")
-@shown_as(PAGE_FORMATS, output_help="Write to FILE; a name that ends in .svg gets the chart alone.")
+@report_options(PAGE_FORMATS, output_help="Write to FILE; a name that ends in .svg gets the chart alone.")
 def trend(
     root: Path | None, samples: str | None, last: int | None, others: bool, format_: str, output: Path | None
 ) -> None:
@@ -44,7 +44,7 @@ def trend(
         newest = next(panel for panel in found.panels if panel.rows[-1] is found.rows[-1])
         emit([trend_svg_file(newest)], output)
         return
-    emit([render_trend(found, cast("Any", format_), **look(output))], output)
+    emit([render_trend(found, cast("Any", format_), **layout(output))], output)
 
 
 def _trend(settings: Settings, samples: str | None, last: int, others: bool) -> Trend:
@@ -71,7 +71,7 @@ def _is_about(head: EvaluationHead, samples: str) -> bool:
 @click.argument("before", default="previous")
 @click.argument("after", default="latest")
 @root_option
-@shown_as(PAGE_FORMATS)
+@report_options(PAGE_FORMATS)
 def compare(before: str, after: str, root: Path | None, format_: str, output: Path | None) -> None:
     """Compare two evaluations of the same test set, sample by sample.
 
@@ -81,7 +81,7 @@ def compare(before: str, after: str, root: Path | None, format_: str, output: Pa
     from knowbound.report.comparison import render_comparison
 
     found = from_stored(settings_of(root), root, lambda settings: _compared(settings, before, after))
-    emit([render_comparison(found, cast("Any", format_), **look(output))], output)
+    emit([render_comparison(found, cast("Any", format_), **layout(output))], output)
 
 
 def _compared(settings: Settings, before: str, after: str) -> Comparison:

@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import click
 
-from knowbound.cli.long_runs import ended_with_us
+from knowbound.cli.long_runs import end_agents_on_interrupt
 from knowbound.cli.options import page_options, root_option, settings_of
-from knowbound.cli.output import echo, emit, look
+from knowbound.cli.output import echo, emit, layout
 from knowbound.errors import UNDECIDED
 
 
@@ -47,7 +47,7 @@ def command(
     from knowbound.report.probe import ProbeReport, render_probe
 
     settings = settings_of(root)
-    with EvalProgress() as progress, ended_with_us("Nothing was stored."):
+    with EvalProgress() as progress, end_agents_on_interrupt("Nothing was stored."):
         done = run_probe(
             settings,
             count=count,
@@ -60,6 +60,6 @@ def command(
     for note in done.notes:
         echo(note, err=True)
     report = ProbeReport(done.probe, done.evaluation, done.written)
-    emit([render_probe(report, cast("Any", format_), **look(output))], output)
+    emit([render_probe(report, cast("Any", format_), **layout(output))], output)
     is_unanswered = done.evaluation is not None and not done.evaluation.runs_complete
     return UNDECIDED if is_unanswered or not done.probe.questions else 0

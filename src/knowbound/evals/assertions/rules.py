@@ -18,11 +18,10 @@ from knowbound.evals.assertions.results import SHOWN, AgentAnswer, CheckResult, 
 from knowbound.evals.samples import json_schema as sample_json
 from knowbound.evals.samples import patterns
 from knowbound.evals.samples.assertion_types import SET, TYPES
-from knowbound.evals.samples.json_schema import decoded
 from knowbound.evals.samples.values import Assertion
 from knowbound.text.redact import excerpt_of_end
 
-UNKNOWN_CALLS = "the agent's tool calls are unknown"
+_UNKNOWN_CALLS = "the agent's tool calls are unknown"
 
 # Samples name tools as Claude Code does. Another agent's tool counts under the names of what it does.
 _NAMES = {
@@ -35,85 +34,8 @@ _NAMES = {
 }
 _KNOWN = frozenset(name for names in _NAMES.values() for name in names)
 _SHELLS = frozenset({"shell", "exec_command", "command_execution", "local_shell", "run_shell_command"})
-SHARE = 0.5  # the threshold of rouge_n_min and bleu_min where none is given (the samples format)
+_SHARE = 0.5  # the threshold of rouge_n_min and bleu_min where none is given (the samples format)
 _LONGEST = 50_000  # characters that are compared edit by edit
-
-
-def _of_calls(rule: Callable[[Assertion, tuple[ToolUse, ...]], CheckResult]) -> Rule:
-    def check(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
-        return CheckResult(None, UNKNOWN_CALLS) if answered.calls is None else rule(assertion, answered.calls)
-
-    return check
-
-
-def _names(call: ToolUse) -> set[str]:
-    """What a call may be named by: its own name, a server's tool without the server, and what it does."""
-    own = call.tool.lower()
-    names = {own}
-    if own in _KNOWN:
-        return names
-    if own.startswith("mcp__"):
-        names.add(own.rpartition("__")[2])
-    if own in _SHELLS:
-        names.add("bash")
-    if call.kind in _NAMES:
-        names.update(_NAMES[ToolKind(call.kind)])
-    return names
-
-
-def _tools_called(assertion: Assertion, calls: tuple[ToolUse, ...]) -> CheckResult:
-    missing = [tool for tool in assertion.values if not _calls_of(tool, calls)]
-    return CheckResult(not missing, f"not called: {', '.join(missing)}" if missing else "all called")
-
-
-def _tools_not_called(assertion: Assertion, calls: tuple[ToolUse, ...]) -> CheckResult:
-    found = [tool for tool in assertion.values if _calls_of(tool, calls)]
-    return CheckResult(not found, f"called: {', '.join(found)}" if found else "none called")
-
-
-def _calls_of(tool: str, calls: tuple[ToolUse, ...]) -> list[ToolUse]:
-    return [call for call in calls if tool.lower() in _names(call)]
-
-
-def _containing(part_of: Callable[[ToolUse], tuple[str, bool]]) -> Rule:
-    """Whether the text of `Tool:text` is in this part of a call of the tool; without a tool, of any call."""
-
-    def check(assertion: Assertion, calls: tuple[ToolUse, ...]) -> CheckResult:
-        tool, colon, text = str(assertion.value).partition(":")
-        if not colon or not tool:
-            text, meant = str(assertion.value), list(calls)
-        else:
-            meant = _calls_of(tool, calls)
-        parts = [part_of(call) for call in meant]
-        if any(text.lower() in form for part, _ in parts for form in _forms(part)):
-            return CheckResult(True, f"found in one of {len(meant)} calls")
-        if any(cut for _, cut in parts):
-            return CheckResult(None, f"not in what is kept of {len(meant)} calls")
-        return CheckResult(False, f"not found in {len(meant)} calls")
-
-    return _of_calls(check)
-
-
-def _forms(part: str) -> list[str]:
-    """The text, and JSON also without space between its signs, as samples spell it: "confirmed":true."""
-    forms = [part.lower()]
-    if part.lstrip()[:1] in ("{", "["):
-        valid, value = decoded(part)
-        if valid:
-            forms.append(msgspec.json.encode(value).decode().lower())
-    return forms
-
-
-_input_contains = _containing(lambda call: (call.input, call.input_cut))
-
-TOOL_RULES: dict[str, Rule] = {
-    "tools_called": _of_calls(_tools_called),
-    "tools_not_called": _of_calls(_tools_not_called),
-    "tool_input_contains": _input_contains,
-    "tool_input_not_contains": inverse(_input_contains),
-    "tool_output_contains": _containing(lambda call: (call.output, call.output_cut)),
-    "mock_hit": lambda _, __: CheckResult(None, "mocks are not played"),
-}
 
 
 def decide(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
@@ -245,7 +167,7 @@ _TIME = _Measure(
     lambda answered: None if answered.seconds is None else answered.seconds * 1000, "{:,.0f} ms", "the time is unknown"
 )
 _STEPS = _Measure(lambda answered: answered.steps, "{} steps", "the number of steps is unknown")
-_CALLS = _Measure(lambda answered: None if answered.calls is None else len(answered.calls), "{} calls", UNKNOWN_CALLS)
+_CALLS = _Measure(lambda answered: None if answered.calls is None else len(answered.calls), "{} calls", _UNKNOWN_CALLS)
 
 
 def _rouge(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
@@ -259,7 +181,7 @@ def _bleu(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
 
 
 def _share(assertion: Assertion) -> float:
-    return SHARE if assertion.threshold is None else assertion.threshold
+    return _SHARE if assertion.threshold is None else assertion.threshold
 
 
 def _levenshtein(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
@@ -272,6 +194,75 @@ def _levenshtein(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
     return CheckResult(edits <= limit, f"{edits} edits")
 
 
+# ---- about the tool calls of a run
+
+
+def _of_calls(rule: Callable[[Assertion, tuple[ToolUse, ...]], CheckResult]) -> Rule:
+    def check(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
+        return CheckResult(None, _UNKNOWN_CALLS) if answered.calls is None else rule(assertion, answered.calls)
+
+    return check
+
+
+def _names(call: ToolUse) -> set[str]:
+    """What a call may be named by: its own name, a server's tool without the server, and what it does."""
+    own = call.tool.lower()
+    names = {own}
+    if own in _KNOWN:
+        return names
+    if own.startswith("mcp__"):
+        names.add(own.rpartition("__")[2])
+    if own in _SHELLS:
+        names.add("bash")
+    if call.kind in _NAMES:
+        names.update(_NAMES[ToolKind(call.kind)])
+    return names
+
+
+def _tools_called(assertion: Assertion, calls: tuple[ToolUse, ...]) -> CheckResult:
+    missing = [tool for tool in assertion.values if not _calls_of(tool, calls)]
+    return CheckResult(not missing, f"not called: {', '.join(missing)}" if missing else "all called")
+
+
+def _tools_not_called(assertion: Assertion, calls: tuple[ToolUse, ...]) -> CheckResult:
+    found = [tool for tool in assertion.values if _calls_of(tool, calls)]
+    return CheckResult(not found, f"called: {', '.join(found)}" if found else "none called")
+
+
+def _calls_of(tool: str, calls: tuple[ToolUse, ...]) -> list[ToolUse]:
+    return [call for call in calls if tool.lower() in _names(call)]
+
+
+def _containing(part_of: Callable[[ToolUse], tuple[str, bool]]) -> Rule:
+    """Whether the text of `Tool:text` is in this part of a call of the tool; without a tool, of any call."""
+
+    def check(assertion: Assertion, calls: tuple[ToolUse, ...]) -> CheckResult:
+        tool, colon, text = str(assertion.value).partition(":")
+        if not colon or not tool:
+            text, meant = str(assertion.value), list(calls)
+        else:
+            meant = _calls_of(tool, calls)
+        parts = [part_of(call) for call in meant]
+        if any(text.lower() in form for part, _ in parts for form in _forms(part)):
+            return CheckResult(True, f"found in one of {len(meant)} calls")
+        if any(cut for _, cut in parts):
+            return CheckResult(None, f"not in what is kept of {len(meant)} calls")
+        return CheckResult(False, f"not found in {len(meant)} calls")
+
+    return _of_calls(check)
+
+
+def _forms(part: str) -> list[str]:
+    """The text, and JSON also without space between its signs, as samples spell it: "confirmed":true."""
+    forms = [part.lower()]
+    if part.lstrip()[:1] in ("{", "["):
+        valid, value = sample_json.decoded(part)
+        if valid:
+            forms.append(msgspec.json.encode(value).decode().lower())
+    return forms
+
+
+_input_contains = _containing(lambda call: (call.input, call.input_cut))
 _RULES: dict[str, Rule] = {
     SET: _set,
     "contains": _contains,
@@ -298,5 +289,10 @@ _RULES: dict[str, Rule] = {
     "rouge_n_min": _rouge,
     "bleu_min": _bleu,
     "levenshtein_max": _levenshtein,
-    **TOOL_RULES,
+    "tools_called": _of_calls(_tools_called),
+    "tools_not_called": _of_calls(_tools_not_called),
+    "tool_input_contains": _input_contains,
+    "tool_input_not_contains": inverse(_input_contains),
+    "tool_output_contains": _containing(lambda call: (call.output, call.output_cut)),
+    "mock_hit": lambda _, __: CheckResult(None, "mocks are not played"),
 }

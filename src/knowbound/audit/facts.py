@@ -67,11 +67,8 @@ class TurnFacts(msgspec.Struct):
     runs: list[Run] = []
     gits: list[GitAct] = []
     calls: int = 0
-    lookups: int = 0  # searches, reads, lists that brought something
-    web: int = 0
     acts: int = 0  # other calls that succeeded: commands, services
-    agents: int = 0  # sub-agents that were started
-    unseen_agents: int = 0  # … whose calls the trace does not hold
+    unseen_agents: int = 0  # sub-agents whose calls the trace does not hold
     unknown_calls: int = 0  # calls whose result the trace does not hold
     waits: bool = False  # something runs in the background
     model: str = ""  # that wrote the answer
@@ -106,7 +103,6 @@ class SessionView:
         self.commands: list[str] = []
         self.gits: list[GitAct] = []
         self.paths: dict[str, None] = {}  # opened or changed, in full
-        self.changed: dict[str, None] = {}
         self.calls = 0
         self.last_act = 0  # the order of the last call that ran something that rules do not know
         self.unseen_agents = 0  # sub-agents whose calls the trace does not hold
@@ -121,13 +117,11 @@ class SessionView:
         self._texts.append(text)
         self._size += len(text)
 
-    def note(self, paths: Iterable[str], *, changed: bool = False) -> None:
+    def note(self, paths: Iterable[str]) -> None:
         """Files that were opened, found or changed."""
         for path in paths:
             if len(self.paths) < _MOST_NAMES:
                 self.paths[path] = None
-                if changed:
-                    self.changed[path] = None
 
     def has(self, text: str) -> bool:
         """Whether the session has shown this text, as it is."""
@@ -169,7 +163,6 @@ def facts_of(turn: TraceTurn, view: SessionView) -> TurnFacts:
             view.order += 1
             _call(call, view.order, facts, view)
             if call.agent_id or call.name in ("Task", "Agent"):
-                facts.agents += 1
                 started.add(call.agent_id)
     facts.unseen_agents = len([one for one in started if one not in own])
     view.unseen_agents += facts.unseen_agents
@@ -202,9 +195,7 @@ def _call(call: ToolCall, order: int, facts: TurnFacts, view: SessionView) -> No
     view.searches += call.kind in LOOKUPS and call.outcome in (Outcome.OK, *MISSES)
     if call.outcome is Outcome.OK:
         view.note(call.paths)
-        facts.lookups += call.kind in LOOKUPS
         view.looked_up += call.kind in (*LOOKUPS, ToolKind.WEB)
-        facts.web += call.kind is ToolKind.WEB
         facts.acts += call.kind in (ToolKind.SHELL, ToolKind.OTHER)
     command = command_of(call)
     if command:
@@ -225,7 +216,7 @@ def _edit(call: ToolCall, order: int, facts: TurnFacts, view: SessionView) -> No
     if call.outcome is not Outcome.OK:
         return
     paths = call.paths or ((call.query,) if call.query else ())
-    view.note(paths, changed=True)
+    view.note(paths)
     old = first_text(given, OLD_KEYS)
     is_comment = _only_spaces(paths, old, new) or _only_comments(old, new, first_text(given, ("patch",)))
     facts.edits.append(_edit_of(paths, order, call.line, is_comment))
@@ -269,7 +260,7 @@ def _shell(call: ToolCall, command: str, order: int, facts: TurnFacts, view: Ses
         view.last_act = order
     facts.gits += (_git(one, call, order) for one in plan.gits)
     if plan.written and call.outcome is not Outcome.ERROR:
-        view.note(plan.written, changed=True)
+        view.note(plan.written)
         facts.edits.append(_edit_of(plan.written, order, call.line))
 
 

@@ -166,10 +166,10 @@ class SessionLens:
         sample, self._sample = self._sample, None
         if sample is None:
             return
-        if not sample.steps:
-            sample.incomplete = f"the agent failed: {self._broken}" if self._broken else "no answer of the agent"
-        elif self._broken:
+        if self._broken:
             sample.incomplete = f"the agent failed: {self._broken}"
+        elif not sample.steps:
+            sample.incomplete = "no answer of the agent"
         elif self._unanswered:
             sample.incomplete = "ends in the middle of a tool call"
         sample.incomplete = redact(sample.incomplete)
@@ -191,22 +191,15 @@ class SessionLens:
                 turn.answer = step.said[-1].text
         new = Signal(SignalType.FAILED_SEARCH, Status.OPEN, self.found.session, turn.index if turn else 0, sample.id)
         new.step = self._steps[step.agent_id] = self._steps.get(step.agent_id, 0) + 1
-        if step.calls:
-            if not step.agent_id:
-                self._unanswered = any(call.is_unanswered for call in step.calls)
-            for call in step.calls:
-                if call.paths and call.outcome is Outcome.OK:
-                    self._reach(call.paths)
-            events = self._misses.step(step, new) + self._repeats.step(step, self._misses, new)
-            if events:
-                self._keep(events)
-            self._own_words(step, events)
-        else:
-            self._misses.step(step, new)
-            self._repeats.step(step, self._misses, new)
-            if not step.agent_id:
-                self._unanswered = False
-            self._own_words(step, [])
+        if not step.agent_id:
+            self._unanswered = any(call.is_unanswered for call in step.calls)
+        for call in step.calls:
+            if call.paths and call.outcome is Outcome.OK:
+                self._reach(call.paths)
+        events = self._misses.step(step, new) + self._repeats.step(step, self._misses, new)
+        if events:
+            self._keep(events)
+        self._own_words(step, events)
         if step.said:
             self._text_signals(step, new)
         for call in step.calls:

@@ -10,6 +10,7 @@ from knowbound.core.evidence import Place
 from knowbound.evidence.producers.systems.system import (
     Built,
     OutcomeCounts,
+    System,
     Tested,
     first_error,
     places_in,
@@ -36,14 +37,13 @@ class _Metadata(msgspec.Struct):
     packages: list[_Package] = []
 
 
-class Cargo:
+class Cargo(System):
     """`cargo build` and `cargo test`, offline: packages that were never fetched are a reason, not a failure."""
 
     name = "cargo"
-    manifests: tuple[str, ...] = ("Cargo.toml",)
+    manifests = ("Cargo.toml",)
     kind = "rust"
-    words: tuple[str, ...] = ("cargo", "crate", "rustc")
-    keeps: frozenset[str] = frozenset()
+    words = ("cargo", "crate", "rustc")
 
     def build(self, work: Workspace, named: str) -> Built:
         """The package or binary of that name, else the workspace."""

@@ -9,6 +9,7 @@ from knowbound.core.evidence import Place
 from knowbound.evidence.producers.systems.system import (
     Built,
     OutcomeCounts,
+    System,
     Tested,
     compiler_errors,
     first_error,
@@ -22,14 +23,13 @@ _TARGET = re.compile(r"^(?:\[\s*\d+%\] )?Built target (\S+)", re.M)
 _NOT_THERE = re.compile(r"No rule to make target|unknown target|no such target", re.I)
 
 
-class CMake:
+class CMake(System):
     """Configured into a folder of its own; make is preferred to ninja because it names what it built."""
 
     name = "cmake"
-    manifests: tuple[str, ...] = ("CMakeLists.txt",)
+    manifests = ("CMakeLists.txt",)
     kind = "c/c++"
-    words: tuple[str, ...] = ("cmake", "ctest")
-    keeps: frozenset[str] = frozenset()
+    words = ("cmake", "ctest")
 
     def build(self, work: Workspace, named: str) -> Built:
         """Strong evidence needs a target that was really made: "Built target NAME"."""

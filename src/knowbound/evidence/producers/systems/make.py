@@ -7,6 +7,7 @@ import re
 from knowbound.evidence.producers.systems.system import (
     Built,
     OutcomeCounts,
+    System,
     Tested,
     compiler_errors,
     first_error,
@@ -30,14 +31,13 @@ def refuse_far_reaching(named: str) -> None:
         raise UnableError(f"{named!r} is not run: by its name it may change things outside of the copy")
 
 
-class Make:
+class Make(System):
     """`make`, `make TARGET`, and for tests `make test` or `make check`."""
 
     name = "make"
-    manifests: tuple[str, ...] = ("GNUmakefile", "makefile", "Makefile")
+    manifests = ("GNUmakefile", "makefile", "Makefile")
     kind = ""
-    words: tuple[str, ...] = ("makefile", "gnu make", "`make")
-    keeps: frozenset[str] = frozenset()
+    words = ("makefile", "gnu make", "`make")
 
     def build(self, work: Workspace, named: str) -> Built:
         """The named target, else the default one. What is already built in the copy is built again."""

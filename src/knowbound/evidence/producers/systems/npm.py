@@ -10,7 +10,7 @@ from knowbound.codebase.inventory import take_inventory
 from knowbound.codebase.manifests import has_test_script
 from knowbound.core.paths import extension, extensions_of, is_test
 from knowbound.evidence.producers.systems.make import refuse_far_reaching
-from knowbound.evidence.producers.systems.system import Built, Tested, first_error, places_in, read_counts
+from knowbound.evidence.producers.systems.system import Built, System, Tested, first_error, places_in, read_counts
 from knowbound.evidence.producers.workspace import UnableError, Workspace
 
 _TRIVIAL = re.compile(r"(?:\s*(?:echo\b[^&|;]*|true|:|exit 0)\s*(?:&&|;|$))+")
@@ -23,13 +23,13 @@ class _PackageJson(msgspec.Struct):
     scripts: dict[str, object] = {}
 
 
-class Npm:
+class Npm(System):
     """`npm run build` and `npm test`; without a build script, the syntax of every file is what can be built."""
 
     name = "npm"
-    manifests: tuple[str, ...] = ("package.json",)
+    manifests = ("package.json",)
     kind = "javascript"
-    words: tuple[str, ...] = ("npm", "node", "jest", "vitest", "mocha")
+    words = ("npm", "node", "jest", "vitest", "mocha")
     keeps = frozenset({"node_modules"})
 
     def build(self, work: Workspace, named: str) -> Built:

@@ -12,6 +12,7 @@ from pathlib import Path
 from knowbound.evidence.producers.systems.system import (
     Built,
     OutcomeCounts,
+    System,
     Tested,
     first_error,
     places_in,
@@ -30,11 +31,11 @@ _MISSING = re.compile(r"ModuleNotFoundError: No module named '([^'.]+)")
 _NO_TESTS = 5  # pytest's exit code when it collected nothing
 
 
-class Python:
+class Python(System):
     """Every source file compiles; pytest passes. The interpreter is the project's own where it has one."""
 
     name = "python"
-    manifests: tuple[str, ...] = (
+    manifests = (
         "pyproject.toml",
         "setup.py",
         "setup.cfg",
@@ -44,8 +45,7 @@ class Python:
         "conftest.py",
     )
     kind = "python"
-    words: tuple[str, ...] = ("pytest", "python")
-    keeps: frozenset[str] = frozenset()
+    words = ("pytest", "python")
 
     def build(self, work: Workspace, named: str) -> Built:
         """`python -m compileall`: there is no other build that needs no network."""

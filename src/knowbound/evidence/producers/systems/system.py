@@ -65,7 +65,7 @@ class System(Protocol):
     manifests: tuple[str, ...]
     kind: str  # the kind of project it builds, as Discovery says it; "" for any
     words: tuple[str, ...]  # by which a question names it
-    keeps: frozenset[str]  # folders that a copy needs and otherwise leaves behind
+    keeps: frozenset[str] = frozenset()  # folders that a copy needs and otherwise leaves behind
 
     def build(self, work: Workspace, named: str) -> Built:
         """Build the named target, or everything for ""."""

@@ -224,7 +224,7 @@ def _tasks(home: Path, sessions: list[str], runs: list[SampleRun]) -> Iterator[s
 
 @contextmanager
 def _shared_log(settings: Settings) -> Iterator[MongoQualityLog | None]:
-    """Open the log of a team; if it does not answer, nothing is erased, because the proof would not see it."""
+    """Open the log of a team; if it does not answer, nothing is erased, because it could not be searched."""
     log = open_shared_log(settings)
     try:
         yield log

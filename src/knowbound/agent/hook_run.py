@@ -48,12 +48,12 @@ _LONGEST = 24 * 3600.0  # seconds; more is no hook, but the clock of another mac
 
 def seconds_since_start() -> float:
     """Return the wall time since the kernel started the process, or the CPU time if the kernel does not say."""
-    since = _kernel_says() if hasattr(time, "CLOCK_BOOTTIME") else None
+    since = _seconds_by_kernel() if hasattr(time, "CLOCK_BOOTTIME") else None
     return time.process_time() if since is None or not 0 <= since < _LONGEST else since
 
 
-def _kernel_says() -> float | None:
-    """Neither clock follows changes of the date, and both count while the machine sleeps."""
+def _seconds_by_kernel() -> float | None:
+    """Return the seconds by clocks that ignore changes of the date and count while the machine sleeps."""
     try:
         with open(_STAT, "rb") as file:
             fields = file.read(4096).rpartition(b")")[2].split()
@@ -91,7 +91,7 @@ class HookRun:
         self.spent_ms = 0.0  # until the ending
 
     def watch(self) -> None:
-        """Give up when the time is over, at any point of the work: the agent must not wait."""
+        """Start a thread that gives up when the time is over: the agent must not wait."""
         _thread.start_new_thread(self._watch, ())
 
     def use_folder(self, root: str, home: str) -> None:

@@ -39,7 +39,7 @@ class StopCheck:
         self._is_busy = bool(payload.get("background_tasks"))
 
     def sentence(self, until: float) -> str:
-        """Return the sentence and note it in the log; "" without one, or at this monotonic time."""
+        """Return the sentence and note it in the log; "" if there is none by this monotonic time."""
         if not self._answer.strip() or not self._prompt.transcript or self._is_continued or self._is_busy:
             return ""
         if self._prompt.agent_id or self._is_noted():

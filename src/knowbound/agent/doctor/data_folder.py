@@ -134,12 +134,12 @@ def _freshness(settings: Settings, found: Freshness) -> tuple[str, str, str]:
         return PROBLEM, f"failing since {found.failing_since}, last current {found.current_at}: {found.reason}", sync
     if not found.is_late(settings):
         return OK, f"current at {found.current_at} ({bound})", ""
-    if not _agents_work(settings):
+    if not _is_agent_working(settings):
         return NOTE, f"last current {found.current_at}; the next hook starts the background sync", sync
     return PROBLEM, f"last current {found.current_at} ({bound}); {settings.home / SYNC.log} says why", sync
 
 
-def _agents_work(settings: Settings) -> bool:
+def _is_agent_working(settings: Settings) -> bool:
     """Report whether a hook ran lately enough for a worker to run, and long enough ago for it to have synchronised."""
     runs = [str(run.get("time", "")) for run in hook_log.runs(str(settings.home))]
     now = time.time()

@@ -68,7 +68,7 @@ def _installed(settings: Settings, environ: Mapping[str, str], *, has_store: boo
 
 
 def _safely(name: str, checks: Callable[[], Iterable[HealthCheck]]) -> Iterator[HealthCheck]:
-    """Yield the checks; one that fails becomes a problem of its own."""
+    """Yield the checks; an exception becomes a problem of its own."""
     try:
         yield from checks()
     except Exception as error:

@@ -36,9 +36,9 @@ def check_proof(
         if one.scope == "project" and any(own.hooks for own in found if (own.agent, own.scope) == (one.agent, "user")):
             yield HealthCheck(f"{one.name} hooks", OK, "shared; they give way to your own (user)")
         elif one.hooks:
-            yield prover.hooks(one)
+            yield prover.prove_hooks(one)
         for server in one.servers:
-            yield prover.server(one, server)
+            yield prover.prove_server(one, server)
 
 
 class _Prover:
@@ -48,7 +48,7 @@ class _Prover:
         self._prompt = _words_of_an_item(settings.home) if has_store else ""
         self._tried: dict[tuple[str, str], HookTrial] = {}
 
-    def hooks(self, one: Installation) -> HealthCheck:
+    def prove_hooks(self, one: Installation) -> HealthCheck:
         """Try all events of an installation; the first failure is the result."""
         name = f"{one.name} hooks"
         slowest, is_off, injects = 0.0, False, False
@@ -58,7 +58,7 @@ class _Prover:
             if self._left.at_most(1.0) <= 0:
                 return HealthCheck(name, NOTE, f"{hook.event} was not tried: no time was left", "knowbound doctor")
             trial = self._try(hook)
-            if check := self._wrong(name, one, hook, trial):
+            if check := self._problem_of(name, one, hook, trial):
                 return check
             slowest = max(slowest, trial.ms)
             is_off |= trial.report["outcome"] == "off"
@@ -81,7 +81,7 @@ class _Prover:
             self._tried[key] = try_hook(hook.command, payload, self._settings.root, self._environ, self._left)
         return self._tried[key]
 
-    def _wrong(self, name: str, one: Installation, hook: OurHook, trial: HookTrial) -> HealthCheck | None:
+    def _problem_of(self, name: str, one: Installation, hook: OurHook, trial: HookTrial) -> HealthCheck | None:
         """Return the problem of a trial, if it has one."""
         report = trial.report
         if trial.problem:
@@ -100,7 +100,7 @@ class _Prover:
             return HealthCheck(name, PROBLEM, found, "knowbound trust")
         return None
 
-    def server(self, one: Installation, server: Mapping[str, Any]) -> HealthCheck:
+    def prove_server(self, one: Installation, server: Mapping[str, Any]) -> HealthCheck:
         """Start the MCP server, ask for its tools, and end it."""
         name = f"{one.name} MCP server"
         arguments = server.get("args")

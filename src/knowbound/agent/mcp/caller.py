@@ -137,7 +137,7 @@ def _found(transcript: Path, call: str) -> Caller | None:
 
 
 def _sub_agent(line: _Line) -> str:
-    """Return the id of the line's sub-agent; one without a name is still no line of the main agent."""
+    """Return the id of the line's sub-agent, or a fixed id if it has none; "" for the main agent."""
     return (_id(line.agentId) or _UNNAMED) if line.isSidechain else ""
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import msgspec
 
 from knowbound.core.signal import HedgingVerdict, Signal, SignalType, Status
-from knowbound.core.testset import Watermark
 from knowbound.stats.evaluation import (
     AssertionGrade,
     CriterionScore,
@@ -19,7 +18,7 @@ from knowbound.stats.evaluation import (
     sample_weight,
     total_usd,
 )
-from knowbound.stats.figures import Coverage, GapFigures, MissedSearch, RateKind
+from knowbound.stats.figures import Coverage, GapFigures, MissedSearch, RateKind, Watermark
 from knowbound.stats.gate import GateResult, Limits, limit, run_gates
 from knowbound.stats.rate import Mean, Rate, mean_of
 from tests.report_examples import failed_search, figures

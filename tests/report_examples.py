@@ -8,11 +8,10 @@ from typing import Any
 import msgspec
 
 from knowbound.core.signal import Cost, Ending, FoundPlace, HedgingVerdict, Signal, SignalType, SkippedLine, Status
-from knowbound.core.testset import Watermark
 from knowbound.core.tool_kinds import Outcome
 from knowbound.core.topic import Example, Topic, TopicAnswer
 from knowbound.report.model import Incomplete, ObserveReport, Totals
-from knowbound.stats.figures import Coverage, GapFigures, SkillRow
+from knowbound.stats.figures import Coverage, GapFigures, SkillRow, Watermark
 from knowbound.stats.rate import Rate, Weighted
 
 TRACES = "/home/ada/.claude/projects"

@@ -6,9 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from knowbound.core.testset import Watermark
 from knowbound.stats.evaluation import Evaluation, EvaluationHead, RunEnding, SampleRun
-from knowbound.stats.figures import Coverage
+from knowbound.stats.figures import Coverage, Watermark
 from knowbound.stats.rate import Mean, Rate
 from tests.evaluation_examples import evaluation_of, sample_run
 from tests.report_examples import failed_search, figures

@@ -321,15 +321,17 @@ def load(
     }
     user_file, users = _user_values()
     file, projects = _project_values(root)
-    risky = [one for one in _risky(root, projects, users) if _BY_KEY[one.key].name not in by_environment | given]
-    if risky and not is_trusted(root, _risky(root, projects, users)):
+    risky = {_BY_KEY[one.key].name: one for one in _risky(root, projects, users)}
+    used = {name: one for name, one in risky.items() if name not in by_environment | given}
+    if used and not is_trusted(root, list(risky.values())):
         if not ignore_untrusted:
             assert file is not None
-            raise refusal(file, risky, user_file)
-        projects = {name: value for name, value in projects.items() if name not in _names(risky)}
-    for one in risky:
-        if one.risk is Risk.PROGRAM and _BY_KEY[one.key].name in projects:
-            projects[_BY_KEY[one.key].name] = from_anywhere(one.value, root, always=one.key in _RUN_ANYWHERE)
+            raise refusal(file, list(used.values()), user_file)
+        projects = {name: value for name, value in projects.items() if name not in used}
+        used = {}
+    for name, one in used.items():
+        if one.risk is Risk.PROGRAM:
+            projects[name] = from_anywhere(one.value, root, always=one.key in _RUN_ANYWHERE)
     home = Path(environ["KNOWBOUND_HOME"]).expanduser() if environ.get("KNOWBOUND_HOME") else root / ".knowbound"
     return Settings(
         root=root,
@@ -353,10 +355,6 @@ def _risky(root: Path, projects: Mapping[str, Any], users: Mapping[str, Any]) ->
             if value != without and (risk := setting.risk.risk_of(value, without)):
                 found.append(risky_setting(setting.key, value, risk, setting.env, root))
     return found
-
-
-def _names(risky: list[RiskySetting]) -> set[str]:
-    return {_BY_KEY[one.key].name for one in risky}
 
 
 def user_config() -> Path:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from knowbound.core.testset import WARNING
+from knowbound.stats.figures import WARNING
 from tests import warm_process
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,11 +12,11 @@ from click.testing import CliRunner, Result
 from knowbound.cli.main import knowbound
 from knowbound.config import load
 from knowbound.core.signal import Signal, SignalType, Status
-from knowbound.core.testset import WARNING
 from knowbound.core.topic import TopicAnswer
 from knowbound.demo import TRACES
 from knowbound.gaps.stored import newest_report
 from knowbound.report.model import ObserveReport
+from knowbound.stats.figures import WARNING
 
 SECRET = "not-a-real-secret"
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from knowbound.core.testset import WARNING
 from knowbound.evals.samples.load import load_samples
+from knowbound.stats.figures import WARNING
 from knowbound.stats.trend import NUDGE
 from knowbound.store.evaluations import Evaluations
 from tests import warm_process

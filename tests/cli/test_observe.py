@@ -20,7 +20,6 @@ import pytest
 
 from knowbound.config import Settings, load
 from knowbound.core.signal import HedgingVerdict, SignalType, Status
-from knowbound.core.testset import WARNING
 from knowbound.core.trace import Event, Outcome, Prompt, Start, Step, ToolCall, ToolKind
 from knowbound.errors import ConfigError, InputError, StoreError
 from knowbound.gaps import filters, sessions
@@ -30,7 +29,7 @@ from knowbound.gaps.stored import newest_report
 from knowbound.judge.hedging.verdict import HedgingCandidate
 from knowbound.report.model import ObserveReport
 from knowbound.report.observe import Format, render_observe
-from knowbound.stats.figures import HedgeJudging
+from knowbound.stats.figures import WARNING, HedgeJudging
 from knowbound.stats.rate import Rate
 from knowbound.store.observed import Observed
 from knowbound.traces import registry, source

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.core.testset import WARNING
 from knowbound.report.formats.columns import cells
 from knowbound.report.formats.trend_svg import HEIGHT, WIDTH, trend_svg, trend_svg_file
 from knowbound.report.formats.trend_text import text_chart
+from knowbound.stats.figures import WARNING
 from knowbound.stats.trend import Panel, trend
 from tests.trend_examples import SECOND_SET, falling, head, with_break
 

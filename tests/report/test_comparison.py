@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from knowbound.core.testset import WARNING, Watermark
 from knowbound.errors import InputError
 from knowbound.report.comparison import Format, render_comparison
 from knowbound.report.format_names import PAGE_FORMATS
 from knowbound.stats.comparison import Change, Comparison, compare, named, pairs_of
 from knowbound.stats.evaluation import Grade, Origin, SampleRun
+from knowbound.stats.figures import WARNING, Watermark
 from knowbound.stats.printing import probability
 from knowbound.stats.rate import Rate
 from tests.evaluation_examples import evaluation_of, everyday_evaluation, hostile_evaluation, sample_run

@@ -12,7 +12,6 @@ import pytest
 from knowbound.config import load
 from knowbound.core.competency import CompetencyQuestion, Dropped, Probe, QuestionSource
 from knowbound.core.signal import Signal, SignalType, Status
-from knowbound.core.testset import WARNING, Watermark
 from knowbound.errors import InputError
 from knowbound.evals.evaluate import EvalPlan, evaluate
 from knowbound.evals.executor import executor_named
@@ -21,7 +20,7 @@ from knowbound.evals.samples.load import load_samples
 from knowbound.report.format_names import LINE_FORMATS
 from knowbound.report.probe import Format, ProbeReport, by_kind, render_probe
 from knowbound.stats.evaluation import Evaluation, Origin, RunEnding, SampleRun
-from knowbound.stats.figures import Coverage, GapFigures
+from knowbound.stats.figures import WARNING, Coverage, GapFigures, Watermark
 from knowbound.stats.rate import Mean, Rate, Weighted
 from knowbound.store.evaluations import Evaluations
 from tests import warm_process

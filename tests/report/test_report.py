@@ -22,7 +22,6 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from knowbound.core.signal import Signal, SignalType, Status
-from knowbound.core.testset import WARNING
 from knowbound.core.topic import Topic, TopicAnswer
 from knowbound.report.format_names import GATE_FORMATS
 from knowbound.report.formats.columns import bar, cells, interval_bar, shorten, wrap
@@ -31,7 +30,7 @@ from knowbound.report.formats.markdown import code
 from knowbound.report.formats.plain import plain
 from knowbound.report.model import ObserveReport
 from knowbound.report.observe import Format, render_observe
-from knowbound.stats.figures import Coverage
+from knowbound.stats.figures import WARNING, Coverage
 from knowbound.stats.rate import Rate
 from tests.report_examples import (
     HEDGE,

@@ -15,7 +15,6 @@ import pytest
 from markdown_it import MarkdownIt
 
 from knowbound.core.signal import SignalType
-from knowbound.core.testset import WARNING
 from knowbound.report.evaluation import Format, render_evaluation
 from knowbound.report.format_names import EVERY_FORMAT
 from knowbound.report.formats.columns import cells
@@ -28,6 +27,7 @@ from knowbound.report.samples import (
     unscored,
 )
 from knowbound.stats.evaluation import Evaluation, RunEnding
+from knowbound.stats.figures import WARNING
 from knowbound.stats.rate import Rate
 from tests.evaluation_examples import (
     NUDGE,

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from knowbound.cli.main import main
-from knowbound.core.testset import WARNING, Watermark
 from knowbound.report.format_names import PAGE_FORMATS
 from knowbound.report.trend import Format, render_trend
 from knowbound.stats.evaluation import EvaluationHead, Origin
+from knowbound.stats.figures import WARNING, Watermark
 from knowbound.stats.trend import NUDGE, Reading, nudge, read, trend
 from knowbound.store.evaluations import Evaluations
 from tests.trend_examples import FIRST_SET, SECOND_SET, evaluation, falling, head, with_break

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.core.testset import Watermark
 from knowbound.stats.evaluation import Evaluation, Origin, RunEnding, SampleRun
-from knowbound.stats.figures import Coverage, GapFigures
+from knowbound.stats.figures import Coverage, GapFigures, Watermark
 from knowbound.stats.rate import Mean, Rate, Weighted
 from knowbound.store.evaluations import Evaluations
 from knowbound.store.observed import Observed

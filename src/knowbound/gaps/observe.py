@@ -14,7 +14,6 @@ from knowbound.config import Settings
 from knowbound.core.knowledge import covered, is_loaded_by_client, relative_to
 from knowbound.core.paths import project_name, works_in
 from knowbound.core.signal import Findings, Signal, SkippedLine
-from knowbound.core.testset import Watermark, observed_hash
 from knowbound.errors import InputError
 from knowbound.files import links_not_followed
 from knowbound.gaps.filters import Filters
@@ -22,7 +21,7 @@ from knowbound.gaps.sessions import FoundSessions, Progress, places_of_agents, r
 from knowbound.gaps.stored import at_root, folders_of, signals_of
 from knowbound.judge.registry import hedging_judge_version, why_hedges_off
 from knowbound.report.model import Incomplete, ObserveReport, Totals
-from knowbound.stats.figures import Coverage, HedgeJudging
+from knowbound.stats.figures import Coverage, HedgeJudging, Watermark, observed_hash
 from knowbound.stats.rate import Rate
 from knowbound.store.forgotten import NAME as FORGOTTEN
 from knowbound.store.forgotten import load_forgotten

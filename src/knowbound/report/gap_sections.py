@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from knowbound.core.signal import SOURCES, Signal, SignalType, Status
-from knowbound.core.testset import Watermark
 from knowbound.report.sections import (
     LONG,
     Bar,
@@ -52,7 +51,7 @@ from knowbound.report.words import (
     verdict_words,
     without_uuids,
 )
-from knowbound.stats.figures import Band, Coverage, GapFigures, HedgeJudging, MissedSearch
+from knowbound.stats.figures import Band, Coverage, GapFigures, HedgeJudging, MissedSearch, Watermark
 from knowbound.stats.printing import Interval, money, percent, percent_interval, percent_range
 from knowbound.stats.rate import Rate, Weighted
 from knowbound.text.printable import counted

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from knowbound.core.testset import Watermark
 from knowbound.report.evaluation import render_evaluation
 from knowbound.report.format_names import GapFormat, PageFormat
 from knowbound.report.formats import render
@@ -24,6 +23,7 @@ from knowbound.report.observe import observed_entries, origin_line, render_obser
 from knowbound.report.samples import counted_unit, evaluation_entries, knowledge_words, who_words, with_places_near
 from knowbound.report.sections import Line, Note, Page, Section, Tone, prose
 from knowbound.stats.evaluation import Evaluation
+from knowbound.stats.figures import Watermark
 from knowbound.stats.gate import GateOutcome, GateResult, exit_code
 from knowbound.text.clock import utc_now
 

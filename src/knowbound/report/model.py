@@ -9,9 +9,8 @@ from __future__ import annotations
 import msgspec
 
 from knowbound.core.signal import Signal, SkippedLine
-from knowbound.core.testset import Watermark
 from knowbound.core.topic import Topic
-from knowbound.stats.figures import Coverage, GapFigures, HedgeJudging, SkillRow
+from knowbound.stats.figures import Coverage, GapFigures, HedgeJudging, SkillRow, Watermark
 
 
 class Totals(msgspec.Struct, frozen=True):

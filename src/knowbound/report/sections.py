@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
-from knowbound.core.testset import Watermark
+from knowbound.stats.figures import Watermark
 
 if TYPE_CHECKING:
     from knowbound.stats.quality import QualityMetric, Target, WindowRates

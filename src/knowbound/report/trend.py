@@ -6,7 +6,6 @@ section 8 is a note.
 
 from __future__ import annotations
 
-from knowbound.core.testset import Watermark
 from knowbound.report.format_names import PageFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import as_json, fields
@@ -31,6 +30,7 @@ from knowbound.report.sections import (
     strong,
 )
 from knowbound.stats.evaluation import EvaluationHead, Origin
+from knowbound.stats.figures import Watermark
 from knowbound.stats.printing import money, score
 from knowbound.stats.trend import Panel, Series, Trend, TrendRow
 from knowbound.text.printable import counted

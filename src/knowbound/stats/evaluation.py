@@ -13,8 +13,7 @@ from enum import StrEnum
 import msgspec
 
 from knowbound.core.signal import InjectedText, Signal, Status
-from knowbound.core.testset import Watermark
-from knowbound.stats.figures import Coverage, GapFigures, HedgeJudging, MissedSearch, RateKind
+from knowbound.stats.figures import Coverage, GapFigures, HedgeJudging, MissedSearch, RateKind, Watermark
 from knowbound.stats.rate import Mean, Rate, clustered
 
 

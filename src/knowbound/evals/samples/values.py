@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from knowbound.core.testset import Watermark
+from knowbound.stats.figures import Watermark
 
 
 class Assertion(msgspec.Struct, frozen=True):

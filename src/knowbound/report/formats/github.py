@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from knowbound.core.signal import Signal
-from knowbound.core.testset import Watermark
 from knowbound.core.topic import Topic
 from knowbound.report.formats.plain import made_plain
 from knowbound.report.gate_words import gate_name, gate_outcome, gate_reason
@@ -27,6 +26,7 @@ from knowbound.report.samples import (
 )
 from knowbound.report.topics import cost_words, endings_words
 from knowbound.report.words import STATUS_NAMES, TYPE_NAMES, headline, observed_headline, place_words, signal_words
+from knowbound.stats.figures import Watermark
 from knowbound.text.printable import counted, shorten
 
 if TYPE_CHECKING:

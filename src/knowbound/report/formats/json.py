@@ -7,10 +7,9 @@ import json
 import msgspec
 
 from knowbound.core.signal import Signal, SignalType, Status
-from knowbound.core.testset import Watermark
 from knowbound.core.topic import Topic
 from knowbound.report.formats.plain import BROKEN, UNSEEN_BUT_LINES
-from knowbound.stats.figures import Coverage, GapFigures, MissedSearch
+from knowbound.stats.figures import Coverage, GapFigures, MissedSearch, Watermark
 from knowbound.stats.rate import Rate, Weighted
 
 GATE_KEYS = "name limit kind outcome failed settled more rate before broken words note?"

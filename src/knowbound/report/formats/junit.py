@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from knowbound.core.signal import Status
-from knowbound.core.testset import Watermark
 from knowbound.report.formats.plain import made_plain, plain
 from knowbound.report.gap_sections import InventoryEntry
 from knowbound.report.gate_words import gate_name, gate_outcome, gate_reason
@@ -46,7 +45,7 @@ from knowbound.report.words import (
     signal_words,
 )
 from knowbound.stats.evaluation import RunEnding
-from knowbound.stats.figures import Band, SampleConfidence, SkillRow
+from knowbound.stats.figures import Band, SampleConfidence, SkillRow, Watermark
 from knowbound.stats.gate import GateOutcome, GateResult
 
 if TYPE_CHECKING:

@@ -18,7 +18,6 @@ from msgspec import to_builtins
 
 from knowbound.core.glossary import BY_CODE
 from knowbound.core.signal import SOURCES, Signal, SignalType, Status
-from knowbound.core.testset import Watermark
 from knowbound.report.formats.json import fields, json_text
 from knowbound.report.formats.plain import made_plain
 from knowbound.report.gap_sections import InventoryEntry
@@ -27,6 +26,7 @@ from knowbound.report.model import ObserveReport
 from knowbound.report.observe import observed_entries, signal_count, with_places_from
 from knowbound.report.samples import counted_unit, evaluation_entries, left_out, left_out_words, sample_place
 from knowbound.report.words import STATUS_NAMES, TYPE_NAMES, headline, observed_headline, signal_words
+from knowbound.stats.figures import Watermark
 
 if TYPE_CHECKING:
     from knowbound.report.evaluation import EvaluationReport

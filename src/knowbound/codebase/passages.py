@@ -104,12 +104,17 @@ def passages_of(path: str, text: str) -> list[CodePassage]:
     return found
 
 
+def is_comment(line: str) -> bool:
+    """Report whether a line begins like a comment or a text in three quotes."""
+    return _COMMENT.match(line) is not None
+
+
 def _comments(lines: Iterable[str]) -> Iterator[str]:
     """Yield the lines of comments and of texts in three quotes."""
     quoted = ""
     for line in lines:
         marks = [one for one in ('"""', "'''") if one in line]
-        if quoted or marks or _COMMENT.match(line):
+        if quoted or marks or is_comment(line):
             yield line
         if quoted and quoted in line:
             quoted = ""

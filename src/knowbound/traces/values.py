@@ -23,6 +23,7 @@ from knowbound.traces.source import Tally, read_document, read_head, read_lines
 
 S = TypeVar("S", bound=msgspec.Struct)
 V = TypeVar("V")
+NOTHING = Raw()  # a field that is absent
 UNDECODABLE = (msgspec.DecodeError, UnicodeError, RecursionError)
 _DECODER = json.JSONDecoder()
 _TOKEN = re.compile(rb'"(?>(?:[^"\\]++|\\.)*)"|"|[\[\]{},]', re.DOTALL)

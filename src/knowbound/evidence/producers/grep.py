@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from knowbound.codebase.definitions import definition_on, is_definition_line
 from knowbound.codebase.languages import has_grammar
+from knowbound.codebase.passages import is_comment
 from knowbound.codebase.ripgrep import TextMatch
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
 from knowbound.core.paths import MARKDOWN, extension, is_changelog, source_rank
@@ -24,7 +25,6 @@ from knowbound.text.terms import canonical_words, phrase_pattern, phrase_spans
 _TESTS = 3  # from this source_rank on a file is no part of the product
 _FEW = 10  # part IV: a substring in at most ten places is moderate, in more weak
 _HEADING_LINE = re.compile(r"^#{1,6}\s")
-_COMMENT_LINE = re.compile(r"^\s*(?:#|//|/\*|\*|--|;|\"\"\"|''')")
 
 
 @dataclass(slots=True)
@@ -205,7 +205,7 @@ def _line_kind(hit: TextMatch) -> int:
         return 0
     if extension(hit.path) in MARKDOWN and _HEADING_LINE.match(hit.text):
         return 1
-    return 2 if _COMMENT_LINE.match(hit.text) else 3
+    return 2 if is_comment(hit.text) else 3
 
 
 def _ranked(found: Iterable[_FileMatches], term: Term) -> list[Place]:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
-from msgspec import Raw, field
+from msgspec import Raw
 
 from knowbound.core.trace import AgentText, Broken, Event, Outcome, Prompt, Skill, Start, ToolCall
 from knowbound.text.redact import cut
@@ -24,7 +24,7 @@ from knowbound.traces.outcome import INTERRUPTED, REFUSED, STILL_RUNNING
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally
 from knowbound.traces.steps import MAX_REASON, KnownIds, OpenStep, PendingCall, RunningCommands, injected
-from knowbound.traces.values import decoded_lines, dicts, line_decoder, lines_of_head, object_of, value_of
+from knowbound.traces.values import NOTHING, decoded_lines, dicts, line_decoder, lines_of_head, object_of, value_of
 
 _TYPE = re.compile(r"(?:session|assistant|user|tool|system|hook|permission|subagent|skill)\.[a-z_]+|abort")
 
@@ -38,18 +38,18 @@ _SHELL_LOOKS = frozenset({"read_bash", "write_bash", "read_powershell", "write_p
 class _EventData(msgspec.Struct, gc=False, rename="camel"):
     session_id: str | None = None
     copilot_version: str | None = None
-    context: Raw = field(default_factory=Raw)
-    content: Raw = field(default_factory=Raw)
+    context: Raw = NOTHING
+    content: Raw = NOTHING
     source: str | None = None
     message_id: str | None = None
-    tool_requests: Raw = field(default_factory=Raw)
+    tool_requests: Raw = NOTHING
     parent_tool_call_id: str | None = None
     tool_call_id: str | None = None
     success: bool | None = None
-    result: Raw = field(default_factory=Raw)
-    error: Raw = field(default_factory=Raw)
+    result: Raw = NOTHING
+    error: Raw = NOTHING
     hook_type: str | None = None
-    output: Raw = field(default_factory=Raw)
+    output: Raw = NOTHING
     name: str | None = None
     path: str | None = None
     trigger: str | None = None

@@ -16,9 +16,8 @@ from knowbound.traces.calls import finish_call
 from knowbound.traces.outcome import SUCCESS
 from knowbound.traces.steps import PendingCall
 from knowbound.traces.tools import kind_of
-from knowbound.traces.values import UNDECODABLE, concatenated, decode, lenient, token_count
+from knowbound.traces.values import NOTHING, UNDECODABLE, concatenated, decode, lenient, token_count
 
-_NOTHING = Raw()
 _SHOWN_STDOUT = 100_000  # characters kept of a command's output
 
 
@@ -29,9 +28,9 @@ class ContentBlock(msgspec.Struct, gc=False):
     text: str | None = None
     id: str = ""
     name: str = ""
-    input: Raw = _NOTHING
+    input: Raw = NOTHING
     tool_use_id: str = ""
-    content: Raw = _NOTHING
+    content: Raw = NOTHING
     is_error: bool | None = None
 
 
@@ -69,15 +68,15 @@ class TranscriptLine(msgspec.Struct, gc=False, rename="camel"):
     agent_id: str | None = None
     type: str = ""
     message: ApiMessage | None = None
-    data: Raw = _NOTHING
-    attachment: Raw = _NOTHING
+    data: Raw = NOTHING
+    attachment: Raw = NOTHING
     is_meta: bool | None = None
     is_api_error_message: bool | None = None
     is_visible_in_transcript_only: bool | None = None
     is_compact_summary: bool | None = None
     uuid: str | None = None
     timestamp: str | None = None
-    tool_use_result: Raw = _NOTHING
+    tool_use_result: Raw = NOTHING
 
 
 class _AgentMessage(msgspec.Struct, gc=False, rename="camel"):
@@ -87,7 +86,7 @@ class _AgentMessage(msgspec.Struct, gc=False, rename="camel"):
     uuid: str | None = None
     timestamp: str | None = None
     message: ApiMessage | None = None
-    tool_use_result: Raw = _NOTHING
+    tool_use_result: Raw = NOTHING
 
 
 class Progress(msgspec.Struct, gc=False, rename="camel"):

@@ -27,7 +27,16 @@ from knowbound.traces.readers.claude_code.transcript import Session
 from knowbound.traces.registry import Identity, RunUsage
 from knowbound.traces.source import Tally
 from knowbound.traces.steps import MAX_REASON
-from knowbound.traces.values import dicts, first_value, lenient, line_decoder, lines_of_head, read_values, token_count
+from knowbound.traces.values import (
+    NOTHING,
+    dicts,
+    first_value,
+    lenient,
+    line_decoder,
+    lines_of_head,
+    read_values,
+    token_count,
+)
 
 UNFINISHED = "the stream ends before its result"
 _MESSAGES = frozenset({"assistant", "user"})
@@ -46,7 +55,7 @@ class _StreamLine(msgspec.Struct, gc=False):
     uuid: str | None = None
     timestamp: str | None = None
     message: ApiMessage | None = None
-    tool_use_result: Raw = field(default_factory=Raw)
+    tool_use_result: Raw = NOTHING
     is_synthetic: bool | None = field(default=None, name="isSynthetic")
     cwd: str | None = None
     claude_code_version: str | None = None
@@ -54,7 +63,7 @@ class _StreamLine(msgspec.Struct, gc=False):
     tool_use_id: str | None = None
     is_error: bool | None = None
     result: str | None = None
-    errors: Raw = field(default_factory=Raw)
+    errors: Raw = NOTHING
     hook_event: str | None = None
     stdout: str | None = None
     exit_code: int | None = None

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
-from msgspec import Raw, field
+from msgspec import Raw
 
 from knowbound.core.trace import AgentText, Break, Broken, Event, Prompt, Start, ToolCall, ToolKind
 from knowbound.text.redact import cut
@@ -27,6 +27,7 @@ from knowbound.traces.registry import Identity, RunUsage
 from knowbound.traces.source import Tally, read_lines
 from knowbound.traces.steps import MAX_REASON, OpenStep, PendingCall
 from knowbound.traces.values import (
+    NOTHING,
     decoded_lines,
     dicts,
     line_decoder,
@@ -49,14 +50,14 @@ class _ExecItem(msgspec.Struct, gc=False):
     aggregated_output: str | None = None
     exit_code: int | None = None
     status: str | None = None
-    changes: Raw = field(default_factory=Raw)
+    changes: Raw = NOTHING
     server: str | None = None
     tool: str | None = None
-    arguments: Raw = field(default_factory=Raw)
-    result: Raw = field(default_factory=Raw)
-    error: Raw = field(default_factory=Raw)
+    arguments: Raw = NOTHING
+    result: Raw = NOTHING
+    error: Raw = NOTHING
     query: str | None = None
-    action: Raw = field(default_factory=Raw)
+    action: Raw = NOTHING
     prompt: str | None = None
     receiver_thread_ids: list[str] | None = None
 
@@ -65,9 +66,9 @@ class _ExecEvent(msgspec.Struct, gc=False):
     type: str = ""
     thread_id: str | None = None
     item: _ExecItem | None = None
-    message: Raw = field(default_factory=Raw)
-    error: Raw = field(default_factory=Raw)
-    usage: Raw = field(default_factory=Raw)
+    message: Raw = NOTHING
+    error: Raw = NOTHING
+    usage: Raw = NOTHING
 
 
 _decode_line = line_decoder(_ExecEvent)

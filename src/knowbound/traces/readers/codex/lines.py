@@ -18,7 +18,7 @@ from knowbound.traces.calls import finish_call
 from knowbound.traces.dialogue import as_input, as_text, text_in
 from knowbound.traces.outcome import SUCCESS
 from knowbound.traces.steps import PendingCall
-from knowbound.traces.values import line_decoder, object_of, token_count, value_of
+from knowbound.traces.values import NOTHING, line_decoder, object_of, token_count, value_of
 
 CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call", "tool_search_call", "web_search_call"})
 RESULTS = frozenset({"function_call_output", "custom_tool_call_output", "tool_search_output"})
@@ -68,27 +68,27 @@ class Payload(msgspec.Struct, gc=False):
     call_id: str | None = None
     name: str | None = None
     namespace: str | None = None
-    arguments: Raw = field(default_factory=Raw)
-    input: Raw = field(default_factory=Raw)
-    output: Raw = field(default_factory=Raw)
-    content: Raw = field(default_factory=Raw)
-    action: Raw = field(default_factory=Raw)
-    tools: Raw = field(default_factory=Raw)
+    arguments: Raw = NOTHING
+    input: Raw = NOTHING
+    output: Raw = NOTHING
+    content: Raw = NOTHING
+    action: Raw = NOTHING
+    tools: Raw = NOTHING
     status: str | None = None
-    message: Raw = field(default_factory=Raw)
+    message: Raw = NOTHING
     reason: str | None = None
-    error: Raw = field(default_factory=Raw)
-    result: Raw = field(default_factory=Raw)
+    error: Raw = NOTHING
+    result: Raw = NOTHING
     session_id: str | None = None
     parent_thread_id: str | None = None
-    source: Raw = field(default_factory=Raw)
+    source: Raw = NOTHING
     cwd: str | None = None
     cli_version: str | None = None
     info: TokenInfo | None = None
     turn_id: str | None = None
     model: str | None = None
-    item: Raw = field(default_factory=Raw)
-    metadata: Raw = field(default_factory=Raw, name="internal_chat_message_metadata_passthrough")
+    item: Raw = NOTHING
+    metadata: Raw = field(default=NOTHING, name="internal_chat_message_metadata_passthrough")
 
     @property
     def part_kinds(self) -> list[str]:
@@ -104,8 +104,8 @@ class RolloutLine(msgspec.Struct, gc=False):
     timestamp: str | None = None
     payload: Payload | None = None
     id: str | None = None
-    git: Raw = field(default_factory=Raw)
-    instructions: Raw = field(default_factory=Raw)
+    git: Raw = NOTHING
+    instructions: Raw = NOTHING
 
     @property
     def is_bare_meta(self) -> bool:

@@ -495,12 +495,12 @@ def test_a_third_party_reader_is_found_by_its_entry_point(tmp_path: Path, monkey
             return Diary
 
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [Entry()])
-    registry.readers.cache_clear()
+    registry._installed.cache_clear()
     try:
         (tmp_path / "today").write_text("DIARY")
         report, _ = observing.observe([tmp_path / "today"], settings_for(tmp_path))
     finally:
-        registry.readers.cache_clear()
+        registry._installed.cache_clear()
     assert (report.agents, report.gap.rate.k) == ({"diary": 1}, 1)
 
 

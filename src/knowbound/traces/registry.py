@@ -99,7 +99,6 @@ def default_folders(environ: Mapping[str, str], home: Path) -> list[Path]:
     return list(dict.fromkeys(folders))
 
 
-@cache
 def readers() -> tuple[Reader, ...]:
     """Return every reader: built-in readers first, then readers of installed packages."""
     return tuple(_asked())

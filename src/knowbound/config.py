@@ -84,13 +84,13 @@ class Settings:
     hedging_classifier_max_candidates: int = _setting(
         "hedging_classifier.max_candidates",
         0,
-        "Sentences judged per evaluation; 0 is the judge's own cap: 50 where a verdict costs, none where it is free.",
+        "Sentences judged per evaluation; 0 is the judge's own cap: 50 if a verdict costs money, none if it is free.",
         also="hedgingClassifier.maxCandidates",
     )
     judge_model: str = _setting(
         "judge.model",
         "",
-        "The judge that scores rubrics, as judge list shows them; empty is none: unscored.",
+        "The judge that scores rubrics (see judge list); empty is none, and rubrics stay unscored.",
         risk=trust.JUDGE,
     )
     judge_seconds: int = _setting("judge.seconds", 60, "Time limit of one call of a judge that is a model.")
@@ -102,11 +102,11 @@ class Settings:
     gate_gap_rate_regression: float | None = _setting(
         "gate.gap_rate_regression",
         None,
-        "The rise of the gap rate since the last run with the same test set that failed no gate above which `eval` "
-        "and `check` fail.",
+        "The rise of the gap rate above which `eval` and `check` fail; since the last run with the same test set that "
+        "failed no gate.",
     )
     gate_rate: str = _setting(
-        "gate.rate", "raw", "The rate that gates are about: raw counts every signal, open only open ones."
+        "gate.rate", "raw", "The rate that gates limit: raw counts every signal, open only open signals."
     )
     eval_samples: str = _setting(
         "eval.samples", "", "The samples file of `eval`; empty is eval-samples.* in the root.", risk=trust.PATH
@@ -114,7 +114,7 @@ class Settings:
     eval_executor: str = _setting(
         "eval.executor",
         "investigate",
-        "Who answers samples: investigate, claude, codex, model:…, command:…",
+        "The executor that answers samples: investigate, claude, codex, model:…, command:…",
         risk=trust.EXECUTOR,
     )
     eval_model: str = _setting(
@@ -126,24 +126,24 @@ class Settings:
     eval_keep_runs: int = _setting(
         "eval.keep_runs",
         30,
-        "Evaluations whose traces are kept; those of older ones are removed, and the figures stay. 0 is no limit.",
+        "Evaluations whose traces are kept. Traces of older ones are removed; their figures stay. 0 is no limit.",
     )
     eval_keep_days: int = _setting(
         "eval.keep_days",
         90,
-        "Days that the traces of an evaluation are kept; never removed are the newest and what --resume needs. 0 is no "
-        "limit.",
+        "Days that the traces of an evaluation are kept. The newest traces, and those that --resume needs, are never "
+        "removed. 0 is no limit.",
     )
     kms_backends: tuple[str, ...] = _setting(
         "kms.backends",
         ("sqlite",),
-        "Backends that hold items: sqlite, mongo, mem0, neo4j; new ones go to the first.",
+        "Backends of items: sqlite, mongo, mem0, neo4j; new items go to the first.",
         risk=trust.BACKENDS,
     )
     kms_mongo_url: str = _setting(
         "kms.mongo_url",
         "mongodb://localhost:27017/knowbound",
-        "Where MongoDB is, with the database's name.",
+        "Address of MongoDB, with the name of the database.",
         risk=trust.ADDRESS,
     )
     kms_mem0_path: str = _setting(
@@ -152,7 +152,7 @@ class Settings:
         "The folder of Mem0's local Qdrant; empty is mem0 in the data folder.",
         risk=trust.ADDRESS,
     )
-    kms_neo4j_url: str = _setting("kms.neo4j_url", "bolt://localhost:7687", "Where Neo4j is.", risk=trust.ADDRESS)
+    kms_neo4j_url: str = _setting("kms.neo4j_url", "bolt://localhost:7687", "Address of Neo4j.", risk=trust.ADDRESS)
     kms_neo4j_user: str = _setting("kms.neo4j_user", "neo4j", "The user at Neo4j.", risk=trust.ADDRESS)
     kms_neo4j_password: str = _setting(
         "kms.neo4j_password",
@@ -171,23 +171,23 @@ class Settings:
     learn_model: str = _setting(
         "learn.model",
         "",
-        "A model, as judge list shows them, that words lessons; empty is none. Its words are used only where they name "
-        "what the lesson names.",
+        "A model (see judge list) that words lessons; empty is none. Its wording is used only if it has every name of "
+        "the lesson.",
         risk=trust.JUDGE,
     )
     learn_max_lines: int = _setting(
         "learn.max_lines", 40, "Lessons of a project that `learn` proposes and writes; the least useful are left out."
     )
-    learn_max_tokens: int = _setting("learn.max_tokens", 1500, "Tokens that these lessons have together at most.")
+    learn_max_tokens: int = _setting("learn.max_tokens", 1500, "Tokens that these lessons may have together.")
     kms_sync_seconds: int = _setting(
         "kms.sync_seconds",
         5,
-        "While agents work, seconds between two looks at MongoDB or Neo4j for what other machines wrote; 0 is never.",
+        "While agents work, seconds between two checks of MongoDB or Neo4j for changes by other machines; 0 is never.",
     )
     injection_token_budget: int = _setting(
         "injection.token_budget",
         600,
-        "Tokens (estimated) that a prompt's bundle may have; a session's has half.",
+        "Tokens (estimated) of the bundle for a prompt at most; half of that at the start of a session.",
         risk=trust.HIGHER,
     )
     injection_relevance_floor: float | None = _setting(
@@ -198,15 +198,15 @@ class Settings:
     injection_most_items: int = _setting(
         "injection.most_items",
         3,
-        "Items that a prompt gets at most; the token budget may allow fewer.",
+        "Items for a prompt at most; the token budget may allow fewer.",
         risk=trust.HIGHER,
     )
     injection_model: str = _setting(
         "injection.model",
         "",
-        "A model, as judge list shows them, that chooses among the first 20 candidates for a prompt; empty is none. "
-        "The agent waits for it, up to injection.time_limit_ms: raise that too, for example to 3000. Where the model "
-        "is late or fails, the floor chooses.",
+        "A model (see judge list) that chooses among the first 20 candidates for a prompt; empty is none. The agent "
+        "waits for it, up to injection.time_limit_ms: raise that too, for example to 3000. If the model is late or "
+        "fails, the floor chooses.",
         risk=trust.JUDGE,
     )
     injection_subject: str = _setting(
@@ -224,14 +224,14 @@ class Settings:
         "audit.check",
         "off",
         "When an agent is about to stop and claims that tests pass, that it builds, that lint is clean or that it is "
-        "done, and its session does not show that: warn tells the user, block tells the agent, which goes on once; off "
-        "only keeps a log of what it would have said.",
+        "done, and its session does not show that: warn informs the user, block informs the agent, which continues "
+        "once; off only logs the message.",
     )
     audit_model: str = _setting(
         "audit.model",
         "",
-        "A model, as judge list shows them, that decides the claims that rules leave open when turns are audited, one "
-        "question per turn; empty is none. What rules decide stays.",
+        "A model (see judge list) that decides the claims of audited turns that rules leave open, one question per "
+        "turn; empty is none. Decisions of rules stay.",
         risk=trust.JUDGE,
     )
     injection_log_days: int = _setting(
@@ -242,7 +242,7 @@ class Settings:
     rescue_enabled: bool = _setting(
         "rescue.enabled",
         True,
-        "Whether hooks answer lookups that missed, and keep an index of the source tree for that.",
+        "Whether hooks answer lookups that missed. They keep an index of the source tree for this.",
     )
     quality_judge: str = _setting(
         "quality.judge",
@@ -254,15 +254,14 @@ class Settings:
     quality_fallback_judge: str = _setting(
         "quality.fallback_judge",
         "anthropic:claude-sonnet-4-6",
-        "The judge that takes over where calibration shows that quality.judge is below the limit; used only where "
-        "that is a model. Empty is none.",
+        "The judge that takes over if calibration shows that quality.judge is below the limit; used only if "
+        "quality.judge is a model. Empty is none.",
         risk=trust.JUDGE,
     )
     quality_holdout: float = _setting(
         "quality.holdout",
         0.0,
-        "Share of prompts (0 to 1) for which nothing is injected although something would be: `quality status` "
-        "compares how these turns went.",
+        "Share of prompts (0 to 1) whose items are withheld: `quality status` compares these turns with the others.",
     )
     home_is_given: bool = False  # the user named the data folder: KNOWBOUND_HOME
     hedges_off: bool = False  # the calibration of the configured judge switched hedges off

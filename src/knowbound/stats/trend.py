@@ -197,13 +197,13 @@ def _movement(known: Sequence[EvaluationHead]) -> tuple[EvaluationHead, Differen
     top, bottom = max(latest_first, key=shares.__getitem__), min(latest_first, key=shares.__getitem__)
     left = ((top, shares[-1] < shares[top]), (bottom, shares[-1] > shares[bottom]))
     for at in sorted((at for at, is_left in left if is_left), reverse=True):
-        difference = _told(earlier[at], last, len(earlier))
+        difference = _difference(earlier[at], last, len(earlier))
         if abs(difference.value) > _SMALL or not difference.low <= 0 <= difference.high:
             return earlier[at], difference
-    return earlier[0], _told(earlier[0], last, len(earlier))
+    return earlier[0], _difference(earlier[0], last, len(earlier))
 
 
-def _told(before: EvaluationHead, after: EvaluationHead, comparisons: int) -> Difference:
+def _difference(before: EvaluationHead, after: EvaluationHead, comparisons: int) -> Difference:
     difference = unpaired(before.gap.rate, after.gap.rate, comparisons)
     assert difference is not None  # both have samples
     return difference

@@ -170,9 +170,7 @@ def explained(path: Path) -> Iterator[None]:
 
 
 def _corrupt(path: Path, reason: str) -> StoreError:
-    advice = (
-        "knowbound kms sync --all, which makes it anew" if path.name == INDEX else "put a copy back, or move it away"
-    )
+    advice = "knowbound kms sync --all, which rebuilds it" if path.name == INDEX else "restore a copy, or move it away"
     return StoreError("store-corrupt", f"{path} cannot be used: {reason}. Nothing was changed. Try: {advice}")
 
 

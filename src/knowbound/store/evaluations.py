@@ -41,7 +41,7 @@ class Evaluations:
         self._db = Database(home / FINDINGS)
 
     def close(self) -> None:
-        """Leave a complete file behind."""
+        """Close the database."""
         self._db.close()
 
     def check(self) -> None:

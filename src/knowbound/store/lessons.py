@@ -33,7 +33,7 @@ class KeptLessons:
         self._db = Database(home / FINDINGS)
 
     def close(self) -> None:
-        """Leave a complete file behind."""
+        """Close the database."""
         self._db.close()
 
     def states(self) -> dict[str, str]:

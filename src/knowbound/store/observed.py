@@ -69,7 +69,7 @@ class Observed:
         self._db = Database(home / FINDINGS)
 
     def close(self) -> None:
-        """Leave a complete file behind."""
+        """Close the database."""
         self._db.close()
 
     def files(self) -> dict[str, FileRow]:

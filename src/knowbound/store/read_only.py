@@ -57,7 +57,7 @@ def open_own_index(
         raise IndexRefusedError("the index has tables that knowbound did not make")
     mark = db.execute("SELECT value FROM meta WHERE key = ?", (OWNER,)).fetchone()
     if mark is None or not is_our_mark(str(mark[0])):
-        raise IndexRefusedError("the index was not made by you: knowbound kms sync makes it anew")
+        raise IndexRefusedError("the index was not made by you: knowbound kms sync rebuilds it")
     terms = db.execute("SELECT value FROM meta WHERE key = 'terms'").fetchone()
     if schema < INDEX_SCHEMA or (split_by and terms != (split_by,)):
         raise IndexOutdatedError("the index is of an earlier knowbound: knowbound kms sync brings it up to date")

@@ -157,10 +157,6 @@ def _table(value: object, *keys: str) -> Table:
     return value if isinstance(value, dict) else {}
 
 
-def _texts(value: object) -> list[str]:
-    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
-
-
 def _folders(inventory: Inventory) -> frozenset[str]:
     return frozenset(path.partition("/")[0] for path in inventory.files if "/" in path)
 
@@ -230,9 +226,10 @@ def _cargo(declared: Declared, content: bytes, inventory: Inventory) -> None:
     package = _table(data, "package").get("name")
     if "src/main.rs" in inventory.files and isinstance(package, str):
         declared.entry_points.append(Place("src/main.rs", 0, package))
-    members = _texts(_table(data, "workspace").get("members"))
+    members = _table(data, "workspace").get("members")
     declared.roots = ["src"] if package else []
-    declared.roots += [member.split("*")[0].strip("/") for member in members]
+    for member in members if isinstance(members, list) else ():
+        declared.roots += [member.split("*")[0].strip("/")] if isinstance(member, str) else []
     declared.tests = any(path.startswith("tests/") and path.endswith(".rs") for path in inventory.files)
 
 

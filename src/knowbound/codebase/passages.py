@@ -87,8 +87,11 @@ def passages_of(path: str, text: str) -> list[CodePassage]:
     """Return the passages of a file, in order."""
     lines = text.split("\n")
     words = [word_stems(line[:1000]) for line in lines]
-    if extension(path) in DOCUMENTS or language_of(path) is None:
-        cuts = _of_sections(lines) if extension(path) in DOCUMENTS else _of_windows([(1, len(lines))])
+    cuts: Iterable[_Cut]
+    if extension(path) in DOCUMENTS:
+        cuts = _of_sections(lines)
+    elif language_of(path) is None:
+        cuts = ((first, last, first, "", "lines", "") for first, last in _windows(1, len(lines)))
     else:
         cuts = _of_definitions(path, text, len(lines))
     found = []
@@ -157,12 +160,6 @@ def _heading(lines: Sequence[str], number: int) -> tuple[int, str]:
     if line.strip() and _UNDERLINE.match(below) and len(below.strip()) >= min(4, len(line.strip())):
         return _UNDERLINES.find(below.strip()[0]) + 1, line.strip()
     return 0, ""
-
-
-def _of_windows(spans: Iterable[tuple[int, int]]) -> Iterator[_Cut]:
-    for begin, end in spans:
-        for first, last in _windows(begin, end):
-            yield first, last, first, "", "lines", ""
 
 
 def _of_definitions(path: str, text: str, count: int) -> Iterator[_Cut]:

@@ -58,16 +58,16 @@ def read_shell(
         if line.filters and failed is not None and exit_code in (None, 0, 1):
             filtered = _empty_filter(command, output, exit_code, failed)
             line, kind, outcome, reason = filtered or (line, kind, outcome, reason)
-    main = _main_lookup(line, kind)
+    main = next((lookup.parsed for lookup in line.lookups if lookup.parsed.kind is kind), None)
     intent = LookupIntent.LOOKUP
     if main and outcome in MISSES:
-        intent, wrong = line_intent(line, main.parsed, purpose, folder)
+        intent, wrong = line_intent(line, main, purpose, folder)
         reason = wrong or reason
     return CallReading(
         kind,
         outcome,
-        query=_query(main) if main else "",
-        where=" ".join(main.parsed.operands) if main and main.parsed.query else "",
+        query=(main.query or " ".join(main.operands)) if main else "",
+        where=" ".join(main.operands) if main and main.query else "",
         paths=_paths(line, output),
         reason=reason,
         intent=intent,
@@ -103,15 +103,6 @@ def _kind(line: LinePlan) -> ToolKind:
         return ToolKind.SHELL
     kinds = {lookup.parsed.kind for lookup in line.lookups}
     return next(kind for kind in (ToolKind.SEARCH, ToolKind.READ, ToolKind.LIST) if kind in kinds)
-
-
-def _main_lookup(line: LinePlan, kind: ToolKind) -> Lookup | None:
-    return next((lookup for lookup in line.lookups if lookup.parsed.kind is kind), None)
-
-
-def _query(lookup: Lookup) -> str:
-    """Return the pattern or name of a lookup, or the paths of a lookup without one."""
-    return lookup.parsed.query or " ".join(lookup.parsed.operands)
 
 
 _CHECKING = lazy(r"\s*(?:check|see|lookup|inspect|determine|examine)\b|\s*(?:检查|查看)", re.IGNORECASE)

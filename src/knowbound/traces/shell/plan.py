@@ -310,7 +310,8 @@ class _Planner:
             self.lookups.append(replace(lookup, silent=True))
             return _Condition(len(self.lookups) - 1, empty)
         elif parsed.role is ProgramRole.ACT:
-            self.acts |= not _goes_nowhere(command.redirects)
+            is_discarded = any(redirect.target == "/dev/null" for redirect in command.redirects)
+            self.acts |= not (away and is_discarded)
         elif parsed.role in _PRINTING:
             self.shows |= not away and not any(redirect.operator == "<<" for redirect in command.redirects)
         elif parsed.program == "sleep":
@@ -425,10 +426,6 @@ def _goes_to_file(redirects: tuple[Redirect, ...]) -> bool:
         and redirect.target not in ("/dev/stdout", "/dev/stderr", "/dev/tty")
         for redirect in redirects
     )
-
-
-def _goes_nowhere(redirects: tuple[Redirect, ...]) -> bool:
-    return _goes_to_file(redirects) and any(redirect.target == "/dev/null" for redirect in redirects)
 
 
 def _discards_errors(redirects: tuple[Redirect, ...]) -> bool:

@@ -78,11 +78,9 @@ class ClaudeCode:
             time = time or line.timestamp or ""
             if line.session_id and line.type in ("user", "assistant", "attachment", "system", "progress"):
                 return Identity(line.session_id, (line.agent_id or "") if line.is_sidechain else "", time)
-        return self._by_any_line(head, time) if seen else None
-
-    def _by_any_line(self, head: bytes, time: str) -> Identity:
-        """Return the session of a head without a message: any line may name it."""
-        match = re.search(rb'"sessionId":\s*"([^"]+)"', head)
+        if not seen:
+            return None
+        match = re.search(rb'"sessionId":\s*"([^"]+)"', head)  # in any line of a head without a message
         return Identity(match.group(1).decode("utf-8", "replace") if match else "", "", time)
 
     def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
@@ -315,7 +313,8 @@ class Session:
         text = plain(message.content)
         where = (line.timestamp or "", self.path, number, line.prompt_id or "")
         if not text:
-            if line.is_meta is None and not isinstance(message.content, str) and _has_image(message.content):
+            blocks = message.content if isinstance(message.content, list) else ()
+            if line.is_meta is None and any(block.type == "image" for block in blocks):
                 self.flush()
                 self.prompt(Prompt(line.uuid or "", "[image]", *where))
             return
@@ -365,7 +364,3 @@ class Session:
             chain.flush(self.out, all_of_them=True)
             if agent_id:
                 del self.chains[agent_id]
-
-
-def _has_image(content: list[ContentBlock] | None) -> bool:
-    return any(block.type == "image" for block in content or ())

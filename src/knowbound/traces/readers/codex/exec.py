@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -162,17 +162,16 @@ class _Thread:
                 self.has_prompt = True
                 yield Prompt(id_, item.text.strip(), "", self.path, number)
         elif item.type == "agent_message" and completed and item.text and item.text.strip():
-            yield from self._begin(id_, number)
-            if self.response is not None:
-                self.response.said.append(AgentText(id_, item.text, number))
+            response = yield from self._responding(id_, number)
+            response.said.append(AgentText(id_, item.text, number))
         elif item.type in _CALLS:
-            if self.response is None or id_ not in self.response.calls:
-                yield from self._begin(id_, number)
-            if self.response is not None:
-                self._call(self.response, id_, item, completed, number)
+            known = self.response.calls.get(id_) if self.response else None
+            response = self.response if self.response and known else (yield from self._responding(id_, number))
+            response.calls[id_] = _call_of(id_, item, completed, known.line if known else number)
+            (self.running.discard if completed else self.running.add)(id_)
 
-    def _begin(self, id_: str, number: int) -> Iterator[Event]:
-        """Open a response for an item, unless it belongs to the response whose calls still run."""
+    def _responding(self, id_: str, number: int) -> Generator[Event, None, OpenStep]:
+        """Return the response of an item: the one whose calls still run, or a new one."""
         self.is_open = True
         if not self.has_prompt:
             self.has_prompt = True
@@ -181,11 +180,7 @@ class _Thread:
             yield from self._complete()
         if self.response is None:
             self.response = OpenStep(id_, "", self.path, number)
-
-    def _call(self, response: OpenStep, id_: str, item: _ExecItem, completed: bool, number: int) -> None:
-        known = response.calls.get(id_)
-        response.calls[id_] = _call_of(id_, item, completed, known.line if known else number)
-        (self.running.discard if completed else self.running.add)(id_)
+        return self.response
 
     def _complete(self) -> Iterator[Event]:
         response, self.response = self.response, None

@@ -22,6 +22,18 @@ def test_a_misspelt_verb_names_the_nearest(typed: str, meant: str, capsys: pytes
     assert f"Did you mean '{meant}'?" in text
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("kms serch", "search"), ("quality corrections acept", "accept"), ("judge calibrat", "calibrate")],
+)
+def test_a_misspelt_verb_of_a_group_names_the_nearest(
+    typed: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, text = said(typed.split(), capsys)
+    assert code == 2
+    assert f"Did you mean '{meant}'?" in text
+
+
 def test_a_verb_like_no_other_is_refused_without_a_guess(capsys: pytest.CaptureFixture[str]) -> None:
     code, text = said(["zzzzzz"], capsys)
     assert code == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from contextlib import closing
 from pathlib import Path
 
@@ -135,6 +136,14 @@ def test_it_does_not_advance_to_a_ranking_whose_replay_is_worse(project: Measure
     status = advance(project.settings, today=TODAY)
     assert status.refused
     assert replay_state(status) is CriterionState.TRIPPED
+
+
+def test_a_machine_without_candidates_keeps_the_replay_of_another(project: MeasuredProject) -> None:
+    ready(project)
+    rollout_status(project.settings, today=TODAY)
+    shutil.rmtree(project.home / "injections")
+    assert replay_state(rollout_status(project.settings, today=TODAY)) is CriterionState.MET
+    assert not advance(project.settings, today=TODAY).refused
 
 
 def test_a_replay_from_before_the_leg_does_not_count(project: MeasuredProject) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from knowbound.cli.groups import VerbGroup
 from knowbound.cli.options import project_settings, report_options, root_option, settings_of
 from knowbound.cli.output import emit, width
 from knowbound.errors import GATE_FAILED, UNDECIDED
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from knowbound.config import Settings
 
 
-@click.group("judge")
+@click.group("judge", cls=VerbGroup)
 def command() -> None:
     """Measure how far judges can be trusted.
 

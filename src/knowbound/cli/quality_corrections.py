@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from knowbound.cli.groups import VerbGroup
 from knowbound.cli.options import project_option, project_settings, report_options, user_name
 from knowbound.cli.output import echo, emit, layout
 from knowbound.report.format_names import PAGE_FORMATS
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _again = click.option("--again", is_flag=True, help="Store content that was withdrawn before: it is true again.")
 
 
-@click.group("corrections", invoke_without_command=True)
+@click.group("corrections", cls=VerbGroup, invoke_without_command=True)
 @project_option
 @report_options(PAGE_FORMATS)
 @click.pass_context

@@ -36,7 +36,7 @@ from knowbound.stats.demotion import demotions, false_demotions
 from knowbound.stats.judge_gate import WeeklySample
 from knowbound.stats.quality import QualityMetric, day_before, item_rates, window, within
 from knowbound.stats.rate import Rate
-from knowbound.stats.replay import ReplayResult
+from knowbound.stats.replay import ReplayResult, ReplayVerdict
 from knowbound.stats.rollout import (
     Baseline,
     CriterionName,
@@ -168,12 +168,16 @@ class _Known:
         )
 
     def replay_next(self) -> None:
-        """Replay the ranking of the next leg, and keep the result for all machines."""
+        """Replay the ranking of the next leg, and keep the result for all machines.
+
+        Candidates are logged on each machine alone: too few of them do not replace the result of another machine.
+        """
         present, candidate = self._rankings()
         if present != candidate:
             days = without_outdated(self._days, self._index.corrections())
             result = replay(self._settings, self._log, days, present, candidate)
-            self._log.put_note(REPLAY, msgspec.json.encode(result))
+            if result.verdict is not ReplayVerdict.TOO_FEW or self._replay() is None:
+                self._log.put_note(REPLAY, msgspec.json.encode(result))
 
     def keep_up(self) -> RolloutEvent | None:
         """Revert, explore, write, and mirror."""

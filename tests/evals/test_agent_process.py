@@ -173,15 +173,11 @@ def test_the_time_limit_ends_one_that_ignores_it_and_its_children(tmp_path: Path
 
 def test_what_went_into_a_session_of_its_own_ends_too(tmp_path: Path) -> None:
     """Its parent is gone, and it ignores being asked."""
-    deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(1000)"
-    body = (
-        f"if os.fork() == 0:\n    child = subprocess.Popen([sys.executable, '-c', {deaf!r}], start_new_session=True)\n"
-        "    print(child.pid, flush=True)\n    os._exit(0)\n"
-        "os.wait()\nif len(sys.argv) > 1: time.sleep(1000)"
-    )
+    body = "(setsid sh -c 'trap \"\" TERM; exec sleep 1000' & echo $!)\n[ $# -eq 0 ] || exec sleep 1000\n"
+    (tmp_path / "agent.sh").write_text(body)
     for limits in ([], ["stays"]):
-        task = task_in(tmp_path, 0.7 if limits else 60.0, name=f"task{len(limits)}")
-        ran = run(task, [*script(tmp_path, body), *limits], grace=0.2)
+        task = task_in(tmp_path, 1.0 if limits else 60.0, name=f"task{len(limits)}")
+        ran = run(task, ["/bin/sh", str(tmp_path / "agent.sh"), *limits], grace=0.2)
         assert ran.timed_out == bool(limits)
         left = int(ran.stdout.read_text())
         until(lambda left=left: is_gone(left))  # type: ignore[misc]
@@ -214,7 +210,7 @@ def test_a_finished_run_is_taken_as_it_is(tmp_path: Path) -> None:
 
 def test_a_run_that_timed_out_is_not_run_again(tmp_path: Path) -> None:
     argv = ["/bin/sh", "-c", f"printf x >> {tmp_path}/runs; exec sleep 1000"]
-    task = task_in(tmp_path, 0.3)
+    task = task_in(tmp_path, 0.5)
     assert run(task, argv).timed_out
     assert run(task, argv).timed_out
     assert runs(tmp_path) == 1

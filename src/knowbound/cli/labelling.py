@@ -307,7 +307,7 @@ def _item_lines(item: JudgedItem, number: str) -> Iterator[str]:
 
 
 def _wrapped(text: str, margin: str, most: int) -> Iterator[str]:
-    """Return the lines of a text behind a margin, at most so many, then the number of lines left out."""
+    """Yield the first lines of a text behind a margin, then the number of the other lines."""
     from knowbound.report.formats.columns import wrap
     from knowbound.report.formats.plain import plain_lines
 

@@ -133,7 +133,7 @@ def _url(text: str) -> JudgeName:
         raise _unknown(address.split("@")[-1], "the address cannot be read.")
     if parts.username or parts.password or parts.query:
         shown = f"{parts.scheme}://{host}"
-        raise _unknown(shown, "an address holds neither user, password nor options: set KNOWBOUND_JUDGE_API_KEY.")
+        raise _unknown(shown, "an address has no user, password or options: set KNOWBOUND_JUDGE_API_KEY.")
     if not model.strip():
         raise _unknown(text, f"the model has to follow '#': {address.rstrip('/')}#MODEL")
     return JudgeName(text, JudgeKind.MODEL, Provider.URL, model=model.strip(), url=address.rstrip("/"))

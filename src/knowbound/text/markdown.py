@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 _LONGEST_LINE = 4000  # characters; the rest of a longer line is data, not prose
-_MOST_LINES = 20_000  # the parser takes 4 s for a list of so many lines
+_MOST_LINES = 20_000  # the parser takes 4 s for a list of 20,000 lines
 _OTHER_BULLET = re.compile(r"^(\s*)(?:•|(\d{1,4})、)\s*")  # written in place of `-` and `1.`
 _CHECKBOX = re.compile(r"^\[[ xX]\]\s+")
 _BOLD_LINE = re.compile(r"^\s*(?:\*\*|__)(.{2,120}?)(?:\*\*|__)\s*[::]?\s*$")

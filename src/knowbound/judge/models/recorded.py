@@ -15,6 +15,8 @@ from knowbound.errors import ConfigError
 from knowbound.judge.models.completion import Completion, CompletionError, ModelQuestion
 from knowbound.judge.prompts import input_hash
 
+_EXAMPLE = '{"prompt": "hedging", "input": "…", "answer": "…"}'
+
 
 class RecordedAnswer(msgspec.Struct, frozen=True):
     """One recorded answer."""
@@ -52,7 +54,9 @@ def _lines(path: Path) -> list[RecordedAnswer]:
         try:
             lines.append(msgspec.json.decode(data, type=RecordedAnswer))
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise ConfigError("recording-unreadable", f"{path}:{number} is no recorded answer: {error}") from error
+            raise ConfigError(
+                "recording-unreadable", f"{path}:{number} is no recorded answer: {error}. Try: {_EXAMPLE}"
+            ) from error
     return lines
 
 
@@ -60,4 +64,7 @@ def _bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise ConfigError("recording-unreadable", f"{path} cannot be read: {error.strerror or error}") from error
+        raise ConfigError(
+            "recording-unreadable",
+            f"Cannot read {path}: {error.strerror or error}. Name a file that can be read: recorded:FILE",
+        ) from error

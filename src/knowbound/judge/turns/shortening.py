@@ -2,7 +2,7 @@
 
 Items share `ITEMS` characters. A long prompt is cut to its beginning and end. A long answer or tool output is cut to
 its beginning, its end, and the passages between that share the most words with the items. Of too many tool calls, those
-that share words with the items are kept, then the latest. `[…]` stands for the omitted text. A change of these limits
+that share words with the items are kept, then the latest. `[…]` replaces the omitted text. A change of these limits
 may change verdicts: then the prompt file gets its next number.
 """
 

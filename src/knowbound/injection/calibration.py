@@ -35,7 +35,7 @@ _EXAMPLE = '{"prompt": "…", "right": ["ID of an item"]}'
 
 
 class LabelledPrompt(msgspec.Struct, frozen=True):
-    """A prompt, the items it needs, and others that bear on its question."""
+    """A prompt, the items it needs, and further items that bear on its question."""
 
     prompt: str
     right: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Chooses what to inject: found in the index, new to the context, composed within the budget.
+"""The choice of items to inject: found in the index, new to the context, composed within the budget.
 
 Chance is repeatable (specification 2, section 7): a hash of the session and the prompt's id decides whether a prompt is
 held out and whether it explores, so a replay decides alike, and the two do not depend on each other. The hook loads

@@ -1,4 +1,4 @@
-"""Reads the log of injections: the records of hook runs and of pulls by agents, each joined from its lines.
+"""The reader of the log of injections: records of hook runs and of pulls by agents, each joined from its lines.
 
 A line that a full disk cut short is skipped and counted; a record that was glued to such a line is read. Records of
 0.1.0, which were in a table of the index and in separate journals, are read as well: they have no outcome, and whether

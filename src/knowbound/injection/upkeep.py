@@ -25,7 +25,7 @@ _JOURNALS, _CONTEXTS = "injected", "told"  # the folders of 0.1.0
 
 
 def tidy(home: Path, log_days: int) -> None:
-    """Remove and erase all of it; repeating this changes nothing. Raises OSError and StoreError."""
+    """Tidy the files of a data folder; repeating this changes nothing. Raises OSError and StoreError."""
     if not home.is_dir():
         return
     _take_over_journals(home)

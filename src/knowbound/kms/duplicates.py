@@ -1,4 +1,4 @@
-"""Finds stored items that say nearly the same as a text: near duplicates, and rewordings of what was superseded.
+"""Stored items that say nearly the same as a text: near duplicates, and rewordings of superseded items.
 
 The likeness of two texts is the mean of two values: the cosine of their embeddings (meaning), and Dice (words). Neither
 is enough alone: contradicting statements mean nearly the same, and two facts about one subject share its words. The

@@ -1,4 +1,4 @@
-"""Opens the knowledge store and the quality log of a project, with the databases that its settings name."""
+"""The knowledge store and the quality log of a project, opened with the databases that its settings name."""
 
 from __future__ import annotations
 

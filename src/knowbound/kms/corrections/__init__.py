@@ -1,1 +1,1 @@
-"""Flags, superseded chains, copies and their removal."""
+"""Flags, chains of superseded items, copies, and changes in several backends at once."""

@@ -1,1 +1,1 @@
-"""Files and exports of other memories into items."""
+"""Import of files, and of exports of other memories."""

@@ -1,1 +1,1 @@
-"""Find and rank the items that a text is about."""
+"""Search for the items that a text is about, and their ranking."""

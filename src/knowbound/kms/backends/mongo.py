@@ -133,8 +133,7 @@ class MongoBackend(Backend):
         The stream is opened again after each change, before the caller reads: one reading covers a burst of writes.
         """
         if not self._has_streams:
-            time.sleep(seconds)
-            return False
+            return super().wait_for_change(seconds)
         with self._server.explained():
             try:
                 if self._stream is not None and self._stream.try_next() is None:
@@ -159,7 +158,7 @@ class MongoBackend(Backend):
         query = {"_id": {"$in": [swap.id for swap in swaps]}}
         found = {document["_id"]: document for document in self._items.find(query, session=session)}
         for swap in swaps:
-            self._refuse_changed(swap, found.get(swap.id))
+            remote.refuse_changed(swap, _item(found.get(swap.id, {})))
         writes = [_write(swap, {"_id": swap.id} if swap.id in found else None, mark) for swap in swaps]
         self._items.bulk_write(writes, session=session)
 
@@ -179,7 +178,7 @@ class MongoBackend(Backend):
                     as_read = self._as_read(swap, document)
                     held[swap.id] = self._claimed(as_read, mark) if len(swaps) > 1 else as_read
                 else:
-                    self._refuse_changed(swap, None)
+                    remote.refuse_changed(swap, None)
             done = self._items.bulk_write([_write(swap, held.get(swap.id), mark) for swap in swaps])
             if done.matched_count + done.inserted_count < len(swaps):
                 raise ContendedError(swaps[0].id)
@@ -197,7 +196,7 @@ class MongoBackend(Backend):
         """Return a query for the document in exactly this state, after other writes have ended or timed out."""
         end = time.monotonic() + _PATIENCE_SECONDS
         while True:
-            self._refuse_changed(swap, document)
+            remote.refuse_changed(swap, _item(document))
             writing = document.get("writing")
             if writing is None or time.monotonic() > end:
                 return {"_id": {"$eq": swap.id}, "writing": writing, "written": document.get("written")}
@@ -211,10 +210,6 @@ class MongoBackend(Backend):
         if not done.matched_count:
             raise ContendedError(as_read["_id"]["$eq"])
         return {"_id": as_read["_id"], "writing": mark}
-
-    def _refuse_changed(self, swap: Swap, document: Document | None) -> None:
-        if not remote.is_same(_item(document) if document else None, swap.before):
-            raise ContendedError(swap.id)
 
     def _close_stream(self) -> None:
         if self._stream is not None:

@@ -30,7 +30,7 @@ from uuid import uuid4
 from knowbound.config import Settings
 from knowbound.core.item import Item
 from knowbound.kms.backends import remote
-from knowbound.kms.backends.protocol import Backend, ContendedError, Removed, Stamp, Swap, pages
+from knowbound.kms.backends.protocol import Backend, Removed, Stamp, Swap, pages
 from knowbound.text.clock import utc_now
 
 try:
@@ -138,8 +138,7 @@ class Neo4jBackend(Backend):
             found = run.run(_READ % "i.id IN $ids", ids=[swap.id for swap in swaps])
             now = {item.id: item for record in found if (item := _item(record["node"], record["edges"]))}
             for swap in swaps:
-                if not remote.is_same(now.get(swap.id), swap.before):
-                    raise ContendedError(swap.id)
+                remote.refuse_changed(swap, now.get(swap.id))
             _put(run, [swap.after for swap in swaps if swap.after is not None], number)
             _remove(run, [swap.before for swap in swaps if swap.after is None and swap.before is not None], number)
 

@@ -11,6 +11,7 @@ import msgspec
 from knowbound.core.item import Item
 from knowbound.distribution import extra_command
 from knowbound.errors import StoreError
+from knowbound.kms.backends.protocol import ContendedError, Swap
 from knowbound.text.redact import redact
 
 # Seconds that a write waits for a store that was reached before: it may elect a new primary or restart.
@@ -69,8 +70,8 @@ def refused(name: str, reason: object, slug: str = "item-invalid") -> StoreError
     return StoreError(slug, f"{name} cannot store this: {reason}. Nothing was changed.")
 
 
-def is_same(one: Item | None, other: Item | None) -> bool:
-    """Report whether two items are equal in every field; NaN equals itself here."""
-    if one is None or other is None:
-        return one is other
-    return one == other or to_text(one) == to_text(other)
+def refuse_changed(swap: Swap, now: Item | None) -> None:
+    """Raise ContendedError unless the item is as the caller of the swap read it; NaN equals itself here."""
+    before = swap.before
+    if before != now and (before is None or now is None or to_text(before) != to_text(now)):
+        raise ContendedError(swap.id)

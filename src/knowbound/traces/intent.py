@@ -44,7 +44,8 @@ def tool_intent(
     place = where or (query if kind is not ToolKind.SEARCH or query.startswith(("/", "~")) else "")
     if is_machine_state(place, folder):
         return LookupIntent.INCIDENTAL, ""
-    return (LookupIntent.CHECK if asks(purpose) or input_.get("output_mode") == "count" else LookupIntent.LOOKUP), ""
+    is_check = _announces_check(purpose) or input_.get("output_mode") == "count"
+    return (LookupIntent.CHECK if is_check else LookupIntent.LOOKUP), ""
 
 
 def _call_fault(name: str, kind: ToolKind, input_: dict[str, Any], query: str) -> str:
@@ -79,10 +80,10 @@ def line_intent(line: LinePlan, main: ParsedCommand, purpose: str, folder: str) 
         return LookupIntent.MALFORMED, wrong
     if all(_is_incidental(lookup.parsed, folder) for lookup in line.lookups):
         return LookupIntent.INCIDENTAL, ""
-    if asks(purpose) or _checks_absence(line):
+    if _announces_check(purpose) or _checks_absence(line):
         return LookupIntent.CHECK, ""
     # An agent that announces a search may prepare for a miss, and still wants to find something.
-    return (LookupIntent.CHECK if _takes_either(line) and not expects_it(purpose) else LookupIntent.LOOKUP), ""
+    return (LookupIntent.CHECK if _takes_either(line) and not _expects_it(purpose) else LookupIntent.LOOKUP), ""
 
 
 def _is_incidental(parsed: ParsedCommand, folder: str) -> bool:
@@ -144,7 +145,7 @@ _ALARM = lazy(r"[✗✘❌⚠]|\b(?:fail|failed|bad|still|leak|leftover|warning|
 # ---- the agent's words about its call
 
 
-def asks(text: str) -> bool:
+def _announces_check(text: str) -> bool:
     """Report whether a text announces a check that something is there, or no longer there."""
     return asks_whether(text) or speaks_of_absence(text)
 
@@ -178,7 +179,7 @@ def says_it_finds(text: str) -> bool:
 _LOOKING = lazy(r"\s*(?:(?:examine|explore|read|view|show|get|inspect|look (?:at|into))\b|读取|阅读)", re.IGNORECASE)
 
 
-def expects_it(text: str) -> bool:
+def _expects_it(text: str) -> bool:
     """Report whether a text expects that something is there: it announces a search or a closer look."""
     return says_it_finds(text) or _LOOKING.match(text) is not None
 

@@ -39,7 +39,7 @@ _CLIENT_ERROR = re.compile(
 )
 
 
-class TokenUsage(msgspec.Struct, gc=False):
+class _TokenUsage(msgspec.Struct, gc=False):
     """Tokens of a response."""
 
     input_tokens: int = 0
@@ -47,10 +47,10 @@ class TokenUsage(msgspec.Struct, gc=False):
     output_tokens: int = 0
 
 
-class TokenInfo(msgspec.Struct, gc=False):
+class _TokenInfo(msgspec.Struct, gc=False):
     """The `info` of a `token_count` event."""
 
-    last_token_usage: TokenUsage | None = None
+    last_token_usage: _TokenUsage | None = None
 
     @property
     def new_tokens(self) -> int | None:
@@ -84,7 +84,7 @@ class Payload(msgspec.Struct, gc=False):
     source: Raw = NOTHING
     cwd: str | None = None
     cli_version: str | None = None
-    info: TokenInfo | None = None
+    info: _TokenInfo | None = None
     turn_id: str | None = None
     model: str | None = None
     item: Raw = NOTHING

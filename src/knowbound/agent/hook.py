@@ -112,8 +112,7 @@ def _answer(run: HookRun, event: str, prompt: HookPrompt) -> None:
     if settings.holdout and event == "user-prompt-submit" and chosen.text and _holds_out(run, settings, prompt):
         run.inject_nothing("held_out")
     elif chosen.text:
-        output = {"hookSpecificOutput": {"hookEventName": INJECTING[event], "additionalContext": chosen.text}}
-        run.deliver(json.dumps(output, ensure_ascii=False).encode("utf-8", "replace"), chosen, prompt)
+        run.deliver(INJECTING[event], chosen, prompt)
     else:
         run.inject_nothing()
 

@@ -121,8 +121,10 @@ class HookRun:
 
     # The endings
 
-    def deliver(self, answer: bytes, chosen: Delivered, prompt: HookPrompt) -> None:
-        """Record and write the answer. Raises OSError, and writes nothing, if it cannot be recorded."""
+    def deliver(self, event_name: str, chosen: Delivered, prompt: HookPrompt) -> None:
+        """Record and write the context. Raises OSError, and writes nothing, if it cannot be recorded."""
+        output = {"hookSpecificOutput": {"hookEventName": event_name, "additionalContext": chosen.text}}
+        answer = json.dumps(output, ensure_ascii=False).encode("utf-8", "replace")
         if not self.is_trial:
             self.record.begin(self.home)
         self._decide()

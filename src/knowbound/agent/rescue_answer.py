@@ -6,7 +6,6 @@ nothing, and a worker in the background updates the index.
 
 from __future__ import annotations
 
-import json
 import os
 import time
 
@@ -72,8 +71,7 @@ def answer(run: HookRun, event: str, payload: Mapping[str, Any], prompt: HookPro
     if not said.text or _is_known(run.home, prompt.context, said):
         run.inject_nothing()
         return
-    output = {"hookSpecificOutput": {"hookEventName": AFTER_TOOLS[event], "additionalContext": said.text}}
-    run.deliver(json.dumps(output, ensure_ascii=False).encode("utf-8", "replace"), RescueAnswer(said), prompt)
+    run.deliver(AFTER_TOOLS[event], RescueAnswer(said), prompt)
 
 
 def tree_of(cwd: str, root: str) -> str:

@@ -62,7 +62,7 @@ _LONGEST = 120
 
 
 class TurnSigns(msgspec.Struct, frozen=True):
-    """What other lenses say about a turn."""
+    """Verdicts of other lenses about a turn."""
 
     contradicted: str = ""  # the injected item that the turn contradicts
     unused: str = ""  # an injected item on topic, where none was used

@@ -1,4 +1,4 @@
-"""What a turn did, in order: edits, checks, git, lookups; and what the session has shown so far.
+"""The acts of a turn in order (edits, checks, git, lookups), and what the session has shown so far.
 
 Earlier turns count for what was read, not for what was run before a later edit. The calls of sub-agents count for
 their turn.
@@ -61,7 +61,7 @@ class GitAct(msgspec.Struct, frozen=True):
 
 
 class TurnFacts(msgspec.Struct):
-    """What one turn did, for the checks of its claims."""
+    """The acts of one turn, for the checks of its claims."""
 
     edits: list[Edit] = []
     runs: list[Run] = []

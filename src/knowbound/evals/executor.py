@@ -1,7 +1,7 @@
-"""What an executor is asked and what it gives back: one task, one trace; and the executor of a name.
+"""A task for an executor, the trace that it leaves, and the executor of a name.
 
 Whatever runs a sample (a command, an agent's command line, a model, the evidence engine), the rest of the
-evaluation only sees the trace it leaves, and reads it as it reads any other (specification 1, section 4).
+evaluation sees only that trace, and reads it like any other trace (specification 1, section 4).
 """
 
 from __future__ import annotations

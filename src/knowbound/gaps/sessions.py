@@ -1,4 +1,4 @@
-"""Finds the sessions below the observed paths, and reads those that changed, in several processes.
+"""Find the sessions below the observed paths, and read those that changed, in several processes.
 
 The lens and the readers are imported where they are first needed: when nothing has changed, the
 stored report is shown without them, in little more than the start of a process.
@@ -38,7 +38,7 @@ Progress = Callable[[int, int], None]  # bytes read, bytes to read
 
 
 def places_of_agents(environ: Mapping[str, str] | None = None) -> tuple[Sequence[Path], list[Path]]:
-    """Where agents keep their transcripts, and which of these folders there are."""
+    """Return the folders where agents keep their transcripts, and those of them that exist."""
     known = default_folders(os.environ if environ is None else environ, Path.home())
     return known, [path for path in known if path.exists()]
 
@@ -189,7 +189,7 @@ def read_and_keep(
 def _read_each(
     todo: list[SessionToRead], settings: Settings, total: int, read: Callable[[SessionFiles, Settings], bytes]
 ) -> Iterator[tuple[SessionToRead, bytes]]:
-    """What `read` makes of each session, as it comes, from several processes where that is quicker."""
+    """Yield what `read` makes of each session, from several processes where that is quicker."""
     cores = os.cpu_count() or 1
     jobs = min(settings.jobs or cores, _MOST_PER_CORE * cores, len(todo))
     if jobs <= 1 or total < _POOL_FROM_BYTES:

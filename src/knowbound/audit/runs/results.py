@@ -1,4 +1,4 @@
-"""How a check ended, read from what it printed: the results of test runners, compilers and linters.
+"""The end of a check, read from its output: results of test runners, compilers and linters.
 
 A printed summary says more than an exit code, which a pipe into `tail` or `grep` replaces by its own.
 """

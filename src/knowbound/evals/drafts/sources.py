@@ -1,4 +1,4 @@
-"""What drafts are made from: the newest stored runs, the knowledge files, the test set, lessons and earlier decisions.
+"""The sources of drafts: the newest stored runs, the knowledge files, the test set, lessons and earlier decisions.
 
 Decisions are kept in `drafts.json` of the data folder: a rejected proposal is not made again.
 """

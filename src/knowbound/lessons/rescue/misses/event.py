@@ -29,7 +29,7 @@ _MOST_LOOKUPS = 4  # of one call
 
 
 class EventRoots:
-    """Where the agent worked, and which folder of its machine the root of the tree stands for."""
+    """The folder where the agent worked, and the folder of its machine that is the root of the tree."""
 
     def __init__(self, cwd: str, root: str, is_folder: Callable[[str], bool]) -> None:
         root, cwd = root.rstrip("/"), posixpath.normpath(cwd.replace("\\", "/")) if cwd else ""

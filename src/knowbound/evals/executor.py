@@ -98,14 +98,10 @@ def executor_named(
         from knowbound.evals.executors.investigate import InvestigateExecutor  # noqa: PLC0415
 
         return InvestigateExecutor(globs, tuple(hidden))
-    if kind == "claude":
-        from knowbound.evals.executors.clients import ClaudeExecutor  # noqa: PLC0415
+    if kind in ("claude", "codex"):
+        from knowbound.evals.executors.clients import ClaudeExecutor, CodexExecutor  # noqa: PLC0415
 
-        return ClaudeExecutor(named, hooks)
-    if kind == "codex":
-        from knowbound.evals.executors.clients import CodexExecutor  # noqa: PLC0415
-
-        return CodexExecutor(named, hooks)
+        return ClaudeExecutor(named, hooks) if kind == "claude" else CodexExecutor(named, hooks)
     if kind == "command" and rest:
         from knowbound.evals.executors.command import CommandExecutor  # noqa: PLC0415
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from knowbound.errors import ConfigError
 from knowbound.evals.executor import Execution, RunEnding, Task
+from knowbound.evals.executors.file_tools import FileTools
 from knowbound.evals.executors.output import write_chat
+from knowbound.judge.models.api import ApiModel, Conversation, Limit, converse
+from knowbound.judge.names import parse_name
 from knowbound.text.redact import redact
-
-if TYPE_CHECKING:
-    from knowbound.judge.models.api import Conversation
 
 VERSION = 1  # raise it when the instructions or the tools change what a model may answer
 STEPS = 25  # requests to the model for one sample
@@ -41,9 +40,6 @@ class ModelExecutor:
 
     def check(self) -> None:
         """The name has to be a model's that is asked over its API, and the client for that has to be installed."""
-        from knowbound.judge.models.api import ApiModel  # noqa: PLC0415  (only where it is needed)
-        from knowbound.judge.names import parse_name  # noqa: PLC0415
-
         try:
             name = parse_name(self._model)
         except ConfigError:
@@ -62,9 +58,6 @@ class ModelExecutor:
 
     def run(self, task: Task) -> Execution:
         """Let the model answer, within the task's limits."""
-        from knowbound.evals.executors.file_tools import FileTools  # noqa: PLC0415  (heavy, as the model's client is)
-        from knowbound.judge.models.api import converse  # noqa: PLC0415
-
         began = time.monotonic()
         tools = FileTools(task.folder, self._hidden).tools()
         allowed = [tool for tool in tools if not task.tools or tool.name in task.tools]
@@ -89,8 +82,6 @@ class ModelExecutor:
 
 
 def _ending(talk: Conversation) -> RunEnding:
-    from knowbound.judge.models.api import Limit  # noqa: PLC0415
-
     if talk.limit is Limit.SECONDS:
         return RunEnding.TIMEOUT
     if talk.limit is Limit.USD:

@@ -23,24 +23,10 @@ _PREFIXES = (
     "KNOWBOUND_RESCUE_",
     "KNOWBOUND_AUDIT_CHECK",
 )
-_NAMES = (
-    "time_limit_ms",
-    "token_budget",
-    "relevance_floor",
-    "most_items",
-    "model",
-    "subject",
-    "is_shared",
-    "holdout",
-    "rescues",
-    "check",
-)
 
 
 class HookSettings:
     """The settings that the hook needs (keys injection.*, kms.*, quality.holdout, rescue.enabled, audit.check)."""
-
-    __slots__ = _NAMES
 
     def __init__(
         self,
@@ -68,7 +54,7 @@ class HookSettings:
 
     def without_model(self) -> HookSettings:
         """Return the settings with which the floor alone chooses."""
-        return HookSettings(**{name: getattr(self, name) for name in _NAMES} | {"model": ""})
+        return HookSettings(**vars(self) | {"model": ""})
 
 
 def load(root: str, home: str, *, keep: bool = True) -> HookSettings:
@@ -77,7 +63,7 @@ def load(root: str, home: str, *, keep: bool = True) -> HookSettings:
     settings = _kept(home, state)
     if settings is None:
         settings = _read(root)
-        kept: dict[str, object] = {"state": state, "settings": {name: getattr(settings, name) for name in _NAMES}}
+        kept: dict[str, object] = {"state": state, "settings": vars(settings)}
         try:
             if keep:
                 make_file(os.path.join(home, _CACHE), json.dumps(kept | {"seal": seal(_sealed_part(kept))}).encode())

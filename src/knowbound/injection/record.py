@@ -86,7 +86,7 @@ class Record:
 
     def add_start(self, start: SessionStart) -> None:
         """Add what a session starts with: titles and suggested corrections, which are no injected items."""
-        if index := start.index if start.index.text else None:
+        if (index := start.index).text:
             lines = index.text.count("\n") + 1
             self._known["index"] = {"lines": lines, "tokens": index.tokens, "ids": index.ids}
         if start.suggested.ids:

@@ -32,9 +32,9 @@ from knowbound.stats.floor import (
     FloorTarget,
     Injecting,
     Trial,
-    held_out,
-    measured,
-    recommended,
+    held_out_rates,
+    rates_at,
+    recommended_floor,
 )
 from knowbound.stats.printing import percent, percent_range
 from knowbound.stats.rate import Rate
@@ -107,9 +107,9 @@ def report(title: str, asked: Sequence[Asked]) -> None:
     left_alone = sum(one.trials[_OURS].needs_nothing for one in asked)
     print(f"\n{title}: {len(asked)} prompts, {len(needing)} need an item, {left_alone} need nothing")
     print(f"  {'':24}{'right item injected':>28}{'injected items on topic':>30}{'left alone':>26}")
-    _line(_OURS, measured(_trials(asked, _OURS), RELEVANCE_FLOOR, MOST_ITEMS))
+    _line(_OURS, rates_at(_trials(asked, _OURS), RELEVANCE_FLOOR, MOST_ITEMS))
     for one in BASELINES:
-        _line(one.name, measured(_trials(asked, one.name), one.floor, one.most))
+        _line(one.name, rates_at(_trials(asked, one.name), one.floor, one.most))
     heads = "".join(f"{name:>{_BESIDE}}" for name in (*(one.name for one in _COMPARED), "ranked 1", "in 5", "in 20"))
     print(f"    {'right item injected':20}{'':26}{heads}")
     _groups("all", needing, lambda _: "")
@@ -132,8 +132,8 @@ def _groups(title: str, asked: Sequence[Asked], group_of: Callable[[Asked], str]
     for group in groups or sorted(set(map(group_of, asked))):
         inside = [one for one in asked if group_of(one) == group]
         if inside and group != "?":
-            ours = measured(_trials(inside, _OURS), RELEVANCE_FLOOR, MOST_ITEMS).right
-            rates = [measured(_trials(inside, one.name), one.floor, one.most).right for one in _COMPARED]
+            ours = rates_at(_trials(inside, _OURS), RELEVANCE_FLOOR, MOST_ITEMS).right
+            rates = [rates_at(_trials(inside, one.name), one.floor, one.most).right for one in _COMPARED]
             rates += [Rate(sum((one.place or 10**9) <= most for one in inside), len(inside)) for most in (1, 5, 20)]
             cells = "".join(f"{percent(rate.value):>{_BESIDE}}" for rate in rates)
             print(f"    {f'{title} {group}':20}{_shown(ours):>26}{cells}")
@@ -155,20 +155,20 @@ def report_curve(asked: Sequence[Asked]) -> None:
         _curve_line(asked, RELEVANCE_FLOOR, most)
     print(f"  Lowest floor with {_WANTED.precision:.0%} on topic and {_WANTED.left_alone:.0%} left alone")
     for name, numbers in (("any number", NUMBERS), (f"{MOST_ITEMS} items", [MOST_ITEMS])):
-        point = recommended(trials, _WANTED, numbers)
+        point = recommended_floor(trials, _WANTED, numbers)
         if point is None:
             print(f"  {name}: none")
             continue
         _line(f"{point.floor:.2f}, at most {point.most_items}", point)
-        left_out = held_out(trials, _WANTED, numbers)
+        left_out = held_out_rates(trials, _WANTED, numbers)
         if left_out is not None:
             _line("  held out, in fifths", left_out)
 
 
 def _curve_line(asked: Sequence[Asked], floor: float, most: int) -> None:
-    point = measured(_trials(asked, _OURS), floor, most)
+    point = rates_at(_trials(asked, _OURS), floor, most)
     own, other = (
-        measured(_trials([one for one in asked if one.prompt.wording == wording], _OURS), floor, most).right
+        rates_at(_trials([one for one in asked if one.prompt.wording == wording], _OURS), floor, most).right
         for wording in ("own", "other")
     )
     cells = "".join(f"{_short(rate):>20}" for rate in (own, other, point.on_topic, point.left_alone))
@@ -198,8 +198,8 @@ def report_floors(asked: Sequence[Asked]) -> None:
     """
     for one in _COMPARED:
         trials = _trials(asked, one.name)
-        best = recommended(trials, _WANTED)
-        points = [] if best else [measured(trials, floor, most) for floor in FLOORS for most in NUMBERS]
+        best = recommended_floor(trials, _WANTED)
+        points = [] if best else [rates_at(trials, floor, most) for floor in FLOORS for most in NUMBERS]
         chosen = best or max(points, key=_f_half)
         print(f"  {one.name}: floor {chosen.floor:.2f}, {chosen.most_items} items{'' if best else ' (best F0.5)'}")
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from knowbound import trust
 from knowbound.errors import ConfigError
-from knowbound.trust import Risk, RiskRule, RiskySetting, from_anywhere, is_trusted, refusal, risky_setting
+from knowbound.trust import Risk, RiskRule, RiskySetting, absolute_command, is_trusted, refusal, risky_setting
 from knowbound.user_files import config_folder
 
 
@@ -330,7 +330,7 @@ def load(
         used = {}
     for name, one in used.items():
         if one.risk is Risk.PROGRAM:
-            projects[name] = from_anywhere(one.value, root, always=one.key in _RUN_ANYWHERE)
+            projects[name] = absolute_command(one.value, root, always=one.key in _RUN_ANYWHERE)
     home = Path(environ["KNOWBOUND_HOME"]).expanduser() if environ.get("KNOWBOUND_HOME") else root / ".knowbound"
     return Settings(
         root=root,

@@ -102,7 +102,7 @@ def risky_setting(key: str, value: Any, risk: Risk, env: str, root: Path) -> Ris
     return RiskySetting(key, value, risk, env, _files(value, root) if risk is Risk.PROGRAM else ())
 
 
-def from_anywhere(value: str, root: Path, *, always: bool = False) -> str:
+def absolute_command(value: str, root: Path, *, always: bool = False) -> str:
     """Return a command of a project's config with absolute paths of the project's files, to run from anywhere.
 
     In the root the command stays unchanged, unless `always` is set.

@@ -25,7 +25,7 @@ from knowbound.core.evidence import (
     derive_confidence,
     gaps_of,
     is_complete,
-    needs_of,
+    requirements_of,
 )
 from knowbound.evidence.planner import Collected, corroborated
 from knowbound.evidence.producers.build_and_test import Build, Tests, grade_build, grade_tests
@@ -206,13 +206,15 @@ def test_questions_that_the_table_does_not_list_need_the_authoritative_class() -
         "run_tests": [("Test", "strong", "passes")],
     }
     assert set(INTENTS) == set(QuestionKind)
-    assert all(needs_of(kind) == REQUIREMENTS[INTENTS[kind]] for kind in QuestionKind if kind not in AUTHORITATIVE)
+    assert all(
+        requirements_of(kind) == REQUIREMENTS[INTENTS[kind]] for kind in QuestionKind if kind not in AUTHORITATIVE
+    )
 
 
 def test_a_failure_answers_the_question_and_does_not_carry_out_the_order() -> None:
     failing = [ran(C.TEST, Shows.FAILS, exact=3)]
-    assert is_complete(needs_of(QuestionKind.TESTS_PASS), [], failing)
-    (gap,) = gaps_of(needs_of(QuestionKind.RUN_TESTS), [], failing)
+    assert is_complete(requirements_of(QuestionKind.TESTS_PASS), [], failing)
+    (gap,) = gaps_of(requirements_of(QuestionKind.RUN_TESTS), [], failing)
     assert (gap.have, gap.need) == (Q.MODERATE, Q.STRONG)
 
 
@@ -229,7 +231,7 @@ def entries() -> st.SearchStrategy[list[Evidence]]:
 
 @given(entries(), st.sampled_from(QuestionKind))
 def test_what_shows_a_failure_never_completes_what_has_to_pass(found: list[Evidence], kind: QuestionKind) -> None:
-    needs = needs_of(kind)
+    needs = requirements_of(kind)
     passing = [entry for entry in found if entry.shows is not Shows.FAILS]
     have_to_pass = [need for need in needs if need.shows is Shows.PASSES]
     assert is_complete(have_to_pass, [], found) == is_complete(have_to_pass, [], passing)
@@ -237,13 +239,13 @@ def test_what_shows_a_failure_never_completes_what_has_to_pass(found: list[Evide
 
 @given(entries(), st.sampled_from(QuestionKind), entries())
 def test_more_evidence_never_opens_a_gap(found: list[Evidence], kind: QuestionKind, more: list[Evidence]) -> None:
-    if is_complete(needs_of(kind), [], found):
-        assert is_complete(needs_of(kind), [], [*found, *more])
+    if is_complete(requirements_of(kind), [], found):
+        assert is_complete(requirements_of(kind), [], [*found, *more])
 
 
 @given(entries(), st.sampled_from(sorted(set(QuestionKind) - {QuestionKind.CHAT})))
 def test_confidence_is_the_lowest_level_of_what_is_needed(found: list[Evidence], kind: QuestionKind) -> None:
-    needs = needs_of(kind)
+    needs = requirements_of(kind)
     levels = [
         max((entry.quality_for(need.shows).rank for entry in found if entry.cls is need.cls), default=0)
         for need in needs

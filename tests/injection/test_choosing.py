@@ -202,7 +202,7 @@ def test_a_project_names_a_model_only_where_it_is_trusted(filled: Project, monke
 
 
 def test_a_program_of_a_trusted_project_is_the_project_s_own_wherever_the_hook_runs(tmp_path: Path) -> None:
-    from knowbound.trust import from_anywhere
+    from knowbound.trust import absolute_command
 
     (tmp_path / "pick.py").write_text("")
-    assert from_anywhere("command:python pick.py", tmp_path, always=True) == f"command:python {tmp_path / 'pick.py'}"
+    assert absolute_command("command:python pick.py", tmp_path, always=True) == f"command:python {tmp_path / 'pick.py'}"

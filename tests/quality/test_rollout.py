@@ -33,7 +33,7 @@ from knowbound.stats.calibration import Pair, calibrate
 from knowbound.stats.judge_gate import MeasuredMetric, gate
 from knowbound.stats.quality import day_before
 from knowbound.stats.rollout import CriterionName, CriterionState, EventKind, RolloutStatus
-from knowbound.store.calibrations import CalibratedJudge, keep_calibrated_judges
+from knowbound.store.calibrations import TurnJudgeCalibration, keep_turn_judge_calibrations
 from knowbound.store.rollout_file import NAME, read_rollout
 from tests.quality.measured_project import TODAY, MeasuredProject, logged, turn
 
@@ -60,8 +60,8 @@ def calibrated(project: MeasuredProject) -> None:
     cells = [(n % 2 == 0, n % 2 == 0) for n in range(300)]
     found = calibrate(Pair(label, said, session=f"{n}") for n, (label, said) in enumerate(cells))
     measured = MeasuredMetric(found, gate(found, found.n))
-    judge = CalibratedJudge("rules", "2026-11-01T00:00:00Z", "0" * 8, 300, dict.fromkeys(Metric, measured))
-    keep_calibrated_judges(project.home, {"rules-1": judge})
+    judge = TurnJudgeCalibration("rules", "2026-11-01T00:00:00Z", "0" * 8, 300, dict.fromkeys(Metric, measured))
+    keep_turn_judge_calibrations(project.home, {"rules-1": judge})
 
 
 def ready(project: MeasuredProject, said: str = "t") -> None:

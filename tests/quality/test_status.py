@@ -15,7 +15,7 @@ from knowbound.report.quality.model import Fault, ItemToFix, QualityStatus
 from knowbound.stats.calibration import Pair, calibrate
 from knowbound.stats.judge_gate import MeasuredMetric, gate
 from knowbound.stats.quality import MetricStatus, QualityMetric, TargetState, day_before
-from knowbound.store.calibrations import CalibratedJudge, keep_calibrated_judges
+from knowbound.store.calibrations import TurnJudgeCalibration, keep_turn_judge_calibrations
 from knowbound.text.clock import utc_now
 from tests.quality.measured_project import TODAY, MeasuredProject, logged, turn
 
@@ -227,8 +227,8 @@ def test_a_judge_that_nobody_measured_is_unmeasured_and_corrects_nothing(project
 
 
 def test_rates_of_a_measured_judge_are_corrected_for_its_error(project: MeasuredProject) -> None:
-    calibrated = CalibratedJudge("rules", f"{TODAY}T00:00:00Z", "0" * 8, 60, measured())
-    keep_calibrated_judges(project.home, {"rules-1": calibrated})
+    calibrated = TurnJudgeCalibration("rules", f"{TODAY}T00:00:00Z", "0" * 8, 60, measured())
+    keep_turn_judge_calibrations(project.home, {"rules-1": calibrated})
     project.log([*several(NIGHT, "-t", 10), *several(TABS, "-", 10)])
     found = shown(project)
     assert found.judge.labelled == 60
@@ -239,8 +239,8 @@ def test_rates_of_a_measured_judge_are_corrected_for_its_error(project: Measured
 
 
 def test_rates_of_two_judges_are_not_corrected_by_the_labels_of_one(project: MeasuredProject) -> None:
-    calibrated = CalibratedJudge("rules", f"{TODAY}T00:00:00Z", "0" * 8, 60, measured())
-    keep_calibrated_judges(project.home, {"rules-1": calibrated})
+    calibrated = TurnJudgeCalibration("rules", f"{TODAY}T00:00:00Z", "0" * 8, 60, measured())
+    keep_turn_judge_calibrations(project.home, {"rules-1": calibrated})
     project.log([*several(NIGHT, "-t", 10), turn(TODAY, 200, [logged(TABS, "-")], judge="rules-2")])
     found = shown(project)
     assert found.judge.version == "rules-1"

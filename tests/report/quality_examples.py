@@ -19,7 +19,15 @@ from knowbound.report.quality.model import (
 )
 from knowbound.stats.calibration import Pair, calibrate
 from knowbound.stats.judge_gate import MeasuredMetric, gate
-from knowbound.stats.quality import ITEM_METRICS, MetricStatus, QualityMetric, WindowRates, item_rates, window, within
+from knowbound.stats.quality import (
+    ITEM_METRICS,
+    MetricStatus,
+    QualityMetric,
+    WindowRates,
+    item_rates,
+    sum_of_days,
+    window,
+)
 from knowbound.stats.quality import rolling as rolling_windows
 from knowbound.stats.rate import Rate
 
@@ -149,7 +157,7 @@ def item_page() -> ItemQuality:
 
 def everyday_status() -> QualityStatus:
     known, worth = days(), judge()
-    now, before = (within(known, *window(end)) for end in (UNTIL, "2026-11-09"))
+    now, before = (sum_of_days(known, *window(end)) for end in (UNTIL, "2026-11-09"))
     rates, rates_before = item_rates(now), item_rates(before)
     metrics = [
         MetricStatus(name, rates[name], rates_before[name], worth.corrected(rates[name], metric))

@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 from knowbound.errors import InputError
 from knowbound.report.comparison import Format, render_comparison
 from knowbound.report.format_names import PAGE_FORMATS
-from knowbound.stats.comparison import Change, Comparison, compare, named, pairs_of
+from knowbound.stats.comparison import Change, Comparison, compare, find_evaluation, pairs_of
 from knowbound.stats.evaluation import Grade, Origin, SampleRun
 from knowbound.stats.figures import WARNING, Watermark
 from knowbound.stats.printing import probability
@@ -164,34 +164,34 @@ def test_written_samples_are_not_compared_with_questions_of_probe() -> None:
 
 def test_an_evaluation_is_called_by_id_commit_latest_or_previous() -> None:
     heads = falling()
-    assert named(heads, "3") is heads[2]
-    assert named(heads, heads[1].commit[:7]) is heads[1]
-    assert named(heads, "latest") is heads[4]
-    assert named(heads, "previous") is heads[3]
+    assert find_evaluation(heads, "3") is heads[2]
+    assert find_evaluation(heads, heads[1].commit[:7]) is heads[1]
+    assert find_evaluation(heads, "latest") is heads[4]
+    assert find_evaluation(heads, "previous") is heads[3]
 
 
 def test_previous_has_the_test_set_of_the_latest() -> None:
     heads = [head(1, 3), head(2, 3, sha256=SECOND_SET), head(3, 2, against="main"), head(4, 2)]
-    assert named(heads, "previous").id == 1
+    assert find_evaluation(heads, "previous").id == 1
     with pytest.raises(InputError, match="first one of"):
-        named([head(1, 3), head(2, 3, sha256=SECOND_SET)], "previous")
+        find_evaluation([head(1, 3), head(2, 3, sha256=SECOND_SET)], "previous")
 
 
 def test_the_newest_evaluation_of_a_commit_is_meant() -> None:
     heads = [head(1, 3), msgspec.structs.replace(head(2, 5), commit=head(1, 3).commit)]
-    assert named(heads, heads[0].commit[:8]).id == 2
+    assert find_evaluation(heads, heads[0].commit[:8]).id == 2
 
 
 @pytest.mark.parametrize("name", ["99", "deadbeef", "abc", "", "LATEST"])
 def test_a_name_that_nothing_has_is_an_error(name: str) -> None:
     with pytest.raises(InputError) as wrong:
-        named(falling(), name)
+        find_evaluation(falling(), name)
     assert wrong.value.slug == "no-such-evaluation"
 
 
 def test_without_evaluations_the_next_command_is_named() -> None:
     with pytest.raises(InputError, match="knowbound eval"):
-        named([], "latest")
+        find_evaluation([], "latest")
 
 
 # The formats

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from knowbound.report.floor import FloorReport, render_floor
-from knowbound.stats.floor import FloorTarget, Trial, calibrated
+from knowbound.stats.floor import FloorTarget, Trial, calibrate_floor
 
 OFF = "off\x1b[2J"
 
@@ -17,7 +17,7 @@ def trial(name: str, right: float, off: float = 0.0, *, needs: bool = True) -> T
 
 
 def shown(trials: list[Trial], floor: float = 0.5, most: int = 3, *, model: bool = False) -> str:
-    found = calibrated(trials, FloorTarget(), floor, most)
+    found = calibrate_floor(trials, FloorTarget(), floor, most)
     return render_floor(FloorReport("prompts.jsonl", "0" * 8, len(trials), 9, found, model), "text")
 
 

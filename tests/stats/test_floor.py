@@ -9,13 +9,13 @@ from knowbound.stats.floor import (
     FLOORS,
     FloorTarget,
     Trial,
-    calibrated,
+    calibrate_floor,
     curve_floors,
-    held_out,
-    measured,
-    missing,
+    held_out_rates,
+    missing_prompts,
     more_to_settle,
-    recommended,
+    rates_at,
+    recommended_floor,
 )
 from knowbound.stats.rate import Rate
 
@@ -40,17 +40,17 @@ def test_right_on_topic_and_left_alone_are_counted_apart() -> None:
         trial("c", {TOPIC: 0.7}, needs=False),  # on topic, and still not left alone
         trial("d", {OFF: 0.4}, needs=False),
     ]
-    point = measured(trials, 0.5, 3)
+    point = rates_at(trials, 0.5, 3)
     assert (point.right.k, point.right.n) == (1, 2)
     assert (point.on_topic.k, point.on_topic.n) == (3, 5)
     assert (point.left_alone.k, point.left_alone.n) == (1, 2)
     assert (point.prompts.k, point.prompts.n) == (3, 4)
-    assert measured(trials, 0.5, 1).on_topic.n == 3
+    assert rates_at(trials, 0.5, 1).on_topic.n == 3
 
 
 def test_items_of_one_prompt_count_as_alike() -> None:
     alike = [trial(str(n), {RIGHT: 0.9, TOPIC: 0.8} if n % 2 else {OFF: 0.9, "off2": 0.8}) for n in range(20)]
-    assert measured(alike, 0.5, 2).on_topic.design == pytest.approx(2, abs=0.2)
+    assert rates_at(alike, 0.5, 2).on_topic.design == pytest.approx(2, abs=0.2)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -60,17 +60,17 @@ def test_the_recommended_floor_gives_what_is_wanted_and_no_lower_one_does(seed: 
         trial(str(n), {RIGHT: chance.random(), TOPIC: chance.random() / 2, OFF: chance.random() / 2}) for n in range(8)
     ]
     trials += [trial(f"q{n}", {OFF: chance.random() / 2}, needs=False) for n in range(4)]
-    best = recommended(trials, WANTED, (1, 3))
+    best = recommended_floor(trials, WANTED, (1, 3))
     assert best is not None
     assert best.meets(WANTED)
     lower = [floor for floor in FLOORS if floor < best.floor]
     assert lower
-    assert not any(measured(trials, floor, best.most_items).meets(WANTED) for floor in lower)
+    assert not any(rates_at(trials, floor, best.most_items).meets(WANTED) for floor in lower)
 
 
 def test_among_equals_fewer_items_are_recommended() -> None:
     trials = [trial("a", {RIGHT: 0.9, TOPIC: 0.8}), trial("b", {OFF: 0.2}, needs=False)]
-    best = recommended(trials, WANTED)
+    best = recommended_floor(trials, WANTED)
     assert best is not None
     assert (best.floor, best.most_items) == (0.21, 1)
 
@@ -78,23 +78,23 @@ def test_among_equals_fewer_items_are_recommended() -> None:
 def test_the_present_settings_are_kept_where_a_lower_floor_gives_no_more_prompts_a_right_item() -> None:
     trials = [trial(f"a{n}", {RIGHT: 0.9}) for n in range(20)]
     trials += [trial(f"q{n}", {OFF: 0.1}, needs=False) for n in range(20)]
-    found = calibrated(trials, WANTED, floor=0.3, most=3)
+    found = calibrate_floor(trials, WANTED, floor=0.3, most=3)
     assert found.recommended == found.present
     assert found.held_out is None
-    too_high = calibrated(trials, WANTED, floor=0.95, most=3)
+    too_high = calibrate_floor(trials, WANTED, floor=0.95, most=3)
     assert too_high.recommended is not None
     assert (too_high.recommended.floor, too_high.recommended.most_items) == (0.11, 1)
 
 
 def test_where_nothing_is_injected_nothing_is_recommended() -> None:
-    assert recommended([trial("a", {}), trial("b", {}, needs=False)], WANTED) is None
+    assert recommended_floor([trial("a", {}), trial("b", {}, needs=False)], WANTED) is None
 
 
 def test_held_out_figures_are_about_every_prompt_once() -> None:
     trials = [trial(f"a{n}", {RIGHT: 0.6, OFF: 0.1}) for n in range(10)]
     trials += [trial(f"b{n}", {OFF: 0.05}, needs=False) for n in range(10)]
     trials += [trial("worst", {OFF: 0.5}, needs=False)]
-    found = held_out(trials, FloorTarget(precision=0.8, left_alone=1.0), [1])
+    found = held_out_rates(trials, FloorTarget(precision=0.8, left_alone=1.0), [1])
     assert found is not None
     assert (found.right.n, found.left_alone.n) == (10, 11)
     assert found.left_alone.k == 10  # the floor that is chosen without the worst is too low for it
@@ -102,9 +102,9 @@ def test_held_out_figures_are_about_every_prompt_once() -> None:
 
 def test_too_few_prompts_say_how_many_more_it_takes() -> None:
     trials = [trial(str(n), {RIGHT: 0.9}) for n in range(15)] + [trial("q", {}, needs=False)]
-    assert missing(trials, FloorTarget(left_alone=0.95)) == (5, 19)
-    assert missing(trials, FloorTarget(left_alone=0.5)) == (5, 1)
-    found = calibrated(trials, FloorTarget(), floor=0.3, most=3)
+    assert missing_prompts(trials, FloorTarget(left_alone=0.95)) == (5, 19)
+    assert missing_prompts(trials, FloorTarget(left_alone=0.5)) == (5, 1)
+    found = calibrate_floor(trials, FloorTarget(), floor=0.3, most=3)
     assert found.is_too_small
     assert found.recommended is None
     assert found.present.right.k == 15
@@ -112,7 +112,7 @@ def test_too_few_prompts_say_how_many_more_it_takes() -> None:
 
 def test_what_went_wrong_is_named_items_off_topic_first() -> None:
     trials = [trial("good", {RIGHT: 0.9}), trial("missed", {RIGHT: 0.1}), trial("wrong", {OFF: 0.95, RIGHT: 0.1})]
-    found = calibrated(trials, FloorTarget(), floor=0.5, most=1)
+    found = calibrate_floor(trials, FloorTarget(), floor=0.5, most=1)
     assert [(case.name, case.off_topic, case.missed) for case in found.cases] == [
         ("wrong", (OFF,), (RIGHT,)),
         ("missed", (), (RIGHT,)),

@@ -28,7 +28,7 @@ from knowbound.stats.gate import (
     max_gap_rate,
     run_gates,
 )
-from knowbound.stats.paired import paired
+from knowbound.stats.paired import count_pairs
 from knowbound.stats.rate import Rate, wilson
 from tests.evaluation_examples import empty_evaluation, everyday_evaluation, hostile_evaluation
 from tests.report_examples import empty_report, everyday_report
@@ -156,7 +156,7 @@ def test_without_an_earlier_run_that_is_said_and_neither_passed_nor_failed(befor
 
 
 def test_pairing_by_sample_tells_more_than_two_rates() -> None:
-    pairs = paired([[(True, True)]] * 10 + [[(False, True)]] * 6 + [[(False, False)]] * 24)
+    pairs = count_pairs([[(True, True)]] * 10 + [[(False, True)]] * 6 + [[(False, False)]] * 24)
     alone = gap_rate_regression(limit("0"), Rate(16, 40), Rate(10, 40))
     together = gap_rate_regression(limit("0"), Rate(16, 40), Rate(10, 40), pairs)
     assert alone.failed

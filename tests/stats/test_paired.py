@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from knowbound.stats.paired import (
     Difference,
     Pairs,
+    count_pairs,
     more_needed,
     newcombe,
-    paired,
     points,
     sign_flip,
-    unpaired,
+    unpaired_difference,
 )
 from knowbound.stats.rate import Rate
 
@@ -71,7 +71,7 @@ def test_the_interval_holds_the_difference_and_mirrors_when_the_sides_are_exchan
 @given(st.integers(0, 30), st.integers(0, 30), st.integers(1, 30))
 def test_rates_without_their_samples_have_an_interval_that_mirrors_too(one: int, other: int, more: int) -> None:
     n = max(one, other) + more
-    there, back = unpaired(Rate(one, n), Rate(other, n)), unpaired(Rate(other, n), Rate(one, n))
+    there, back = unpaired_difference(Rate(one, n), Rate(other, n)), unpaired_difference(Rate(other, n), Rate(one, n))
     assert there is not None
     assert back is not None
     assert (there.low, there.high) == pytest.approx((-back.high, -back.low))
@@ -79,13 +79,16 @@ def test_rates_without_their_samples_have_an_interval_that_mirrors_too(one: int,
 
 def test_rates_without_their_samples_have_the_hybrid_score_interval_of_independent_rates() -> None:
     # Newcombe 1998 (independent rates), table II, example (a) of the paper: 56/70 and 48/80, method 10.
-    difference = unpaired(Rate(48, 80), Rate(56, 70))
+    difference = unpaired_difference(Rate(48, 80), Rate(56, 70))
     assert difference is not None
     assert (difference.value, difference.low, difference.high) == pytest.approx((0.2, 0.0524, 0.3339), abs=6e-5)
 
 
 def test_several_comparisons_widen_the_interval() -> None:
-    one, five = unpaired(Rate(10, 24), Rate(3, 24)), unpaired(Rate(10, 24), Rate(3, 24), comparisons=5)
+    one, five = (
+        unpaired_difference(Rate(10, 24), Rate(3, 24)),
+        unpaired_difference(Rate(10, 24), Rate(3, 24), comparisons=5),
+    )
     assert one is not None
     assert five is not None
     assert five.low < one.low
@@ -93,7 +96,7 @@ def test_several_comparisons_widen_the_interval() -> None:
 
 
 def test_nothing_counted_has_no_difference() -> None:
-    assert unpaired(Rate(), Rate(1, 2)) is None
+    assert unpaired_difference(Rate(), Rate(1, 2)) is None
     assert Pairs().difference is None
     assert Pairs().p is None
     assert Pairs().settled is None
@@ -108,7 +111,7 @@ def test_nothing_counted_has_no_difference() -> None:
     [(0, 0, 1.0), (1, 0, 1.0), (5, 0, 0.0625), (6, 0, 0.03125), (7, 1, 0.0703125), (1, 7, 0.0703125), (3, 3, 1.0)],
 )
 def test_the_test_is_mcnemars_exact_one_where_samples_stand_alone(fixed: int, broken: int, p: float) -> None:
-    pairs = paired([[(True, False)]] * fixed + [[(False, True)]] * broken + [[(False, False)]] * 5)
+    pairs = count_pairs([[(True, False)]] * fixed + [[(False, True)]] * broken + [[(False, False)]] * 5)
     assert pairs.p == pytest.approx(p)
 
 
@@ -141,8 +144,8 @@ def test_many_clusters_are_tested_as_quickly_and_say_the_same() -> None:
 
 
 def test_repeats_of_one_sample_count_for_less_than_as_many_samples() -> None:
-    alone = paired([[(False, True)]] * 6 + [[(False, False)]] * 18)
-    repeated = paired([[(False, True)] * 3] * 2 + [[(False, False)] * 3] * 6)
+    alone = count_pairs([[(False, True)]] * 6 + [[(False, False)]] * 18)
+    repeated = count_pairs([[(False, True)] * 3] * 2 + [[(False, False)] * 3] * 6)
     assert (alone.n, repeated.n, repeated.clusters) == (24, 24, 8)
     assert alone.p == pytest.approx(0.03125)
     assert repeated.p == 0.5
@@ -157,8 +160,8 @@ def test_repeats_of_one_sample_count_for_less_than_as_many_samples() -> None:
 
 @given(clusters)
 def test_clusters_never_make_a_difference_look_surer(found: list[list[tuple[bool, bool]]]) -> None:
-    together = paired(found)
-    apart = paired([pair] for part in found for pair in part)
+    together = count_pairs(found)
+    apart = count_pairs([pair] for part in found for pair in part)
     assert together.n == apart.n
     assert together.design >= apart.design == 1.0
     one, other = together.difference, apart.difference
@@ -169,22 +172,22 @@ def test_clusters_never_make_a_difference_look_surer(found: list[list[tuple[bool
 
 @given(clusters)
 def test_exchanging_the_sides_mirrors_everything(found: list[list[tuple[bool, bool]]]) -> None:
-    pairs = paired(found)
-    back = paired([[(after, before) for before, after in part] for part in found])
+    pairs = count_pairs(found)
+    back = count_pairs([[(after, before) for before, after in part] for part in found])
     assert (pairs.fixed, pairs.broken, pairs.p) == (back.broken, back.fixed, back.p)
     assert pairs.settled == back.settled
     assert pairs.design == pytest.approx(back.design)
 
 
 def test_samples_that_all_agree_in_one_cluster_are_a_single_sample() -> None:
-    assert paired([[(True, True)] * 8]).design == 8
+    assert count_pairs([[(True, True)] * 8]).design == 8
 
 
 # How many more
 
 
 def test_so_many_more_settle_it_and_fewer_do_not() -> None:
-    pairs = paired([[(True, False)]] * 3 + [[(False, True)]] + [[(False, False)]] * 20)
+    pairs = count_pairs([[(True, False)]] * 3 + [[(False, True)]] + [[(False, False)]] * 20)
     more = pairs.more
     assert more is not None
     assert not pairs.settled
@@ -193,11 +196,11 @@ def test_so_many_more_settle_it_and_fewer_do_not() -> None:
 
 
 def test_no_number_settles_what_is_balanced() -> None:
-    assert paired([[(True, False)], [(False, True)], [(True, True)]]).more is None
+    assert count_pairs([[(True, False)], [(False, True)], [(True, True)]]).more is None
 
 
 def test_nothing_more_is_needed_where_it_is_settled() -> None:
-    assert paired([[(True, False)]] * 12 + [[(False, False)]] * 12).more == 0
+    assert count_pairs([[(True, False)]] * 12 + [[(False, False)]] * 12).more == 0
 
 
 @given(st.integers(1, 50), st.integers(1, 5000))

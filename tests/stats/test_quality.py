@@ -17,11 +17,11 @@ from knowbound.stats.quality import (
     TrendDirection,
     item_rate,
     item_rates,
+    p95_ms,
     rolling,
-    slowest,
     state_of,
+    sum_of_days,
     window,
-    within,
 )
 from knowbound.stats.rate import Rate, clustered
 
@@ -48,7 +48,7 @@ def status(metric: QualityMetric, now: Rate, before: Rate | None = None) -> Metr
 @given(st.lists(st.lists(turns(), max_size=8), max_size=7), st.sampled_from(Metric))
 def test_a_window_of_days_says_what_all_its_turns_say(days: list[list[Counts]], metric: Metric) -> None:
     rolled = [day(f"2026-11-{at:02d}", *counts) for at, counts in enumerate(days, 1)]
-    total = within(rolled, "2026-11-01", "2026-11-07")
+    total = sum_of_days(rolled, "2026-11-01", "2026-11-07")
     every = clustered(Rate(one.of(metric), one.judged) for counts in days for one in counts)
     found = item_rate(total.injected, total.spread, metric)
     assert (found.k, found.n) == (every.k, every.n)
@@ -150,7 +150,7 @@ def test_a_window_has_seven_days() -> None:
     assert WINDOW_DAYS == 7
     assert window("2026-11-16") == ("2026-11-10", "2026-11-16")
     days = [day(f"2026-11-{number:02d}", Counts(1, 1, 0, 0)) for number in range(1, 17)]
-    assert within(days, *window("2026-11-16")).injected.judged == 7
+    assert sum_of_days(days, *window("2026-11-16")).injected.judged == 7
 
 
 def test_every_day_of_the_calendar_has_a_window_and_one_without_items_is_unknown() -> None:
@@ -170,7 +170,7 @@ def test_names_add_over_days() -> None:
     first = {"sqlite": Counts(2, 1)}
     one = DayRollup("2026-11-15", by_backend=first, judges={"rules-1": 3}, prompt_ms=Durations.of(20))
     other = DayRollup("2026-11-16", by_backend={"sqlite": Counts(1, 1), "mongo": Counts(1)}, judges={"rules-2": 1})
-    total = within([one, other], "2026-11-10", "2026-11-16")
+    total = sum_of_days([one, other], "2026-11-10", "2026-11-16")
     assert total.by_backend == {"sqlite": Counts(3, 2), "mongo": Counts(1)}
     assert total.judges == {"rules-1": 3, "rules-2": 1}
     assert total.prompt_ms.runs == 1
@@ -178,5 +178,5 @@ def test_names_add_over_days() -> None:
 
 def test_the_slow_end_of_a_hook_is_what_most_of_its_runs_kept() -> None:
     quick = sum((Durations.of(10) for _ in range(96)), Durations())
-    assert slowest(quick + Durations.of(900)) == slowest(Durations.of(10))
-    assert slowest(Durations()) is None
+    assert p95_ms(quick + Durations.of(900)) == p95_ms(Durations.of(10))
+    assert p95_ms(Durations()) is None

@@ -18,7 +18,7 @@ from knowbound.report.format_names import PAGE_FORMATS
 from knowbound.report.trend import Format, render_trend
 from knowbound.stats.evaluation import EvaluationHead, Origin
 from knowbound.stats.figures import WARNING, Watermark
-from knowbound.stats.trend import NUDGE, Reading, nudge, read, trend
+from knowbound.stats.trend import NUDGE, Reading, direction_of, nudge, trend
 from knowbound.store.evaluations import Evaluations
 from tests.trend_examples import FIRST_SET, SECOND_SET, evaluation, falling, head, with_break
 
@@ -51,36 +51,39 @@ def rates(*gaps: int, n: int = 24) -> list[EvaluationHead]:
     ],
 )
 def test_a_series_is_read(heads: list[EvaluationHead], reading: Reading) -> None:
-    assert read(heads)[0] is reading
+    assert direction_of(heads)[0] is reading
 
 
 def test_what_the_intervals_cannot_tell_apart_is_said() -> None:
-    assert "24 samples these cannot be told apart" in read(rates(10, 8))[1]
-    assert "cannot be told apart" in read(rates(8, 9, 8, 9))[1]
-    assert "cannot be told apart" in read(rates(3, 2))[1]  # near zero, and no movement either
-    assert "cannot be told apart" not in read(rates(14, 1))[1]
+    assert "24 samples these cannot be told apart" in direction_of(rates(10, 8))[1]
+    assert "cannot be told apart" in direction_of(rates(8, 9, 8, 9))[1]
+    assert "cannot be told apart" in direction_of(rates(3, 2))[1]  # near zero, and no movement either
+    assert "cannot be told apart" not in direction_of(rates(14, 1))[1]
 
 
 def test_a_reading_names_both_ends_and_the_interval_of_the_difference() -> None:
-    assert read(rates(14, 10, 6, 4))[1] == "Falling: 58.3% → 16.7% over 4 evaluations, −41.7 points (95% −65 to −8)."
+    assert (
+        direction_of(rates(14, 10, 6, 4))[1]
+        == "Falling: 58.3% → 16.7% over 4 evaluations, −41.7 points (95% −65 to −8)."
+    )
 
 
 def test_a_last_step_against_the_movement_is_mentioned() -> None:
-    assert "but the last step was 16.7% → 20.8%" in read(rates(18, 10, 4, 5))[1]
+    assert "but the last step was 16.7% → 20.8%" in direction_of(rates(18, 10, 4, 5))[1]
 
 
 @given(st.lists(st.integers(0, 24), min_size=2, max_size=12))
 def test_a_mirrored_series_is_read_the_other_way(gaps: list[int]) -> None:
     mirror = {Reading.FALLING: Reading.RISING, Reading.RISING: Reading.FALLING}
-    there = read(rates(*gaps))[0]
-    back = read(rates(*(24 - gap for gap in gaps)))[0]
+    there = direction_of(rates(*gaps))[0]
+    back = direction_of(rates(*(24 - gap for gap in gaps)))[0]
     if Reading.NEAR_ZERO not in (there, back):
         assert back is mirror.get(there, there)
 
 
 def test_noise_in_a_long_series_is_not_taken_for_a_movement() -> None:
     noise = [7, 9, 6, 11, 8, 5, 10, 7, 9, 4, 8, 6, 10, 7, 12, 8, 5, 9, 7, 6]
-    assert read(rates(*noise))[0] in (Reading.FLAT, Reading.INCONCLUSIVE)
+    assert direction_of(rates(*noise))[0] in (Reading.FLAT, Reading.INCONCLUSIVE)
 
 
 def test_readings_say_what_to_check() -> None:
@@ -104,8 +107,8 @@ def test_running_again_is_no_advice_where_the_answer_is_always_the_same() -> Non
 
 
 def test_a_movement_says_over_how_many_of_the_shown_evaluations_it_went() -> None:
-    assert "over 2 evaluations" in read([head(1, 20), head(2, 2)])[1]
-    assert "over the last 2 of 4 evaluations" in read([head(1, 2), head(2, 0, 0), head(3, 2), head(4, 20)])[1]
+    assert "over 2 evaluations" in direction_of([head(1, 20), head(2, 2)])[1]
+    assert "over the last 2 of 4 evaluations" in direction_of([head(1, 2), head(2, 0, 0), head(3, 2), head(4, 20)])[1]
 
 
 @pytest.mark.parametrize("format_", ["text", "markdown", "html"])

@@ -234,7 +234,7 @@ AUTHORITATIVE: dict[QuestionKind, tuple[Requirement, ...]] = {
 }
 
 
-def needs_of(kind: QuestionKind) -> tuple[Requirement, ...]:
+def requirements_of(kind: QuestionKind) -> tuple[Requirement, ...]:
     """Return the requirements of a kind: its authoritative class, else the specification's row for its intent."""
     return AUTHORITATIVE[kind] if kind in AUTHORITATIVE else REQUIREMENTS[INTENTS[kind]]
 
@@ -382,7 +382,7 @@ class Investigation(msgspec.Struct, frozen=True):
     trail: tuple[str, ...] = ()  # every call in order, with its result
 
 
-def chat(question: str) -> Investigation:
+def chat_investigation(question: str) -> Investigation:
     """Return the investigation of a chat message: no requirements, no evidence."""
     return Investigation(
         question=question,

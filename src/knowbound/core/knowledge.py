@@ -62,7 +62,7 @@ def relative_to(path: str, project: str) -> str:
     return path.removeprefix("./")
 
 
-def covered(knowledge: Iterable[str], reached: Iterable[str]) -> tuple[list[str], list[str]]:
+def split_by_reach(knowledge: Iterable[str], reached: Iterable[str]) -> tuple[list[str], list[str]]:
     """Split knowledge files (relative paths) into reached and unreached ones."""
     seen = set(reached)
     files = sorted(set(knowledge))

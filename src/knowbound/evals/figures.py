@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from knowbound.core.knowledge import covered
+from knowbound.core.knowledge import split_by_reach
 from knowbound.gaps.aggregate import MissedSearches, SampleCounts
 from knowbound.stats.evaluation import SampleRun, complete_runs, sample_rate, sample_weight
 from knowbound.stats.figures import Coverage, GapFigures, MissedSearch, RateKind
@@ -37,7 +37,7 @@ def figures_of(runs: Iterable[SampleRun], knowledge: Sequence[str]) -> Evaluatio
         counts.add(run.signals, turns, len({signal.turn for signal in run.signals if 1 <= signal.turn <= turns}))
         for signal in run.signals:
             topics.add(signal, run.sample)
-    reached, uncovered = covered(knowledge, {path for run in complete for path in run.reached})
+    reached, uncovered = split_by_reach(knowledge, {path for run in complete for path in run.reached})
     composites: dict[str, list[float]] = {}
     for run in complete:
         if run.grade.composite is not None:

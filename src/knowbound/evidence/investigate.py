@@ -31,7 +31,7 @@ from knowbound.core.evidence import (
     QuestionKind,
     Requirement,
     Shows,
-    chat,
+    chat_investigation,
     derive_confidence,
     gaps_of,
 )
@@ -96,7 +96,7 @@ def investigate(
         raise InputError("no-such-path", f"{root} is not a folder. Try: knowbound investigate --root DIR QUESTION")
     asked = read_question(excerpt(question, _LONGEST_QUESTION))
     if asked.intent is Intent.CHAT:
-        return chat(asked.text)
+        return chat_investigation(asked.text)
     parsed = with_definition(parse(asked), asked, folder)
     limits = CallLimits(run_seconds=max(CallLimits().run_seconds, seconds)) if allow_run else CallLimits()
     deadline = time.monotonic() + (max(seconds, limits.run_seconds) if allow_run else seconds)

@@ -11,7 +11,7 @@ import msgspec
 
 from knowbound import __version__
 from knowbound.config import Settings
-from knowbound.core.knowledge import covered, is_loaded_by_client, relative_to
+from knowbound.core.knowledge import is_loaded_by_client, relative_to, split_by_reach
 from knowbound.core.paths import project_name, works_in
 from knowbound.core.signal import Findings, Signal, SkippedLine
 from knowbound.errors import InputError
@@ -252,7 +252,7 @@ def _coverage(
         return Coverage(Rate(), [], 0, f"no session worked in {listed([str(root)])}", given)
     if not knowledge:
         return Coverage(Rate(), [], sessions, f"no knowledge files under {listed([str(root)])}", given)
-    hits, uncovered = covered(own, reached)
+    hits, uncovered = split_by_reach(own, reached)
     return Coverage(Rate(len(hits), len(own)), uncovered, sessions, "", given)
 
 

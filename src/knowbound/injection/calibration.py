@@ -27,7 +27,7 @@ from knowbound.injection.prompt import HookPrompt
 from knowbound.kms.opening import open_index
 from knowbound.kms.search.ranking import RELEVANCE_FLOOR, FoundItem, rank, relevant
 from knowbound.report.floor import FloorReport
-from knowbound.stats.floor import FloorTarget, Trial, calibrated
+from knowbound.stats.floor import FloorTarget, Trial, calibrate_floor
 from knowbound.store.read_only import IndexRefusedError
 
 _LIMIT_MS = 60_000  # for a prompt: no agent waits here
@@ -85,7 +85,7 @@ def calibrate_injection(settings: Settings, path: Path, wanted: FloorTarget) -> 
         sha256_8=labelled.sha256_8,
         prompts=len(trials),
         items=len(served),
-        found=calibrated(trials, wanted, floor, hook.most_items),
+        found=calibrate_floor(trials, wanted, floor, hook.most_items),
         model=bool(hook.model),
     )
 

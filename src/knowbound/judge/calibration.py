@@ -45,11 +45,11 @@ from knowbound.stats.rate import Rate
 from knowbound.store.calibrations import (
     ENOUGH,
     FALSE_LIMIT,
-    Calibrated,
-    CalibratedJudge,
-    calibrated_judge,
-    keep_calibrated,
-    keep_calibrated_judges,
+    HedgingCalibration,
+    TurnJudgeCalibration,
+    keep_hedging_calibration,
+    keep_turn_judge_calibrations,
+    turn_judge_calibration,
 )
 from knowbound.store.evaluations import Evaluations
 from knowbound.store.observed import Observed
@@ -84,7 +84,7 @@ def calibrate_hedging(
     found = calibrate(pairs, wanted)
     rate = rate_of(judge) if rate_of else None
     false = _false_positives(found, mark.sha256_8)
-    keep_calibrated(settings.home, hedging_judge_version(name), false)
+    keep_hedging_calibration(settings.home, hedging_judge_version(name), false)
     return CalibrationReport(
         judge=name,
         version=judge.version,
@@ -118,14 +118,14 @@ def _judged_sentences(labels: Sequence[Label], judge: HedgingJudge, settings: Se
     return pairs, [verdict.reason for key, verdict in asked if verdict and key not in verdicts]
 
 
-def _false_positives(found: Calibration, sha256_8: str) -> Calibrated:
+def _false_positives(found: Calibration, sha256_8: str) -> HedgingCalibration:
     """Return the share of the judge's "doubt" that people did not call doubt (specification 1, section 10)."""
     precision = found.precision
     share = None if precision.value is None else 1 - precision.value
-    return Calibrated(found.false_yes, precision.n, share, precision.effective, sha256_8, utc_now())
+    return HedgingCalibration(found.false_yes, precision.n, share, precision.effective, sha256_8, utc_now())
 
 
-def _switch_notes(false: Calibrated) -> Iterator[str]:
+def _switch_notes(false: HedgingCalibration) -> Iterator[str]:
     """Say what the calibration means for `observe` and `eval`."""
     if not false.is_above_limit:
         return
@@ -175,7 +175,7 @@ def calibrate_turns(
     mark = replace(mark, turns=len(turns), labels=sum(len(turn.labels) for turn in turns))
     judge = turn_judge(settings, name, Evaluations(settings.home))
     first = measured(name, judge, turns)
-    before = calibrated_judge(settings.home, judge.version)
+    before = turn_judge_calibration(settings.home, judge.version)
     weekly = None if before is None else weekly_sample(before, turns, judge, utc_now())
     second, problem = _measured_fallback(settings, name, first, turns)
     gates = {
@@ -222,19 +222,19 @@ def _keep_turn_calibrations(
 ) -> None:
     made = utc_now()
 
-    def kept(one: MeasuredJudge, gates: dict[Metric, MetricGate], fallback: str = "") -> CalibratedJudge:
+    def kept(one: MeasuredJudge, gates: dict[Metric, MetricGate], fallback: str = "") -> TurnJudgeCalibration:
         metrics = {metric: replace(found, gate=gates[metric]) for metric, found in one.metrics.items()}
-        return CalibratedJudge(one.judge, made, mark.sha256_8, mark.turns or 0, metrics, fallback)
+        return TurnJudgeCalibration(one.judge, made, mark.sha256_8, mark.turns or 0, metrics, fallback)
 
     found = {first.version: kept(first, gates, second.version if second else "")}
     if second:
         alone = {metric: with_fallback(one.gate, None) for metric, one in second.metrics.items()}
         found[second.version] = kept(second, alone)
-    keep_calibrated_judges(home, found)
+    keep_turn_judge_calibrations(home, found)
 
 
 def weekly_sample(
-    calibrated: CalibratedJudge, turns: Sequence[LabelledTurn], judge: TurnJudge, now: str
+    calibrated: TurnJudgeCalibration, turns: Sequence[LabelledTurn], judge: TurnJudge, now: str
 ) -> WeeklySample:
     """Compare the judge with the newest ten turns labelled since the calibration and within seven days.
 

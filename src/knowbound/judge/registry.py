@@ -17,7 +17,7 @@ from knowbound.errors import ConfigError
 from knowbound.judge.names import FORMS, RULES, JudgeKind, JudgeName, JudgeOptions, Provider, parse_name
 from knowbound.stats.judge_gate import GateState
 from knowbound.stats.printing import percent
-from knowbound.store.calibrations import FALSE_LIMIT, calibrated, calibrated_judge
+from knowbound.store.calibrations import FALSE_LIMIT, hedging_calibration, turn_judge_calibration
 
 if TYPE_CHECKING:
     from knowbound.judge.hedging.verdict import HedgingJudge
@@ -183,7 +183,7 @@ def why_hedges_off(settings: Settings) -> str:
     """
     if not settings.hedging_classifier_enabled:
         return ""
-    known = calibrated(settings.home, hedging_judge_version(settings.hedging_classifier_model))
+    known = hedging_calibration(settings.home, hedging_judge_version(settings.hedging_classifier_model))
     if known is None or not known.switches_off:
         return ""
     from knowbound.text.redact import redact  # noqa: PLC0415
@@ -244,7 +244,7 @@ def effective_judge(settings: Settings) -> str:
     fallback = fallback_of(settings, name)
     if not fallback:
         return name
-    known = calibrated_judge(settings.home, turn_judge_named(name).version)
+    known = turn_judge_calibration(settings.home, turn_judge_named(name).version)
     if known is None or not any(gate.state is GateState.FALLBACK for gate in known.gates.values()):
         return name
     return fallback if known.fallback == turn_judge_named(fallback).version else name

@@ -23,7 +23,7 @@ from knowbound.lessons.proposals.proposal import SessionMiss
 from knowbound.lessons.proposals.repairs import leftovers
 from knowbound.lessons.tree import Tree
 from knowbound.lessons.verifying import verify
-from knowbound.stats.paired import Difference, unpaired
+from knowbound.stats.paired import Difference, unpaired_difference
 from knowbound.stats.rate import Rate
 from knowbound.store.lessons import KeptLessons
 from knowbound.text.printable import listed
@@ -160,7 +160,7 @@ def difference(lesson: Lesson) -> Difference | None:
     if lesson.applied is None:
         return None
     before, after = lesson.applied.before, lesson.applied.after
-    return unpaired(Rate(before.missed, before.sessions), Rate(after.missed, after.sessions))
+    return unpaired_difference(Rate(before.missed, before.sessions), Rate(after.missed, after.sessions))
 
 
 def watched(lesson: Lesson, started: Mapping[str, str], occurrences: Iterable[LessonOccurrence]) -> Lesson:

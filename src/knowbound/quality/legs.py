@@ -23,7 +23,7 @@ from knowbound.stats.judge_gate import (
     may_rely_on,
     waits_for,
 )
-from knowbound.stats.paired import Difference, unpaired
+from knowbound.stats.paired import Difference, unpaired_difference
 from knowbound.stats.quality import (
     FEWEST_RUNS,
     ITEM_METRICS,
@@ -33,7 +33,7 @@ from knowbound.stats.quality import (
     WINDOW_DAYS,
     QualityMetric,
     TargetState,
-    slowest,
+    p95_ms,
     state_of,
 )
 from knowbound.stats.rate import Rate
@@ -201,12 +201,12 @@ def _prompt_hook(facts: LegFacts) -> RolloutCriterion:
 
 
 def _slow(name: CriterionName, durations: Durations, limit: int) -> RolloutCriterion:
-    return RolloutCriterion(name, _kept(is_too_slow(durations, limit)), slowest(durations), limit, n=durations.runs)
+    return RolloutCriterion(name, _kept(is_too_slow(durations, limit)), p95_ms(durations), limit, n=durations.runs)
 
 
 def is_too_slow(durations: Durations, limit: int) -> bool | None:
     """Whether the p95 is above the limit for certain: it is known to a tenth. None with too few runs."""
-    took = slowest(durations)
+    took = p95_ms(durations)
     return None if took is None or durations.runs < FEWEST_RUNS else took / _STEP > limit
 
 
@@ -284,7 +284,7 @@ def entering(leg: Leg, facts: LegFacts, can_leave: bool) -> tuple[RolloutCriteri
 
 
 def _difference(facts: LegFacts, metric: QualityMetric, looks: int = 1) -> Difference | None:
-    return unpaired(facts.before.get(metric, Rate()), facts.now.get(metric, Rate()), looks)
+    return unpaired_difference(facts.before.get(metric, Rate()), facts.now.get(metric, Rate()), looks)
 
 
 def _is_worse(metric: QualityMetric, found: Difference) -> bool:

@@ -23,7 +23,7 @@ from knowbound.stats.demotion import (
     reinforcement,
 )
 from knowbound.stats.effective import scores_of
-from knowbound.stats.quality import STOP_LIMIT_MS, slowest, window, within
+from knowbound.stats.quality import STOP_LIMIT_MS, p95_ms, sum_of_days, window
 from knowbound.stats.rollout import FailureMode, Monitor
 
 DEMOTION_DAYS = 30  # of demotions that are looked at
@@ -44,7 +44,7 @@ class Watched(msgspec.Struct, frozen=True):
 
 def monitors(watched: Watched) -> tuple[Monitor, ...]:
     """Every failure mode, in the order of the contract."""
-    last_week = within(watched.days, *window(watched.today))
+    last_week = sum_of_days(watched.days, *window(watched.today))
     return (
         _stop_hook(last_week),
         _drift(watched),
@@ -75,7 +75,7 @@ def longest_chain(successors: Mapping[str, str]) -> int:
 
 
 def _stop_hook(week: DayRollup) -> Monitor:
-    took = slowest(week.stop_ms)
+    took = p95_ms(week.stop_ms)
     return Monitor(
         FailureMode.SLOW_STOP_HOOK,
         took,
@@ -119,7 +119,7 @@ def _reinforcing(watched: Watched) -> Monitor:
 def _reinforcement(days: Sequence[DayRollup], today: str, stored: Mapping[str, float]) -> Reinforcement:
     first, last = window(today)
     scores = scores_of(day for day in days if day.date < first)
-    return reinforcement(within(days, first, last), scores, stored)
+    return reinforcement(sum_of_days(days, first, last), scores, stored)
 
 
 def _log_size(watched: Watched) -> Monitor:

@@ -34,7 +34,7 @@ from knowbound.quality.rollup import roll_up
 from knowbound.report.quality.model import JudgeWorth
 from knowbound.stats.demotion import demotions, false_demotions
 from knowbound.stats.judge_gate import WeeklySample
-from knowbound.stats.quality import QualityMetric, day_before, item_rates, window, within
+from knowbound.stats.quality import QualityMetric, day_before, item_rates, sum_of_days, window
 from knowbound.stats.rate import Rate
 from knowbound.stats.replay import ReplayResult, ReplayVerdict
 from knowbound.stats.rollout import (
@@ -49,7 +49,7 @@ from knowbound.stats.rollout import (
     RolloutState,
     RolloutStatus,
 )
-from knowbound.store.calibrations import CalibratedJudge, calibrated_judge
+from knowbound.store.calibrations import TurnJudgeCalibration, turn_judge_calibration
 from knowbound.store.rollout_file import RolloutFile, keep_rollout, read_rollout
 from knowbound.text.clock import utc_now
 
@@ -148,7 +148,7 @@ class _Known:
         """What is known about the days of the present leg. The day on which it began belongs to neither side."""
         began = self._began()
         first = max(began, window(self._today)[0])
-        week = within(self._days, first, self._today)
+        week = sum_of_days(self._days, first, self._today)
         judge = judge_worth(self._settings, week.judges, utc_now())
         baseline = self.state.baselines.get(self.leg.number)
         in_leg = [day for day in self._days if began <= day.date <= self._today and day.turns]
@@ -297,7 +297,7 @@ def watch(
 def stored_confidences(index: Index, days: Sequence[DayRollup], today: str) -> dict[str, float]:
     """Of the items that were injected in the last seven days."""
     found: dict[str, float] = {}
-    for id_ in within(days, *window(today)).by_item:
+    for id_ in sum_of_days(days, *window(today)).by_item:
         for one in index.known(id_):
             found[id_] = one.item.confidence
     return found
@@ -311,7 +311,7 @@ def drifted_of(judge: JudgeWorth) -> tuple[Metric, ...] | None:
 def rates(days: Sequence[DayRollup], records: Sequence[Discovery], first: str, last: str) -> dict[QualityMetric, Rate]:
     """The four metrics from one day to another."""
     return {
-        **item_rates(within(days, first, last)),
+        **item_rates(sum_of_days(days, first, last)),
         QualityMetric.DISCOVERY: discovery_rate(records, first, last),
     }
 
@@ -327,13 +327,13 @@ def _note(log: QualityLog, name: str, kind: type[_Kept]) -> _Kept | None:
 def judge_worth(settings: Settings, versions: Mapping[str, int], now: str) -> JudgeWorth:
     """Of the judge that judged most turns. `versions` are the judges of the window, with their turns."""
     main = JudgeWorth(dict(versions)).version
-    found = calibrated_judge(settings.home, main) if main else None
+    found = turn_judge_calibration(settings.home, main) if main else None
     if found is None:
         return JudgeWorth(dict(versions))
     return JudgeWorth(dict(versions), found.turns, found.made, found.metrics, _weekly(settings, main, found, now))
 
 
-def _weekly(settings: Settings, version: str, found: CalibratedJudge, now: str) -> WeeklySample | None:
+def _weekly(settings: Settings, version: str, found: TurnJudgeCalibration, now: str) -> WeeklySample | None:
     """The weekly sample, where it can be had for nothing."""
     with suppress(KnowboundError):  # no label file any more, or no such judge: there is nothing to compare
         judge = turn_judge(settings)

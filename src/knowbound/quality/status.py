@@ -42,8 +42,8 @@ from knowbound.stats.quality import (
     QualityMetric,
     day_before,
     rolling,
+    sum_of_days,
     window,
-    within,
 )
 from knowbound.text.clock import utc_now
 from knowbound.text.redact import excerpt
@@ -60,7 +60,7 @@ def quality_status(settings: Settings, *, today: str = "") -> QualityStatus:
         days, records = log.rollups(), log.discoveries()
         until = _until(days, today)
         fixing = to_fix(log.since(window(until, ITEM_DAYS)[0]), log, index)
-        total = within(days, *window(until))
+        total = sum_of_days(days, *window(until))
         judge = judge_worth(settings, total.judges, utc_now())
         return QualityStatus(
             until=until,

@@ -10,7 +10,7 @@ from knowbound.report.format_names import ShortFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import as_json, fields
 from knowbound.report.sections import Column, Entry, Inline, Line, Listing, Page, Row, Section, Table, data
-from knowbound.stats.floor import Case, FloorCalibration, FloorPoint, more_to_settle
+from knowbound.stats.floor import FloorCalibration, FloorPoint, WrongPrompt, more_to_settle
 from knowbound.stats.printing import percent, percent_range
 from knowbound.stats.rate import Rate
 from knowbound.text.printable import counted
@@ -145,7 +145,7 @@ def _short(rate: Rate) -> str:
     return f"{percent(rate.value)} ({rate.k} of {rate.n})" if rate.n else "–"
 
 
-def _case(case: Case) -> Entry:
+def _case(case: WrongPrompt) -> Entry:
     parts: list[Inline] = [data(case.name), ": "]
     if case.off_topic:
         parts += ["off topic ", data(" ".join(case.off_topic))]

@@ -24,7 +24,7 @@ from knowbound.stats.evaluation import (
     sample_weight,
 )
 from knowbound.stats.figures import RateKind
-from knowbound.stats.paired import Difference, Pairs, paired
+from knowbound.stats.paired import Difference, Pairs, count_pairs
 from knowbound.stats.rate import Mean, Rate, mean_of
 
 
@@ -121,7 +121,7 @@ def refuse_different_test_sets(before: EvaluationHead, after: EvaluationHead) ->
     )
 
 
-def named(heads: Sequence[EvaluationHead], name: str) -> EvaluationHead:
+def find_evaluation(heads: Sequence[EvaluationHead], name: str) -> EvaluationHead:
     """Return a stored evaluation by its id, a commit, `latest`, or `previous`.
 
     `previous` is the last evaluation before the latest with the same test set. A commit names its last evaluation
@@ -280,7 +280,7 @@ def _paired(before: Evaluation, after: Evaluation, pairs: Mapping[str, tuple[boo
     cluster_of = _clusters([*before.runs, *after.runs])
     for sample in sorted(pairs):
         clusters.setdefault(cluster_of[sample], []).append(pairs[sample])
-    return paired(clusters[name] for name in sorted(clusters))
+    return count_pairs(clusters[name] for name in sorted(clusters))
 
 
 def _clusters(runs: Iterable[SampleRun]) -> dict[str, str]:

@@ -67,7 +67,7 @@ class FloorTarget(msgspec.Struct, frozen=True):
     left_alone: float = WANTED_LEFT_ALONE
 
 
-class Case(msgspec.Struct, frozen=True):
+class WrongPrompt(msgspec.Struct, frozen=True):
     """A prompt with a wrong result: items off topic are injected, or no right item is."""
 
     name: str
@@ -86,7 +86,7 @@ class FloorCalibration(msgspec.Struct, frozen=True):
     missing_left_alone: int  # further prompts that need nothing
     by_floor: tuple[FloorPoint, ...]
     by_number: tuple[FloorPoint, ...]
-    cases: tuple[Case, ...]  # at the recommended, else the present setting; items off topic first
+    cases: tuple[WrongPrompt, ...]  # at the recommended, else the present setting; items off topic first
 
     @property
     def is_too_small(self) -> bool:
@@ -99,15 +99,15 @@ class FloorCalibration(msgspec.Struct, frozen=True):
         return self.recommended or self.present
 
 
-def calibrated(trials: Sequence[Trial], wanted: FloorTarget, floor: float, most: int) -> FloorCalibration:
+def calibrate_floor(trials: Sequence[Trial], wanted: FloorTarget, floor: float, most: int) -> FloorCalibration:
     """Try every floor and number of items; `floor` and `most` are the present settings.
 
     The present settings are kept if they reach the target and no lower floor injects a right item for more prompts.
     """
-    needing, left_alone = missing(trials, wanted)
+    needing, left_alone = missing_prompts(trials, wanted)
     is_enough = not needing and not left_alone
-    present = measured(trials, floor, most)
-    lowest = recommended(trials, wanted) if is_enough else None
+    present = rates_at(trials, floor, most)
+    lowest = recommended_floor(trials, wanted) if is_enough else None
     is_kept = lowest is not None and present.meets(wanted) and present.right.k >= lowest.right.k
     best = present if is_kept else lowest
     at = best or present
@@ -117,11 +117,11 @@ def calibrated(trials: Sequence[Trial], wanted: FloorTarget, floor: float, most:
         wanted=wanted,
         present=present,
         recommended=best,
-        held_out=held_out(trials, wanted) if best and not is_kept else None,
+        held_out=held_out_rates(trials, wanted) if best and not is_kept else None,
         missing_needing=needing,
         missing_left_alone=left_alone,
-        by_floor=tuple(measured(trials, one, at.most_items) for one in floors),
-        by_number=tuple(measured(trials, at.floor, number) for number in sorted({*NUMBERS, most})),
+        by_floor=tuple(rates_at(trials, one, at.most_items) for one in floors),
+        by_number=tuple(rates_at(trials, at.floor, number) for number in sorted({*NUMBERS, most})),
         cases=tuple(sorted(cases, key=lambda case: not case.off_topic)),
     )
 
@@ -135,14 +135,14 @@ def curve_floors(*around: float) -> list[float]:
     return sorted({*around, *(floor for floor in steps if 0 < floor < 1)})
 
 
-def _case(trial: Trial, at: FloorPoint) -> Case | None:
+def _case(trial: Trial, at: FloorPoint) -> WrongPrompt | None:
     ids = trial.injecting(at.floor, at.most_items)
     off_topic = tuple(id_ for id_ in ids if id_ not in trial.right and id_ not in trial.on_topic)
     missed = () if not trial.right.isdisjoint(ids) else tuple(sorted(trial.right))
-    return Case(trial.name, off_topic, missed) if off_topic or missed else None
+    return WrongPrompt(trial.name, off_topic, missed) if off_topic or missed else None
 
 
-def measured(trials: Iterable[Trial], floor: float, most: int) -> FloorPoint:
+def rates_at(trials: Iterable[Trial], floor: float, most: int) -> FloorPoint:
     """Return the rates at this floor, with at most `most` items."""
     return _sum([(trial, trial.injecting(floor, most)) for trial in trials], floor, most)
 
@@ -168,20 +168,22 @@ def _at_least(rate: Rate, share: float) -> bool:
     return rate.n > 0 and rate.k >= share * rate.n - 1e-9
 
 
-def recommended(trials: Sequence[Trial], wanted: FloorTarget, numbers: Sequence[int] = NUMBERS) -> FloorPoint | None:
+def recommended_floor(
+    trials: Sequence[Trial], wanted: FloorTarget, numbers: Sequence[int] = NUMBERS
+) -> FloorPoint | None:
     """Return the lowest floor that reaches the target, with the number of items that injects a right one most often.
 
     Among equals, fewer items win. None if no floor reaches the target.
     """
     best: FloorPoint | None = None
     for most in sorted(numbers):
-        point = next((point for floor in FLOORS if (point := measured(trials, floor, most)).meets(wanted)), None)
+        point = next((point for floor in FLOORS if (point := rates_at(trials, floor, most)).meets(wanted)), None)
         if point is not None and (best is None or point.right.k > best.right.k):
             best = point
     return best
 
 
-def held_out(trials: Sequence[Trial], wanted: FloorTarget, numbers: Sequence[int] = NUMBERS) -> FloorPoint | None:
+def held_out_rates(trials: Sequence[Trial], wanted: FloorTarget, numbers: Sequence[int] = NUMBERS) -> FloorPoint | None:
     """Return the rates on prompts not used for choosing: each fifth at the floor chosen on the other four.
 
     A floor always looks better on the prompts that it was chosen on. None if four fifths do not yield a floor.
@@ -189,7 +191,7 @@ def held_out(trials: Sequence[Trial], wanted: FloorTarget, numbers: Sequence[int
     injected: list[tuple[Trial, Sequence[str]]] = []
     floor, most = 0.0, 0
     for fold in range(_FOLDS):
-        chosen = recommended([trial for trial in trials if _fold(trial) != fold], wanted, numbers)
+        chosen = recommended_floor([trial for trial in trials if _fold(trial) != fold], wanted, numbers)
         if chosen is None:
             return None
         floor, most = chosen.floor, chosen.most_items
@@ -201,7 +203,7 @@ def _fold(trial: Trial) -> int:
     return zlib.crc32(trial.name.encode("utf-8", "surrogatepass")) % _FOLDS
 
 
-def missing(trials: Sequence[Trial], wanted: FloorTarget) -> tuple[int, int]:
+def missing_prompts(trials: Sequence[Trial], wanted: FloorTarget) -> tuple[int, int]:
     """Return the number of missing prompts that need an item, and of missing prompts that need nothing.
 
     Prompts that need nothing are too few if a single wrong injection among them misses the target.

@@ -18,7 +18,7 @@ from knowbound.errors import GATE_FAILED, UNDECIDED
 from knowbound.stats.comparison import changed_pairs, differences, pairs_of, sample_changes
 from knowbound.stats.evaluation import Evaluation
 from knowbound.stats.figures import RateKind
-from knowbound.stats.paired import Difference, Pairs, more_needed, unpaired
+from knowbound.stats.paired import Difference, Pairs, more_needed, unpaired_difference
 from knowbound.stats.rate import Rate, wilson
 
 MAX_GAP_RATE = "max-gap-rate"
@@ -154,7 +154,7 @@ def gap_rate_regression(
         words = f"{_NAMES[kind]} {now}: no earlier run with the same test set to compare with. Nothing was decided."
         return GateResult(GAP_RATE_REGRESSION, float(delta), now, GateOutcome.NO_BASELINE, None, None, words, kind=kind)
     rise = Fraction(now.k, now.n) - Fraction(before.k, before.n)
-    difference = pairs.difference if pairs is not None and pairs.n else unpaired(before, now)
+    difference = pairs.difference if pairs is not None and pairs.n else unpaired_difference(before, now)
     assert difference is not None
     said = (
         f"{_NAMES[kind]} {before} → {now}: {difference}{' paired by sample' if difference.paired else ''}, "
@@ -203,7 +203,7 @@ def _grown(before: Rate, now: Rate, pairs: Pairs | None, n: int) -> Difference:
         difference = msgspec.structs.replace(pairs, design=pairs.design / by).difference
     else:
         by = n / now.n
-        difference = unpaired(_rate_grown(before, by), _rate_grown(now, by))
+        difference = unpaired_difference(_rate_grown(before, by), _rate_grown(now, by))
     assert difference is not None
     return difference
 

@@ -98,7 +98,7 @@ class Pairs(msgspec.Struct, frozen=True):
         return more_needed(self.n, lambda n: bool(self.grown(n).settled), most=100 * self.n)
 
 
-def paired(clusters: Iterable[Sequence[tuple[bool, bool]]]) -> Pairs:
+def count_pairs(clusters: Iterable[Sequence[tuple[bool, bool]]]) -> Pairs:
     """Count the pairs (gap before, gap after) of every cluster."""
     parts = [part for part in clusters if part]
     cells = Counter(pair for part in parts for pair in part)
@@ -177,7 +177,7 @@ def _together(one: float, other: float, phi: float) -> float:
     return math.sqrt(max(0.0, one * one - 2 * phi * one * other + other * other))
 
 
-def unpaired(before: Rate, after: Rate, comparisons: int = 1) -> Difference | None:
+def unpaired_difference(before: Rate, after: Rate, comparisons: int = 1) -> Difference | None:
     """Return after − before of two rates without their samples, with Newcombe's hybrid score interval.
 
     On the same test set this interval is wider than the paired one: it errs towards "no difference". Several

@@ -17,8 +17,8 @@ from knowbound.core.quality import Metric
 from knowbound.core.quality_log import Counts, DayRollup, Durations, Spread
 from knowbound.stats.calibration import Estimate
 from knowbound.stats.floor import more_to_settle
-from knowbound.stats.paired import Difference, unpaired
-from knowbound.stats.rate import Rate, of_clusters
+from knowbound.stats.paired import Difference, unpaired_difference
+from knowbound.stats.rate import Rate, clustered_rate
 
 WINDOW_DAYS = 7  # section 2: "each over a rolling 7 days"
 PROMPT_LIMIT_MS = 150  # section 6: the p95 of the hook that injects
@@ -102,7 +102,7 @@ class MetricStatus(msgspec.Struct, frozen=True):
     @property
     def difference(self) -> Difference | None:
         """Difference between this window and the previous one."""
-        return unpaired(self.before, self.now)
+        return unpaired_difference(self.before, self.now)
 
     @property
     def trend(self) -> TrendDirection:
@@ -141,7 +141,7 @@ def item_rate(counts: Counts, spread: Spread, metric: Metric) -> Rate:
     k, n = counts.of(metric), counts.judged
     share = k / n if n else 0.0
     squares = spread.kk.get(metric, 0) - 2 * share * spread.kn.get(metric, 0) + share * share * spread.nn
-    return of_clusters(k, n, spread.turns, max(0.0, squares))
+    return clustered_rate(k, n, spread.turns, max(0.0, squares))
 
 
 def item_rates(day: DayRollup) -> dict[QualityMetric, Rate]:
@@ -159,7 +159,7 @@ def day_before(day: str, days: int = 1) -> str:
     return (date.fromisoformat(day) - timedelta(days=days)).isoformat()
 
 
-def within(days: Iterable[DayRollup], first: str, last: str) -> DayRollup:
+def sum_of_days(days: Iterable[DayRollup], first: str, last: str) -> DayRollup:
     """Return the sum of the days from `first` to `last`, dated `last`."""
     total = DayRollup(last)
     for day in days:
@@ -232,12 +232,12 @@ def _merged(one: Mapping[str, _Value], other: Mapping[str, _Value], none: _Value
     return {name: one.get(name, none) + other.get(name, none) for name in sorted(one.keys() | other.keys())}
 
 
-def slowest(durations: Durations) -> int | None:
+def p95_ms(durations: Durations) -> int | None:
     """Return the p95 of hook runs in ms, right to a tenth; None without runs."""
     return durations.at_most(SLOW_SHARE)
 
 
 def is_slower_than(durations: Durations, limit: int) -> bool:
     """Report whether the p95 is surely above the limit: enough runs, and more than the rounding of a tenth."""
-    ms = slowest(durations)
+    ms = p95_ms(durations)
     return ms is not None and durations.runs >= FEWEST_RUNS and ms > 1.1 * limit

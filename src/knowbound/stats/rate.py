@@ -72,10 +72,10 @@ def clustered(clusters: Iterable[Rate]) -> Rate:
     parts = [part for part in clusters if part.n]
     k, n = sum(part.k for part in parts), sum(part.n for part in parts)
     share = k / n if n else 0.0
-    return of_clusters(k, n, len(parts), sum((part.k - share * part.n) ** 2 for part in parts))
+    return clustered_rate(k, n, len(parts), sum((part.k - share * part.n) ** 2 for part in parts))
 
 
-def of_clusters(k: int, n: int, clusters: int, squares: float) -> Rate:
+def clustered_rate(k: int, n: int, clusters: int, squares: float) -> Rate:
     """Return the clustered rate from sums alone; `squares` is Σ (k − share·n)² over the clusters."""
     if clusters == n:
         return Rate(k, n)

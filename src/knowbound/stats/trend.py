@@ -14,7 +14,7 @@ import msgspec
 
 from knowbound.stats.comparison import differences
 from knowbound.stats.evaluation import EvaluationHead, KnowledgeChange, knowledge_change
-from knowbound.stats.paired import Difference, unpaired
+from knowbound.stats.paired import Difference, unpaired_difference
 from knowbound.stats.printing import percent
 
 NEAR_ZERO = 0.10  # specification 1, section 8
@@ -131,7 +131,7 @@ def _panel(rows: list[TrendRow]) -> Panel:
 
 def _series(rows: list[TrendRow]) -> Series:
     heads = [row.head for row in rows]
-    reading, words = read(heads)
+    reading, words = direction_of(heads)
     return Series(rows, reading, words, _advice(reading, heads[-1]), _other_changes(heads), nudge(heads))
 
 
@@ -160,7 +160,7 @@ _ADVICE: dict[Reading, str] = {
 }
 
 
-def read(heads: Sequence[EvaluationHead]) -> tuple[Reading, str]:
+def direction_of(heads: Sequence[EvaluationHead]) -> tuple[Reading, str]:
     """Return the direction of a series and a sentence that explains it.
 
     The last evaluation is compared with the highest and the lowest earlier one. The present movement began at the later
@@ -204,7 +204,7 @@ def _movement(known: Sequence[EvaluationHead]) -> tuple[EvaluationHead, Differen
 
 
 def _difference(before: EvaluationHead, after: EvaluationHead, comparisons: int) -> Difference:
-    difference = unpaired(before.gap.rate, after.gap.rate, comparisons)
+    difference = unpaired_difference(before.gap.rate, after.gap.rate, comparisons)
     assert difference is not None  # both have samples
     return difference
 

@@ -25,7 +25,7 @@ ENOUGH = 20  # labels: the specification's own limit (section 5) for a rate that
 _Kept = TypeVar("_Kept")
 
 
-class Calibrated(msgspec.Struct, frozen=True):
+class HedgingCalibration(msgspec.Struct, frozen=True):
     """Labelled sentences that a judge called doubt, and the number of them that people did not."""
 
     false: int
@@ -46,7 +46,7 @@ class Calibrated(msgspec.Struct, frozen=True):
         return self.is_above_limit and round(self.effective) >= ENOUGH
 
 
-class CalibratedJudge(msgspec.Struct, frozen=True):
+class TurnJudgeCalibration(msgspec.Struct, frozen=True):
     """The newest calibration of one version of a judge of turns."""
 
     judge: str  # its name, without secrets
@@ -62,25 +62,25 @@ class CalibratedJudge(msgspec.Struct, frozen=True):
         return {metric: one.gate for metric, one in self.metrics.items()}
 
 
-def calibrated(home: Path, judge: str) -> Calibrated | None:
+def hedging_calibration(home: Path, judge: str) -> HedgingCalibration | None:
     """Return the newest calibration of this version of a judge of hedges, if any."""
-    return _load(home / HEDGING_FILE, Calibrated, "knowbound judge calibrate").get(judge)
+    return _load(home / HEDGING_FILE, HedgingCalibration, "knowbound judge calibrate").get(judge)
 
 
-def keep_calibrated(home: Path, judge: str, found: Calibrated) -> None:
+def keep_hedging_calibration(home: Path, judge: str, found: HedgingCalibration) -> None:
     """Store the calibration in place of an earlier one of the same version."""
-    known = _load(home / HEDGING_FILE, Calibrated, "knowbound judge calibrate")
+    known = _load(home / HEDGING_FILE, HedgingCalibration, "knowbound judge calibrate")
     _keep(home / HEDGING_FILE, {**known, judge: found})
 
 
-def calibrated_judge(home: Path, version: str) -> CalibratedJudge | None:
+def turn_judge_calibration(home: Path, version: str) -> TurnJudgeCalibration | None:
     """Return the newest calibration of this version of a judge of turns, if any."""
-    return _load(home / TURNS_FILE, CalibratedJudge, "knowbound judge calibrate --question turns").get(version)
+    return _load(home / TURNS_FILE, TurnJudgeCalibration, "knowbound judge calibrate --question turns").get(version)
 
 
-def keep_calibrated_judges(home: Path, found: dict[str, CalibratedJudge]) -> None:
+def keep_turn_judge_calibrations(home: Path, found: dict[str, TurnJudgeCalibration]) -> None:
     """Store calibrations by version, in place of earlier ones of the same versions."""
-    known = _load(home / TURNS_FILE, CalibratedJudge, "knowbound judge calibrate --question turns")
+    known = _load(home / TURNS_FILE, TurnJudgeCalibration, "knowbound judge calibrate --question turns")
     _keep(home / TURNS_FILE, {**known, **found})
 
 

@@ -24,9 +24,9 @@ import msgspec
 
 from knowbound.errors import StoreError
 from knowbound.store.data_dir import DATA_FOLDER, INDEX
-from knowbound.store.injected_table import carry_over
+from knowbound.store.injected_table import copy_injected_table
 from knowbound.store.owner import NOBODYS, mark_folder, owner_of
-from knowbound.user_files import PRIVATE_FILE, keep_private, make_file, make_folder
+from knowbound.user_files import PRIVATE_FILE, make_file, make_folder, make_private
 
 _WAIT_SECONDS = 5.0  # one round of SQLite's own waiting
 _GIVE_UP_SECONDS = 120.0  # a writer that holds the file longer hangs
@@ -55,7 +55,7 @@ class Database:
             if version < newest_schema(path.name):
                 with self.writing() as db:
                     if path.name == INDEX:
-                        carry_over(db, path.parent)
+                        copy_injected_table(db, path.parent)
                     _apply_scripts(db, path.name)
         except BaseException:
             self.close()
@@ -79,7 +79,7 @@ class Database:
 
     def rows(self, query: str, *values: str | int | bytes) -> list[Any]:
         """Return all rows of a query."""
-        with self._lock, explained(self.path):
+        with self._lock, as_store_errors(self.path):
             return _waited(lambda: self._connection.execute(query, values).fetchall())
 
     def row(self, query: str, *values: str | int | bytes) -> Any:
@@ -88,7 +88,7 @@ class Database:
 
     def decoded(self, decoder: msgspec.msgpack.Decoder[_Result], data: bytes) -> _Result:
         """Decode a stored value. Raises StoreError."""
-        with explained(self.path):
+        with as_store_errors(self.path):
             return decoder.decode(data)
 
     def check(self) -> None:
@@ -111,7 +111,7 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """Open a transaction: all of it or nothing is written. Only its beginning waits for other writers."""
-        with self._lock, explained(self.path):
+        with self._lock, as_store_errors(self.path):
             db = self._connection
             try:  # around BEGIN too: an interrupt may come right after it
                 _waited(lambda: db.execute("BEGIN IMMEDIATE"))
@@ -150,7 +150,7 @@ def newest_schema(name: str) -> int:
 
 
 @contextmanager
-def explained(path: Path) -> Iterator[None]:
+def as_store_errors(path: Path) -> Iterator[None]:
     """Turn errors of SQLite and of decoders into StoreError."""
     try:
         yield
@@ -178,7 +178,7 @@ def _connected(path: Path) -> sqlite3.Connection:
     try:
         make_folder(path.parent)
         if path.parent.name == DATA_FOLDER:  # a folder that the user named stays unchanged
-            keep_private(path.parent)
+            make_private(path.parent)
         ignore = path.parent / ".gitignore"
         if not ignore.exists():
             make_file(ignore, b"*\n")  # keeps the data folder out of commits
@@ -189,7 +189,7 @@ def _connected(path: Path) -> sqlite3.Connection:
             _create(path)
         if path.is_file() and not path.stat().st_size:
             raise _corrupt(path, "it is empty")
-        keep_private(path)
+        make_private(path)
         return sqlite3.connect(path, timeout=_WAIT_SECONDS, isolation_level=None, check_same_thread=False)
     except (OSError, sqlite3.OperationalError) as error:
         raise StoreError("store-unwritable", f"Cannot write {path}: {error}. Try: KNOWBOUND_HOME=DIR") from error

@@ -26,7 +26,7 @@ _COMMON = ("time", "session", "turn", "prompt_id", "prompt")
 _OF_ITEM = ("item", "backend", "excerpt", "content_length", "confidence", "rank", "score")
 
 
-def carry_over(db: sqlite3.Connection, home: Path) -> None:
+def copy_injected_table(db: sqlite3.Connection, home: Path) -> None:
     """Write the rows of the table, if it exists, to the log. Raises StoreError."""
     if not db.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'injected'").fetchone():
         return

@@ -15,7 +15,7 @@ from knowbound.core.bundle import is_ours
 from knowbound.core.signal import Findings, HedgingVerdict, InjectedText, Signal
 from knowbound.core.tool_kinds import Outcome
 from knowbound.store.data_dir import FINDINGS
-from knowbound.store.database import Database, explained
+from knowbound.store.database import Database, as_store_errors
 from knowbound.store.forgotten import load_forgotten
 
 _Report = TypeVar("_Report")
@@ -164,7 +164,7 @@ class Observed:
         """Yield the reports of a kind that decode as this type, newest first."""
         decoder = msgspec.msgpack.Decoder(type_)
         for (report,) in self._db.rows("SELECT report FROM run WHERE kind = ? ORDER BY id DESC", kind):
-            with explained(self._db.path), suppress(msgspec.ValidationError):
+            with as_store_errors(self._db.path), suppress(msgspec.ValidationError):
                 yield _with_outcomes(decoder.decode(report))
 
     def newest_kind(self) -> str:
@@ -185,7 +185,7 @@ class Observed:
         row = self._db.row(f"{query} ORDER BY id DESC LIMIT 1", kind, *([corpus] if corpus else []))
         if row is None:
             return None
-        with explained(self._db.path):
+        with as_store_errors(self._db.path):
             try:
                 return _with_outcomes(msgspec.msgpack.decode(row[0], type=type_)), _keys.decode(row[1])
             except msgspec.ValidationError:

@@ -53,7 +53,7 @@ def mark_folder(home: str | Path, *, anew: bool = False) -> str:
     """Return the mark of the folder, making a missing one; `anew` also replaces another's. Raises StoreError."""
     owner = NOBODYS if anew else owner_of(home)
     if owner == ANOTHERS:
-        raise not_yours(home)
+        raise not_yours_error(home)
     path = os.path.join(home, OWNER)
     try:
         if owner == OURS:
@@ -81,7 +81,7 @@ def name_of(home: str | Path) -> str:
         return ""
 
 
-def not_yours(home: str | Path) -> StoreError:
+def not_yours_error(home: str | Path) -> StoreError:
     """Return the error for a data folder made by another user, or on another machine."""
     from knowbound.errors import StoreError  # noqa: PLC0415  # hooks do not need it
 
@@ -112,7 +112,7 @@ def check_data_folder(home: Path, *, is_given: bool) -> str:
             adopt(home)
         return ""
     if owner == ANOTHERS or tracked is None:
-        raise not_yours(home)
+        raise not_yours_error(home)
     try:
         adopt(home)
     except StoreError as error:

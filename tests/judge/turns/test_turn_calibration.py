@@ -17,7 +17,7 @@ from knowbound.report.calibration import TurnCalibrationReport
 from knowbound.stats.calibration import corrected
 from knowbound.stats.judge_gate import RANKING, GateReason, GateState, may_rely_on
 from knowbound.stats.rate import Rate
-from knowbound.store.calibrations import TURNS_FILE, calibrated_judge
+from knowbound.store.calibrations import TURNS_FILE, turn_judge_calibration
 from tests.turn_examples import PlantedJudge, Says, as_labelled, labelled, record, usual_labels, write_labels
 
 LABELS = usual_labels(160)
@@ -95,7 +95,7 @@ def test_below_the_limit_the_fallback_judges_the_same_turns_and_takes_over(proje
     assert may_rely_on(report.gates, RANKING)
     assert effective_judge(settings) == settings.quality_fallback_judge
     assert turn_judge(settings).version == report.fallback.version
-    in_force = calibrated_judge(settings.home, report.fallback.version)
+    in_force = turn_judge_calibration(settings.home, report.fallback.version)
     assert in_force is not None
     assert may_rely_on(in_force.gates, Metric)
 
@@ -164,7 +164,7 @@ def test_a_fallback_that_is_another_one_now_does_not_take_over(project: Project)
 
 def test_what_was_found_is_kept_by_version_and_corrects_a_rate(project: Project) -> None:
     report, settings = project.calibrate(wrong_about_use(7))
-    kept = calibrated_judge(settings.home, report.judge.version)
+    kept = turn_judge_calibration(settings.home, report.judge.version)
     assert kept is not None
     assert (kept.turns, kept.labels) == (160, report.labels.sha256_8)
     assert kept.gates == report.gates
@@ -196,15 +196,15 @@ def test_a_second_judge_is_kept_beside_the_first(project: Project) -> None:
     first, settings = project.calibrate(as_labelled)
     second, _ = project.calibrate(wrong_about_use(7))
     assert first.judge.version != second.judge.version
-    assert calibrated_judge(settings.home, first.judge.version) is not None
-    assert calibrated_judge(settings.home, "never/1") is None
+    assert turn_judge_calibration(settings.home, first.judge.version) is not None
+    assert turn_judge_calibration(settings.home, "never/1") is None
 
 
 def test_a_damaged_file_of_calibrations_is_named_and_not_skipped(project: Project) -> None:
     _, settings = project.calibrate(as_labelled)
     (settings.home / TURNS_FILE).write_text("{")
     with pytest.raises(StoreError, match="judge calibrate --question turns") as error:
-        calibrated_judge(settings.home, "any/1")
+        turn_judge_calibration(settings.home, "any/1")
     assert error.value.slug == "calibration-unreadable"
 
 

@@ -7,11 +7,11 @@ from knowbound.judge.calibration import measured, weekly_sample
 from knowbound.judge.labels import ItemLabel, LabelledTurn
 from knowbound.report.judge_gate import weekly_lines
 from knowbound.stats.judge_gate import WeeklySample
-from knowbound.store.calibrations import CalibratedJudge
+from knowbound.store.calibrations import TurnJudgeCalibration
 from tests.turn_examples import PlantedJudge, Says, as_labelled, labelled, usual_labels
 
 OLD = usual_labels(100)
-CALIBRATED = CalibratedJudge(
+CALIBRATED = TurnJudgeCalibration(
     "planted", "2026-11-01T12:00:00Z", "00000000", 100, measured("planted", PlantedJudge(OLD), OLD).metrics
 )
 

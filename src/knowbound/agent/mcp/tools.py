@@ -271,7 +271,7 @@ class Tools:
         from knowbound.errors import StoreError
         from knowbound.kms.search.lexical import SPLIT_BY
         from knowbound.store.data_dir import INDEX
-        from knowbound.store.database import explained
+        from knowbound.store.database import as_store_errors
         from knowbound.store.read_only import IndexOutdatedError, IndexRefusedError, open_own_index
 
         def opened() -> sqlite3.Connection | None:
@@ -279,7 +279,7 @@ class Tools:
             return open_own_index(home, wait_seconds=2.0, work_seconds=_SEARCH_SECONDS, split_by=SPLIT_BY)
 
         path = self._settings.home / INDEX
-        with explained(path):
+        with as_store_errors(path):
             try:
                 try:
                     index = opened()

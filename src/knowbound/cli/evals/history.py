@@ -87,7 +87,7 @@ def compare(before: str, after: str, root: Path | None, format_: str, output: Pa
 def _compared(settings: Settings, before: str, after: str) -> Comparison:
     from knowbound.evals import history
     from knowbound.stats.comparison import compare as compared
-    from knowbound.stats.comparison import named
+    from knowbound.stats.comparison import find_evaluation
 
     heads = history.evaluations(settings)
-    return compared(*(history.evaluation(settings, named(heads, name).id) for name in (before, after)))
+    return compared(*(history.evaluation(settings, find_evaluation(heads, name).id) for name in (before, after)))

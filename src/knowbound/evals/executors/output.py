@@ -24,7 +24,7 @@ from knowbound.text.redact_values import redact_stream
 from knowbound.traces.readers.chat import Chat
 from knowbound.traces.registry import Reader, RunUsage, Stream, recognise
 from knowbound.traces.source import Tally, read_head
-from knowbound.user_files import keep_private, make_file
+from knowbound.user_files import make_file, make_private
 
 _LAST_LINES = 5  # of the errors an agent printed
 _MAX_PROBLEM = 1000
@@ -189,7 +189,7 @@ def redact_left_behind(run_dir: Path) -> None:
 
 
 def _redact_file(path: Path) -> bool:
-    keep_private(path)
+    make_private(path)
     content = path.read_bytes()
     text = content.decode("utf-8", "surrogateescape")
     redacted = redact_stream(text)

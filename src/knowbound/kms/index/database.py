@@ -27,7 +27,7 @@ from knowbound.kms.index.entry import MADE_BY, IndexRow, item_of, record_of, row
 from knowbound.kms.index.serving import marks, serving_updated
 from knowbound.kms.search.lexical import SPLIT_BY, make_terms
 from knowbound.store.data_dir import INDEX
-from knowbound.store.database import Database, explained
+from knowbound.store.database import Database, as_store_errors
 from knowbound.store.injected_table import write_log
 from knowbound.store.owner import OURS, OWNER, is_our_mark, mark_folder, owner_of
 from knowbound.store.read_only import open_read_only
@@ -303,7 +303,7 @@ class Index:
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """Open a separate connection to search with."""
-        with explained(self.path):
+        with as_store_errors(self.path):
             connection = open_read_only(self.path, wait_seconds=20.0)
             assert connection is not None  # we hold the file open
             with closing(connection):
@@ -348,7 +348,7 @@ class Index:
 
     def _known(self, where: str, *values: str) -> list[IndexedItem]:
         rows = self._db.rows(f"SELECT record, backend, served FROM item WHERE {where}", *values)
-        with explained(self.path):
+        with as_store_errors(self.path):
             return [IndexedItem(item_of(record), backend, bool(served)) for record, backend, served in rows]
 
     def _ids(self, backend: str) -> set[str]:

@@ -14,7 +14,7 @@ from knowbound.errors import StoreError
 from knowbound.kms.backends.protocol import pages
 from knowbound.kms.quality_log.protocol import LoggedDay, QualityLog, note_text
 from knowbound.store.data_dir import ITEMS
-from knowbound.store.database import Database, explained
+from knowbound.store.database import Database, as_store_errors
 
 _PAGE = 200
 _PUT = """
@@ -132,7 +132,7 @@ class SqliteQualityLog(QualityLog):
         self._db.close()
 
     def _decoded(self, decoder: msgspec.json.Decoder[_Kept], document: str) -> _Kept:
-        with explained(self.path):
+        with as_store_errors(self.path):
             return decoder.decode(document)
 
 

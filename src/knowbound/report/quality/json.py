@@ -18,7 +18,7 @@ from knowbound.stats.quality import (
     MetricStatus,
     QualityMetric,
     WindowRates,
-    slowest,
+    p95_ms,
     window,
 )
 from knowbound.stats.rate import Rate
@@ -45,11 +45,11 @@ def status_document(status: QualityStatus) -> dict[str, object]:
         "cost": {
             "injected_tokens": days.injected_tokens,
             "prompt_hook": {
-                "p95_ms": slowest(days.prompt_ms),
+                "p95_ms": p95_ms(days.prompt_ms),
                 "limit_ms": PROMPT_LIMIT_MS,
                 "runs": days.prompt_ms.runs,
             },
-            "stop_hook": {"p95_ms": slowest(days.stop_ms), "limit_ms": STOP_LIMIT_MS, "runs": days.stop_ms.runs},
+            "stop_hook": {"p95_ms": p95_ms(days.stop_ms), "limit_ms": STOP_LIMIT_MS, "runs": days.stop_ms.runs},
         },
         "judge": _judge(status.judge),
         "rollout": _rollout(status.rollout) if status.rollout else None,

@@ -45,7 +45,7 @@ from knowbound.stats.quality import (
     TargetState,
     TrendDirection,
     is_slower_than,
-    slowest,
+    p95_ms,
 )
 from knowbound.stats.rate import Rate
 from knowbound.stats.rollout import RolloutState
@@ -221,7 +221,7 @@ def hooks(status: QualityStatus) -> Iterator[Hook]:
         ("Prompt", status.window.prompt_ms, PROMPT_LIMIT_MS),
         ("Stop", status.window.stop_ms, STOP_LIMIT_MS),
     ):
-        ms = slowest(durations)
+        ms = p95_ms(durations)
         yield Hook(name, "unknown" if ms is None else f"{ms:,}", limit, is_slower_than(durations, limit))
 
 

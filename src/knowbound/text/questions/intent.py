@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from knowbound.core.evidence import INTENTS, Intent, QuestionKind, Requirement, needs_of
+from knowbound.core.evidence import INTENTS, Intent, QuestionKind, Requirement, requirements_of
 from knowbound.text.questions.clauses import Clause, Mood, clauses_of, is_wish
 from knowbound.text.questions.kinds import kind_of, last_request, reports_failure
 from knowbound.text.questions.words import CORRECTED_WORDS, GENERIC, verb_base
@@ -86,7 +86,7 @@ def read_question(text: str) -> AskedQuestion:
     """Correct a question and find its intent; whoever parses it further takes the corrected text."""
     corrected = _corrected(text[:_LONGEST].strip())
     kind = question_kind(corrected)
-    return AskedQuestion(text, corrected, INTENTS[kind], kind, needs_of(kind))
+    return AskedQuestion(text, corrected, INTENTS[kind], kind, requirements_of(kind))
 
 
 def question_kind(text: str) -> QuestionKind:

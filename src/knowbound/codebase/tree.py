@@ -10,7 +10,6 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -26,16 +25,6 @@ _FILE_BYTES = 2_000_000
 _OWNERS = frozenset("class struct interface trait impl".split())
 
 
-@dataclass(slots=True)
-class _Kept:
-    """Results of earlier searches."""
-
-    matches: dict[tuple[object, ...], tuple[list[TextMatch], str]] = field(default_factory=dict)
-    words: dict[frozenset[str], dict[str, dict[str, list[int]]]] = field(default_factory=dict)  # by stems
-    texts: dict[str, str | None] = field(default_factory=dict)
-    ranked: dict[tuple[str, frozenset[WantedWord]], list[RankedPassage]] = field(default_factory=dict)
-
-
 class SourceTree:
     """The files below a root, until a deadline (`time.monotonic()`)."""
 
@@ -44,7 +33,11 @@ class SourceTree:
         self.deadline = deadline
         # A given path must be plain and below the root: links and ways out are not followed.
         self._only = None if only is None else sorted(path for path in only if _is_below(root, path))
-        self._kept = _Kept()
+        # Results of earlier searches.
+        self._matches: dict[tuple[object, ...], tuple[list[TextMatch], str]] = {}
+        self._words: dict[frozenset[str], dict[str, dict[str, list[int]]]] = {}  # by stems
+        self._texts: dict[str, str | None] = {}
+        self._ranked: dict[tuple[str, frozenset[WantedWord]], list[RankedPassage]] = {}
 
     @property
     def seconds_left(self) -> float:
@@ -76,32 +69,31 @@ class SourceTree:
     ) -> tuple[list[TextMatch], str]:
         """Return the matches of any of the patterns, and the limit that cut the search, if one did."""
         key = (tuple(patterns), ignore_case, multiline, tuple(paths))
-        if key not in self._kept.matches:
-            found, limited = matches(
+        if key not in self._matches:
+            self._matches[key] = matches(
                 self.root, patterns, self.seconds_left, ignore_case=ignore_case, multiline=multiline,
                 paths=paths or self._only or (),
             )  # fmt: skip
-            self._kept.matches[key] = found, limited
-        return self._kept.matches[key]
+        return self._matches[key]
 
     def ranked(self, question: str, words: Sequence[WantedWord]) -> list[RankedPassage]:
         """Return the passages, the nearest to the question first."""
         key = question, frozenset(words)
-        if key not in self._kept.ranked:
+        if key not in self._ranked:
             stems = frozenset(stem for one in words for stem in (one.stem, *one.synonyms))
-            if stems not in self._kept.words:
-                self._kept.words[stems] = find_words(self.root, stems, self.seconds_left, self._only)
-            hits = self._kept.words[stems]
-            self._kept.ranked[key] = rank_passages(
+            if stems not in self._words:
+                self._words[stems] = find_words(self.root, stems, self.seconds_left, self._only)
+            hits = self._words[stems]
+            self._ranked[key] = rank_passages(
                 self.root, question, words, hits, len(self.files), knowledge=self.is_knowledge
             )
-        return self._kept.ranked[key]
+        return self._ranked[key]
 
     def text(self, path: str) -> str | None:
         """Return a file as it is now; None if it cannot be read."""
-        if path not in self._kept.texts:
-            self._kept.texts[path] = read_text(self.root, path, _FILE_BYTES)
-        return self._kept.texts[path]
+        if path not in self._texts:
+            self._texts[path] = read_text(self.root, path, _FILE_BYTES)
+        return self._texts[path]
 
     def line(self, path: str, number: int) -> str:
         """Return one line of a file; "" if there is none."""

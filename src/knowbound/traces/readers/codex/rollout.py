@@ -85,7 +85,7 @@ class _SharedState(msgspec.Struct):
 
     tally: Tally
     sidechains: dict[str, Path]
-    known: KnownIds  # copies without an id have the same time
+    known: KnownIds  # of items; items without an id are known by their time and content
     started: bool = False
 
 

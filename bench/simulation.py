@@ -17,8 +17,7 @@ from itertools import accumulate
 
 import msgspec
 
-from knowbound.core.quality import ItemVerdict, Metric
-from knowbound.core.quality_log import Closing, Counts, Discovery, LoggedItem, QualityTurn
+from knowbound.core.quality import Closing, Counts, Discovery, ItemVerdict, LoggedItem, Metric, QualityTurn
 from knowbound.kms.corrections.changes import Correction
 from knowbound.kms.search.ranking import RELEVANCE_FLOOR, FoundItem, rank, relevant
 from knowbound.quality.discovery import RESOLVED_DAYS, discoveries, discovery_rate

@@ -7,9 +7,20 @@ from typing import Any
 
 import msgspec
 
-from knowbound.core.signal import Cost, Ending, FoundPlace, HedgingVerdict, Signal, SignalType, SkippedLine, Status
+from knowbound.core.signal import (
+    Cost,
+    Ending,
+    Example,
+    FoundPlace,
+    HedgingVerdict,
+    Signal,
+    SignalType,
+    SkippedLine,
+    Status,
+    Topic,
+    TopicAnswer,
+)
 from knowbound.core.tool_kinds import Outcome
-from knowbound.core.topic import Example, Topic, TopicAnswer
 from knowbound.report.model import Incomplete, ObserveReport, Totals
 from knowbound.stats.figures import Coverage, GapFigures, SkillRow, Watermark
 from knowbound.stats.rate import Rate, Weighted

@@ -15,7 +15,7 @@ from knowbound.agent.background import SCORING
 from knowbound.agent.doctor import examine
 from knowbound.agent.doctor.activity import hook_runs
 from knowbound.cli.main import knowbound
-from knowbound.core.quality_log import QualityTurn
+from knowbound.core.quality import QualityTurn
 from knowbound.distribution import extra_command
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index

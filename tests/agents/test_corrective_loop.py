@@ -7,7 +7,7 @@ from contextlib import closing
 import msgspec
 import pytest
 
-from knowbound.core.quality_log import Closing
+from knowbound.core.quality import Closing
 from knowbound.injection.log import AT_START, read_log
 from knowbound.injection.shown_suggestions import INTRO
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog

@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from knowbound.agent.background import SCORING
-from knowbound.core.quality import ItemVerdict
-from knowbound.core.quality_log import Closing, Discovery, LoggedItem, QualityTurn, TurnEnding
+from knowbound.core.quality import Closing, Discovery, ItemVerdict, LoggedItem, QualityTurn, TurnEnding
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
 from knowbound.quality.queue import Queue
 from tests.agents.clients import ClaudeCode, Codex, delegating

@@ -11,8 +11,7 @@ from click.testing import CliRunner, Result
 
 from knowbound.cli.main import knowbound
 from knowbound.config import load
-from knowbound.core.signal import Signal, SignalType, Status
-from knowbound.core.topic import TopicAnswer
+from knowbound.core.signal import Signal, SignalType, Status, TopicAnswer
 from knowbound.demo import TRACES
 from knowbound.gaps.stored import newest_report
 from knowbound.report.model import ObserveReport

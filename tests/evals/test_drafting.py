@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.core.signal import Cost, Findings, Signal, SignalType, Status, Turn
-from knowbound.core.topic import Example, Topic, TopicAnswer
+from knowbound.core.signal import Cost, Example, Findings, Signal, SignalType, Status, Topic, TopicAnswer, Turn
 from knowbound.errors import InputError, StoreError
 from knowbound.evals.drafts.drafts import Drafts, SampleDraft, draft_samples
 from knowbound.evals.drafts.file import accept, add, draft_text, fields_of

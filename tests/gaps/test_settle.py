@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from knowbound.core.signal import Ending, Status
-from knowbound.core.topic import Topic
+from knowbound.core.signal import Ending, Status, Topic
 from knowbound.gaps.topics import Topics
 from tests.gaps.test_endings import miss, read
 from tests.transcripts import PROJECT, Transcript

@@ -5,8 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from knowbound.core.paths import project_folder, project_name
-from knowbound.core.signal import Cost, Ending, Findings, FoundPlace, Signal, SignalType, Status
-from knowbound.core.topic import WORTH, Topic
+from knowbound.core.signal import WORTH, Cost, Ending, Findings, FoundPlace, Signal, SignalType, Status, Topic
 from knowbound.core.trace import Outcome
 from knowbound.gaps.topics import TOPICS, TopicNames, Topics
 

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from knowbound.core.quality import ItemVerdict
-from knowbound.core.quality_log import (
+from knowbound.core.quality import (
     Closing,
     Counts,
     DayRollup,
     Discovery,
     Durations,
+    ItemVerdict,
     LoggedCall,
     LoggedItem,
     QualityTurn,

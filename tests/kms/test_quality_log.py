@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from pymongo.collection import Collection
 
 from knowbound.config import Settings
-from knowbound.core.quality_log import KEPT_DAYS, DayRollup, Discovery, LoggedItem, QualityTurn
+from knowbound.core.quality import KEPT_DAYS, DayRollup, Discovery, LoggedItem, QualityTurn
 from knowbound.distribution import extra_command
 from knowbound.errors import StoreError
 from knowbound.kms.backends import remote

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from knowbound.core.quality import ItemVerdict
-from knowbound.core.quality_log import LoggedCall, LoggedItem, QualityTurn
+from knowbound.core.quality import ItemVerdict, LoggedCall, LoggedItem, QualityTurn
 
 JUDGE = "test-1"
 

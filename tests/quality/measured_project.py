@@ -8,8 +8,7 @@ from pathlib import Path
 
 from knowbound.config import Settings, load
 from knowbound.core.item import Item
-from knowbound.core.quality import ItemVerdict
-from knowbound.core.quality_log import LoggedItem, QualityTurn, TurnEnding
+from knowbound.core.quality import ItemVerdict, LoggedItem, QualityTurn, TurnEnding
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index
 from knowbound.kms.knowledge_store import KnowledgeStore

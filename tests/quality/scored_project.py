@@ -19,8 +19,7 @@ import msgspec
 from knowbound.agent import hook_log
 from knowbound.agent.background import SCORING
 from knowbound.agent.sync_worker import settings_for
-from knowbound.core.quality import ItemVerdict, JudgedTurn
-from knowbound.core.quality_log import DayRollup, QualityTurn
+from knowbound.core.quality import DayRollup, ItemVerdict, JudgedTurn, QualityTurn
 from knowbound.judge.turns.verdict import TurnVerdicts
 from knowbound.kms.opening import open_quality_log
 from knowbound.quality.rollup import day_of

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from knowbound.core.quality_log import TurnEnding
+from knowbound.core.quality import TurnEnding
 from knowbound.quality import queue
 from tests.hook_project import PORT, PROMPT, Project
 from tests.quality.test_scoring import ANSWER, Scoring

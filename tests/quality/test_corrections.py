@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from knowbound.core.item import FlagKind, Item
-from knowbound.core.quality_log import Closing, Discovery
+from knowbound.core.quality import Closing, Discovery
 from knowbound.core.suggestions import SuggestionDecision
 from knowbound.errors import InputError
 from knowbound.injection.shown_suggestions import FILE, load

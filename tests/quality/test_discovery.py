@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.core.quality_log import Closing, Discovery, QualityTurn
+from knowbound.core.quality import Closing, Discovery, QualityTurn
 from knowbound.kms.corrections.changes import Correction
 from knowbound.quality.discovery import DISMISS, discoveries, discovery_rate, is_resolved
 from knowbound.stats.rate import Rate

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from knowbound.core.item import Item
-from knowbound.core.quality_log import LoggedCall, QualityTurn
+from knowbound.core.quality import LoggedCall, QualityTurn
 from knowbound.injection.log import InjectedItem, InjectionRecord
 from knowbound.quality.joining import TurnSources, join
 from knowbound.quality.rollup import day_of

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.core.quality_log import EXCERPT, LONGEST_TEXT, TurnEnding
+from knowbound.core.quality import EXCERPT, LONGEST_TEXT, TurnEnding
 from knowbound.core.trace import Outcome, ToolCall, ToolKind
 from knowbound.injection.log import InjectedItem, InjectionRecord, PullRecord
 from knowbound.quality.ended import answer_sum

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.core.quality import Metric
-from knowbound.core.quality_log import Durations
+from knowbound.core.quality import Durations, Metric
 from knowbound.quality.legs import (
     LEG_DAYS,
     MOST_UNSCORED,

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from knowbound.config import load
 from knowbound.core.item import Item
-from knowbound.core.quality_log import Closing, Counts, DayRollup
+from knowbound.core.quality import Closing, Counts, DayRollup
 from knowbound.kms.index.database import Index
 from knowbound.kms.index.entry import effective_of
 from knowbound.kms.opening import open_knowledge_store, open_quality_log

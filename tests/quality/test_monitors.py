@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.core.quality import Metric
-from knowbound.core.quality_log import Counts, DayRollup, Durations
+from knowbound.core.quality import Counts, DayRollup, Durations, Metric
 from knowbound.quality.monitors import Watched, longest_chain, monitors
 from knowbound.report.quality.rollout import tripped_lines
 from knowbound.stats.rollout import FailureMode, Monitor

@@ -14,8 +14,7 @@ import pytest
 
 from knowbound.agent import score_worker
 from knowbound.agent.background import SCORING
-from knowbound.core.quality import ItemVerdict
-from knowbound.core.quality_log import KEPT_DAYS, LoggedItem, QualityTurn
+from knowbound.core.quality import KEPT_DAYS, ItemVerdict, LoggedItem, QualityTurn
 from knowbound.judge.turns.rules import RulesTurnJudge
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
 from knowbound.quality import queue

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from knowbound.cli.main import knowbound
-from knowbound.core.quality_log import Counts
+from knowbound.core.quality import Counts
 from knowbound.errors import InputError
 from knowbound.report.recorded_quality import RecordedQuality, ScoredItem, ScoredSource, render_recorded
 from knowbound.stats.rate import Rate

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.core.item import Item
-from knowbound.core.quality import ItemVerdict, Metric
-from knowbound.core.quality_log import Counts, DayRollup
+from knowbound.core.quality import Counts, DayRollup, ItemVerdict, Metric
 from knowbound.injection.log import InjectedItem, InjectionRecord
 from knowbound.kms.search.ranking import FoundItem
 from knowbound.quality.replay import LoggedPool, compare_rankings, logged_pools

@@ -12,8 +12,7 @@ import pytest
 
 from knowbound.cli.main import main
 from knowbound.core.item import Item
-from knowbound.core.quality import Metric
-from knowbound.core.quality_log import QualityTurn
+from knowbound.core.quality import Metric, QualityTurn
 from knowbound.errors import InputError, StoreError
 from knowbound.kms.index.database import Index
 from knowbound.kms.index.entry import effective_of

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.core.quality_log import Counts, DayRollup, Durations, Spread
+from knowbound.core.quality import Counts, DayRollup, Durations, Spread
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
 from knowbound.quality.rollup import day_of, roll_up
 from tests.quality.examples import JUDGE, item, turn

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.core.quality import ItemVerdict, JudgedTurn
-from knowbound.core.quality_log import TurnEnding
+from knowbound.core.quality import ItemVerdict, JudgedTurn, TurnEnding
 from knowbound.errors import ConfigError
 from knowbound.judge.turns.verdict import TurnVerdicts
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog

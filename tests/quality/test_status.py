@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from knowbound.core.item import Item
-from knowbound.core.quality import ItemVerdict, Metric
-from knowbound.core.quality_log import Counts, LoggedCall, LoggedItem, QualityTurn, TurnEnding
+from knowbound.core.quality import Counts, ItemVerdict, LoggedCall, LoggedItem, Metric, QualityTurn, TurnEnding
 from knowbound.errors import InputError
 from knowbound.kms.validation import ItemEdit
 from knowbound.quality.status import quality_of_item, quality_status

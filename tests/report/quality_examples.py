@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 
-from knowbound.core.quality import ItemVerdict, Metric
-from knowbound.core.quality_log import Closing, Counts, DayRollup, Discovery, Durations, Spread
+from knowbound.core.quality import Closing, Counts, DayRollup, Discovery, Durations, ItemVerdict, Metric, Spread
 from knowbound.report.quality.model import (
     CorrectionMade,
     Fault,

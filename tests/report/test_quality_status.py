@@ -11,8 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from msgspec.structs import replace
 
-from knowbound.core.quality import Metric
-from knowbound.core.quality_log import Counts, DayRollup, Durations
+from knowbound.core.quality import Counts, DayRollup, Durations, Metric
 from knowbound.report.format_names import PAGE_FORMATS
 from knowbound.report.formats.metric_svg import metric_svg
 from knowbound.report.formats.trend_text import metric_line

@@ -21,8 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from knowbound.core.signal import Signal, SignalType, Status
-from knowbound.core.topic import Topic, TopicAnswer
+from knowbound.core.signal import Signal, SignalType, Status, Topic, TopicAnswer
 from knowbound.report.format_names import GATE_FORMATS
 from knowbound.report.formats.columns import bar, cells, interval_bar, shorten, wrap
 from knowbound.report.formats.json import signal_line

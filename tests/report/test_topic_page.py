@@ -11,8 +11,7 @@ import msgspec
 import pytest
 from markdown_it import MarkdownIt
 
-from knowbound.core.signal import Cost, FoundPlace
-from knowbound.core.topic import TopicAnswer
+from knowbound.core.signal import Cost, FoundPlace, TopicAnswer
 from knowbound.report.format_names import PageFormat
 from knowbound.report.model import TopicReport, TopicSignal
 from knowbound.report.topic_page import render_topic

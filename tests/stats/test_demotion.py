@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.core.quality_log import Counts, DayRollup
+from knowbound.core.quality import Counts, DayRollup
 from knowbound.stats.demotion import Demotion, Reinforcement, demotions, false_demotions, reinforcement
 from knowbound.stats.effective import QualityScores, scores_of
 from knowbound.stats.rate import Rate

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.core.quality_log import Counts, DayRollup
+from knowbound.core.quality import Counts, DayRollup
 from knowbound.stats.effective import ALPHA, BETA, GAMMA, QualityScores, effective_confidence, scores_of
 
 shares = st.floats(0, 1)

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.core.quality import Metric
-from knowbound.core.quality_log import Counts, DayRollup, Durations, Spread
+from knowbound.core.quality import Counts, DayRollup, Durations, Metric, Spread
 from knowbound.stats.calibration import Estimate
 from knowbound.stats.quality import (
     TARGETS,

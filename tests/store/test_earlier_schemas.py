@@ -17,7 +17,7 @@ import pytest
 
 import knowbound.store
 from knowbound.cli.main import main
-from knowbound.core.quality_log import QualityTurn
+from knowbound.core.quality import QualityTurn
 from knowbound.errors import StoreError
 from knowbound.injection.log import read_log
 from knowbound.kms.backends.sqlite import SqliteBackend

@@ -1,15 +1,24 @@
-"""A turn with its injected items as a judge sees it, and the verdict on each item.
+"""Quality of injection: a turn as a judge sees it, the verdict on each item, and the documents of the log.
 
 Specification 2, section 2. On topic: the item bears on the request of the prompt. Used: the answer or a tool call
 restates the item or acts on it. Contradicted: explicitly; leaving an item out is no contradiction.
+
+Section 3: the documents of the quality log, with the names of the specification. A turn is one document of
+`kms_quality_log` and is kept for 90 days; a day is one document of `kms_quality_rollup` and is kept for ever. Counts
+add: a week is the sum of its days.
 """
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
 from typing import Any
 
 import msgspec
+
+KEPT_DAYS = 90  # of raw turns
+EXCERPT = 500  # code points of an item's content
+LONGEST_TEXT = 4_000  # code points of the prompt and of the answer
 
 
 class Metric(StrEnum):
@@ -60,3 +69,214 @@ class ItemVerdict(msgspec.Struct, frozen=True, omit_defaults=True):
     def says(self, metric: Metric) -> bool:
         """Return the verdict on one question."""
         return bool(getattr(self, metric))
+
+
+class TurnEnding(StrEnum):
+    """End of a turn."""
+
+    STOPPED = "stopped"
+    FAILED = "failed"  # an error of the API
+    INTERRUPTED = "interrupted"  # by the user, or the session ended
+
+
+class LoggedItem(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An item at the time of the turn, with the verdict on it."""
+
+    id: str
+    source_backend: str  # sqlite, mongo, …; of an unmanaged item its channel: hook:…, instructions
+    content_excerpt: str  # the first 500 code points
+    content_length: int
+    confidence: float = 1.0  # at the time of injection
+    content_sha: str = ""  # version of the content
+    rank: int = 0
+    source: str = ""  # personal, technical, cross_domain; of an unmanaged item its file
+    verdict: ItemVerdict | None = None  # None: not judged yet
+
+
+class LoggedCall(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A tool call of a turn; a corrective call names its items."""
+
+    name: str
+    outcome: str
+    input_excerpt: str = ""
+    corrected: tuple[str, ...] = ()  # ids of the items that the call superseded, flagged, updated or deleted
+
+
+class QualityTurn(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One turn: a document of `kms_quality_log`."""
+
+    session_id: str
+    turn_id: str  # Claude Code's prompt_id, Codex's turn_id
+    timestamp: str  # of the prompt, UTC
+    agent: str = "unknown"
+    ending: TurnEnding = TurnEnding.STOPPED
+    user_prompt: str = ""  # truncated, without secrets
+    user_prompt_length: int = 0
+    assistant_response: str = ""  # truncated, without secrets
+    assistant_response_length: int = 0
+    injected_items: tuple[LoggedItem, ...] = ()  # for the prompt: the four metrics count these alone
+    pulled_items: tuple[LoggedItem, ...] = ()  # requested by the agent
+    other_items: tuple[LoggedItem, ...] = ()  # injected by others
+    tool_calls: tuple[LoggedCall, ...] = ()  # corrective ones first
+    tool_calls_count: int = 0  # of all calls
+    steps: int = 0
+    failed_searches: int = 0
+    turn_tokens: int | None = None  # of the agent; None: not in the trace
+    injected_tokens: int = 0
+    arm: str = ""  # of a holdout, if an item was found for the prompt: injected, held_out
+    prompt_ms: float | None = None  # of the hook that injected
+    stop_ms: float | None = None  # of the hook that queued the turn
+    trace: str = ""  # file of the trace, needed to judge the turn again
+    judge: str = ""  # version of the judge; "": not judged
+    scored_at: str = ""  # UTC: time of writing
+    problem: str = ""  # why the turn is not judged
+
+    @property
+    def id(self) -> str:
+        """Key of the document: a turn that is written again replaces it."""
+        return f"{self.session_id}/{self.turn_id}"
+
+    @property
+    def date(self) -> str:
+        """Day of the prompt, UTC."""
+        return self.timestamp[:10]
+
+    @property
+    def is_scored(self) -> bool:
+        """Report whether nothing is left to be judged."""
+        return not self.problem
+
+    @property
+    def items(self) -> tuple[LoggedItem, ...]:
+        """All items that the judge is asked about."""
+        return (*self.injected_items, *self.pulled_items, *self.other_items)
+
+
+class Counts(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Judged items, counted by verdict."""
+
+    judged: int = 0
+    on_topic: int = 0
+    used: int = 0
+    contradicted: int = 0
+    unjudged: int = 0
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(*(getattr(self, name) + getattr(other, name) for name in Counts.__struct_fields__))
+
+    def of(self, metric: Metric) -> int:
+        """Return the number of positive verdicts."""
+        return int(getattr(self, metric))
+
+
+class Spread(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Sums over turns with n judged items and k positive verdicts; they add.
+
+    They give the variance between turns, for an interval in which two items of one turn are not independent.
+    """
+
+    turns: int = 0
+    nn: int = 0  # Σ n²
+    kk: dict[str, int] = {}  # metric → Σ k²
+    kn: dict[str, int] = {}  # metric → Σ k·n
+
+    @classmethod
+    def of_turn(cls, counts: Counts) -> Spread:
+        """Return the sums of one turn."""
+        n, k = counts.judged, {str(metric): counts.of(metric) for metric in Metric}
+        return cls(1, n * n, {name: one * one for name, one in k.items()}, {name: one * n for name, one in k.items()})
+
+    def __add__(self, other: Spread) -> Spread:
+        return Spread(
+            self.turns + other.turns, self.nn + other.nn, _added(self.kk, other.kk), _added(self.kn, other.kn)
+        )
+
+
+def _added(one: dict[str, int], other: dict[str, int]) -> dict[str, int]:
+    return {name: one.get(name, 0) + other.get(name, 0) for name in sorted(one.keys() | other.keys())}
+
+
+class Durations(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Durations of hook runs, counted by upper limit. Adds by adding counts."""
+
+    buckets: dict[int, int] = {}  # ms, rounded up to a limit → runs
+
+    @classmethod
+    def of(cls, ms: float) -> Durations:
+        """Return the duration of one run. Limits are a tenth apart: durations are right to a tenth."""
+        return cls({math.ceil(1.1 ** math.ceil(math.log(max(1.0, ms), 1.1))): 1})
+
+    def __add__(self, other: Durations) -> Durations:
+        keys = self.buckets.keys() | other.buckets.keys()
+        return Durations({key: self.buckets.get(key, 0) + other.buckets.get(key, 0) for key in sorted(keys)})
+
+    @property
+    def runs(self) -> int:
+        """Number of runs."""
+        return sum(self.buckets.values())
+
+    def at_most(self, share: float) -> int | None:
+        """Return the limit in ms within which this share of the runs ended; None without runs."""
+        seen = 0
+        for limit in sorted(self.buckets):
+            seen += self.buckets[limit]
+            if seen >= share * self.runs:
+                return limit
+        return None
+
+
+class DayRollup(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One day: a document of `kms_quality_rollup`."""
+
+    date: str
+    made_at: str = ""
+    turns: int = 0
+    newest: str = ""  # latest `scored_at` of the turns; with their number it shows whether a turn came later
+    unscored: int = 0  # turns whose judge failed
+    prompts_with_items: int = 0
+    interrupted: int = 0
+    injected: Counts = Counts()
+    spread: Spread = Spread()  # of `injected`
+    by_backend: dict[str, Counts] = {}
+    by_source: dict[str, Counts] = {}
+    by_item: dict[str, Counts] = {}
+    pulled: Counts = Counts()
+    others: dict[str, Counts] = {}  # by source
+    corrective_calls: int = 0
+    injected_tokens: int = 0
+    held_out: int = 0  # prompts for which a found item was not injected
+    prompt_ms: Durations = Durations()
+    stop_ms: Durations = Durations()
+    judges: dict[str, int] = {}  # version → turns
+
+    @property
+    def prompts_left_alone(self) -> int:
+        """Number of turns without an injected item."""
+        return self.turns - self.prompts_with_items
+
+
+class Closing(StrEnum):
+    """State of a warranted correction."""
+
+    OPEN = ""
+    RESOLVED = "resolved"  # the item was superseded, flagged, updated or deleted
+    NOT_WARRANTED = "not warranted"  # dismissed by a person
+
+
+class Discovery(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A warranted correction: opened by a contradiction of an item, closed by a corrective call in any session."""
+
+    item: str
+    raised: str  # UTC
+    session_id: str
+    turn_id: str
+    statement: str = ""  # statement of the agent instead of the item
+    contradictions: int = 1
+    closing: Closing = Closing.OPEN
+    closed: str = ""  # UTC
+    closed_by: str = ""  # the corrective tool
+
+    @property
+    def id(self) -> str:
+        """Key of the record: item and time of raising."""
+        return f"{self.item}@{self.raised}"

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from itertools import count
 
 from knowbound.core.paths import project_name
-from knowbound.core.signal import Findings, Sample, Signal, SignalType, Status
-from knowbound.core.topic import Topic
+from knowbound.core.signal import Findings, Sample, Signal, SignalType, Status, Topic
 from knowbound.gaps.topics import Topics
 from knowbound.stats.figures import GapFigures, MissedSearch, SkillRow
 from knowbound.stats.rate import Rate, Weighted

@@ -11,8 +11,7 @@ import msgspec
 
 from knowbound.config import Settings
 from knowbound.core.paths import project_name, works_in
-from knowbound.core.signal import Findings, Sample, Signal
-from knowbound.core.topic import Topic
+from knowbound.core.signal import Findings, Sample, Signal, Topic
 from knowbound.errors import InputError
 from knowbound.gaps.filters import Filters
 from knowbound.report.model import ObserveReport, TopicReport, TopicSignal

@@ -15,8 +15,18 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from knowbound.core.paths import project_name
-from knowbound.core.signal import Cost, Ending, Findings, FoundPlace, Signal, SignalType, Status
-from knowbound.core.topic import Example, Topic, TopicAnswer
+from knowbound.core.signal import (
+    Cost,
+    Ending,
+    Example,
+    Findings,
+    FoundPlace,
+    Signal,
+    SignalType,
+    Status,
+    Topic,
+    TopicAnswer,
+)
 from knowbound.core.trace import Outcome
 from knowbound.gaps.search_words import last_sentence
 from knowbound.gaps.wanted import plain_name

@@ -9,8 +9,7 @@ import random
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeVar
 
-from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn
-from knowbound.core.quality_log import QualityTurn
+from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn, QualityTurn
 from knowbound.judge.labels import UnlabelledTurn
 from knowbound.judge.turns.shortening import bounded
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from knowbound.core.lesson import WRITTEN, LessonStatus
-from knowbound.core.topic import ProposedLine, Topic
+from knowbound.core.signal import ProposedLine, Topic
 from knowbound.store.data_dir import FINDINGS
 from knowbound.store.lessons import KeptLessons
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from knowbound.core.item import FlagKind, Item
-from knowbound.core.quality_log import Closing, Discovery
+from knowbound.core.quality import Closing, Discovery
 from knowbound.core.suggestions import ANSWER_DAYS, Suggestion, SuggestionAnswer, SuggestionDecision
 from knowbound.errors import InputError
 from knowbound.kms.index.database import Index

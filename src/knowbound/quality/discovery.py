@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from knowbound.core.quality_log import Closing, Discovery, QualityTurn
+from knowbound.core.quality import Closing, Discovery, QualityTurn
 from knowbound.core.suggestions import SuggestionAnswer, SuggestionDecision
 from knowbound.kms.corrections.changes import Correction
 from knowbound.stats.rate import Rate

@@ -14,7 +14,7 @@ from contextlib import closing
 from msgspec.structs import replace
 
 from knowbound.config import Settings
-from knowbound.core.quality_log import DayRollup
+from knowbound.core.quality import DayRollup
 from knowbound.kms.corrections.changes import Correction
 from knowbound.kms.index.database import Index
 from knowbound.kms.index.entry import effective_of, with_effective

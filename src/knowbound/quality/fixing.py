@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from knowbound.core.item import Item
-from knowbound.core.quality_log import Closing, Counts, Discovery, LoggedItem, QualityTurn
+from knowbound.core.quality import Closing, Counts, Discovery, LoggedItem, QualityTurn
 from knowbound.core.same_content import is_version_of
 from knowbound.kms.index.database import Index
 from knowbound.kms.quality_log.protocol import QualityLog

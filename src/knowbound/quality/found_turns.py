@@ -14,7 +14,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from knowbound.core.quality_log import KEPT_DAYS, QualityTurn
+from knowbound.core.quality import KEPT_DAYS, QualityTurn
 from knowbound.injection.log import AT_START, InjectionLog, InjectionRecord, PullRecord, read_log
 from knowbound.injection.prompt import is_notice
 from knowbound.kms.quality_log.protocol import QualityLog

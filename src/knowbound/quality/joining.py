@@ -14,8 +14,17 @@ from typing import NamedTuple
 import msgspec
 
 from knowbound.core.bundle import is_ours
-from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn
-from knowbound.core.quality_log import EXCERPT, LONGEST_TEXT, LoggedCall, LoggedItem, QualityTurn, TurnEnding
+from knowbound.core.quality import (
+    EXCERPT,
+    LONGEST_TEXT,
+    JudgedCall,
+    JudgedItem,
+    JudgedTurn,
+    LoggedCall,
+    LoggedItem,
+    QualityTurn,
+    TurnEnding,
+)
 from knowbound.core.same_content import is_version_of
 from knowbound.core.trace import LOOKUPS, MISSES, Injection, Outcome, ToolCall
 from knowbound.injection.log import InjectedItem, InjectionRecord, PullRecord

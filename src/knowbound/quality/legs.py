@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from knowbound.core.quality_log import Durations
+from knowbound.core.quality import Durations
 from knowbound.stats.demotion import MOST_REVERSED
 from knowbound.stats.judge_gate import (
     AGREEMENT,

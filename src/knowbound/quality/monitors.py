@@ -10,8 +10,7 @@ from datetime import date
 
 import msgspec
 
-from knowbound.core.quality import Metric
-from knowbound.core.quality_log import KEPT_DAYS, DayRollup
+from knowbound.core.quality import KEPT_DAYS, DayRollup, Metric
 from knowbound.kms.corrections.flags import MAX_CHAIN, end_of_chain
 from knowbound.quality.legs import is_too_slow
 from knowbound.stats.demotion import (

@@ -20,8 +20,7 @@ from msgspec.structs import replace
 
 from knowbound.config import Settings
 from knowbound.core.paths import works_in
-from knowbound.core.quality import ItemVerdict, JudgedItem, JudgedTurn
-from knowbound.core.quality_log import Counts, LoggedItem
+from knowbound.core.quality import Counts, ItemVerdict, JudgedItem, JudgedTurn, LoggedItem
 from knowbound.errors import InputError
 from knowbound.files import numbered_lines
 from knowbound.judge.registry import turn_judge

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from knowbound.config import Settings
-from knowbound.core.quality import ItemVerdict, Metric
-from knowbound.core.quality_log import DayRollup, QualityTurn
+from knowbound.core.quality import DayRollup, ItemVerdict, Metric, QualityTurn
 from knowbound.injection.inject import CHOSEN
 from knowbound.injection.log import AT_START, InjectionRecord, read_log
 from knowbound.injection.prompt import CONTEXT_IS_GONE

@@ -15,8 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from knowbound.config import Settings
-from knowbound.core.quality import Metric
-from knowbound.core.quality_log import DayRollup, Discovery
+from knowbound.core.quality import DayRollup, Discovery, Metric
 from knowbound.errors import InputError, KnowboundError, StoreError
 from knowbound.judge.calibration import weekly_sample
 from knowbound.judge.label_files import TURN_LABELS, read_turn_labels

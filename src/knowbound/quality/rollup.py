@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 from msgspec.structs import replace
 
-from knowbound.core.quality_log import (
+from knowbound.core.quality import (
     KEPT_DAYS,
     Counts,
     DayRollup,

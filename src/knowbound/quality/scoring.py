@@ -18,8 +18,7 @@ import msgspec
 from msgspec.structs import replace
 
 from knowbound.config import Settings
-from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn
-from knowbound.core.quality_log import LoggedItem, QualityTurn
+from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn, LoggedItem, QualityTurn
 from knowbound.errors import KnowboundError
 from knowbound.judge.registry import turn_judge
 from knowbound.judge.turns.verdict import TurnJudge, TurnVerdicts

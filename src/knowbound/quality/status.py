@@ -13,7 +13,7 @@ from contextlib import closing
 from knowbound import __version__
 from knowbound.config import Settings
 from knowbound.core.item import Item
-from knowbound.core.quality_log import Closing, DayRollup, Discovery, LoggedItem, QualityTurn
+from knowbound.core.quality import Closing, DayRollup, Discovery, LoggedItem, QualityTurn
 from knowbound.errors import InputError
 from knowbound.injection.inject import HELD_OUT, INJECTED
 from knowbound.kms.index.database import Index

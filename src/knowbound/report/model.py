@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from knowbound.core.signal import Signal, SkippedLine
-from knowbound.core.topic import Topic
+from knowbound.core.signal import Signal, SkippedLine, Topic
 from knowbound.stats.figures import Coverage, GapFigures, HedgeJudging, SkillRow, Watermark
 
 

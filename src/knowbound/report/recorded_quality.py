@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from knowbound.core.quality_log import Counts
+from knowbound.core.quality import Counts
 from knowbound.report.format_names import PageFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import as_json, fields

@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from knowbound.core.paths import project_name
-from knowbound.core.signal import Cost, Ending
-from knowbound.core.topic import WORTH, Topic, TopicAnswer
+from knowbound.core.signal import WORTH, Cost, Ending, Topic, TopicAnswer
 from knowbound.report.model import ObserveReport
 from knowbound.report.sections import (
     Column,

@@ -11,7 +11,7 @@ from statistics import median
 
 import msgspec
 
-from knowbound.core.quality_log import DayRollup
+from knowbound.core.quality import DayRollup
 from knowbound.stats.effective import QualityScores, effective_confidence
 from knowbound.stats.rate import Rate
 

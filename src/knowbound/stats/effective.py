@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from knowbound.core.quality_log import Counts, DayRollup
+from knowbound.core.quality import Counts, DayRollup
 
 ALPHA = 0.5  # how much use raises
 BETA = 2.0  # how much contradiction lowers

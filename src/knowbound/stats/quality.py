@@ -13,8 +13,7 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from knowbound.core.quality import Metric
-from knowbound.core.quality_log import Counts, DayRollup, Durations, Spread
+from knowbound.core.quality import Counts, DayRollup, Durations, Metric, Spread
 from knowbound.stats.calibration import Estimate
 from knowbound.stats.floor import more_to_settle
 from knowbound.stats.paired import Difference, unpaired_difference

@@ -10,8 +10,7 @@ from enum import StrEnum
 
 import msgspec
 
-from knowbound.core.quality import Metric
-from knowbound.core.quality_log import Durations
+from knowbound.core.quality import Durations, Metric
 from knowbound.stats.judge_gate import MeasuredMetric
 from knowbound.stats.quality import QualityMetric
 from knowbound.stats.rate import Rate

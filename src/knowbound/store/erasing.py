@@ -21,7 +21,7 @@ import msgspec
 
 from knowbound.core.audit import AuditedSession
 from knowbound.core.lesson import Lesson
-from knowbound.core.quality_log import Discovery, QualityTurn
+from knowbound.core.quality import Discovery, QualityTurn
 from knowbound.core.signal import Findings, Signal
 from knowbound.core.suggestions import SuggestionAnswer
 from knowbound.files import is_inside

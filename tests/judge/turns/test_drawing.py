@@ -3,8 +3,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from knowbound.core.quality import ItemVerdict, JudgedCall, JudgedItem, JudgedTurn
-from knowbound.core.quality_log import LoggedCall, LoggedItem, QualityTurn
+from knowbound.core.quality import ItemVerdict, JudgedCall, JudgedItem, JudgedTurn, LoggedCall, LoggedItem, QualityTurn
 from knowbound.judge.drawing import draw_turns, to_label
 
 

@@ -9,8 +9,7 @@ import msgspec
 
 from knowbound.codebase.tree import SourceTree
 from knowbound.core.paths import DOCUMENTS, extension, is_test
-from knowbound.core.signal import Signal, SignalType
-from knowbound.core.topic import Topic
+from knowbound.core.signal import Signal, SignalType, Topic
 from knowbound.evals.drafts.wording import is_in_code
 from knowbound.evals.questions.scope import gives_orders
 from knowbound.gaps.wanted import plain_name, specific_words

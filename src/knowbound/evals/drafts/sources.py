@@ -16,8 +16,7 @@ from knowbound.codebase.tree import SourceTree
 from knowbound.config import Settings
 from knowbound.core.lesson import Lesson, LessonKind
 from knowbound.core.paths import project_name
-from knowbound.core.signal import Findings, Status
-from knowbound.core.topic import Topic
+from knowbound.core.signal import Findings, Status, Topic
 from knowbound.errors import StoreError
 from knowbound.evals.drafts.drafts import Drafts, draft_samples
 from knowbound.evals.drafts.file import accept

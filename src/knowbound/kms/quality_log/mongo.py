@@ -28,7 +28,7 @@ from typing import Any, TypeVar, get_origin
 
 import msgspec
 
-from knowbound.core.quality_log import KEPT_DAYS, DayRollup, Discovery, Durations, QualityTurn
+from knowbound.core.quality import KEPT_DAYS, DayRollup, Discovery, Durations, QualityTurn
 from knowbound.core.suggestions import SuggestionAnswer
 from knowbound.errors import StoreError
 from knowbound.kms.backends import remote

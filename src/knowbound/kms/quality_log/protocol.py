@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple, Protocol
 
-from knowbound.core.quality_log import DayRollup, Discovery, QualityTurn
+from knowbound.core.quality import DayRollup, Discovery, QualityTurn
 from knowbound.core.suggestions import SuggestionAnswer
 from knowbound.errors import StoreError
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import msgspec
 
-from knowbound.core.quality_log import DayRollup, Discovery, QualityTurn
+from knowbound.core.quality import DayRollup, Discovery, QualityTurn
 from knowbound.core.suggestions import SuggestionAnswer
 from knowbound.errors import StoreError
 from knowbound.kms.backends.protocol import pages

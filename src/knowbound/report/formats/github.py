@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from knowbound.core.signal import Signal
-from knowbound.core.topic import Topic
+from knowbound.core.signal import Signal, Topic
 from knowbound.report.formats.plain import made_plain
 from knowbound.report.gate_words import gate_name, gate_outcome, gate_reason
 from knowbound.report.model import ObserveReport

@@ -6,8 +6,7 @@ import json
 
 import msgspec
 
-from knowbound.core.signal import Signal, SignalType, Status
-from knowbound.core.topic import Topic
+from knowbound.core.signal import Signal, SignalType, Status, Topic
 from knowbound.report.formats.plain import BROKEN, UNSEEN_BUT_LINES
 from knowbound.stats.figures import Coverage, GapFigures, MissedSearch, Watermark
 from knowbound.stats.rate import Rate, Weighted

@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
-from knowbound.core.quality import ItemVerdict, Metric
-from knowbound.core.quality_log import Closing, Discovery
+from knowbound.core.quality import Closing, Discovery, ItemVerdict, Metric
 from knowbound.report.format_names import PageFormat
 from knowbound.report.formats import render
 from knowbound.report.judge_gate import METRIC_NAMES

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from knowbound.core.quality_log import Counts, Discovery
+from knowbound.core.quality import Counts, Discovery
 from knowbound.report.formats.json import as_json, fields
 from knowbound.report.quality.model import (
     ItemInjection,

@@ -7,8 +7,7 @@ from enum import StrEnum
 
 import msgspec
 
-from knowbound.core.quality import ItemVerdict, Metric
-from knowbound.core.quality_log import Counts, DayRollup, Discovery
+from knowbound.core.quality import Counts, DayRollup, Discovery, ItemVerdict, Metric
 from knowbound.stats.calibration import Estimate, corrected
 from knowbound.stats.holdout import HoldoutComparison
 from knowbound.stats.judge_gate import GateState, MeasuredMetric, WeeklySample

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from knowbound.core.quality import Metric
-from knowbound.core.quality_log import Counts
+from knowbound.core.quality import Counts, Metric
 from knowbound.report.formats.columns import shorten
 from knowbound.report.judge_gate import METRIC_NAMES as ITEM_METRIC_NAMES
 from knowbound.report.judge_gate import gate_words, weekly_lines

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 
-from knowbound.codebase.definitions import asked_definitions, definitions_in, is_definition_search
 from knowbound.core.lazy_pattern import lazy
 from knowbound.core.paths import CODE, extension, source_rank
 from knowbound.lessons.rescue.misses.lookup import (
@@ -188,6 +187,8 @@ def _best(matches: Matches, pattern: str, near: tuple[str, ...] = ()) -> list[Su
 
 def _defines(hit: Hit, wanted: set[str]) -> bool:
     """Whether a line looks like a definition of one of the names."""
+    from knowbound.codebase.definitions import definitions_in  # noqa: PLC0415  (3 ms, not needed for every miss)
+
     return any(plain(one.name) in wanted for one in definitions_in(hit.text, hit.path))
 
 
@@ -317,6 +318,8 @@ def _near_lines(miss: MissedLookup, meant: Repair, there: tuple[str, ...], searc
 
 
 def _defined(meant: Repair, there: tuple[str, ...], search: Searcher, start: str) -> Rescue | None:
+    from knowbound.codebase.definitions import is_definition_search  # noqa: PLC0415
+
     names = list(dict.fromkeys([*filter(is_specific, names_in(meant.meant)), *_declared(meant.meant)]))
     if meant.meant in names_in(meant.meant) and len(meant.meant) >= _LEAST_NAME:
         names = [meant.meant]
@@ -345,6 +348,8 @@ def _defined(meant: Repair, there: tuple[str, ...], search: Searcher, start: str
 
 def _declared(pattern: str) -> list[str]:
     """Names that a pattern asks for the definition of: `function login`."""
+    from knowbound.codebase.definitions import asked_definitions  # noqa: PLC0415
+
     return [name for name in asked_definitions(pattern) if name.lower() not in COMMON]
 
 

@@ -12,10 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from knowbound.core.knowledge import split_by_reach
-from knowbound.gaps.aggregate import MissedSearches, SampleCounts
+from knowbound.core.signal import Signal, SignalType, Status
+from knowbound.gaps.aggregate import SampleCounts
 from knowbound.stats.evaluation import SampleRun, complete_runs, sample_rate, sample_weight
 from knowbound.stats.figures import Coverage, GapFigures, MissedSearch, RateKind
 from knowbound.stats.rate import Mean, Rate, Weighted, mean_of
+from knowbound.text.similar import path_terms, terms
+
+_SEARCHES = 50  # that are kept
 
 
 class EvaluationFigures(msgspec.Struct, frozen=True):
@@ -31,12 +35,10 @@ def figures_of(runs: Iterable[SampleRun], knowledge: Sequence[str]) -> Evaluatio
     """The figures over the complete runs."""
     samples = complete_runs(runs)
     complete = [run for own in samples.values() for run in own]
-    counts, topics = SampleCounts(), MissedSearches()
+    counts = SampleCounts()
     for run in complete:
         turns = max(run.turns, 1)
         counts.add(run.signals, turns, len({signal.turn for signal in run.signals if 1 <= signal.turn <= turns}))
-        for signal in run.signals:
-            topics.add(signal, run.sample)
     reached, uncovered = split_by_reach(knowledge, {path for run in complete for path in run.reached})
     composites: dict[str, list[float]] = {}
     for run in complete:
@@ -46,7 +48,7 @@ def figures_of(runs: Iterable[SampleRun], knowledge: Sequence[str]) -> Evaluatio
         gap=_by_sample(counts.figures(), samples),
         coverage=Coverage(Rate(len(reached), len(knowledge)), uncovered) if complete else Coverage(Rate(), []),
         composite=mean_of(composites.values()),
-        topics=topics.ranked(),
+        topics=_missed_searches(complete),
     )
 
 
@@ -70,3 +72,19 @@ def _weighted(samples: Mapping[str, Sequence[SampleRun]], kind: RateKind, design
     weights = Counter(sample_weight(runs, kind) for runs in samples.values())
     del weights[0.0]
     return msgspec.structs.replace(Weighted.of(weights, len(samples)), design=design)
+
+
+def _missed_searches(runs: Iterable[SampleRun]) -> list[MissedSearch]:
+    """The open failed searches, grouped by what they looked for; those of the most samples first."""
+    found: dict[frozenset[str], tuple[Signal, Counter[tuple[str, str]]]] = {}
+    for run in runs:
+        for signal in run.signals:
+            if signal.type is SignalType.FAILED_SEARCH and signal.status is Status.OPEN and signal.query:
+                key = path_terms(signal.query) if "/" in signal.query else terms(signal.query)
+                _, seen = found.setdefault(key or frozenset((signal.query,)), (signal, Counter()))
+                seen[run.sample, signal.sample] += 1
+    searches = [
+        MissedSearch(signal.query, seen.total(), len(seen), len({sample for sample, _ in seen}), signal)
+        for signal, seen in found.values()
+    ]
+    return sorted(searches, key=lambda one: (-one.sessions, -one.samples, -one.events, one.query))[:_SEARCHES]

@@ -14,12 +14,10 @@ from itertools import count
 from knowbound.core.paths import project_name
 from knowbound.core.signal import Findings, Sample, Signal, SignalType, Status, Topic
 from knowbound.gaps.topics import Topics
-from knowbound.stats.figures import GapFigures, MissedSearch, SkillRow
+from knowbound.stats.figures import GapFigures, SkillRow
 from knowbound.stats.rate import Rate, Weighted
-from knowbound.text.similar import path_terms, terms
 
 INVENTORY = 500  # signals shown in a report with their context; jsonl has them all
-SEARCHES = 50
 
 
 class SampleCounts:
@@ -58,34 +56,6 @@ class SampleCounts:
             by_status={status: self.statuses.get(status, 0) for status in Status},
             open_weighted=Weighted.of(self.open_weights, self.samples),
         )
-
-
-class MissedSearches:
-    """The open failed searches of a test set, grouped by what they looked for."""
-
-    def __init__(self) -> None:
-        self._seen: dict[frozenset[str], tuple[Signal, Counter[tuple[str, str]]]] = {}
-
-    def add(self, signal: Signal, session: str) -> None:
-        """A signal of a session; only an open failed search counts."""
-        if signal.type is SignalType.FAILED_SEARCH and signal.status is Status.OPEN and signal.query:
-            key = path_terms(signal.query) if "/" in signal.query else terms(signal.query)
-            _, seen = self._seen.setdefault(key or frozenset((signal.query,)), (signal, Counter()))
-            seen[session, signal.sample] += 1
-
-    def ranked(self) -> list[MissedSearch]:
-        """Those of the most sessions first."""
-        searches = [
-            MissedSearch(
-                query=signal.query,
-                events=sum(seen.values()),
-                samples=len(seen),
-                sessions=len({session for session, _ in seen}),
-                example=signal,
-            )
-            for signal, seen in self._seen.values()
-        ]
-        return sorted(searches, key=lambda one: (-one.sessions, -one.samples, -one.events, one.query))[:SEARCHES]
 
 
 class Aggregate:

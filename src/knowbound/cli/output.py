@@ -66,12 +66,15 @@ def emit(parts: Iterable[str], output: Path | None) -> None:
         raise InputError("output-unwritable", f"Cannot write {output}: {error.strerror or error}.") from error
 
 
-def print_result(format_: str, kind: str, document: dict[str, Any], lines: list[str], late: Sequence[str] = ()) -> None:
-    """Print the document as JSON, or the lines. The sentences `late` say why the index is not current."""
+def print_result(format_: str, kind: str, document: Any, lines: list[str], late: Sequence[str] = ()) -> None:
+    """Print the document (a mapping or a struct) as JSON, or the lines. `late` says why the index is not current."""
     if format_ == "json":
+        import msgspec
+
         from knowbound.report.formats.json import json_text
 
-        emit([json_text({"format": f"knowbound.{kind}/1"} | document | ({"late": late} if late else {}))], None)
+        fields = msgspec.to_builtins(document)
+        emit([json_text({"format": f"knowbound.{kind}/1"} | fields | ({"late": late} if late else {}))], None)
     else:
         echo("\n".join(lines))
         for sentence in late:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from knowbound.cli.options import format_option, root_option, settings_of
-from knowbound.cli.output import confirm, echo, emit
+from knowbound.cli.output import confirm, echo, print_result
 from knowbound.errors import UNDECIDED, InputError
 
 if TYPE_CHECKING:
@@ -58,7 +58,9 @@ def command(
     selection = Selection(sessions, str(folder), _time(before) if before is not None else "", everything)
     shown = forget(selection, settings, is_preview=True)
     if not dry_run:
-        _confirm(shown, yes, format_)
+        if format_ == "text" and not yes:
+            echo("\n".join(_to_erase(shown, "To be erased from")))
+        confirm("Erase it?", "Nothing was erased.", yes=yes, err=format_ != "text")
         shown = forget(selection, settings)
     _print(shown, selection, format_)
     return UNDECIDED if shown.proof is not None and (shown.proof.left or shown.proof.unreadable) else 0
@@ -73,21 +75,9 @@ def _time(before: str) -> str:
         raise InputError(error.slug, f"--before {before!r} is neither a span (30d, 12h, 2w) nor a date.") from None
 
 
-def _confirm(shown: ForgetReport, yes: bool, format_: str) -> None:
-    if format_ == "text" and not yes:
-        echo("\n".join(_to_erase(shown, "To be erased from")))
-    confirm("Erase it?", "Nothing was erased.", yes=yes, err=format_ != "text")
-
-
 def _print(shown: ForgetReport, selection: Selection, format_: str) -> None:
-    import msgspec
+    from msgspec.structs import asdict
 
-    from knowbound.report.formats.json import json_text
-
-    if format_ == "json":
-        document: dict[str, Any] = {"format": "knowbound.forget/1", "selection": msgspec.to_builtins(selection)}
-        emit([json_text(document | msgspec.to_builtins(shown))], None)
-        return
     proof = shown.proof
     lines = _to_erase(shown, "To be erased from" if proof is None else "Erased from")
     if proof is not None:
@@ -99,7 +89,7 @@ def _print(shown: ForgetReport, selection: Selection, format_: str) -> None:
         )
         lines += [f"  left: {one.file} ({one.texts:,})" for one in proof.left]
         lines += [f"  could not be read: {path}" for path in proof.unreadable]
-    echo("\n".join(lines))
+    print_result(format_, "forget", {"selection": selection, **asdict(shown)}, lines)
 
 
 def _to_erase(shown: ForgetReport, words: str) -> list[str]:

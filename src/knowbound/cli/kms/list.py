@@ -38,8 +38,6 @@ def list_(source: str, subject: str, flag: str, root: Path | None, format_: str)
     Also lists the text that other hooks, instruction files and memories put into agents' context, as `observe` saw it
     in traces. Such text is unmanaged: knowbound cannot correct it.
     """
-    import msgspec
-
     from knowbound.agent.background import keep_current
     from knowbound.kms.listing import listed_items, listed_sources, matching
     from knowbound.kms.opening import open_index
@@ -61,9 +59,9 @@ def list_(source: str, subject: str, flag: str, root: Path | None, format_: str)
             "unmanaged": len(foreign),
             "flags": dict(Counter(item.flag for item in items if item.flag)),
         },
-        "sources": msgspec.to_builtins(sources),
-        "items": msgspec.to_builtins(items),
-        "unmanaged": msgspec.to_builtins(foreign),
+        "sources": sources,
+        "items": items,
+        "unmanaged": foreign,
     }
     most = SHOWN if source else _PER_SOURCE
     lines = [_overview(items, foreign, sources)]

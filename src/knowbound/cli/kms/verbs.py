@@ -19,7 +19,7 @@ from knowbound.cli.output import echo, print_result
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
-    from knowbound.core.item import Item, Relationship
+    from knowbound.core.item import Relationship
     from knowbound.kms.duplicates import NearCopy
     from knowbound.kms.importing.importer import Imported
     from knowbound.kms.knowledge_store import ItemDetails, KnowledgeStore
@@ -93,7 +93,7 @@ def add(
     lines += [f"Nearly the same: {one['id']} ({one['similarity']}): {short(str(one['content']))}" for one in near]
     if near:
         lines.append(f"If one replaces the other: knowbound kms supersede OLD --by-id {added.item.id}")
-    print_result(format_, "item", {"item": _built(added.item), "near": near}, lines)
+    print_result(format_, "item", {"item": added.item, "near": near}, lines)
 
 
 @command.command("search")
@@ -156,7 +156,7 @@ def show(id_: str, root: Path | None, format_: str) -> None:
     """Show an item with its backends, copies, predecessors and corrections."""
     with _opened(root) as (_, store):
         shown = store.show(id_)
-    print_result(format_, "item", _built(shown), list(_described_item(shown)))
+    print_result(format_, "item", shown, list(_described_item(shown)))
 
 
 @command.command("update")
@@ -172,7 +172,7 @@ def update(id_: str, content: str | None, again: bool, root: Path | None, format
     edit = ItemEdit(content=None if content is None else _content(content), **described)
     with _opened(root) as (_, store):
         item = store.update(id_, edit, again=again)
-    print_result(format_, "item", {"item": _built(item)}, [f"Updated {item.id}."])
+    print_result(format_, "item", {"item": item}, [f"Updated {item.id}."])
 
 
 @command.command("supersede")
@@ -212,7 +212,7 @@ def supersede(
     lines += [f"{_nearly(one)}: {one.id} ({one.similarity:.2f}): {short(one.content)}" for one in near]
     if near:
         lines.append(f"If it is the same fact: knowbound kms supersede {id_} --by-id {item.id} --also {near[0].id}")
-    print_result(format_, "item", {"item": _built(item), "near": [one._asdict() for one in near]}, lines)
+    print_result(format_, "item", {"item": item, "near": [one._asdict() for one in near]}, lines)
 
 
 @command.command("flag")
@@ -228,7 +228,7 @@ def flag(id_: str, flag_: str | None, clear: bool, note: str, format_: str, root
     with _opened(root) as (_, store):
         item = store.unflag(id_) if flag_ is None else store.flag(id_, flag_, note)
     line = f"{item.id} is {item.flag.kind}." if item.flag else f"{item.id} has no flag."
-    print_result(format_, "item", {"item": _built(item)}, [line])
+    print_result(format_, "item", {"item": item}, [line])
 
 
 @command.command("delete")
@@ -241,7 +241,7 @@ def delete(id_: str, note: str, format_: str, root: Path | None) -> None:
         item = store.delete(id_, note)
         days = settings.kms_reap_days
     lines = [f"Deleted {item.id}. To undo within {days} days: knowbound kms flag {item.id} --clear"]
-    print_result(format_, "item", {"item": _built(item)}, lines)
+    print_result(format_, "item", {"item": item}, lines)
 
 
 @command.command("reap")
@@ -281,7 +281,7 @@ def import_(paths: tuple[Path, ...], claude_memory: bool, backend: str, format_:
     with _opened(root) as (settings, store):
         memory = [memory_folder(settings.root, os.environ)] if claude_memory else []
         done = import_files(store, settings.root, [*paths, *memory], backend)
-    print_result(format_, "import", _built(done), list(_described_import(done)))
+    print_result(format_, "import", done, list(_described_import(done)))
 
 
 @command.command("sync")
@@ -344,12 +344,6 @@ def _edges(relates: tuple[str, ...]) -> tuple[Relationship, ...]:
     from knowbound.core.item import Relationship
 
     return tuple(Relationship(kind, target) for kind, _, target in (edge.partition("=") for edge in relates))
-
-
-def _built(value: Item | ItemDetails | Imported) -> Any:
-    import msgspec
-
-    return msgspec.to_builtins(value)
 
 
 def _described_item(shown: ItemDetails) -> Iterator[str]:

@@ -12,13 +12,26 @@ from __future__ import annotations
 
 import math
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
 KEPT_DAYS = 90  # of raw turns
 EXCERPT = 500  # code points of an item's content
 LONGEST_TEXT = 4_000  # code points of the prompt and of the answer
+
+
+class _Addable(Protocol):
+    def __add__(self: _Value, other: _Value, /) -> _Value: ...
+
+
+_Value = TypeVar("_Value", bound=_Addable)
+_Key = TypeVar("_Key", str, int)
+
+
+def _merged(one: dict[_Key, _Value], other: dict[_Key, _Value], none: _Value) -> dict[_Key, _Value]:
+    """Add the values of equal keys."""
+    return {key: one.get(key, none) + other.get(key, none) for key in sorted(one.keys() | other.keys())}
 
 
 class Metric(StrEnum):
@@ -187,13 +200,8 @@ class Spread(msgspec.Struct, frozen=True, omit_defaults=True):
         return cls(1, n * n, {name: one * one for name, one in k.items()}, {name: one * n for name, one in k.items()})
 
     def __add__(self, other: Spread) -> Spread:
-        return Spread(
-            self.turns + other.turns, self.nn + other.nn, _added(self.kk, other.kk), _added(self.kn, other.kn)
-        )
-
-
-def _added(one: dict[str, int], other: dict[str, int]) -> dict[str, int]:
-    return {name: one.get(name, 0) + other.get(name, 0) for name in sorted(one.keys() | other.keys())}
+        kk, kn = _merged(self.kk, other.kk, 0), _merged(self.kn, other.kn, 0)
+        return Spread(self.turns + other.turns, self.nn + other.nn, kk, kn)
 
 
 class Durations(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -207,8 +215,7 @@ class Durations(msgspec.Struct, frozen=True, omit_defaults=True):
         return cls({math.ceil(1.1 ** math.ceil(math.log(max(1.0, ms), 1.1))): 1})
 
     def __add__(self, other: Durations) -> Durations:
-        keys = self.buckets.keys() | other.buckets.keys()
-        return Durations({key: self.buckets.get(key, 0) + other.buckets.get(key, 0) for key in sorted(keys)})
+        return Durations(_merged(self.buckets, other.buckets, 0))
 
     @property
     def runs(self) -> int:
@@ -226,7 +233,7 @@ class Durations(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class DayRollup(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One day: a document of `kms_quality_rollup`."""
+    """One day: a document of `kms_quality_rollup`. A sum has the date of its first day."""
 
     date: str
     made_at: str = ""
@@ -248,6 +255,30 @@ class DayRollup(msgspec.Struct, frozen=True, omit_defaults=True):
     prompt_ms: Durations = Durations()
     stop_ms: Durations = Durations()
     judges: dict[str, int] = {}  # version → turns
+
+    def __add__(self, other: DayRollup) -> DayRollup:
+        return DayRollup(
+            date=self.date,
+            made_at=max(self.made_at, other.made_at),
+            turns=self.turns + other.turns,
+            newest=max(self.newest, other.newest),
+            unscored=self.unscored + other.unscored,
+            prompts_with_items=self.prompts_with_items + other.prompts_with_items,
+            interrupted=self.interrupted + other.interrupted,
+            injected=self.injected + other.injected,
+            spread=self.spread + other.spread,
+            by_backend=_merged(self.by_backend, other.by_backend, Counts()),
+            by_source=_merged(self.by_source, other.by_source, Counts()),
+            by_item=_merged(self.by_item, other.by_item, Counts()),
+            pulled=self.pulled + other.pulled,
+            others=_merged(self.others, other.others, Counts()),
+            corrective_calls=self.corrective_calls + other.corrective_calls,
+            injected_tokens=self.injected_tokens + other.injected_tokens,
+            held_out=self.held_out + other.held_out,
+            prompt_ms=self.prompt_ms + other.prompt_ms,
+            stop_ms=self.stop_ms + other.stop_ms,
+            judges=_merged(self.judges, other.judges, 0),
+        )
 
     @property
     def prompts_left_alone(self) -> int:

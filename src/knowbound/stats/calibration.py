@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from knowbound.stats.rate import Rate, wilson
+from knowbound.stats.rate import Rate, middle_95, wilson
 
 WANTED_KAPPA = 0.6  # the usual lower end of "substantial" agreement
 _DRAWS = 2000
@@ -244,8 +244,7 @@ def _dirichlet(alphas: Sequence[float]) -> Iterable[list[float]]:
 
 
 def _between(value: float, drawn: list[float]) -> Estimate:
-    drawn.sort()
-    low, high = (drawn[round(share * (len(drawn) - 1))] for share in (0.025, 0.975))
+    low, high = middle_95(drawn)
     return Estimate(value, min(low, value), max(high, value))
 
 

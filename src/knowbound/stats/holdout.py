@@ -12,6 +12,8 @@ from enum import StrEnum
 
 import msgspec
 
+from knowbound.stats.rate import middle_95
+
 FEWEST_TURNS = 20  # on each side, before a difference says anything
 _RESAMPLES = 2000
 
@@ -101,10 +103,7 @@ def _interval(turns: Sequence[ArmTurn], outcome: TurnOutcome, value: float) -> t
         total, n, other_total, other_n = map(sum, zip(*draw.choices(clusters, k=len(clusters)), strict=True))
         if n and other_n:  # a draw without one side is useless
             found.append(total / n - other_total / other_n)
-    if not found:
-        return None, None
-    found.sort()
-    return found[round(0.025 * (len(found) - 1))], found[round(0.975 * (len(found) - 1))]
+    return middle_95(found) if found else (None, None)
 
 
 def _more(value: float, low: float | None, high: float | None, turns: Sequence[ArmTurn]) -> int | None:

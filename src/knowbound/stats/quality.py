@@ -6,10 +6,9 @@ sums over turns that each day keeps give the design effect.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date, timedelta
 from enum import StrEnum
-from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -163,7 +162,7 @@ def sum_of_days(days: Iterable[DayRollup], first: str, last: str) -> DayRollup:
     total = DayRollup(last)
     for day in days:
         if first <= day.date <= last:
-            total = _sum(total, day)
+            total += day
     return total
 
 
@@ -192,43 +191,6 @@ def _calendar(first: str, last: str) -> list[str]:
     start = date.fromisoformat(first)
     number = (date.fromisoformat(last) - start).days + 1
     return [(start + timedelta(days=at)).isoformat() for at in range(number)]
-
-
-def _sum(one: DayRollup, other: DayRollup) -> DayRollup:
-    """Return the sum, with the date of the first."""
-    return DayRollup(
-        date=one.date,
-        made_at=max(one.made_at, other.made_at),
-        turns=one.turns + other.turns,
-        newest=max(one.newest, other.newest),
-        unscored=one.unscored + other.unscored,
-        prompts_with_items=one.prompts_with_items + other.prompts_with_items,
-        interrupted=one.interrupted + other.interrupted,
-        injected=one.injected + other.injected,
-        spread=one.spread + other.spread,
-        by_backend=_merged(one.by_backend, other.by_backend, Counts()),
-        by_source=_merged(one.by_source, other.by_source, Counts()),
-        by_item=_merged(one.by_item, other.by_item, Counts()),
-        pulled=one.pulled + other.pulled,
-        others=_merged(one.others, other.others, Counts()),
-        corrective_calls=one.corrective_calls + other.corrective_calls,
-        injected_tokens=one.injected_tokens + other.injected_tokens,
-        held_out=one.held_out + other.held_out,
-        prompt_ms=one.prompt_ms + other.prompt_ms,
-        stop_ms=one.stop_ms + other.stop_ms,
-        judges=_merged(one.judges, other.judges, 0),
-    )
-
-
-class _Addable(Protocol):
-    def __add__(self: _Value, other: _Value, /) -> _Value: ...
-
-
-_Value = TypeVar("_Value", bound=_Addable)
-
-
-def _merged(one: Mapping[str, _Value], other: Mapping[str, _Value], none: _Value) -> dict[str, _Value]:
-    return {name: one.get(name, none) + other.get(name, none) for name in sorted(one.keys() | other.keys())}
 
 
 def p95_ms(durations: Durations) -> int | None:

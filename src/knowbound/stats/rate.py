@@ -109,8 +109,14 @@ def mean_of(clusters: Iterable[Sequence[float]]) -> Mean:
     for _ in range(_RESAMPLES):
         drawn = draw.choices(sums, k=len(sums))
         means.append(sum(one for one, _ in drawn) / sum(count for _, count in drawn))
-    means.sort()
-    return Mean(len(scores), value, means[round(0.025 * (_RESAMPLES - 1))], means[round(0.975 * (_RESAMPLES - 1))])
+    return Mean(len(scores), value, *middle_95(means))
+
+
+def middle_95(drawn: Iterable[float]) -> tuple[float, float]:
+    """Return the bounds of the middle 95% of drawn values."""
+    ordered = sorted(drawn)
+    low, high = (ordered[round(share * (len(ordered) - 1))] for share in (0.025, 0.975))
+    return low, high
 
 
 class Weighted(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -170,13 +176,12 @@ class Weighted(msgspec.Struct, frozen=True, omit_defaults=True):
             low, high = Rate(sum(counts.values()), self.n, self.design).interval or (0.0, 1.0)
             weight = max((weight for weight, count in counts.items() if count), default=1.0)
             return low * weight, high * weight
-        means = self._resampled_means()
         mean, stretch = self.sum / self.n, math.sqrt(self.design)
-        low, high = (means[round(share * (_RESAMPLES - 1))] for share in (0.025, 0.975))
+        low, high = middle_95(self._resampled_means())
         return max(0.0, mean - stretch * (mean - low)), min(1.0, mean + stretch * (high - mean))
 
     def _resampled_means(self) -> list[float]:
-        """Return mean weights of resampled samples, lowest first: one binomial per weight, of the remaining samples."""
+        """Return mean weights of resampled samples: one binomial per weight, of the remaining samples."""
         draw = random.Random("/".join(map(str, (self.strong, self.weak, self.n, *sorted(self.others.items())))))
         tiers: list[
             tuple[float, float, dict[int, _Binomial]]
@@ -195,7 +200,7 @@ class Weighted(msgspec.Struct, frozen=True, omit_defaults=True):
                 left -= drawn
                 total += weight * drawn
             means.append(total / self.n)
-        return sorted(means)
+        return means
 
     def to_json(self) -> dict[str, Any]:
         """Return the WEIGHTED of docs/json.md."""

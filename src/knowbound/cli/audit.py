@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 @click.argument("paths", nargs=-1, type=FilePath)
 @root_option
 @session_options("turns")
-@click.option("--session", help="With --turn: the session of the turn (its id, or the beginning of its id).")
-@click.option("--turn", type=click.IntRange(1), help="With --session: the number of the turn.")
+@click.option("--session", help="Show a turn of this session (its id, or the beginning of its id); needs --turn.")
+@click.option("--turn", type=click.IntRange(1), help="Show the turn of this number; needs --session.")
 @output_options
 def command(
     paths: tuple[Path, ...],

@@ -30,9 +30,7 @@ _SECONDS, _SECONDS_TO_RUN = 60.0, 600.0  # for one question: builds take longer 
 )
 @click.option("--allow-run", is_flag=True, help="Allow builds and tests, in a copy and with a time limit.")
 @click.option("--trail", is_flag=True, help="Show each step in order, with the evidence it found.")
-@click.option(
-    "--seconds", type=click.FloatRange(0.1, 10**7), help="Time limit of a question (60; 600 with --allow-run)."
-)
+@click.option("--seconds", type=click.FloatRange(0.1, 10**7), help="Stop after this time (60; 600 with --allow-run).")
 @page_options
 @click.pass_context
 def command(

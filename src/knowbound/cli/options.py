@@ -44,8 +44,10 @@ def _root_option(about: str) -> Callable[[Function], Function]:
     return click.option("--root", type=folder, default=None, help=about)
 
 
-root_option = _root_option("The project or knowledge base (default: the current folder).")  # for `settings_of`
-project_option = _root_option("The project (default: the project that the current folder is in).")  # as hooks find it
+root_option = _root_option("Work on this project or knowledge base (default: the current folder).")  # for `settings_of`
+project_option = _root_option(
+    "Work on this project (default: the project that the current folder is in)."
+)  # as hooks find it
 
 
 def settings_of(root: Path | None) -> Settings:
@@ -113,7 +115,7 @@ def user_name() -> str:
 
 all_option = click.option("--all", "all_", is_flag=True, help="Report on every project, not only on this one.")
 agent_option = click.option(
-    "--agent", help="Only sessions of this agent: claude-code, codex, copilot-cli, gemini-cli, …"
+    "--agent", help="Take only sessions of this agent: claude-code, codex, copilot-cli, gemini-cli, …"
 )
 
 
@@ -121,10 +123,12 @@ def session_options(unit: str = "") -> Callable[[Function], Function]:
     """Add --all, --since, --project and --agent, and --skill for a report about units (samples, turns) of a skill."""
     return all_of(
         all_option,
-        click.option("--since", help="Only sessions active since then: 7d, 12h, 2w or a date."),
-        click.option("--project", help="Only sessions that worked in or below this folder (a path or a folder name)."),
+        click.option("--since", help="Take only sessions active since then: 7d, 12h, 2w or a date."),
+        click.option(
+            "--project", help="Take only sessions that worked in or below this folder (a path or a folder name)."
+        ),
         *(
-            [click.option("--skill", help=f"Only {unit} of this skill (general: {unit} without a skill).")]
+            [click.option("--skill", help=f"Take only {unit} of this skill (general: {unit} without a skill).")]
             if unit
             else []
         ),
@@ -164,7 +168,12 @@ def session_filters(
 def format_option(formats: tuple[str, ...]) -> Callable[[Function], Function]:
     """Add --format, with these formats."""
     return click.option(
-        "--format", "format_", type=click.Choice(formats), default="text", show_default=True, help="The output format."
+        "--format",
+        "format_",
+        type=click.Choice(formats),
+        default="text",
+        show_default=True,
+        help="Print in this format.",
     )
 
 
@@ -211,7 +220,7 @@ gate_options = all_of(
     click.option(
         "--rate",
         type=click.Choice(("raw", "open")),
-        help="The rate of the gates: raw counts every signal (default), open only open signals.",
+        help="Gate on this rate: raw counts every signal (default), open only open signals.",
     ),
     click.option("--strict", is_flag=True, help="Exit 3 when a gate passes on too few samples to be sure."),
 )

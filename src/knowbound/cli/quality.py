@@ -80,14 +80,14 @@ def status(item: str, root: Path | None, format_: str, output: Path | None) -> N
     type=_SHARE,
     default=0.85,
     show_default=True,
-    help="Least share of injected items that must be on topic.",
+    help="Require this share of injected items to be on topic.",
 )
 @click.option(
     "--left-alone",
     type=_SHARE,
     default=0.95,
     show_default=True,
-    help="Least share of prompts that need nothing and must get nothing.",
+    help="Require this share of prompts that need nothing to get nothing.",
 )
 @click.option("--strict", is_flag=True, help="Exit 3 when there are too few labelled prompts to decide.")
 @project_option
@@ -122,7 +122,7 @@ def calibrate(
 @click.option("--again", is_flag=True, help="Score again the turns whose judge failed.")
 @click.option("--queue", is_flag=True, help="Score the turns that hooks have queued, now.")
 @all_option
-@click.option("--since", help="Only turns since then: 7d, 12h, 2w or a date.")
+@click.option("--since", help="Take only turns since then: 7d, 12h, 2w or a date.")
 @agent_option
 @project_option
 @page_options

@@ -43,7 +43,7 @@ def corrections(context: click.Context, root: Path | None, format_: str, output:
 
 @corrections.command("accept")
 @click.argument("id_", metavar="ID")
-@click.option("--content", default="", help="The new content, in place of the draft.")
+@click.option("--content", default="", help="Use this content in place of the draft.")
 @_again
 @project_option
 def accept(id_: str, content: str, again: bool, root: Path | None) -> None:
@@ -69,7 +69,7 @@ def edit(id_: str, again: bool, root: Path | None) -> None:
 
 @corrections.command("dismiss")
 @click.argument("id_", metavar="ID")
-@click.option("--note", default="", help="The reason, for the log.")
+@click.option("--note", default="", help="Give the reason, for the log.")
 @project_option
 def dismiss(id_: str, note: str, root: Path | None) -> None:
     """Close the suggestion as not warranted: the item is right as it is."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.command("rescue")
 @click.option(
     "--input", "input_", type=click.Path(path_type=Path), required=True,
-    help="Events of PostToolUse or PostToolUseFailure, as the client sends them, one per line, each with an id.",
+    help="Read events of PostToolUse or PostToolUseFailure, as the client sends them, one per line, each with an id.",
 )  # fmt: skip
 @root_option
 @report_options(("text", "jsonl"))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def _agent_options(default_scope: str) -> Callable[[Function], Function]:
     """Add AGENT, --scope, --root and --yes."""
-    scopes = "Whose settings: yours everywhere, the project's (shared), yours in this project."
+    scopes = "Change your settings everywhere, the project's shared settings, or your settings in this project."
     return all_of(
         click.argument("agent", type=click.Choice(("claude-code", "codex"))),
         root_option,

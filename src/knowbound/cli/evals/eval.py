@@ -27,10 +27,12 @@ _BUDGET = click.FloatRange(0, 10**9, min_open=True)
 @click.command("eval")
 @click.argument("samples", required=False, type=click.Path(path_type=Path))
 @root_option
-@click.option("--executor", help="The agent: investigate (built in), claude, codex, model:NAME, 'command:PROGRAM …'.")
-@click.option("--model", help="The model that claude or codex should use.")
 @click.option(
-    "--judge", help="The judge that scores rubrics (see: knowbound judge list). Without a judge they stay unscored."
+    "--executor", help="Run this agent: investigate (built in), claude, codex, model:NAME, 'command:PROGRAM …'."
+)
+@click.option("--model", help="Use this model in claude or codex.")
+@click.option(
+    "--judge", help="Score rubrics with this judge (see: knowbound judge list); without a judge they stay unscored."
 )
 @click.option("--against", metavar="DIR|REF", help="Also run another version of the knowledge base, and compare.")
 @click.option(
@@ -40,11 +42,13 @@ _BUDGET = click.FloatRange(0, 10**9, min_open=True)
     show_default=True,
     help="Inject items of the store into claude and codex; both: run with and without items, and compare.",
 )
-@click.option("--repeat", type=click.IntRange(1, 10_000), default=1, show_default=True, help="Runs of every sample.")
 @click.option(
-    "--concurrency", type=click.IntRange(1, 1000), default=4, show_default=True, help="Samples that run at once."
+    "--repeat", type=click.IntRange(1, 10_000), default=1, show_default=True, help="Run every sample this often."
 )
-@click.option("--seconds", type=click.FloatRange(0.1, 10**7), help="Time limit of one sample.")
+@click.option(
+    "--concurrency", type=click.IntRange(1, 1000), default=4, show_default=True, help="Run this many samples at once."
+)
+@click.option("--seconds", type=click.FloatRange(0.1, 10**7), help="End a sample after this time.")
 @click.option("--budget", type=_BUDGET, metavar="USD", help="Begin no further sample once this much is spent.")
 @click.option("--sample-budget", type=_BUDGET, metavar="USD", help="Leave samples that cost more out of the rates.")
 @click.option("--cache/--no-cache", default=None, help="Take identical runs from memory (default: if a run costs).")

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 @click.command("trend")
 @root_option
-@click.option("--samples", metavar="FILE", help="Only this samples file, by its path or the start of its hash.")
+@click.option("--samples", metavar="FILE", help="Show only this samples file, by its path or the start of its hash.")
 @click.option(
-    "--last", type=click.IntRange(1, 10**9), metavar="N", help="Only the last N evaluations of each samples file."
+    "--last", type=click.IntRange(1, 10**9), metavar="N", help="Show only the last N evaluations of each samples file."
 )
 @click.option("--others", is_flag=True, help="Also show the versions that `eval --against` ran.")
 @report_options(PAGE_FORMATS, output_help="Write to FILE; a name that ends in .svg gets the chart alone.")

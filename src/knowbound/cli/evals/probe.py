@@ -20,11 +20,13 @@ from knowbound.errors import UNDECIDED
     type=click.IntRange(1, 10_000),
     default=30,
     show_default=True,
-    help="The most questions, spread over files.",
+    help="Ask this many questions at most, spread over files.",
 )
-@click.option("--executor", help="The agent: investigate (built in), claude, codex, model:NAME, 'command:PROGRAM …'.")
-@click.option("--model", help="The model that claude or codex should use.")
-@click.option("--judge", help="A model that also proposes questions (see: knowbound judge list).")
+@click.option(
+    "--executor", help="Run this agent: investigate (built in), claude, codex, model:NAME, 'command:PROGRAM …'."
+)
+@click.option("--model", help="Use this model in claude or codex.")
+@click.option("--judge", help="Let this model propose questions, too (see: knowbound judge list).")
 @click.option("--questions-only", is_flag=True, help="Only list the questions.")
 @page_options
 def command(

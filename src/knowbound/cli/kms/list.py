@@ -26,10 +26,10 @@ _NAMES = {"added": "Added by people and agents", "backend": "Put by others into 
 
 @click.command("list")
 @click.option(
-    "--source", default="", help="Only items from here: a file or folder, file, memory, added, backend, unmanaged."
+    "--source", default="", help="List only items from here: a file or folder, file, memory, added, backend, unmanaged."
 )
-@click.option("--subject", default="", help="Only items of this subject.")
-@click.option("--flag", default="", help="Only items with this flag (UNVERIFIED, RETRACTED, SUPERSEDED, DELETED).")
+@click.option("--subject", default="", help="List only items of this subject.")
+@click.option("--flag", default="", help="List only items with this flag (UNVERIFIED, RETRACTED, SUPERSEDED, DELETED).")
 @project_option
 @format_option(("text", "json"))
 def list_(source: str, subject: str, flag: str, root: Path | None, format_: str) -> None:

@@ -32,11 +32,11 @@ _again = click.option(
     help="Store content that was superseded, retracted, deleted or reaped: it is true again.",
 )
 _described = all_of(
-    click.option("--type", help="memory, insight, pattern, relationship, fact or procedure."),
-    click.option("--source", help="personal, technical or cross_domain."),
-    click.option("--subject", help="The subject of the item: a service, a topic."),
-    click.option("--user", help="The user that the item belongs to."),
-    click.option("--confidence", type=float, help="The certainty of the item, 0 to 1."),
+    click.option("--type", help="Set the type: memory, insight, pattern, relationship, fact or procedure."),
+    click.option("--source", help="Set the source: personal, technical or cross_domain."),
+    click.option("--subject", help="Name the subject: a service, a topic."),
+    click.option("--user", help="Name the user that the item belongs to."),
+    click.option("--confidence", type=float, help="Set the certainty, 0 to 1."),
 )
 
 
@@ -55,11 +55,13 @@ command.add_command(list_)
 @command.command("add")
 @click.argument("content")
 @_described
-@click.option("--relates", multiple=True, metavar="KIND=ID", help="A relation to another item, e.g. depends_on=ID.")
 @click.option(
-    "--anchor", default="", metavar="FILE[#NAME]", help="The file, and its heading or symbol, that the item is about."
+    "--relates", multiple=True, metavar="KIND=ID", help="Relate the item to another item, e.g. depends_on=ID."
 )
-@click.option("--backend", default="", help="The backend to store it in (default: the first of kms.backends).")
+@click.option(
+    "--anchor", default="", metavar="FILE[#NAME]", help="Tie the item to a file, and to a heading or symbol in it."
+)
+@click.option("--backend", default="", help="Store the item in this backend (default: the first of kms.backends).")
 @_again
 @_common
 def add(
@@ -98,8 +100,10 @@ def add(
 
 @command.command("search")
 @click.argument("words", nargs=-1, required=True)
-@click.option("--subject", default="", help="Only items of this subject.")
-@click.option("--limit", type=click.IntRange(1, 1000), default=10, show_default=True, help="The most items.")
+@click.option("--subject", default="", help="Find only items of this subject.")
+@click.option(
+    "--limit", type=click.IntRange(1, 1000), default=10, show_default=True, help="Show this many items at most."
+)
 @_common
 def search(words: tuple[str, ...], subject: str, limit: int, root: Path | None, format_: str) -> None:
     """Find items by words and meaning, ranked as for an agent: best first, with id and score.
@@ -161,7 +165,7 @@ def show(id_: str, root: Path | None, format_: str) -> None:
 
 @command.command("update")
 @click.argument("id_", metavar="ID")
-@click.option("--content", help="The new content; - reads it from stdin.")
+@click.option("--content", help="Set the content; - reads it from stdin.")
 @_described
 @_again
 @_common
@@ -178,9 +182,9 @@ def update(id_: str, content: str | None, again: bool, root: Path | None, format
 @command.command("supersede")
 @click.argument("id_", metavar="ID")
 @click.argument("content", required=False)
-@click.option("--by-id", default="", metavar="ID", help="The stored item that replaces it.")
+@click.option("--by-id", default="", metavar="ID", help="Replace it by this stored item.")
 @click.option("--also", multiple=True, metavar="ID", help="Also replace this item, which says the same as the old one.")
-@click.option("--note", default="", help="The reason.")
+@click.option("--note", default="", help="Give the reason.")
 @_again
 @_common
 def supersede(
@@ -219,7 +223,7 @@ def supersede(
 @click.argument("id_", metavar="ID")
 @click.argument("flag_", metavar="[RETRACTED|UNVERIFIED|DELETED]", required=False)
 @click.option("--clear", is_flag=True, help="Remove the flag; this also undoes a deletion.")
-@click.option("--note", default="", help="The reason.")
+@click.option("--note", default="", help="Give the reason.")
 @_common
 def flag(id_: str, flag_: str | None, clear: bool, note: str, format_: str, root: Path | None) -> None:
     """Flag an item as wrong (RETRACTED: never injected) or doubtful (UNVERIFIED: ranked lower and marked)."""
@@ -233,7 +237,7 @@ def flag(id_: str, flag_: str | None, clear: bool, note: str, format_: str, root
 
 @command.command("delete")
 @click.argument("id_", metavar="ID")
-@click.option("--note", default="", help="The reason.")
+@click.option("--note", default="", help="Give the reason.")
 @_common
 def delete(id_: str, note: str, format_: str, root: Path | None) -> None:
     """Delete an item and every copy of it. Undo is possible until the item is reaped."""
@@ -249,7 +253,7 @@ def delete(id_: str, note: str, format_: str, root: Path | None) -> None:
     "--older-than",
     type=click.IntRange(0, 36_500),
     metavar="DAYS",
-    help="Days since the deletion (default: kms.reap_days).",
+    help="Remove items that were flagged longer ago (default: kms.reap_days).",
 )
 @_common
 def reap(older_than: int | None, format_: str, root: Path | None) -> None:
@@ -265,7 +269,7 @@ def reap(older_than: int | None, format_: str, root: Path | None) -> None:
 @command.command("import")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--claude-memory", is_flag=True, help="Import the notes that Claude Code keeps on this project.")
-@click.option("--backend", default="", help="The backend to store them in (default: the first of kms.backends).")
+@click.option("--backend", default="", help="Store the items in this backend (default: the first of kms.backends).")
 @_common
 def import_(paths: tuple[Path, ...], claude_memory: bool, backend: str, format_: str, root: Path | None) -> None:
     """Import CLAUDE.md, AGENTS.md, folders of Markdown, JSON lines, lists, and exports of other memory stores.

@@ -10,13 +10,12 @@ from pathlib import Path
 
 import click
 
+from knowbound import catalogue
 from knowbound.cli.main import VERBS, knowbound
 from knowbound.config import SETTINGS
-from knowbound.core.glossary import ENTRIES
 from knowbound.evals.samples.assertion_types import TYPES
 from knowbound.evals.samples.schema import ASSERTION, ENVIRONMENT, SAMPLE, SAMPLE_SET, SAMPLE_V3, SCHEMA
 from knowbound.evals.samples.shapes import Schema, kind_of
-from knowbound.problems import PROBLEMS
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 GENERATED = "<!-- generated below: python -m bench.make_docs -->"
@@ -57,16 +56,16 @@ def _help(command: click.Command, parent: click.Context, name: str) -> str:
 
 def messages() -> str:
     parts = ["# Messages\n\nEvery error ends with its slug. `knowbound explain SLUG` prints the same text.\n"]
-    for problem in PROBLEMS.values():
+    for problem in catalogue.problems().values():
         parts.append(f"## {problem.slug}\n\n{problem.what} {problem.why}\n\n{problem.do}\n")
     return "\n".join(parts)
 
 
 def codes() -> str:
     parts = ["# Codes\n\nWhat the codes in reports and JSON mean. `knowbound explain CODE` prints the same text.\n"]
-    for group in dict.fromkeys(entry.group for entry in ENTRIES):
+    for group in dict.fromkeys(entry.group for entry in catalogue.codes()):
         parts.append(f"## {group}\n")
-        parts += [f"- **{one.code}**: {one.meaning} *{one.example}*" for one in ENTRIES if one.group == group]
+        parts += [f"- **{one.code}**: {one.meaning} *{one.example}*" for one in catalogue.codes() if one.group == group]
         parts.append("")
     return "\n".join(parts)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from knowbound.catalogue import codes_named
 from knowbound.core.audit import Diagnosis, FindingCode
-from knowbound.core.glossary import BY_CODE
 from tests.audit.turns import codes, edit, last, started
 from tests.transcripts import Transcript
 
@@ -110,7 +110,7 @@ def test_a_near_miss_does_not(code: FindingCode, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("code", FindingCode)
 def test_explain_knows_it(code: FindingCode) -> None:
-    (entry,) = BY_CODE[code]
+    (entry,) = codes_named(code)
     assert entry.group == "finding"
     assert len(entry.meaning) > 20
     assert len(entry.example) > 20

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from bench.make_docs import pages
 
-from knowbound.core.glossary import BY_CODE
+from knowbound.catalogue import codes, problems
+from knowbound.core.audit import Diagnosis, FindingCode, Support
 from knowbound.core.signal import Ending, SignalType, Status
 from knowbound.core.trace import Outcome
-from knowbound.problems import PROBLEMS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -20,8 +20,8 @@ def test_generated_pages_are_current(path: Path) -> None:
 
 
 def test_every_signal_status_ending_and_outcome_is_explained() -> None:
-    codes = {*SignalType, *Status, *Ending, *Outcome, "topic"}
-    assert {str(code) for code in codes} <= set(BY_CODE)
+    wanted = {*SignalType, *Status, *Ending, *Outcome, *Diagnosis, *Support, *FindingCode, "topic"}
+    assert {str(code) for code in wanted} <= {entry.code for entry in codes()}
 
 
 def test_every_slug_that_is_raised_is_explained() -> None:
@@ -29,7 +29,7 @@ def test_every_slug_that_is_raised_is_explained() -> None:
     for path in (ROOT / "src").rglob("*.py"):
         raised |= set(re.findall(r"Error\(\s*\"([a-z]+-[a-z-]+)\"", path.read_text("utf-8")))
     assert raised
-    assert raised <= set(PROBLEMS)
+    assert raised <= set(problems())
 
 
 def test_links_in_the_docs_lead_somewhere() -> None:

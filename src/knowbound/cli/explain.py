@@ -13,26 +13,24 @@ def command(code: str | None) -> None:
     """Explain a code or an error slug, with an example. Without CODE, list all codes."""
     import difflib
 
-    from knowbound.core.glossary import BY_CODE, ENTRIES
+    from knowbound.catalogue import codes, codes_named, problems
     from knowbound.errors import InputError
-    from knowbound.problems import PROBLEMS
 
     if code is None:
         groups: dict[str, list[str]] = {}
-        for entry in ENTRIES:
+        for entry in codes():
             groups.setdefault(entry.group, []).append(entry.code)
-        groups["error"] = list(PROBLEMS)
-        for group, codes in groups.items():
-            echo(f"{group}: {', '.join(codes)}")
+        groups["error"] = list(problems())
+        for group, names in groups.items():
+            echo(f"{group}: {', '.join(names)}")
         return
     # A code has underscores, a slug has hyphens: the user may type either, in any case.
-    known = {_plain(one): one for one in (*PROBLEMS, *BY_CODE)}
+    known = {_plain(one): one for one in (*problems(), *(entry.code for entry in codes()))}
     key = known.get(_plain(code), code)
-    if key in BY_CODE:
-        texts = (f"{entry.code} ({entry.group})\n\n{entry.meaning}\n\n{entry.example}" for entry in BY_CODE[key])
+    if meanings := codes_named(key):
+        texts = (f"{entry.code} ({entry.group})\n\n{entry.meaning}\n\n{entry.example}" for entry in meanings)
         echo("\n\n".join(texts))
-    elif key in PROBLEMS:
-        problem = PROBLEMS[key]
+    elif problem := problems().get(key):
         echo(f"{problem.slug} (error)\n\n{problem.what}\n{problem.why}\n\n{problem.do}")
     else:
         near = difflib.get_close_matches(_plain(code), known, n=1)

@@ -60,47 +60,20 @@ class FoundPlace(msgspec.Struct, frozen=True):
 
 
 class Source(NamedTuple):
-    """A type of signal: its weight, its cause, and the words of `knowbound explain`."""
+    """The weight and the cause of a type of signal."""
 
     weight: float  # specification 1, section 5: hard evidence weighs 1.0, soft signals 0.5
     gap: str  # specification 1, section 7.3: the source of a signal says where the gap is
-    meaning: str
-    example: str
     is_doubt: bool = False  # the agent's own words show doubt: what it does next may answer them
 
 
-# In the order in which reports show them. A new type: a row here, a module in gaps/, and a call in gaps/lens.py.
+# In the order in which reports show them. A new type: a row here and in catalogue/codes.toml,
+# a module in gaps/, and a call in gaps/lens.py.
 SOURCES: dict[SignalType, Source] = {
-    SignalType.FAILED_SEARCH: Source(
-        1.0,
-        "it searched and missed: the knowledge is not there",
-        "The agent looked something up (a search, a listing, a read of a path it made up itself) and it was not there. "
-        "Weight 1.0. Rejections, cancellations, time-outs, permission and usage errors are not failed searches.",
-        'Grep "revenue_schema" → no matches. Consecutive similar misses are one event.',
-    ),
-    SignalType.REPEATED_FAILURE: Source(
-        1.0,
-        "it tried again and again: not there, and it was needed",
-        "Within 3 consecutive steps of one sample the agent used the same class of lookup at least 3 times, and all "
-        "failed. Weight 1.0. Counted before similar searches collapse.",
-        "Three Greps for the same schema under three names, none with a match. Setting: repeated_failure_calls.",
-    ),
-    SignalType.EXPLICIT_MARKER: Source(
-        0.5,
-        "it marked its words as a guess: the docs were unclear",
-        "The agent marked its own words as inferred or unknown: 【推断】 【知识缺口】 【未知】 [inferred] [unknown] "
-        "[knowledge gap]. Weight 0.5. Not where the marker is quoted, in code, or talked about.",
-        "【推断】this data should come from the user_profile table",
-        is_doubt=True,
-    ),
-    SignalType.HEDGING: Source(
-        0.5,
-        "it said that it is not sure: the docs were unclear",
-        "The agent said that it is not sure of a fact. Words of doubt make a sentence a candidate; a judge decides. "
-        "Weight 0.5. Options, politeness and talk about the future are not hedges.",
-        "I'm not sure which service owns this table. The verdict (confidence, reason) is kept with the signal.",
-        is_doubt=True,
-    ),
+    SignalType.FAILED_SEARCH: Source(1.0, "it searched and missed: the knowledge is not there"),
+    SignalType.REPEATED_FAILURE: Source(1.0, "it tried again and again: not there, and it was needed"),
+    SignalType.EXPLICIT_MARKER: Source(0.5, "it marked its words as a guess: the docs were unclear", is_doubt=True),
+    SignalType.HEDGING: Source(0.5, "it said that it is not sure: the docs were unclear", is_doubt=True),
 }
 
 

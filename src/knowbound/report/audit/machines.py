@@ -8,8 +8,8 @@ from xml.sax.saxutils import escape, quoteattr
 
 from msgspec import to_builtins
 
+from knowbound.catalogue import codes_named
 from knowbound.core.audit import AuditedTurn, Claim, Diagnosis, FindingCode, Support
-from knowbound.core.glossary import BY_CODE
 from knowbound.report.audit.model import AuditReport
 from knowbound.report.audit.page import with_places_from
 from knowbound.report.format_names import GapFormat
@@ -69,7 +69,7 @@ def _sarif(report: AuditReport, turns: list[AuditedTurn]) -> str:
 
 
 def _rule(code: str) -> dict[str, object]:
-    (entry, *_) = BY_CODE[code]
+    (entry, *_) = codes_named(code)
     return {
         "id": code,
         "name": "".join(word.capitalize() for word in code.split("_")),

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from msgspec import to_builtins
 
-from knowbound.core.glossary import BY_CODE
+from knowbound.catalogue import codes_named
 from knowbound.core.signal import SOURCES, Signal, SignalType, Status
 from knowbound.report.formats.json import fields, json_text
 from knowbound.report.formats.plain import made_plain
@@ -86,7 +86,7 @@ def _document(
 
 
 def _rule(type_: SignalType) -> _Fields:
-    (entry,) = BY_CODE[type_]
+    (entry,) = codes_named(type_)
     return {
         "id": type_.value,
         "name": "".join(word.capitalize() for word in type_.split("_")) + "Gap",

@@ -21,7 +21,7 @@ _SHORT = 400  # bytes; a longer output is a result
 _SAYS_NOTHING = (b"no such file", b"no matches", b"not found", b"not exist", b"no files", b"none", b"no ", b"0 ")
 _LOOKS_UP = (b"grep", b"rg ", b"find ", b"fd ", b"ls ", b'ls"', b"cat ", b"head ", b"tail ", b"sed ", b"awk ", b"ag ")
 _FAILED = (b"no such file", b"no matches found", b"not exist", b"not found")
-# Output of a program that was called wrongly (lessons/misuse.py): a lesson may know the right call.
+# Output of a program that was called wrongly (lessons/invocations.py): a lesson may know the right call.
 _MISUSED = (
     b"command not found", b"unknown command", b"unrecognized command", b"no such command", b"missing script",
     b"script not found", b"no module named", b"no rule to make", b"no_script", b"subcommand", b"find a script",

@@ -48,7 +48,7 @@ def code_in(text: str) -> tuple[str, ...]:
 
 
 def _keys(miss: MissedLookup, names: TreeNames) -> list[str]:
-    """By what a lesson about a miss is known (lessons/occurrences.py), surest first."""
+    """Return the names by which a lesson about a miss is known (lessons/kept.py), surest first."""
     if miss.kind == PATTERN:
         wanted = list(dict.fromkeys(plain(name) for name in names_in(miss.query)))
         gone = [place for place in miss.where if not names.has(place)]

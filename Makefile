@@ -50,6 +50,7 @@ lint: $(TEST)/.ready
 	$(TEST)/bin/ruff format --check .
 	$(TEST)/bin/mypy
 	$(TEST)/bin/lint-imports
+	$(TEST)/bin/python -m tools.house
 
 bench: $(TEST)/.ready
 	$(TEST)/bin/python -m bench

@@ -83,6 +83,8 @@ class JudgeName(msgspec.Struct, frozen=True):
 def parse_name(text: str) -> JudgeName:
     """Parse a name, or raise a ConfigError with the forms of a name."""
     text = text.strip()
+    if not text:
+        raise ConfigError("unknown-judge", "No judge is named. Try: --judge NAME, or knowbound judge list")
     if text == RULES:
         return JudgeName(text, JudgeKind.RULES)
     if text.startswith(("http://", "https://")):

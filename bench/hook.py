@@ -33,6 +33,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import accumulate
 from pathlib import Path
 from threading import Thread
+from typing import TypeAlias
 
 from bench.labels import injected_items, injected_turns
 from bench.measuring import HOOK, at, options, process_ms, warn_if_busy
@@ -56,15 +57,11 @@ _OUT, _TEXT = "hookSpecificOutput", "additionalContext"
 _MIXED = 0.35  # share of the words of a text that are exchanged
 
 
-@dataclass(frozen=True, slots=True)
-class Times:
-    """Wall times of fresh processes, in milliseconds, and the CPU time of the one in the middle."""
+Times: TypeAlias = list[tuple[float, float]]  # wall and CPU milliseconds of fresh processes
 
-    wall: tuple[float, ...]
-    cpu: float
 
-    def at(self, share: float) -> float:
-        return at(self.wall, share)
+def _wall(times: Times, share: float) -> float:
+    return at((wall for wall, _ in times), share)
 
 
 def texts(count: int) -> Iterator[str]:
@@ -115,7 +112,7 @@ def measure(root: Path, runs: int, environ: dict[str, str]) -> tuple[Times, Time
             indexed = process_ms([HOOK, "session-start"], json.dumps(starting).encode(), environ)
             if number >= 0:
                 measured.append((took, started, chosen, indexed))
-    ours, bare, with_model, at_start = (_times(pairs) for pairs in zip(*measured, strict=True))
+    ours, bare, with_model, at_start = map(list, zip(*measured, strict=True))
     return ours, bare, with_model, at_start
 
 
@@ -204,10 +201,6 @@ def _ended(process: subprocess.Popen[bytes], given: bytes) -> tuple[bytes, float
     return output, time.perf_counter()
 
 
-def _times(pairs: Sequence[tuple[float, float]]) -> Times:
-    return Times(tuple(wall for wall, _ in pairs), sorted(cpu for _, cpu in pairs)[len(pairs) // 2])
-
-
 def environment(folder: Path) -> dict[str, str]:
     """As on a user's machine: bytecode is kept, and nothing of ours is set."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("KNOWBOUND", "KMS_", "PYTHON"))}
@@ -236,15 +229,16 @@ def report(items: int = 100_000, runs: int = 200, at_once: int = 200, folder: Pa
     print(f"  {'':28}{'p50':>8}{'p95':>8}{'max':>8}{'CPU':>8}   milliseconds")
     measured = {"python -c pass": bare, "knowbound-hook, cold": ours, "with a model": with_model}
     for name, times in (measured | {"when a session starts": at_start}).items():
-        print(f"  {name:28}{times.at(0.5):8.0f}{times.at(0.95):8.0f}{max(times.wall):8.0f}{times.cpu:8.0f}")
+        cpu = at((cpu for _, cpu in times), 0.5)
+        print(f"  {name:28}{_wall(times, 0.5):8.0f}{_wall(times, 0.95):8.0f}{_wall(times, 1.0):8.0f}{cpu:8.0f}")
     for name, times in (("a prompt", ours), ("a session's start", at_start)):
-        ratios = [times.at(share) / bare.at(share) for share in (0.5, 0.95)]
+        ratios = [_wall(times, share) / _wall(bare, share) for share in (0.5, 0.95)]
         print(f"  {name}: p50 {ratios[0]:.1f} ×, p95 {ratios[1]:.1f} × python -c pass")
-    print(f"  a model that answers at once: p50 {with_model.at(0.5) / ours.at(0.5):.1f} × the hook without one")
+    print(f"  a model that answers at once: p50 {_wall(with_model, 0.5) / _wall(ours, 0.5):.1f} × the hook without one")
     print(f"  the log of injections: {per_run / 1024:.1f} KiB a run")
-    verdict = "reached" if max(ours.at(0.95), at_start.at(0.95)) <= TARGET_MS else "MISSED"
+    verdict = "reached" if max(_wall(ours, 0.95), _wall(at_start, 0.95)) <= TARGET_MS else "MISSED"
     print(f"  target p95 ≤ {TARGET_MS:.0f} ms: {verdict}")
-    warn_if_busy(bare.wall)
+    warn_if_busy([wall for wall, _ in bare])
     _report_at_once(crowd)
 
 

@@ -110,21 +110,16 @@ def _lesson(number: int, place: str) -> Lesson:
     )
 
 
-class Times:
-    def __init__(self) -> None:
-        self.wall: list[float] = []
+class Times(list[float]):
+    """Wall times of fresh processes, in milliseconds."""
 
     def run(self, code: str, words: list[str], payload: dict[str, Any], environ: dict[str, str]) -> bytes:
         data = json.dumps(payload, separators=(",", ":")).encode()
+        command = [sys.executable, "-c", code, *words]
         began = time.perf_counter()
-        done = subprocess.run(
-            [sys.executable, "-c", code, *words], input=data, env=environ, capture_output=True, check=True
-        )
-        self.wall.append((time.perf_counter() - began) * 1000)
+        done = subprocess.run(command, input=data, env=environ, capture_output=True, check=True)
+        self.append((time.perf_counter() - began) * 1000)
         return done.stdout
-
-    def at(self, share: float) -> float:
-        return at(self.wall, share)
 
 
 def report(files: int, runs: int) -> None:
@@ -165,12 +160,12 @@ def report(files: int, runs: int) -> None:
             empty = environ | {"KNOWBOUND_HOME": str(cold)}
             tables["missed, cold"].run(_HOOK, [event], payload | fresh, empty)
             _settle(cold)
-        base = tables["python -c pass"].at(0.5)
+        base = at(tables["python -c pass"], 0.5)
         print(
             f"Hook after a tool call, {runs} runs each (aim: missed p95 {TARGET_MS:.0f} ms, found 2 × python -c pass)"
         )
         for name, times in tables.items():
-            p50, p95 = times.at(0.5), times.at(0.95)
+            p50, p95 = at(times, 0.5), at(times, 0.95)
             print(f"  {name:15} p50 {p50:6.1f} ms ({p50 / base:4.1f} ×)   p95 {p95:6.1f} ms ({p95 / base:4.1f} ×)")
         print(f"  answered: {', '.join(f'{kind} {count}' for kind, count in said.items())}")
 
@@ -179,10 +174,7 @@ def _settle(cold: Path) -> None:
     """Wait for the index that a cold run has made in the background, and remove it; the settings stay cached."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
-        lock = cold / "codebase.lock"
-        if lock.exists() and (cold / "codebase.log").exists():
-            break
-        if not lock.exists():
+        if not (cold / "codebase.lock").exists() or (cold / "codebase.log").exists():
             break
         time.sleep(0.05)
     for path in cold.glob("codebase*"):

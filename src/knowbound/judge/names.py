@@ -84,7 +84,9 @@ def parse_name(text: str) -> JudgeName:
     """Parse a name, or raise a ConfigError with the forms of a name."""
     text = text.strip()
     if not text:
-        raise ConfigError("unknown-judge", "No judge is named. Try: --judge NAME, or knowbound judge list")
+        raise ConfigError(
+            "unknown-judge", f"No judge is named. A judge is one of {', '.join(FORMS)}. Try: knowbound judge list"
+        )
     if text == RULES:
         return JudgeName(text, JudgeKind.RULES)
     if text.startswith(("http://", "https://")):

@@ -43,7 +43,7 @@ test-long: $(TEST)/.ready
 # The real Claude Code and Codex with a scripted model; npm brings them into the user's cache folder. Their files are on
 # the disk: in the sandbox of Codex a project below /dev is not there.
 test-agents: $(TEST)/.ready
-	$(TEST)/bin/python -m pytest -n auto -m agents tests/agents -rs
+	$(TEST)/bin/python -m pytest -n 2 -m agents tests/agents -rs
 
 lint: $(TEST)/.ready
 	$(TEST)/bin/ruff check .

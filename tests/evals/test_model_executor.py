@@ -25,6 +25,7 @@ from knowbound.gaps.reading import LensSettings
 from knowbound.traces.registry import recognise
 from knowbound.traces.source import Tally, read_head
 
+pytestmark = pytest.mark.xdist_group("providers")
 Answer = dict[str, Any]
 LENS = LensSettings(("**/*.md",))
 Script = Callable[[list[dict[str, Any]]], Answer]

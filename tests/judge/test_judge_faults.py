@@ -33,10 +33,10 @@ from knowbound.traces.source import Tally
 from tests.fault_server import Reply, anthropic, chat, cut, drip, huge, responses, serving, status
 
 pytest.importorskip("pydantic_ai", reason="the extra llm is not installed")
+pytestmark = pytest.mark.xdist_group("providers")  # importing their packages takes seconds
 GOOD = '{"score": 4, "reason": "mostly"}'
 QUESTION = RubricQuestion(RubricKind.RUBRIC, "What is the port?", "8080", "names the port")
 PROMPT = PromptFile("p", "p-1-0", "Score it.", ("text",))
-PROVIDERS = pytest.mark.xdist_group("providers")  # importing their packages takes seconds
 
 
 @pytest.fixture(autouse=True)
@@ -185,7 +185,6 @@ def test_a_server_on_this_machine_is_not_asked_through_a_proxy(monkeypatch: pyte
         assert proxy.asked == []
 
 
-@PROVIDERS
 @pytest.mark.parametrize(
     ("provider", "model", "reply"),
     [("anthropic", "claude-haiku-4-5", anthropic), ("openai", "gpt-4o-mini", responses)],
@@ -206,7 +205,6 @@ def test_a_provider_s_model_is_asked_with_its_own_key_and_its_price_is_counted(
         assert "key-of-provider" in server.keys[0]
 
 
-@PROVIDERS
 @pytest.mark.parametrize("provider", ["anthropic", "openai"])
 def test_a_provider_without_a_key_is_hopeless_at_once(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(f"{provider.upper()}_API_KEY", raising=False)

@@ -19,6 +19,8 @@ from knowbound.kms.backends.protocol import Backend
 from tests.outside_conformance import OutsideConformance
 from tests.stores import items_of, put_items, remove_item
 
+pytestmark = pytest.mark.xdist_group("databases")  # importing Mem0 takes seconds
+
 
 class TestMem0(OutsideConformance):
     @pytest.fixture

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from knowbound.core.lesson import Lesson
+from knowbound.core.lesson import WRITTEN, Lesson, LessonStatus
+from knowbound.core.signal import ProposedLine, Topic
 from knowbound.store.data_dir import FINDINGS
 from knowbound.store.database import Database
 from knowbound.store.forgotten import load_forgotten
 from knowbound.store.observed import session_of
 
 _lesson = msgspec.msgpack.Decoder(Lesson)
+_PROPOSED = frozenset({LessonStatus.NEW, LessonStatus.ACCEPTED, *WRITTEN}) - {LessonStatus.STALE}
 
 
 class MaterialRow(NamedTuple):
@@ -74,3 +77,15 @@ class KeptLessons:
 
 def _row(lesson: Lesson) -> tuple[str, str, str, bytes]:
     return lesson.project, lesson.id, lesson.status, msgspec.msgpack.encode(lesson)
+
+
+def with_proposed(topics: list[Topic], home: Path) -> list[Topic]:
+    """Return the topics, each with the line that would settle it, where a lesson has one."""
+    if not (home / FINDINGS).exists():
+        return topics
+    with closing(KeptLessons(home)) as store:
+        lessons = [one for one in store.lessons() if one.status in _PROPOSED]
+    lines = {topic: ProposedLine(one.text, one.file) for one in lessons for topic in one.topics}
+    return [
+        msgspec.structs.replace(topic, proposed=lines[topic.id]) if topic.id in lines else topic for topic in topics
+    ]

@@ -217,11 +217,6 @@ def plan_of(command: str) -> CommandPlan:
     return _remembered(command) if len(command) < 2_000 else _plan(command)
 
 
-@lru_cache(maxsize=2048)
-def _remembered(command: str) -> CommandPlan:
-    return _plan(command)
-
-
 def _plan(command: str) -> CommandPlan:
     steps = parse(command)
     simple = list(commands(steps))
@@ -240,6 +235,9 @@ def _plan(command: str) -> CommandPlan:
     unknown = not checks and (reads_log or not programs <= known)
     compared = bool({"stash", "checkout", "switch", "worktree", "bisect"} & gits) and bool(checks)
     return CommandPlan(checks, programs, shows and not commits, commits, acts, written, unknown, compared)
+
+
+_remembered = lru_cache(maxsize=2048)(_plan)
 
 
 def _written(one: Command) -> Iterator[str]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from knowbound.process import Ran
 
 
-# Data of git and ours, and test sets, which contain the words of every question.
+# Data of git and of knowbound, and test sets, which contain the words of every question.
 _LEFT_OUT = tuple(part for glob in (".git", ".knowbound", "eval-samples.*", ".omk") for part in ("--glob", f"!{glob}"))
 _LARGEST = "4M"  # a larger file is data, a bundle or one very long line
 _LINKS_NAMED = 3  # links that a message names

@@ -1,4 +1,4 @@
-"""Evidence, how good it is, and whether it is enough (specification 3, parts I, IV and VII).
+"""Evidence, its quality and strength, and its sufficiency (specification 3, parts I, IV and VII).
 
 Quality says how precisely a piece of evidence matches the question, strength how much of it there is.
 They are never combined into one number. Tools set quality and strength; only the planner derives
@@ -239,7 +239,7 @@ def requirements_of(kind: QuestionKind) -> tuple[Requirement, ...]:
     return AUTHORITATIVE[kind] if kind in AUTHORITATIVE else REQUIREMENTS[INTENTS[kind]]
 
 
-# Classes whose evidence is about a term of the question; the others are about the project as a whole.
+# Classes with evidence about a term of the question; other classes are about the project as a whole.
 PER_TERM = frozenset({_SEARCH, _CONTENT})
 
 

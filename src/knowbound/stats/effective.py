@@ -1,4 +1,4 @@
-"""Effective confidence: what measured use and contradiction make of a stored confidence (specification 2, section 4).
+"""Effective confidence: a stored confidence adjusted by measured use and contradiction (specification 2, section 4).
 
     effective = max(0, stored · (1 + ALPHA · usage − BETA · contradiction))
 
@@ -27,7 +27,7 @@ class QualityScores(msgspec.Struct, frozen=True):
     contradiction: float = 0.0
 
     def after(self, day: Counts) -> QualityScores:
-        """With one more day; one on which nothing was judged changes nothing."""
+        """Return the averages after one more day. A day without verdicts changes nothing."""
         if not day.judged:
             return self
         return QualityScores(
@@ -36,7 +36,7 @@ class QualityScores(msgspec.Struct, frozen=True):
 
     @property
     def factor(self) -> float:
-        """Effective over stored confidence."""
+        """Quotient of effective and stored confidence."""
         return max(0.0, 1 + ALPHA * self.usage - BETA * self.contradiction)
 
 
@@ -45,12 +45,12 @@ def _averaged(before: float, now: float) -> float:
 
 
 def effective_confidence(stored: float, scores: QualityScores) -> float:
-    """The confidence that ranks an item; never below 0, so that a badly contradicted one is last."""
+    """Return the confidence that ranks an item. It is never below 0: a badly contradicted item ranks last."""
     return stored * scores.factor
 
 
 def scores_of(days: Iterable[DayRollup]) -> dict[str, QualityScores]:
-    """The averages of every item that was injected, from its days, oldest first."""
+    """Return the averages of every injected item over its days, oldest first."""
     found: dict[str, QualityScores] = {}
     for day in sorted(days, key=lambda day: day.date):
         for item, counts in day.by_item.items():

@@ -1,4 +1,4 @@
-"""`knowbound hook` and `knowbound mcp`: the verbs that agents call."""
+"""`knowbound hook` and `mcp`, which agents call, and `knowbound on` and `off`, which switch all hooks."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from knowbound.cli.options import project_option
+from knowbound.cli.output import echo
 
 
 @click.command("hook", context_settings={"ignore_unknown_options": True})
@@ -37,3 +38,38 @@ def mcp(root: Path | None) -> None:
     from knowbound.agent.mcp.server import serve
 
     serve(root.resolve() if root else None)
+
+
+@click.command("on")
+def on() -> None:
+    """Switch all hooks on again after `knowbound off`."""
+    from knowbound.agent.switch import VARIABLE, off_state, switch_on
+    from knowbound.errors import StoreError
+
+    try:
+        were_off = switch_on()
+    except OSError as error:
+        raise StoreError("switch-unwritable", f"The hooks cannot be switched on: {error}.") from error
+    if off_state():
+        echo(f"Hooks are still off here: {off_state()}. Try: unset {VARIABLE}")
+    else:
+        echo("Hooks are on." if were_off else "Hooks were on already.")
+
+
+@click.command("off")
+def off() -> None:
+    """Switch all hooks off, in every agent and project, from the next prompt on.
+
+    A hook that is off reads its input, prints nothing and records nothing. The agents' settings stay as they are;
+    `knowbound on` switches the hooks on again. For one shell only: KNOWBOUND_OFF=1.
+    """
+    from knowbound.agent.switch import off_state, switch_off
+    from knowbound.errors import StoreError
+
+    try:
+        switch_off()
+    except OSError as error:
+        raise StoreError(
+            "switch-unwritable", f"The hooks cannot be switched off: {error}. Try: KNOWBOUND_OFF=1"
+        ) from error
+    echo(f"Hooks are off ({off_state()}). Try: knowbound on")

@@ -76,7 +76,7 @@ def again(home: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.long] * (name != "supersede")) for name in CALLS]
+    "name", [pytest.param(name, marks=[pytest.mark.long] * (name not in ("supersede", "reap"))) for name in CALLS]
 )
 def test_a_call_that_is_killed_is_done_or_not_and_succeeds_when_it_is_made_again(tmp_path: Path, name: str) -> None:
     original, home = tmp_path / "original", tmp_path / "home"

@@ -340,6 +340,18 @@ def test_a_log_that_does_not_answer_is_an_error_without_the_password(
     assert "s3cr3t" not in str(down.value)
 
 
+def test_a_server_that_goes_away_during_a_write_is_an_error(
+    log: MongoQualityLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: object, **__: object) -> None:
+        raise pymongo.errors.AutoReconnect("connection closed")
+
+    monkeypatch.setattr(log._rollup, "bulk_write", gone)
+    with pytest.raises(StoreError, match="connection closed") as down:
+        log.put_rollups([DayRollup("2026-11-16")])
+    assert down.value.slug == "backend-unreachable"
+
+
 def test_without_the_driver_the_error_names_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pymongo", None)
     monkeypatch.delitem(sys.modules, "knowbound.kms.quality_log.mongo")

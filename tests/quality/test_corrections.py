@@ -204,6 +204,17 @@ def test_what_another_machine_closed_stays_closed(loop: Loop) -> None:
         assert loop.log.discoveries()[0].closing is Closing.RESOLVED
 
 
+def test_an_answer_is_logged_once(loop: Loop) -> None:
+    for _ in range(2):
+        loop.store.note_answer(PORT.id, "kms_dismiss", {"note": "another environment"})
+    assert [one.tool for one in loop.store.index.corrections(PORT.id)] == ["kms_dismiss"]
+
+
+def test_an_effective_confidence_that_hardly_changes_is_not_written(loop: Loop) -> None:
+    assert loop.store.set_quality({("sqlite", PORT.id): 0.5}) == 1
+    assert loop.store.set_quality({("sqlite", PORT.id): 0.5}) == 0
+
+
 # Killed processes
 
 

@@ -174,7 +174,7 @@ def _role(node: Any, language: str) -> tuple[NameRole, str]:
 
 
 def _declared(declarator: Any) -> tuple[NameRole, str]:
-    """Return the role of a C or C++ declarator; a prototype is a definition of kind declaration."""
+    """Return the role of a C or C++ declarator: a body makes a function, a prototype is of kind declaration."""
     for one in declarator.ancestors():
         if one.kind() == "function_definition":
             return NameRole.DEFINITION, "function"
@@ -186,7 +186,7 @@ def _declared(declarator: Any) -> tuple[NameRole, str]:
 
 
 def _role_of_member(member: Any) -> tuple[NameRole, str]:
-    """Return the role of a member: `exports.name = …` and `self.name = …` define, `a.name()` calls."""
+    """Return the role of a member: `exports.name = …`, `this.name = …`, `self.name = …` define, `a.name()` calls."""
     above = member.parent()
     if above is None:
         return NameRole.USE, ""

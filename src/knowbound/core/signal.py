@@ -9,7 +9,7 @@ import msgspec
 
 from knowbound.core.trace import Outcome
 
-WORTH = 4.0  # savings of a topic that a report opens with
+WORTH = 4.0  # a report opens with topics that save at least this many calls (`gaps/topics.py`)
 _CALLS_OF_WORDS = 2  # calls that one question to the user, or one given-up search, counts for
 
 

@@ -107,7 +107,7 @@ def _interval(turns: Sequence[ArmTurn], outcome: TurnOutcome, value: float) -> t
 
 
 def _more(value: float, low: float | None, high: float | None, turns: Sequence[ArmTurn]) -> int | None:
-    """Return the number of further turns until the interval excludes 0. It shrinks with the root of the turns."""
+    """Return how many further turns of both sides the interval needs to exclude 0. It shrinks with their root."""
     if low is None or high is None or not value:
         return None
     if not low <= 0 <= high:

@@ -110,7 +110,7 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """Open a transaction: all of it or nothing is written. Only its beginning waits for other writers."""
+        """Open a transaction: all of it or nothing is written. Other writers can delay only its BEGIN."""
         with self._lock, as_store_errors(self.path):
             db = self._connection
             try:  # around BEGIN too: an interrupt may come right after it

@@ -13,13 +13,13 @@ from knowbound.core.lazy_pattern import lazy
 
 _SIGNS = frozenset((string.ascii_letters + string.digits + "_+=.%~-").encode())
 _IN_RUN = bytes(ord("x") if byte in _SIGNS else ord(" ") for byte in range(256))
-# Most long runs are paths: a slash ends a run, and paths are searched only beside a run that may be a token.
+# A slash ends a run, or most long runs would be paths; a path is searched only beside a run that may be a token.
 _IN_PATH = bytes(ord("x") if byte in _SIGNS or byte == ord("/") else ord(" ") for byte in range(256))
 _LONG = b"x" * 15  # the shortest token is xoxb- and ten characters
 _DIGIT = lazy(r"\d", re.ASCII)
 _IN_TURNS = lazy(r"[a-z][^A-Za-z]*+[A-Z][^a-z]*+[a-z][^A-Z]*+[A-Z]")
 _SIGN = lazy(r"[_+=%~-]")
-_LONGEST_NAME = 23  # of a program, which has capitals too; a token of letters alone is longer
+_LONGEST_NAME = 23  # a name in source code has capitals too; a token of letters alone is longer
 _LONGEST_WITHOUT_DIGIT = 500  # a longer random run has a digit
 _LINE_END = lazy(r"[ \t\"'+]{0,12}[\\\r\n]")
 _LINE_START = lazy(r"(?:\n|\\+r?\\*n?)[ \t>|+\"'#*]{0,12}\Z")

@@ -1,5 +1,6 @@
 """Lines of a Claude Code transcript as typed values, with the results of its calls.
 
+Typed decoding skips unneeded fields; a line that does not fit the types is read field by field.
 The outcome of a call comes from the structured `toolUseResult` first, then from the text.
 """
 

@@ -107,7 +107,7 @@ def _origin(name: str, evaluation: Evaluation) -> Line:
 
 def verdict_words(comparison: Comparison) -> str:
     """What the pairs say, and whether they settle it."""
-    pairs, difference = comparison.pairs, comparison.difference
+    pairs, difference = comparison.pairs, comparison.pairs.difference
     if difference is None or pairs.p is None:
         return "Nothing to compare: no sample is complete on both sides."
     if not pairs.shifts:
@@ -121,7 +121,7 @@ def verdict_words(comparison: Comparison) -> str:
 def _settled_words(comparison: Comparison) -> str:
     if comparison.pairs.settled:
         return "The data settle it: this is more than chance."
-    more = comparison.more
+    more = comparison.pairs.more
     if more is None:
         return "The data do not settle it; no reasonable number of samples like these would."
     return f"The data do not settle it; {about(more)} more {'sample' if more == 1 else 'samples'} like these would."
@@ -180,7 +180,7 @@ def _gap(rate: Rate, types: Iterable[SignalType]) -> str:
 
 def _document(comparison: Comparison) -> dict[str, object]:
     """`knowbound.comparison/1` of docs/json.md."""
-    pairs, difference = comparison.pairs, comparison.difference
+    pairs, difference = comparison.pairs, comparison.pairs.difference
     return {
         "format": "knowbound.comparison/1",
         "watermark": as_json(comparison.after.watermark),
@@ -191,7 +191,7 @@ def _document(comparison: Comparison) -> dict[str, object]:
         "difference": as_json(difference),
         "p": pairs.p,
         "settled": pairs.settled,
-        "more_samples": comparison.more,
+        "more_samples": pairs.more,
         "composite_difference": as_json(comparison.composite),
         "knowledge_change": as_json(comparison.change),
         "caveats": comparison.caveats,

@@ -24,7 +24,7 @@ from knowbound.stats.evaluation import (
     sample_weight,
 )
 from knowbound.stats.figures import RateKind
-from knowbound.stats.paired import Difference, Pairs, count_pairs
+from knowbound.stats.paired import Pairs, count_pairs
 from knowbound.stats.rate import Mean, Rate, mean_of
 
 
@@ -68,16 +68,6 @@ class Comparison(msgspec.Struct, frozen=True):
     composite: Mean  # after − before, over samples with a composite on both sides
     change: KnowledgeChange
     caveats: list[str]
-
-    @property
-    def difference(self) -> Difference | None:
-        """Difference of the gap rate over the pairs: after − before."""
-        return self.pairs.difference
-
-    @property
-    def more(self) -> int | None:
-        """Number of further samples like these that would show the difference; None: no number would, or unknown."""
-        return self.pairs.more
 
     def count(self, change: Change) -> int:
         """Return the number of samples with this change."""

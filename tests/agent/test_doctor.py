@@ -254,6 +254,8 @@ def test_it_says_what_waits_and_what_the_worker_did_last(project: Project) -> No
     assert check["state"] == "ok"
     assert check["found"].startswith("1 in the queue; the last run, 20")
     assert check["found"].endswith("scored 3 turns")
+    SCORING.note(str(project.home), "reverted", leg=1)
+    assert project.checks()["scoring"]["found"].endswith("scored turns and reverted the rollout to leg 1")
 
 
 def test_a_turn_that_nobody_scores_is_a_problem_unless_a_worker_is_at_it(project: Project) -> None:

@@ -183,6 +183,8 @@ def check_scoring(settings: Settings) -> Iterator[HealthCheck]:
 def _outcome_of(run: dict[str, Any]) -> str:
     if run["event"] == FAILED:
         return f"failed: {run.get('reason')}"
+    if run["event"] == "reverted":
+        return f"scored turns and reverted the rollout to leg {run.get('leg')}"
     return f"scored {run.get('turns')} turns"
 
 

@@ -105,7 +105,7 @@ def is_inside(path: str | Path, folder: str | Path) -> bool:
 
 
 def leads_out(path: str | Path, root: str | Path) -> bool:
-    """Report whether a path is spelled below the root but leads out of it by a link."""
+    """Report whether a path is spelled below the root but a link leads out. False for a path spelled elsewhere."""
     spelled, real_root = os.path.abspath(path), os.path.realpath(root)
     entry = os.path.join(os.path.realpath(os.path.dirname(spelled)), os.path.basename(spelled))
     is_spelled_below = is_inside(spelled, os.path.abspath(root)) or is_inside(entry, real_root)

@@ -179,7 +179,7 @@ def refusal(file: Path, settings: Sequence[RiskySetting], user_config: Path) -> 
 
 
 def _files(value: Any, root: Path) -> tuple[tuple[str, str], ...]:
-    """Return the files, folders and modules of the root that a command names, with their hashes."""
+    """Return what a command names inside the root, with hashes: an edited program is another program."""
     found: dict[str, str] = {}
     inside = os.path.realpath(root)
     for word in _words(str(value).partition(":")[2]):

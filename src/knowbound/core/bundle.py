@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 OPENING = "Entries of this project's knowledge store (knowbound)"  # first words of every bundle
 INDEX_OPENING = "Index of this project's knowledge store (knowbound)"  # first words of every index
+# First words of the suggestions at the start of a session, if the session gets no index.
 SUGGESTED_OPENING = "Suggested corrections of this project's knowledge store (knowbound)"
 _ITEM = re.compile(r"\[(?P<id>[^\[\]\n]{1,200})\](?: \((?P<marks>[^\n]*?)\))? (?P<content>.*)")
 _INDENT = "    "

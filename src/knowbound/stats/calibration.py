@@ -211,7 +211,7 @@ def _design(pairs: Sequence[Pair], moves: Sequence[float], heaviest: float) -> f
     """Return the design effect: the number of labels with the information of one independent label of equal weight.
 
     It is the variance between sessions over that of independent labels. If all labels agree, the variance is unknown:
-    then a session counts as a single label, and every label as the heaviest, the conservative bound.
+    then a session counts as a single label, and the next label as the heaviest, the conservative bound.
     """
     names = [pair.session or f"\0{at}" for at, pair in enumerate(pairs)]
     sessions = Counter(names)

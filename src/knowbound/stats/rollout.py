@@ -109,7 +109,7 @@ class RolloutState(msgspec.Struct, frozen=True, omit_defaults=True):
     """State of the rollout, kept in the quality log for all machines that share it."""
 
     leg: int = 0
-    since: str = ""  # start of the leg; "" for leg 0
+    since: str = ""  # start of the leg; "": leg 0 since the first measurement
     plan: tuple[str, ...] = ()  # names of the legs after leg 0 at the time of writing
     baselines: dict[int, Baseline] = {}  # leg → the days before it
     exploration: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -120,12 +121,13 @@ def test_what_the_agent_leaves_running_ends_with_it(tmp_path: Path) -> None:
 def test_no_zombie_and_no_handle_is_left(tmp_path: Path) -> None:
     argv = script(tmp_path, "pass")
     run(task_in(tmp_path), argv)  # starts the watcher, whose pipe stays open
+    gc.collect()  # closes what earlier tests left to the garbage collector
     before = len(os.listdir("/proc/self/fd"))
     for number in range(5):
         run(task_in(tmp_path, name=f"task{number}"), argv)
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
     assert [pid for pid in children if b"Z" in Path(f"/proc/{pid}/stat").read_bytes().rpartition(b") ")[2][:1]] == []
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(os.listdir("/proc/self/fd")) <= before
 
 
 def test_eight_run_at_once(tmp_path: Path) -> None:

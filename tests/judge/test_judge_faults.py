@@ -46,7 +46,7 @@ def _nothing_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", lambda *_, **__: None)
 
 
-def score(*replies: Reply, seconds: float = 20.0, retries: int = 1) -> tuple[RubricScore, int]:
+def score(*replies: Reply, seconds: float = 120.0, retries: int = 1) -> tuple[RubricScore, int]:
     """What a judge makes of these replies, and how often the server was asked."""
     with serving(*replies) as server:
         judge = rubric_judge_named(server.judge, JudgeOptions(seconds, retries))
@@ -123,7 +123,7 @@ def test_a_fault_that_passes_is_asked_again(first: Reply) -> None:
 
 def test_a_server_that_knows_no_schema_is_asked_without() -> None:
     with serving(status(400), chat(GOOD)) as server:
-        judge = rubric_judge_named(server.judge, JudgeOptions(20, 0))
+        judge = rubric_judge_named(server.judge, JudgeOptions(120, 0))
         assert judge.score([QUESTION])[0].score == 4
         assert judge.score([msgspec.structs.replace(QUESTION, answer="another")])[0].score == 4
         assert ["response_format" in asked for asked in server.asked] == [True, False, False]
@@ -131,7 +131,7 @@ def test_a_server_that_knows_no_schema_is_asked_without() -> None:
 
 def test_an_answer_that_is_malformed_is_asked_again_with_the_complaint() -> None:
     with serving(chat('{"score": 7, "reason": "x"}'), chat(GOOD)) as server:
-        judge = rubric_judge_named(server.judge, JudgeOptions(20, 1))
+        judge = rubric_judge_named(server.judge, JudgeOptions(120, 1))
         judge.score([QUESTION])
         first, second = (asked["messages"][-1]["content"] for asked in server.asked)
         assert second.startswith(first)
@@ -197,7 +197,7 @@ def test_a_provider_s_model_is_asked_with_its_own_key_and_its_price_is_counted(
         monkeypatch.setenv(f"{provider.upper()}_API_KEY", "key-of-provider")
         base = f"{server.address}/v1" if provider == "openai" else server.address
         monkeypatch.setenv(f"{provider.upper()}_BASE_URL", base)
-        judge = rubric_judge_named(f"{provider}:{model}", JudgeOptions(20, 0))
+        judge = rubric_judge_named(f"{provider}:{model}", JudgeOptions(120, 0))
         (given_,) = judge.score([QUESTION])
         assert given_.score == 4
         assert given_.usd is not None
@@ -208,7 +208,7 @@ def test_a_provider_s_model_is_asked_with_its_own_key_and_its_price_is_counted(
 @pytest.mark.parametrize("provider", ["anthropic", "openai"])
 def test_a_provider_without_a_key_is_hopeless_at_once(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(f"{provider.upper()}_API_KEY", raising=False)
-    judge = rubric_judge_named(f"{provider}:m", JudgeOptions(20, 2))
+    judge = rubric_judge_named(f"{provider}:m", JudgeOptions(120, 2))
     (given_,) = judge.score([QUESTION])
     assert given_.score is None
     assert f"{provider.upper()}_API_KEY" in given_.problem
@@ -224,7 +224,7 @@ def test_one_failure_does_not_lose_the_others() -> None:
         (status(400) if "odd" in str(server.asked[-1]["messages"][-1]) else chat(GOOD))(handler)
 
     with serving(by_question) as server:
-        judge = rubric_judge_named(server.judge, JudgeOptions(20, 0, concurrency=1))
+        judge = rubric_judge_named(server.judge, JudgeOptions(120, 0, concurrency=1))
         answers = ["one", "odd", "two"]
         scores = judge.score([msgspec.structs.replace(QUESTION, answer=answer) for answer in answers])
         assert [one.score for one in scores] == [4, None, 4]
@@ -238,7 +238,7 @@ def test_questions_are_asked_at_once_up_to_the_limit() -> None:
         chat(GOOD)(handler)
 
     with serving(waits_for_others) as server:
-        judge = rubric_judge_named(server.judge, JudgeOptions(20, 0, concurrency=3))
+        judge = rubric_judge_named(server.judge, JudgeOptions(120, 0, concurrency=3))
         scores = judge.score([msgspec.structs.replace(QUESTION, answer=str(number)) for number in range(6)])
         assert [one.score for one in scores] == [4] * 6
         assert server.at_once == 3
@@ -252,7 +252,7 @@ def test_the_limit_holds_for_several_threads_together() -> None:
         chat(GOOD)(handler)
 
     with serving(waits_for_another) as server, ThreadPoolExecutor(4) as pool:
-        judge = rubric_judge_named(server.judge, JudgeOptions(20, 0, concurrency=2))
+        judge = rubric_judge_named(server.judge, JudgeOptions(120, 0, concurrency=2))
         ask_one = [[msgspec.structs.replace(QUESTION, answer=str(number))] for number in range(8)]
         assert [one.score for (one,) in pool.map(judge.score, ask_one)] == [4] * 8
         assert server.at_once == 2
@@ -260,7 +260,7 @@ def test_the_limit_holds_for_several_threads_together() -> None:
 
 def test_a_refused_key_stops_the_other_questions_with_the_same_problem() -> None:
     with serving(status(401)) as server:
-        judge = rubric_judge_named(server.judge, JudgeOptions(20, 2, concurrency=1))
+        judge = rubric_judge_named(server.judge, JudgeOptions(120, 2, concurrency=1))
         scores = judge.score([msgspec.structs.replace(QUESTION, answer=str(number)) for number in range(20)])
         assert {one.problem.split(":")[0] for one in scores} == {"the key is refused (HTTP 401)"}
         assert len(server.asked) == 1
@@ -269,7 +269,7 @@ def test_a_refused_key_stops_the_other_questions_with_the_same_problem() -> None
 def test_a_hedge_whose_verdict_fails_is_kept_as_doubt_with_the_failure_and_asked_again() -> None:
     good = chat('{"isUncertainty": false, "confidence": 0.8, "reason": "an option"}')
     with serving(status(500), good) as server:
-        judge, verdicts = hedging_judge_named(server.judge, JudgeOptions(20, 0)), VerdictCache()
+        judge, verdicts = hedging_judge_named(server.judge, JudgeOptions(120, 0)), VerdictCache()
         one = [HedgingCandidate("It may be cached.", "")]
         (first,), (warning,) = judge_candidates(judge, one, verdicts)
         assert first is not None

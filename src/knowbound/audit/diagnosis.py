@@ -169,7 +169,7 @@ def _lack(answer: Answer) -> str:
 def next_step(
     verdict: TurnDiagnosis, claims: tuple[Claim, ...], findings: tuple[AuditFinding, ...], missed: list[str]
 ) -> str:
-    """What to do about a turn; "" where nothing is."""
+    """Return the next step for a turn; "" if there is none."""
     match verdict.diagnosis:
         case Diagnosis.UNSUPPORTED:
             if findings and findings[0].code in _BY_CODE:

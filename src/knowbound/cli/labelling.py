@@ -6,6 +6,7 @@ Specification 2, "The judge", asks for 50 hand-labelled turns, and for a weekly 
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from enum import Enum
@@ -102,7 +103,7 @@ class _Move(Enum):
     QUIT = "q"
 
 
-class _Labelling(Generic[_Item, _Given]):
+class _Labelling(ABC, Generic[_Item, _Given]):
     """Asks for one label after the other; each is written before the next question."""
 
     stays = "the label stays"
@@ -111,17 +112,17 @@ class _Labelling(Generic[_Item, _Given]):
         self.path, self.by = path, by
         self._written: list[tuple[int, bytes, _Given]] = []  # position in the list, bytes written, label
 
+    @abstractmethod
     def ask(self, item: _Item, number: str) -> _Given | _Move:
         """Show an item and ask for its label."""
-        raise NotImplementedError
 
+    @abstractmethod
     def write(self, item: _Item, given: _Given) -> bytes:
         """Append a label to the file."""
-        raise NotImplementedError
 
+    @abstractmethod
     def summary(self, given: list[_Given]) -> str:
         """Say what was labelled, and what to do next."""
-        raise NotImplementedError
 
     def run(self, todo: Sequence[_Item]) -> None:
         """Ask about every item, then print a summary, also after an interruption."""

@@ -181,7 +181,7 @@ def nearest(
 
 
 def _close(terms: Sequence[Term], entries: Sequence[Evidence], tree: SourceTree) -> Iterator[Place]:
-    """What the searches for names came close to."""
+    """Yield the places that searches for names came close to."""
     for term in terms:
         if term.kind not in _NAMES:
             continue

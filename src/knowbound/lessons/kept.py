@@ -140,7 +140,7 @@ def failed_lookups(misses: Iterable[SessionMiss]) -> Iterator[LessonOccurrence]:
 
 
 def requests(material: Material, lessons: Iterable[Lesson]) -> Iterator[LessonOccurrence]:
-    """What the user said again, of that which lessons know."""
+    """Yield the requests that the user repeated although a lesson has them."""
     for lesson in lessons:
         for name in lesson.names:
             if name.startswith("said:update "):
@@ -151,7 +151,7 @@ def requests(material: Material, lessons: Iterable[Lesson]) -> Iterator[LessonOc
 
 
 def is_about(lesson: Lesson, occurrence: LessonOccurrence) -> bool:
-    """Whether the lesson would have answered it."""
+    """Report whether the lesson would have answered the occurrence."""
     return not occurrence.names.isdisjoint(lesson.names)
 
 

@@ -50,7 +50,7 @@ class Scored(msgspec.Struct):
 
 
 class QueueScored(msgspec.Struct, frozen=True):
-    """What a run over the queue did."""
+    """Result of a run over the queue."""
 
     scored: Scored
     rolled_up: RolledUp

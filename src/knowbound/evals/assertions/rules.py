@@ -205,7 +205,7 @@ def _of_calls(rule: Callable[[Assertion, tuple[ToolUse, ...]], CheckResult]) -> 
 
 
 def _names(call: ToolUse) -> set[str]:
-    """What a call may be named by: its own name, a server's tool without the server, and what it does."""
+    """Return the names of a call: its own, the tool of a server without the server, and its kind of work."""
     own = call.tool.lower()
     names = {own}
     if own in _KNOWN:
@@ -234,7 +234,7 @@ def _calls_of(tool: str, calls: tuple[ToolUse, ...]) -> list[ToolUse]:
 
 
 def _containing(part_of: Callable[[ToolUse], tuple[str, bool]]) -> Rule:
-    """Whether the text of `Tool:text` is in this part of a call of the tool; without a tool, of any call."""
+    """Make the rule that searches this part of calls for the text of `Tool:text`; without a tool, of every call."""
 
     def check(assertion: Assertion, calls: tuple[ToolUse, ...]) -> CheckResult:
         tool, colon, text = str(assertion.value).partition(":")

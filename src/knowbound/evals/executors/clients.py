@@ -99,7 +99,7 @@ class ClientExecutor(ABC):
         return execution_of(task, run_process(task, argv, stdin=stdin, env={**agent_environment(), **environ}))
 
     def understands(self, option: str) -> bool:
-        """Whether its help names the option."""
+        """Report whether the help of the client names the option."""
         return re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", self._help) is not None
 
     @cached_property
@@ -209,7 +209,7 @@ _Toml = str | int | float | bool | list["_Toml"] | dict[str, "_Toml"]
 
 
 def user_home(environ: Mapping[str, str]) -> Path:
-    """Where Codex keeps what is the user's."""
+    """Return the folder in which Codex keeps the user's files."""
     return Path(environ.get("CODEX_HOME") or Path(environ.get("HOME") or os.path.expanduser("~")) / ".codex")
 
 

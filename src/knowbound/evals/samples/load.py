@@ -149,7 +149,7 @@ def _shown(path: Path) -> str:
 
 
 def parsed(content: bytes, ending: str) -> tuple[SourceNode | None, list[UnreadableError]]:
-    """What a file of this ending contains, and what of it cannot be read; of JSONL each line by itself."""
+    """Parse a file by its ending: its nodes, and its unreadable parts. Each line of JSONL is parsed by itself."""
     try:
         text = _decoded(content)
         if ending == ".jsonl":

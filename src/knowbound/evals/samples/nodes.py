@@ -141,7 +141,7 @@ def _scalar(token: str, line: int) -> Any:
 
 
 def _explained(text: str, error: json.JSONDecodeError) -> tuple[int, str]:
-    """Where the mistake is, and what it is; for what people often get wrong, in our words."""
+    """Return the position and the kind of a mistake; frequent mistakes are explained in our words."""
     sign, before = text[error.pos : error.pos + 1], text[: error.pos].rstrip()
     if sign in ("]", "}") and before.endswith(","):
         return len(before) - 1, f"JSON has no comma before {sign}"

@@ -206,7 +206,7 @@ def named_target(ask: Ask) -> str:
 
 
 def _specific(text: str, general: frozenset[str]) -> str:
-    """What is left of a name without the general words around it; several words are one name, never loose words."""
+    """Return a name without the general words around it; several words are joined to one name."""
     words = [word for word in text.strip("`'\"?!., ").split() if word.lower().strip("?!.,") not in general]
     name = "_".join(word.strip("?!.,`'\"") for word in words)
     return name if re.fullmatch(r"[\w@][\w./:@+-]*", name) else ""  # no option, no assignment

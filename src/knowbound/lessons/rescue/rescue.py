@@ -96,7 +96,7 @@ def _rescued(miss: MissedLookup, names: TreeNames, search: Searcher) -> Rescue |
 
 
 def is_nowhere(miss: MissedLookup, names: TreeNames, search: Searcher) -> bool:
-    """Whether no file, folder, symbol or text has the one name that was looked for."""
+    """Report whether no file, folder, symbol or text has the single name of a lookup."""
     name = _name(miss)
     if miss.is_check or len(name) < _LEAST_NAME or not name.isascii():
         return False

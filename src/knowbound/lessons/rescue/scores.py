@@ -33,7 +33,7 @@ _TO_GO_ON = timedelta(minutes=15)  # an agent that has not made so many calls ma
 
 
 class RescueRecord(msgspec.Struct, frozen=True):
-    """What was said about a miss, and what came of it."""
+    """An answer to a miss, and its outcome."""
 
     time: str
     id: str
@@ -55,7 +55,7 @@ class RescueRecord(msgspec.Struct, frozen=True):
 
     @property
     def is_said(self) -> bool:
-        """Whether the agent was given a place, or what a lesson or an item says."""
+        """Report whether the agent received a place, or the text of a lesson or an item."""
         return self.delivered is True and self.status == "found"
 
 

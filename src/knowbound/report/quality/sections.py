@@ -206,7 +206,7 @@ def _shares(counts: Counts) -> Iterator[str]:
 
 
 class Hook(NamedTuple):
-    """How long a hook takes."""
+    """Duration of a hook beside its limit."""
 
     name: str
     took: str

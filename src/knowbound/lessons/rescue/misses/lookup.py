@@ -86,7 +86,7 @@ def expression(glob: str, ignore_case: bool) -> re.Pattern[str]:
 
 
 def is_wild(text: str) -> bool:
-    """Whether it is a glob and no plain path."""
+    """Report whether a text is a glob and not a plain path."""
     return _WILD.search(text) is not None or "{" in text
 
 
@@ -130,7 +130,7 @@ def needed_parts(branch: str) -> list[str]:
 
 
 def _inner(group: re.Match[str]) -> str:
-    """What is in a group, where it must be there."""
+    """Return the content of a group that every match has; a space for an optional or negated group."""
     text = group[0]
     if text[-1] != ")" or "|" in text or text.startswith(("(?!", "(?<!")):
         return " "
@@ -145,7 +145,7 @@ def names_in(pattern: str) -> list[str]:
 
 
 def is_specific(name: str) -> bool:
-    """Whether code spells it so: several words in one."""
+    """Report whether a name has several words in one, as names in code have."""
     return len(name) >= 5 and _HUMP.search(name) is not None
 
 

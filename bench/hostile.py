@@ -63,7 +63,7 @@ from knowbound.evals.samples.load import load_samples
 from knowbound.evidence.question.history import read_history_question
 from knowbound.evidence.question.parsing import parse
 from knowbound.gaps.aggregate import Aggregate
-from knowbound.gaps.judging import judge_findings, process_verdicts
+from knowbound.gaps.judging import judge_findings
 from knowbound.gaps.observe import observe
 from knowbound.gaps.reading import LensSettings, read_session
 from knowbound.injection.bundle import cleaned
@@ -112,7 +112,7 @@ def observed(path: Path) -> object:
     assert found, f"no reader knows {path}"
     session = SessionFiles(found[0].name, found[1].session or "s", (str(path),), {}, path.stat().st_size)
     findings = read_session(session, LensSettings())
-    judge_findings(findings, RulesJudge(), process_verdicts())
+    judge_findings(findings, RulesJudge())
     whole = Aggregate()
     for one in findings:
         whole.add(one)

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from bench.labels import SHARED
-from bench.turn_sets import REAL, Label, LabelledTurn
+from bench.turn_sets import REAL, WRITTEN_ITEMS, Label, LabelledTurn
 from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn
 from knowbound.core.trace import Outcome, ToolKind
 from knowbound.errors import InputError
@@ -25,7 +25,14 @@ from knowbound.quality.joining import TurnSources, join
 from knowbound.traces.turns import TraceTurn, session_of, turns_in
 
 TRACES = SHARED / "traces"
-_FOLDERS = ("codex", "copilot-cli", "claude-code/entire", "claude-code/newer")
+_FOLDERS = (
+    "codex",
+    "copilot-cli",
+    "claude-code/entire",
+    "claude-code/newer",
+    "claude-code/packmind",
+    "claude-code/cipherbox",
+)
 _INSTRUCTIONS = ("instructions", "hook", "nested")
 _MOST_OF_AN_OUTPUT = 20_000
 # Which project a session is of: its folder, or how its file's name begins.
@@ -47,6 +54,40 @@ class _Row(msgspec.Struct):
     @property
     def label(self) -> Label:
         return Label(self.on_topic, self.used, self.contradicted)
+
+
+class _WrittenItem(msgspec.Struct):
+    id: str
+    content: str
+    kind: str
+    on_topic: bool
+    used: bool
+    contradicted: bool
+
+
+class _WrittenRow(msgspec.Struct):
+    turn: str
+    items: list[_WrittenItem]
+
+
+def written_items() -> list[LabelledTurn]:
+    """Turns of real sessions with items that were written and labelled for them (`turns/written_items.jsonl`)."""
+    rows = [msgspec.json.decode(line, type=_WrittenRow) for line in WRITTEN_ITEMS.read_bytes().splitlines() if line]
+    if not TRACES.is_dir():
+        print(f"real turns skipped: no {TRACES.name} beside the repository", file=sys.stderr)
+        return []
+    _, turns = _texts(set(), {row.turn for row in rows})
+    found = []
+    for row in rows:
+        if row.turn not in turns:
+            print(f"real turns: {row.turn} is not in the traces", file=sys.stderr)
+            continue
+        path, trace = turns[row.turn]
+        items = tuple(JudgedItem(item.id, item.content) for item in row.items)
+        turn = msgspec.structs.replace(join(TurnSources(trace=trace), lambda _: None).judged, id=row.turn, items=items)
+        labels = tuple(Label(item.on_topic, item.used, item.contradicted) for item in row.items)
+        found.append(LabelledTurn(turn, labels, f"real {_project(path)}", "en", tuple(item.kind for item in row.items)))
+    return found
 
 
 def real_turns() -> list[LabelledTurn]:

@@ -17,6 +17,7 @@ from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn, Metric
 
 HERE = Path(__file__).parent / "turns"
 REAL = HERE / "real.jsonl"  # labels alone: bench/real_turns.py
+WRITTEN_ITEMS = HERE / "written_items.jsonl"  # items written for turns of real sessions, with their labels
 BESIDE = SHARED / "injection" / "turns.jsonl"
 
 
@@ -38,6 +39,7 @@ class LabelledTurn(msgspec.Struct, frozen=True):
     labels: tuple[Label, ...]
     set: str
     language: str
+    kinds: tuple[str, ...] = ()  # what each item was written as
 
     @property
     def is_aside(self) -> bool:
@@ -58,6 +60,7 @@ class _Row(msgspec.Struct):
     labels: dict[str, Label]
     tool_calls: list[dict[str, Any]] = []
     lang: str = ""
+    kind: str = ""
 
 
 def is_aside(turn: str) -> bool:
@@ -73,7 +76,10 @@ def read_set(path: Path) -> list[LabelledTurn]:
 
 def all_sets() -> list[LabelledTurn]:
     """The turns of this repository, and those beside it where they are there."""
-    paths = [*sorted(path for path in HERE.glob("*.jsonl") if path != REAL), *([BESIDE] if BESIDE.exists() else [])]
+    paths = [
+        *sorted(path for path in HERE.glob("*.jsonl") if path not in (REAL, WRITTEN_ITEMS)),
+        *([BESIDE] if BESIDE.exists() else []),
+    ]
     return [turn for path in paths for turn in read_set(path)]
 
 
@@ -85,4 +91,5 @@ def _labelled(row: _Row, name: str) -> LabelledTurn:
     turn = JudgedTurn(row.id, row.prompt, row.response, tuple(row.items), calls)
     chinese = sum("\u4e00" <= sign <= "\u9fff" for sign in row.prompt + row.response)
     language = row.lang or ("zh" if chinese > 20 else "en")
-    return LabelledTurn(turn, tuple(row.labels[item.id] for item in row.items), name, language)
+    labels = tuple(row.labels[item.id] for item in row.items)
+    return LabelledTurn(turn, labels, name, language, (row.kind,) * len(labels))

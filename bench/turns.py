@@ -1,26 +1,37 @@
-"""How far the embedded judge of turns can be trusted: `python -m bench.turns [SET…]`.
+"""How far judges of turns can be trusted: `python -m bench.turns [--answers FOLDER] [SET…]`.
 
-Without arguments: cross-validated by source (each set is judged with weights learnt from the others, thresholds
-included) and on the turns kept aside (with the shipped weights, which never saw them), per question with 95% intervals,
-by set and by language, beside two baselines. SET is a file of labelled turns: it is judged with the shipped weights.
+SET is `turns` (the unseen written turns, by default), `hostile`, `real` (entries written for turns of real sessions),
+or `developed` (the turns that the limits of the rules were chosen on). Each is judged by the rules and by the recorded
+answers of a large model (`bench/answers`; those about real sessions are not part of the repository: FOLDER has them),
+beside two plain baselines: word overlap, with thresholds from the developed turns, and always no. The half that is kept
+aside is shown as a total alone.
 """
 
 from __future__ import annotations
 
+import argparse
 import re
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.train_turns import examples, fit, learnable_turns
-from bench.turn_sets import LabelledTurn, all_sets, read_set
+from bench.real_turns import written_items
+from bench.recorded_sets import UNSEEN, asker_of, recording_of
+from bench.turn_sets import LabelledTurn, all_sets, is_aside, read_set
 from knowbound.core.quality import ItemVerdict, JudgedItem, JudgedTurn, Metric
+from knowbound.judge.turns.model import ModelTurnJudge
 from knowbound.judge.turns.rules import RulesTurnJudge
+from knowbound.judge.turns.verdict import TurnJudge
 from knowbound.stats.calibration import Calibration, Estimate, Pair, Share, calibrate, cohen_kappa
 from knowbound.text.stop_words import STOP_WORDS
 
 _WORD = re.compile(r"[^\W_]+|[\u4e00-\u9fff]")
+_SETS: dict[str, Callable[[], list[LabelledTurn]]] = {
+    "turns": lambda: read_set(UNSEEN / "turns.jsonl"),
+    "hostile": lambda: read_set(UNSEEN / "hostile_turns.jsonl"),
+    "real": written_items,
+    "developed": all_sets,
+}
 
 
 class Judged(NamedTuple):
@@ -36,41 +47,44 @@ class Judged(NamedTuple):
 
 
 def main() -> None:
-    """Measure the files that are named, or everything there is."""
-    if sys.argv[1:]:
-        for name in sys.argv[1:]:
-            turns = read_set(Path(name))
-            _report(f"{Path(name).stem}, shipped weights", judged(turns, RulesTurnJudge()), turns)
-        return
-    seen, aside = learnable_turns(), [turn for turn in all_sets() if turn.is_aside]
-    found = cross_validated(seen)
-    for name, is_real in (("written", False), ("real", True)):
-        of_kind = [one for one in found if one.turn.is_real == is_real]
-        if of_kind:
-            _report(f"{name}, each source left out", of_kind, [turn for turn in seen if turn.is_real == is_real])
-    seen = [turn for turn in seen if not turn.is_real]
-    _report("aside, shipped weights", judged(aside, RulesTurnJudge()), aside)
-    print("\nbaselines, on what is aside\n")
-    _lines("word overlap, thresholds from the rest", _overlap_baseline(seen, aside))
-    _lines("always no", [Judged(turn, at, dict.fromkeys(Metric, False)) for turn, at in _items(aside)])
+    """Measure the sets that are named."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sets", nargs="*", metavar="SET", help="turns, hostile, real, developed")
+    parser.add_argument("--answers", type=Path, help="the folder with answers about real sessions")
+    given = parser.parse_args()
+    developed = [turn for turn in all_sets() if not turn.is_aside]
+    for name in given.sets or ["turns"]:
+        turns = _SETS[name]()
+        print(f"\n{name}: {len(turns)} turns, {sum(len(one.labels) for one in turns)} items")
+        for judge, found in _judged_sets(name, turns, developed, given.answers):
+            aside = [one for one in found if is_aside(one.turn.turn.id)]
+            print(f"\n {judge}")
+            _lines("all", found)
+            _lines("kept aside", aside)
+            if judge != "always no":
+                _by("kind", found, lambda one: one.turn.kinds[one.at] if one.turn.kinds else "")
+                _by("language", found, lambda one: one.turn.language)
 
 
-def judged(turns: Sequence[LabelledTurn], judge: RulesTurnJudge) -> list[Judged]:
-    found = judge.judge([turn.turn for turn in turns])
-    return [
-        Judged(turn, at, _said(verdict))
-        for turn, answer in zip(turns, found, strict=True)
-        for at, verdict in enumerate(answer.verdicts)
-    ]
+def _judged_sets(
+    name: str, turns: Sequence[LabelledTurn], developed: Sequence[LabelledTurn], folder: Path | None
+) -> Iterable[tuple[str, list[Judged]]]:
+    yield "rules", judged(turns, RulesTurnJudge())
+    if name in ("turns", "hostile") or (name == "real" and folder):
+        path = recording_of(name, folder and folder / name)
+        yield f"a large model, recorded ({path.name})", judged(turns, ModelTurnJudge("recorded", True, asker_of(path)))
+    yield "baseline: word overlap", _overlap_baseline(developed, turns)
+    yield "always no", [Judged(turn, at, dict.fromkeys(Metric, False)) for turn, at in _items(turns)]
 
 
-def cross_validated(turns: Sequence[LabelledTurn]) -> list[Judged]:
-    """Each set judged with weights that were learnt from the others."""
-    learnable = examples(turns)
-    found: list[Judged] = []
-    for name in sorted({turn.set for turn in turns}):
-        weights = fit([one for one in learnable if one.turn.set != name])
-        found += judged([turn for turn in turns if turn.set == name], RulesTurnJudge(weights))
+def judged(turns: Sequence[LabelledTurn], judge: TurnJudge) -> list[Judged]:
+    """The verdicts on the items; an item without a verdict counts as no."""
+    found = []
+    for turn, answer in zip(turns, judge.judge([turn.turn for turn in turns]), strict=True):
+        by_item = {verdict.item: verdict for verdict in answer.verdicts}
+        for at, item in enumerate(turn.turn.items):
+            given = by_item.get(item.id)
+            found.append(Judged(turn, at, _said(given) if given else dict.fromkeys(Metric, False)))
     return found
 
 
@@ -134,19 +148,12 @@ def _words(text: str) -> frozenset[str]:
 # Printing
 
 
-def _report(title: str, found: Sequence[Judged], turns: Sequence[LabelledTurn]) -> None:
-    print(f"\n{title}: {len(turns)} turns, {len(found)} items\n")
-    _lines("all", found)
-    _by("set", found, lambda turn: turn.set)
-    _by("language", found, lambda turn: turn.language)
-
-
-def _by(what: str, found: Sequence[Judged], key: Callable[[LabelledTurn], str]) -> None:
-    names = sorted({key(one.turn) for one in found})
+def _by(what: str, found: Sequence[Judged], key: Callable[[Judged], str]) -> None:
+    names = sorted({key(one) for one in found})
     if len(names) < 2:
         return
     for name in names:
-        _lines(f"{what} {name}", [one for one in found if key(one.turn) == name])
+        _lines(f"{what} {name}", [one for one in found if key(one) == name])
 
 
 def _lines(name: str, found: Sequence[Judged]) -> None:

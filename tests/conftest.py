@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from knowbound.user_files import state_folder
+
 settings.register_profile("knowbound", deadline=None, max_examples=25)
 settings.register_profile("long", deadline=None, max_examples=300)  # make test-long
 settings.load_profile("knowbound")
@@ -48,8 +50,10 @@ def _own_home(_new_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> No
     home = next(_new_homes)
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))
-    for name in ("KNOWBOUND_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "NO_COLOR"):
+    for name in ("KNOWBOUND_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "NO_COLOR", "KNOWBOUND_MODEL"):
         monkeypatch.delenv(name, raising=False)
+    for name in ("model.json", "usage.db", "usage.db-wal", "usage.db-shm"):  # what one test allows or spends is its own
+        (Path(state_folder()) / name).unlink(missing_ok=True)
 
 
 def write_user_config(text: str) -> None:

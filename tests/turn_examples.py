@@ -12,9 +12,8 @@ import msgspec
 from knowbound.core.quality import ItemVerdict, JudgedCall, JudgedItem, JudgedTurn
 from knowbound.judge.labels import ItemLabel, LabelledTurn
 from knowbound.judge.models.recorded import RecordedAnswer
-from knowbound.judge.prompts import input_hash
-from knowbound.judge.turns.model import item_names
-from knowbound.judge.turns.shortening import material_of
+from knowbound.judge.prompts import TURNS, load_prompt
+from knowbound.judge.turns.model import entries_of
 from knowbound.judge.turns.verdict import TurnVerdicts
 
 Says = Callable[[LabelledTurn, str, ItemLabel], tuple[bool, bool, bool]]
@@ -66,22 +65,23 @@ class PlantedJudge:
         return [TurnVerdicts(self._verdicts[one.id]) for one in turns]
 
 
-def answer_of(verdicts: Iterable[tuple[str, bool, bool, bool]]) -> str:
-    """What a model writes about a turn."""
-    rows = [
-        {"id": id_, "on_topic": on_topic, "used": used, "contradicted": contradicted, "correction": "", "reason": "so"}
-        for id_, on_topic, used, contradicted in verdicts
-    ]
-    return json.dumps({"items": rows})
+def answer_of(verdicts: Iterable[tuple[str, bool, bool, bool]], quote: str = "Port 900") -> str:
+    """What a model writes about a turn; the quotation is in the answer of `turn()`."""
+    return json.dumps({"items": [_row(*verdict, quote) for verdict in verdicts]})
+
+
+def _row(id_: str, on_topic: bool, used: bool, contradicted: bool, quote: str) -> dict[str, Any]:
+    verdict = {"id": id_, "on_topic": on_topic, "used": used, "contradicted": contradicted}
+    return verdict | {"quote": quote, "correction": "", "reason": "so"}
 
 
 def record(path: Path, turns: Iterable[LabelledTurn], says: Says = as_labelled) -> str:
     """Record what a model says about labelled turns; gives the name of the judge."""
-    lines = []
+    version, lines = load_prompt(TURNS).version, []
     for one in turns:
-        names = item_names(one.judged)
-        answer = answer_of((names[item], *says(one, item, label)) for item, label in one.labels.items())
-        lines.append(RecordedAnswer("turns", input_hash(material_of(one.judged, names)), answer))
+        for entry, (item, label) in zip(entries_of(one.judged), one.labels.items(), strict=True):
+            answer = json.dumps(_row(entry.id, *says(one, item, label), quote="Port 9"))
+            lines.append(RecordedAnswer("turns", entry.key, answer, version))
     path.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
     return f"recorded:{path}"
 

@@ -33,20 +33,29 @@ class Setting:
     help: str
     also: str  # another spelling of the key in the file
     risk: RiskRule  # finds values that need the user's permission
+    most: float = 1.0  # of a number that need not be whole
 
     @property
     def env(self) -> str:
         """The environment variable of the setting."""
-        return _variable(self.key)
+        return variable(self.key)
 
 
-def _variable(key: str) -> str:
+def variable(key: str) -> str:
+    """Return the environment variable of a key."""
     return "KNOWBOUND_" + key.replace(".", "_").upper()
 
 
-def _setting(key: str, default: Any, help_: str, also: str = "", risk: RiskRule = trust.HARMLESS) -> Any:
+def _setting(
+    key: str, default: Any, help_: str, also: str = "", risk: RiskRule = trust.HARMLESS, most: float = 1.0
+) -> Any:
     """Return a field of `Settings`: the only definition of a key, its default, its help and its risk."""
-    return field(default=default, metadata={"key": key, "help": help_, "also": also, "risk": risk})
+    return field(default=default, metadata={"key": key, "help": help_, "also": also, "risk": risk, "most": most})
+
+
+def _task(name: str, decides: str, also: str = "") -> Any:
+    help_ = f"The model for {decides}; empty is model.name."
+    return _setting(f"model.tasks.{name}", "", help_, also=also, risk=trust.JUDGE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,25 +83,56 @@ class Settings:
         "Whether a judge filters hedging sentences.",
         also="hedgingClassifier.enabled",
     )
-    hedging_classifier_model: str = _setting(
-        "hedging_classifier.model",
-        "rules",
-        "The judge that decides: rules is embedded and free; judge list shows the others.",
-        also="hedgingClassifier.model",
-        risk=trust.JUDGE,
-    )
     hedging_classifier_max_candidates: int = _setting(
         "hedging_classifier.max_candidates",
         0,
         "Sentences judged per evaluation; 0 is the judge's own cap: 50 if a verdict costs money, none if it is free.",
         also="hedgingClassifier.maxCandidates",
     )
-    judge_model: str = _setting(
-        "judge.model",
-        "",
-        "The judge that scores rubrics (see judge list); empty is none, and rubrics stay unscored.",
+    model_name: str = _setting(
+        "model.name",
+        "auto",
+        "The model for every task: auto is the one allowed with `knowbound model`, none is rules alone; or a name of "
+        "judge list.",
         risk=trust.JUDGE,
     )
+    model_fallback: str = _setting(
+        "model.fallback",
+        "auto",
+        "The model that takes over a task if calibration shows that the first is below the limit: auto is the next "
+        "larger one of the same provider, none is no other.",
+        risk=trust.JUDGE,
+    )
+    model_budget_usd: float = _setting(
+        "model.budget_usd",
+        2.0,
+        "USD that a command may spend on a model, as far as known.",
+        risk=trust.HIGHER,
+        most=1e6,
+    )
+    model_budget_calls: int = _setting(
+        "model.budget_calls", 500, "Calls of a model that commands may make in a day.", risk=trust.HIGHER
+    )
+    model_background_calls: int = _setting(
+        "model.background_calls",
+        100,
+        "Calls of a model that may be made in a day while agents work; a fifth of them in an hour.",
+        risk=trust.HIGHER,
+    )
+    model_keep_days: int = _setting("model.keep_days", 90, "Days that a model's answers are kept; 0 is no limit.")
+    model_cross_provider: bool = _setting(
+        "model.cross_provider",
+        False,
+        "Whether a provider that has not seen a session may judge it, for example claude a session of Codex.",
+        risk=trust.SWITCHED_ON,
+    )
+    model_tasks_turns: str = _task("turns", "whether injected items were on topic, used or contradicted")
+    model_tasks_hedges: str = _task("hedges", "whether a sentence is doubt", also="hedgingClassifier.model")
+    model_tasks_rubrics: str = _task("rubrics", "scores of rubrics in `eval`")
+    model_tasks_probe: str = _task("probe", "competency questions of `probe`")
+    model_tasks_lessons: str = _task("lessons", "the words of lessons")
+    model_tasks_claims: str = _task("claims", "claims of audited turns that rules leave open")
+    model_tasks_choose: str = _task("choose", "which items are injected for a prompt; the agent waits for it")
     judge_seconds: int = _setting("judge.seconds", 60, "Time limit of one call of a judge that is a model.")
     gate_max_gap_rate: float | None = _setting(
         "gate.max_gap_rate",
@@ -168,13 +208,6 @@ class Settings:
         30,
         "Days that a deleted or superseded item can be brought back before it is reaped.",
     )
-    learn_model: str = _setting(
-        "learn.model",
-        "",
-        "A model (see judge list) that words lessons; empty is none. Its wording is used only if it has every name of "
-        "the lesson.",
-        risk=trust.JUDGE,
-    )
     learn_max_lines: int = _setting(
         "learn.max_lines", 40, "Lessons of a project that `learn` proposes and writes; the least useful are left out."
     )
@@ -201,14 +234,6 @@ class Settings:
         "Items for a prompt at most; the token budget may allow fewer.",
         risk=trust.HIGHER,
     )
-    injection_model: str = _setting(
-        "injection.model",
-        "",
-        "A model (see judge list) that chooses among the first 20 candidates for a prompt; empty is none. The agent "
-        "waits for it, up to injection.time_limit_ms: raise that too, for example to 3000. If the model is late or "
-        "fails, the floor chooses.",
-        risk=trust.JUDGE,
-    )
     injection_subject: str = _setting(
         "injection.subject",
         "",
@@ -227,36 +252,11 @@ class Settings:
         "done, and its session does not show that: warn informs the user, block informs the agent, which continues "
         "once; off only logs the message.",
     )
-    audit_model: str = _setting(
-        "audit.model",
-        "",
-        "A model (see judge list) that decides the claims of audited turns that rules leave open, one question per "
-        "turn; empty is none. Decisions of rules stay.",
-        risk=trust.JUDGE,
-    )
-    injection_log_days: int = _setting(
-        "injection.log_days",
-        90,
-        "Days that the log of injections is kept.",
-    )
+    injection_log_days: int = _setting("injection.log_days", 90, "Days that the log of injections is kept.")
     rescue_enabled: bool = _setting(
         "rescue.enabled",
         True,
         "Whether hooks answer lookups that missed. They keep an index of the source tree for this.",
-    )
-    quality_judge: str = _setting(
-        "quality.judge",
-        "rules",
-        "The judge of injected items (on topic, used, contradicted): rules is embedded and free; a small model is "
-        "anthropic:claude-haiku-4-5; judge list shows the others.",
-        risk=trust.JUDGE,
-    )
-    quality_fallback_judge: str = _setting(
-        "quality.fallback_judge",
-        "anthropic:claude-sonnet-4-6",
-        "The judge that takes over if calibration shows that quality.judge is below the limit; used only if "
-        "quality.judge is a model. Empty is none.",
-        risk=trust.JUDGE,
     )
     quality_holdout: float = _setting(
         "quality.holdout",
@@ -266,6 +266,8 @@ class Settings:
     home_is_given: bool = False  # the user named the data folder: KNOWBOUND_HOME
     hedges_off: bool = False  # the calibration of the configured judge switched hedges off
     source: str = field(default="defaults", compare=False)  # file of the settings
+    from_project: frozenset[str] = field(default=frozenset(), compare=False)  # fields that the project's file sets
+    replaced: tuple[str, ...] = field(default=(), compare=False)  # keys of earlier versions in use
 
     @property
     def shared_backends(self) -> tuple[str, ...]:
@@ -288,9 +290,20 @@ SETTINGS: tuple[Setting, ...] = tuple(
     if one.metadata
 )
 # Hooks and workers use these from other folders.
-_RUN_ANYWHERE = ("injection.model", "audit.model", "quality.judge", "quality.fallback_judge")
+_RUN_ANYWHERE = "model."
 _LARGEST = 10**12  # a larger number is a mistake
 _LONGEST_NUMBER = 18  # characters
+# Settings of earlier versions that still count, and the settings that replaced them.
+REPLACED = {
+    "hedging_classifier.model": "model.tasks.hedges",
+    "judge.model": "model.tasks.rubrics",
+    "learn.model": "model.tasks.lessons",
+    "injection.model": "model.tasks.choose",
+    "audit.model": "model.tasks.claims",
+    "quality.judge": "model.tasks.turns",
+    "quality.fallback_judge": "model.fallback",
+}
+_NONE = "none"  # what an empty name of an earlier version meant
 # Settings of earlier versions, and what counts in their place.
 TAKEN_OUT = {
     "eval.concurrency": "Four samples run at once; eval --concurrency sets another number.",
@@ -313,13 +326,17 @@ def load(
     environ = os.environ if environ is None else environ
     given = {name: value for name, value in (flags or {}).items() if value is not None}
     for key in TAKEN_OUT:
-        if _variable(key) in environ:
-            raise _taken_out(_variable(key), key)
-    by_environment = {
+        if variable(key) in environ:
+            raise _taken_out(variable(key), key)
+    old = {key: new for key, new in REPLACED.items() if variable(key) in environ}
+    by_environment = {_BY_KEY[new].name: environ[variable(key)].strip() or _NONE for key, new in old.items()}
+    by_environment |= {
         setting.name: _parsed(setting, environ[setting.env]) for setting in SETTINGS if setting.env in environ
     }
-    user_file, users = _user_values()
-    file, projects = _project_values(root)
+    if "KNOWBOUND_MODEL" in environ:
+        by_environment.setdefault("model_name", environ["KNOWBOUND_MODEL"].strip() or _NONE)
+    user_file, users, users_old = _user_values()
+    file, projects, projects_old = _project_values(root)
     risky = {_BY_KEY[one.key].name: one for one in _risky(root, projects, users)}
     used = {name: one for name, one in risky.items() if name not in by_environment | given}
     if used and not is_trusted(root, list(risky.values())):
@@ -330,13 +347,15 @@ def load(
         used = {}
     for name, one in used.items():
         if one.risk is Risk.PROGRAM:
-            projects[name] = absolute_command(one.value, root, always=one.key in _RUN_ANYWHERE)
+            projects[name] = absolute_command(one.value, root, always=one.key.startswith(_RUN_ANYWHERE))
     home = Path(environ["KNOWBOUND_HOME"]).expanduser() if environ.get("KNOWBOUND_HOME") else root / ".knowbound"
     return Settings(
         root=root,
         home=home,
         home_is_given=bool(environ.get("KNOWBOUND_HOME")),
         source=str(file or (user_file if users else "defaults")),
+        from_project=frozenset(projects.keys() - by_environment.keys() - given.keys()),
+        replaced=tuple(dict.fromkeys((*map(variable, old), *projects_old, *users_old))),
         **(users | projects | by_environment | given),
     )
 
@@ -361,18 +380,24 @@ def user_config() -> Path:
     return Path(config_folder()) / "config.toml"
 
 
-def _user_values() -> tuple[Path, dict[str, Any]]:
-    path = user_config()
-    return path, _values(path, _toml(path)) if path.is_file() else {}
+def _user_values() -> tuple[Path, dict[str, Any], list[str]]:
+    return (path := user_config()), *(_values(path, _toml(path)) if path.is_file() else ({}, []))
 
 
-def _project_values(root: Path) -> tuple[Path | None, dict[str, Any]]:
+def _project_values(root: Path) -> tuple[Path | None, dict[str, Any], list[str]]:
     file, table = _file(root)
-    return file, _values(file, table)
+    return file, *_values(file, table)
 
 
-def _values(file: Path | None, table: dict[str, Any]) -> dict[str, Any]:
-    return {_BY_KEY[key].name: _typed(_BY_KEY[key], value, str(file)) for key, value in _flat(table, file).items()}
+def _values(file: Path | None, table: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return the values by field, and the keys of earlier versions among them."""
+    flat = _flat(table, file)
+    old = [key for key in flat if key in REPLACED]
+    for key in old:
+        if REPLACED[key] in flat:
+            raise ConfigError("config-twice", f"{file}: {key} was replaced by {REPLACED[key]}. Leave {key} out.")
+        flat[REPLACED[key]] = flat.pop(key) or _NONE
+    return {_BY_KEY[key].name: _typed(_BY_KEY[key], value, str(file)) for key, value in flat.items()}, old
 
 
 def _file(root: Path) -> tuple[Path | None, dict[str, Any]]:
@@ -409,14 +434,14 @@ def _flat(table: dict[str, Any], file: Path | None, prefix: str = "") -> dict[st
     flat: dict[str, Any] = {}
     for key, value in table.items():
         full = prefix + key
-        if isinstance(value, dict) and any(known.startswith(full + ".") for known in (*_BY_KEY, *_ALSO)):
+        if isinstance(value, dict) and any(known.startswith(full + ".") for known in (*_BY_KEY, *_ALSO, *REPLACED)):
             inner = _flat(value, file, full + ".")
             if twice := sorted(flat.keys() & inner.keys()):
                 raise ConfigError(
                     "config-twice", f"{file}: {twice[0]} is given in two spellings. Leave one of them out."
                 )
             flat |= inner
-        elif full in _BY_KEY or full in _ALSO:
+        elif full in _BY_KEY or full in _ALSO or full in REPLACED:
             flat[_ALSO.get(full, full)] = value
         elif full in TAKEN_OUT:
             raise _taken_out(f"{file}: {full}", full)
@@ -433,14 +458,15 @@ def _taken_out(given: str, key: str) -> ConfigError:
 
 def _typed(setting: Setting, value: Any, where: str) -> Any:
     shown = "what is given" if "password" in setting.key else repr(value)
-    wrong = ConfigError("config-wrong-type", f"{where}: {setting.key} must be {_article(setting.type)}, not {shown}.")
+    wanted = _article(setting.type) if setting.most == 1 else "a number of 0 or more"
+    wrong = ConfigError("config-wrong-type", f"{where}: {setting.key} must be {wanted}, not {shown}.")
     if setting.type is list:
         if not isinstance(value, list) or not all(isinstance(part, str) for part in value):
             raise wrong
         return tuple(value)
     if setting.type is float:
-        is_share = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
-        if not is_share:
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= setting.most
+        if not is_number:
             raise wrong
         return float(value)
     is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST

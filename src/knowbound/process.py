@@ -261,6 +261,11 @@ def find_program(name: str, root: Path) -> str | None:
     return None if found is None or (not beside and _is_inside(found, root)) else found
 
 
+def find_client(name: str) -> str | None:
+    """Return an agent's command line on the path, never one inside the current folder, which a checkout brought."""
+    return shutil.which(name, path=trusted_path(os.environ.get("PATH", ""), Path.cwd()))
+
+
 def _is_inside(path: str, root: Path) -> bool:
     return (os.path.realpath(path) + os.sep).startswith(os.path.realpath(root) + os.sep)
 

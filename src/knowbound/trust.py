@@ -50,7 +50,9 @@ def _judge_risk(value: str, _without: object) -> Risk | None:
         return Risk.OUTSIDE if _leaves_root(rest.strip()) else None
     if kind in ("http", "https", "anthropic", "openai"):
         return Risk.ADDRESS
-    return Risk.PROGRAM if ":" in value else None  # without a colon it is `rules`, or no judge at all
+    if kind == "auto":  # sends what the project would otherwise keep to rules
+        return Risk.ADDRESS
+    return Risk.PROGRAM if ":" in value else None  # without a colon it is `none`, `rules`, or no judge at all
 
 
 def _executor_risk(value: str, _without: object) -> Risk | None:
@@ -71,7 +73,8 @@ HIGHER = RiskRule(
     "If it is higher than without the project", lambda value, without: Risk.LIMIT if value > without else None
 )
 PATH = RiskRule("If it leaves the root", _path_risk)
-JUDGE = RiskRule("Unless it is `rules`, or a recording inside the root", _judge_risk)
+JUDGE = RiskRule("Unless it is `none`, `rules`, or a recording inside the root", _judge_risk)
+SWITCHED_ON = RiskRule("If it is switched on", lambda value, without: Risk.ADDRESS if value and not without else None)
 EXECUTOR = RiskRule("Unless it is `investigate`", _executor_risk)
 BACKENDS = RiskRule(
     "Unless it is `sqlite` alone", lambda value, _without: None if set(value) <= {"sqlite"} else Risk.ADDRESS

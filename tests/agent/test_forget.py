@@ -564,17 +564,22 @@ def test_a_data_folder_of_several_projects_keeps_what_is_of_the_others(shop: Sho
     assert set(shop.found(BETA)) == BETA.words()
 
 
-def test_what_models_said_is_kept_by_hash_and_emptied_as_a_whole(shop: Shop) -> None:
+def test_what_models_said_about_a_session_goes_and_about_others_stays(shop: Shop) -> None:
     judge = shop.root / "judge.py"
     judge.write_text(
-        "import json, sys\nasked = sys.stdin.read()\n"
-        f"reason = '{ALPHA.word('reason')}' if '{ALPHA.word('label')}' in asked else 'none'\n"
-        "print(json.dumps({'isUncertainty': True, 'confidence': 1, 'reason': reason}))\n"
+        "import json, re, sys\n"
+        f"words = { ({one.word('label'): one.word('reason') for one in (ALPHA, BETA)})!r}\n"
+        "rows = [json.loads(line) for line in sys.stdin if line.startswith('{\"id\"')]\n"
+        "said = {row['id']: [words[word] for word in words if word in row['sentence']] for row in rows}\n"
+        "print(json.dumps({'items': [{'id': id_, 'isUncertainty': True, 'confidence': 1, 'reason': ' '.join(some)}\n"
+        "                            for id_, some in said.items()]}))\n"
     )
     shop.knowbound("judge", "calibrate", "--judge", f"command:{shlex.join([sys.executable, str(judge)])}")
-    assert ALPHA.word("reason").encode() in b"".join(shop.kept().values())
+    for one in (ALPHA, BETA):
+        assert one.word("reason").encode() in b"".join(shop.kept().values())
     shop.forget("--session", ALPHA.id)
     assert ALPHA.word("reason").encode() not in b"".join(shop.kept().values())
+    assert BETA.word("reason").encode() in b"".join(shop.kept().values())
 
 
 def test_questions_to_investigate_go_with_their_project_and_by_time(shop: Shop) -> None:

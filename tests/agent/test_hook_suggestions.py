@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from knowbound.core.bundle import is_bundle, is_ours
-from knowbound.injection.bundle import estimated_tokens
 from knowbound.injection.shown_suggestions import FILE, INTRO, MOST_TOKENS, ShownSuggestion, composed, keep
 from knowbound.kms.validation import ItemEdit
 from knowbound.store.rollout_file import RolloutFile, keep_rollout
+from knowbound.text.printable import estimated_tokens
 from tests.hook_project import PORT, RETRY, Project
 
 DRAFT = PORT.replace("8080", "9090")

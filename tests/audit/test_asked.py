@@ -110,7 +110,7 @@ def test_the_report_shows_what_the_model_was_asked_and_what_it_cost(
     words = ["audit", str(tmp_path / "traces"), "--root", str(tmp_path)]
     shown = CliRunner().invoke(knowbound, words)
     assert "A model was asked about 1 turn. Cost: unknown" in shown.output
-    found = json.loads(CliRunner().invoke(knowbound, [*words, "--format", "json"]).output)
+    found = json.loads(CliRunner().invoke(knowbound, [*words, "--format", "json"]).stdout)
     assert found["model"] == {"turns": 1, "usd": None}
     assert found["findings"] == {"cause_without_evidence": 1}
 
@@ -123,9 +123,9 @@ def test_a_session_that_the_model_failed_on_is_asked_about_again(
     program.write_text("raise SystemExit(3)\n")
     monkeypatch.setenv("KNOWBOUND_AUDIT_MODEL", f"command:{sys.executable} {program}")
     words = ["audit", str(tmp_path / "traces"), "--root", str(tmp_path), "--format", "json"]
-    first = json.loads(CliRunner().invoke(knowbound, words).output)
+    first = json.loads(CliRunner().invoke(knowbound, words).stdout)
     assert first["warnings"]
     assert first["diagnoses"]["unsupported"]["k"] == 0
     program.write_text(f"import sys\nsys.stdin.read()\nprint({json.dumps(says('unseen'))!r})\n")
-    second = json.loads(CliRunner().invoke(knowbound, words).output)
+    second = json.loads(CliRunner().invoke(knowbound, words).stdout)
     assert second["findings"] == {"cause_without_evidence": 1}

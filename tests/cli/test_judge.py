@@ -285,12 +285,13 @@ def test_verdicts_that_fail_are_counted_apart_with_their_reason(project: Project
 def test_verdicts_that_cost_are_asked_for_once(project: Project) -> None:
     count = f'open({str(project.root / "asked")!r}, "a").write("x")'
     judge = project.command_judge(
-        f'({count}) and json.dumps({{"isUncertainty": True, "confidence": 1, "reason": "r"}})'
+        f"({count}) and json.dumps({{'items': [{{'id': id_, 'isUncertainty': True, 'confidence': 1}} "
+        "for id_ in ('s1', 's2', 's3')]})"
     )
     path = project.file(*sentences()[:3])
     first = project.json("calibrate", path, "--judge", judge)
     assert project.json("calibrate", path, "--judge", judge) == first
-    assert (project.root / "asked").read_text() == "xxx"
+    assert (project.root / "asked").read_text() == "x"  # ten sentences are one question
 
 
 def test_the_rate_of_a_run_is_corrected_for_the_error_of_the_judge(observed: Project) -> None:
@@ -298,7 +299,7 @@ def test_the_rate_of_a_run_is_corrected_for_the_error_of_the_judge(observed: Pro
     assert found["observed"]["n"] == 24
     assert found["corrected"]["value"] == pytest.approx(found["observed"]["value"])  # it made no error on these labels
     assert found["corrected"]["low"] < found["corrected"]["value"] < found["corrected"]["high"]
-    judge = observed.command_judge('json.dumps({"isUncertainty": True, "confidence": 1, "reason": "r"})')
+    judge = observed.command_judge('json.dumps({"items": []})')
     other = observed.json("calibrate", observed.file(*sentences()[:2]), "--run", "--judge", judge)
     assert other["run"] is None
     assert "not judged by this judge" in other["notes"][0]
@@ -338,13 +339,13 @@ def test_wrong_input_is_named(project: Project) -> None:
 def test_the_judges_are_listed_with_what_they_need_and_which_are_in_force(project: Project) -> None:
     text = project.judge("list")
     assert text.returncode == 0, text.stderr
-    assert "Configured for hedging: rules\n" in text.stdout
-    assert "Configured for rubric: none\n" in text.stdout
+    assert "Configured for hedges: rules\n" in text.stdout
+    assert "Configured for rubrics: rules\n" in text.stdout
     found = project.json("list")
     assert found["format"] == "knowbound.judges/1"
-    assert found["in_force"] == {"hedging": "rules", "rubric": None, "turns": "rules"}
+    assert found["in_force"] == dict.fromkeys(("turns", "hedges", "rubrics", "probe", "lessons", "claims"), "rules")
     assert next(row["usable"] for row in found["judges"] if row["kind"] == "rules")
     assert all(row["usable"] or row["why_not"] for row in found["judges"])
     assert project.judge("list", "--format", "markdown").stdout.startswith("| judge | kind | usable |")
     (project.root / "knowbound.toml").write_text("[hedging_classifier]\nenabled = false\n", "utf-8")
-    assert project.json("list")["in_force"]["hedging"] is None
+    assert project.json("list")["in_force"]["hedges"] is None

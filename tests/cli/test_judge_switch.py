@@ -25,7 +25,11 @@ class Switched(Project):
         for thing in THINGS:
             session.says(DOUBT.format(thing))
         session.grep("revenue_schema").write(root / "traces")
-        answer = 'json.dumps({"isUncertainty": True, "confidence": 1, "reason": "r"})'
+        lines = "[json.loads(line) for line in asked.splitlines() if line.startswith(MARK)]".replace(
+            "MARK", repr('{"id"')
+        )
+        rows = f'[{{"id": row["id"], "isUncertainty": True, "confidence": 1}} for row in {lines}]'
+        answer = f'json.dumps({{"items": {rows}}})'
         self.environ[MODEL] = self.command_judge(f'open({str(root / "asked")!r}, "a").write("x") and {answer}')
 
     def observed(self) -> dict[str, Any]:

@@ -387,10 +387,16 @@ class CostlyJudge:
 
     def __init__(self) -> None:
         self.asked: list[str] = []
+        self.given: dict[str, HedgingVerdict] = {}
+
+    def known(self, candidate: HedgingCandidate) -> HedgingVerdict | None:
+        return self.given.get(candidate.sentence)
 
     def judge(self, candidates: Sequence[HedgingCandidate]) -> list[HedgingVerdict | None]:
         self.asked += [candidate.sentence for candidate in candidates]
-        return [HedgingVerdict(True, 0.9, "said so", self.version) for _ in candidates]
+        found = [HedgingVerdict(True, 0.9, "said so", self.version) for _ in candidates]
+        self.given |= {one.sentence: verdict for one, verdict in zip(candidates, found, strict=True)}
+        return list(found)
 
 
 def test_a_judge_that_costs_is_capped_per_evaluation_and_never_asked_twice(
@@ -476,7 +482,7 @@ def test_without_a_judge_the_net_alone_decides(tmp_path: Path) -> None:
 
 def test_an_unknown_judge_is_an_error_that_helps(shop: Path) -> None:
     with pytest.raises(ConfigError, match="unknown-judge"):
-        observing.observe([shop / "traces"], settings_for(shop, hedging_classifier_model="oracle"))
+        observing.observe([shop / "traces"], settings_for(shop, model_tasks_hedges="oracle"))
 
 
 def test_a_third_party_reader_is_found_by_its_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

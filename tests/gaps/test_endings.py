@@ -8,7 +8,7 @@ import pytest
 
 from knowbound.core.signal import Ending, Findings, FoundPlace, Signal, SignalType, Status
 from knowbound.core.trace import Event, Outcome, Prompt, Start, Step, ToolCall, ToolKind
-from knowbound.gaps.judging import judge_findings, process_verdicts
+from knowbound.gaps.judging import judge_findings
 from knowbound.gaps.lens import SessionLens
 from knowbound.gaps.reading import LensSettings, read_session
 from knowbound.judge.hedging.rules import RulesJudge
@@ -20,7 +20,7 @@ def read(transcript: Transcript, folder: Path) -> Findings:
     """The findings with their hedges judged, as `observe` has them."""
     file = transcript.write(folder / "session.jsonl")
     (found,) = read_session(SessionFiles("claude-code", SESSION, (str(file),), {}, 0), LensSettings())
-    judge_findings([found], RulesJudge(), process_verdicts())
+    judge_findings([found], RulesJudge())
     return found
 
 

@@ -11,9 +11,9 @@ from knowbound.injection.bundle import (
     Bundle,
     cleaned,
     compose,
-    estimated_tokens,
 )
 from knowbound.kms.search.ranking import FoundItem
+from knowbound.text.printable import estimated_tokens
 
 ROOMY = 100_000
 

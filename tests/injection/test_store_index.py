@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 
 from knowbound.core.item import Flag, FlagKind, Item
 from knowbound.injection import hook_settings, store_index
-from knowbound.injection.bundle import estimated_tokens, for_brackets
+from knowbound.injection.bundle import for_brackets
 from knowbound.injection.prompt import HookPrompt
 from knowbound.injection.shown_suggestions import StartText
 from knowbound.injection.store_index import INTRO, MOST_TOKENS, SubjectGroup, composed, start_of_session
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index
 from knowbound.kms.knowledge_store import KnowledgeStore
+from knowbound.text.printable import estimated_tokens
 from tests.hook_project import PORT, RETRY, SWIFT, Project
 from tests.stores import OtherBackend, put_items
 

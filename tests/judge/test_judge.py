@@ -1,4 +1,4 @@
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -11,7 +11,6 @@ from knowbound.judge.hedging.verdict import (
     HedgingCandidate,
     HedgingJudge,
     Judged,
-    VerdictCache,
     judge_candidates,
 )
 
@@ -22,10 +21,17 @@ class Asked:
     def __init__(self, *, costs: bool = False, version: str = "asked/1") -> None:
         self.costs, self.version = costs, version
         self.sentences: list[str] = []
+        self.given: dict[str, HedgingVerdict] = {}
+
+    def known(self, candidate: HedgingCandidate) -> HedgingVerdict | None:
+        return self.given.get(candidate.sentence)
 
     def judge(self, candidates: Sequence[HedgingCandidate]) -> Sequence[HedgingVerdict | None]:
         self.sentences += [candidate.sentence for candidate in candidates]
-        return [HedgingVerdict("no" not in c.sentence, 0.9, "said so", self.version) for c in candidates]
+        found = [HedgingVerdict("no" not in c.sentence, 0.9, "said so", self.version) for c in candidates]
+        if self.costs:
+            self.given |= {one.sentence: verdict for one, verdict in zip(candidates, found, strict=True)}
+        return found
 
 
 class Failing(Asked):
@@ -40,17 +46,6 @@ class Failing(Asked):
         return self.answer  # type: ignore[return-value]
 
 
-class Store:
-    def __init__(self) -> None:
-        self.kept: dict[tuple[str, str], HedgingVerdict] = {}
-
-    def verdicts(self, judge: str, hashes: Iterable[str]) -> Mapping[str, HedgingVerdict]:
-        return {sha: self.kept[judge, sha] for sha in hashes if (judge, sha) in self.kept}
-
-    def keep_verdicts(self, judge: str, verdicts: Mapping[str, HedgingVerdict]) -> None:
-        self.kept.update({(judge, sha): verdict for sha, verdict in verdicts.items()})
-
-
 def candidates(*sentences: str) -> list[HedgingCandidate]:
     return [HedgingCandidate(sentence) for sentence in sentences]
 
@@ -61,7 +56,7 @@ def doubts(judged: Judged) -> list[bool | None]:
 
 
 def test_every_candidate_has_its_verdict() -> None:
-    verdicts, warnings = judge_candidates(Asked(), candidates("a", "no", "b"), VerdictCache())
+    verdicts, warnings = judge_candidates(Asked(), candidates("a", "no", "b"))
     assert [(v.is_uncertainty, v.reason) for v in verdicts if v] == [
         (doubt, "said so") for doubt in (True, False, True)
     ]
@@ -69,9 +64,9 @@ def test_every_candidate_has_its_verdict() -> None:
 
 
 def test_the_same_sentence_is_never_judged_twice() -> None:
-    judge, cache = Asked(), VerdictCache()
-    first = judge_candidates(judge, candidates("a", "b", "a"), cache)
-    again = judge_candidates(judge, candidates("b", "a"), cache)
+    judge = Asked(costs=True)
+    first = judge_candidates(judge, candidates("a", "b", "a"))
+    again = judge_candidates(judge, candidates("b", "a"))
     assert judge.sentences == ["a", "b"]
     assert doubts(first) == [True, True, True]
     assert doubts(again) == [True, True]
@@ -84,29 +79,14 @@ def test_a_sentence_that_costs_is_judged_once_and_a_free_one_in_each_context() -
         HedgingCandidate("a", "a. Done."),
     ]
     free, paid = Asked(), Asked(costs=True)
-    judge_candidates(free, twice, VerdictCache())
-    judge_candidates(paid, twice, VerdictCache())
-    assert (free.sentences, paid.sentences) == (["a", "a"], ["a"])
-
-
-def test_another_version_of_a_judge_judges_anew() -> None:
-    cache, newer = VerdictCache(), Asked(version="asked/2")
-    judge_candidates(Asked(), candidates("a"), cache)
-    judge_candidates(newer, candidates("a"), cache)
-    assert newer.sentences == ["a"]
-
-
-def test_verdicts_outlive_the_process_in_a_store() -> None:
-    store, later = Store(), Asked()
-    judge_candidates(Asked(), candidates("a", "no"), VerdictCache(store))
-    judged = judge_candidates(later, candidates("a", "no"), VerdictCache(store))
-    assert later.sentences == []
-    assert doubts(judged) == [True, False]
+    judge_candidates(free, twice)
+    judge_candidates(paid, twice)
+    assert (free.sentences, paid.sentences) == (["a", "a", "a"], ["a"])
 
 
 def test_a_judge_that_costs_is_asked_at_most_fifty_and_the_reader_is_warned() -> None:
     judge = Asked(costs=True)
-    judged = judge_candidates(judge, candidates(*(f"s{i}" for i in range(60))), VerdictCache())
+    judged = judge_candidates(judge, candidates(*(f"s{i}" for i in range(60))))
     assert len(judge.sentences) == MAX_CANDIDATES == 50
     assert doubts(judged) == [True] * 50 + [None] * 10
     assert judged.warnings == ["10 of 60 hedging sentences were not judged: the cap is 50."]
@@ -114,8 +94,8 @@ def test_a_judge_that_costs_is_asked_at_most_fifty_and_the_reader_is_warned() ->
 
 def test_a_judge_that_is_free_has_no_cap_unless_one_is_asked_for() -> None:
     many = candidates(*(f"s{i}" for i in range(60)))
-    assert doubts(judge_candidates(Asked(), many, VerdictCache())) == [True] * 60
-    assert doubts(judge_candidates(Asked(), many, VerdictCache(), max_candidates=7)) == [True] * 7 + [None] * 53
+    assert doubts(judge_candidates(Asked(), many)) == [True] * 60
+    assert doubts(judge_candidates(Asked(), many, max_candidates=7)) == [True] * 7 + [None] * 53
 
 
 @pytest.mark.parametrize(
@@ -131,9 +111,9 @@ def test_a_judge_that_is_free_has_no_cap_unless_one_is_asked_for() -> None:
     ],
 )
 def test_a_failed_verdict_keeps_the_sentence_names_the_failure_and_is_asked_again(answer: object, reason: str) -> None:
-    judge, cache = Failing(answer), VerdictCache()
+    judge = Failing(answer)
     for _ in range(2):
-        (verdict,), (warning,) = judge_candidates(judge, candidates("a"), cache)
+        (verdict,), (warning,) = judge_candidates(judge, candidates("a"))
         assert verdict is not None
         assert verdict.is_uncertainty
         assert reason in verdict.reason
@@ -144,7 +124,7 @@ def test_a_failed_verdict_keeps_the_sentence_names_the_failure_and_is_asked_agai
 @given(st.lists(st.text(max_size=3), max_size=40), st.integers(1, 10))
 def test_no_more_than_the_cap_is_asked_and_order_is_kept(sentences: list[str], cap: int) -> None:
     judge = Asked(costs=True)
-    judged = judge_candidates(judge, candidates(*sentences), VerdictCache(), cap)
+    judged = judge_candidates(judge, candidates(*sentences), cap)
     assert len(judge.sentences) == len(set(judge.sentences)) == min(cap, len(set(sentences)))
     asked = set(judge.sentences)
     assert doubts(judged) == ["no" not in one if one in asked else None for one in sentences]

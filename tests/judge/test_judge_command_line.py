@@ -12,7 +12,7 @@ from knowbound.judge.hedging.verdict import HedgingCandidate
 from knowbound.judge.models.command_line import CommandLineModel
 from knowbound.judge.models.completion import Completion, CompletionError, ModelQuestion
 from knowbound.judge.names import JudgeOptions, parse_name
-from knowbound.judge.registry import hedging_judge_named, rubric_judge_named
+from knowbound.judge.registry import completer, hedging_judge_named, rubric_judge_named
 from knowbound.judge.rubric import RubricKind, RubricQuestion
 from tests.services import until
 
@@ -69,6 +69,12 @@ class Programs:
     def says(self, name: str, text: str) -> str:
         return self.write(name, f"sys.stdout.write({text!r})")
 
+    def codex(self, text: str) -> str:
+        """A codex that knows a model, and says the text."""
+        models = json.dumps({"models": [{"slug": "m", "shell_type": "default"}]})
+        asked = "sys.argv[1:] == ['debug', 'models']"
+        return self.write("codex", f"sys.stdout.write({models!r} if {asked} else {text!r})")
+
     def called(self, name: str) -> tuple[list[str], str, list[str], bool]:
         arguments, text, files, inside = json.loads((self.folder / f"{name}.called").read_text())
         return arguments, text, files, inside
@@ -82,7 +88,7 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Programs:
 
 
 def complete(name: str, seconds: float = 30.0) -> Completion:
-    return CommandLineModel(parse_name(name)).complete(QUESTION, seconds=seconds)
+    return completer(parse_name(name)).complete(QUESTION, seconds=seconds)
 
 
 def problem(name: str, seconds: float = 30.0) -> CompletionError:
@@ -95,33 +101,31 @@ def lines(events: list[dict[str, object]]) -> str:
     return "".join(json.dumps(event) + "\n" for event in events)
 
 
-def test_claude_answers_without_tools_settings_or_session_in_an_empty_folder(programs: Programs) -> None:
-    programs.says("claude", json.dumps(CLAUDE))
+def test_claude_is_asked_without_tools_settings_or_session_in_an_empty_folder(programs: Programs) -> None:
+    programs.says("claude", json.dumps([{"type": "system", "subtype": "init"}, CLAUDE]))
     assert complete("claude-cli:haiku") == Completion(GOOD, 1105, 40, 0.0125, "claude-exact-1")
     arguments, text, files, inside = programs.called("claude")
-    assert arguments[:5] == ["-p", "--output-format", "json", "--model", "haiku"]
     assert arguments[arguments.index("--tools") + 1] == ""
     assert arguments[arguments.index("--setting-sources") + 1] == ""
-    assert arguments[arguments.index("--system-prompt") + 1] == QUESTION.instructions
-    assert {"--strict-mcp-config", "--no-session-persistence"} <= set(arguments)
-    assert (text, files, inside) == (QUESTION.text, [], False)
+    assert {"--strict-mcp-config", "--no-session-persistence", "--disable-slash-commands"} <= set(arguments)
+    assert "--bare" not in arguments
+    assert text.endswith(QUESTION.text)
+    assert (files, inside) == ([], False)
 
 
-def test_claude_s_verbose_output_ends_with_the_same_result(programs: Programs) -> None:
-    programs.says("claude", json.dumps([{"type": "system", "subtype": "init"}, {"type": "assistant"}, CLAUDE]))
-    assert complete("claude-cli:haiku").text == GOOD
+def test_claude_s_structured_output_is_the_answer(programs: Programs) -> None:
+    programs.says("claude", json.dumps(CLAUDE | {"structured_output": {"score": 4}, "result": "said aloud"}))
+    assert json.loads(complete("claude-cli:haiku").text) == {"score": 4}
 
 
-def test_codex_answers_read_only_with_its_tokens_and_without_a_price(programs: Programs) -> None:
-    programs.says("codex", "a warning that is no JSON\n" + lines(CODEX))
+def test_codex_is_asked_read_only_with_a_home_of_its_own(programs: Programs) -> None:
+    programs.codex("a warning that is no JSON\n" + lines([{"type": "error", "message": "Reconnecting"}, *CODEX]))
     assert complete("codex-cli:m") == Completion(GOOD, 900, 30, None, "m")
     arguments, text, files, _ = programs.called("codex")
     assert arguments[:2] == ["exec", "--json"]
     assert arguments[arguments.index("--sandbox") + 1] == "read-only"
-    assert arguments[-3:] == ["--model", "m", "-"]
-    assert QUESTION.instructions in text
-    assert QUESTION.text in text
-    assert files == []
+    assert {"--ephemeral", "--ignore-rules"} <= set(arguments)
+    assert (text, files) == (QUESTION.text, [])
 
 
 def test_any_program_answers_with_its_output(programs: Programs) -> None:
@@ -133,46 +137,87 @@ def test_any_program_answers_with_its_output(programs: Programs) -> None:
     assert QUESTION.text in text
 
 
-FAILED = {**CLAUDE, "is_error": True, "subtype": "error_during_execution", "result": "API Error: overloaded"}
-NO_LOGIN = {**CLAUDE, "is_error": True, "result": "Invalid API key · Please run /login", "total_cost_usd": 0}
+FAILED = {**CLAUDE, "is_error": True, "result": "API Error: overloaded"}
+SAID = {**CLAUDE, "is_error": True, "result": "what it says", "total_cost_usd": 0}
+LIMIT: dict[str, object] = {
+    "type": "rate_limit_event",
+    "rate_limit_info": {"status": "rejected", "resetsAt": 1794960000},
+}
+
+
+def failing(kind: str, *others: dict[str, object]) -> str:
+    """What claude prints where the API refused, by the field that names the reason."""
+    return json.dumps([*others, {"type": "assistant", "error": kind}, SAID])
+
+
+def failed_turn(message: str) -> str:
+    return lines([*CODEX[:4], {"type": "turn.failed", "error": {"message": message}}])
 
 
 @pytest.mark.parametrize(
     ("judge", "out", "told", "again", "hopeless"),
     [
         ("claude-cli:m", json.dumps(FAILED), "claude failed: API Error: overloaded", True, False),
-        ("claude-cli:m", json.dumps(NO_LOGIN), "Please run /login", False, True),
-        ("claude-cli:m", json.dumps(CLAUDE)[:80], "claude ended without an answer", True, False),
-        ("claude-cli:m", "", "claude ended without an answer", True, False),
-        ("claude-cli:m", json.dumps({**CLAUDE, "result": None}), "claude failed: success", True, False),
-        ("codex-cli:m", lines(CODEX[:2]), "codex ended without an answer", True, False),
+        ("claude-cli:m", failing("authentication_failed"), "claude is not logged in (what it says)", False, True),
+        ("claude-cli:m", failing("billing_error"), "the account has no credit left", False, True),
+        ("claude-cli:m", failing("model_not_found"), "claude knows no such model", False, True),
+        ("claude-cli:m", failing("rate_limit"), "claude failed: what it says", True, False),
         (
-            "codex-cli:m",
-            lines([*CODEX[:4], {"type": "turn.failed", "error": {"message": "usage limit"}}]),
-            "codex failed: usage limit",
+            "claude-cli:m",
+            failing("rate_limit", LIMIT),
+            "the plan's limit of claude is reached until 2026-11-18 00:00 UTC (what it says). What was answered",
+            False,
+            True,
+        ),
+        ("claude-cli:m", failing("max_output_tokens"), "claude's answer was cut", False, False),
+        (
+            "claude-cli:m",
+            json.dumps({**SAID, "subtype": "error_max_turns"}),
+            "claude answered with tool calls",
             True,
             False,
         ),
-        ("codex-cli:m", lines([{"type": "error", "message": "401 Unauthorized"}]), "401 Unauthorized", False, True),
+        ("claude-cli:m", json.dumps(CLAUDE)[:80], "claude ended with code 0", True, False),
+        ("claude-cli:m", "", "claude ended with code 0", True, False),
+        ("codex-cli:m", lines(CODEX[:2]), "codex ended without an answer", True, False),
+        ("codex-cli:m", failed_turn("high demand"), "codex failed: high demand", True, False),
+        (
+            "codex-cli:m",
+            failed_turn("You’ve hit your usage limit."),
+            "the plan's limit of codex is reached",
+            False,
+            True,
+        ),
+        ("codex-cli:m", failed_turn("unexpected status 401 Unauthorized"), "codex is not logged in", False, True),
+        ("codex-cli:m", failed_turn("Incomplete response returned"), "codex's answer was cut", False, False),
         ("codex-cli:m", "", "codex ended without an answer", True, False),
     ],
 )
 def test_a_command_line_that_fails_says_what_it_said(
     programs: Programs, judge: str, out: str, told: str, again: bool, hopeless: bool
 ) -> None:
-    programs.says(judge.split("-", maxsplit=1)[0], out)
+    programs.codex(out) if judge.startswith("codex") else programs.says("claude", out)
     error = problem(judge)
     assert told in error.problem
     assert (error.again, error.hopeless) == (again, hopeless)
 
 
-@pytest.mark.parametrize("name", ["claude-cli:m", "codex-cli:m", "command:judge-x"])
+@pytest.mark.parametrize("name", ["claude-cli:m", "command:judge-x"])
 def test_a_program_that_ends_badly_is_told_with_its_last_words(programs: Programs, name: str) -> None:
     program = "judge-x" if name.startswith("command") else name.split("-", maxsplit=1)[0]
     programs.write(program, "sys.stderr.write('no such option --tools'); sys.exit(3)")
     error = problem(name)
     assert error.problem == f"{program} ended with code 3: no such option --tools"
     assert error.usd is None
+
+
+def test_a_codex_that_knows_no_catalogue_is_not_asked(programs: Programs) -> None:
+    programs.write("codex", "print('{}')")
+    error = problem("codex-cli:m")
+    assert "cannot be asked without its tools" in error.problem
+    assert error.hopeless
+    programs.write("codex", "sys.exit('Error loading config.toml')")
+    assert "codex cannot be asked: Error loading config.toml" in problem("codex-cli:m").problem
 
 
 @pytest.mark.parametrize("name", ["claude-cli:m", "codex-cli:m", "command:judge-x"])
@@ -243,8 +288,8 @@ def test_every_kind_of_rubric_is_scored_by_a_command_line(programs: Programs, ki
 
 
 def test_hedges_are_judged_by_a_command_line(programs: Programs) -> None:
-    answer = '{"isUncertainty": true, "confidence": 0.7, "reason": "it says so"}'
-    programs.says("codex", lines([{"type": "item.completed", "item": {"type": "agent_message", "text": answer}}]))
+    answer = '{"items": [{"id": "s1", "isUncertainty": true, "confidence": 0.7, "reason": "it says so"}]}'
+    programs.codex(lines([{"type": "item.completed", "item": {"type": "agent_message", "text": answer}}]))
     judge = hedging_judge_named("codex-cli:m")
     (verdict,) = judge.judge([HedgingCandidate("I am not sure which table.", "")])
     assert verdict is not None

@@ -18,11 +18,12 @@ from hypothesis import strategies as st
 from knowbound.core.trace import Step
 from knowbound.errors import ConfigError
 from knowbound.judge.hedging.model import HedgingAnswer
-from knowbound.judge.hedging.verdict import HedgingCandidate, VerdictCache, judge_candidates
+from knowbound.judge.hedging.verdict import HedgingCandidate, judge_candidates
 from knowbound.judge.models import asking
 from knowbound.judge.models.api import Limit, ModelTool, converse
-from knowbound.judge.models.asking import Asker, AskResult, MemoryAnswers
+from knowbound.judge.models.asking import Asker, MemoryAnswers
 from knowbound.judge.models.completion import Completion, CompletionError, MalformedError, ModelQuestion, parse_answer
+from knowbound.judge.models.questions import AskResult
 from knowbound.judge.models.recorded import RecordedAnswer
 from knowbound.judge.names import FORMS, JudgeOptions
 from knowbound.judge.prompts import PromptFile, input_hash
@@ -267,17 +268,17 @@ def test_a_refused_key_stops_the_other_questions_with_the_same_problem() -> None
 
 
 def test_a_hedge_whose_verdict_fails_is_kept_as_doubt_with_the_failure_and_asked_again() -> None:
-    good = chat('{"isUncertainty": false, "confidence": 0.8, "reason": "an option"}')
+    good = chat('{"items": [{"id": "s1", "isUncertainty": false, "confidence": 0.8, "reason": "an option"}]}')
     with serving(status(500), good) as server:
-        judge, verdicts = hedging_judge_named(server.judge, JudgeOptions(120, 0)), VerdictCache()
+        judge = hedging_judge_named(server.judge, JudgeOptions(120, 0))
         one = [HedgingCandidate("It may be cached.", "")]
-        (first,), (warning,) = judge_candidates(judge, one, verdicts)
+        (first,), (warning,) = judge_candidates(judge, one)
         assert first is not None
         assert first.is_uncertainty
         assert "HTTP 500" in first.reason
         assert "HTTP 500" in warning
         for _ in range(2):
-            (later,), warnings = judge_candidates(judge, one, verdicts)
+            (later,), warnings = judge_candidates(judge, one)
             assert later is not None
             assert not later.is_uncertainty
             assert warnings == []
@@ -464,8 +465,8 @@ def test_half_characters_do_not_stop_a_question() -> None:
 
 def test_a_recording_answers_without_a_model_and_the_later_line_counts(tmp_path: Path) -> None:
     file = tmp_path / "answers.jsonl"
-    doubt = '{"isUncertainty": true, "confidence": 0.9, "reason": "says so"}'
-    asked = input_hash({"sentence": "I am not sure.", "context": ""})
+    doubt = '{"id": "s1", "isUncertainty": true, "confidence": 0.9, "reason": "says so"}'
+    asked = input_hash({"sentence": "I am not sure.", "context": "", "question": ""})
     lines = [RecordedAnswer("hedging", asked, answer) for answer in ("malformed", doubt)]
     file.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
     judge = hedging_judge_named(f"recorded:{file}")

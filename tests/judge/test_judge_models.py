@@ -16,8 +16,9 @@ import pytest
 from knowbound.core.signal import HedgingVerdict
 from knowbound.judge.hedging.verdict import HedgingCandidate, NoVerdict
 from knowbound.judge.models.api import ApiModel, ModelTool, converse
-from knowbound.judge.models.asking import AskResult, MemoryAnswers
+from knowbound.judge.models.asking import MemoryAnswers
 from knowbound.judge.models.completion import ModelQuestion
+from knowbound.judge.models.questions import AskResult
 from knowbound.judge.names import JudgeOptions, parse_name
 from knowbound.judge.prompts import PromptFile
 from knowbound.judge.registry import asker_named, hedging_judge_named, hedging_judge_version, rubric_judge_named

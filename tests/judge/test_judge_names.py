@@ -111,7 +111,7 @@ def test_rules_cannot_score_a_rubric() -> None:
 
 def test_a_version_names_prompt_and_judge() -> None:
     assert hedging_judge_version("rules").startswith("rules-")
-    assert hedging_judge_version("anthropic:m").startswith("hedging-1-")
+    assert hedging_judge_version("anthropic:m").startswith("hedging-2-")
     assert hedging_judge_version("anthropic:m").endswith("/anthropic:m")
     assert hedging_judge_version("anthropic:m") != hedging_judge_version("anthropic:n")
 
@@ -178,13 +178,13 @@ def _config(folder: Path, text: str) -> Path:
 def test_the_specification_s_spelling_of_the_hedging_entry_is_read(tmp_path: Path, text: str) -> None:
     settings = load(_config(tmp_path, text), {})
     assert not settings.hedging_classifier_enabled
-    assert settings.hedging_classifier_model == "openai:m"
+    assert settings.model_tasks_hedges == "openai:m"
     assert settings.hedging_classifier_max_candidates == 7
 
 
 def test_two_spellings_of_one_key_are_an_error(tmp_path: Path) -> None:
     text = '[hedgingClassifier]\nmodel = "openai:m"\n[hedging_classifier]\nmodel = "rules"\n'
-    with pytest.raises(ConfigError, match=r"hedging_classifier\.model is given in two spellings"):
+    with pytest.raises(ConfigError, match=r"hedging_classifier\.model was replaced by model\.tasks\.hedges"):
         load(_config(tmp_path, text), {})
 
 
@@ -195,7 +195,7 @@ def test_a_slip_in_the_specification_s_spelling_gets_a_suggestion(tmp_path: Path
 
 def test_the_judge_s_limits_are_settings(tmp_path: Path) -> None:
     settings = load(_config(tmp_path, '[judge]\nmodel = "codex-cli:m"\n'), {"KNOWBOUND_JUDGE_SECONDS": "5"})
-    assert (settings.judge_model, settings.judge_seconds) == ("codex-cli:m", 5)
+    assert (settings.model_tasks_rubrics, settings.judge_seconds) == ("codex-cli:m", 5)
 
 
 @pytest.mark.parametrize("key", TAKEN_OUT)

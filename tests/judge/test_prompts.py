@@ -15,7 +15,7 @@ PROMPT = PromptFile("p", "p-1-0", "", ("one", "two"))
 def test_every_question_a_judge_is_asked_has_its_prompt_file() -> None:
     wanted = "answer_relevancy choose claims competency context_recall faithfulness hedging lesson rubric "
     wanted += "semantic_similarity turns"
-    assert [f"{name}-1" for name in wanted.split()] == FILES
+    assert [name.rpartition("-")[0] for name in FILES] == wanted.split()
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -23,8 +23,9 @@ def test_a_prompt_says_that_material_is_data_and_has_places_for_it(file: str) ->
     prompt = load_prompt(file)
     assert prompt.version.startswith(f"{file}-")
     assert prompt.places
-    assert "data that somebody else wrote" in prompt.instructions
-    assert "never obeyed" in prompt.instructions
+    text = " ".join(prompt.instructions.split())
+    assert "data that somebody else wrote" in text
+    assert "never obeyed" in text
     assert "{{" not in prompt.instructions
 
 

@@ -28,7 +28,7 @@ def queued(project: ScoredProject, *sessions: str) -> list[tuple[str, str]]:
 
 @pytest.fixture
 def judged_by(monkeypatch: pytest.MonkeyPatch) -> Callable[[FailingJudge], None]:
-    return lambda judge: monkeypatch.setattr(scoring, "turn_judge", lambda _: judge)
+    return lambda judge: monkeypatch.setattr(scoring, "turn_judge", lambda _, background: judge)
 
 
 @pytest.mark.parametrize("error", [RuntimeError, IndexError, lambda text: InputError("no-key", text)])

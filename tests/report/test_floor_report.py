@@ -49,7 +49,7 @@ def test_where_no_floor_gives_what_is_wanted_it_names_the_prompts_to_look_at() -
 def test_what_the_prompts_do_not_settle_is_said_with_how_many_more_would() -> None:
     text = " ".join(shown(prompts(right=0.8, off=0.1), model=True).split())
     assert "has 95% in it: 20 prompts do not settle it, about 53 more would." in text
-    assert "injection.model" in text
+    assert "model.tasks.choose" in text
 
 
 def test_too_few_prompts_are_counted_once() -> None:

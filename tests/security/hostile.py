@@ -320,7 +320,7 @@ def commands() -> list[tuple[str, ...]]:
         ("compare",), ("check",), ("probe",), ("draft",), ("draft", "--accept", "all"), ("kms", "import", "CLAUDE.md"),
         ("kms", "import", "."), ("kms", "import", "docs"), ("kms", "import", "linked"), ("kms", "import", "AGENTS.md"),
         ("kms", "add", "The port of the service is 8080."), ("kms", "search", "port of the service"), ("kms", "sync"),
-        ("kms", "reap"), ("judge", "list"), ("judge", "calibrate"), ("judge", "label"),
+        ("kms", "reap"), ("model",), ("judge", "list"), ("judge", "calibrate"), ("judge", "label"),
         ("quality", "calibrate", "prompts.jsonl"), ("quality", "calibrate", "linked.jsonl"),
         ("install", "claude-code", "--yes"), ("install", "codex", "--scope", "project", "--yes"), ("doctor",),
         ("uninstall", "claude-code", "--yes"), ("trust",), ("forget", "--everything", "--yes"), ("demo",),

@@ -18,8 +18,6 @@ from tests.conftest import write_user_config
 
 RISKY = {
     "knowledge": 'knowledge = ["../other/**/*.md"]',
-    "hedging_classifier.model": '[hedging_classifier]\nmodel = "http://192.0.2.1/v1#m"',
-    "judge.model": '[judge]\nmodel = "command:./canary.sh"',
     "eval.samples": '[eval]\nsamples = "/etc/eval-samples.yaml"',
     "eval.executor": '[eval]\nexecutor = "command:./canary.sh"',
     "kms.backends": '[kms]\nbackends = ["mongo"]',
@@ -32,17 +30,25 @@ RISKY = {
     "injection.token_budget": "[injection]\ntoken_budget = 100000",
     "injection.most_items": "[injection]\nmost_items = 20",
     "injection.time_limit_ms": "[injection]\ntime_limit_ms = 60000",
-    "learn.model": '[learn]\nmodel = "command:./canary.sh"',
-    "injection.model": '[injection]\nmodel = "anthropic:m"',
-    "audit.model": '[audit]\nmodel = "anthropic:m"',
-    "quality.judge": '[quality]\njudge = "command:./canary.sh"',
-    "quality.fallback_judge": '[quality]\nfallback_judge = "openai:m"',
+    "model.name": '[model]\nname = "anthropic:m"',
+    "model.fallback": '[quality]\nfallback_judge = "openai:m"',
+    "model.budget_usd": "[model]\nbudget_usd = 100",
+    "model.budget_calls": "[model]\nbudget_calls = 100000",
+    "model.background_calls": "[model]\nbackground_calls = 100000",
+    "model.cross_provider": "[model]\ncross_provider = true",
+    "model.tasks.hedges": '[hedging_classifier]\nmodel = "http://192.0.2.1/v1#m"',
+    "model.tasks.rubrics": '[judge]\nmodel = "command:./canary.sh"',
+    "model.tasks.lessons": '[learn]\nmodel = "command:./canary.sh"',
+    "model.tasks.choose": '[injection]\nmodel = "anthropic:m"',
+    "model.tasks.claims": '[audit]\nmodel = "anthropic:m"',
+    "model.tasks.turns": '[quality]\njudge = "command:./canary.sh"',
+    "model.tasks.probe": '[model.tasks]\nprobe = "codex-cli:m"',
 }
 OTHER_FORMS = {
-    "hedging_classifier.model": ("anthropic:m", "openai:m", "claude-cli:m", "codex-cli:m", "recorded:../x.jsonl"),
-    "judge.model": ("https://192.0.2.1/v1#m", "command:sh -c true", "recorded:/etc/passwd", "recorded:~/x"),
-    "quality.judge": ("anthropic:m", "https://192.0.2.1/v1#m", "recorded:../x.jsonl"),
-    "quality.fallback_judge": ("command:./canary.sh", "recorded:/etc/passwd"),
+    "model.tasks.hedges": ("anthropic:m", "openai:m", "claude-cli:m", "codex-cli:m", "recorded:../x.jsonl"),
+    "model.tasks.rubrics": ("https://192.0.2.1/v1#m", "command:sh -c true", "recorded:/etc/passwd", "recorded:~/x"),
+    "model.tasks.turns": ("anthropic:m", "https://192.0.2.1/v1#m", "recorded:../x.jsonl"),
+    "model.fallback": ("command:./canary.sh", "recorded:/etc/passwd"),
     "eval.executor": ("claude", "codex", "claude:opus", "model:openai:m", "anything"),
 }
 HARMLESS = (
@@ -54,6 +60,7 @@ HARMLESS = (
     "[injection]\ntoken_budget = 100\ntime_limit_ms = 100\nrelevance_floor = 0.5\nmost_items = 1",
     "[gate]\nmax_gap_rate = 0.1",
     '[quality]\njudge = "rules"\nfallback_judge = "recorded:answers.jsonl"',
+    '[model]\nname = "none"\nbudget_usd = 0.1\nbudget_calls = 1\nbackground_calls = 0\nkeep_days = 1',
 )
 
 
@@ -69,6 +76,7 @@ def run(root: Path, *words: str, input_: str | None = None) -> Result:
 def test_every_setting_is_either_risky_here_or_named_as_harmless() -> None:
     """A new setting has to be put into one of the lists."""
     harmless = {
+        "model.keep_days",
         "jobs", "repeated_failure_calls", "hedging_classifier.enabled", "hedging_classifier.max_candidates",
         "judge.seconds", "gate.max_gap_rate", "gate.gap_rate_regression",
         "gate.rate", "quality.holdout", "learn.max_lines", "learn.max_tokens", "audit.check", "rescue.enabled",
@@ -140,7 +148,7 @@ def test_trust_shows_the_settings_and_asks(tmp_path: Path) -> None:
     configured(tmp_path, '[judge]\nmodel = "command:sh judge.sh"\n[eval]\nexecutor = "claude"\n')
     (tmp_path / "judge.sh").write_text("echo 1\n", "utf-8")
     refused = run(tmp_path, "trust", input_="n\n")
-    assert '+ judge.model = "command:sh judge.sh"   (runs a program)' in refused.output
+    assert '+ model.tasks.rubrics = "command:sh judge.sh"   (runs a program)' in refused.output
     assert "+     judge.sh sha256:" in refused.output
     assert '+ eval.executor = "claude"   (runs a program)' in refused.output
     assert isinstance(refused.exception, Exception)
@@ -155,13 +163,13 @@ def test_a_changed_setting_or_program_asks_again_and_shows_the_difference(tmp_pa
     configured(tmp_path, '[judge]\nmodel = "command:sh judge.sh"\n')
     (tmp_path / "judge.sh").write_text("echo 1\n", "utf-8")
     run(tmp_path, "trust", "--yes")
-    assert load(tmp_path, {}).judge_model
+    assert load(tmp_path, {}).model_tasks_rubrics
     (tmp_path / "judge.sh").write_text("echo 2\n", "utf-8")
     with pytest.raises(ConfigError, match="config-untrusted"):
         load(tmp_path, {})
     shown = run(tmp_path, "trust", "--yes").output
     assert "-     judge.sh sha256:" in shown
-    assert '  judge.model = "command:sh judge.sh"' in shown
+    assert '  model.tasks.rubrics = "command:sh judge.sh"' in shown
     configured(tmp_path, '[judge]\nmodel = "command:sh judge.sh --fast"\n')
     with pytest.raises(ConfigError, match="config-untrusted"):
         load(tmp_path, {})
@@ -210,7 +218,7 @@ def test_what_was_trusted_is_what_runs_wherever_the_user_is(tmp_path: Path, monk
     run(root, "trust", "--yes")
     monkeypatch.chdir(elsewhere)
     assert load(root, {}).eval_executor == f"command:sh {root}/agent.sh"
-    assert load(root, {}).judge_model.startswith(f"command:{root}/")
+    assert load(root, {}).model_tasks_rubrics.startswith(f"command:{root}/")
     monkeypatch.chdir(root)
     assert load(root, {}).eval_executor == "command:sh agent.sh"
 

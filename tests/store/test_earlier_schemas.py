@@ -56,6 +56,8 @@ RELEASED = {
     "knowbound/0004_evaluation_journal.sql": "88409a52f0bdef52",
     "knowbound/0005_lessons.sql": "aa6924efca1b59e1",
     "knowbound/0006_audited.sql": "b2a9b2a180f2e82b",
+    "knowbound/0007_answers.sql": "efbb0fd1dc748665",
+    "usage/0001_usage.sql": "bd1aeba05d3d2420",
 }
 
 

@@ -130,9 +130,3 @@ def test_a_kept_execution_of_another_shape_is_made_again(store: Evaluations) -> 
     store.keep_execution("key", "2026-11-01T10:00:00Z", {"something": "else"})
     assert store.execution("key", SampleRun) is None
     assert store.execution("nothing", SampleRun) is None
-
-
-def test_answers_are_kept_by_prompt_model_and_input(store: Evaluations) -> None:
-    store.keep_answer("rubric-1", "openai:x", "ff", b"{}")
-    assert store.answer("rubric-1", "openai:x", "ff") == b"{}"
-    assert store.answer("rubric-2", "openai:x", "ff") is None

@@ -197,6 +197,8 @@ def hook_commands(settings: Settings) -> dict[str, str]:
     variable that switches hooks off; an installed hook beside it stays off. The index that sessions start with is for
     MCP tools, which a run does not have.
     """
+    from knowbound.judge.choice import chooser  # noqa: PLC0415
+
     if (off := off_state()) is not None:
         raise InputError(
             "hooks-off", f"All hooks are off ({off}): nothing would be injected. Try: knowbound on, or --inject off"
@@ -210,8 +212,8 @@ def hook_commands(settings: Settings) -> dict[str, str]:
         "KNOWBOUND_INJECTION_MOST_ITEMS": str(settings.injection_most_items),
         "KNOWBOUND_INJECTION_SUBJECT": settings.injection_subject or settings.root.name,
     }
-    if settings.injection_model:
-        given["KNOWBOUND_INJECTION_MODEL"] = settings.injection_model
+    if chooser(settings):
+        given["KNOWBOUND_MODEL_TASKS_CHOOSE"] = settings.model_tasks_choose
     if settings.injection_relevance_floor is not None:
         given["KNOWBOUND_INJECTION_RELEVANCE_FLOOR"] = str(settings.injection_relevance_floor)
     before = shlex.join(["env", *(f"{name}={value}" for name, value in given.items())])

@@ -39,7 +39,7 @@ def _score(root: Path, home: Path) -> bool:
     """Score what is queued, and report whether that worked."""
     folder = str(home)
     try:
-        done = score_queue(settings_for(root, home))
+        done = score_queue(settings_for(root, home), background=True)
     except Exception as error:
         reason = str(error) if isinstance(error, KnowboundError) else f"{type(error).__name__}: {error}"
         SCORING.note(folder, FAILED, reason=reason)

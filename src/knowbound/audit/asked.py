@@ -1,4 +1,4 @@
-"""Claims that rules leave undecided, decided by a configured model (audit.model): one question per turn.
+"""Claims that rules leave undecided, decided by a configured model (model.tasks.claims): one question per turn.
 
 What rules decided stays: a run that is there or not is no matter of opinion. Causes and behaviour are asked about also
 where their names were shown, since that is as far as rules go. A model that fails leaves everything as it was.
@@ -14,9 +14,10 @@ from knowbound.audit.claims.answer import Answer
 from knowbound.audit.claims.checked import Checked, checked
 from knowbound.core.audit import Claim, ClaimKind, FindingCode, Support
 from knowbound.core.quality import JudgedCall, JudgedTurn
+from knowbound.judge.material import turn_material
 from knowbound.judge.models.asking import Asker
+from knowbound.judge.models.questions import AnswerSource
 from knowbound.judge.prompts import CLAIMS, load_prompt
-from knowbound.judge.turns.shortening import material_of
 from knowbound.text.redact import redact
 from knowbound.traces.turns import TraceTurn
 
@@ -62,21 +63,27 @@ class AskingCost(msgspec.Struct):
 class ModelClaims:
     """Asks a model about the claims of turns."""
 
-    def __init__(self, asker: Asker) -> None:
-        self._asker = asker
+    def __init__(self, asker: Asker, may_see: Callable[[str], bool] = lambda _agent: True) -> None:
+        self._asker, self._may_see = asker, may_see
         self.spent = AskingCost()
 
     def decide(self, turn: TraceTurn, answer: Answer, found: Sequence[Checked]) -> list[Checked]:
         """The claims, those that were open as the model decides them."""
         open_ = [at for at, one in enumerate(found) if _is_open(one.claim)][:MOST]
-        if not open_:
+        if not open_ or not self._may_see(turn.agent):
             return list(found)
-        calls = tuple(JudgedCall(call.name, call.input or {}, call.text) for call in turn.calls)
-        shown = material_of(JudgedTurn(turn.key, turn.prompt.text, answer.text, (), calls), {})
-        del shown["entries"]
+        calls = tuple(map(JudgedCall.of, turn.calls))
+        material = turn_material(
+            JudgedTurn(turn.key, turn.prompt.text, answer.text, (), calls, turn.read_before, turn.next_prompt)
+        )
+        shown = {"prompt": material.prompt, "tool_calls": material.tool_calls, "answer": material.answer}
         shown["claims"] = "\n".join(_line(number, found[at].claim) for number, at in enumerate(open_, 1))
         (asked,) = self._asker.ask(
-            load_prompt(CLAIMS), [shown], ClaimAnswers, checks=[_complete(range(1, len(open_) + 1))]
+            load_prompt(CLAIMS),
+            [shown],
+            ClaimAnswers,
+            checks=[_complete(range(1, len(open_) + 1))],
+            sources=[AnswerSource(turn.session, turn.project)],
         )
         self._count(asked.usd, asked.problem)
         if asked.value is None:

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,8 @@ from knowbound.gaps.sessions import (
     read_and_keep,
     sessions_of,
 )
+from knowbound.judge.choice import ModelTask, judge_for, may_see
+from knowbound.judge.names import RULES
 from knowbound.report.audit.model import AuditReport, Shares
 from knowbound.stats.rate import Rate
 from knowbound.store.audited import Audited
@@ -80,11 +83,12 @@ def _audit_what_changed(
     sessions: list[SessionFiles], files: list[FoundFile], settings: Settings, store: Audited, progress: Progress | None
 ) -> list[str]:
     """Audit the sessions whose files or rules changed; gives the keys of all."""
-    rules = f"{__version__}|{RULES_VERSION}|{settings.quality_judge}|{settings.audit_model}"
+    turns, claims = judge_for(settings, ModelTask.TURNS), judge_for(settings, ModelTask.CLAIMS)
+    rules = f"{__version__}|{RULES_VERSION}|{turns}|{claims}"
     keys, todo = changed_sessions(sessions, files, rules, store.states())
 
     def keep(batch: list[tuple[SessionToRead, bytes]]) -> None:
-        asks = bool(settings.audit_model)
+        asks = claims != RULES
         store.keep([(one.key, "" if asks and _lacks_answers(found) else one.state, found) for one, found in batch])
 
     if todo:  # loaded before the workers fork, so that they share it
@@ -126,14 +130,14 @@ def read_one(session: SessionFiles, settings: Settings) -> bytes:
 
 def _model(settings: Settings) -> ModelClaims | None:
     """The model that decides what rules leave open, where one is configured."""
-    if not settings.audit_model.strip():
+    name = judge_for(settings, ModelTask.CLAIMS)
+    if name == RULES:
         return None
     from knowbound.audit.asked import ModelClaims
-    from knowbound.judge.names import JudgeOptions
-    from knowbound.judge.registry import asker_named
+    from knowbound.judge.registry import asker_for
 
-    asker = asker_named(settings.audit_model, JudgeOptions.of(settings))
-    return None if asker is None else ModelClaims(asker)
+    asker = asker_for(settings, name)
+    return None if asker is None else ModelClaims(asker, partial(may_see, name, settings=settings))
 
 
 _Kept = list[tuple[AuditedSession, AuditedTurn]]

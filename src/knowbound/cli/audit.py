@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from knowbound.cli.asking import asking_options, hint_at_model
 from knowbound.cli.long_runs import ReadingProgress, end_agents_on_interrupt
 from knowbound.cli.options import (
     FilePath,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 @click.option("--session", help="Show a turn of this session (its id, or the beginning of its id); needs --turn.")
 @click.option("--turn", type=click.IntRange(1), help="Show the turn of this number; needs --session.")
 @output_options
+@asking_options()
 def command(
     paths: tuple[Path, ...],
     root: Path | None,
@@ -63,6 +65,7 @@ def command(
     if not paths and filters.project:
         echo(f"Only sessions of {filters.project} (--all: of every project).", err=True)
     emit(_rendered(report, turns, format_, output), output)
+    hint_at_model(settings, "claims", format_)
 
 
 def _rendered(report: AuditReport, turns: Iterator[AuditedTurn], format_: str, output: Path | None) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from knowbound.cli.asking import asking_options
 from knowbound.cli.groups import VerbGroup
 from knowbound.cli.options import project_settings, report_options, root_option, settings_of
 from knowbound.cli.output import emit, width
@@ -36,12 +37,14 @@ def list_(root: Path | None, format_: str, output: Path | None) -> None:
     """List the judges: which can be used here, what the others need, and which ones are configured."""
     import msgspec
 
+    from knowbound.judge.choice import ModelTask, judge_for
     from knowbound.judge.registry import judges
 
     settings = settings_of(root)
     rows = judges()
-    hedging = settings.hedging_classifier_model if settings.hedging_classifier_enabled else ""
-    configured = {"hedging": hedging, "rubric": settings.judge_model, "turns": settings.quality_judge}
+    configured = {str(task): judge_for(settings, task) for task in ModelTask if task is not ModelTask.CHOOSE}
+    if not settings.hedging_classifier_enabled:
+        configured[ModelTask.HEDGES] = ""
     if format_ == "json":
         from knowbound.report.formats.json import json_text
 
@@ -131,6 +134,7 @@ def label(
 @click.option("--strict", is_flag=True, help="Exit 3 when there are too few labels to decide.")
 @root_option
 @report_options(SHORT_FORMATS)
+@asking_options(with_model=False)
 def calibrate(
     labels: Path | None,
     judge: str,
@@ -149,7 +153,7 @@ def calibrate(
     enough when the whole interval of κ is at or above --min-kappa (0.6 where it is not given).
 
     With --question turns the judge of injected items is measured on each metric (on topic, used, contradicted): at
-    least 50 labelled turns, agreement of at least 85% and above chance. Below that quality.fallback_judge is asked
+    least 50 labelled turns, agreement of at least 85% and above chance. Below that model.fallback is asked
     about the same turns. Exit 1 when a metric is halted or killed.
     """
     if question == "turns":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from knowbound.cli.asking import asking_options, hint_at_model
 from knowbound.cli.long_runs import ReadingProgress, end_agents_on_interrupt
 from knowbound.cli.options import (
     absolute,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 @click.option("--status", is_flag=True, help="Show what became of the lessons: applied, closed, reopened, stale.")
 @click.option("--yes", is_flag=True, help="Write without asking.")
 @page_options
+@asking_options(with_yes=False)
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -85,6 +87,7 @@ def command(
     filters = session_filters(settings, bool(paths), **chosen)
     learned = _learn(absolute(paths), settings, filters, root_is_given=root is not None)
     emit([_rendered(learned, format_, output, status)], output)
+    hint_at_model(settings, "lessons", format_)
 
 
 def _learn(paths: list[Path], settings: Settings, filters: Filters, *, root_is_given: bool) -> Learned:

@@ -21,7 +21,7 @@ _EVERY_SECONDS = 0.1
 _SIGNALS = (signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
 
 
-class _StatusLine:
+class StatusLine:
     """A line that overwrites itself, ten times a second at most. A short run shows nothing."""
 
     def __init__(self) -> None:
@@ -33,47 +33,58 @@ class _StatusLine:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self._shown:
-            self._write("")
+        self.clear()
 
     @property
-    def _is_due(self) -> bool:
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self._start
+
+    @property
+    def is_due(self) -> bool:
+        """Report whether the line may be shown now."""
         now = time.monotonic()
         return self._is_terminal and now - self._start >= _AFTER_SECONDS and now - self._shown >= _EVERY_SECONDS
 
-    def _write(self, text: str) -> None:
+    def clear(self) -> None:
+        """Remove the line, if one is shown."""
+        if self._shown:
+            self.write("")
+
+    def write(self, text: str) -> None:
+        """Show a text in place of the last one."""
         self._shown = time.monotonic()
         sys.stderr.write(f"\r\x1b[2K{text}")
         sys.stderr.flush()
 
 
-class ReadingProgress(_StatusLine):
+class ReadingProgress(StatusLine):
     """Bytes read of bytes to read."""
 
     def __call__(self, done: int, total: int) -> None:
         """Show the progress if it is due."""
-        if not self._is_due:
+        if not self.is_due:
             return
         rate = done / (time.monotonic() - self._start)
         left = (total - done) / rate if rate else 0
-        self._write(
+        self.write(
             f"reading {100 * done / max(total, 1):3.0f}%  {done / 1e6:,.0f} of {total / 1e6:,.0f} MB  "
             f"{rate / 1e6:,.0f} MB/s  {left:.0f} s left"
         )
 
 
-class EvalProgress(_StatusLine):
+class EvalProgress(StatusLine):
     """Samples done of samples to run, with gaps, failures and the cost so far."""
 
     def __call__(self, now: RunProgress) -> None:
         """Show the progress if it is due."""
-        if not self._is_due:
+        if not self.is_due:
             return
         parts = [f"{now.done} of {now.total} runs", f"{now.gaps} with a gap"]
         if now.incomplete:
             parts.append(f"{now.incomplete} incomplete")
         parts.append("cost unknown" if now.usd is None else f"${now.usd:.2f}")
-        self._write(" · ".join(parts))
+        self.write(" · ".join(parts))
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from knowbound.cli.asking import asking_options, hint_at_model
 from knowbound.cli.long_runs import ReadingProgress, end_agents_on_interrupt
 from knowbound.cli.options import (
     FilePath,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 @root_option
 @session_options("samples")
 @output_options
+@asking_options()
 def command(paths: tuple[Path, ...], root: Path | None, format_: str, output: Path | None, **chosen: Any) -> None:
     """Report what agents looked for and did not find.
 
@@ -54,6 +56,7 @@ def command(paths: tuple[Path, ...], root: Path | None, format_: str, output: Pa
         echo(f"Looked in {report.watermark.path}{only}.", err=True)
     answers = _answers(settings.home, filters) if format_ in ("text", "markdown", "html") else ""
     emit(rendered(report, signals, format_, output, answers), output)
+    hint_at_model(settings, "hedges", format_)
 
 
 def _answers(home: Path, filters: Filters) -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from knowbound.gaps.filters import Filters
     from knowbound.stats.gate import Limits
 
+_TASKS = ("turns", "hedges", "rubrics", "probe", "lessons", "claims")
 Function = TypeVar("Function", bound=Callable[..., Any])
 Result = TypeVar("Result")
 FilePath = click.Path(path_type=Path)
@@ -57,7 +58,18 @@ def settings_of(root: Path | None) -> Settings:
     """
     from knowbound.config import load
 
-    return checked(load((root or Path()).resolve()))
+    return checked(load((root or Path()).resolve(), flags=_model_flags()))
+
+
+def _model_flags() -> dict[str, str]:
+    """Return the settings that --model of the running command replaces: it counts for every task."""
+    from knowbound.cli.asking import MODEL
+
+    context = click.get_current_context(silent=True)
+    named = context.meta.get(MODEL) if context else None
+    if named is None:
+        return {}
+    return {"model_name": named} | {f"model_tasks_{task}": "" for task in _TASKS}
 
 
 def project_settings(root: Path | None) -> Settings:
@@ -74,7 +86,16 @@ def checked(settings: Settings) -> Settings:
     note = check_data_folder(settings.home, is_given=settings.home_is_given)
     if note:
         echo(f"knowbound: {note}", err=True)
+    for key in settings.replaced:
+        echo(f"knowbound: {key} still counts; it was replaced by {_replacement(key)}.", err=True)
     return settings
+
+
+def _replacement(key: str) -> str:
+    from knowbound.config import REPLACED, variable
+
+    by_variable = {variable(old): variable(new) for old, new in REPLACED.items()}
+    return REPLACED.get(key) or by_variable[key]
 
 
 def from_stored(settings: Settings, root: Path | None, show: Callable[[Settings], Result]) -> Result:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from knowbound.cli.asking import asking_options, hint_at_model
 from knowbound.cli.groups import VerbGroup
 from knowbound.cli.options import (
     FilePath,
@@ -71,6 +72,7 @@ def status(item: str, root: Path | None, format_: str, output: Path | None) -> N
         found = replace(found, rescues=rescue_figures(settings.home, first, last))
         shown = render_quality(found, format, **layout(output))
     emit([shown], output)
+    hint_at_model(settings, "turns", format_)
 
 
 @command.command("calibrate")
@@ -126,6 +128,7 @@ def calibrate(
 @agent_option
 @project_option
 @page_options
+@asking_options()
 def score(
     paths: tuple[Path, ...],
     input_: Path | None,
@@ -164,6 +167,7 @@ def score(
     )
     shown = items_of(lines) if format_ == "jsonl" else [render_recorded(report, cast("Any", format_), **layout(output))]
     emit(shown, output)
+    hint_at_model(settings, "turns", format_)
     return 0
 
 

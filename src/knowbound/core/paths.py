@@ -11,6 +11,7 @@ from knowbound.core.knowledge import is_knowledge, relative_to
 from knowbound.core.lazy_pattern import lazy
 
 _LONGEST_PATH = 4_096  # the longest path that systems accept
+MODEL_FOLDER = "knowbound-model-"  # begins the name of a folder in which an agent's client is asked as a model
 
 
 class Language(NamedTuple):

@@ -16,6 +16,8 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
+from knowbound.core.trace import ToolCall
+
 KEPT_DAYS = 90  # of raw turns
 EXCERPT = 500  # code points of an item's content
 LONGEST_TEXT = 4_000  # code points of the prompt and of the answer
@@ -56,6 +58,12 @@ class JudgedCall(msgspec.Struct, frozen=True):
     name: str
     input: dict[str, Any] = {}
     output: str = ""
+    outcome: str = ""  # of `core.trace.Outcome`; "" if unknown
+
+    @classmethod
+    def of(cls, call: ToolCall) -> JudgedCall:
+        """Return a call of a trace, with its whole output."""
+        return cls(call.name, call.input or {}, call.text, call.outcome)
 
 
 class JudgedTurn(msgspec.Struct, frozen=True):
@@ -66,6 +74,11 @@ class JudgedTurn(msgspec.Struct, frozen=True):
     response: str
     items: tuple[JudgedItem, ...] = ()
     tool_calls: tuple[JudgedCall, ...] = ()
+    read_before: tuple[str, ...] = ()  # files that earlier turns of the session read
+    next_message: str = ""  # the user's own words after the turn
+    session: str = ""
+    project: str = ""
+    agent: str = ""  # the reader's name; "" if unknown
 
 
 class ItemVerdict(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -85,6 +85,11 @@ class HedgingVerdict(msgspec.Struct, frozen=True):
     reason: str
     judge: str = ""
 
+    @property
+    def has_failed(self) -> bool:
+        """Report whether the judge gave no verdict: the hedge is kept and judged the next time."""
+        return not self.confidence
+
 
 class Signal(msgspec.Struct):
     """One gap signal, with the file and line of its source."""

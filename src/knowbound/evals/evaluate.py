@@ -27,13 +27,12 @@ from knowbound.evals.samples.values import SampleSet
 from knowbound.evals.versions import Copies, Version, commit_named, current_version
 from knowbound.gaps.judging import JudgedHedges, drop_hedges, judge_findings, judge_of
 from knowbound.gaps.reading import LensSettings
-from knowbound.judge.hedging.verdict import HedgingJudge, VerdictCache
+from knowbound.judge.hedging.verdict import HedgingJudge
 from knowbound.judge.registry import check_hedging, rubric_judge, why_hedges_off
 from knowbound.judge.rubric import RubricJudge
 from knowbound.stats.evaluation import Evaluation, Origin, SampleRun, total_usd
 from knowbound.store.data_dir import EVALS
 from knowbound.store.evaluations import Evaluations
-from knowbound.store.observed import Observed
 from knowbound.text.clock import utc_now
 from knowbound.text.digest import digest_of
 from knowbound.user_files import PRIVATE_FILE, make_folder
@@ -89,7 +88,7 @@ def evaluate(
     store = Evaluations(settings.home)
     store.check()
     if judge is None and plan.judge:
-        judge = rubric_judge(settings, plan.judge, store)
+        judge = rubric_judge(settings, plan.judge)
     executor.check()
     items = check_inject(plan.inject, executor, settings.home, plan.against)
     if plan.against and not Path(plan.against).expanduser().is_dir():
@@ -262,7 +261,7 @@ class _Work:
             return JudgedHedges([])
         else:
             cap = self._settings.hedging_classifier_max_candidates or None
-            judged = judge_findings(found.values(), judge, VerdictCache(Observed(self._settings.home)), cap)
+            judged = judge_findings(found.values(), judge, cap)
         for name, one in found.items():
             runs[name] = msgspec.structs.replace(runs[name], signals=one.signals)
         if judged.judging is not None and judged.judging.usd is None:

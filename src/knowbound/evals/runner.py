@@ -24,7 +24,7 @@ from knowbound.evals.samples.values import EvalSample
 from knowbound.evals.tracing import read_trace
 from knowbound.evals.versions import Version
 from knowbound.files import is_inside
-from knowbound.gaps.judging import judge_findings, process_verdicts
+from knowbound.gaps.judging import judge_findings
 from knowbound.gaps.reading import LensSettings
 from knowbound.gaps.settle import settle
 from knowbound.judge.hedging.verdict import HedgingJudge
@@ -255,7 +255,7 @@ class Runner:
         if self._hedging is None:
             settle(found)
         elif not self._hedging.costs:
-            judge_findings([found], self._hedging, process_verdicts())
+            judge_findings([found], self._hedging)
         answer = execution.answer or traced.answer
         steps = sum(sample.steps for sample in found.samples)
         graded = grade(

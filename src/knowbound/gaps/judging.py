@@ -7,28 +7,19 @@ for all new sessions together, so that its cap holds. What it was not asked stay
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
 from typing import NamedTuple
 
 from knowbound.config import Settings
 from knowbound.core.signal import Findings, Signal, SignalType
 from knowbound.gaps.settle import settle
-from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingJudge, VerdictCache, cap_of, judge_candidates
-from knowbound.judge.names import JudgeOptions
-from knowbound.judge.registry import hedging_judge_named
+from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingJudge, cap_of, judge_candidates
+from knowbound.judge.registry import hedging_judge
 from knowbound.stats.figures import HedgeJudging
 
 
 def judge_of(settings: Settings) -> HedgingJudge | None:
     """The configured judge; None keeps every candidate."""
-    if not settings.hedging_classifier_enabled:
-        return None
-    return _judge(settings.hedging_classifier_model, JudgeOptions.of(settings))
-
-
-@cache
-def _judge(model: str, limits: JudgeOptions) -> HedgingJudge:
-    return hedging_judge_named(model, limits)
+    return hedging_judge(settings) if settings.hedging_classifier_enabled else None
 
 
 def drop_hedges(found: Iterable[Findings]) -> None:
@@ -43,12 +34,6 @@ def is_undecided(found: Findings) -> bool:
     return any(_is_unjudged(signal) or _has_failed(signal) for signal in found.signals)
 
 
-@cache
-def process_verdicts() -> VerdictCache:
-    """The verdicts of this process: the same sentence is judged once in it."""
-    return VerdictCache()
-
-
 class JudgedHedges(NamedTuple):
     """Warnings for the user, and what the judge did where it has a cap."""
 
@@ -59,15 +44,15 @@ class JudgedHedges(NamedTuple):
 def judge_findings(
     found: Iterable[Findings],
     judge: HedgingJudge,
-    verdicts: VerdictCache,
     max_candidates: int | None = None,
 ) -> JudgedHedges:
     """Judge the hedges that have no verdict yet, and drop those that are no doubt."""
     found = list(found)
-    waiting = [signal for one in found for signal in one.signals if _is_unjudged(signal)]
-    candidates = [HedgingCandidate(signal.text, signal.context) for signal in waiting]
+    pairs = [(one, signal) for one in found for signal in one.signals if _is_unjudged(signal)]
+    waiting = [signal for _, signal in pairs]
+    candidates = [_candidate(one, signal) for one, signal in pairs]
     spent = _spent(judge)
-    judged = judge_candidates(judge, candidates, verdicts, max_candidates)
+    judged = judge_candidates(judge, candidates, max_candidates)
     for signal, verdict in zip(waiting, judged.verdicts, strict=True):
         signal.verdict = verdict
     for one in found:
@@ -84,6 +69,11 @@ def judge_findings(
     return JudgedHedges(judged.warnings, judging)
 
 
+def _candidate(found: Findings, signal: Signal) -> HedgingCandidate:
+    question = found.turns[signal.turn - 1].prompt if 0 < signal.turn <= len(found.turns) else ""
+    return HedgingCandidate(signal.text, signal.context, question, found.session, found.project, found.agent)
+
+
 def _spent(judge: HedgingJudge) -> float | None:
     """What a judge has cost in this process; None where it does not say."""
     if not judge.costs:
@@ -98,7 +88,7 @@ def _is_unjudged(signal: Signal) -> bool:
 
 
 def _has_failed(signal: Signal) -> bool:
-    return signal.verdict is not None and not signal.verdict.confidence
+    return signal.verdict is not None and signal.verdict.has_failed
 
 
 def _is_no_doubt(signal: Signal) -> bool:

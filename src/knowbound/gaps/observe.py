@@ -19,6 +19,7 @@ from knowbound.files import links_not_followed
 from knowbound.gaps.filters import Filters
 from knowbound.gaps.sessions import FoundSessions, Progress, places_of_agents, read_what_changed, sessions_of
 from knowbound.gaps.stored import at_root, folders_of, signals_of
+from knowbound.judge.choice import ModelTask, judge_for
 from knowbound.judge.registry import hedging_judge_version, why_hedges_off
 from knowbound.report.model import Incomplete, ObserveReport, Totals
 from knowbound.stats.figures import Coverage, HedgeJudging, Watermark, observed_hash
@@ -269,7 +270,8 @@ def _in_root(found: Findings, paths: Sequence[str], roots: tuple[str, str], root
 
 def lens_state(settings: Settings) -> str:
     """What findings depend on besides the trace: stored ones are made again when it changes."""
-    judge = hedging_judge_version(settings.hedging_classifier_model) if settings.hedging_classifier_enabled else "none"
+    enabled = settings.hedging_classifier_enabled
+    judge = hedging_judge_version(judge_for(settings, ModelTask.HEDGES)) if enabled else "none"
     cap = settings.hedging_classifier_max_candidates
     off = "|hedges off" if settings.hedges_off else ""
     return f"{__version__}|{LENS_VERSION}|{judge}|{cap}|{settings.knowledge}|{settings.repeated_failure_calls}{off}"

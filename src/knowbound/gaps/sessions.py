@@ -252,7 +252,7 @@ def _warm_up(settings: Settings) -> None:
 
 def _read_one(session: SessionFiles, settings: Settings) -> bytes:
     """Runs in a worker: one session's findings, hedges judged, as msgpack."""
-    from knowbound.gaps.judging import drop_hedges, judge_findings, judge_of, process_verdicts
+    from knowbound.gaps.judging import drop_hedges, judge_findings, judge_of
     from knowbound.gaps.reading import LensSettings, read_session
     from knowbound.gaps.settle import settle
 
@@ -270,7 +270,7 @@ def _read_one(session: SessionFiles, settings: Settings) -> bytes:
         for one in found:
             settle(one)
     elif not _is_capped(judge, settings):
-        judge_findings(found, judge, process_verdicts())
+        judge_findings(found, judge)
     return msgspec.msgpack.encode(found)
 
 
@@ -300,7 +300,6 @@ def _judges_together(settings: Settings) -> bool:
 def _judge_together(fresh: list[tuple[str, str, str]], settings: Settings, store: Observed) -> JudgedHedges:
     """Judge the hedges of all new sessions together, within one cap per evaluation."""
     from knowbound.gaps.judging import JudgedHedges, is_undecided, judge_findings, judge_of
-    from knowbound.judge.hedging.verdict import VerdictCache
 
     judge = judge_of(settings)
     if judge is None:
@@ -309,7 +308,6 @@ def _judge_together(fresh: list[tuple[str, str, str]], settings: Settings, store
     judged = judge_findings(
         (one for _, part in found for one in part),
         judge,
-        VerdictCache(store),
         settings.hedging_classifier_max_candidates or None,
     )
     store.keep_sessions(

@@ -14,7 +14,7 @@ import re
 
 from knowbound.core.lazy_pattern import lazy
 from knowbound.injection.conflicts import conflicts_among
-from knowbound.text.printable import whole_words
+from knowbound.text.printable import estimated_tokens, whole_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,15 +72,6 @@ def compose(items: Sequence[FoundItem], *, budget: int) -> Bundle:
             kept.append(item)
             text = longer
     return Bundle(text, kept)
-
-
-def estimated_tokens(text: str) -> int:
-    """Estimate tokens without a tokenizer, rather too many than too few.
-
-    English prose has about 4 characters per token and code about 3.3; outside of ASCII a character is about one token.
-    """
-    others = len(text) - len(text.encode("ascii", "ignore"))
-    return -(-(len(text) - others) * 10 // 33) + others
 
 
 def cleaned(text: str) -> str:

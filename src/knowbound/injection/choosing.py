@@ -3,7 +3,7 @@
 The choice without a model is made before, and is delivered if the model is late, fails or answers nonsense. The model
 is asked once, in a thread of its own, and the hook waits no longer than its limit. The prompt and the items are data:
 they are cleared of secrets, are in fences that they cannot close, and the answer is read for numbers alone
-(judge/prompts/choose-1.md). Loaded only where `injection.model` names a model.
+(judge/prompts/choose-1.md). Loaded only where `model.tasks.choose` names a model.
 """
 
 from __future__ import annotations

@@ -111,6 +111,7 @@ def _read(root: str) -> HookSettings:
     from pathlib import Path  # noqa: PLC0415  # the slow way, once after a change
 
     from knowbound.config import load as load_config  # noqa: PLC0415
+    from knowbound.judge.choice import chooser  # noqa: PLC0415
 
     settings = load_config(Path(os.path.abspath(root)), ignore_untrusted=True)
     return HookSettings(
@@ -118,7 +119,7 @@ def _read(root: str) -> HookSettings:
         token_budget=settings.injection_token_budget,
         relevance_floor=settings.injection_relevance_floor,
         most_items=settings.injection_most_items,
-        model=settings.injection_model.strip(),
+        model=chooser(settings),
         subject=settings.injection_subject or os.path.basename(os.path.abspath(root)),
         is_shared=bool(settings.shared_backends),
         holdout=settings.quality_holdout,

@@ -13,9 +13,9 @@ from __future__ import annotations
 import json
 import os
 
-from knowbound.injection.bundle import estimated_tokens, fence_of, for_brackets
+from knowbound.injection.bundle import fence_of, for_brackets
 from knowbound.store.rollout_file import read_rollout
-from knowbound.text.printable import whole_words
+from knowbound.text.printable import estimated_tokens, whole_words
 from knowbound.user_files import is_sealed, make_file, seal
 
 TYPE_CHECKING = False

@@ -17,10 +17,11 @@ from __future__ import annotations
 
 import re
 
-from knowbound.injection.bundle import cleaned, estimated_tokens, fence_of, for_brackets
+from knowbound.injection.bundle import cleaned, fence_of, for_brackets
 from knowbound.injection.contexts import has_index, index_key
 from knowbound.injection.shown_suggestions import StartText, suggestions_for_session
 from knowbound.store.read_only import HOOK_WAIT_SECONDS, open_own_index
+from knowbound.text.printable import estimated_tokens
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,18 +12,11 @@ from msgspec.structs import replace
 from knowbound.config import Settings
 from knowbound.core.quality import Metric
 from knowbound.errors import ConfigError, InputError
-from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingJudge, VerdictCache, judge_candidates, key_of
+from knowbound.judge.choice import ModelTask, fallback_for, judge_for
+from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingJudge, judge_candidates
 from knowbound.judge.label_files import LabelSet, kept_aside, read_labels, read_turn_labels
 from knowbound.judge.labels import HEDGING, RUBRIC, Label, LabelledTurn
-from knowbound.judge.names import JudgeOptions
-from knowbound.judge.registry import (
-    check_judge,
-    fallback_of,
-    hedging_judge_named,
-    hedging_judge_version,
-    rubric_judge,
-    turn_judge,
-)
+from knowbound.judge.registry import check_judge, hedging_judge, hedging_judge_version, rubric_judge, turn_judge
 from knowbound.judge.rubric import RubricKind, RubricQuestion
 from knowbound.judge.turns.verdict import TurnJudge
 from knowbound.report.calibration import CalibrationReport, LabelMark, MeasuredJudge, TurnCalibrationReport
@@ -51,8 +44,6 @@ from knowbound.store.calibrations import (
     keep_turn_judge_calibrations,
     turn_judge_calibration,
 )
-from knowbound.store.evaluations import Evaluations
-from knowbound.store.observed import Observed
 from knowbound.text.clock import comparable_time, utc_now
 from knowbound.text.redact import redact
 
@@ -77,10 +68,10 @@ def calibrate_hedging(
 
     `rate_of` returns the rate of the newest stored run, which is then corrected for the judge's error.
     """
-    name = name or settings.hedging_classifier_model
-    judge = hedging_judge_named(name, JudgeOptions.of(settings))
+    name = name or judge_for(settings, ModelTask.HEDGES)
+    judge = hedging_judge(settings, name)
     labels, mark = _labels_to_use(read_labels(path, HEDGING), aside, "labels")
-    pairs, problems = _judged_sentences(labels, judge, settings)
+    pairs, problems = _judged_sentences(labels, judge)
     found = calibrate(pairs, wanted)
     rate = rate_of(judge) if rate_of else None
     false = _false_positives(found, mark.sha256_8)
@@ -99,23 +90,18 @@ def calibrate_hedging(
     )
 
 
-def _judged_sentences(labels: Sequence[Label], judge: HedgingJudge, settings: Settings) -> tuple[list[Pair], list[str]]:
-    """Return each label with the judge's verdict, and the problems of a judge that failed.
-
-    Verdicts that cost are kept: the next calibration asks for the missing ones alone.
-    """
-    cache = VerdictCache(Observed(settings.home) if judge.costs else None)
-    candidates = [HedgingCandidate(label.text, label.context) for label in labels]
-    judged = judge_candidates(judge, candidates, cache, max_candidates=len(candidates))
-    keys = [key_of(candidate, judge) for candidate in candidates]
-    verdicts = cache.look_up(judge.version, keys)  # a verdict that failed is not remembered
-    pairs = []
-    for label, key in zip(labels, keys, strict=True):
-        verdict = verdicts.get(key)
-        said = verdict.is_uncertainty if verdict else None
+def _judged_sentences(labels: Sequence[Label], judge: HedgingJudge) -> tuple[list[Pair], list[str]]:
+    """Return each label with the judge's verdict, and the problems of a judge that failed."""
+    candidates = [HedgingCandidate(label.text, label.context, session=label.session) for label in labels]
+    judged = judge_candidates(judge, candidates, max_candidates=len(candidates))
+    pairs, problems = [], []
+    for label, verdict in zip(labels, judged.verdicts, strict=True):
+        is_given = verdict is not None and not verdict.has_failed
+        if verdict is not None and not is_given:
+            problems.append(verdict.reason)
+        said = verdict.is_uncertainty if verdict is not None and is_given else None
         pairs.append(Pair(bool(label.label), said, label.weight, label.session))
-    asked = zip(keys, judged.verdicts, strict=True)
-    return pairs, [verdict.reason for key, verdict in asked if verdict and key not in verdicts]
+    return pairs, problems
 
 
 def _false_positives(found: Calibration, sha256_8: str) -> HedgingCalibration:
@@ -144,8 +130,8 @@ def calibrate_rubric(
     settings: Settings, path: Path, name: str, wanted: float, aside: float | None = None
 ) -> CalibrationReport:
     """Compare the named judge, or the configured one, with people's scores."""
-    name = name or settings.judge_model
-    judge = rubric_judge(settings, name, Evaluations(settings.home))
+    name = name or judge_for(settings, ModelTask.RUBRICS)
+    judge = rubric_judge(settings, name)
     labels, mark = _labels_to_use(read_labels(path, RUBRIC), aside, "labels")
     scores = judge.score([RubricQuestion(RubricKind.RUBRIC, one.context, one.text, one.rubric) for one in labels])
     pairs = [(int(label.label), given.score) for label, given in zip(labels, scores, strict=True)]
@@ -169,11 +155,11 @@ def calibrate_turns(
 
     The result is kept for the version of each judge that was asked.
     """
-    name = name or settings.quality_judge
+    name = name or judge_for(settings, ModelTask.TURNS)
     check_judge(name)
     turns, mark = _labels_to_use(read_turn_labels(path), aside, "turns")
     mark = replace(mark, turns=len(turns), labels=sum(len(turn.labels) for turn in turns))
-    judge = turn_judge(settings, name, Evaluations(settings.home))
+    judge = turn_judge(settings, name)
     first = measured(name, judge, turns)
     before = turn_judge_calibration(settings.home, judge.version)
     weekly = None if before is None else weekly_sample(before, turns, judge, utc_now())
@@ -207,14 +193,14 @@ def _measured_fallback(
     """Compare the fallback with the same turns if a metric needs it; or return why it was not asked."""
     if not any(one.gate.state is GateState.FALLBACK for one in first.metrics.values()):
         return None, ""
-    fallback = fallback_of(settings, name)
+    fallback = fallback_for(settings, name)
     if not fallback:
         return None, ""
     try:
         check_judge(fallback)
     except ConfigError as error:
         return None, f"The larger model was not asked. {error.args[0]}"
-    return measured(fallback, turn_judge(settings, fallback, Evaluations(settings.home)), turns), ""
+    return measured(fallback, turn_judge(settings, fallback), turns), ""
 
 
 def _keep_turn_calibrations(

@@ -11,8 +11,13 @@ from typing import TypeVar
 
 from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn, QualityTurn
 from knowbound.judge.labels import UnlabelledTurn
-from knowbound.judge.turns.shortening import bounded
+from knowbound.judge.material import names_in, sendable_input, shortened
+from knowbound.judge.models.questions import sendable
+from knowbound.text.printable import both_ends
 
+_TOKENS = 3_000  # of a prompt and of an answer that a person is shown
+_OF_AN_ITEM = 4_000  # characters
+_CALLS = 60  # the last ones
 _T = TypeVar("_T")
 
 
@@ -58,7 +63,7 @@ def draw_turns(
 def to_label(turn: QualityTurn, weight: float, read: JudgedTurn | None = None) -> UnlabelledTurn:
     """Return the turn without its verdicts: from its trace (`read`) if that still exists, else from the log."""
     logged_calls = tuple(JudgedCall(call.name, {"query": call.input_excerpt}) for call in turn.tool_calls)
-    shown = bounded(
+    shown = _bounded(
         JudgedTurn(
             id=turn.id,
             prompt=(read.prompt if read else "") or turn.user_prompt,
@@ -76,6 +81,29 @@ def to_label(turn: QualityTurn, weight: float, read: JudgedTurn | None = None) -
         session=turn.session_id,
         weight=weight,
         judge=turn.judge,
+    )
+
+
+def _bounded(turn: JudgedTurn) -> JudgedTurn:
+    """Return the turn without secrets, as much of it as a person reads."""
+    names = names_in([turn.response, *(item.content for item in turn.items)])
+    return JudgedTurn(
+        id=turn.id,
+        prompt=shortened(sendable(turn.prompt), _TOKENS, names),
+        response=shortened(sendable(turn.response), _TOKENS, names),
+        items=tuple(
+            JudgedItem(one.id, both_ends(sendable(one.content), _OF_AN_ITEM, " […] "), one.is_whole)
+            for one in turn.items
+        ),
+        tool_calls=tuple(
+            JudgedCall(
+                sendable(call.name),
+                sendable_input(call.input),
+                shortened(sendable(call.output), _TOKENS // 4, names),
+                call.outcome,
+            )
+            for call in turn.tool_calls[-_CALLS:]
+        ),
     )
 
 

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from knowbound.core.quality import JudgedCall
 from knowbound.errors import InputError, StoreError
 from knowbound.judge.labels import HEDGING, ItemLabel, Label, LabelledTurn, Unlabelled, UnlabelledTurn
-from knowbound.judge.models.asking import sendable
-from knowbound.judge.turns.shortening import sendable_input
+from knowbound.judge.material import sendable_input
+from knowbound.judge.models.questions import sendable
 from knowbound.text.redact import redact
 from knowbound.user_files import PRIVATE_FILE, make_folder
 
@@ -230,7 +230,7 @@ def _redacted(turn: UnlabelledTurn) -> UnlabelledTurn:
         response=sendable(turn.response),
         items=tuple(replace(item, content=sendable(item.content)) for item in turn.items),
         tool_calls=tuple(
-            JudgedCall(sendable(call.name), sendable_input(call.input), sendable(call.output))
+            JudgedCall(sendable(call.name), sendable_input(call.input), sendable(call.output), call.outcome)
             for call in turn.tool_calls
         ),
     )

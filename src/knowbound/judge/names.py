@@ -170,5 +170,5 @@ class JudgeOptions(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, settings: Settings) -> JudgeOptions:
-        """Return the limits, with the configured time of a call."""
-        return cls(settings.judge_seconds)
+        """Return the limits, with the configured time of a call and the budget of a run."""
+        return cls(settings.judge_seconds, usd=settings.model_budget_usd)

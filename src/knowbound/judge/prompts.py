@@ -18,8 +18,8 @@ import msgspec
 _PLACE = re.compile(r"^\{\{([a-z_]+)\}\}$", re.MULTILINE)
 _MATERIAL = "\n## Material\n"
 _CODE = 8  # hex digits
-HEDGING = "hedging-1"
-TURNS = "turns-1"
+HEDGING = "hedging-2"
+TURNS = "turns-2"
 CLAIMS = "claims-1"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,59 +15,151 @@ import msgspec
 from knowbound.config import Settings
 from knowbound.distribution import extra_command
 from knowbound.errors import ConfigError
+from knowbound.judge.choice import ModelTask, fallback_for, judge_for, may_see
 from knowbound.judge.names import FORMS, RULES, JudgeKind, JudgeName, JudgeOptions, Provider, parse_name
+from knowbound.process import find_client
 from knowbound.stats.judge_gate import GateState
 from knowbound.stats.printing import percent
 from knowbound.store.calibrations import FALSE_LIMIT, hedging_calibration, turn_judge_calibration
 
 if TYPE_CHECKING:
     from knowbound.judge.hedging.verdict import HedgingJudge
-    from knowbound.judge.models.asking import AnswerStore, Asker
+    from knowbound.judge.models.asking import Allowance, AnswerStore, Asker
     from knowbound.judge.models.completion import Completer
     from knowbound.judge.rubric import RubricJudge
     from knowbound.judge.turns.verdict import TurnJudge
 
 _LARGEST_PROGRAM = 4_000_000  # bytes: scripts are smaller; an interpreter does not change from run to run
+_HOURS = 5  # a fifth of a day's calls in the background may be made in one hour
 
 
-def hedging_judge_named(model: str, options: JudgeOptions | None = None) -> HedgingJudge:
-    """Return the judge of hedges of that name, without a store: a VerdictCache keeps its verdicts."""
-    name = parse_name(model)
-    if name.kind is JudgeKind.RULES:
-        from knowbound.judge.hedging.rules import RulesJudge  # noqa: PLC0415  (compiles its patterns)
+# Judges of a project's tasks
 
-        return RulesJudge()
+
+def asker_for(settings: Settings, name: str, *, background: bool = False) -> Asker | None:
+    """Return what asks the model of that name within the user's limits and with kept answers; None for `rules`."""
+    judge = parse_name(name)
+    if judge.kind is JudgeKind.RULES:
+        return None
+    if not judge.costs:
+        return _asker(judge, JudgeOptions.of(settings))
+    from knowbound.store.answers import ModelAnswers  # noqa: PLC0415
+    from knowbound.store.usage import CallCounter  # noqa: PLC0415
+
+    calls = settings.model_background_calls if background else settings.model_budget_calls
+    counter = CallCounter(background=background, a_day=calls, an_hour=-(-calls // _HOURS) if background else calls)
+    answers = ModelAnswers(settings.home, settings.model_keep_days)
+    return _asker(judge, JudgeOptions.of(settings), answers, counter, project=str(settings.root))
+
+
+def hedging_judge(settings: Settings, name: str = "") -> HedgingJudge:
+    """Return the judge of that name, or the configured one. Sessions that it may not see are judged by rules."""
+    name = name or judge_for(settings, ModelTask.HEDGES)
+    asker = asker_for(settings, name)
+    if asker is None:
+        return _hedging_rules()
     from knowbound.judge.hedging.model import ModelHedgingJudge  # noqa: PLC0415
 
-    return ModelHedgingJudge(hedging_judge_version(model), name.costs, _asker(name, options, None))
+    allowed = partial(may_see, name, settings=settings)
+    return ModelHedgingJudge(hedging_judge_version(name), parse_name(name).costs, asker, allowed, _hedging_rules())
 
 
-def hedging_judge_version(model: str) -> str:
-    """Return a version that changes whenever this judge's verdicts on hedges may change."""
-    name = parse_name(model)
-    if name.kind is JudgeKind.RULES:
-        weights = resources.files("knowbound.judge.hedging").joinpath("hedging_rules.json").read_bytes()
-        return f"{RULES}-{hashlib.sha256(weights).hexdigest()[:12]}"
-    from knowbound.judge.prompts import HEDGING, load_prompt  # noqa: PLC0415
+def turn_judge(settings: Settings, name: str = "", *, background: bool = False) -> TurnJudge:
+    """Return the judge of that name, or the effective one. Sessions that it may not see are judged by rules."""
+    name = name or effective_judge(settings, background=background)
+    asker = asker_for(settings, name, background=background)
+    if asker is None:
+        return _turn_rules()
+    from knowbound.judge.turns.model import ModelTurnJudge  # noqa: PLC0415
 
-    return f"{load_prompt(HEDGING).version}/{identity(name)}"
+    allowed = partial(may_see, name, settings=settings)
+    return ModelTurnJudge(turn_judge_version(name), parse_name(name).costs, asker, allowed, _turn_rules())
 
 
-def rubric_judge_named(name: str, options: JudgeOptions | None = None, store: AnswerStore | None = None) -> RubricJudge:
-    """Return the judge of rubrics of that name, which must be a model: `check_judge` refuses the rules."""
+def rubric_judge(settings: Settings, name: str) -> RubricJudge:
+    """Return the judge of rubrics of that name, which must be a model."""
+    check_judge(name, scores=True)
+    asker = asker_for(settings, name)
+    assert asker is not None  # the rules are refused
+    return _rubric_judge(asker, name)
+
+
+# Judges by name alone
+
+
+def hedging_judge_named(name: str, options: JudgeOptions | None = None) -> HedgingJudge:
+    """Return the judge of hedges of that name, without a project: nothing is kept."""
+    asker = asker_named(name, options)
+    if asker is None:
+        return _hedging_rules()
+    from knowbound.judge.hedging.model import ModelHedgingJudge  # noqa: PLC0415
+
+    return ModelHedgingJudge(hedging_judge_version(name), parse_name(name).costs, asker)
+
+
+def turn_judge_named(name: str, options: JudgeOptions | None = None, answers: AnswerStore | None = None) -> TurnJudge:
+    """Return the judge of turns of that name, without a project."""
+    asker = asker_named(name, options, answers)
+    if asker is None:
+        return _turn_rules()
+    from knowbound.judge.turns.model import ModelTurnJudge  # noqa: PLC0415
+
+    return ModelTurnJudge(turn_judge_version(name), parse_name(name).costs, asker)
+
+
+def rubric_judge_named(name: str, options: JudgeOptions | None = None) -> RubricJudge:
+    """Return the judge of rubrics of that name, without a project; it must be a model."""
+    asker = asker_named(name, options)
+    assert asker is not None, name
+    return _rubric_judge(asker, name)
+
+
+def _rubric_judge(asker: Asker, name: str) -> RubricJudge:
     from knowbound.judge.prompts import load_prompt  # noqa: PLC0415
     from knowbound.judge.rubric import PROMPTS, ModelRubricJudge  # noqa: PLC0415
 
     judge = parse_name(name)
     texts = "|".join(load_prompt(prompt).version for prompt in PROMPTS)
     version = f"rubric-{hashlib.sha256(texts.encode()).hexdigest()[:8]}/{identity(judge)}"
-    return ModelRubricJudge(version, judge.costs, _asker(judge, options, store))
+    return ModelRubricJudge(version, judge.costs, asker)
 
 
 def asker_named(name: str, options: JudgeOptions | None = None, store: AnswerStore | None = None) -> Asker | None:
     """Return what asks the model of that name questions of any type; None for `rules`."""
     judge = parse_name(name)
-    return None if judge.kind is JudgeKind.RULES else _asker(judge, options, store)
+    return None if judge.kind is JudgeKind.RULES else _asker(judge, options or JudgeOptions(), store)
+
+
+def hedging_judge_version(name: str) -> str:
+    """Return a version that changes whenever this judge's verdicts on hedges may change."""
+    from knowbound.judge.prompts import HEDGING, load_prompt  # noqa: PLC0415
+
+    judge = parse_name(name)
+    if judge.kind is JudgeKind.RULES:
+        weights = resources.files("knowbound.judge.hedging").joinpath("hedging_rules.json").read_bytes()
+        return f"{RULES}-{hashlib.sha256(weights).hexdigest()[:12]}"
+    return f"{load_prompt(HEDGING).version}/{identity(judge)}"
+
+
+def turn_judge_version(name: str) -> str:
+    """Return a version that changes whenever this judge's verdicts on turns may change."""
+    from knowbound.judge.prompts import TURNS, load_prompt  # noqa: PLC0415
+
+    judge = parse_name(name)
+    is_rules = judge.kind is JudgeKind.RULES
+    return _turn_rules().version if is_rules else f"{load_prompt(TURNS).version}/{identity(judge)}"
+
+
+def _hedging_rules() -> HedgingJudge:
+    from knowbound.judge.hedging.rules import RulesJudge  # noqa: PLC0415  (compiles its patterns)
+
+    return RulesJudge()
+
+
+def _turn_rules() -> TurnJudge:
+    from knowbound.judge.turns.rules import RulesTurnJudge  # noqa: PLC0415
+
+    return RulesTurnJudge()
 
 
 class JudgeRow(msgspec.Struct, frozen=True):
@@ -110,7 +203,7 @@ def _row(form: str, name: JudgeName) -> JudgeRow:
         return JudgeRow(form, name.kind, needs, found, "" if found else f"there is no program {name.command[0]!r}")
     if name.provider in (Provider.CLAUDE_CLI, Provider.CODEX_CLI):
         program = name.provider.removesuffix("-cli")
-        found = shutil.which(program) is not None
+        found = find_client(program) is not None
         return JudgeRow(
             form, name.kind, f"{program}, logged in", found, "" if found else f"{program} is not on the PATH"
         )
@@ -149,22 +242,38 @@ def _program_hash(command: Sequence[str]) -> str:
     return digest.hexdigest()[:8]
 
 
-def _asker(name: JudgeName, options: JudgeOptions | None, store: AnswerStore | None) -> Asker:
+def _asker(
+    name: JudgeName,
+    options: JudgeOptions,
+    store: AnswerStore | None = None,
+    allowance: Allowance | None = None,
+    project: str = "",
+) -> Asker:
     from knowbound.judge.models.asking import Asker  # noqa: PLC0415
+    from knowbound.judge.models.questions import AnswerSource  # noqa: PLC0415
 
-    return Asker(identity(name), completer(name), options or JudgeOptions(), store)
+    if name.kind is JudgeKind.RECORDED:
+        from knowbound.judge.models.recorded import Recorded  # noqa: PLC0415
+
+        recorded = Recorded(Path(name.file))
+        return Asker(identity(name), recorded, options, recorded)
+    return Asker(identity(name), completer(name), options, store, allowance, AnswerSource(project=project))
 
 
 def completer(name: JudgeName, folder: Path | None = None) -> Completer:
     """Return what answers prompts under that name. A program runs in `folder`, by default the current one."""
-    if name.kind is JudgeKind.RECORDED:
-        from knowbound.judge.models.recorded import Recorded  # noqa: PLC0415
-
-        return Recorded(Path(name.file))
     if name.uses_api:
         from knowbound.judge.models.api import ApiModel  # noqa: PLC0415
 
         return ApiModel(name)
+    if name.provider is Provider.CLAUDE_CLI:
+        from knowbound.judge.models.claude_client import ClaudeModel  # noqa: PLC0415
+
+        return ClaudeModel(name.model)
+    if name.provider is Provider.CODEX_CLI:
+        from knowbound.judge.models.codex_client import CodexModel  # noqa: PLC0415
+
+        return CodexModel(name.model)
     from knowbound.judge.models.command_line import CommandLineModel  # noqa: PLC0415
 
     return CommandLineModel(name, folder)
@@ -173,7 +282,7 @@ def completer(name: JudgeName, folder: Path | None = None) -> Completer:
 def check_hedging(settings: Settings) -> None:
     """Raise a ConfigError before agents run if the configured judge of hedges cannot be asked."""
     if settings.hedging_classifier_enabled:
-        check_judge(settings.hedging_classifier_model)
+        check_judge(judge_for(settings, ModelTask.HEDGES))
 
 
 def why_hedges_off(settings: Settings) -> str:
@@ -183,68 +292,29 @@ def why_hedges_off(settings: Settings) -> str:
     """
     if not settings.hedging_classifier_enabled:
         return ""
-    known = hedging_calibration(settings.home, hedging_judge_version(settings.hedging_classifier_model))
+    name = judge_for(settings, ModelTask.HEDGES)
+    known = hedging_calibration(settings.home, hedging_judge_version(name))
     if known is None or not known.switches_off:
         return ""
     from knowbound.text.redact import redact  # noqa: PLC0415
 
-    judge = redact(settings.hedging_classifier_model)
     return (
-        f"Hedges are left out: of {known.of} labelled sentences that the judge {judge} called doubt, "
+        f"Hedges are left out: of {known.of} labelled sentences that the judge {redact(name)} called doubt, "
         f"{percent(known.share)} are none (the limit is {percent(FALSE_LIMIT)}). To switch them on again, name a "
-        "better judge (hedging_classifier.model), or label more and run: knowbound judge calibrate"
+        "better judge (model.tasks.hedges), or label more and run: knowbound judge calibrate"
     )
 
 
-def rubric_judge(settings: Settings, name: str, answers: AnswerStore) -> RubricJudge:
-    """Return the judge of rubrics of that name, with the configured limits and a cache of answers."""
-    check_judge(name, scores=True)
-    return rubric_judge_named(name, JudgeOptions.of(settings), answers)
+def effective_judge(settings: Settings, *, background: bool = False) -> str:
+    """Return the judge of turns, or its fallback if calibration found only the fallback above the limit.
 
-
-# Judges of turns (specification 2, "The judge")
-
-
-def turn_judge(settings: Settings, name: str = "", answers: AnswerStore | None = None) -> TurnJudge:
-    """Return the judge of that name, or the effective one. `answers` keeps a model's answers beyond this process."""
-    return turn_judge_named(name or effective_judge(settings), JudgeOptions.of(settings), answers)
-
-
-def turn_judge_named(name: str, options: JudgeOptions | None = None, answers: AnswerStore | None = None) -> TurnJudge:
-    """Return the judge of turns of that name."""
-    judge = parse_name(name)
-    asker = asker_named(name, options, answers)
-    if asker is None:
-        from knowbound.judge.turns.rules import RulesTurnJudge  # noqa: PLC0415  (loads its weights)
-
-        return RulesTurnJudge()
-    from knowbound.judge.prompts import TURNS, load_prompt  # noqa: PLC0415
-    from knowbound.judge.turns.model import ModelTurnJudge  # noqa: PLC0415
-
-    return ModelTurnJudge(f"{load_prompt(TURNS).version}/{identity(judge)}", judge.costs, asker)
-
-
-def fallback_of(settings: Settings, name: str) -> str:
-    """Return the judge to try if this one is below the limit: "" for the rules, and for the fallback itself.
-
-    A recording is named to avoid costs: its fallback can only be another judge without costs.
+    A judge decides on turns, not on metrics, so one metric that needs the fallback is enough (specification 2).
     """
-    fallback, judge = settings.quality_fallback_judge.strip(), parse_name(name)
-    if not fallback or judge.kind is JudgeKind.RULES or fallback == judge.text:
-        return ""
-    return fallback if judge.costs or not parse_name(fallback).costs else ""
-
-
-def effective_judge(settings: Settings) -> str:
-    """Return the configured judge, or its fallback if calibration found only the fallback above the limit.
-
-    A judge decides on turns, not on metrics, so one metric that needs the fallback is enough.
-    """
-    name = settings.quality_judge
-    fallback = fallback_of(settings, name)
+    name = judge_for(settings, ModelTask.TURNS, background=background)
+    fallback = fallback_for(settings, name)
     if not fallback:
         return name
-    known = turn_judge_calibration(settings.home, turn_judge_named(name).version)
+    known = turn_judge_calibration(settings.home, turn_judge_version(name))
     if known is None or not any(gate.state is GateState.FALLBACK for gate in known.gates.values()):
         return name
-    return fallback if known.fallback == turn_judge_named(fallback).version else name
+    return fallback if known.fallback == turn_judge_version(fallback) else name

@@ -11,7 +11,8 @@ from typing import Annotated, Protocol
 
 import msgspec
 
-from knowbound.judge.models.asking import Asker, AskResult
+from knowbound.judge.models.asking import Asker
+from knowbound.judge.models.questions import AskResult
 from knowbound.judge.prompts import load_prompt
 
 

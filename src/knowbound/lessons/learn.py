@@ -22,16 +22,17 @@ from knowbound.gaps.filters import Filters
 from knowbound.gaps.observe import observe
 from knowbound.gaps.sessions import Progress, changed_sessions, places_of_agents, sessions_of
 from knowbound.gaps.stored import folders_of, signals_of
+from knowbound.judge.choice import ModelTask, judge_for
 from knowbound.judge.models.asking import Asker
+from knowbound.judge.models.questions import AnswerSource
 from knowbound.judge.prompts import load_prompt
-from knowbound.judge.registry import asker_named
+from knowbound.judge.registry import asker_for
 from knowbound.lessons.kept import failed_commands, failed_lookups, joined, requests, watched
 from knowbound.lessons.material import MATERIAL_VERSION, Material, material_of
 from knowbound.lessons.proposals.proposal import Corpus, SessionMiss
 from knowbound.lessons.proposing import clean_line, lessons_of, within_budget
 from knowbound.lessons.tree import Tree
 from knowbound.report.model import ObserveReport
-from knowbound.store.evaluations import Evaluations
 from knowbound.store.forgotten import load_forgotten
 from knowbound.store.lessons import KeptLessons, MaterialRow
 from knowbound.store.observed import Observed
@@ -113,11 +114,10 @@ def _of_corpus(corpus: Corpus, kept: KeptLessons, now: str) -> list[Lesson]:
 def _worded(lessons: list[Lesson], chosen: Collection[str], settings: Settings) -> tuple[list[Lesson], str]:
     """The new lessons in the words of the configured model; what it says is kept, so nothing is asked twice."""
     new = [one for one in lessons if one.id in chosen and one.by == "rules"]
-    if not settings.learn_model or not new:
+    asker = asker_for(settings, judge_for(settings, ModelTask.LESSONS)) if new else None
+    if asker is None:
         return lessons, ""
-    with closing(Evaluations(settings.home)) as answers:
-        asker = asker_named(settings.learn_model, store=answers)
-        worded, note = phrased(new, asker) if asker is not None else (new, "")
+    worded, note = phrased(new, asker)
     by_id = {one.id: one for one in worded}
     return [by_id.get(one.id, one) for one in lessons], note
 
@@ -197,7 +197,9 @@ class Wording(msgspec.Struct, frozen=True):
 def phrased(lessons: Sequence[Lesson], asker: Asker) -> tuple[list[Lesson], str]:
     """The lessons in the model's words where those can be used; and why some are not, or nothing."""
     checks = [_check(lesson.text) for lesson in lessons]
-    asked = asker.ask(load_prompt(PROMPT), [{"line": lesson.text} for lesson in lessons], Wording, checks)
+    sources = [AnswerSource(lesson.evidence[0].session if lesson.evidence else "") for lesson in lessons]
+    lines = [{"line": lesson.text} for lesson in lessons]
+    asked = asker.ask(load_prompt(PROMPT), lines, Wording, checks, sources)
     worded = [
         replace(lesson, text=clean_line(one.value.text), by=asker.judge) if one.value is not None else lesson
         for lesson, one in zip(lessons, asked, strict=True)

@@ -110,7 +110,12 @@ def join(known: TurnSources, stored: Callable[[str], StoredText | None]) -> Join
         prompt=prompt,
         response=response,
         items=tuple(one.judged for one in (*mine, *asked_for, *others)),
-        tool_calls=tuple(JudgedCall(call.name, call.input or {}, call.text) for call in calls),
+        tool_calls=tuple(map(JudgedCall.of, calls)),
+        read_before=trace.read_before if trace else (),
+        next_message=trace.next_prompt if trace else "",
+        session=turn.session_id,
+        project=trace.project if trace else "",
+        agent="" if turn.agent == _NO_SESSION else turn.agent,
     )
     return Joined(turn, judged)
 

@@ -57,10 +57,13 @@ class QueueScored(msgspec.Struct, frozen=True):
     problem: str = ""  # why effective confidences or suggested corrections could not be written
 
 
-def score_queue(settings: Settings, *, again: bool = False) -> QueueScored:
-    """Score the turns that have ended; with `again` also those whose judge failed before. The caller holds the lock."""
+def score_queue(settings: Settings, *, again: bool = False, background: bool = False) -> QueueScored:
+    """Score the turns that have ended; with `again` also those whose judge failed before. The caller holds the lock.
+
+    In the background, a model is asked only if the user allowed that.
+    """
     with closing(open_quality_log(settings)) as log:
-        scorer = Scorer(settings.home, log, turn_judge(settings))
+        scorer = Scorer(settings.home, log, turn_judge(settings, background=background))
         done = scorer.run()
         done += scorer.sweep()
         if again:
@@ -205,7 +208,7 @@ class _LogClock:
 
 def _judged(turn: QualityTurn, given: TurnVerdicts, judge: str, now: str) -> QualityTurn:
     """The turn with the verdicts on its items."""
-    verdicts = {verdict.item: verdict for verdict in given.verdicts}
+    verdicts = {verdict.item: verdict for verdict in given.verdicts}  # of the items that the judge decided
 
     def with_verdicts(items: tuple[LoggedItem, ...]) -> tuple[LoggedItem, ...]:
         return tuple(replace(item, verdict=verdicts.get(item.id)) for item in items)
@@ -217,10 +220,15 @@ def _judged(turn: QualityTurn, given: TurnVerdicts, judge: str, now: str) -> Qua
         injected_items=with_verdicts(turn.injected_items),
         pulled_items=with_verdicts(turn.pulled_items),
         other_items=with_verdicts(turn.other_items),
-        judge=judge if turn.items and not problem else "",
+        judge=_judge_of(given, judge) if verdicts else "",
         scored_at=now,
         problem=problem,
     )
+
+
+def _judge_of(given: TurnVerdicts, configured: str) -> str:
+    """The version that the verdicts name: rules judge the sessions that a model may not see."""
+    return next((one.judge for one in given.verdicts if one.judge), configured)
 
 
 def _as_logged(turn: QualityTurn) -> JudgedTurn:

@@ -168,7 +168,7 @@ def _notes(report: FloorReport) -> Iterator[Line]:
     if found.recommended and found.recommended.most_items > _WITHOUT_TRUST:
         yield f"More than {_WITHOUT_TRUST} items lift a limit: that counts from a project only after knowbound trust."
     if report.model:
-        yield "A model is configured to choose (injection.model): the floor decides where it does not answer in time."
+        yield "A model chooses (model.tasks.choose): the floor decides where it does not answer in time."
     if found.held_out:
         yield "Held out: a fifth of the prompts at a time, at the floor that the other four fifths recommend."
     yield "Intervals are Wilson's at 95%. Nothing was changed, in the store or in the settings."

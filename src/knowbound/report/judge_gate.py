@@ -74,7 +74,7 @@ def _more_words(gate: MetricGate) -> str:
 
 def _fallback_words(gate: MetricGate) -> str:
     if gate.state is GateState.HALTED and gate.fallback is None:
-        return "there is no larger model to ask (quality.judge, quality.fallback_judge)"
+        return "there is no larger model to ask (model.fallback)"
     if gate.state in (GateState.HALTED, GateState.KILLED) and gate.fallback:
         return "the larger model fails too: the prompt needs work, not a bigger model"
     if gate.state is GateState.UNDERPOWERED and gate.fallback:

@@ -234,9 +234,17 @@ def _erase_findings(db: sqlite3.Connection, scope: ErasureScope, erased: Erased)
     _erase_runs(db, scope, erased)
     _erase_evaluations(db, scope, erased)
     _erase_lessons(db, scope, erased)
-    if erased.counts:  # rows have only the hash of a text, but quote it: all are deleted
-        for table in ("verdict", "answer"):
-            erased.add(f"{FINDINGS}: {table}", db.execute(f"DELETE FROM {table}").rowcount)
+    _erase_answers(db, scope, erased)
+
+
+def _erase_answers(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) -> None:
+    """Erase answers of models about what is erased; those of earlier versions name nothing, and go with anything."""
+    for session, project, made in db.execute("SELECT DISTINCT session, project, made FROM answer").fetchall():
+        is_old = bool(scope.before and made and made < scope.before[:10])
+        is_named = scope.has_session(session) if session else scope.selects(project, "") if project else False
+        if is_named or is_old or scope.everything or (not session and not project and erased.counts):
+            query = "DELETE FROM answer WHERE session = ? AND project = ? AND made = ?"
+            erased.add(f"{FINDINGS}: answer", db.execute(query, (session, project, made)).rowcount)
 
 
 def _erase_sessions(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) -> set[str]:

@@ -154,18 +154,6 @@ class Evaluations:
                 "INSERT OR REPLACE INTO execution VALUES (?, ?, ?)", (key, made, msgspec.msgpack.encode(execution))
             )
 
-    def answer(self, prompt: str, model: str, sha256: str) -> bytes | None:
-        """Return the stored answer of a model to this input, or None."""
-        row = self._db.row(
-            "SELECT answer FROM answer WHERE prompt = ? AND model = ? AND sha256 = ?", prompt, model, sha256
-        )
-        return bytes(row[0]) if row else None
-
-    def keep_answer(self, prompt: str, model: str, sha256: str, answer: bytes) -> None:
-        """Store an answer, so that the same question is not paid for twice."""
-        with self._db.writing() as db:
-            db.execute("INSERT OR REPLACE INTO answer VALUES (?, ?, ?, ?)", (prompt, model, sha256, answer))
-
 
 def _forget_part(db: sqlite3.Connection, journal: int) -> None:
     ids = [row[0] for row in db.execute("SELECT id FROM evaluation WHERE journal = ?", (journal,))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
@@ -190,20 +190,6 @@ class Observed:
                 return _with_outcomes(msgspec.msgpack.decode(row[0], type=type_)), _keys.decode(row[1])
             except msgspec.ValidationError:
                 return None  # of another version: the report is made again
-
-    def verdicts(self, judge: str, hashes: Iterable[str]) -> dict[str, HedgingVerdict]:
-        """Return the stored verdicts of this version of a judge, by the SHA-256 of the sentence."""
-        query = "SELECT verdict FROM verdict WHERE judge = ? AND sha256 = ?"
-        found = ((sha, self._db.row(query, judge, sha)) for sha in hashes)
-        return {sha: self._db.decoded(_verdict, row[0]) for sha, row in found if row is not None}
-
-    def keep_verdicts(self, judge: str, verdicts: Mapping[str, HedgingVerdict]) -> None:
-        """Store verdicts, so that a judge is not asked twice about a sentence."""
-        with self._db.writing() as db:
-            db.executemany(
-                "INSERT OR REPLACE INTO verdict VALUES (?, ?, ?)",
-                ((judge, sha, msgspec.msgpack.encode(verdict)) for sha, verdict in verdicts.items()),
-            )
 
 
 def unmanaged_in(found: Findings) -> Iterator[UnmanagedInjection]:

@@ -48,3 +48,12 @@ def listed(names: list[str], most: int = 5) -> str:
 def counted(number: int, noun: str, plural: str = "") -> str:
     """Return a number with its noun: 1 commit, 2 commits."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def estimated_tokens(text: str) -> int:
+    """Estimate tokens without a tokenizer, rather too many than too few.
+
+    English prose has about 4 characters per token and code about 3.3; outside of ASCII a character is about one token.
+    """
+    others = len(text) - len(text.encode("ascii", "ignore"))
+    return -(-(len(text) - others) * 10 // 33) + others

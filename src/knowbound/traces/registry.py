@@ -6,6 +6,7 @@ A third party adds a reader with an entry point in the group `knowbound.readers`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
@@ -14,11 +15,15 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
+from knowbound.core.paths import MODEL_FOLDER
 from knowbound.core.trace import Event
 from knowbound.traces.source import Tally
 
 if TYPE_CHECKING:
     from knowbound.traces.corpus import SessionFiles
+
+
+_ASKED_BY_US = re.compile(rb'"cwd"\s*:\s*"[^"]*[/\\]' + MODEL_FOLDER.encode())
 
 
 class Identity(msgspec.Struct, frozen=True):
@@ -125,7 +130,12 @@ def _asked() -> Iterator[Reader]:
 
 
 def recognise(head: bytes) -> tuple[Reader, Identity] | None:
-    """Return the reader for content that starts like this; None if no reader knows the format."""
+    """Return the reader for content that starts like this; None if no reader knows the format.
+
+    A session in which knowbound asked a client as a model is nobody's work: it has no reader.
+    """
+    if _ASKED_BY_US.search(head):
+        return None
     for reader in _asked():
         identity = reader.identify(head)
         if identity is not None:

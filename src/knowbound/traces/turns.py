@@ -12,7 +12,18 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from knowbound.core.trace import Broken, Event, Injection, Prompt, Skill, Start, Step, ToolCall
+from knowbound.core.trace import (
+    Broken,
+    Event,
+    Injection,
+    Outcome,
+    Prompt,
+    Skill,
+    Start,
+    Step,
+    ToolCall,
+    ToolKind,
+)
 from knowbound.errors import InputError
 from knowbound.traces.corpus import FoundFile, Member, SessionFiles, group, scan
 from knowbound.traces.registry import events_of, recognise
@@ -32,6 +43,8 @@ class TraceTurn(msgspec.Struct):
     injections: list[Injection] = []
     steps: list[Step] = []
     broken: Broken | None = None
+    read_before: tuple[str, ...] = ()  # files that earlier turns of the session read
+    next_prompt: str = ""  # the user's words after the turn
 
     @property
     def key(self) -> str:
@@ -59,30 +72,38 @@ def turns_of(events: Iterable[Event], start: Start) -> Iterator[TraceTurn]:
     """Group events into turns. Text that is injected before the first prompt belongs to its turn."""
     session, project, waiting = start.session, start.project, list[Injection]()
     turn: TraceTurn | None = None
-    index = 0
+    index, read = 0, dict[str, None]()
     for event in events:
         match event:
             case Start():
                 if event.session != session and turn is not None:
                     yield turn
-                    turn, waiting, index = None, [], 0
+                    turn, waiting, index, read = None, [], 0, {}
                 session, project = event.session or session, event.project or project
             case Prompt():
                 if turn is not None:
+                    turn.next_prompt = event.text
                     yield turn
                 index += 1
-                turn = TraceTurn(session, start.agent, index, event, project, injections=waiting)
+                turn = TraceTurn(
+                    session, start.agent, index, event, project, injections=waiting, read_before=tuple(read)
+                )
                 waiting = []
             case Injection():
                 (turn.injections if turn is not None else waiting).append(event)
             case Step() if turn is not None:
                 turn.steps.append(event)
+                read |= {call.query: None for call in event.calls if _is_read(call)}
             case Broken() if turn is not None:
                 turn.broken = event
             case Step() | Broken() | Skill():  # before the first prompt: part of no turn
                 continue
     if turn is not None:
         yield turn
+
+
+def _is_read(call: ToolCall) -> bool:
+    return call.kind is ToolKind.READ and call.outcome is Outcome.OK and bool(call.query)
 
 
 def turns_in(session: SessionFiles) -> Iterator[TraceTurn]:

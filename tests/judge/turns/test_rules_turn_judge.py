@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import random
 
-import msgspec
 import pytest
 from hypothesis import given as drawn
 from hypothesis import strategies as st
 
 from knowbound.core.quality import ItemVerdict, JudgedCall, JudgedItem, JudgedTurn
-from knowbound.judge.turns.passages import Passage, Passages
-from knowbound.judge.turns.replaced_value import replaced_in
-from knowbound.judge.turns.rules import MetricWeights, RulesTurnJudge, shipped_weights
+from knowbound.judge.turns.rules import RulesTurnJudge
 
 JUDGE = RulesTurnJudge()
 
@@ -41,7 +38,7 @@ def test_a_restated_fact_is_used_and_on_topic() -> None:
 def test_every_verdict_names_the_judge_and_a_reason() -> None:
     (verdict,) = judged("What is the port?", "It is 9417.", "The tracker listens on port 9417.")
     assert verdict.judge == JUDGE.version
-    assert JUDGE.version.startswith("rules-turns-2-")
+    assert JUDGE.version.startswith("rules-turns-")
     assert verdict.reason
     assert not JUDGE.costs
 
@@ -192,32 +189,12 @@ def test_a_correction_is_made_of_the_responses_own_words() -> None:
     assert all(part.strip() in response for part in verdict.correction.split(". "))
 
 
-def test_other_weights_have_another_version() -> None:
-    weights = msgspec.structs.replace(shipped_weights(), used=MetricWeights(0.0, 1.0, {}))
-    judge = RulesTurnJudge(weights)
-    assert judge.version != JUDGE.version
-    (verdict,) = judged("Which port?", "Port 9417.", "The tracker listens on port 9417.", judge=judge)
-    assert not verdict.used
-
-
 @pytest.mark.parametrize("response", ["", "I cannot say.", "An API error ended the turn."])
 def test_an_item_that_says_what_was_asked_is_on_topic_whatever_the_answer_says(response: str) -> None:
     item = JudgedItem("i", "The orders service listens on port 8080 behind the internal gateway.")
     turn = JudgedTurn("t", "On which port does the orders service listen?", response, (item,))
     ((verdict,),) = (found.verdicts for found in JUDGE.judge([turn]))
     assert (verdict.on_topic, verdict.used, verdict.contradicted) == (True, False, False)
-
-
-@pytest.mark.parametrize("response", ["", "Done.", "I wrote it down."])
-def test_a_tool_call_with_the_items_value_beside_its_words_uses_it_though_the_answer_is_silent(response: str) -> None:
-    call = JudgedCall("Bash", {"command": "echo 'orders service: port 8080'"}, "orders service: port 8080")
-    prompt = "On which port does the orders service listen?"
-    text = "The orders service listens on port 8080 behind the internal gateway."
-    (verdict,) = judged(prompt, response, text, calls=(call,))
-    assert (verdict.used, verdict.contradicted) == (True, False)
-    other = JudgedCall("Bash", {"command": "sleep 8080"})
-    (verdict,) = judged(prompt, response, text, calls=(other,))
-    assert not verdict.used
 
 
 @pytest.mark.parametrize(
@@ -235,10 +212,3 @@ def test_a_value_that_is_set_aside_for_another_is_contradicted(response: str, co
     (verdict,) = judged("On which port does the orders service listen?", response, text)
     assert verdict.contradicted == contradicted
     assert ("9090" in verdict.correction) == contradicted
-
-
-def test_a_value_that_the_user_named_is_not_set_aside_by_the_answer() -> None:
-    texts = ("Port 8080 is open.", "Is it 8080 on which the orders service listens?", "It is 9090, not 8080.")
-    item, asked, response = (Passages([Passage(text)]) for text in texts)
-    assert replaced_in(item, asked, response) is None
-    assert replaced_in(item, Passages([Passage("Which one is it?")]), response) == 0

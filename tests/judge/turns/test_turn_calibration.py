@@ -11,8 +11,9 @@ from knowbound.config import Settings, load
 from knowbound.core.quality import Metric
 from knowbound.errors import ConfigError, InputError, StoreError
 from knowbound.judge.calibration import calibrate_turns, measured
+from knowbound.judge.choice import fallback_for
 from knowbound.judge.labels import ItemLabel, LabelledTurn
-from knowbound.judge.registry import effective_judge, fallback_of, turn_judge
+from knowbound.judge.registry import effective_judge, turn_judge
 from knowbound.report.calibration import TurnCalibrationReport
 from knowbound.stats.calibration import corrected
 from knowbound.stats.judge_gate import RANKING, GateReason, GateState, may_rely_on
@@ -46,7 +47,7 @@ class Project:
         return record(self.root / f"{name}.jsonl", LABELS, says)
 
     def settings(self, judge: str = "rules", fallback: str = "") -> Settings:
-        return load(self.root, {}, {"quality_judge": judge, "quality_fallback_judge": fallback})
+        return load(self.root, {}, {"model_tasks_turns": judge, "model_fallback": fallback})
 
     def calibrate(self, says: Says, fallback: Says | None = None) -> tuple[TurnCalibrationReport, Settings]:
         settings = self.settings(self.judge(says), self.judge(fallback, "second") if fallback else "")
@@ -66,7 +67,7 @@ def test_a_judge_that_agrees_passes_on_every_metric(project: Project) -> None:
     report, settings = project.calibrate(as_labelled)
     assert states(report) == [GateState.PASSED] * 3
     assert report.fallback is None
-    assert effective_judge(settings) == settings.quality_judge
+    assert effective_judge(settings) == settings.model_tasks_turns
 
 
 def test_a_judge_that_always_says_not_contradicted_is_caught_on_that_metric_alone() -> None:
@@ -93,7 +94,7 @@ def test_below_the_limit_the_fallback_judges_the_same_turns_and_takes_over(proje
     assert report.fallback is not None
     assert report.fallback.metrics[Metric.USED].found.n == report.judge.metrics[Metric.USED].found.n
     assert may_rely_on(report.gates, RANKING)
-    assert effective_judge(settings) == settings.quality_fallback_judge
+    assert effective_judge(settings) == settings.model_fallback
     assert turn_judge(settings).version == report.fallback.version
     in_force = turn_judge_calibration(settings.home, report.fallback.version)
     assert in_force is not None
@@ -105,7 +106,7 @@ def test_a_fallback_that_is_no_better_halts_the_metric(project: Project) -> None
     assert states(report) == [GateState.PASSED, GateState.HALTED, GateState.PASSED]
     assert report.gates[Metric.USED].fallback is GateState.FALLBACK
     assert not may_rely_on(report.gates, RANKING)
-    assert effective_judge(settings) == settings.quality_judge
+    assert effective_judge(settings) == settings.model_tasks_turns
 
 
 def test_below_70_percent_the_judge_is_killed_and_no_larger_model_is_asked(project: Project) -> None:
@@ -124,7 +125,7 @@ def test_a_fallback_that_cannot_be_asked_is_named(project: Project) -> None:
     script.write_text(
         "import json, re, sys\n"
         'ids = re.findall(r\'^{"id":"([^"]+)"\', sys.stdin.read(), re.M)\n'
-        "says = {'on_topic': True, 'used': True, 'contradicted': False}\n"
+        "says = {'on_topic': True, 'used': True, 'contradicted': False, 'quote': 'Port 90'}\n"
         "print(json.dumps({'items': [{'id': id_, **says} for id_ in ids]}))\n"
     )
     few = write_labels(project.root / "few.jsonl", [labelled(at, (True, True, at < 10)) for at in range(52)])
@@ -136,30 +137,31 @@ def test_a_fallback_that_cannot_be_asked_is_named(project: Project) -> None:
 
 
 def test_a_recording_never_falls_back_to_what_costs(project: Project) -> None:
-    assert fallback_of(project.settings(fallback="anthropic:claude-sonnet-4-6"), "recorded:a.jsonl") == ""
-    assert fallback_of(project.settings(fallback="recorded:b.jsonl"), "recorded:a.jsonl") == "recorded:b.jsonl"
+    assert fallback_for(project.settings(fallback="anthropic:claude-sonnet-4-6"), "recorded:a.jsonl") == ""
+    assert fallback_for(project.settings(fallback="recorded:b.jsonl"), "recorded:a.jsonl") == "recorded:b.jsonl"
 
 
 def test_rules_have_no_larger_model(project: Project) -> None:
     settings = project.settings("rules", "anthropic:claude-sonnet-4-6")
-    assert fallback_of(settings, "rules") == ""
-    assert fallback_of(settings, "anthropic:claude-haiku-4-5") == "anthropic:claude-sonnet-4-6"
-    assert fallback_of(settings, "anthropic:claude-sonnet-4-6") == ""
+    assert fallback_for(settings, "rules") == ""
+    assert fallback_for(settings, "anthropic:claude-haiku-4-5") == "anthropic:claude-sonnet-4-6"
+    assert fallback_for(settings, "anthropic:claude-sonnet-4-6") == ""
     assert effective_judge(settings) == "rules"
 
 
-def test_the_default_judge_is_embedded_and_the_usual_models_are_named(tmp_path: Path) -> None:
+def test_the_default_judge_is_embedded_and_a_model_falls_back_to_a_larger_one_of_its_provider(tmp_path: Path) -> None:
     settings = load(tmp_path, {})
-    assert (settings.quality_judge, settings.quality_fallback_judge) == ("rules", "anthropic:claude-sonnet-4-6")
+    assert fallback_for(settings, "anthropic:claude-haiku-4-5") == "anthropic:claude-sonnet-4-6"
+    assert fallback_for(settings, "http://localhost:1/v1#m") == ""
     assert turn_judge(settings).version.startswith("rules-")
     assert not turn_judge(settings).costs
 
 
 def test_a_fallback_that_is_another_one_now_does_not_take_over(project: Project) -> None:
     _, settings = project.calibrate(wrong_about_use(4), as_labelled)
-    other = project.settings(settings.quality_judge, project.judge(as_labelled, "third"))
+    other = project.settings(settings.model_tasks_turns, project.judge(as_labelled, "third"))
     (project.root / "third.jsonl").write_bytes((project.root / "third.jsonl").read_bytes() + b"\n")
-    assert effective_judge(other) == settings.quality_judge
+    assert effective_judge(other) == settings.model_tasks_turns
 
 
 def test_what_was_found_is_kept_by_version_and_corrects_a_rate(project: Project) -> None:

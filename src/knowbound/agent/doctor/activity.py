@@ -20,9 +20,11 @@ from knowbound.config import Settings
 from knowbound.errors import ConfigError, KnowboundError
 from knowbound.injection import inject
 from knowbound.injection.log import read_log
+from knowbound.judge.choice import chooser
 from knowbound.judge.models.completion import KEYS
 from knowbound.judge.names import JudgeKind, Provider, parse_name
 from knowbound.judge.registry import check_judge
+from knowbound.process import find_client
 from knowbound.quality.queue import EndedRecord, Queue
 from knowbound.store.data_dir import FINDINGS, ITEMS
 from knowbound.text.redact import redact
@@ -110,17 +112,42 @@ def check_hook_runs(home: Path) -> Iterator[HealthCheck]:
         yield HealthCheck("hook failures", state, f"{count} × {reason} (last failure {found.last_failure})", do)
 
 
+def check_permission(settings: Settings) -> Iterator[HealthCheck]:
+    """Check which model decides what rules cannot, and whether one could."""
+    from knowbound.judge.choice import ModelTask, judge_for, load_permission  # noqa: PLC0415
+    from knowbound.store.usage import used_today  # noqa: PLC0415
+
+    for key in settings.replaced:
+        yield HealthCheck("model", NOTE, f"{key} was replaced by [model] of the config; it still counts")
+    name = judge_for(settings, ModelTask.TURNS)
+    if parse_name(name).kind is JudgeKind.RULES:
+        there = [program for program in ("claude", "codex") if find_client(program)]
+        could = f"; {' and '.join(there)} could be asked: knowbound model" if there else " (knowbound model)"
+        yield HealthCheck("model", OK, f"none: rules decide alone{could}")
+        return
+    used, background = used_today(background=False), load_permission().background
+    where = "commands and the background" if background else "commands"
+    found = f"{redact(name)} for {where}; {used.calls} calls today"
+    try:
+        check_judge(name)
+    except ConfigError as error:
+        yield HealthCheck("model", PROBLEM, str(error), "knowbound model")
+    else:
+        yield HealthCheck("model", OK, found)
+
+
 def check_model(settings: Settings, environ: Mapping[str, str]) -> Iterator[HealthCheck]:
     """Check the model that chooses what is injected, if one is configured."""
-    if not settings.injection_model.strip():
+    model = chooser(settings)
+    if not model:
         return
     try:
-        wrong = _missing_key(settings.injection_model, environ)
+        wrong = _missing_key(model, environ)
     except ConfigError as error:
-        yield HealthCheck("hook model", PROBLEM, f"injection.model: {error}", "knowbound judge list")
+        yield HealthCheck("hook model", PROBLEM, f"model.tasks.choose: {error}", "knowbound judge list")
         return
     do = "knowbound explain hook-model"
-    limit, found = settings.injection_time_limit_ms, f"{redact(settings.injection_model)} chooses what is injected"
+    limit, found = settings.injection_time_limit_ms, f"{redact(model)} chooses what is injected"
     if limit < _MODEL_MS:
         wrong.append(f"{limit} ms are little for a model")
     if limit >= HOOK_SECONDS * 1000:

@@ -53,6 +53,7 @@ def examine(settings: Settings, environ: Mapping[str, str], config_problem: str 
         checks += _safely("source index", lambda: data_folder.check_source_index(settings))
         checks += _safely("scoring", lambda: activity.check_scoring(settings))
         checks += _safely("hook model", lambda: activity.check_model(settings, environ))
+    checks += _safely("model", lambda: activity.check_permission(settings))
     checks += _safely("hooks", check_switch)
     checks += _safely("hooks", lambda: _installed(settings, environ, has_store=has_store))
     checks += _safely("extras", lambda: check_extras(settings))

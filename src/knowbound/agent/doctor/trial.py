@@ -21,7 +21,7 @@ from knowbound.process import Program, run, trusted_path
 # The variables of the user's environment that a client hands on and that can matter to us.
 _HANDED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "USER", "LOGNAME", "SHELL", "SYSTEMROOT")
 _PREFIXES = ("KNOWBOUND_", "KMS_", "XDG_")
-_MODEL = "KNOWBOUND_INJECTION_MODEL"  # emptied: a model may reject an item for its own words, and costs money
+_MODEL = "KNOWBOUND_MODEL_TASKS_CHOOSE"  # none: a model may reject an item for its own words, and costs money
 _MOST_OUTPUT = 1 << 20
 _HOOK_SECONDS, _SERVER_SECONDS = 5.0, 10.0
 _PROTOCOL = "2025-06-18"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from knowbound.cli.asking import asking_options
 from knowbound.cli.long_runs import end_agents_on_interrupt
 from knowbound.cli.options import gate_options, limits_of, output_options, root_option, settings_of
 from knowbound.cli.output import echo, emit, layout
@@ -60,6 +61,7 @@ _BUDGET = click.FloatRange(0, 10**9, min_open=True)
 @click.option("--validate", is_flag=True, help="Only check the samples file.")
 @gate_options
 @output_options
+@asking_options(with_model=False)
 def command(
     samples: Path | None,
     root: Path | None,
@@ -97,6 +99,7 @@ def command(
     from knowbound.evals.history import baseline_of, note_gates
     from knowbound.evals.injecting import Inject
     from knowbound.evals.runner import RunLimits
+    from knowbound.judge.choice import ModelTask, model_for
     from knowbound.report.gate_words import gate_name
     from knowbound.stats.gate import evaluation_gates, exit_code
 
@@ -123,7 +126,7 @@ def command(
         cache,
         executor=executor or settings.eval_executor,
         model=model or settings.eval_model,
-        judge=judge or settings.judge_model,
+        judge=judge or model_for(settings, ModelTask.RUBRICS),
         inject=Inject(inject),
         hooks=hook_commands(settings) if inject != Inject.OFF else {},
     )

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import click
 
+from knowbound.cli.asking import asking_options, hint_at_model
 from knowbound.cli.long_runs import end_agents_on_interrupt
 from knowbound.cli.options import page_options, root_option, settings_of
 from knowbound.cli.output import echo, emit, layout
@@ -29,6 +30,7 @@ from knowbound.errors import UNDECIDED
 @click.option("--judge", help="Let this model propose questions, too (see: knowbound judge list).")
 @click.option("--questions-only", is_flag=True, help="Only list the questions.")
 @page_options
+@asking_options(with_model=False)
 def command(
     root: Path | None,
     count: int,
@@ -46,6 +48,7 @@ def command(
     """
     from knowbound.cli.long_runs import EvalProgress
     from knowbound.evals.questions.probe import probe as run_probe
+    from knowbound.judge.choice import ModelTask, model_for
     from knowbound.report.probe import ProbeReport, render_probe
 
     settings = settings_of(root)
@@ -55,7 +58,7 @@ def command(
             count=count,
             executor=executor or settings.eval_executor,
             model=model or settings.eval_model,
-            judge=judge or settings.judge_model,
+            judge=judge or model_for(settings, ModelTask.PROBE),
             questions_only=questions_only,
             progress=progress,
         )
@@ -63,5 +66,7 @@ def command(
         echo(note, err=True)
     report = ProbeReport(done.probe, done.evaluation, done.written)
     emit([render_probe(report, cast("Any", format_), **layout(output))], output)
+    if not judge:
+        hint_at_model(settings, "probe", format_)
     is_unanswered = done.evaluation is not None and not done.evaluation.runs_complete
     return UNDECIDED if is_unanswered or not done.probe.questions else 0

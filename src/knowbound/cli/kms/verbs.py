@@ -139,7 +139,7 @@ def search(words: tuple[str, ...], subject: str, limit: int, root: Path | None, 
 
 
 def _injected(settings: Settings, prompt: str) -> set[str]:
-    """Return the ids of the items that the hook's own function would inject into a new session for this prompt."""
+    """Return the ids of the items that the hook's rules would inject into a new session; no model is asked."""
     from knowbound.injection import hook_settings
     from knowbound.injection.inject import choose_for_prompt
     from knowbound.injection.prompt import HookPrompt
@@ -147,7 +147,8 @@ def _injected(settings: Settings, prompt: str) -> set[str]:
 
     root, home = str(settings.root), str(settings.home)
     try:
-        choice = choose_for_prompt(home, hook_settings.load(root, home, keep=False), HookPrompt({"prompt": prompt}))
+        rules = hook_settings.load(root, home, keep=False).without_model()
+        choice = choose_for_prompt(home, rules, HookPrompt({"prompt": prompt}))
     except IndexRefusedError:  # the hook does not use this index
         return set()
     return {item.id for item in choice.items}

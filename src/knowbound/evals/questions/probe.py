@@ -27,9 +27,8 @@ from knowbound.evals.questions.scope import kept
 from knowbound.evals.runner import RunLimits, RunProgress
 from knowbound.evals.samples.values import EvalSample, SampleSet
 from knowbound.judge.models.asking import Asker
-from knowbound.judge.names import JudgeOptions
 from knowbound.judge.prompts import load_prompt
-from knowbound.judge.registry import asker_named, check_judge
+from knowbound.judge.registry import asker_for, check_judge
 from knowbound.stats.evaluation import Evaluation, Origin
 from knowbound.store.evaluations import Evaluations
 from knowbound.text.digest import digest_of
@@ -70,7 +69,7 @@ def probe(
             "no-knowledge",
             f"No knowledge files under {settings.root}. Try: --root DIR, or name them: knowledge in knowbound.toml",
         )
-    asker = asker_named(judge, JudgeOptions.of(settings), store) if judge else None
+    asker = asker_for(settings, judge) if judge else None
     made = competency_questions(settings.root, files, count=count, asker=asker)
     if questions_only:
         return Probed(made, notes=made.notes)

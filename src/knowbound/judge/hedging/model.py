@@ -1,47 +1,78 @@
-"""Hedges judged by a model (specification 1, section 4, source 3).
+"""Hedges judged by a model, ten sentences in a call (specification 1, section 4, source 3).
 
-A sentence without a verdict counts as doubt, with the problem as the reason: `verdict.py` does that, the cap, and the
-verdicts kept between runs.
+A sentence without a verdict counts as doubt, with the problem as the reason: `verdict.py` does that, and the cap.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import msgspec
 
 from knowbound.core.signal import HedgingVerdict
-from knowbound.judge.hedging.verdict import HedgingCandidate, NoVerdict
-from knowbound.judge.models.asking import Asker, AskResult
+from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingJudge, NoVerdict
+from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.completion import known_sum
-from knowbound.judge.prompts import HEDGING, load_prompt
+from knowbound.judge.models.questions import AnswerSource, AskedEntry, AskResult, EntryGroup, sendable
+from knowbound.judge.prompts import HEDGING, input_hash, load_prompt
+from knowbound.text.printable import both_ends
+
+SENTENCES = 10  # in one call
+_QUESTION, _CONTEXT = 600, 1_500  # characters
 
 
 class HedgingAnswer(msgspec.Struct, frozen=True):
-    """Answer of the model, in the specification's words."""
+    """Answer of the model about one sentence, in the specification's words."""
 
+    id: str
     is_uncertainty: bool = msgspec.field(name="isUncertainty")
     confidence: Annotated[float, msgspec.Meta(ge=0, le=1)]
-    reason: str
+    reason: str = ""
 
 
 class ModelHedgingJudge:
     """Judges hedges by asking a model."""
 
-    def __init__(self, version: str, costs: bool, asker: Asker) -> None:
+    def __init__(
+        self,
+        version: str,
+        costs: bool,
+        asker: Asker,
+        may_see: Callable[[str], bool] = lambda _agent: True,
+        otherwise: HedgingJudge | None = None,
+    ) -> None:
+        """`otherwise` judges the sentences of agents that the model may not see."""
         self.version, self.costs, self._asker = version, costs, asker
+        self._may_see, self._otherwise = may_see, otherwise
         self.usd: float | None = 0.0  # of all verdicts so far; None if a cost is unknown
 
+    def known(self, candidate: HedgingCandidate) -> HedgingVerdict | None:
+        """Return the kept verdict on a sentence, or that of the rules where the model may not see it."""
+        if self._otherwise is not None and not self._may_see(candidate.agent):
+            (given,) = self._otherwise.judge([candidate])
+            return given if isinstance(given, HedgingVerdict) else None
+        found = self._asker.known(load_prompt(HEDGING), _entry(0, candidate).key, HedgingAnswer)
+        return None if found is None else self._said(found)
+
     def judge(self, candidates: Sequence[HedgingCandidate]) -> list[HedgingVerdict | NoVerdict | None]:
-        """Return one verdict per candidate, asking about several at once."""
-        inputs = [{"sentence": one.sentence, "context": one.context} for one in candidates]
-        all_asked = self._asker.ask(load_prompt(HEDGING), inputs, HedgingAnswer)
-        for asked in all_asked:
-            self.usd = known_sum(self.usd, asked.usd)
-        return [self._verdict(asked) for asked in all_asked]
+        """Return one verdict per candidate, asking about ten at once."""
+        entries = [_entry(number, one) for number, one in enumerate(candidates, 1)]
+        (asked,) = self._asker.ask_entries(load_prompt(HEDGING), [EntryGroup(entries)], HedgingAnswer, size=SENTENCES)
+        return [self._verdict(one) for one in asked]
 
     def _verdict(self, asked: AskResult[HedgingAnswer]) -> HedgingVerdict | NoVerdict:
-        if asked.value is None:
-            return NoVerdict(asked.problem)
-        return HedgingVerdict(asked.value.is_uncertainty, asked.value.confidence, asked.value.reason, self.version)
+        self.usd = known_sum(self.usd, asked.usd)
+        return NoVerdict(asked.problem) if asked.value is None else self._said(asked.value)
+
+    def _said(self, answer: HedgingAnswer) -> HedgingVerdict:
+        return HedgingVerdict(answer.is_uncertainty, answer.confidence, answer.reason, self.version)
+
+
+def _entry(number: int, candidate: HedgingCandidate) -> AskedEntry:
+    shown = {
+        "question": both_ends(sendable(candidate.question), _QUESTION, " […] "),
+        "context": both_ends(sendable(candidate.context), _CONTEXT, " […] "),
+        "sentence": sendable(candidate.sentence),
+    }
+    return AskedEntry(f"s{number}", shown, input_hash(shown), AnswerSource(candidate.session, candidate.project))

@@ -57,6 +57,10 @@ class RulesJudge:
         self._weights = weights or shipped_weights()
         self.version = f"rules/2-{self._weights.fingerprint}"
 
+    def known(self, _candidate: HedgingCandidate) -> HedgingVerdict | None:
+        """Return nothing: rules keep no verdicts."""
+        return None
+
     def judge(self, candidates: Sequence[HedgingCandidate]) -> list[HedgingVerdict | None]:
         """One verdict per candidate."""
         return [self._verdict(candidate) for candidate in candidates]

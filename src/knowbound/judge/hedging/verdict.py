@@ -1,9 +1,9 @@
-"""Judges of hedging sentences, asked with the cap, cache and fallback of specification 1, section 4, source 3."""
+"""Judges of hedging sentences, asked with the cap and fallback of specification 1, section 4, source 3."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeGuard
 
 import msgspec
@@ -14,20 +14,19 @@ MAX_CANDIDATES = 50  # specification 1, section 4: the cap of an evaluation if a
 
 
 class HedgingCandidate(msgspec.Struct, frozen=True, gc=False):
-    """A sentence that may express doubt, with the sentences around it."""
+    """A sentence that may express doubt, with the sentences around it and the user's question."""
 
     sentence: str
     context: str = ""
+    question: str = ""
+    session: str = ""
+    project: str = ""
+    agent: str = ""  # the reader's name; "" if unknown
 
     @property
     def sha256(self) -> str:
-        """Hash of the sentence without its context: the cache key of verdicts that cost."""
+        """Hash of the sentence alone: a sentence is not asked about twice within a process (specification 1)."""
         return hashlib.sha256(self.sentence.encode(errors="surrogatepass")).hexdigest()
-
-    @property
-    def sha256_in_context(self) -> str:
-        """Hash of the sentence with its context."""
-        return hashlib.sha256(f"{self.sentence}\0{self.context}".encode(errors="surrogatepass")).hexdigest()
 
 
 class NoVerdict(msgspec.Struct, frozen=True):
@@ -47,42 +46,11 @@ class HedgingJudge(Protocol):
     def costs(self) -> bool:
         """True if a verdict costs money or a network call: then the number of verdicts is capped."""
 
+    def known(self, candidate: HedgingCandidate) -> HedgingVerdict | None:
+        """Return a verdict that costs nothing because it was given before."""
+
     def judge(self, candidates: Sequence[HedgingCandidate]) -> Sequence[HedgingVerdict | NoVerdict | None]:
         """Return one verdict per candidate, in order; None or the problem if the judge failed."""
-
-
-class VerdictStore(Protocol):
-    """Store of verdicts beyond the process, by judge version and SHA-256 of the judged text."""
-
-    def verdicts(self, judge: str, hashes: Iterable[str]) -> Mapping[str, HedgingVerdict]:
-        """Return the stored verdicts of this version of a judge."""
-
-    def keep_verdicts(self, judge: str, verdicts: Mapping[str, HedgingVerdict]) -> None:
-        """Store verdicts."""
-
-
-class VerdictCache:
-    """Verdicts of this process, backed by a store if one is given."""
-
-    def __init__(self, store: VerdictStore | None = None) -> None:
-        self._store = store
-        self._known: dict[tuple[str, str], HedgingVerdict] = {}
-
-    def look_up(self, judge: str, hashes: Iterable[str]) -> dict[str, HedgingVerdict]:
-        """Return the known verdicts on these sentences."""
-        asked = list(hashes)
-        unknown = [sha for sha in asked if (judge, sha) not in self._known]
-        if self._store is not None and unknown:
-            for sha, verdict in self._store.verdicts(judge, unknown).items():
-                self._known[judge, sha] = verdict
-        return {sha: self._known[judge, sha] for sha in asked if (judge, sha) in self._known}
-
-    def remember(self, judge: str, verdicts: Mapping[str, HedgingVerdict]) -> None:
-        """Keep verdicts for the next time that the same sentences are judged."""
-        for sha, verdict in verdicts.items():
-            self._known[judge, sha] = verdict
-        if self._store is not None and verdicts:
-            self._store.keep_verdicts(judge, verdicts)
 
 
 class Judged(NamedTuple):
@@ -98,38 +66,29 @@ def cap_of(judge: HedgingJudge, max_candidates: int | None = None) -> int | None
 
 
 def judge_candidates(
-    judge: HedgingJudge,
-    candidates: Sequence[HedgingCandidate],
-    cache: VerdictCache,
-    max_candidates: int | None = None,
+    judge: HedgingJudge, candidates: Sequence[HedgingCandidate], max_candidates: int | None = None
 ) -> Judged:
-    """Judge each sentence once, or once in each context if a verdict is free.
+    """Judge each sentence, once if a verdict costs.
 
     The cap is `max_candidates`; by default 50 if a verdict costs, else none. A sentence beyond the cap has no verdict
     and counts as doubt. A sentence whose verdict fails counts as doubt, with the failure as the reason. Both are judged
     the next time.
     """
-    hashes = [key_of(candidate, judge) for candidate in candidates]
-    first = dict(zip(reversed(hashes), reversed(candidates), strict=True))
-    known = cache.look_up(judge.version, first)
-    fresh = [sha for sha in dict.fromkeys(hashes) if sha not in known]
+    keys = [one.sha256 if judge.costs else str(at) for at, one in enumerate(candidates)]
+    first = dict(zip(reversed(keys), reversed(candidates), strict=True))
+    known = {key: verdict for key, one in first.items() if (verdict := judge.known(one)) is not None}
+    fresh = [key for key in dict.fromkeys(keys) if key not in known]
     cap = cap_of(judge, max_candidates)
     warnings = []
     if cap is not None and len(fresh) > cap:
         warnings.append(f"{len(fresh) - cap} of {len(fresh)} hedging sentences were not judged: the cap is {cap}.")
         fresh = fresh[:cap]
-    given, failed = _ask(judge, {sha: first[sha] for sha in fresh})
-    cache.remember(judge.version, given)
+    given, failed = _ask(judge, {key: first[key] for key in fresh})
     if failed:
         reason = next(iter(failed.values())).reason
         warnings.append(f"{len(failed)} hedging sentences were kept without a verdict: {reason}.")
     verdicts = {**known, **given, **failed}
-    return Judged([verdicts.get(sha) for sha in hashes], warnings)
-
-
-def key_of(candidate: HedgingCandidate, judge: HedgingJudge) -> str:
-    """Return the cache key: the sentence if a verdict costs (specification 1), else the sentence in its context."""
-    return candidate.sha256 if judge.costs else candidate.sha256_in_context
+    return Judged([verdicts.get(key) for key in keys], warnings)
 
 
 def _ask(

@@ -1,7 +1,10 @@
-"""Typed questions for a model; every question gets an answer or a problem (specification 1, section 4, source 3).
+"""Typed questions for a model; every entry gets an answer or a problem (specification 1, section 4, source 3).
 
-A failure is data: it does not lose the other answers, and is not cached. The key of the cache is the version of the
-prompt, the model and the material. The cache is used by the asking thread alone, so it may be a database.
+A question asks about one thing (`Asker.ask`) or about several entries in one call (`Asker.ask_entries`). An answer
+counts entry by entry: what a check accepts is kept at once, the rest is asked once more, then it stays undecided with
+the problem. A failure is data: it does not lose the other answers, and is not cached. The key of the cache is the
+version of the prompt, the model and the entry's own material, so a batch survives when one entry of it changes. The
+cache is used by the asking thread alone, so it may be a database.
 """
 
 from __future__ import annotations
@@ -10,26 +13,39 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import msgspec
 
+from knowbound.judge.announcing import AskingPlan, announcer
 from knowbound.judge.models.completion import (
     Completer,
     CompletionError,
     MalformedError,
-    ModelQuestion,
-    known_sum,
-    parse_answer,
+)
+from knowbound.judge.models.questions import (
+    NO_SOURCE,
+    AnswerSource,
+    AskedEntry,
+    AskResult,
+    BatchQuestion,
+    CallCosts,
+    EntryGroup,
+    OpenQuestion,
+    SingleQuestion,
+    sendable,
 )
 from knowbound.judge.names import JudgeOptions
 from knowbound.judge.prompts import PromptFile, input_hash
+from knowbound.text.printable import estimated_tokens
 from knowbound.text.redact import redact
-from knowbound.text.redact_values import redact_value
 
 _T = TypeVar("_T")
+_Q = TypeVar("_Q", bound=OpenQuestion)
 _BACK_OFF = 0.25  # seconds before the second call; each further wait is twice as long
 _COMPLAINT = 300  # characters
+_NOT_ASKED = "it was not asked"
+_INTERRUPTED = "asking was interrupted"
 
 
 class AnswerStore(Protocol):
@@ -38,8 +54,10 @@ class AnswerStore(Protocol):
     def answer(self, prompt: str, model: str, sha256: str) -> bytes | None:
         """Return the answer of this model to this version of a prompt with this material, as JSON."""
 
-    def keep_answer(self, prompt: str, model: str, sha256: str, answer: bytes) -> None:
-        """Store an answer."""
+    def keep_answer(
+        self, prompt: str, model: str, sha256: str, answer: bytes, session: str = "", project: str = ""
+    ) -> None:
+        """Store an answer, with the session and the project that its material is from."""
 
 
 class MemoryAnswers:
@@ -52,46 +70,69 @@ class MemoryAnswers:
         """Return a kept answer."""
         return self._answers.get((prompt, model, sha256))
 
-    def keep_answer(self, prompt: str, model: str, sha256: str, answer: bytes) -> None:
+    def keep_answer(
+        self, prompt: str, model: str, sha256: str, answer: bytes, session: str = "", project: str = ""
+    ) -> None:
         """Keep an answer."""
         self._answers[prompt, model, sha256] = answer
 
 
-class AskResult(msgspec.Struct, Generic[_T], frozen=True):
-    """The result of one question."""
+class Allowance(Protocol):
+    """Calls and costs that the user allows, counted over all processes."""
 
-    value: _T | None
-    problem: str = ""  # the reason of a missing value
-    usd: float | None = 0.0  # of all calls; None if the cost of a call is unknown
-    tokens_in: int | None = 0
-    tokens_out: int | None = 0
-    cached: bool = False  # known before, or equal to another of the same questions
-    attempts: int = 0  # calls
+    def reserve(self) -> str:
+        """Reserve one call. Returns "" or the reason to make none."""
+
+    def record(self, usd: float | None, limit: str = "") -> None:
+        """Record the known cost of a call, and the provider's own words if it refused by a limit of the plan."""
+
+
+class AskingUsage(msgspec.Struct, frozen=True):
+    """Calls with their tokens and costs; None if unknown for one call."""
+
+    calls: int
+    usd: float | None
+    tokens_in: int | None
+    tokens_out: int | None
+    own_tokens: int  # estimated, of the texts that were sent
 
 
 class Asker:
     """Asks one judge for several threads, which share its limits.
 
-    It counts all costs and stops at the budget. After a hopeless failure (a refused key, a missing program) the further
-    questions get the same problem without a call.
+    It counts all costs and stops at the budget. After a hopeless failure (a refused key, a missing program, the limit
+    of a plan) the further questions get the same problem without a call.
     """
 
     def __init__(
-        self, judge: str, completer: Completer, options: JudgeOptions, store: AnswerStore | None = None
+        self,
+        judge: str,
+        completer: Completer,
+        options: JudgeOptions,
+        store: AnswerStore | None = None,
+        allowance: Allowance | None = None,
+        source: AnswerSource = NO_SOURCE,
     ) -> None:
-        self.judge = judge
-        self._completer, self._options = completer, options
+        """`source` is that of questions which name no other."""
+        self.judge, self._source = judge, source
+        self._completer, self._options, self._allowance = completer, options, allowance
         self._store: AnswerStore = MemoryAnswers() if store is None else store
         self._lock = threading.Lock()
         self._slots = threading.BoundedSemaphore(max(1, options.concurrency))
         self._stopped = threading.Event()
         self._hopeless = ""
-        self._spent = 0.0
+        self._spent = 0.0  # USD, as far as known
+        self._total, self._own_tokens = CallCosts(), 0
 
     @property
-    def spent(self) -> float:
-        """Known costs so far, in USD."""
-        return self._spent
+    def usage(self) -> AskingUsage:
+        """Calls, tokens and costs so far."""
+        return AskingUsage(self._total.attempts, *self._total.sums, self._own_tokens)
+
+    @property
+    def concurrency(self) -> int:
+        """Calls that are made at once."""
+        return self._options.concurrency
 
     def ask(
         self,
@@ -99,130 +140,176 @@ class Asker:
         inputs: Sequence[Mapping[str, str]],
         type_: type[_T],
         checks: Sequence[Callable[[_T], str]] = (),
+        sources: Sequence[AnswerSource] = (),
     ) -> list[AskResult[_T]]:
         """Return one result per input, in order. Equal inputs are asked once.
 
         `checks` has a function for each input: it returns the problem of an answer of the right type, or "". An answer
-        with a problem is asked for again and not cached.
+        with a problem is asked for again and not cached. `sources` says where the material of each input comes from.
         """
         shown = [{name: sendable(text) for name, text in one.items()} for one in inputs]
         keys = [input_hash(one) for one in shown]
         done: dict[str, AskResult[_T]] = {}
-        todo: dict[str, _Question[_T]] = {}
-        for key, one, check in zip(keys, shown, checks or [_usable] * len(shown), strict=True):
+        todo: dict[str, SingleQuestion[_T]] = {}
+        several = checks or [_usable] * len(shown), sources or [self._source] * len(shown)
+        for key, one, check, source in zip(keys, shown, *several, strict=True):
             if key in done or key in todo:
                 continue
-            known = self._known(prompt, key, type_)
+            known = self.known(prompt, key, type_)
             if known is None or check(known):
-                todo[key] = _Question(one, type_, check)
+                todo[key] = SingleQuestion(prompt, key, one, type_, check, source)
             else:
                 done[key] = AskResult(known, cached=True)
-        self._ask_all(prompt, todo, done)
-        return self._in_order(keys, done)
+        for single in self._ask_all(list(todo.values())):
+            done[single.key] = single.tally.asked(single.value, single.problem)
+        return _in_order(keys, done)
 
-    def _in_order(self, keys: list[str], done: dict[str, AskResult[_T]]) -> list[AskResult[_T]]:
-        """Return the results in order. A repeated question has no costs: its answer is a copy of the first."""
+    def ask_entries(
+        self,
+        prompt: PromptFile,
+        groups: Sequence[EntryGroup],
+        type_: type[_T],
+        *,
+        size: int,
+        check: Callable[[AskedEntry, _T], str] | None = None,
+    ) -> list[list[AskResult[_T]]]:
+        """Return one result per entry of each group, in order, asking about at most `size` entries in a call.
+
+        The type has a field `id`. `check` returns the problem of an answer about an entry, or "". Entries with equal
+        keys are asked once.
+        """
+        checked = check or (lambda _entry, _value: "")
+        done: dict[str, AskResult[_T]] = {}
+        todo: list[BatchQuestion[_T]] = []
         seen: set[str] = set()
-        asked = []
-        for key in keys:
-            one = done[key]
-            asked.append(one if key not in seen else AskResult(one.value, one.problem, cached=one.value is not None))
-            seen.add(key)
-        return asked
+        for group in groups:
+            fresh: list[AskedEntry] = []
+            for entry in group.entries:
+                if entry.key in seen:
+                    continue
+                seen.add(entry.key)
+                known = self.known(prompt, entry.key, type_)
+                if known is not None and not checked(entry, known):
+                    done[entry.key] = AskResult(known, cached=True)
+                else:
+                    fresh.append(entry)
+            for at in range(0, len(fresh), size):
+                todo.append(BatchQuestion(prompt, group.shared, fresh[at : at + size], type_, checked))
+        for batch in self._ask_all(todo):
+            done |= batch.results()
+        return [_in_order([entry.key for entry in group.entries], done) for group in groups]
 
-    def _ask_all(self, prompt: PromptFile, todo: dict[str, _Question[_T]], done: dict[str, AskResult[_T]]) -> None:
+    def _ask_all(self, todo: Sequence[_Q]) -> Sequence[_Q]:
         """Ask several questions at once; keep each good answer at once, so that an interruption loses little."""
         if not todo:
-            return
-        schema = _inlined(msgspec.json.schema(next(iter(todo.values())).type))
+            return todo
+        reporting = announcer()
+        plan = AskingPlan(self.judge, [one.question() for one in todo])
+        if not reporting.begin(plan):
+            for one in todo:
+                one.problem = _NOT_ASKED
+            return todo
         pool = ThreadPoolExecutor(max(1, min(self._options.concurrency, len(todo))))
         try:
-            open_: dict[Future[AskResult[_T]], str] = {
-                pool.submit(self._in_a_slot, prompt, one, schema): key for key, one in todo.items()
-            }
+            open_: dict[Future[None], _Q] = {pool.submit(self._in_a_slot, one): one for one in todo}
             while open_:
                 for future in wait(open_, return_when=FIRST_COMPLETED).done:
-                    key = open_.pop(future)
-                    asked = done[key] = future.result()
-                    if asked.value is not None:
-                        self._store.keep_answer(prompt.version, self.judge, key, msgspec.json.encode(asked.value))
+                    one = open_.pop(future)
+                    future.result()
+                    for key, answer, source in one.valid():
+                        self._store.keep_answer(
+                            one.prompt.version, self.judge, key, answer, source.session, source.project
+                        )
+                    reporting.advance(len(todo) - len(open_), len(todo), self._spent)
         except BaseException:
             self._stopped.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+        finally:
+            reporting.end()
         pool.shutdown()
+        return todo
 
-    def _in_a_slot(self, prompt: PromptFile, one: _Question[_T], schema: Mapping[str, object]) -> AskResult[_T]:
+    def _in_a_slot(self, one: OpenQuestion) -> None:
         with self._slots:  # held during waits too: a server that asks for a wait gets no other question
-            return self._ask_one(prompt, one, schema)
+            self._ask_one(one)
 
-    def _ask_one(self, prompt: PromptFile, one: _Question[_T], schema: Mapping[str, object]) -> AskResult[_T]:
+    def _ask_one(self, one: OpenQuestion) -> None:
         """Ask until there is a usable answer, within the retries and the time of one question."""
-        retries, tally = self._options.retries, _Tally()
+        retries = self._options.retries
         end = time.monotonic() + self._options.seconds * (retries + 1)
-        material = prompt.material(one.inputs)
-        failure = _Failure("")
+        is_last_try = False  # an answer that cannot be used is asked for once more
         for attempt in range(retries + 1):
             if stop := self._stop():
-                return tally.asked(None, failure.problem or stop)
-            question = ModelQuestion(prompt.name, one.inputs, prompt.instructions, material + failure.complaint, schema)
+                one.problem = one.problem or stop
+                return
             left = self._options.seconds if attempt == 0 else min(self._options.seconds, end - time.monotonic())
-            tried = self._try(question, one, left, tally)
-            if not isinstance(tried, _Failure):
-                return tally.asked(tried, "")
-            failure = tried
-            if not failure.again or attempt == retries:
-                break
+            failure = self._try(one, left)
+            if failure is None:
+                one.problem = ""
+                return
+            one.problem = failure.problem
+            if not failure.again or attempt == retries or is_last_try:
+                return
+            is_last_try = failure.is_content
             pause = _BACK_OFF * 2**attempt if failure.after is None else failure.after
             if time.monotonic() + pause >= end:
-                waits = f" (it asks for a wait of {pause:g} seconds)" if failure.after else ""
-                return tally.asked(None, failure.problem + waits)
+                one.problem += f" (it asks for a wait of {pause:g} seconds)" if failure.after else ""
+                return
             self._stopped.wait(pause)
-        return tally.asked(None, failure.problem)
 
-    def _try(self, question: ModelQuestion, one: _Question[_T], seconds: float, tally: _Tally) -> _T | _Failure:
-        """Make one call: return a value of the type, or the failure."""
-        tally.attempts += 1
+    def _try(self, one: OpenQuestion, seconds: float) -> _Failure | None:
+        """Make one call: return the failure, or None once the question is answered."""
+        one.tally.attempts += 1
+        question = one.question()
+        with self._lock:
+            self._own_tokens += estimated_tokens(question.instructions) + estimated_tokens(question.text)
         try:
             completion = self._completer.complete(question, seconds=seconds)
         except CompletionError as error:
             tokens = None if error.usd is None else 0  # a call that was cut off may have used tokens
-            self._count(tally, error.usd, tokens, tokens)
+            self._count(one.tally, error.usd, tokens, tokens, error.problem if error.limit else "")
             if error.hopeless:
                 self._hopeless = error.problem
             return _Failure(error.problem, error.again, error.after)
         except Exception as error:  # the other questions go on, whatever a library raises
-            self._count(tally, None, None, None)
+            self._count(one.tally, None, None, None)
             return _Failure(f"{type(error).__name__}: {redact(str(error))[:_COMPLAINT]}")
-        self._count(tally, completion.usd, completion.tokens_in, completion.tokens_out)
+        self._count(one.tally, completion.usd, completion.tokens_in, completion.tokens_out)
         try:
-            value = _redacted(parse_answer(completion.text, one.type))
-            problem = one.check(value)
+            problem = one.take(completion.text)
         except MalformedError as error:
             problem = str(error)
         if not problem:
-            return value
+            return None
         wrong = redact(problem)[:_COMPLAINT]
-        complaint = f"\nYour last answer could not be used: {wrong}. Answer with JSON alone."
-        return _Failure(f"the answer cannot be used: {wrong}", True, 0.0, complaint)  # no wait is needed
+        one.complaint = f"\nYour last answer could not be used: {wrong}. Answer with JSON alone."
+        return _Failure(f"the answer cannot be used: {wrong}", True, 0.0, is_content=True)  # no wait is needed
 
-    def _count(self, tally: _Tally, usd: float | None, tokens_in: int | None, tokens_out: int | None) -> None:
+    def _count(
+        self, tally: CallCosts, usd: float | None, tokens_in: int | None, tokens_out: int | None, limit: str = ""
+    ) -> None:
         tally.add(usd, tokens_in, tokens_out)
         with self._lock:
+            self._total.attempts += 1
+            self._total.add(usd, tokens_in, tokens_out)
             self._spent += usd or 0.0
+        if self._allowance is not None:
+            self._allowance.record(usd, limit)
 
     def _stop(self) -> str:
         """Return the reason to make no further call, or ""."""
         if self._hopeless:
             return self._hopeless
         if self._stopped.is_set():
-            return "asking was interrupted"
+            return _INTERRUPTED
         limit = self._options.usd
         if limit is not None and self._spent >= limit:
             return f"the budget of {limit:g} USD is spent"
-        return ""
+        return self._allowance.reserve() if self._allowance is not None else ""
 
-    def _known(self, prompt: PromptFile, key: str, type_: type[_T]) -> _T | None:
+    def known(self, prompt: PromptFile, key: str, type_: type[_T]) -> _T | None:
+        """Return the kept answer to a question or about an entry, if there is one."""
         kept = self._store.answer(prompt.version, self.judge, key)
         try:
             return None if kept is None else msgspec.json.decode(kept, type=type_)
@@ -230,12 +317,15 @@ class Asker:
             return None  # written by a version with another type
 
 
-class _Question(msgspec.Struct, Generic[_T], frozen=True):
-    """An open question: its texts, the type of its answer, and the check of its answer."""
-
-    inputs: Mapping[str, str]
-    type: type[_T]
-    check: Callable[[_T], str]
+def _in_order(keys: list[str], done: Mapping[str, AskResult[_T]]) -> list[AskResult[_T]]:
+    """Return the results in order. A repeated question has no costs: its answer is a copy of the first."""
+    seen: set[str] = set()
+    asked = []
+    for key in keys:
+        one = done[key]
+        asked.append(one if key not in seen else AskResult(one.value, one.problem, cached=one.value is not None))
+        seen.add(key)
+    return asked
 
 
 def _usable(_value: object) -> str:
@@ -243,47 +333,9 @@ def _usable(_value: object) -> str:
 
 
 class _Failure(msgspec.Struct, frozen=True):
-    """A call without a value."""
+    """A call after which a question is still open."""
 
     problem: str
     again: bool = False  # another call may succeed
     after: float | None = None  # seconds to wait before the next call; None: our own back-off
-    complaint: str = ""  # for the model
-
-
-class _Tally:
-    """Tokens and cost of all calls for one question; None if unknown for one call."""
-
-    def __init__(self) -> None:
-        self.attempts = 0
-        self._usd: float | None = 0.0
-        self._tokens_in: int | None = 0
-        self._tokens_out: int | None = 0
-
-    def add(self, usd: float | None, tokens_in: int | None, tokens_out: int | None) -> None:
-        self._usd = known_sum(self._usd, usd)
-        self._tokens_in = known_sum(self._tokens_in, tokens_in)
-        self._tokens_out = known_sum(self._tokens_out, tokens_out)
-
-    def asked(self, value: _T | None, problem: str) -> AskResult[_T]:
-        return AskResult(value, problem, self._usd, self._tokens_in, self._tokens_out, attempts=self.attempts)
-
-
-def sendable(text: str) -> str:
-    """Return the text for a model: without secrets and lone surrogates."""
-    return redact(text.encode("utf-8", "replace").decode("utf-8"))
-
-
-def _redacted(value: _T) -> _T:
-    """Redact every text of a value: a model may repeat secrets of its input."""
-    return msgspec.convert(redact_value(msgspec.to_builtins(value)), type(value))
-
-
-def _inlined(schema: dict[str, object]) -> dict[str, object]:
-    """Return the schema without a `$ref` at its top, which some servers do not follow."""
-    definitions = schema.get("$defs")
-    top = str(schema.get("$ref", "")).rpartition("/")[2]
-    if not isinstance(definitions, dict) or top not in definitions:
-        return schema
-    rest = {name: one for name, one in definitions.items() if name != top}
-    return {**definitions[top], **({"$defs": rest} if rest else {})}
+    is_content: bool = False  # the model answered, but not what was asked

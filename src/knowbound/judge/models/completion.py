@@ -54,6 +54,7 @@ class CompletionError(Exception):
 
     `again`: the same call may succeed later. `hopeless`: every call of this judge will fail. `after`: seconds to wait
     before the next call. `usd`: the cost of the call: 0 if the server refused it, None if unknown. `status`: of HTTP.
+    `limit`: the user's plan or quota is used up for now.
     """
 
     def __init__(
@@ -65,10 +66,11 @@ class CompletionError(Exception):
         after: float | None = None,
         usd: float | None = 0.0,
         status: int | None = None,
+        limit: bool = False,
     ) -> None:
         super().__init__(problem)
         self.problem, self.again, self.hopeless, self.after = problem, again, hopeless, after
-        self.usd, self.status = usd, status
+        self.usd, self.status, self.limit = usd, status, limit
 
 
 class Completer(Protocol):

@@ -1,24 +1,30 @@
-"""Turns judged by a model: one question per turn, about all of its items (specification 2, "The judge").
+"""Turns judged by a model: one question per turn, about at most twenty of its items (specification 2, "The judge").
 
-A turn has a verdict on each item, or none and the problem: then it can be judged again. Every verdict has the version
-of the prompt and the model.
+A verdict of use or contradiction counts only with a quotation from the turn itself. An item without a valid answer has
+no verdict, and its problem is kept: it can be judged again. Every verdict has the version of the prompt and the model.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 
 import msgspec
 
-from knowbound.core.quality import ItemVerdict, JudgedTurn
-from knowbound.judge.models.asking import Asker, AskResult
-from knowbound.judge.prompts import TURNS, load_prompt
-from knowbound.judge.turns.shortening import material_of
-from knowbound.judge.turns.verdict import TurnVerdicts
-from knowbound.text.printable import listed
+from knowbound.core.quality import ItemVerdict, JudgedItem, JudgedTurn
+from knowbound.judge.material import turn_material
+from knowbound.judge.models.asking import Asker
+from knowbound.judge.models.completion import known_sum
+from knowbound.judge.models.questions import AnswerSource, AskedEntry, AskResult, EntryGroup, sendable
+from knowbound.judge.prompts import TURNS, input_hash, load_prompt
+from knowbound.judge.quotations import is_quoted
+from knowbound.judge.turns.verdict import TurnJudge, TurnVerdicts
+from knowbound.text.printable import both_ends
 from knowbound.text.redact import redact
 
+ITEMS = 20  # in one call
+_OF_AN_ITEM = 1_200  # characters, as many as are injected
 _LONGEST_CORRECTION, _LONGEST_REASON = 1_000, 300  # characters
 _PLAIN_ID = re.compile(r"[\w.:/@#+-]{1,80}", re.ASCII)
 
@@ -30,44 +36,64 @@ class ItemAnswer(msgspec.Struct, frozen=True):
     on_topic: bool
     used: bool
     contradicted: bool
+    quote: str = ""
     correction: str = ""
     reason: str = ""
-
-
-class TurnAnswer(msgspec.Struct, frozen=True):
-    """Answer of the model about a turn."""
-
-    items: list[ItemAnswer]
 
 
 class ModelTurnJudge:
     """Judges turns by asking a model, or a recording of one."""
 
-    def __init__(self, version: str, costs: bool, asker: Asker) -> None:
+    def __init__(
+        self,
+        version: str,
+        costs: bool,
+        asker: Asker,
+        may_see: Callable[[str], bool] = lambda _agent: True,
+        otherwise: TurnJudge | None = None,
+    ) -> None:
+        """`otherwise` judges the turns of agents that the model may not see."""
         self.version, self.costs, self._asker = version, costs, asker
+        self._may_see, self._otherwise = may_see, otherwise
 
     def judge(self, turns: Sequence[JudgedTurn]) -> list[TurnVerdicts]:
         """Return one answer per turn, asking about several at once, and not about a turn without items."""
-        names = [item_names(turn) for turn in turns]
-        places = [place for place, turn in enumerate(turns) if turn.items]
-        asked = self._asker.ask(
-            load_prompt(TURNS),
-            [material_of(turns[place], names[place]) for place in places],
-            TurnAnswer,
-            checks=[_complete(names[place]) for place in places],
-        )
-        found = {place: self._verdicts(names[place], one) for place, one in zip(places, asked, strict=True)}
-        return [found.get(place, TurnVerdicts()) for place in range(len(turns))]
+        others = self._otherwise
+        seen = [others is None or self._may_see(turn.agent) for turn in turns]
+        by_model = iter(self._by_model([turn for turn, is_seen in zip(turns, seen, strict=True) if is_seen]))
+        hidden = [turn for turn, is_seen in zip(turns, seen, strict=True) if not is_seen]
+        by_others = iter(others.judge(hidden) if others is not None else ())
+        return [next(by_model if is_seen else by_others) for is_seen in seen]
 
-    def _verdicts(self, names: dict[str, str], asked: AskResult[TurnAnswer]) -> TurnVerdicts:
-        if asked.value is None:
-            return TurnVerdicts(problem=asked.problem, usd=asked.usd)
-        given = {answer.id: answer for answer in asked.value.items}
-        return TurnVerdicts(tuple(self._verdict(id_, given[name]) for id_, name in names.items()), usd=asked.usd)
+    def _by_model(self, turns: Sequence[JudgedTurn]) -> list[TurnVerdicts]:
+        materials = [turn_material(turn, [item.content for item in turn.items]) for turn in turns]
+        groups = [EntryGroup(entries_of(turn), material.texts) for turn, material in zip(turns, materials, strict=True)]
+        quotable = {
+            entry.key: [material.tool_calls, material.answer, material.next_message]
+            for group, material in zip(groups, materials, strict=True)
+            for entry in group.entries
+        }
 
-    def _verdict(self, id_: str, given: ItemAnswer) -> ItemVerdict:
+        def check(entry: AskedEntry, answer: ItemAnswer) -> str:
+            if not (answer.used or answer.contradicted) or is_quoted(answer.quote, quotable[entry.key]):
+                return ""
+            return "its quote is not in the answer or the tool calls, word for word"
+
+        asked = self._asker.ask_entries(load_prompt(TURNS), groups, ItemAnswer, size=ITEMS, check=check)
+        return [self._verdicts(turn, results) for turn, results in zip(turns, asked, strict=True)]
+
+    def _verdicts(self, turn: JudgedTurn, results: Sequence[AskResult[ItemAnswer]]) -> TurnVerdicts:
+        usd: float | None = 0.0
+        for result in results:
+            usd = known_sum(usd, result.usd)
+        pairs = list(zip(turn.items, results, strict=True))
+        problem = next((result.problem for _, result in pairs if result.value is None), "")
+        found = tuple(self._verdict(item, result.value) for item, result in pairs if result.value is not None)
+        return TurnVerdicts(found, problem, usd)
+
+    def _verdict(self, item: JudgedItem, given: ItemAnswer) -> ItemVerdict:
         return ItemVerdict(
-            item=id_,
+            item=item.id,
             on_topic=given.on_topic,
             used=given.used,
             contradicted=given.contradicted,
@@ -77,20 +103,28 @@ class ModelTurnJudge:
         )
 
 
-def item_names(turn: JudgedTurn) -> dict[str, str]:
+def entries_of(turn: JudgedTurn) -> list[AskedEntry]:
+    """Return the items of a turn as they are asked about."""
+    # Not the windows, which depend on the other items: an item keeps its verdict when another one changes.
+    parts = {"prompt": turn.prompt, "answer": turn.response, "next_message": turn.next_message}
+    parts["read_before"] = "\n".join(turn.read_before)
+    parts["tool_calls"] = json.dumps(msgspec.to_builtins(turn.tool_calls), default=str)
+    turn_key = input_hash(parts)
+    entries = []
+    for name, item in zip(item_names(turn), turn.items, strict=True):
+        content = both_ends(sendable(item.content), _OF_AN_ITEM, " […] ")
+        shown: dict[str, object] = {"content": content}
+        if not item.is_whole:
+            shown["only_its_beginning"] = True
+        key = input_hash({"turn": turn_key, "content": content})
+        entries.append(AskedEntry(name, shown, key, AnswerSource(turn.session, turn.project)))
+    return entries
+
+
+def item_names(turn: JudgedTurn) -> list[str]:
     """Return the name of each item in the material: its id, unless that has spaces, is long or looks like a secret."""
-    names: dict[str, str] = {}
+    names: list[str] = []
     for number, item in enumerate(turn.items, 1):
         is_plain = _PLAIN_ID.fullmatch(item.id) is not None and redact(item.id) == item.id
-        names.setdefault(item.id, item.id if is_plain else f"entry-{number}")
+        names.append(item.id if is_plain and item.id not in names else f"entry-{number}")
     return names
-
-
-def _complete(names: dict[str, str]) -> Callable[[TurnAnswer], str]:
-    """Return a check for answers that leave items out; ids of no item are ignored."""
-
-    def problem(answer: TurnAnswer) -> str:
-        missing = sorted(set(names.values()) - {one.id for one in answer.items})
-        return f"there is nothing about {listed(missing)}" if missing else ""
-
-    return problem

@@ -1,125 +1,208 @@
-"""The embedded judge of turns: weighted features of words, names, numbers and meaning; no model, no network, no cost.
+"""The embedded judge of turns: a few stated rules about words, no model, no network, no cost.
 
-Specification 2, section 3. The features are written by hand (`features.py`, `contradiction.py`); their weights are
-learnt from labelled turns by `python -m bench.train_turns` and shipped beside this file. What was chosen and how far it
-can be trusted: docs/decisions/turn-judge.md.
+Specification 2, section 3. It says what words can show, and no more:
+- used: the agent itself brings in the item's names, values and words, which neither the prompt nor a tool result had
+  shown before; words that it denies do not count;
+- contradicted: a sentence of the answer denies what the item says ("no longer", "there is no", "9090, not 8080"), or
+  says the same of another value, or a tool call withdraws the item by its id;
+- on topic: it has most words of the prompt, or the turn is more about it than about the other items (its words in the
+  prompt, the answer and the tool calls, and the sentence of the answer that is closest to it), or it is used or
+  contradicted.
+Words count by how rare they are in texts about software. The limits were chosen on labelled turns; how far this can be
+trusted is in docs/decisions/turn-judge.md.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping, Sequence
-from functools import cache
-from importlib import resources
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
-import msgspec
-
-from knowbound.core.quality import ItemVerdict, JudgedTurn, Metric
-from knowbound.judge.turns.contradiction import replacement
-from knowbound.judge.turns.features import ItemFeatures, turn_features
-from knowbound.judge.turns.passages import Passages, TurnText
-from knowbound.judge.turns.reasons import reason
-from knowbound.judge.turns.replaced_value import replaced_in
+from knowbound.core.quality import ItemVerdict, JudgedCall, JudgedItem, JudgedTurn
+from knowbound.judge.turns.values import values_of
 from knowbound.judge.turns.verdict import TurnVerdicts
+from knowbound.text.embedding import embed, similarity
+from knowbound.text.printable import shorten
+from knowbound.text.sentences import sentences
+from knowbound.text.specific_words import all_terms, usual_weight
 
+_USED = 0.35  # share of the item's own words that the agent brings in; a name or a value counts twice
+_ON_TOPIC = 0.4  # relevance of an item above half of the mean relevance of the other items
+_DENIED_WEIGHT, _DENIED_SHARE = 0.8, 0.4  # weight of the denied words; share of the item's words around them
+_ASKED = 0.7  # share of the prompt's words that an item has
+_DENIED_VALUE = 0.25  # share of the item's words around a denied value of it
+_OTHER_VALUE = 0.4  # share of the item's words in a sentence with another value of the same kind
+_WINDOW = 70  # characters after "not", or before "was removed", that are denied
+_MOST_SENTENCES, _MOST_OUTPUT = 200, 20_000
 _LONGEST_CORRECTION = 500
-_ACTED_VALUES, _ACTED_WORDS = 0.5, 0.4  # of an item's new values, and of its words, in the inputs of tools
-_ASKED, _ASKED_AND_NOT_ANSWERED = 0.7, 0.5  # the share of what a prompt says that an item has
+_BEFORE = re.compile(  # what follows is denied
+    r"\bno longer\b|(?<!could )(?<!can)(?<!did )\bnot\b|(?<!could)(?<!ca)(?<!did)n't\b|\bno\b|\bnever\b"
+    r"|\binstead of\b|\brather than\b|不再|没有|不是|并非|而不是|并没|\bnicht\b|\bkeine?n?\b|\bya no\b",
+    re.IGNORECASE,
+)
+_AFTER = re.compile(  # what stands before is denied
+    r"(?:do|does|did)(?:n't| not) exist|no longer (?:exists?|used|there|applies|true)|不存在|已删除|已移除|过时"
+    r"|(?:is|are|was|were|has been|have been) (?:removed|deleted|gone|dropped|renamed|replaced|outdated|wrong|stale)",
+    re.IGNORECASE,
+)
+_NEGATIVE = re.compile(r"\bno\b|\bnot\b|n't\b|\bnever\b|\bwithout\b|不|没|\bnicht\b|\bkein", re.IGNORECASE)
 
 
-class MetricWeights(msgspec.Struct, frozen=True):
-    """A logistic regression: yes where bias and weighted features come to more than the threshold."""
+class _Said(NamedTuple):
+    """A sentence of the answer."""
 
-    bias: float
-    threshold: float
-    features: dict[str, float]
-
-    def score(self, features: Mapping[str, float]) -> float:
-        """How much speaks for yes; above 0 is yes."""
-        found = features.get
-        total = sum(weight * found(name, 0.0) for name, weight in self.features.items())
-        return self.bias - self.threshold + total
-
-
-class TurnWeights(msgspec.Struct, frozen=True):
-    """The weights of the three questions."""
-
-    on_topic: MetricWeights
-    used: MetricWeights
-    contradicted: MetricWeights
-
-    @property
-    def fingerprint(self) -> str:
-        """Eight hex digits that change with any weight."""
-        return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()[:8]
-
-
-@cache
-def shipped_weights() -> TurnWeights:
-    """The weights that come with the package."""
-    data = resources.files("knowbound.judge.turns").joinpath("turn_weights.json").read_bytes()
-    return msgspec.json.decode(data, type=TurnWeights)
+    text: str
+    terms: frozenset[str]
+    denied: tuple[frozenset[str], ...]  # the words that each denial is about
+    denied_values: frozenset[tuple[str, str]]
+    values: frozenset[tuple[str, str]]
+    vector: bytes
 
 
 class RulesTurnJudge:
-    """Judges the items of a turn by their features."""
+    """Judges the items of a turn by their words."""
 
     costs = False
-
-    def __init__(self, weights: TurnWeights | None = None) -> None:
-        self._weights = weights or shipped_weights()
-        self.version = f"rules-turns-2-{self._weights.fingerprint}"
+    version = "rules-turns-3"
 
     def judge(self, turns: Sequence[JudgedTurn]) -> list[TurnVerdicts]:
-        """One answer per turn, in their order."""
+        """Return one answer per turn, in order."""
         return [self._judge(turn) for turn in turns]
 
     def _judge(self, turn: JudgedTurn) -> TurnVerdicts:
-        text = TurnText(turn)
-        found = turn_features(text, turn.items)
-        pairs = zip(turn.items, text.items, found, strict=True)
-        return TurnVerdicts(tuple(self._verdict(text, item.id, own, one) for item, own, one in pairs))
+        if not turn.items:
+            return TurnVerdicts()
+        text = _TurnText(turn)
+        relevance = [text.relevance(item.content) for item in turn.items]
+        found = []
+        for at, item in enumerate(turn.items):
+            others = relevance[:at] + relevance[at + 1 :]
+            mean = sum(others) / len(others) if others else 0.0
+            found.append(self._verdict(text, item, relevance[at] - mean / 2))
+        return TurnVerdicts(tuple(found))
 
-    def _verdict(self, text: TurnText, item: str, own: Passages, found: ItemFeatures) -> ItemVerdict:
-        weights, features = self._weights, found.features
-        replaced = replaced_in(own, text.prompt, text.response)
-        used = weights.used.score(features) > 0 or _is_acted_on(features)
-        # A call that withdraws the item by its id, and "9090, not 8080", say it outright; the rest is weighed.
-        is_plain = features["k_correct_id"] > 0 or replaced is not None
-        contradicted = is_plain or weights.contradicted.score(features) > 0
-        # What an answer uses or corrects bears on what was asked: hardly a label says otherwise.
-        on_topic = used or contradicted or weights.on_topic.score(features) > 0 or _says_what_was_asked(text, features)
-        verdict = {Metric.ON_TOPIC: on_topic, Metric.USED: used, Metric.CONTRADICTED: contradicted}
+    def _verdict(self, text: _TurnText, item: JudgedItem, relevance: float) -> ItemVerdict:
+        own = _terms(item.content)
+        denial = text.denial(item.content, own)
+        withdrawn = text.withdrawn.get(item.id)
+        contradicted = bool(denial) or withdrawn is not None
+        use = text.use(own)
+        used = use > _USED
         return ItemVerdict(
-            item=item,
-            on_topic=on_topic,
+            item=item.id,
+            on_topic=used or contradicted or relevance > _ON_TOPIC or text.is_asked_for(own),
             used=used,
             contradicted=contradicted,
-            correction=_correction(text, item, found.witnesses if replaced is None else (replaced,))
-            if contradicted
-            else "",
-            reason=reason(verdict, features),
+            correction=shorten(denial or withdrawn or "", _LONGEST_CORRECTION),
+            reason=_reason(bool(denial), contradicted, use),
             judge=self.version,
         )
 
 
-def _is_acted_on(features: Mapping[str, float]) -> bool:
-    """Whether a tool was called with values of the item beside its words, also where the answer says nothing of it.
-
-    Of the labels that were learnt from, 62 of 65 such items are used.
-    """
-    return features["v_input"] >= _ACTED_VALUES and features["i_win"] >= _ACTED_WORDS
-
-
-def _says_what_was_asked(text: TurnText, features: Mapping[str, float]) -> bool:
-    """Whether the item has most of what the prompt says, whatever the answer says: it may be silent or cut off.
-
-    Of the labels that were learnt from, 11 of 11 such items are on topic at 0.7, and 43 of 54 at 0.5.
-    """
-    return features["p_rev"] >= (_ASKED if text.response.all else _ASKED_AND_NOT_ANSWERED)
+def _reason(denied: bool, contradicted: bool, use: float) -> str:
+    if denied:
+        return "a sentence of the answer denies it"
+    if contradicted:
+        return "a tool call withdraws it"
+    return f"the agent brings in {use:.0%} of its own words"
 
 
-def _correction(text: TurnText, item: str, witnesses: Sequence[int]) -> str:
-    """The sentences of the response that say what is true, in their order; else what a correcting call says."""
-    said = " ".join(text.response.all[at].text for at in sorted(witnesses)) or replacement(text, item)
-    return said if len(said) <= _LONGEST_CORRECTION else said[: _LONGEST_CORRECTION - 1].rstrip() + "…"
+class _TurnText:
+    """The words of a turn, and who said them first."""
+
+    def __init__(self, turn: JudgedTurn) -> None:
+        self._prompt = _terms(turn.prompt)
+        self._said = [_said(one.text) for one in sentences(turn.response)][:_MOST_SENTENCES]
+        self._answer = _terms(turn.response)
+        self._inputs, self._shown = _first_said(turn.tool_calls)
+        self._denied = frozenset[str]().union(*(terms for one in self._said for terms in one.denied))
+        self.withdrawn = dict(_withdrawn(turn.tool_calls))  # what is true instead, by the id of the item
+
+    def use(self, own: frozenset[str]) -> float:
+        """Return the share of an item's words, those of the prompt aside, that the agent brings in."""
+        own = own - self._prompt
+        brought_in = (self._answer - self._shown - self._denied) | (self._inputs - self._shown)
+        brought_in &= own
+        total = _weight(own) + _weight(filter(_is_name, own))
+        return (_weight(brought_in) + _weight(filter(_is_name, brought_in))) / total if total else 0.0
+
+    def denial(self, content: str, own: frozenset[str]) -> str:
+        """Return the sentence of the answer that denies an item, with the next one; "" if there is none."""
+        is_negative = bool(_NEGATIVE.search(content))
+        values = _values(content)
+        kinds = {kind for kind, _ in values}
+        is_restated = any(values & (one.values - one.denied_values) for one in self._said)
+        before = frozenset[str]()
+        for at, one in enumerate(self._said):
+            around = _share(own & (one.terms | before | self._prompt), own)
+            is_denied = any(_weight(own & terms) >= _DENIED_WEIGHT for terms in one.denied)
+            is_value_denied = bool(values & one.denied_values) and around >= _DENIED_VALUE
+            has_other = any(kind in kinds for kind, _ in one.values) and _share(own & one.terms, own) >= _OTHER_VALUE
+            if (
+                (is_denied and not is_negative and around >= _DENIED_SHARE)
+                or (is_value_denied and not is_restated)
+                or (has_other and not is_restated)
+            ):
+                return " ".join(said.text for said in self._said[at : at + 2])
+            before = one.terms
+        return ""
+
+    def is_asked_for(self, own: frozenset[str]) -> bool:
+        """Report whether an item has most words of the prompt."""
+        return bool(self._prompt) and _share(own & self._prompt, self._prompt) >= _ASKED
+
+    def relevance(self, content: str) -> float:
+        """Return how much the turn is about an item: from 0 to about 2."""
+        own, vector = _terms(content), embed(content)
+        closest = max((similarity(vector, one.vector) for one in self._said), default=0.0)
+        return _share(own & (self._prompt | self._answer | self._inputs), own) + closest
+
+
+def _withdrawn(calls: Iterable[JudgedCall]) -> Iterator[tuple[str, str]]:
+    """Yield the ids of items that a tool call replaces, retracts or deletes, each with what it puts in their place."""
+    for call in calls:
+        tool, given = call.name.rpartition("__")[2], call.input
+        if tool in ("kms_supersede", "kms_delete") or (tool == "kms_flag" and given.get("flag") == "RETRACTED"):
+            also = given.get("also")
+            for id_ in (given.get("id"), *(also if isinstance(also, list) else ())):
+                yield str(id_), str(given.get("content") or "")
+
+
+def _said(text: str) -> _Said:
+    denied = [text[at.end() : at.end() + _WINDOW] for at in _BEFORE.finditer(text)]
+    denied += [text[max(0, at.start() - _WINDOW) : at.start()] for at in _AFTER.finditer(text)]
+    values = [next(iter(values_of(part)), None) for part in denied]  # of a denial, the nearest value
+    denied_values = frozenset((str(one.kind), one.key) for one in values if one is not None)
+    words = tuple(frozenset(term for term in _terms(part) if not term.isdigit()) for part in denied)
+    return _Said(text, _terms(text), words, denied_values, _values(text), embed(text))
+
+
+def _first_said(calls: Iterable[JudgedCall]) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the words of the tools' inputs, and the words that a result showed before an input had them."""
+    inputs, shown = set[str](), set[str]()
+    for call in calls:
+        inputs |= _terms(json.dumps(call.input, ensure_ascii=False, default=str))
+        shown |= _terms(call.output[:_MOST_OUTPUT]) - inputs
+    return frozenset(inputs), frozenset(shown)
+
+
+def _terms(text: str) -> frozenset[str]:
+    return frozenset(all_terms(text))
+
+
+def _values(text: str) -> frozenset[tuple[str, str]]:
+    return frozenset((str(one.kind), one.key) for one in values_of(text))
+
+
+def _is_name(term: str) -> bool:
+    return not term.isalpha()
+
+
+def _weight(terms: Iterable[str]) -> float:
+    return sum(map(usual_weight, terms))
+
+
+def _share(some: Collection[str], whole: Collection[str]) -> float:
+    total = _weight(whole)
+    return _weight(some) / total if total else 0.0

@@ -1,0 +1,145 @@
+"""Options of commands that may ask a model, and what they say before and while they ask."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from knowbound.cli.long_runs import StatusLine
+from knowbound.cli.output import echo
+
+if TYPE_CHECKING:
+    from knowbound.cli.options import Function
+    from knowbound.config import Settings
+    from knowbound.judge.announcing import AskingPlan
+
+MODEL = "knowbound.model"  # key of the context: the name that --model gave
+_BY_PLAN = "counts against your plan, or is billed by your key"
+
+
+def asking_options(*, with_model: bool = True, with_yes: bool = True) -> Callable[[Function], Function]:
+    """Add --model, --yes and --show-request to a command that may ask a model; a command may have its own --yes."""
+    shown = "Print what would be sent to the model, and send nothing."
+    options = [click.option("--show-request", is_flag=True, help=shown)]
+    if with_yes:
+        options.insert(0, click.option("--yes", "yes_ask", is_flag=True, help="Do not ask before a model is asked."))
+    if with_model:
+        name = "Ask this model (judge list), or none; default: the one that `knowbound model` was allowed to use."
+        options.insert(0, click.option("--model", "model_asked", metavar="NAME", help=name))
+
+    def with_options(function: Function) -> Function:
+        @functools.wraps(function)
+        def wrapped(
+            *args: Any, show_request: bool, yes_ask: bool = False, model_asked: str | None = None, **given: Any
+        ) -> Any:
+            click.get_current_context().meta[MODEL] = model_asked
+            with announced(yes=yes_ask or bool(given.get("yes")), show_request=show_request):
+                return function(*args, **given)
+
+        decorated: Any = wrapped
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated  # type: ignore[no-any-return]
+
+    return with_options
+
+
+@contextlib.contextmanager
+def announced(*, yes: bool, show_request: bool) -> Iterator[None]:
+    """Announce what a model is asked, or print it instead of asking."""
+    from knowbound.judge.announcing import announced_by
+
+    if not show_request:
+        with announced_by(_Announcer(yes=yes)):
+            yield
+        return
+    shown = _Requests(sys.stdout)
+    with announced_by(shown), contextlib.redirect_stdout(io.StringIO()):  # the report would be made without answers
+        yield
+    if not shown.count:
+        echo("No model would be asked.", err=True)
+
+
+class _Requests:
+    """Prints requests instead of sending them."""
+
+    def __init__(self, to: Any) -> None:
+        self._to, self.count = to, 0
+
+    def begin(self, plan: AskingPlan) -> bool:
+        """Print every request; none is sent."""
+        from knowbound.report.formats.plain import printable
+
+        for number, one in enumerate(plan.questions, self.count + 1):
+            head = f"# Request {number} to {plan.judge}: {plan.tokens_in:,} tokens in {len(plan.questions)} requests"
+            self._to.write(printable(f"{head}\n\n{one.instructions}\n\n{one.text}\n\n"))
+        self.count += len(plan.questions)
+        return False
+
+    def advance(self, done: int, total: int, usd: float) -> None:
+        """Do nothing: no request is sent."""
+
+    def end(self) -> None:
+        """Do nothing: no request is sent."""
+
+
+class _Announcer(StatusLine):
+    """Says how much is asked, asks the user on a terminal, and shows how far it is."""
+
+    def __init__(self, *, yes: bool) -> None:
+        super().__init__()
+        self._is_agreed, self._judge = yes or not sys.stdin.isatty(), ""
+
+    def begin(self, plan: AskingPlan) -> bool:
+        """Say how many questions there are, how many tokens, and about how much that costs."""
+        is_first, self._judge = self._judge != plan.judge, plan.judge
+        if not is_first:
+            return self._is_agreed
+        questions = f"{len(plan.questions):,} question{'' if len(plan.questions) == 1 else 's'}"
+        usd = estimated_usd(plan.judge, plan.tokens_in, plan.tokens_out)
+        cost = _BY_PLAN if usd is None else f"about {usd:.2f} USD"
+        tokens = f"about {plan.tokens_in:,} tokens in and {plan.tokens_out:,} out"
+        echo(f"Asking {plan.judge}: {questions}, {tokens}; {cost}. What is sent: --show-request", err=True)
+        if not self._is_agreed:
+            self._is_agreed = click.confirm("Ask?", default=True, err=True)
+        return self._is_agreed
+
+    def advance(self, done: int, total: int, usd: float) -> None:
+        """Show the answered questions if it is due."""
+        if self.is_due:
+            left = self.seconds * (total - done) / max(done, 1)
+            self.write(f"asking {self._judge}: {done} of {total} answered  {usd:.2f} USD so far  {left:.0f} s left")
+
+    def end(self) -> None:
+        """Clear the line."""
+        self.clear()
+
+
+def hint_at_model(settings: Settings, task: str, format_: str) -> None:
+    """Say in one line that rules alone decided, and how a model that the user has could decide better."""
+    from knowbound.judge.choice import ModelTask, model_for
+
+    if format_ == "text" and not model_for(settings, ModelTask(task)):
+        echo(
+            f"Rules alone decided about {task}. A model that you already have decides better: knowbound model", err=True
+        )
+
+
+def estimated_usd(judge: str, tokens_in: int, tokens_out: int) -> float | None:
+    """Return about what a model behind an API asks for so many tokens; None if no price is known."""
+    provider, _, model = judge.partition(":")
+    if provider not in ("anthropic", "openai"):
+        return None
+    try:
+        from genai_prices import Usage, calc_price
+
+        usage = Usage(input_tokens=tokens_in, output_tokens=tokens_out)
+        return float(calc_price(usage, model_ref=model, provider_id=provider).total_price)
+    except (ImportError, LookupError, ValueError):
+        return None

@@ -1,0 +1,229 @@
+"""`knowbound model`: see which models are there, try one, and allow its use."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from knowbound.cli.asking import estimated_usd
+from knowbound.cli.output import echo
+from knowbound.errors import ConfigError
+
+if TYPE_CHECKING:
+    from knowbound.config import Settings
+    from knowbound.judge.choice import Permission
+    from knowbound.judge.detection import FoundModel
+    from knowbound.judge.tryout import Tried
+
+_TURNS, _HEDGES = 30, 50  # of a typical day: turns with injected items, and sentences that may be hedges
+_TURN_TOKENS, _HEDGE_TOKENS = (4_500, 350), (2_600, 450)  # of one call, in and out: a turn, ten sentences
+_SENT = {
+    "commands": "observe, audit, learn, probe, eval and quality score send it what rules cannot decide: sentences "
+    "of agents with the passage around them and your question; of audited or scored turns your prompt, the answer, "
+    "edits, and parts of tool outputs; lessons and headings of documents",
+    "background": "while agents work, a worker sends it each turn that items were injected into: your prompt, the "
+    "answer, edits, parts of tool outputs, and the items",
+}
+
+
+@click.command("model")
+@click.argument("name", required=False)
+@click.option("--try", "try_", is_flag=True, help="Ask the model about 60 bundled cases, beside rules alone.")
+@click.option("--commands/--no-commands", default=None, help="Allow commands that you start to ask it.")
+@click.option("--background/--no-background", default=None, help="Allow work in the background to ask it.")
+@click.option("--off", is_flag=True, help="Allow no model any more: rules decide alone.")
+@click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
+def command(
+    name: str | None, try_: bool, commands: bool | None, background: bool | None, off: bool, format_: str
+) -> int:
+    """Use a model that you already have: see what is there, try it, and allow its use.
+
+    knowbound works without a model. With one it understands what rules cannot: whether an injected item was used or
+    contradicted, whether a sentence is doubt, which item a prompt is about. NAME is a name of `judge list`, for example
+    claude-cli:haiku; without it the first usable model of this machine is meant. On a terminal you are asked, first for
+    commands that you start, then for work in the background. Secrets are removed before anything is sent; your
+    permission is kept for you alone and holds in every project.
+    """
+    from pathlib import Path
+
+    from knowbound.config import load
+    from knowbound.judge.choice import Permission, keep_permission, load_permission
+    from knowbound.judge.detection import found_models
+    from knowbound.judge.registry import check_judge
+
+    if off:
+        keep_permission(Permission())
+        echo("No model is allowed any more: rules decide alone.")
+        return 0
+    settings = load(Path.cwd(), ignore_untrusted=True)
+    found, permission = found_models(), load_permission()
+    chosen = name or permission.name or next((one.name for one in found if one.usable), "")
+    if name:
+        check_judge(name)
+    tried = _tried(chosen, settings) if try_ else None
+    wants = commands is not None or background is not None
+    is_asked = not wants and format_ == "text" and sys.stdin.isatty() and bool(chosen)
+    if format_ == "text":
+        _print(found, permission, settings, chosen, tried)
+    if is_asked:
+        commands, background = _asked(chosen)
+    if wants or is_asked:
+        permission = _allowed(permission, chosen, commands, background)
+        path = keep_permission(permission)
+        if format_ == "text":
+            echo(f"\n{_permission_words(permission)} Kept in {path}; knowbound model --off takes it back.")
+    if format_ == "json":
+        _print_json(found, permission, tried)
+    return 0
+
+
+def _tried(name: str, settings: Settings) -> Tried:
+    from knowbound.cli.asking import announced
+    from knowbound.judge.tryout import try_model
+
+    if not name:
+        raise ConfigError("no-judge", "There is no model to try. Name one: knowbound model NAME --try")
+    with announced(yes=True, show_request=False):
+        return try_model(name, settings.judge_seconds)
+
+
+def _allowed(before: Permission, name: str, commands: bool | None, background: bool | None) -> Permission:
+    from knowbound.judge.choice import Permission
+    from knowbound.text.clock import utc_now
+
+    if not name:
+        raise ConfigError("no-judge", "No model is found on this machine. Name one: knowbound model NAME --commands")
+    same = before if before.name == name else Permission()
+    return Permission(
+        name=name,
+        commands=same.commands if commands is None else commands,
+        background=same.background if background is None else background,
+        made=utc_now(),
+    )
+
+
+def _asked(name: str) -> tuple[bool, bool]:
+    """Ask for both permissions, each with what is sent."""
+    echo(f"\nMay commands that you start ask {name}? {_SENT['commands'].capitalize()}. They say before how much.")
+    commands = click.confirm("Allow it for commands?", default=False)
+    echo(f"\nMay it be asked in the background? {_SENT['background'].capitalize()}. It has caps of its own.")
+    return commands, click.confirm("Allow it in the background?", default=False)
+
+
+# Printing
+
+
+def _print(
+    found: list[FoundModel], permission: Permission, settings: Settings, chosen: str, tried: Tried | None
+) -> None:
+    from knowbound.report.formats.columns import aligned
+    from knowbound.store.usage import used_today
+
+    if found:
+        echo("Models on this machine:")
+        rows = [[f"  {one.name}", one.what, one.note or ("" if one.usable else "cannot be used")] for one in found]
+        for row in aligned(rows, ()):
+            echo("   ".join(row).rstrip())
+    else:
+        echo("No model is found on this machine: no claude or codex on the PATH, no key, no server on loopback.")
+    echo(f"\n{_permission_words(permission)}")
+    by_commands, in_background = used_today(background=False), used_today(background=True)
+    echo(
+        f"Used today: {by_commands.calls} of {settings.model_budget_calls} calls by commands, "
+        f"{in_background.calls} of {settings.model_background_calls} in the background."
+    )
+    if tried is not None:
+        _print_tried(chosen, tried)
+    if chosen:
+        echo(f"\n{_day_words(chosen, tried)}")
+    if chosen and not permission.name and not sys.stdin.isatty():
+        echo(f"To allow it: knowbound model {chosen} --commands --background. To try it first: --try")
+
+
+def _permission_words(permission: Permission) -> str:
+    if not permission.name or not (permission.commands or permission.background):
+        return "No model is allowed: rules decide alone."
+    what = [("commands", permission.commands), ("the background", permission.background)]
+    return f"{permission.name} is allowed for {' and '.join(name for name, is_allowed in what if is_allowed)}."
+
+
+def _print_tried(name: str, tried: Tried) -> None:
+    from knowbound.report.formats.columns import aligned
+
+    echo(f"\n{name} on bundled cases (right, with a 95% interval), beside rules and a recorded large model:")
+    rows = [["  task", "rules", "large model", name]]
+    rows += [[f"  {one.task}", *map(str, (one.rules, one.large, one.model))] for one in tried.tasks]
+    for row in aligned(rows, ()):
+        echo("   ".join(row).rstrip())
+    for one in tried.tasks:
+        if one.problem:
+            echo(f"  {one.task}: not every case was answered: {one.problem}")
+        if not one.is_worth_it:
+            echo(
+                f"  {one.task}: not clearly better than rules. Leave it to them: "
+                f'model.tasks.{one.task} = "rules" in your config'
+            )
+    tokens = "tokens unknown" if tried.tokens_in is None else f"{tried.tokens_in:,} tokens in, {tried.tokens_out:,} out"
+    cost = "cost unknown" if tried.usd is None else f"{tried.usd:.2f} USD"
+    echo(f"  {tried.calls} calls, {tried.seconds:.1f} s each, {tokens}, {cost}.{_overhead_words(tried)}")
+
+
+def _overhead_words(tried: Tried) -> str:
+    """Return the tokens that the client adds to every question."""
+    if tried.tokens_in is None or not tried.calls:
+        return ""
+    added = max(0, tried.tokens_in // tried.calls - tried.own_tokens // tried.calls)
+    return f" An empty question has about {added:,} tokens."
+
+
+def _day_words(name: str, tried: Tried | None) -> str:
+    calls = _TURNS + -(-_HEDGES // 10)
+    tokens_in = _TURNS * _TURN_TOKENS[0] + -(-_HEDGES // 10) * _HEDGE_TOKENS[0]
+    tokens_out = _TURNS * _TURN_TOKENS[1] + -(-_HEDGES // 10) * _HEDGE_TOKENS[1]
+    if tried is not None and tried.tokens_in is not None and tried.calls:
+        tokens_in += calls * max(0, (tried.tokens_in - tried.own_tokens) // tried.calls)
+    usd = estimated_usd(name, tokens_in, tokens_out)
+    if usd is None and tried is not None and tried.usd and tried.tokens_in:
+        usd = tried.usd / tried.tokens_in * tokens_in
+    cost = "by your plan or your key" if usd is None else f"about {usd:.2f} USD"
+    return (
+        f"A day of {_TURNS} turns with injected items and {_HEDGES} hedges: {calls} calls, "
+        f"about {tokens_in:,} tokens in and {tokens_out:,} out, {cost}."
+    )
+
+
+def _print_json(found: list[FoundModel], permission: Permission, tried: Tried | None) -> None:
+    import msgspec
+
+    from knowbound.cli.output import emit
+    from knowbound.report.formats.json import json_text
+
+    document = {
+        "format": "knowbound.model/1",
+        "models": msgspec.to_builtins(found),
+        "permission": msgspec.to_builtins(permission),
+        "tried": None if tried is None else _tried_document(tried),
+    }
+    emit([json_text(document)], None)
+
+
+def _tried_document(tried: Tried) -> dict[str, object]:
+    tasks = [
+        {
+            "task": one.task,
+            **{who: rate.to_json() for who, rate in (("rules", one.rules), ("large", one.large), ("model", one.model))},
+            "worth_it": one.is_worth_it,
+            "problem": one.problem,
+        }
+        for one in tried.tasks
+    ]
+    return {
+        "tasks": tasks,
+        "calls": tried.calls,
+        "seconds": round(tried.seconds, 2),
+        "tokens_in": tried.tokens_in,
+        "tokens_out": tried.tokens_out,
+        "usd": tried.usd,
+    }

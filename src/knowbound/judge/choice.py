@@ -1,0 +1,159 @@
+"""The judge of a task: which model may be asked, for whom, and what the user allowed.
+
+`model.name = "auto"` is the model that the user allowed with `knowbound model`; without that, rules decide alone. A
+model that the user names (a flag, the environment, the user's own config) may be used by commands. Work in the
+background, while agents work, always needs the user's permission. A model that a project names needs `trust`, and the
+user's permission for that provider. The permission is one file in the user's state folder.
+"""
+
+from __future__ import annotations
+
+import os
+from enum import StrEnum
+
+import msgspec
+
+from knowbound.config import Settings
+from knowbound.judge.names import RULES, JudgeKind, JudgeName, Provider, parse_name
+from knowbound.user_files import make_file, make_folder, state_folder
+
+AUTO, NONE = "auto", "none"
+_FILE = "model.json"
+_LOCAL = "this machine"
+# The provider whose model an agent works with; sessions of other agents count as those of another provider.
+_OF_AGENT = {"claude-code": "anthropic", "codex": "openai"}
+_PROVIDERS = {
+    Provider.ANTHROPIC: "anthropic",
+    Provider.CLAUDE_CLI: "anthropic",
+    Provider.OPENAI: "openai",
+    Provider.CODEX_CLI: "openai",
+    Provider.COMMAND: _LOCAL,
+}
+# The next larger model of the same provider (specification 2, "The judge": a second judge takes over).
+_LARGER = {
+    "claude-cli:haiku": "claude-cli:sonnet",
+    "claude-cli:sonnet": "claude-cli:opus",
+    "anthropic:claude-haiku-4-5": "anthropic:claude-sonnet-4-6",
+}
+
+
+class ModelTask(StrEnum):
+    """A question about text that a model can decide."""
+
+    TURNS = "turns"
+    HEDGES = "hedges"
+    RUBRICS = "rubrics"
+    PROBE = "probe"
+    LESSONS = "lessons"
+    CLAIMS = "claims"
+    CHOOSE = "choose"
+
+
+class Permission(msgspec.Struct, frozen=True):
+    """Use of a model that the user allowed with `knowbound model`."""
+
+    name: str = ""  # the model; "" for none
+    commands: bool = False  # commands that the user starts
+    background: bool = False  # scoring turns and choosing items while agents work
+    made: str = ""  # UTC
+
+    @property
+    def provider(self) -> str:
+        """The provider that the permission is for."""
+        return provider_of(parse_name(self.name)) if self.name else ""
+
+
+def load_permission() -> Permission:
+    """Return the user's permission; none if there is no file, or one that cannot be read."""
+    try:
+        with open(os.path.join(state_folder(), _FILE), "rb") as file:
+            return msgspec.json.decode(file.read(), type=Permission)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return Permission()
+
+
+def keep_permission(permission: Permission) -> str:
+    """Write the user's permission and return the path of its file."""
+    make_folder(state_folder())
+    path = os.path.join(state_folder(), _FILE)
+    make_file(path, msgspec.json.encode(permission))
+    return path
+
+
+def judge_for(settings: Settings, task: ModelTask, *, background: bool = False) -> str:
+    """Return the name of the judge of a task: `rules` if no model is configured or allowed."""
+    given = str(getattr(settings, f"model_tasks_{task}")).strip()
+    field = f"model_tasks_{task}" if given else "model_name"
+    given = given or settings.model_name.strip()
+    if given in (NONE, RULES, ""):
+        return RULES
+    permission = load_permission()
+    if given == AUTO:
+        return permission.name if permission.name and _allows(permission, background) else RULES
+    name = parse_name(given)
+    if not name.costs:
+        return given
+    if field in settings.from_project and provider_of(name) not in (_LOCAL, permission.provider):
+        return RULES
+    if background and not (permission.background or _named_for_background(settings, task)):
+        return RULES
+    return given
+
+
+def model_for(settings: Settings, task: ModelTask) -> str:
+    """Return the name of the model of a task for a command; "" if rules decide."""
+    name = judge_for(settings, task)
+    return "" if name == RULES else name
+
+
+def chooser(settings: Settings) -> str:
+    """Return the model that chooses items while the agent waits; "" if none is named for just that."""
+    name = settings.model_tasks_choose.strip()
+    return "" if name == NONE else name
+
+
+def fallback_for(settings: Settings, name: str) -> str:
+    """Return the judge to try if this one is below the limit: "" for the rules, and for the fallback itself.
+
+    A recording is named to avoid costs: its fallback can only be another judge without costs.
+    """
+    fallback, judge = settings.model_fallback.strip(), parse_name(name)
+    if judge.kind is JudgeKind.RULES:
+        return ""
+    if fallback == AUTO:
+        return _LARGER.get(judge.text, "")
+    if fallback in (NONE, RULES, "", judge.text):
+        return ""
+    return fallback if judge.costs or not parse_name(fallback).costs else ""
+
+
+def _allows(permission: Permission, background: bool) -> bool:
+    return permission.background if background else permission.commands
+
+
+def _named_for_background(settings: Settings, task: ModelTask) -> bool:
+    """Report whether a setting of an earlier version names the model of the worker: it was in use there before."""
+    old = {"quality.judge", "KNOWBOUND_QUALITY_JUDGE"} if task is ModelTask.TURNS else set[str]()
+    return not old.isdisjoint(settings.replaced)
+
+
+def provider_of(name: JudgeName) -> str:
+    """Return whom a judge sends text to: a provider, a host, this machine, or "" for nobody."""
+    if name.kind is not JudgeKind.MODEL or name.provider is None:
+        return ""
+    if name.provider is Provider.URL:
+        from urllib.parse import urlsplit  # noqa: PLC0415
+
+        from knowbound.judge.models.completion import is_loopback  # noqa: PLC0415
+
+        return _LOCAL if is_loopback(name.url) else urlsplit(name.url).hostname or ""
+    return _PROVIDERS[name.provider]
+
+
+def may_see(judge: str, agent: str, settings: Settings) -> bool:
+    """Report whether a judge may be shown a session of this agent: its provider saw it, or nothing leaves the machine.
+
+    Text that the user hands over has no agent, and may be shown.
+    """
+    provider = provider_of(parse_name(judge))
+    return provider in ("", _LOCAL) or not agent or settings.model_cross_provider or _OF_AGENT.get(agent) == provider

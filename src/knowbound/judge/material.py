@@ -1,0 +1,228 @@
+"""The part of a turn that a model is shown: the few thousand tokens in which the answer to a question must be.
+
+Every text is redacted first. Edits are shown as changed lines, runs with their outcome and the end of their output,
+searches and reads as the lines around the names that the answer (or the entries that are asked about) use. Windows are
+lines: the first and the last few, and those between with the most of these names. `[… n lines]` stands for what was
+left out. The whole has a budget of tokens; what a text does not need of its share goes to the tool calls. A change of
+these limits may change verdicts: then the prompt files that use the material get their next number.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from knowbound.core.quality import JudgedCall, JudgedTurn
+from knowbound.judge.models.questions import sendable
+from knowbound.text.printable import both_ends, estimated_tokens
+from knowbound.text.redact_values import redact_value
+from knowbound.text.stop_words import STOP_WORDS
+
+TOKENS = 6_000  # of a turn
+_PROMPT, _ANSWER, _NEXT, _BEFORE = 0.16, 0.34, 0.05, 0.04  # of the budget, at most
+_OF_A_CALL = 700  # tokens of one call at most
+_LEAST_OF_A_CALL = 40  # a call that has not even this is only counted
+_HEAD, _TAIL = 0.3, 0.3  # of a text's room; what is between has the rest
+_LONGEST_LINE = 400  # characters of a line that are kept or left out together
+_MOST_READ = 200_000  # characters of one text
+_INPUT = 1_000  # characters of an input that is neither an edit nor a command
+_NAMES = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/@#+-]*[A-Za-z0-9_]|[0-9]|[\u3040-\u30ff\u4e00-\u9fff]{2}")
+_COMMANDS = ("command", "cmd", "script")
+_PATHS = ("file_path", "path", "notebook_path", "filePath", "file")
+_OLD = ("old_string", "old_str", "old_text", "oldText")
+_NEW = ("new_string", "new_str", "new_text", "newText")
+_WHOLE = ("content", "file_text", "new_source", "contents")
+_PATCHES = ("patch", "diff", "input")
+_FINE = ("ok", "unknown", "")
+
+
+class TurnMaterial(msgspec.Struct, frozen=True):
+    """A turn as a model is shown it: texts without secrets, within the budget."""
+
+    prompt: str
+    tool_calls: str
+    answer: str
+    next_message: str = ""
+    read_before: str = ""
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The texts by their names in prompt files."""
+        return {name: getattr(self, name) for name in self.__struct_fields__}
+
+
+def turn_material(turn: JudgedTurn, focus: Iterable[str] = (), tokens: int = TOKENS) -> TurnMaterial:
+    """Return what a model is shown of a turn. `focus` has further texts whose names matter, for example items."""
+    answer = sendable(turn.response)
+    names = names_in([answer, *focus])
+    prompt = shortened(sendable(turn.prompt), int(tokens * _PROMPT), names)
+    shown = shortened(answer, int(tokens * _ANSWER), names_in(focus) or names)
+    next_message = shortened(sendable(turn.next_message), int(tokens * _NEXT))
+    before = _listed(turn.read_before, int(tokens * _BEFORE), names)
+    left = tokens - sum(map(estimated_tokens, (prompt, shown, next_message, before)))
+    return TurnMaterial(prompt, _calls(turn.tool_calls, names, left), shown, next_message, before)
+
+
+def names_in(texts: Iterable[str]) -> frozenset[str]:
+    """Return the names, numbers and words of texts that are no stop words, in lower case."""
+    found = (match.lower() for text in texts for match in _NAMES.findall(text[:_MOST_READ]))
+    return frozenset(name for name in found if len(name) > 1 or name.isdigit()) - STOP_WORDS
+
+
+def shortened(text: str, tokens: int, names: Collection[str] = ()) -> str:
+    """Return the text, or its first and last lines and those between with the most of the names."""
+    if estimated_tokens(text) <= tokens:
+        return text
+    lines = list(_lines(both_ends(text, _MOST_READ, "\n")))
+    sizes = [estimated_tokens(line) + 1 for line in lines]
+    kept: set[int] = set()
+    _take(range(len(lines)), sizes, int(tokens * _HEAD), kept)
+    _take(range(len(lines) - 1, -1, -1), sizes, int(tokens * _TAIL), kept)
+    left = tokens - sum(sizes[at] for at in kept)
+    wanted = {at: score for at in range(len(lines)) if at not in kept and (score := _score(lines[at], names))}
+    for at in sorted(wanted, key=lambda at: (-wanted[at], at)):
+        if sizes[at] <= left:
+            kept.add(at)
+            left -= sizes[at]
+    return "\n".join(_with_gaps(lines, kept))
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Yield lines, a long line in parts."""
+    for line in text.splitlines():
+        yield from (line[at : at + _LONGEST_LINE] for at in range(0, max(1, len(line)), _LONGEST_LINE))
+
+
+def _take(order: Iterable[int], sizes: Sequence[int], room: int, kept: set[int]) -> None:
+    for at in order:
+        room -= sizes[at]
+        if room < 0 or at in kept:
+            return
+        kept.add(at)
+
+
+def _with_gaps(lines: Sequence[str], kept: Collection[int]) -> Iterator[str]:
+    gap = 0
+    for at, line in enumerate(lines):
+        if at in kept:
+            if gap:
+                yield _left_out(gap, "line")
+            yield line
+            gap = 0
+        else:
+            gap += 1
+    if gap:
+        yield _left_out(gap, "line")
+
+
+def _left_out(number: int, noun: str) -> str:
+    return f"[… {number} {noun}{'' if number == 1 else 's'}]"
+
+
+def _score(text: str, names: Collection[str]) -> int:
+    """Return how many of the names a text has; a name with a digit or a sign counts twice."""
+    if not names:
+        return 0
+    shared = {name.lower() for name in _NAMES.findall(text)} & set(names)
+    return sum(1 if name.isalpha() else 2 for name in shared)
+
+
+def _listed(paths: Sequence[str], tokens: int, names: Collection[str]) -> str:
+    """Return the paths that fit, those that the answer names first."""
+    kept: list[str] = []
+    for path in sorted(dict.fromkeys(map(sendable, paths)), key=lambda path: -_score(path, names)):
+        tokens -= estimated_tokens(path) + 1
+        if tokens < 0:
+            break
+        kept.append(path)
+    return "\n".join(kept)
+
+
+# Tool calls
+
+
+def _calls(calls: Sequence[JudgedCall], names: Collection[str], tokens: int) -> str:
+    """Return the calls, numbered, in order. If they do not fit, those about the names have more room than others."""
+    heads, bodies = [], []
+    for number, call in enumerate(calls, 1):
+        head, body = _shown_call(call)
+        heads.append(f"[{number}] {head}")
+        bodies.append(body)
+    room = _shares([_score(f"{head}\n{body[:_MOST_READ]}", names) for head, body in zip(heads, bodies, strict=True)],
+                   [estimated_tokens(head) + estimated_tokens(body) for head, body in zip(heads, bodies, strict=True)],
+                   tokens)  # fmt: skip
+    shown, gap = [], 0
+    for head, body, tokens_of in zip(heads, bodies, room, strict=True):
+        if not tokens_of:
+            gap += 1
+            continue
+        if gap:
+            shown.append(_left_out(gap, "call"))
+            gap = 0
+        first = shortened(head, max(_LEAST_OF_A_CALL, tokens_of // 2), names)
+        rest = shortened(body, max(0, tokens_of - estimated_tokens(first)), names) if body else ""
+        shown.append(f"{first}\n{rest}" if rest else first)
+    return "\n".join([*shown, *([_left_out(gap, "call")] if gap else [])])
+
+
+def _shares(scores: Sequence[int], sizes: Sequence[int], tokens: int) -> list[int]:
+    """Return the tokens of each call: best scores first, later calls before earlier ones; 0 if it does not fit."""
+    given = [0] * len(sizes)
+    for at in sorted(range(len(sizes)), key=lambda at: (-scores[at], -at)):
+        wanted = min(sizes[at], _OF_A_CALL)
+        given[at] = wanted if wanted <= tokens else max(0, tokens) if tokens >= _LEAST_OF_A_CALL else 0
+        tokens -= given[at]
+    return given
+
+
+def _shown_call(call: JudgedCall) -> tuple[str, str]:
+    """Return a call as a line that says what was done, and the text below it."""
+    given = sendable_input(call.input)
+    outcome = f" ({call.outcome})" if call.outcome not in _FINE else ""
+    name, output = sendable(call.name)[:100], sendable(call.output)
+    path = _first(given, _PATHS)
+    if changed := "\n".join(_changes(given)):
+        return f"{name} {path}{outcome}", changed if call.outcome in _FINE else f"{changed}\n{output}"
+    if command := _first(given, _COMMANDS):
+        return f"{name}: {command}{outcome}", output
+    shown = both_ends(json.dumps(given, ensure_ascii=False), _INPUT, " … ") if given else ""
+    return f"{name} {shown}{outcome}".strip(), output
+
+
+def _changes(given: Mapping[str, object]) -> Iterator[str]:
+    """Yield the lines that an edit takes out and puts in."""
+    edits = given.get("edits")
+    for edit in edits if isinstance(edits, list) else [given]:
+        if isinstance(edit, dict) and (any(name in edit for name in _OLD) or any(name in edit for name in _NEW)):
+            old, new = _first(edit, _OLD).splitlines(), _first(edit, _NEW).splitlines()
+            yield from (f"-{line}" for line in old if line not in new)
+            yield from (f"+{line}" for line in new if line not in old)
+    if _first(given, _PATHS) and (whole := _first(given, _WHOLE)):
+        yield from (f"+{line}" for line in whole.splitlines())
+    patch = _first(given, _PATCHES)
+    if patch.startswith(("*** Begin Patch", "--- ", "diff --git")):
+        yield from patch.splitlines()
+
+
+def _first(given: Mapping[str, object], names: Iterable[str]) -> str:
+    for name in names:
+        value = given.get(name)
+        if isinstance(value, str) and value:
+            return value
+        if isinstance(value, list) and value and all(isinstance(part, str) for part in value):
+            return " ".join(value)
+    return ""
+
+
+def sendable_input(input_: Mapping[str, object]) -> dict[str, object]:
+    """Return a tool's input without secrets and lone surrogates."""
+    redacted = {name: redact_value(value, name) for name, value in input_.items()}
+    try:
+        msgspec.json.encode(redacted)
+    except UnicodeEncodeError:
+        text = json.dumps(redacted, ensure_ascii=False).encode("utf-8", "replace")
+        return dict(json.loads(text))
+    return redacted

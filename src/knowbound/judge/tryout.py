@@ -1,0 +1,238 @@
+"""Try a model on bundled cases: twenty turns, twenty hedges, twenty choices, each with its right answer.
+
+A model is worth its cost only where it is clearly better than the rules: the lower end of its interval is above what
+the rules reach on the same cases. Beside both stand the answers of a large model, recorded with the cases.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from knowbound.core.quality import ItemVerdict, JudgedCall, JudgedItem, JudgedTurn
+from knowbound.core.signal import HedgingVerdict
+from knowbound.judge.choice import ModelTask
+from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingJudge, NoVerdict
+from knowbound.judge.models.asking import Asker
+from knowbound.judge.models.recorded import Recorded
+from knowbound.judge.names import JudgeOptions
+from knowbound.judge.prompts import load_prompt
+from knowbound.judge.turns.verdict import TurnJudge
+from knowbound.stats.rate import Rate
+
+TRIED = (ModelTask.TURNS, ModelTask.HEDGES, ModelTask.CHOOSE)
+CHOOSE = "choose-1"
+_FOLDER = "tryout_cases"
+_RECORDED = "answers.jsonl"
+_Case = TypeVar("_Case", bound=msgspec.Struct)
+
+
+class _Label(msgspec.Struct, frozen=True):
+    on_topic: bool
+    used: bool
+    contradicted: bool
+
+
+class TurnCase(msgspec.Struct, frozen=True):
+    """A turn with items and what is true of each."""
+
+    id: str
+    prompt: str
+    response: str
+    items: list[JudgedItem]
+    labels: dict[str, _Label]
+    tool_calls: list[JudgedCall] = []
+
+    @property
+    def turn(self) -> JudgedTurn:
+        """The turn without the labels."""
+        return JudgedTurn(self.id, self.prompt, self.response, tuple(self.items), tuple(self.tool_calls))
+
+
+class HedgeCase(msgspec.Struct, frozen=True):
+    """A sentence, and whether it is doubt."""
+
+    id: str
+    sentence: str
+    uncertain: bool
+    context: str = ""
+    question: str = ""
+
+
+class ChooseCase(msgspec.Struct, frozen=True):
+    """A prompt, items, and which of them it needs; `rules` are those that the rules choose."""
+
+    id: str
+    prompt: str
+    items: list[JudgedItem]
+    right: list[str]
+    rules: list[str] = []
+
+
+class Chosen(msgspec.Struct, frozen=True):
+    """Answer of the model: numbers of entries."""
+
+    numbers: list[int]
+
+
+class TaskTried(msgspec.Struct, frozen=True):
+    """Hits of the rules, of the recorded large model and of the tried model on the cases of one task."""
+
+    task: ModelTask
+    rules: Rate
+    large: Rate
+    model: Rate
+    problem: str = ""  # of a case without an answer
+
+    @property
+    def is_worth_it(self) -> bool:
+        """Report whether the model is clearly better than the rules."""
+        interval = self.model.interval
+        return interval is not None and self.rules.value is not None and interval[0] > self.rules.value
+
+
+class Tried(msgspec.Struct, frozen=True):
+    """A model on all cases."""
+
+    tasks: list[TaskTried]
+    seconds: float  # of a call
+    tokens_in: int | None  # of all calls; None if the model does not say
+    tokens_out: int | None
+    usd: float | None
+    calls: int
+    own_tokens: int  # estimated, of our own texts; the rest is what the client adds
+
+
+class TurnCases:
+    """The cases of turns: an item is a hit if all three of its verdicts are right."""
+
+    def __init__(self) -> None:
+        self.cases = _cases(ModelTask.TURNS, TurnCase)
+
+    def hits(self, judge: TurnJudge) -> tuple[Rate, str]:
+        """Return the hits of a judge, and its first problem."""
+        right = of = 0
+        problem = ""
+        for case, given in zip(self.cases, judge.judge([case.turn for case in self.cases]), strict=True):
+            verdicts = {one.item: one for one in given.verdicts}
+            right += sum(_agrees(verdicts.get(item), label) for item, label in case.labels.items())
+            of += len(case.labels)
+            problem = problem or given.problem
+        return Rate(right, of), problem
+
+
+class HedgeCases:
+    """The cases of hedges."""
+
+    def __init__(self) -> None:
+        self.cases = _cases(ModelTask.HEDGES, HedgeCase)
+
+    def hits(self, judge: HedgingJudge) -> tuple[Rate, str]:
+        """Return the hits of a judge, and its first problem."""
+        asked = [HedgingCandidate(case.sentence, case.context, case.question) for case in self.cases]
+        found = list(judge.judge(asked))
+        said = [one.is_uncertainty if isinstance(one, HedgingVerdict) else None for one in found]
+        problem = next((one.problem for one in found if isinstance(one, NoVerdict)), "")
+        return Rate(sum(one is case.uncertain for one, case in zip(said, self.cases, strict=True)), len(said)), problem
+
+
+class ChooseCases:
+    """The cases of choices: a hit is exactly the right items."""
+
+    def __init__(self) -> None:
+        self.cases = _cases(ModelTask.CHOOSE, ChooseCase)
+
+    def hits_of_rules(self) -> Rate:
+        """Return the hits of the rules, recorded with the cases."""
+        return Rate(sum(set(case.rules) == set(case.right) for case in self.cases), len(self.cases))
+
+    def hits(self, asker: Asker) -> tuple[Rate, str]:
+        """Return the hits of a model, and its first problem."""
+        asked = asker.ask(load_prompt(CHOOSE), [_shown(case) for case in self.cases], Chosen)
+        right = 0
+        for case, one in zip(self.cases, asked, strict=True):
+            numbers = one.value.numbers if one.value is not None else [0]
+            chosen = {case.items[at - 1].id for at in numbers if 0 < at <= len(case.items)}
+            right += one.value is not None and chosen == set(case.right)
+        return Rate(right, len(self.cases)), next((one.problem for one in asked if one.problem), "")
+
+
+def try_model(name: str, seconds: float) -> Tried:
+    """Ask the model of that name about every case; nothing of the answers is kept."""
+    from knowbound.judge.registry import asker_named  # noqa: PLC0415
+
+    asker = asker_named(name, JudgeOptions(seconds, retries=1))
+    assert asker is not None, name
+    began = time.monotonic()
+    tasks = measured(asker)
+    usage = asker.usage
+    each = (time.monotonic() - began) * asker.concurrency / max(1, usage.calls)
+    return Tried(tasks, each, usage.tokens_in, usage.tokens_out, usage.usd, usage.calls, usage.own_tokens)
+
+
+def measured(asker: Asker) -> list[TaskTried]:
+    """Return the hits on each task: of the rules, of the recorded large model, and of what the asker asks."""
+    from knowbound.judge.hedging.model import ModelHedgingJudge  # noqa: PLC0415
+    from knowbound.judge.hedging.rules import RulesJudge  # noqa: PLC0415
+    from knowbound.judge.turns.model import ModelTurnJudge  # noqa: PLC0415
+    from knowbound.judge.turns.rules import RulesTurnJudge  # noqa: PLC0415
+
+    large = recorded_asker()
+    turns, hedges, choices = TurnCases(), HedgeCases(), ChooseCases()
+    model_turns, turns_problem = turns.hits(ModelTurnJudge("", True, asker))
+    model_hedges, hedges_problem = hedges.hits(ModelHedgingJudge("", True, asker))
+    model_choices, choices_problem = choices.hits(asker)
+    return [
+        TaskTried(
+            ModelTask.TURNS,
+            turns.hits(RulesTurnJudge())[0],
+            turns.hits(ModelTurnJudge("", True, large))[0],
+            model_turns,
+            turns_problem,
+        ),
+        TaskTried(
+            ModelTask.HEDGES,
+            hedges.hits(RulesJudge())[0],
+            hedges.hits(ModelHedgingJudge("", True, large))[0],
+            model_hedges,
+            hedges_problem,
+        ),
+        TaskTried(ModelTask.CHOOSE, choices.hits_of_rules(), choices.hits(large)[0], model_choices, choices_problem),
+    ]
+
+
+def recorded_asker() -> Asker:
+    """Return what replays the recorded answers of a large model to these cases."""
+    with resources.as_file(_file(_RECORDED)) as path:
+        recorded = Recorded(Path(path))
+    return Asker("a large model", recorded, JudgeOptions(retries=0), recorded)
+
+
+def _agrees(verdict: ItemVerdict | None, label: _Label) -> bool:
+    if verdict is None:
+        return False
+    said = (verdict.on_topic, verdict.used, verdict.contradicted)
+    return said == (label.on_topic, label.used, label.contradicted)
+
+
+def _shown(case: ChooseCase) -> dict[str, str]:
+    lines = [
+        msgspec.json.encode({"number": number, "text": item.content}).decode("utf-8")
+        for number, item in enumerate(case.items, 1)
+    ]
+    return {"prompt": case.prompt, "entries": "\n".join(lines)}
+
+
+def _cases(task: ModelTask, type_: type[_Case]) -> Sequence[_Case]:
+    data = _file(f"{task}.jsonl").read_bytes()
+    return [msgspec.json.decode(line, type=type_) for line in data.splitlines() if line]
+
+
+def _file(name: str) -> Traversable:
+    return resources.files("knowbound.judge").joinpath(_FOLDER, name)

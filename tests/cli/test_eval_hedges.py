@@ -55,7 +55,7 @@ def test_hedges_beyond_the_cap_are_kept_unjudged_and_asked_in_the_next_run(base:
     assert "1 of 4 hedging sentences were not judged: the cap is 3." in first["warnings"]
     text = " ".join(knowbound(base, "report").stdout.split())
     assert "Judged 3 sentences Unjudged 1, kept as signals and asked in the next run Cap 3 sentences per run" in text
-    assert "judge: not asked" in text
+    assert "judge: kept: not judged" in text
     again = evaluated(base)
     assert again["gap"]["by_type"]["hedging"] == 0
     assert (again["judging"]["judged"], again["judging"]["unjudged"]) == (4, 0)

@@ -438,7 +438,7 @@ def test_a_judge_with_a_cap_never_lowers_the_rate_by_what_it_was_not_asked(
     formats: tuple[Format, ...] = ("text", "markdown", "html")
     for format_ in formats:
         shown = " ".join(re.sub(r"<[^>]+>|[*`\\]", " ", render_observe(report, format_)).split())
-        for part in ("Hedges judged", "50 sentences", "10, kept as signals", "$0.00", "judge: not asked"):
+        for part in ("Hedges judged", "50 sentences", "10, kept as signals", "$0.00", "judge: kept: not judged"):
             assert part in shown, (format_, part)
     document = json.loads(render_observe(report, "json"))
     assert document["judging"] == {

@@ -12,8 +12,9 @@ from knowbound.judge.hedging.verdict import HedgingCandidate
 from knowbound.judge.models.command_line import CommandLineModel
 from knowbound.judge.models.completion import Completion, CompletionError, ModelQuestion
 from knowbound.judge.names import JudgeOptions, parse_name
-from knowbound.judge.registry import completer, hedging_judge_named, rubric_judge_named
+from knowbound.judge.registry import completer
 from knowbound.judge.rubric import RubricKind, RubricQuestion
+from tests.judges import hedging_judge_named, rubric_judge_named
 from tests.services import until
 
 QUESTION = ModelQuestion("p", {}, "Judge it.", "<<<text\nmay be\ntext>>>", {})

@@ -17,21 +17,22 @@ from hypothesis import strategies as st
 
 from knowbound.core.trace import Step
 from knowbound.errors import ConfigError
+from knowbound.evals.executors.conversation import Limit, ModelTool, converse
 from knowbound.judge.hedging.model import HedgingAnswer
 from knowbound.judge.hedging.verdict import HedgingCandidate, judge_candidates
 from knowbound.judge.models import asking
-from knowbound.judge.models.api import Limit, ModelTool, converse
 from knowbound.judge.models.asking import Asker, MemoryAnswers
 from knowbound.judge.models.completion import Completion, CompletionError, MalformedError, ModelQuestion, parse_answer
 from knowbound.judge.models.questions import AskResult
 from knowbound.judge.models.recorded import RecordedAnswer
 from knowbound.judge.names import FORMS, JudgeOptions
 from knowbound.judge.prompts import PromptFile, input_hash
-from knowbound.judge.registry import asker_named, hedging_judge_named, rubric_judge_named
+from knowbound.judge.registry import asker_named
 from knowbound.judge.rubric import RubricAnswer, RubricKind, RubricQuestion, RubricScore
 from knowbound.traces.registry import recognise
 from knowbound.traces.source import Tally
 from tests.fault_server import Reply, anthropic, chat, cut, drip, huge, responses, serving, status
+from tests.judges import hedging_judge_named, rubric_judge_named
 
 pytest.importorskip("pydantic_ai", reason="the extra llm is not installed")
 pytestmark = pytest.mark.xdist_group("providers")  # importing their packages takes seconds

@@ -13,8 +13,9 @@ from knowbound.config import TAKEN_OUT, load
 from knowbound.distribution import extra_command
 from knowbound.errors import ConfigError
 from knowbound.judge.names import FORMS, JudgeKind, JudgeName, Provider, parse_name
-from knowbound.judge.registry import check_judge, hedging_judge_named, hedging_judge_version, judges
+from knowbound.judge.registry import check_judge, hedging_judge_version, judges
 from tests.conftest import write_user_config
+from tests.judges import hedging_judge_named
 
 
 @pytest.mark.parametrize(

@@ -81,40 +81,14 @@ def rubric_judge(settings: Settings, name: str) -> RubricJudge:
     check_judge(name, scores=True)
     asker = asker_for(settings, name)
     assert asker is not None  # the rules are refused
-    return _rubric_judge(asker, name)
+    return rubric_judge_by(asker, name)
 
 
-# Judges by name alone
+# Judges by name
 
 
-def hedging_judge_named(name: str, options: JudgeOptions | None = None) -> HedgingJudge:
-    """Return the judge of hedges of that name, without a project: nothing is kept."""
-    asker = asker_named(name, options)
-    if asker is None:
-        return _hedging_rules()
-    from knowbound.judge.hedging.model import ModelHedgingJudge  # noqa: PLC0415
-
-    return ModelHedgingJudge(hedging_judge_version(name), parse_name(name).costs, asker)
-
-
-def turn_judge_named(name: str, options: JudgeOptions | None = None, answers: AnswerStore | None = None) -> TurnJudge:
-    """Return the judge of turns of that name, without a project."""
-    asker = asker_named(name, options, answers)
-    if asker is None:
-        return _turn_rules()
-    from knowbound.judge.turns.model import ModelTurnJudge  # noqa: PLC0415
-
-    return ModelTurnJudge(turn_judge_version(name), parse_name(name).costs, asker)
-
-
-def rubric_judge_named(name: str, options: JudgeOptions | None = None) -> RubricJudge:
-    """Return the judge of rubrics of that name, without a project; it must be a model."""
-    asker = asker_named(name, options)
-    assert asker is not None, name
-    return _rubric_judge(asker, name)
-
-
-def _rubric_judge(asker: Asker, name: str) -> RubricJudge:
+def rubric_judge_by(asker: Asker, name: str) -> RubricJudge:
+    """Return the judge of rubrics of that name that asks by this asker."""
     from knowbound.judge.prompts import load_prompt  # noqa: PLC0415
     from knowbound.judge.rubric import PROMPTS, ModelRubricJudge  # noqa: PLC0415
 

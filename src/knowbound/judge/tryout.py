@@ -26,7 +26,6 @@ from knowbound.judge.prompts import load_prompt
 from knowbound.judge.turns.verdict import TurnJudge
 from knowbound.stats.rate import Rate
 
-TRIED = (ModelTask.TURNS, ModelTask.HEDGES, ModelTask.CHOOSE)
 CHOOSE = "choose-1"
 _FOLDER = "tryout_cases"
 _RECORDED = "answers.jsonl"

@@ -312,7 +312,7 @@ def _said(signal: Signal, prompt: str) -> Iterable[Line]:
     else:
         yield "agent output: ", Span(without_uuids(signal.text), Tone.QUOTE)
         if signal.type is SignalType.HEDGING:
-            yield "judge: ", prose(verdict_words(signal)) or "not asked"
+            yield "judge: ", prose(verdict_words(signal))
     if prompt:
         yield "asked: ", Span(prompt, Tone.QUOTE)
 

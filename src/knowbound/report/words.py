@@ -141,9 +141,11 @@ def signal_words(signal: Signal) -> str:
 
 
 def verdict_words(signal: Signal) -> str:
-    """What a judge said about a hedge, or nothing."""
+    """Return the verdict on a hedge; one without a verdict is kept (specification 1, source 3)."""
     if signal.verdict is None:
-        return ""
+        return "kept: not judged"
+    if signal.verdict.has_failed:
+        return f"kept: not judged ({signal.verdict.reason})"
     what = "uncertainty" if signal.verdict.is_uncertainty else "no uncertainty"
     return f"{what} ({signal.verdict.confidence:.2f}): {signal.verdict.reason}"
 

@@ -14,10 +14,10 @@ from knowbound.judge.models.asking import Asker, MemoryAnswers
 from knowbound.judge.models.completion import Completion, CompletionError, ModelQuestion
 from knowbound.judge.names import JudgeOptions
 from knowbound.judge.prompts import TURNS, load_prompt
-from knowbound.judge.registry import turn_judge_named
 from knowbound.judge.turns.model import ModelTurnJudge, entries_of
 from knowbound.judge.turns.rules import RulesTurnJudge
 from tests.fault_server import chat, serving
+from tests.judges import turn_judge_named
 from tests.turn_examples import answer_of, labelled, record, turn
 
 

@@ -10,8 +10,8 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from knowbound.evals.executors.conversation import ModelTool
 from knowbound.files import open_below, rg
-from knowbound.judge.models.api import ModelTool
 
 _ALWAYS_HIDDEN = (".git", ".knowbound")
 _SECONDS = 20.0  # of one search

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from knowbound.errors import ConfigError
 from knowbound.evals.executor import Execution, RunEnding, Task
+from knowbound.evals.executors.conversation import Conversation, Limit, converse
 from knowbound.evals.executors.file_tools import FileTools
 from knowbound.evals.executors.output import write_chat
-from knowbound.judge.models.api import ApiModel, Conversation, Limit, converse
+from knowbound.judge.models.api import ApiModel
 from knowbound.judge.names import parse_name
 from knowbound.text.redact import redact
 

@@ -1,0 +1,34 @@
+"""Judges by their name alone, without a project: nothing is kept."""
+
+from __future__ import annotations
+
+from knowbound.judge.hedging.model import ModelHedgingJudge
+from knowbound.judge.hedging.rules import RulesJudge
+from knowbound.judge.hedging.verdict import HedgingJudge
+from knowbound.judge.models.asking import AnswerStore
+from knowbound.judge.names import JudgeOptions, parse_name
+from knowbound.judge.registry import asker_named, hedging_judge_version, rubric_judge_by, turn_judge_version
+from knowbound.judge.rubric import RubricJudge
+from knowbound.judge.turns.model import ModelTurnJudge
+from knowbound.judge.turns.rules import RulesTurnJudge
+from knowbound.judge.turns.verdict import TurnJudge
+
+
+def hedging_judge_named(name: str, options: JudgeOptions | None = None) -> HedgingJudge:
+    asker = asker_named(name, options)
+    if asker is None:
+        return RulesJudge()
+    return ModelHedgingJudge(hedging_judge_version(name), parse_name(name).costs, asker)
+
+
+def turn_judge_named(name: str, options: JudgeOptions | None = None, answers: AnswerStore | None = None) -> TurnJudge:
+    asker = asker_named(name, options, answers)
+    if asker is None:
+        return RulesTurnJudge()
+    return ModelTurnJudge(turn_judge_version(name), parse_name(name).costs, asker)
+
+
+def rubric_judge_named(name: str, options: JudgeOptions | None = None) -> RubricJudge:
+    asker = asker_named(name, options)
+    assert asker is not None
+    return rubric_judge_by(asker, name)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from knowbound import trust
+from knowbound.config_files import eval_file, project_file, toml_of
 from knowbound.errors import ConfigError
 from knowbound.trust import Risk, RiskRule, RiskySetting, absolute_command, is_trusted, refusal, risky_setting
 from knowbound.user_files import config_folder
@@ -381,12 +381,17 @@ def user_config() -> Path:
 
 
 def _user_values() -> tuple[Path, dict[str, Any], list[str]]:
-    return (path := user_config()), *(_values(path, _toml(path)) if path.is_file() else ({}, []))
+    return (path := user_config()), *(_values(path, toml_of(path)) if path.is_file() else ({}, []))
 
 
 def _project_values(root: Path) -> tuple[Path | None, dict[str, Any], list[str]]:
-    file, table = _file(root)
-    return file, *_values(file, table)
+    """Return the project's file and its values; `eval.yaml` may have those of specification 1's classifier."""
+    file, table = project_file(root)
+    values, old = _values(file, table)
+    evals, classifier = eval_file(root)
+    if evals is None:
+        return file, values, old
+    return file or evals, _values(evals, classifier)[0] | values, old
 
 
 def _values(file: Path | None, table: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -398,35 +403,6 @@ def _values(file: Path | None, table: dict[str, Any]) -> tuple[dict[str, Any], l
             raise ConfigError("config-twice", f"{file}: {key} was replaced by {REPLACED[key]}. Leave {key} out.")
         flat[REPLACED[key]] = flat.pop(key) or _NONE
     return {_BY_KEY[key].name: _typed(_BY_KEY[key], value, str(file)) for key, value in flat.items()}, old
-
-
-def _file(root: Path) -> tuple[Path | None, dict[str, Any]]:
-    own = root / "knowbound.toml"
-    if _inside(own, root):
-        return own, _toml(own)
-    project = root / "pyproject.toml"
-    if _inside(project, root):
-        tools = _toml(project).get("tool")
-        table = tools.get("knowbound") if isinstance(tools, dict) else None
-        if isinstance(table, dict):
-            return project, table
-    return None, {}
-
-
-def _inside(path: Path, root: Path) -> bool:
-    """Report whether the file exists. Raises ConfigError for a link out of the root."""
-    if not path.is_file():
-        return False
-    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
-        raise ConfigError("config-unreadable", f"{path} is a link that leads out of {root}. It is not read.")
-    return True
-
-
-def _toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:  # ValueError: also a number of thousands of digits
-        raise ConfigError("config-unreadable", f"{path} cannot be used: {error}") from error
 
 
 def _flat(table: dict[str, Any], file: Path | None, prefix: str = "") -> dict[str, Any]:

@@ -183,6 +183,25 @@ def test_the_specification_s_spelling_of_the_hedging_entry_is_read(tmp_path: Pat
     assert settings.hedging_classifier_max_candidates == 7
 
 
+def test_the_hedging_entry_of_an_eval_yaml_is_read_as_the_specification_names_it(tmp_path: Path) -> None:
+    entry = "hedgingClassifier:\n  enabled: true\n  model: rules\n  maxCandidates: 7\n"
+    (tmp_path / "eval.yaml").write_text(f"samples: []\n{entry}", "utf-8")
+    settings = load(tmp_path, {})
+    assert (settings.model_tasks_hedges, settings.hedging_classifier_max_candidates) == ("rules", 7)
+    (tmp_path / "knowbound.toml").write_text("[hedging_classifier]\nmax_candidates = 9\n", "utf-8")
+    assert load(tmp_path, {}).hedging_classifier_max_candidates == 9
+    (tmp_path / "eval.yaml").write_text(entry.replace("rules", "openai:m"), "utf-8")
+    with pytest.raises(ConfigError, match="config-untrusted"):
+        load(tmp_path, {})
+
+
+@pytest.mark.parametrize("text", [": [", ": {model: 3}", ": " + "[" * 5000])
+def test_an_eval_yaml_that_cannot_be_used_is_an_error(tmp_path: Path, text: str) -> None:
+    (tmp_path / "eval.yaml").write_text(f"hedgingClassifier{text}", "utf-8")
+    with pytest.raises(ConfigError, match="config-"):
+        load(tmp_path, {})
+
+
 def test_two_spellings_of_one_key_are_an_error(tmp_path: Path) -> None:
     text = '[hedgingClassifier]\nmodel = "openai:m"\n[hedging_classifier]\nmodel = "rules"\n'
     with pytest.raises(ConfigError, match=r"hedging_classifier\.model was replaced by model\.tasks\.hedges"):

@@ -14,9 +14,14 @@ from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
+from bench.recorded_sets import LabelledHedge, asker_of, hedges, recording_of
 from bench.train_hedging import Example, examples, fit
+from bench.turn_sets import is_aside as is_kept_aside
+from knowbound.judge.hedging.model import ModelHedgingJudge
 from knowbound.judge.hedging.rules import RulesJudge
 from knowbound.stats.rate import Rate
+from knowbound.text.hedges import cues
+from knowbound.text.sentences import mask
 
 _FOLDS = 8
 _DRAWS = 1000
@@ -83,6 +88,7 @@ def measure(rows: Sequence[tuple[Example, bool]]) -> Measured:
 
 
 def main() -> None:
+    _print_unseen()
     found = judged()
     for name, rows in (
         ("developed on, out of fold by project", found.by_project),
@@ -95,6 +101,26 @@ def main() -> None:
             if of_source:
                 _print(source, of_source)
     _print_drawn([(example, called) for example, called in found.by_project if example.drawn])
+
+
+def _print_unseen() -> None:
+    """The sentences that nothing was made with: rules, the recorded large model, and words of doubt alone."""
+    rows = hedges()
+    model = ModelHedgingJudge("recorded", True, asker_of(recording_of("hedges")))
+    judges: dict[str, Callable[[LabelledHedge], bool]] = {
+        "rules": lambda row: any(one and one.is_uncertainty for one in RulesJudge().judge([row.candidate])),
+        "a large model, recorded": lambda row: bool((said := model.known(row.candidate)) and said.is_uncertainty),
+        "baseline: a word of doubt": lambda row: bool(cues(mask(row.sentence))),
+        "baseline: specified words": lambda row: bool(_SPECIFIED.search(row.sentence)),
+    }
+    print(f"unseen, with question and context ({len(rows)} sentences)")
+    for name, says in judges.items():
+        called = [(row, says(row)) for row in rows]
+        parts = {"all": called, "kept aside": [one for one in called if is_kept_aside(one[0].id)]}
+        parts |= {lang: [one for one in called if one[0].lang == lang] for lang in sorted({row.lang for row in rows})}
+        for part, of_part in parts.items():
+            right, calls, doubts = _counts([(row.uncertain, said) for row, said in of_part])
+            print(f"  {name:26} {part:10} F1 {_f1(right, calls, doubts):.2f}  {right} of {calls} called, of {doubts}")
 
 
 def _print_drawn(rows: list[tuple[Example, bool]]) -> None:

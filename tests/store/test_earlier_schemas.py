@@ -22,6 +22,7 @@ from knowbound.errors import StoreError
 from knowbound.injection.log import read_log
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
+from knowbound.store.answers import ModelAnswers
 from knowbound.store.database import Database, newest_schema
 from knowbound.store.evaluations import Evaluations
 from tests.stores import items_of
@@ -130,6 +131,16 @@ def test_today_s_verbs_work_on_findings_of_an_earlier_schema(
         assert [head.id for head in heads] == list(range(1, known + 3))
         assert all(store.get(head.id) for head in heads)
         store.check()
+
+
+def test_answers_of_the_version_before_are_used_and_its_verdicts_are_asked_for_anew(tmp_path: Path) -> None:
+    path = made(tmp_path, EARLIER / "knowbound_3.sql")
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("INSERT INTO answer VALUES ('rubric-1-0123abcd', 'openai:m', 'ff', x'7b7d')")
+        db.execute("INSERT INTO verdict VALUES ('hedging-1', 'ff', x'00')")
+        db.commit()
+    assert ModelAnswers(tmp_path, keep_days=1).answer("rubric-1-0123abcd", "openai:m", "ff") == b"{}"
+    assert "verdict" not in rows_of(path)
 
 
 def test_an_evaluation_keeps_the_run_it_came_from(tmp_path: Path) -> None:

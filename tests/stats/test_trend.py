@@ -138,6 +138,13 @@ def test_a_test_set_that_comes_back_is_the_same_series_and_still_two_breaks() ->
     assert [row.breaks for row in panel.rows] == [False, True, True]
 
 
+def test_hedges_judged_by_another_model_or_prompt_are_another_series() -> None:
+    heads = [head(1, 9), head(2, 4, hedges="hedging-2-aa/claude-cli:haiku"), head(3, 4, hedges="hedging-3-bb/openai:m")]
+    (panel,) = trend(heads).panels
+    assert [[row.head.id for row in series.rows] for series in panel.series] == [[1], [2], [3]]
+    assert [row.breaks for row in panel.rows] == [False, True, True]
+
+
 def test_questions_of_probe_are_a_panel_of_their_own() -> None:
     heads = [head(1, 9), head(2, 3, origin=Origin.PROBED), head(3, 8), head(4, 2, origin=Origin.PROBED)]
     assert [[row.head.id for row in panel.rows] for panel in trend(heads).panels] == [[1, 3], [2, 4]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -95,7 +96,8 @@ def _audit_what_changed(
         from knowbound.audit import reading
 
         assert reading
-        read_and_keep(todo, settings, read_one, keep, progress)
+        # A model is asked by one process, which says before how much.
+        read_and_keep(todo, replace(settings, jobs=1) if claims != RULES else settings, read_one, keep, progress)
     return keys
 
 

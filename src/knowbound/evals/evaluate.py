@@ -27,8 +27,9 @@ from knowbound.evals.samples.values import SampleSet
 from knowbound.evals.versions import Copies, Version, commit_named, current_version
 from knowbound.gaps.judging import JudgedHedges, drop_hedges, judge_findings, judge_of
 from knowbound.gaps.reading import LensSettings
+from knowbound.judge.choice import ModelTask, model_for
 from knowbound.judge.hedging.verdict import HedgingJudge
-from knowbound.judge.registry import check_hedging, rubric_judge, why_hedges_off
+from knowbound.judge.registry import check_hedging, hedging_judge_version, rubric_judge, why_hedges_off
 from knowbound.judge.rubric import RubricJudge
 from knowbound.stats.evaluation import Evaluation, Origin, SampleRun, total_usd
 from knowbound.store.data_dir import EVALS
@@ -268,6 +269,10 @@ class _Work:
             judged.warnings.append("What judging hedges cost is unknown: the judge does not say it.")
         return judged
 
+    def _hedges_judged_by(self) -> str:
+        name = model_for(self._settings, ModelTask.HEDGES)
+        return hedging_judge_version(name) if name and self._settings.hedging_classifier_enabled else ""
+
     def _evaluation(self, version: Version, runs: list[SampleRun], hedges: JudgedHedges, versions: int) -> Evaluation:
         plan = self._plan
         files = files_of(version.folder, self._globs, self._hidden)
@@ -283,6 +288,7 @@ class _Work:
             executor=self._executor.name,
             model=models.most_common(1)[0][0] if models else "",
             judge=self._judge.version if self._judge else "",
+            hedges=self._hedges_judged_by(),
             repeat=plan.repeat,
             root=str(self._settings.root),
             commit=version.commit.hash,

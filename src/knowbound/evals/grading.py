@@ -46,6 +46,11 @@ def grade(
     )
 
 
+def judged_parts(sample: EvalSample) -> int:
+    """Return how many questions about an answer to a sample are for a judge."""
+    return sum(TYPES[one.type].decided_by == JUDGE for one in sample.assertions) + len(sample.rubric)
+
+
 def _questions(sample: EvalSample, answered: AgentAnswer) -> list[RubricQuestion]:
     """What a judge is asked about the answer: its judged assertions, then the criteria of its rubric."""
     judged = [_question(one, sample, answered) for one in sample.assertions if TYPES[one.type].decided_by == JUDGE]

@@ -65,7 +65,7 @@ def baseline_of(settings: Settings, now: Evaluation, kind: RateKind = RateKind.R
     before = [
         head
         for head in evaluations(settings)
-        if head.id < now.id and (head.sha256, head.origin) == (now.sha256, now.origin)
+        if head.id < now.id and head.series == now.series
         and head.gap.rate.n
         and (head.id == now.compared_with or (not head.against and head.inject == now.inject))
     ]  # fmt: skip

@@ -22,7 +22,7 @@ from knowbound.gaps.filters import Filters
 from knowbound.gaps.observe import observe
 from knowbound.gaps.sessions import Progress, changed_sessions, places_of_agents, sessions_of
 from knowbound.gaps.stored import folders_of, signals_of
-from knowbound.judge.choice import ModelTask, judge_for
+from knowbound.judge.choice import ModelTask, judge_for, may_see
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.questions import AnswerSource
 from knowbound.judge.prompts import load_prompt
@@ -85,7 +85,8 @@ def learn(
             new = [one for one in own if one.status is LessonStatus.NEW]
             fitting = {one.id for one in within_budget(new, settings.learn_max_lines, settings.learn_max_tokens)}
             left_out += len(new) - len(fitting)
-            own, note = _worded(own, fitting, settings)
+            agents = {material.session: material.agent for material in corpus.materials}
+            own, note = _worded(own, fitting, settings, agents)
             notes += [note] if note else []
             kept.replace(corpus.project, own)
             lessons += [one for one in own if one.status is not LessonStatus.NEW or one.id in fitting]
@@ -111,10 +112,19 @@ def _of_corpus(corpus: Corpus, kept: KeptLessons, now: str) -> list[Lesson]:
     return [watched(lesson, started, happened) for lesson in lessons]
 
 
-def _worded(lessons: list[Lesson], chosen: Collection[str], settings: Settings) -> tuple[list[Lesson], str]:
+def _worded(
+    lessons: list[Lesson], chosen: Collection[str], settings: Settings, agents: Mapping[str, str]
+) -> tuple[list[Lesson], str]:
     """The new lessons in the words of the configured model; what it says is kept, so nothing is asked twice."""
-    new = [one for one in lessons if one.id in chosen and one.by == "rules"]
-    asker = asker_for(settings, judge_for(settings, ModelTask.LESSONS)) if new else None
+    name = judge_for(settings, ModelTask.LESSONS)
+    new = [
+        one
+        for one in lessons
+        if one.id in chosen
+        and one.by == "rules"
+        and all(may_see(name, agents.get(place.session, ""), settings) for place in one.evidence)
+    ]
+    asker = asker_for(settings, name) if new else None
     if asker is None:
         return lessons, ""
     worded, note = phrased(new, asker)

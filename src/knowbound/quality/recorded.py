@@ -10,10 +10,11 @@ turns that hooks have reported already.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -24,7 +25,7 @@ from knowbound.core.quality import Counts, ItemVerdict, JudgedItem, JudgedTurn, 
 from knowbound.errors import InputError
 from knowbound.files import numbered_lines
 from knowbound.judge.registry import turn_judge
-from knowbound.judge.turns.verdict import TurnJudge
+from knowbound.judge.turns.verdict import TurnJudge, TurnVerdicts
 from knowbound.quality.joining import TurnSources, join
 from knowbound.report.recorded_quality import RecordedQuality, ScoredItem, ScoredSource
 from knowbound.stats.rate import Rate, clustered
@@ -69,23 +70,46 @@ def score_traces(
     sessions = [one for one in sessions_in(paths) if not agent or one.reader == agent]
     if not sessions:
         raise InputError("no-sessions", "No session was found there. Try: knowbound quality score PATH")
-    jobs = settings.jobs or os.cpu_count() or 1
-    work = partial(_scored, settings=settings, project=project, since=since)
+    judge = turn_judge(settings)
+    collect = partial(_collected, project=project, since=since)
     largest_first = sorted(sessions, key=lambda one: -one.size)
-    if jobs > 1 and len(sessions) > 1:
+    jobs = settings.jobs or os.cpu_count() or 1
+    if judge.costs:  # one process asks, so that it can say before how much, and ask several at once
+        collected = list(map(collect, largest_first))
+        given = iter(judge.judge([one.turn for part in collected for one in part.turns]))
+        found = [_judged(part, [next(given) for _ in part.turns]) for part in collected]
+    elif jobs > 1 and len(sessions) > 1:
         with ProcessPoolExecutor(jobs) as pool:
-            found = list(pool.map(work, largest_first))
+            found = list(pool.map(partial(_scored, collect=collect, settings=settings), largest_first))
     else:
-        found = list(map(work, largest_first))
-    version = turn_judge(settings).version
-    return _report(found, version), [line for one in found for line in one.lines]
+        found = [_scored(one, collect=collect, settings=settings) for one in largest_first]
+    return _report(found, judge.version), [line for one in found for line in one.lines]
 
 
-def _scored(session: SessionFiles, *, settings: Settings, project: str, since: str) -> _Session:
+class _ToJudge(NamedTuple):
+    """A turn with the items that were in its context."""
+
+    turn: JudgedTurn
+    trace: TraceTurn
+    standing: frozenset[str]  # ids of the items that stay in the context
+
+
+class _Collected(NamedTuple):
+    turns: list[_ToJudge]
+    texts: dict[str, LoggedItem]
+    wanted: int  # turns, with or without items
+
+
+def _scored(session: SessionFiles, *, collect: Callable[[SessionFiles], _Collected], settings: Settings) -> _Session:
     """The verdicts on what was injected into one session."""
-    judge, found = turn_judge(settings), _Session()
+    part = collect(session)
+    return _judged(part, turn_judge(settings).judge([one.turn for one in part.turns]))
+
+
+def _collected(session: SessionFiles, *, project: str, since: str) -> _Collected:
+    """The turns of a session, each with what was injected into it or stays in its context."""
     standing: dict[str, tuple[LoggedItem, JudgedItem]] = {}
-    best: dict[str, ScoredLine] = {}
+    found = _Collected([], {}, 0)
     for turn in turns_in(session):
         is_wanted = (not project or works_in(turn.project, (project,))) and (turn.prompt.time or since) >= since
         joined = join(TurnSources(trace=turn), lambda _: None)
@@ -94,15 +118,26 @@ def _scored(session: SessionFiles, *, settings: Settings, project: str, since: s
         standing |= {id_: (one, contents[id_]) for id_, one in others.items()}
         if not is_wanted:
             continue
-        found.turns += 1
         ours = _ours(turn)
-        found.texts |= {one.id: one for one in ours} | {id_: one for id_, (one, _) in standing.items()}
+        found.texts.update({one.id: one for one in ours} | {id_: one for id_, (one, _) in standing.items()})
         items = [JudgedItem(one.id, one.content_excerpt) for one in ours] + [one for _, one in standing.values()]
-        if not items:
-            continue
-        for verdict in _verdicts(judge, replace(joined.judged, items=tuple(items)), found):
-            line = _line(verdict, turn, joined.turn.id, found.texts[verdict.item])
-            if verdict.item in standing:
+        if items:
+            judged = replace(joined.judged, items=tuple(items))
+            found.turns.append(_ToJudge(judged, turn, frozenset(standing)))
+        found = found._replace(wanted=found.wanted + 1)
+    return found
+
+
+def _judged(part: _Collected, given: Sequence[TurnVerdicts]) -> _Session:
+    """The lines of a session; what stays in its context has one line."""
+    found = _Session(texts=part.texts, turns=part.wanted)
+    best: dict[str, ScoredLine] = {}
+    for one, verdicts in zip(part.turns, given, strict=True):
+        if verdicts.problem:
+            found.problems.append(verdicts.problem)
+        for verdict in verdicts.verdicts:
+            line = _line(verdict, one.trace, one.turn.id, found.texts[verdict.item])
+            if verdict.item in one.standing:
                 best[verdict.item] = _either(best.get(verdict.item), line)
             else:
                 found.lines.append(line)
@@ -112,13 +147,6 @@ def _scored(session: SessionFiles, *, settings: Settings, project: str, since: s
 
 def _ours(turn: TraceTurn) -> list[LoggedItem]:
     return [LoggedItem(one.item, OURS, one.content, len(one.content)) for one in turn.injections if one.item]
-
-
-def _verdicts(judge: TurnJudge, turn: JudgedTurn, found: _Session) -> Iterable[ItemVerdict]:
-    (given,) = judge.judge([turn])
-    if given.problem:
-        found.problems.append(given.problem)
-    return given.verdicts
 
 
 def _line(verdict: ItemVerdict, turn: TraceTurn, id_: str, item: LoggedItem) -> ScoredLine:
@@ -232,8 +260,8 @@ def _turn(line: bytes, path: Path, number: int) -> JudgedTurn:
 
 def judged_lines(judge: TurnJudge, turns: list[JudgedTurn]) -> Iterator[str]:
     """One JSON line per item, in the order of the file; where the judge failed, why."""
-    for turn in turns:
-        (given,) = judge.judge([turn])
+    one_by_one = (judge.judge([turn])[0] for turn in turns)
+    for turn, given in zip(turns, judge.judge(turns) if judge.costs else one_by_one, strict=True):
         by_item = {verdict.item: verdict for verdict in given.verdicts}
         for item in turn.items:
             verdict = by_item.get(item.id)

@@ -93,7 +93,7 @@ def _page(trend: Trend, version: str) -> Page:
 def _commands(trend: Trend) -> tuple[tuple[str, str], ...]:
     """What to do next; two evaluations compare only where they have one test set."""
     newest = trend.rows[-1].head
-    again = sum((row.head.sha256, row.head.origin) == (newest.sha256, newest.origin) for row in trend.rows)
+    again = sum(row.head.series == newest.series for row in trend.rows)
     return NEXT_COMMANDS if again > 1 else NEXT_COMMANDS[:1]
 
 
@@ -184,6 +184,7 @@ def _row_fields(row: TrendRow) -> dict[str, object]:
         "gap": head.gap.rate.to_json(),
         **fields(head.gap, "weighted open"),
         "test_set": {"path": head.watermark.path, **fields(head, "sha256 samples")},
+        "hedges": head.hedges or "rules",
         **fields(head, "origin usd executor model judge"),
         "knowledge_change": as_json(row.change),
         "also_changed": row.differs,

@@ -165,6 +165,7 @@ class EvaluationHead(msgspec.Struct, frozen=True, kw_only=True):
     executor: str
     model: str = ""
     judge: str = ""  # judge of rubrics; "": none
+    hedges: str = ""  # prompt and model that judged hedges; "": rules
     repeat: int = 1
     root: str = ""
     commit: str = ""  # of the knowledge base; "" outside git
@@ -183,6 +184,11 @@ class EvaluationHead(msgspec.Struct, frozen=True, kw_only=True):
     runs_incomplete: int = 0
     version: str = ""
     gates: dict[str, bool] = {}  # gate → passed at its last check
+
+    @property
+    def series(self) -> tuple[str, str, str]:
+        """Key of the evaluations that compare: the same test set, hedges judged by the same prompt and model."""
+        return self.sha256, self.origin, self.hedges
 
 
 class Evaluation(EvaluationHead, frozen=True, kw_only=True):

@@ -46,7 +46,7 @@ class TrendRow(msgspec.Struct, frozen=True):
     head: EvaluationHead
     change: KnowledgeChange | None = None  # of the knowledge; None for the first evaluation
     differs: list[str] = []  # other changes: executor, model, …
-    breaks: bool = False  # the test set differs from the previous row of the panel
+    breaks: bool = False  # the test set, or who judged hedges, differs from the previous row of the panel
     broken: list[str] | None = None  # samples that broke since then; None for the first evaluation and across test sets
 
 
@@ -116,16 +116,16 @@ def _is_same_file(one: EvaluationHead, other: EvaluationHead) -> bool:
 def _rows(heads: Sequence[EvaluationHead], last: int, broken: FindBroken | None) -> list[TrendRow]:
     rows = [TrendRow(head) for head in heads[:1]]
     for before, head in pairwise(heads[-last - 1 :] if last else heads):
-        change, breaks = knowledge_change(before.knowledge, head.knowledge), head.sha256 != before.sha256
+        change, breaks = knowledge_change(before.knowledge, head.knowledge), head.series != before.series
         names = None if breaks or broken is None else broken(before, head)
         rows.append(TrendRow(head, change, differences(before, head), breaks, names))
     return rows[-last:]
 
 
 def _panel(rows: list[TrendRow]) -> Panel:
-    by_set: dict[str, list[TrendRow]] = {}
+    by_set: dict[tuple[str, ...], list[TrendRow]] = {}
     for row in rows:
-        by_set.setdefault(row.head.sha256, []).append(row)
+        by_set.setdefault(row.head.series, []).append(row)
     return Panel(rows, [_series(part) for part in by_set.values()])
 
 
@@ -237,4 +237,4 @@ def nudge(heads: Sequence[EvaluationHead]) -> str | None:
 
 
 def _is_same_set(one: EvaluationHead, other: EvaluationHead) -> bool:
-    return (one.sha256, one.origin, one.against) == (other.sha256, other.origin, other.against)
+    return (one.series, one.against) == (other.series, other.against)

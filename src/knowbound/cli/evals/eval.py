@@ -96,6 +96,7 @@ def command(
     from knowbound.agent.clients import hook_commands
     from knowbound.cli.long_runs import EvalProgress
     from knowbound.evals.evaluate import EvalPlan, evaluate, finish
+    from knowbound.evals.grading import judged_parts
     from knowbound.evals.history import baseline_of, note_gates
     from knowbound.evals.injecting import Inject
     from knowbound.evals.runner import RunLimits
@@ -130,6 +131,8 @@ def command(
         inject=Inject(inject),
         hooks=hook_commands(settings) if inject != Inject.OFF else {},
     )
+    if plan.judge and (asked := repeat * sum(map(judged_parts, set_.samples))):
+        echo(f"Asking {plan.judge} about answers, as they come: up to {asked:,} questions of rubrics.", err=True)
     with (
         EvalProgress() as progress,
         end_agents_on_interrupt("What is done is kept: run the same command with --resume."),

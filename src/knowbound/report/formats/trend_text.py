@@ -41,8 +41,8 @@ def text_chart(panel: Panel, width: int) -> Iterator[str]:
     for label in (_value_label, _change_label, _commit_label, _date_label):
         if line := _labels(slots, label).rstrip():
             yield " " * _MARGIN + line
-    for before, after in _changes_of_set(rows):
-        yield f"{_BREAK} the test set changed: {before} → {after}; nothing is compared across"
+    for change in _breaking_changes(rows):
+        yield f"{_BREAK} {change}; nothing is compared across"
     if len(rows) < len(panel.rows):
         yield f"{len(panel.rows) - len(rows)} earlier evaluations do not fit: --format html shows all"
 
@@ -51,10 +51,13 @@ def _breaks(rows: Sequence[TrendRow]) -> int:
     return sum(row.breaks for row in rows[1:])
 
 
-def _changes_of_set(rows: Sequence[TrendRow]) -> Iterator[tuple[str, str]]:
-    for before, row in pairwise(rows):
-        if row.breaks:
-            yield before.head.watermark.sha256_8, row.head.watermark.sha256_8
+def _breaking_changes(rows: Sequence[TrendRow]) -> Iterator[str]:
+    for before, after in pairwise(rows):
+        one, other = before.head, after.head
+        if one.sha256 != other.sha256:
+            yield f"the test set changed: {one.watermark.sha256_8} → {other.watermark.sha256_8}"
+        elif after.breaks:
+            yield f"others judge hedges: {one.hedges or 'rules'} → {other.hedges or 'rules'}"
 
 
 def _slots(rows: Sequence[TrendRow], width: int) -> Iterator[_Slot]:

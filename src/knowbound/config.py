@@ -268,6 +268,7 @@ class Settings:
     source: str = field(default="defaults", compare=False)  # file of the settings
     from_project: frozenset[str] = field(default=frozenset(), compare=False)  # fields that the project's file sets
     replaced: tuple[str, ...] = field(default=(), compare=False)  # keys of earlier versions in use
+    replaced_by_user: tuple[str, ...] = field(default=(), compare=False)  # those of the user and the environment
 
     @property
     def shared_backends(self) -> tuple[str, ...]:
@@ -333,8 +334,9 @@ def load(
     by_environment |= {
         setting.name: _parsed(setting, environ[setting.env]) for setting in SETTINGS if setting.env in environ
     }
-    if "KNOWBOUND_MODEL" in environ:
-        by_environment.setdefault("model_name", environ["KNOWBOUND_MODEL"].strip() or _NONE)
+    if "KNOWBOUND_MODEL" in environ:  # for every task that has no variable of its own
+        every = {setting.name: "" for setting in SETTINGS if setting.key.startswith("model.tasks.")}
+        by_environment = {**every, "model_name": environ["KNOWBOUND_MODEL"].strip() or _NONE} | by_environment
     user_file, users, users_old = _user_values()
     file, projects, projects_old = _project_values(root)
     risky = {_BY_KEY[one.key].name: one for one in _risky(root, projects, users)}
@@ -356,6 +358,7 @@ def load(
         source=str(file or (user_file if users else "defaults")),
         from_project=frozenset(projects.keys() - by_environment.keys() - given.keys()),
         replaced=tuple(dict.fromkeys((*map(variable, old), *projects_old, *users_old))),
+        replaced_by_user=(*map(variable, old), *users_old),
         **(users | projects | by_environment | given),
     )
 

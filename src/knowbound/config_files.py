@@ -11,22 +11,30 @@ from knowbound.errors import ConfigError
 
 _CLASSIFIER = "hedgingClassifier"  # specification 1, section 4, source 3
 _LARGEST = 64_000  # bytes of eval.yaml
+_SHOWN = 300  # characters of an error
 
 
 def eval_file(root: Path) -> tuple[Path | None, dict[str, Any]]:
     """Return `eval.yaml` and the settings of the hedging classifier in it; None if it has none."""
     path = root / "eval.yaml"
-    if not _inside(path, root) or path.stat().st_size > _LARGEST or _CLASSIFIER.encode() not in path.read_bytes():
-        return None, {}
-    import yaml  # noqa: PLC0415  (few projects have the file)
-
     try:
+        data = path.read_bytes() if _inside(path, root) and path.stat().st_size <= _LARGEST else b""
+        if _CLASSIFIER.encode() not in data:
+            return None, {}
+        import yaml  # noqa: PLC0415  (few projects have the file)
+
         # The loader in Python: that in C crashes the process on deep nesting.
-        found = yaml.load(path.read_text("utf-8"), Loader=yaml.SafeLoader)
-    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
-        raise ConfigError("config-unreadable", f"{path} cannot be used: {error}") from error
+        found = yaml.load(data.decode("utf-8"), Loader=yaml.SafeLoader)
+    except ConfigError:
+        raise
+    except Exception as error:  # of reading, of Unicode, of YAML, of its depth
+        raise ConfigError("config-unreadable", f"{path} cannot be used: {str(error)[:_SHOWN]}") from error
     table = found.get(_CLASSIFIER) if isinstance(found, dict) else None
-    return (path, {_CLASSIFIER: table}) if isinstance(table, dict) else (None, {})
+    if not isinstance(table, dict):
+        return None, {}
+    if not all(isinstance(key, str) and isinstance(value, str | int | bool) for key, value in table.items()):
+        raise ConfigError("config-wrong-type", f"{path}: {_CLASSIFIER} takes enabled, model and maxCandidates.")
+    return path, {_CLASSIFIER: table}
 
 
 def project_file(root: Path) -> tuple[Path | None, dict[str, Any]]:

@@ -44,7 +44,9 @@ def _path_risk(value: str | tuple[str, ...], _without: object) -> Risk | None:
     return Risk.OUTSIDE if any(map(_leaves_root, paths)) else None
 
 
-def _judge_risk(value: str, _without: object) -> Risk | None:
+def _judge_risk(value: str, without: object) -> Risk | None:
+    if not value.strip():  # would undo the name or the "none" of the user
+        return Risk.ADDRESS if without else None
     kind, _, rest = value.strip().partition(":")
     if kind == "recorded":
         return Risk.OUTSIDE if _leaves_root(rest.strip()) else None

@@ -185,8 +185,10 @@ def test_a_configured_model_is_checked_and_its_runs_are_summed_up(
     hook_log.write(str(project.home), *log, model="chosen")
     assert project.checks()["hook model runs"]["state"] == "note"
     assert hook_runs(project.home).p95_ms is None
-    monkeypatch.setenv("KNOWBOUND_INJECTION_MODEL", "rules")
+    monkeypatch.setenv("KNOWBOUND_INJECTION_MODEL", "no such judge")
     assert project.checks()["hook model"]["state"] == "problem"
+    monkeypatch.setenv("KNOWBOUND_INJECTION_MODEL", "rules")
+    assert "hook model" not in project.checks()
 
 
 def test_an_old_failure_is_history(project: Project) -> None:

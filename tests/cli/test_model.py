@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from knowbound.cli.main import knowbound
 from knowbound.judge.choice import load_permission
 from knowbound.store.usage import used_today
+from knowbound.user_files import state_folder
 from tests.transcripts import Transcript
 
 ANSWERS = """
@@ -21,8 +22,8 @@ asked = sys.stdin.read()
 lines = [json.loads(line) for line in asked.splitlines() if line.startswith('{"id"')]
 if 'isUncertainty' in asked:
     rows = [{"id": one["id"], "isUncertainty": "not sure" in one["sentence"], "confidence": 0.9} for one in lines]
-elif '"numbers"' in asked:
-    print(json.dumps({"numbers": []})); sys.exit()
+elif '"chosen"' in asked:
+    print(json.dumps({"chosen": []})); sys.exit()
 else:
     rows = [{"id": one["id"], "on_topic": True, "used": False, "contradicted": False} for one in lines]
 print(json.dumps({"items": rows}))
@@ -106,7 +107,7 @@ def test_a_command_says_before_how_much_it_asks(model: str, traces: Path) -> Non
 
 def test_the_exact_request_is_shown_and_nothing_is_sent(model: str, traces: Path) -> None:
     done = run("observe", str(traces), "--root", str(traces.parent), "--model", model, "--show-request")
-    assert done.stdout.startswith("# Request 1 to ")
+    assert done.stdout.startswith("# Request 1 of 1 to ")
     assert '"sentence":"I am not sure whether ledger holds it' in done.stdout
     assert "Which table holds it?" in done.stdout
     assert used_today(background=False).calls == 0
@@ -138,3 +139,22 @@ def test_a_replaced_setting_is_named_with_its_replacement(traces: Path, monkeypa
         "KNOWBOUND_HEDGING_CLASSIFIER_MODEL still counts; it was replaced by KNOWBOUND_MODEL_TASKS_HEDGES."
         in done.stderr
     )
+
+
+def test_a_damaged_counter_is_a_reason_not_to_ask(model: str, traces: Path) -> None:
+    Path(state_folder()).mkdir(parents=True, exist_ok=True)
+    (Path(state_folder()) / "usage.db").write_bytes(b"no database at all" * 100)
+    done = run("observe", str(traces), "--root", str(traces.parent), "--model", model, "--format", "json")
+    assert "calls cannot be counted" in str(json.loads(done.stdout)["warnings"])
+
+
+def test_trying_counts_its_calls_and_the_rules_are_no_model(model: str) -> None:
+    run("model", model, "--try")
+    assert used_today(background=False).calls >= 42
+    assert "The rules are no model to try" in str(run("model", "rules", "--try").exception)
+
+
+def test_a_refusal_leaves_no_name_behind(model: str) -> None:
+    run("model", model, "--commands")
+    run("model", "--no-commands")
+    assert not load_permission().name

@@ -42,10 +42,10 @@ def offered(server: FaultServer) -> list[str]:
 
 def answer(project: Project, *contents: str) -> Reply:
     """The answer of a model that chooses these items: it says their numbers."""
-    with serving(chat('{"numbers": []}')) as server:
+    with serving(chat('{"chosen": []}')) as server:
         assert choose(project, server.judge).items == []  # none bears on the prompt
-    numbers = [offered(server).index(content) + 1 for content in contents]
-    return chat(f'Of these two:\n```json\n{{"numbers": {numbers}}}\n```')
+    chosen = [{"number": offered(server).index(content) + 1, "reason": "r"} for content in contents]
+    return chat(f"Of these two:\n```json\n{json.dumps({'chosen': chosen})}\n```")
 
 
 def test_what_the_model_chooses_arrives_in_the_agent_s_context_and_nothing_else(filled: Project) -> None:
@@ -56,7 +56,7 @@ def test_what_the_model_chooses_arrives_in_the_agent_s_context_and_nothing_else(
     assert SWIFT in injected
     assert PORT not in injected  # above the floor, and rejected
     [record] = filled.records()
-    assert record.chooser.startswith("choose-1-")
+    assert record.chooser.startswith("choose-2-")
     assert record.chooser.endswith(f"/{server.judge}")
     assert (record.chooser_outcome, record.outcome, record.reason) == ("chosen", "injected", "")
     assert record.chooser_ms is not None
@@ -78,8 +78,8 @@ def test_a_model_that_is_late_leaves_the_choice_to_the_floor(filled: Project) ->
         (status(401), "the key is refused"),
         (status(500), "HTTP 500"),
         (chat("The first one."), "there is no JSON object"),
-        (chat('{"numbers": ["1"]}'), "Expected `int`"),
-        (chat('{"numbers": [0, 4, -1]}'), "no number of an entry"),
+        (chat('{"chosen": [{"number": "1"}]}'), "Expected `int`"),
+        (chat('{"chosen": [{"number": 0}, {"number": 4}]}'), "no number of an entry"),
         (chat(None), "there is no JSON object"),
     ],
 )
@@ -119,7 +119,9 @@ def test_the_hook_says_in_its_log_why_the_model_did_not_choose(filled: Project) 
 
 
 def test_at_most_so_many_items_are_taken_each_once_and_within_the_budget(filled: Project) -> None:
-    with serving(chat('{"numbers": [2, 2, 1, 9, 3]}')) as server:
+    with serving(
+        chat('{"chosen": [{"number": 2}, {"number": 2}, {"number": 1}, {"number": 9}, {"number": 3}]}')
+    ) as server:
         two = choose(filled, server.judge, most_items=2)
         assert contents(two) == set(offered(server)[:2])
         assert len(two.items) == 2
@@ -127,14 +129,14 @@ def test_at_most_so_many_items_are_taken_each_once_and_within_the_budget(filled:
 
 
 def test_what_the_context_has_is_not_offered_again(filled: Project) -> None:
-    with serving(chat('{"numbers": []}')) as server:
+    with serving(chat('{"chosen": []}')) as server:
         remember(str(filled.home), "s-1", choose(filled, "").keys())
         choose(filled, server.judge)
     assert sorted(offered(server)) == sorted([RETRY, SWIFT])
 
 
 def test_no_model_is_asked_about_a_prompt_that_nothing_relates_to(filled: Project) -> None:
-    with serving(chat('{"numbers": [1]}')) as server:
+    with serving(chat('{"chosen": [{"number": 1}]}')) as server:
         assert choose(filled, server.judge, prompt="?!").model_choice is None
     assert server.asked == []
 
@@ -142,7 +144,7 @@ def test_no_model_is_asked_about_a_prompt_that_nothing_relates_to(filled: Projec
 def test_a_small_store_is_offered_whole_and_twenty_of_a_larger_one(project: Project) -> None:
     others = [f"Tariff {number} is {number * 7} crowns." for number in range(6)]
     project.store(PORT, *others)
-    with serving(chat('{"numbers": []}')) as server:
+    with serving(chat('{"chosen": []}')) as server:
         choose(project, server.judge)
         assert sorted(offered(server)) == sorted([PORT, *others])
         project.store(*(f"{PORT} Shard {number}." for number in range(20)))
@@ -153,7 +155,7 @@ def test_a_small_store_is_offered_whole_and_twenty_of_a_larger_one(project: Proj
 
 def test_a_prompt_and_items_are_data_that_cannot_leave_their_fences_and_have_no_secrets(project: Project) -> None:
     key = "ghp_" + "a1B2c3D4e5" * 4
-    with serving(chat('{"numbers": []}')) as server:
+    with serving(chat('{"chosen": []}')) as server:
         project.store(PORT)
         choose(project, server.judge)
         seen = server.asked[0]["messages"][1]["content"].splitlines()[-1]  # the end of a fence that was used before
@@ -176,20 +178,20 @@ def test_of_a_long_prompt_the_beginning_the_end_and_what_matches_items_are_sent(
     key = "ghp_" + "a1B2c3D4e5" * 4
     log = "".join(f"{number} INFO request took a while\n" for number in range(600))
     found = f"ERROR payment webhooks: backoff exhausted, token {key}\n"
-    with serving(chat('{"numbers": []}')) as server:
+    with serving(chat('{"chosen": []}')) as server:
         for lines in (log, log * 10):  # also where it is too long to be read whole
             choose(filled, server.judge, prompt=f"{PROMPT}\n{log}{found * 50}{lines}What now?")
             sent = server.asked[-1]["messages"][1]["content"].split("<<<entries")[0]
             assert PROMPT in sent
             assert "What now?" in sent
             assert sent.count("ERROR payment webhooks: backoff exhausted") == 1
-            assert "[…]\nERROR" in sent
+            assert " lines]" in sent
             assert key not in sent
             assert len(sent) < 5_200
 
 
 def test_a_project_names_a_model_only_where_it_is_trusted(filled: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving(chat('{"numbers": []}')) as server:
+    with serving(chat('{"chosen": []}')) as server:
         (filled.root / "knowbound.toml").write_text(f'[injection]\nmodel = "{server.judge}"\n')
         assert PORT in filled.ask()
         assert server.asked == []

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from knowbound.config import REPLACED, Settings, load, risky_settings, variable
+from knowbound.errors import ConfigError
 from knowbound.judge.choice import (
     ModelTask,
     Permission,
+    chooser,
     fallback_for,
     judge_for,
     keep_permission,
@@ -153,3 +155,48 @@ def test_a_model_falls_back_to_the_next_larger_one_of_its_provider_or_to_a_named
 def test_a_remote_address_is_its_host() -> None:
     assert provider_of(parse_name("https://models.example.com/v1#m")) == "models.example.com"
     assert provider_of(parse_name("rules")) == ""
+
+
+def test_a_project_does_not_switch_on_the_background_by_a_key_of_an_earlier_version(tmp_path: Path) -> None:
+    write_user_config(f'[model]\nname = "{MODEL}"\n')
+    (tmp_path / "knowbound.toml").write_text('[quality]\njudge = "command:evil"\n', "utf-8")
+    assert judge_for(load(tmp_path, {}, ignore_untrusted=True), TURNS, background=True) == "rules"
+
+
+def test_a_project_does_not_undo_the_none_of_the_user_by_an_empty_name(tmp_path: Path) -> None:
+    write_user_config('[model.tasks]\nhedges = "none"\n')
+    (tmp_path / "knowbound.toml").write_text('[model.tasks]\nhedges = ""\n', "utf-8")
+    with pytest.raises(ConfigError, match="config-untrusted"):
+        load(tmp_path, {})
+
+
+def test_a_permission_is_for_its_provider_alone(tmp_path: Path) -> None:
+    allowed(background=True)
+    write_user_config('[model.tasks]\nturns = "openai:m"\n')
+    assert judge_for(load(tmp_path, {}), TURNS, background=True) == "rules"
+    settings = project_names(tmp_path, "anthropic:claude-opus-4-6")
+    keep_permission(Permission())
+    assert judge_for(settings, ModelTask.HEDGES) == "rules"
+
+
+def test_a_fallback_or_a_chooser_of_a_project_needs_the_permission_too(tmp_path: Path) -> None:
+    text = '[model]\nfallback = "openai:m"\n[model.tasks]\nchoose = "openai:m"\n'
+    (tmp_path / "knowbound.toml").write_text(text, "utf-8")
+    risky = risky_settings(tmp_path)
+    trust(tmp_path, risky, lines_of(risky))
+    settings = load(tmp_path, {})
+    assert (fallback_for(settings, "anthropic:m"), chooser(settings)) == ("", "")
+    allowed(name="openai:other", background=True)
+    assert (fallback_for(settings, "anthropic:m"), chooser(settings)) == ("openai:m", "openai:m")
+
+
+def test_the_variable_counts_for_every_task_without_one_of_its_own(tmp_path: Path) -> None:
+    write_user_config('[model.tasks]\nhedges = "claude-cli:haiku"\n')
+    environ = {"KNOWBOUND_MODEL": "none", "KNOWBOUND_MODEL_TASKS_TURNS": MODEL}
+    settings = load(tmp_path, environ)
+    assert (judge_for(settings, ModelTask.HEDGES), judge_for(settings, TURNS)) == ("rules", MODEL)
+
+
+def test_a_permission_for_an_unknown_name_is_none() -> None:
+    keep_permission(Permission("foo", commands=True))
+    assert load_permission() == Permission()

@@ -195,7 +195,7 @@ def test_the_hedging_entry_of_an_eval_yaml_is_read_as_the_specification_names_it
         load(tmp_path, {})
 
 
-@pytest.mark.parametrize("text", [": [", ": {model: 3}", ": " + "[" * 5000])
+@pytest.mark.parametrize("text", [": [", ": {model: 3}", ": " + "[" * 5000, ": {1: 2}", ": {model: [&a [x, x], *a]}"])
 def test_an_eval_yaml_that_cannot_be_used_is_an_error(tmp_path: Path, text: str) -> None:
     (tmp_path / "eval.yaml").write_text(f"hedgingClassifier{text}", "utf-8")
     with pytest.raises(ConfigError, match="config-"):

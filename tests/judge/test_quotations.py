@@ -30,6 +30,7 @@ def test_white_space_markdown_and_ellipses_do_not_matter(quotation: str) -> None
         "",
         "…",
         "9",
+        "on",  # too short to show anything
         "listens on port 9090",
         "not on 8080 … listens on 9090",  # the parts are there, in another order
         "GATEWAY LISTENS",

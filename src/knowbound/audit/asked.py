@@ -73,9 +73,7 @@ class ModelClaims:
         if not open_ or not self._may_see(turn.agent):
             return list(found)
         calls = tuple(map(JudgedCall.of, turn.calls))
-        material = turn_material(
-            JudgedTurn(turn.key, turn.prompt.text, answer.text, (), calls, turn.read_before, turn.next_prompt)
-        )
+        material = turn_material(JudgedTurn(turn.key, turn.prompt.text, answer.text, (), calls))
         shown = {"prompt": material.prompt, "tool_calls": material.tool_calls, "answer": material.answer}
         shown["claims"] = "\n".join(_line(number, found[at].claim) for number, at in enumerate(open_, 1))
         (asked,) = self._asker.ask(

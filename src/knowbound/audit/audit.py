@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,6 +40,7 @@ from knowbound.traces.corpus import FoundFile, SessionFiles, scan
 
 if TYPE_CHECKING:
     from knowbound.audit.asked import ModelClaims
+    from knowbound.judge.models.asking import Asker
     from knowbound.judge.turns.verdict import TurnJudge
 
 RULES_VERSION = 2  # raise it when the same trace gives other claims or another diagnosis: stored ones are made again
@@ -84,8 +85,9 @@ def _audit_what_changed(
     sessions: list[SessionFiles], files: list[FoundFile], settings: Settings, store: Audited, progress: Progress | None
 ) -> list[str]:
     """Audit the sessions whose files or rules changed; gives the keys of all."""
-    turns, claims = judge_for(settings, ModelTask.TURNS), judge_for(settings, ModelTask.CLAIMS)
-    rules = f"{__version__}|{RULES_VERSION}|{turns}|{claims}"
+    claims = judge_for(settings, ModelTask.CLAIMS)
+    turns = _turn_judge(settings)
+    rules = f"{__version__}|{RULES_VERSION}|{turns.version}|{_claims_version(claims)}|{settings.model_cross_provider}"
     keys, todo = changed_sessions(sessions, files, rules, store.states())
 
     def keep(batch: list[tuple[SessionToRead, bytes]]) -> None:
@@ -97,7 +99,8 @@ def _audit_what_changed(
 
         assert reading
         # A model is asked by one process, which says before how much.
-        read_and_keep(todo, replace(settings, jobs=1) if claims != RULES else settings, read_one, keep, progress)
+        is_asked = claims != RULES or turns.costs
+        read_and_keep(todo, replace(settings, jobs=1) if is_asked else settings, read_one, keep, progress)
     return keys
 
 
@@ -111,14 +114,9 @@ def read_one(session: SessionFiles, settings: Settings) -> bytes:
     from knowbound.audit.claims.tree import ProjectFiles
     from knowbound.audit.reading import read_session
 
-    def judge() -> TurnJudge:
-        from knowbound.judge.registry import turn_judge
-
-        return turn_judge(settings)
-
     try:
         model = _model(settings)
-        found = read_session(session, judge, model, ProjectFiles(settings.root))
+        found = read_session(session, partial(_turn_judge, settings), model, ProjectFiles(settings.root))
         if model is not None and found:
             found[0].asked, found[0].usd = model.spent.turns, model.spent.usd
             found[0].problem = model.spent.problem
@@ -136,10 +134,34 @@ def _model(settings: Settings) -> ModelClaims | None:
     if name == RULES:
         return None
     from knowbound.audit.asked import ModelClaims
+
+    asker = _asker(settings, name)
+    return None if asker is None else ModelClaims(asker, partial(may_see, name, settings=settings))
+
+
+@lru_cache(maxsize=1)
+def _asker(settings: Settings, name: str) -> Asker | None:
+    """What asks about claims, one for all sessions: it knows what was spent, and what is hopeless."""
     from knowbound.judge.registry import asker_for
 
-    asker = asker_for(settings, name)
-    return None if asker is None else ModelClaims(asker, partial(may_see, name, settings=settings))
+    return asker_for(settings, name)
+
+
+@lru_cache(maxsize=1)
+def _turn_judge(settings: Settings) -> TurnJudge:
+    from knowbound.judge.registry import turn_judge
+
+    return turn_judge(settings)
+
+
+def _claims_version(name: str) -> str:
+    if name == RULES:
+        return RULES
+    from knowbound.judge.names import parse_name
+    from knowbound.judge.prompts import CLAIMS, load_prompt
+    from knowbound.judge.registry import identity
+
+    return f"{load_prompt(CLAIMS).version}/{identity(parse_name(name))}"
 
 
 _Kept = list[tuple[AuditedSession, AuditedTurn]]

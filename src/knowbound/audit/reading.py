@@ -142,8 +142,19 @@ def _signs(turn: TraceTurn, answer: Answer | None, judge: Callable[[], TurnJudge
     items = tuple(JudgedItem(one.item, one.content) for one in turn.injections if one.item)
     if not items or judge is None or answer is None:
         return TurnSigns()
-    calls = tuple(JudgedCall(call.name, call.input or {}, call.text) for call in turn.calls)
-    (given,) = judge().judge([JudgedTurn(turn.key, turn.prompt.text, answer.text, items, calls)])
+    judged = JudgedTurn(
+        turn.key,
+        turn.prompt.text,
+        answer.text,
+        items,
+        tuple(map(JudgedCall.of, turn.calls)),
+        read_before=turn.read_before,
+        next_message=turn.next_prompt,
+        session=turn.session,
+        project=turn.project,
+        agent=turn.agent,
+    )
+    (given,) = judge().judge([judged])
     wrong = next((one.item for one in given.verdicts if one.contradicted), "")
     on_topic = [one for one in given.verdicts if one.on_topic]
     unused = on_topic[0].item if on_topic and not any(one.used for one in given.verdicts) else ""

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import io
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -56,31 +57,36 @@ def announced(*, yes: bool, show_request: bool) -> Iterator[None]:
     from knowbound.judge.announcing import announced_by
 
     if not show_request:
-        with announced_by(_Announcer(yes=yes)):
+        one = _Announcer(yes=yes)
+        with announced_by(one):
             yield
+        one.say_total()
         return
-    shown = _Requests(sys.stdout)
-    with announced_by(shown), contextlib.redirect_stdout(io.StringIO()):  # the report would be made without answers
-        yield
-    if not shown.count:
+    with contextlib.suppress(_ShownError), announced_by(_Requests(sys.stdout)):
+        with contextlib.redirect_stdout(io.StringIO()):  # a report without a model is not what was asked for
+            yield
         echo("No model would be asked.", err=True)
+
+
+class _ShownError(BaseException):
+    """The requests are printed: the command ends here, before it writes what it would have made of the answers."""
 
 
 class _Requests:
     """Prints requests instead of sending them."""
 
     def __init__(self, to: Any) -> None:
-        self._to, self.count = to, 0
+        self._to = to
 
     def begin(self, plan: AskingPlan) -> bool:
-        """Print every request; none is sent."""
+        """Print every request and end the command; none is sent."""
         from knowbound.report.formats.plain import printable
 
-        for number, one in enumerate(plan.questions, self.count + 1):
-            head = f"# Request {number} to {plan.judge}: {plan.tokens_in:,} tokens in {len(plan.questions)} requests"
+        for number, one in enumerate(plan.questions, 1):
+            head = f"# Request {number} of {len(plan.questions)} to {plan.judge}"
             self._to.write(printable(f"{head}\n\n{one.instructions}\n\n{one.text}\n\n"))
-        self.count += len(plan.questions)
-        return False
+        self._to.write(f"# {plan.tokens_in:,} tokens in all, about\n")
+        raise _ShownError
 
     def advance(self, done: int, total: int, usd: float) -> None:
         """Do nothing: no request is sent."""
@@ -94,13 +100,20 @@ class _Announcer(StatusLine):
 
     def __init__(self, *, yes: bool) -> None:
         super().__init__()
-        self._is_agreed, self._judge = yes or not sys.stdin.isatty(), ""
+        self._is_agreed, self._judge, self._lock = yes or not is_interactive(), "", threading.Lock()
+        self._asked = self._said = 0  # questions; those that were announced
 
     def begin(self, plan: AskingPlan) -> bool:
         """Say how many questions there are, how many tokens, and about how much that costs."""
+        with self._lock:
+            return self._begun(plan)
+
+    def _begun(self, plan: AskingPlan) -> bool:
         is_first, self._judge = self._judge != plan.judge, plan.judge
+        self._asked += len(plan.questions)
         if not is_first:
             return self._is_agreed
+        self._said += len(plan.questions)
         questions = f"{len(plan.questions):,} question{'' if len(plan.questions) == 1 else 's'}"
         usd = estimated_usd(plan.judge, plan.tokens_in, plan.tokens_out)
         cost = _BY_PLAN if usd is None else f"about {usd:.2f} USD"
@@ -119,6 +132,16 @@ class _Announcer(StatusLine):
     def end(self) -> None:
         """Clear the line."""
         self.clear()
+
+    def say_total(self) -> None:
+        """Say how much was asked, where more followed than was known before."""
+        if self._asked > self._said:
+            echo(f"Asked {self._judge} {self._asked:,} questions in all.", err=True)
+
+
+def is_interactive() -> bool:
+    """Report whether a person can be asked."""
+    return sys.stdin is not None and sys.stdin.isatty()
 
 
 def hint_at_model(settings: Settings, task: str, format_: str) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
+import shlex
 from typing import TYPE_CHECKING
 
 import click
 
-from knowbound.cli.asking import estimated_usd
+from knowbound.cli.asking import estimated_usd, is_interactive
 from knowbound.cli.output import echo
 from knowbound.errors import ConfigError
 
@@ -63,19 +63,17 @@ def command(
     if name:
         check_judge(name)
     tried = _tried(chosen, settings) if try_ else None
-    wants = commands is not None or background is not None
-    is_asked = not wants and format_ == "text" and sys.stdin.isatty() and bool(chosen)
-    if format_ == "text":
-        _print(found, permission, settings, chosen, tried)
-    if is_asked:
-        commands, background = _asked(chosen)
-    if wants or is_asked:
+    if commands is not None or background is not None:
         permission = _allowed(permission, chosen, commands, background)
-        path = keep_permission(permission)
-        if format_ == "text":
-            echo(f"\n{_permission_words(permission)} Kept in {path}; knowbound model --off takes it back.")
+        keep_permission(permission)
     if format_ == "json":
         _print_json(found, permission, tried)
+        return 0
+    _print(found, permission, settings, chosen, tried)
+    if commands is None and background is None and is_interactive() and chosen:
+        permission = _allowed(permission, chosen, *_asked(chosen))
+        path = keep_permission(permission)
+        echo(f"\n{_permission_words(permission)} Kept in {path}; knowbound model --off takes it back.")
     return 0
 
 
@@ -85,8 +83,8 @@ def _tried(name: str, settings: Settings) -> Tried:
 
     if not name:
         raise ConfigError("no-judge", "There is no model to try. Name one: knowbound model NAME --try")
-    with announced(yes=True, show_request=False):
-        return try_model(name, settings.judge_seconds)
+    with announced(yes=False, show_request=False):
+        return try_model(name, settings)
 
 
 def _allowed(before: Permission, name: str, commands: bool | None, background: bool | None) -> Permission:
@@ -96,12 +94,9 @@ def _allowed(before: Permission, name: str, commands: bool | None, background: b
     if not name:
         raise ConfigError("no-judge", "No model is found on this machine. Name one: knowbound model NAME --commands")
     same = before if before.name == name else Permission()
-    return Permission(
-        name=name,
-        commands=same.commands if commands is None else commands,
-        background=same.background if background is None else background,
-        made=utc_now(),
-    )
+    commands = same.commands if commands is None else commands
+    background = same.background if background is None else background
+    return Permission(name if commands or background else "", commands, background, utc_now())
 
 
 def _asked(name: str) -> tuple[bool, bool]:
@@ -138,8 +133,8 @@ def _print(
         _print_tried(chosen, tried)
     if chosen:
         echo(f"\n{_day_words(chosen, tried)}")
-    if chosen and not permission.name and not sys.stdin.isatty():
-        echo(f"To allow it: knowbound model {chosen} --commands --background. To try it first: --try")
+    if chosen and not permission.name and not is_interactive():
+        echo(f"To allow it: knowbound model {shlex.quote(chosen)} --commands --background. To try it first: --try")
 
 
 def _permission_words(permission: Permission) -> str:
@@ -161,10 +156,10 @@ def _print_tried(name: str, tried: Tried) -> None:
         if one.problem:
             echo(f"  {one.task}: not every case was answered: {one.problem}")
         if not one.is_worth_it:
-            echo(
-                f"  {one.task}: not clearly better than rules. Leave it to them: "
-                f'model.tasks.{one.task} = "rules" in your config'
+            leave = (
+                "" if one.task == "choose" else f' Leave it to them: model.tasks.{one.task} = "rules" in your config'
             )
+            echo(f"  {one.task}: not clearly better than rules.{leave}")
     tokens = "tokens unknown" if tried.tokens_in is None else f"{tried.tokens_in:,} tokens in, {tried.tokens_out:,} out"
     cost = "cost unknown" if tried.usd is None else f"{tried.usd:.2f} USD"
     echo(f"  {tried.calls} calls, {tried.seconds:.1f} s each, {tokens}, {cost}.{_overhead_words(tried)}")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
@@ -60,19 +59,20 @@ class _Silent:
         return None
 
 
-_current: ContextVar[Announcer | None] = ContextVar("announcer", default=None)
+SILENT = _Silent()
+_current: list[Announcer] = []  # not a context variable: threads of a command announce, too
 
 
 def announcer() -> Announcer:
     """Return the announcer of the running command."""
-    return _current.get() or _Silent()
+    return _current[-1] if _current else SILENT
 
 
 @contextmanager
 def announced_by(one: Announcer) -> Iterator[None]:
     """Announce by this announcer inside the context."""
-    token = _current.set(one)
+    _current.append(one)
     try:
         yield
     finally:
-        _current.reset(token)
+        _current.remove(one)

@@ -14,12 +14,14 @@ from enum import StrEnum
 import msgspec
 
 from knowbound.config import Settings
+from knowbound.errors import ConfigError
 from knowbound.judge.names import RULES, JudgeKind, JudgeName, Provider, parse_name
 from knowbound.user_files import make_file, make_folder, state_folder
 
 AUTO, NONE = "auto", "none"
 _FILE = "model.json"
 _LOCAL = "this machine"
+_OLD_TURNS = frozenset({"quality.judge", "KNOWBOUND_QUALITY_JUDGE"})  # named the worker's model in earlier versions
 # The provider whose model an agent works with; sessions of other agents count as those of another provider.
 _OF_AGENT = {"claude-code": "anthropic", "codex": "openai"}
 _PROVIDERS = {
@@ -67,9 +69,12 @@ def load_permission() -> Permission:
     """Return the user's permission; none if there is no file, or one that cannot be read."""
     try:
         with open(os.path.join(state_folder(), _FILE), "rb") as file:
-            return msgspec.json.decode(file.read(), type=Permission)
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+            found = msgspec.json.decode(file.read(), type=Permission)
+        if found.name:
+            parse_name(found.name)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, ConfigError):
         return Permission()
+    return found
 
 
 def keep_permission(permission: Permission) -> str:
@@ -82,22 +87,29 @@ def keep_permission(permission: Permission) -> str:
 
 def judge_for(settings: Settings, task: ModelTask, *, background: bool = False) -> str:
     """Return the name of the judge of a task: `rules` if no model is configured or allowed."""
-    given = str(getattr(settings, f"model_tasks_{task}")).strip()
-    field = f"model_tasks_{task}" if given else "model_name"
-    given = given or settings.model_name.strip()
+    field = f"model_tasks_{task}"
+    given = str(getattr(settings, field)).strip()
+    if not given:
+        field, given = "model_name", settings.model_name.strip()
     if given in (NONE, RULES, ""):
         return RULES
     permission = load_permission()
     if given == AUTO:
         return permission.name if permission.name and _allows(permission, background) else RULES
+    is_old = task is ModelTask.TURNS and not _OLD_TURNS.isdisjoint(settings.replaced_by_user)
+    is_users_worker = background and is_old and field not in settings.from_project
+    return given if is_users_worker or _may_use(settings, field, given, permission, background) else RULES
+
+
+def _may_use(settings: Settings, field: str, given: str, permission: Permission, background: bool) -> bool:
+    """Report whether a named model may be asked: named by the user, for commands; else with the user's permission."""
     name = parse_name(given)
     if not name.costs:
-        return given
-    if field in settings.from_project and provider_of(name) not in (_LOCAL, permission.provider):
-        return RULES
-    if background and not (permission.background or _named_for_background(settings, task)):
-        return RULES
-    return given
+        return True
+    provider = provider_of(name)
+    if provider == permission.provider and _allows(permission, background):
+        return True
+    return not background and (field not in settings.from_project or provider == _LOCAL)
 
 
 def model_for(settings: Settings, task: ModelTask) -> str:
@@ -108,8 +120,13 @@ def model_for(settings: Settings, task: ModelTask) -> str:
 
 def chooser(settings: Settings) -> str:
     """Return the model that chooses items while the agent waits; "" if none is named for just that."""
-    name = settings.model_tasks_choose.strip()
-    return "" if name == NONE else name
+    name, field = settings.model_tasks_choose.strip(), "model_tasks_choose"
+    if name in ("", NONE, RULES, AUTO):
+        return ""
+    if field not in settings.from_project:
+        return name
+    is_local = provider_of(parse_name(name)) == _LOCAL
+    return name if is_local or _may_use(settings, field, name, load_permission(), background=True) else ""
 
 
 def fallback_for(settings: Settings, name: str) -> str:
@@ -124,17 +141,13 @@ def fallback_for(settings: Settings, name: str) -> str:
         return _LARGER.get(judge.text, "")
     if fallback in (NONE, RULES, "", judge.text):
         return ""
+    if not _may_use(settings, "model_fallback", fallback, load_permission(), background=False):
+        return ""
     return fallback if judge.costs or not parse_name(fallback).costs else ""
 
 
 def _allows(permission: Permission, background: bool) -> bool:
     return permission.background if background else permission.commands
-
-
-def _named_for_background(settings: Settings, task: ModelTask) -> bool:
-    """Report whether a setting of an earlier version names the model of the worker: it was in use there before."""
-    old = {"quality.judge", "KNOWBOUND_QUALITY_JUDGE"} if task is ModelTask.TURNS else set[str]()
-    return not old.isdisjoint(settings.replaced)
 
 
 def provider_of(name: JudgeName) -> str:

@@ -1,6 +1,7 @@
 """Models that are already on this machine: agents' command lines, keys in the environment, a server on loopback.
 
-Nothing is sent anywhere but to this machine's own loopback address, and only when the user runs `knowbound model`.
+Only when the user runs `knowbound model`: it looks at files and the environment, asks codex for its list of models, and
+tries four usual ports of this machine.
 """
 
 from __future__ import annotations

@@ -14,15 +14,20 @@ _ELLIPSIS = re.compile(r"\s*(?:\[?…\]?|\[?\.{3}\]?)\s*")
 _SIGNS = re.compile(r"[\s*_`#>|~\\]+")
 _QUOTES = str.maketrans({"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "\u00a0": " ", "–": "-", "—": "-"})
 _OUTER = "\"'«»「」『』.,;:"
-_SHORTEST = 2  # characters of a quotation, or of one of its parts
+_SHORTEST = 4  # characters of a quotation, or of one of its parts; two of them if they are ideographs
+_IDEOGRAPH = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
 def is_quoted(quotation: str, texts: Iterable[str]) -> bool:
     """Report whether the quotation is verbatim in one of the texts."""
     parts = [part for part in (_plain(part) for part in _ELLIPSIS.split(quotation.strip())) if part]
-    if not parts or any(len(part) < _SHORTEST for part in parts):
+    if not parts or any(map(_is_short, parts)):
         return False
     return any(_in_order(parts, _plain_material(text)) for text in texts)
+
+
+def _is_short(part: str) -> bool:
+    return len(part) + len(_IDEOGRAPH.findall(part)) < _SHORTEST
 
 
 def _in_order(parts: list[str], text: str) -> bool:

@@ -36,8 +36,11 @@ _HOURS = 5  # a fifth of a day's calls in the background may be made in one hour
 # Judges of a project's tasks
 
 
-def asker_for(settings: Settings, name: str, *, background: bool = False) -> Asker | None:
-    """Return what asks the model of that name within the user's limits and with kept answers; None for `rules`."""
+def asker_for(settings: Settings, name: str, *, background: bool = False, keep: bool = True) -> Asker | None:
+    """Return what asks the model of that name within the user's limits and with kept answers; None for `rules`.
+
+    With `keep=False` the answers are those of this process alone.
+    """
     judge = parse_name(name)
     if judge.kind is JudgeKind.RULES:
         return None
@@ -48,7 +51,7 @@ def asker_for(settings: Settings, name: str, *, background: bool = False) -> Ask
 
     calls = settings.model_background_calls if background else settings.model_budget_calls
     counter = CallCounter(background=background, a_day=calls, an_hour=-(-calls // _HOURS) if background else calls)
-    answers = ModelAnswers(settings.home, settings.model_keep_days)
+    answers = ModelAnswers(settings.home, settings.model_keep_days) if keep else None
     return _asker(judge, JudgeOptions.of(settings), answers, counter, project=str(settings.root))
 
 

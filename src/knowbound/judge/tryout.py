@@ -6,7 +6,6 @@ the rules reach on the same cases. Beside both stand the answers of a large mode
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -15,18 +14,19 @@ from typing import TypeVar
 
 import msgspec
 
+from knowbound.config import Settings
 from knowbound.core.quality import ItemVerdict, JudgedCall, JudgedItem, JudgedTurn
 from knowbound.core.signal import HedgingVerdict
+from knowbound.errors import ConfigError
 from knowbound.judge.choice import ModelTask
+from knowbound.judge.choosing import Choosing, choose
 from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingJudge, NoVerdict
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.recorded import Recorded
 from knowbound.judge.names import JudgeOptions
-from knowbound.judge.prompts import load_prompt
 from knowbound.judge.turns.verdict import TurnJudge
 from knowbound.stats.rate import Rate
 
-CHOOSE = "choose-1"
 _FOLDER = "tryout_cases"
 _RECORDED = "answers.jsonl"
 _Case = TypeVar("_Case", bound=msgspec.Struct)
@@ -72,12 +72,6 @@ class ChooseCase(msgspec.Struct, frozen=True):
     items: list[JudgedItem]
     right: list[str]
     rules: list[str] = []
-
-
-class Chosen(msgspec.Struct, frozen=True):
-    """Answer of the model: numbers of entries."""
-
-    numbers: list[int]
 
 
 class TaskTried(msgspec.Struct, frozen=True):
@@ -153,25 +147,24 @@ class ChooseCases:
 
     def hits(self, asker: Asker) -> tuple[Rate, str]:
         """Return the hits of a model, and its first problem."""
-        asked = asker.ask(load_prompt(CHOOSE), [_shown(case) for case in self.cases], Chosen)
+        asked = choose(asker, [Choosing(case.prompt, [item.content for item in case.items]) for case in self.cases])
         right = 0
-        for case, one in zip(self.cases, asked, strict=True):
-            numbers = one.value.numbers if one.value is not None else [0]
-            chosen = {case.items[at - 1].id for at in numbers if 0 < at <= len(case.items)}
-            right += one.value is not None and chosen == set(case.right)
-        return Rate(right, len(self.cases)), next((one.problem for one in asked if one.problem), "")
+        for case, given in zip(self.cases, asked, strict=True):
+            chosen = {case.items[one.number - 1].id for one in given or () if 0 < one.number <= len(case.items)}
+            right += given is not None and chosen == set(case.right)
+        return Rate(right, len(self.cases)), "" if None not in asked else "the model gave no usable answer"
 
 
-def try_model(name: str, seconds: float) -> Tried:
-    """Ask the model of that name about every case; nothing of the answers is kept."""
-    from knowbound.judge.registry import asker_named  # noqa: PLC0415
+def try_model(name: str, settings: Settings) -> Tried:
+    """Ask the model of that name about every case, within the user's limits; nothing of the answers is kept."""
+    from knowbound.judge.registry import asker_for  # noqa: PLC0415
 
-    asker = asker_named(name, JudgeOptions(seconds, retries=1))
-    assert asker is not None, name
-    began = time.monotonic()
+    asker = asker_for(settings, name, keep=False)
+    if asker is None:
+        raise ConfigError("no-judge", "The rules are no model to try. Name one: knowbound model NAME --try")
     tasks = measured(asker)
     usage = asker.usage
-    each = (time.monotonic() - began) * asker.concurrency / max(1, usage.calls)
+    each = usage.seconds / max(1, usage.calls)
     return Tried(tasks, each, usage.tokens_in, usage.tokens_out, usage.usd, usage.calls, usage.own_tokens)
 
 
@@ -218,14 +211,6 @@ def _agrees(verdict: ItemVerdict | None, label: _Label) -> bool:
         return False
     said = (verdict.on_topic, verdict.used, verdict.contradicted)
     return said == (label.on_topic, label.used, label.contradicted)
-
-
-def _shown(case: ChooseCase) -> dict[str, str]:
-    lines = [
-        msgspec.json.encode({"number": number, "text": item.content}).decode("utf-8")
-        for number, item in enumerate(case.items, 1)
-    ]
-    return {"prompt": case.prompt, "entries": "\n".join(lines)}
 
 
 def _cases(task: ModelTask, type_: type[_Case]) -> Sequence[_Case]:

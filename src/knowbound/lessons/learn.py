@@ -24,7 +24,6 @@ from knowbound.gaps.sessions import Progress, changed_sessions, places_of_agents
 from knowbound.gaps.stored import folders_of, signals_of
 from knowbound.judge.choice import ModelTask, judge_for, may_see
 from knowbound.judge.models.asking import Asker
-from knowbound.judge.models.questions import AnswerSource
 from knowbound.judge.prompts import load_prompt
 from knowbound.judge.registry import asker_for
 from knowbound.lessons.kept import failed_commands, failed_lookups, joined, requests, watched
@@ -124,7 +123,7 @@ def _worded(
         and one.by == "rules"
         and all(may_see(name, agents.get(place.session, ""), settings) for place in one.evidence)
     ]
-    asker = asker_for(settings, name) if new else None
+    asker = asker_for(settings, name, keep=False) if new else None  # the lesson itself keeps the words
     if asker is None:
         return lessons, ""
     worded, note = phrased(new, asker)
@@ -207,9 +206,7 @@ class Wording(msgspec.Struct, frozen=True):
 def phrased(lessons: Sequence[Lesson], asker: Asker) -> tuple[list[Lesson], str]:
     """The lessons in the model's words where those can be used; and why some are not, or nothing."""
     checks = [_check(lesson.text) for lesson in lessons]
-    sources = [AnswerSource(lesson.evidence[0].session if lesson.evidence else "") for lesson in lessons]
-    lines = [{"line": lesson.text} for lesson in lessons]
-    asked = asker.ask(load_prompt(PROMPT), lines, Wording, checks, sources)
+    asked = asker.ask(load_prompt(PROMPT), [{"line": lesson.text} for lesson in lessons], Wording, checks)
     worded = [
         replace(lesson, text=clean_line(one.value.text), by=asker.judge) if one.value is not None else lesson
         for lesson, one in zip(lessons, asked, strict=True)

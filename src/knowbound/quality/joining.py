@@ -115,7 +115,7 @@ def join(known: TurnSources, stored: Callable[[str], StoredText | None]) -> Join
         next_message=trace.next_prompt if trace else "",
         session=turn.session_id,
         project=trace.project if trace else "",
-        agent="" if turn.agent == _NO_SESSION else turn.agent,
+        agent=turn.agent,
     )
     return Joined(turn, judged)
 

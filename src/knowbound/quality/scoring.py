@@ -241,7 +241,11 @@ def _as_logged(turn: QualityTurn) -> JudgedTurn:
             JudgedItem(item.id, item.content_excerpt, is_whole=item.content_length <= len(item.content_excerpt))
             for item in turn.items
         ),
-        tool_calls=tuple(JudgedCall(call.name, {"query": call.input_excerpt}) for call in turn.tool_calls),
+        tool_calls=tuple(
+            JudgedCall(call.name, {"query": call.input_excerpt}, outcome=call.outcome) for call in turn.tool_calls
+        ),
+        session=turn.session_id,
+        agent=turn.agent,  # "unknown" is seen by no model of a provider
     )
 
 

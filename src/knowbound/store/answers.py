@@ -9,6 +9,8 @@ from pathlib import Path
 from knowbound.store.data_dir import FINDINGS
 from knowbound.store.database import Database
 
+_MOST_DAYS = 36_500
+
 
 class ModelAnswers:
     """The kept answers of one data folder. Its methods may be called from several threads."""
@@ -20,7 +22,7 @@ class ModelAnswers:
     @cached_property
     def _db(self) -> Database:
         db = Database(self._path)
-        oldest = (datetime.now(UTC) - timedelta(days=self._keep_days)).strftime("%Y-%m-%d")
+        oldest = (datetime.now(UTC) - timedelta(days=min(self._keep_days, _MOST_DAYS))).strftime("%Y-%m-%d")
         if self._keep_days and db.row("SELECT 1 FROM answer WHERE made != '' AND made < ?", oldest):
             with db.writing() as writing:
                 writing.execute("DELETE FROM answer WHERE made != '' AND made < ?", (oldest,))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from knowbound.cli.asking import asking_options
 from knowbound.cli.long_runs import end_agents_on_interrupt
 from knowbound.cli.options import gate_options, limits_of, output_options, root_option, settings_of
 from knowbound.cli.output import echo, emit, layout
@@ -61,7 +60,6 @@ _BUDGET = click.FloatRange(0, 10**9, min_open=True)
 @click.option("--validate", is_flag=True, help="Only check the samples file.")
 @gate_options
 @output_options
-@asking_options(with_model=False)
 def command(
     samples: Path | None,
     root: Path | None,

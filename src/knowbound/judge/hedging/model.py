@@ -27,7 +27,7 @@ class HedgingAnswer(msgspec.Struct, frozen=True):
 
     id: str
     is_uncertainty: bool = msgspec.field(name="isUncertainty")
-    confidence: Annotated[float, msgspec.Meta(ge=0, le=1)]
+    confidence: Annotated[float, msgspec.Meta(gt=0, le=1)]  # 0 marks a verdict that failed
     reason: str = ""
 
 

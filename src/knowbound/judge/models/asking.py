@@ -13,11 +13,13 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from typing import Protocol, TypeVar
 
 import msgspec
 
-from knowbound.judge.announcing import AskingPlan, announcer
+from knowbound.errors import StoreError
+from knowbound.judge.announcing import SILENT, AskingPlan, announcer
 from knowbound.judge.models.completion import (
     Completer,
     CompletionError,
@@ -95,6 +97,7 @@ class AskingUsage(msgspec.Struct, frozen=True):
     tokens_in: int | None
     tokens_out: int | None
     own_tokens: int  # estimated, of the texts that were sent
+    seconds: float  # of all calls together
 
 
 class Asker:
@@ -122,17 +125,12 @@ class Asker:
         self._stopped = threading.Event()
         self._hopeless = ""
         self._spent = 0.0  # USD, as far as known
-        self._total, self._own_tokens = CallCosts(), 0
+        self._total, self._own_tokens, self._seconds = CallCosts(), 0, 0.0
 
     @property
     def usage(self) -> AskingUsage:
         """Calls, tokens and costs so far."""
-        return AskingUsage(self._total.attempts, *self._total.sums, self._own_tokens)
-
-    @property
-    def concurrency(self) -> int:
-        """Calls that are made at once."""
-        return self._options.concurrency
+        return AskingUsage(self._total.attempts, *self._total.sums, self._own_tokens, self._seconds)
 
     def ask(
         self,
@@ -203,7 +201,7 @@ class Asker:
         """Ask several questions at once; keep each good answer at once, so that an interruption loses little."""
         if not todo:
             return todo
-        reporting = announcer()
+        reporting = announcer() if self._allowance is not None else SILENT  # a recording sends nothing
         plan = AskingPlan(self.judge, [one.question() for one in todo])
         if not reporting.begin(plan):
             for one in todo:
@@ -264,6 +262,7 @@ class Asker:
         question = one.question()
         with self._lock:
             self._own_tokens += estimated_tokens(question.instructions) + estimated_tokens(question.text)
+        began = time.monotonic()
         try:
             completion = self._completer.complete(question, seconds=seconds)
         except CompletionError as error:
@@ -275,6 +274,8 @@ class Asker:
         except Exception as error:  # the other questions go on, whatever a library raises
             self._count(one.tally, None, None, None)
             return _Failure(f"{type(error).__name__}: {redact(str(error))[:_COMPLAINT]}")
+        with self._lock:
+            self._seconds += time.monotonic() - began
         self._count(one.tally, completion.usd, completion.tokens_in, completion.tokens_out)
         try:
             problem = one.take(completion.text)
@@ -295,7 +296,8 @@ class Asker:
             self._total.add(usd, tokens_in, tokens_out)
             self._spent += usd or 0.0
         if self._allowance is not None:
-            self._allowance.record(usd, limit)
+            with suppress(StoreError):  # the answer is paid for: a damaged counter must not lose it
+                self._allowance.record(usd, limit)
 
     def _stop(self) -> str:
         """Return the reason to make no further call, or ""."""
@@ -306,7 +308,10 @@ class Asker:
         limit = self._options.usd
         if limit is not None and self._spent >= limit:
             return f"the budget of {limit:g} USD is spent"
-        return self._allowance.reserve() if self._allowance is not None else ""
+        try:
+            return self._allowance.reserve() if self._allowance is not None else ""
+        except StoreError as error:
+            return f"calls cannot be counted: {error}"
 
     def known(self, prompt: PromptFile, key: str, type_: type[_T]) -> _T | None:
         """Return the kept answer to a question or about an entry, if there is one."""

@@ -125,7 +125,7 @@ class SingleQuestion(OpenQuestion, Generic[_T]):
 class _Answers(msgspec.Struct, frozen=True):
     """The answers to a batch, read one by one: a malformed entry does not lose the others."""
 
-    items: list[dict[str, Any]]
+    items: list[Any]
 
 
 class BatchQuestion(OpenQuestion, Generic[_T]):
@@ -162,7 +162,8 @@ class BatchQuestion(OpenQuestion, Generic[_T]):
         """Take what an answer decides; return the problem of the rest."""
         given: dict[str, dict[str, Any]] = {}
         for one in parse_answer(text, _Answers).items:
-            given.setdefault(str(one.get("id", "")), one)
+            if isinstance(one, dict):
+                given.setdefault(str(one.get("id", "")), one)
         for key, entry in list(self.open.items()):
             value, problem = self._taken(entry, given.get(entry.id))
             if value is None:

@@ -116,7 +116,7 @@ def entries_of(turn: JudgedTurn) -> list[AskedEntry]:
         shown: dict[str, object] = {"content": content}
         if not item.is_whole:
             shown["only_its_beginning"] = True
-        key = input_hash({"turn": turn_key, "content": content})
+        key = input_hash({"turn": turn_key, "id": name, "shown": json.dumps(shown, sort_keys=True)})
         entries.append(AskedEntry(name, shown, key, AnswerSource(turn.session, turn.project)))
     return entries
 

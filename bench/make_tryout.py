@@ -22,7 +22,7 @@ def main() -> None:
     for row in rows:
         row["rules"] = _chosen(row["prompt"], {item["content"]: item["id"] for item in row["items"]})
     CASES.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
-    print(tryout.ChooseCases().hits_of_rules())
+    print(tryout.hits_on_choices(None)[0])
 
 
 def _chosen(prompt: str, ids: dict[str, str]) -> list[str]:

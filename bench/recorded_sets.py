@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from bench.choices.__main__ import asked_prompts, chosen_by
 from bench.labels import SHARED
 from bench.real_turns import written_items
 from bench.train_hedging import examples
@@ -18,7 +19,7 @@ from knowbound.judge.hedging.verdict import HedgingCandidate
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.recorded import Recorded
 from knowbound.judge.names import JudgeOptions
-from knowbound.judge.prompts import HEDGING, TURNS, load_prompt
+from knowbound.judge.prompts import CHOOSE, HEDGING, TURNS, load_prompt
 from knowbound.judge.turns.model import ModelTurnJudge
 
 HERE = Path(__file__).parent
@@ -52,7 +53,7 @@ class RecordedSet(NamedTuple):
 def asker_of(path: Path) -> Asker:
     """What replays a file of recordings; it says how many of them are stale."""
     recorded = Recorded(path)
-    for prompt in (load_prompt(TURNS), load_prompt(HEDGING)):
+    for prompt in (load_prompt(TURNS), load_prompt(HEDGING), load_prompt(CHOOSE)):
         stale, of = recorded.stale(prompt.version)
         if stale:
             print(f"{stale} of {of} recordings in {path.name} are stale: they are of another version of {prompt.name}")
@@ -107,7 +108,13 @@ def _ask_tryout(asker: Asker) -> tuple[int, int]:
     return of, undecided
 
 
+def _ask_choices(asker: Asker) -> tuple[int, int]:
+    found = chosen_by(asker, list(asked_prompts()))
+    return sum(one is not None for one in found), sum(one is None for one in found)
+
+
 SETS = {
+    "choices": RecordedSet(_ask_choices),
     "tryout": RecordedSet(_ask_tryout),
     "turns": RecordedSet(lambda asker: _ask_turns(read_set(UNSEEN / "turns.jsonl"), asker)),
     "hostile": RecordedSet(lambda asker: _ask_turns(read_set(UNSEEN / "hostile_turns.jsonl"), asker)),

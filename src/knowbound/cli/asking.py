@@ -14,6 +14,7 @@ import click
 
 from knowbound.cli.long_runs import StatusLine
 from knowbound.cli.output import echo
+from knowbound.judge.announcing import Announcer, announced_by
 
 if TYPE_CHECKING:
     from knowbound.cli.options import Function
@@ -54,8 +55,6 @@ def asking_options(*, with_model: bool = True, with_yes: bool = True) -> Callabl
 @contextlib.contextmanager
 def announced(*, yes: bool, show_request: bool) -> Iterator[None]:
     """Announce what a model is asked, or print it instead of asking."""
-    from knowbound.judge.announcing import announced_by
-
     if not show_request:
         one = _Announcer(yes=yes)
         with announced_by(one):
@@ -72,7 +71,7 @@ class _ShownError(BaseException):
     """The requests are printed: the command ends here, before it writes what it would have made of the answers."""
 
 
-class _Requests:
+class _Requests(Announcer):
     """Prints requests instead of sending them."""
 
     def __init__(self, to: Any) -> None:
@@ -88,14 +87,8 @@ class _Requests:
         self._to.write(f"# {plan.tokens_in:,} tokens in all, about\n")
         raise _ShownError
 
-    def advance(self, done: int, total: int, usd: float) -> None:
-        """Do nothing: no request is sent."""
 
-    def end(self) -> None:
-        """Do nothing: no request is sent."""
-
-
-class _Announcer(StatusLine):
+class _Announcer(StatusLine, Announcer):
     """Says how much is asked, asks the user on a terminal, and shows how far it is."""
 
     def __init__(self, *, yes: bool) -> None:

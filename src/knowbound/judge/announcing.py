@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from knowbound.text.printable import estimated_tokens
 
@@ -35,11 +35,12 @@ class AskingPlan:
         return sum(_OUTPUT_TOKENS * (1 + one.inputs.get("entries", "").count("\n")) for one in self.questions)
 
 
-class Announcer(Protocol):
-    """Says what is asked of a model."""
+class Announcer:
+    """Says what is asked of a model; this one says nothing."""
 
     def begin(self, plan: AskingPlan) -> bool:
         """Announce questions. False: they are not asked."""
+        return True
 
     def advance(self, done: int, total: int, usd: float) -> None:
         """Say how many questions are answered."""
@@ -48,18 +49,7 @@ class Announcer(Protocol):
         """End the announcement."""
 
 
-class _Silent:
-    def begin(self, plan: AskingPlan) -> bool:
-        return True
-
-    def advance(self, done: int, total: int, usd: float) -> None:
-        return None
-
-    def end(self) -> None:
-        return None
-
-
-SILENT = _Silent()
+SILENT = Announcer()
 _current: list[Announcer] = []  # not a context variable: threads of a command announce, too
 
 

@@ -27,6 +27,7 @@ from knowbound.judge.names import JudgeOptions
 from knowbound.judge.turns.verdict import TurnJudge
 from knowbound.stats.rate import Rate
 
+_TASKS = (ModelTask.TURNS, ModelTask.HEDGES, ModelTask.CHOOSE)
 _FOLDER = "tryout_cases"
 _RECORDED = "answers.jsonl"
 _Case = TypeVar("_Case", bound=msgspec.Struct)
@@ -102,57 +103,37 @@ class Tried(msgspec.Struct, frozen=True):
     own_tokens: int  # estimated, of our own texts; the rest is what the client adds
 
 
-class TurnCases:
-    """The cases of turns: an item is a hit if all three of its verdicts are right."""
-
-    def __init__(self) -> None:
-        self.cases = _cases(ModelTask.TURNS, TurnCase)
-
-    def hits(self, judge: TurnJudge) -> tuple[Rate, str]:
-        """Return the hits of a judge, and its first problem."""
-        right = of = 0
-        problem = ""
-        for case, given in zip(self.cases, judge.judge([case.turn for case in self.cases]), strict=True):
-            verdicts = {one.item: one for one in given.verdicts}
-            right += sum(_agrees(verdicts.get(item), label) for item, label in case.labels.items())
-            of += len(case.labels)
-            problem = problem or given.problem
-        return Rate(right, of), problem
+def hits_on_turns(judge: TurnJudge) -> tuple[Rate, str]:
+    """Return the items whose three verdicts are all right, and the judge's first problem."""
+    right, of, problem, cases = 0, 0, "", _cases(ModelTask.TURNS, TurnCase)
+    for case, given in zip(cases, judge.judge([case.turn for case in cases]), strict=True):
+        verdicts = {one.item: one for one in given.verdicts}
+        right += sum(_agrees(verdicts.get(item), label) for item, label in case.labels.items())
+        of += len(case.labels)
+        problem = problem or given.problem
+    return Rate(right, of), problem
 
 
-class HedgeCases:
-    """The cases of hedges."""
-
-    def __init__(self) -> None:
-        self.cases = _cases(ModelTask.HEDGES, HedgeCase)
-
-    def hits(self, judge: HedgingJudge) -> tuple[Rate, str]:
-        """Return the hits of a judge, and its first problem."""
-        asked = [HedgingCandidate(case.sentence, case.context, case.question) for case in self.cases]
-        found = list(judge.judge(asked))
-        said = [one.is_uncertainty if isinstance(one, HedgingVerdict) else None for one in found]
-        problem = next((one.problem for one in found if isinstance(one, NoVerdict)), "")
-        return Rate(sum(one is case.uncertain for one, case in zip(said, self.cases, strict=True)), len(said)), problem
+def hits_on_hedges(judge: HedgingJudge) -> tuple[Rate, str]:
+    """Return the sentences that are judged right, and the judge's first problem."""
+    cases = _cases(ModelTask.HEDGES, HedgeCase)
+    found = list(judge.judge([HedgingCandidate(case.sentence, case.context, case.question) for case in cases]))
+    said = [one.is_uncertainty if isinstance(one, HedgingVerdict) else None for one in found]
+    problem = next((one.problem for one in found if isinstance(one, NoVerdict)), "")
+    return Rate(sum(one is case.uncertain for one, case in zip(said, cases, strict=True)), len(cases)), problem
 
 
-class ChooseCases:
-    """The cases of choices: a hit is exactly the right items."""
-
-    def __init__(self) -> None:
-        self.cases = _cases(ModelTask.CHOOSE, ChooseCase)
-
-    def hits_of_rules(self) -> Rate:
-        """Return the hits of the rules, recorded with the cases."""
-        return Rate(sum(set(case.rules) == set(case.right) for case in self.cases), len(self.cases))
-
-    def hits(self, asker: Asker) -> tuple[Rate, str]:
-        """Return the hits of a model, and its first problem."""
-        asked = choose(asker, [Choosing(case.prompt, [item.content for item in case.items]) for case in self.cases])
-        right = 0
-        for case, given in zip(self.cases, asked, strict=True):
-            chosen = {case.items[one.number - 1].id for one in given or () if 0 < one.number <= len(case.items)}
-            right += given is not None and chosen == set(case.right)
-        return Rate(right, len(self.cases)), "" if None not in asked else "the model gave no usable answer"
+def hits_on_choices(asker: Asker | None) -> tuple[Rate, str]:
+    """Return the prompts for which exactly the right items are chosen: by a model, or by rules, as recorded."""
+    cases = _cases(ModelTask.CHOOSE, ChooseCase)
+    if asker is None:
+        return Rate(sum(set(case.rules) == set(case.right) for case in cases), len(cases)), ""
+    asked = choose(asker, [Choosing(case.prompt, [item.content for item in case.items]) for case in cases])
+    right = 0
+    for case, given in zip(cases, asked, strict=True):
+        chosen = {case.items[one.number - 1].id for one in given or () if 0 < one.number <= len(case.items)}
+        right += given is not None and chosen == set(case.right)
+    return Rate(right, len(cases)), "" if None not in asked else "the model gave no usable answer"
 
 
 def try_model(name: str, settings: Settings) -> Tried:
@@ -175,28 +156,15 @@ def measured(asker: Asker) -> list[TaskTried]:
     from knowbound.judge.turns.model import ModelTurnJudge  # noqa: PLC0415
     from knowbound.judge.turns.rules import RulesTurnJudge  # noqa: PLC0415
 
-    large = recorded_asker()
-    turns, hedges, choices = TurnCases(), HedgeCases(), ChooseCases()
-    model_turns, turns_problem = turns.hits(ModelTurnJudge("", True, asker))
-    model_hedges, hedges_problem = hedges.hits(ModelHedgingJudge("", True, asker))
-    model_choices, choices_problem = choices.hits(asker)
-    return [
-        TaskTried(
-            ModelTask.TURNS,
-            turns.hits(RulesTurnJudge())[0],
-            turns.hits(ModelTurnJudge("", True, large))[0],
-            model_turns,
-            turns_problem,
-        ),
-        TaskTried(
-            ModelTask.HEDGES,
-            hedges.hits(RulesJudge())[0],
-            hedges.hits(ModelHedgingJudge("", True, large))[0],
-            model_hedges,
-            hedges_problem,
-        ),
-        TaskTried(ModelTask.CHOOSE, choices.hits_of_rules(), choices.hits(large)[0], model_choices, choices_problem),
-    ]
+    def hits(one: Asker | None) -> list[tuple[Rate, str]]:
+        return [
+            hits_on_turns(RulesTurnJudge() if one is None else ModelTurnJudge("", True, one)),
+            hits_on_hedges(RulesJudge() if one is None else ModelHedgingJudge("", True, one)),
+            hits_on_choices(one),
+        ]
+
+    by_all = zip(_TASKS, hits(None), hits(recorded_asker()), hits(asker), strict=True)
+    return [TaskTried(task, rules[0], large[0], *model) for task, rules, large, model in by_all]
 
 
 def recorded_asker() -> Asker:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeGuard
 
@@ -22,11 +21,6 @@ class HedgingCandidate(msgspec.Struct, frozen=True, gc=False):
     session: str = ""
     project: str = ""
     agent: str = ""  # the reader's name; "" if unknown
-
-    @property
-    def sha256(self) -> str:
-        """Hash of the sentence alone: a sentence is not asked about twice within a process (specification 1)."""
-        return hashlib.sha256(self.sentence.encode(errors="surrogatepass")).hexdigest()
 
 
 class NoVerdict(msgspec.Struct, frozen=True):
@@ -74,7 +68,7 @@ def judge_candidates(
     and counts as doubt. A sentence whose verdict fails counts as doubt, with the failure as the reason. Both are judged
     the next time.
     """
-    keys = [one.sha256 if judge.costs else str(at) for at, one in enumerate(candidates)]
+    keys = [one.sentence if judge.costs else str(at) for at, one in enumerate(candidates)]
     first = dict(zip(reversed(keys), reversed(candidates), strict=True))
     known = {key: verdict for key, one in first.items() if (verdict := judge.known(one)) is not None}
     fresh = [key for key in dict.fromkeys(keys) if key not in known]

@@ -1,0 +1,157 @@
+"""How well items are chosen for prompts: `python -m bench.choices`.
+
+Each set is a store of 100 items and 110 prompts (same words, other words, long, follow-ups, needs nothing, Chinese),
+and 20 hostile ones. Rules find twenty candidates; beside the recorded choice of a large model stand the choice of the
+rules (what the hook injects) and BM25. A prompt is right if every item that it needs is chosen; precision is the share
+of chosen items that it needs, or that the author would not call wrong. Half of the prompts are kept aside.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from bench.injection_baselines import BASELINES
+from bench.injection_sets import build
+from bench.turn_sets import is_aside
+from knowbound.config import Settings
+from knowbound.core.item import Item
+from knowbound.injection.hook_settings import HookSettings
+from knowbound.injection.inject import choose_for_prompt
+from knowbound.injection.prompt import HookPrompt
+from knowbound.judge.choosing import Choosing, choose
+from knowbound.judge.models.asking import Asker
+from knowbound.kms.search.retrieval import search
+from knowbound.stats.rate import Rate
+from knowbound.store.read_only import open_read_only
+
+HERE = Path(__file__).parent
+CANDIDATES = 20
+_Row = TypeVar("_Row", bound=msgspec.Struct)
+
+
+class _ItemRow(msgspec.Struct, frozen=True):
+    id: str
+    content: str
+
+
+class PromptRow(msgspec.Struct, frozen=True):
+    """A labelled prompt."""
+
+    id: str
+    kind: str
+    lang: str
+    prompt: str
+    right: list[str]
+    also: list[str] = []
+    conversation: list[str] = []
+    extra_items: list[_ItemRow] = []
+    target: str = ""
+
+
+class Asked(NamedTuple):
+    """A prompt with its candidates, and what rules would inject."""
+
+    row: PromptRow
+    candidates: list[_ItemRow]
+    rules: list[str]
+    bm25: list[str]
+
+    @property
+    def choosing(self) -> Choosing:
+        return Choosing(self.row.prompt, [one.content for one in self.candidates], self.row.conversation)
+
+
+def asked_prompts(names: Iterable[str] = ("prompts", "hostile")) -> Iterator[Asked]:
+    """Every prompt with the candidates that rules find in the store of its set."""
+    for folder in sorted(path for path in HERE.iterdir() if (path / "items.jsonl").exists()):
+        items = _rows(folder / "items.jsonl", _ItemRow)
+        rows = [row for name in names for row in _rows(folder / f"{name}.jsonl", PromptRow)]
+        plain = [row for row in rows if not row.extra_items]
+        yield from _asked(items, plain)
+        for row in rows:
+            if row.extra_items:
+                yield from _asked([*items, *row.extra_items], [row])
+
+
+def _asked(items: Sequence[_ItemRow], rows: Sequence[PromptRow]) -> Iterator[Asked]:
+    by_id = {item.id: item for item in items}
+    stored = [Item(id=item.id, content=item.content) for item in items]
+    bm25 = next(one for one in BASELINES if "BM25" in one.name or "bm25" in one.name.lower()).scoring(stored)
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder) / ".knowbound"
+        build(home, stored)
+        index = open_read_only(home / "index.db", wait_seconds=5.0)
+        assert index is not None
+        with closing(index):
+            for row in rows:
+                query = "\n".join([*row.conversation, row.prompt])
+                found = [one.id for one in search(index, query, limit=CANDIDATES).items]
+                rest = [item.id for item in row.extra_items if item.id not in found]
+                candidates = [by_id[id_] for id_ in [*rest, *found][:CANDIDATES]]
+                scores = bm25(query)
+                best = sorted(scores, key=lambda id_: -scores[id_])[:1]
+                yield Asked(row, candidates, _injected(home, row.prompt), best)
+
+
+def _injected(home: Path, prompt: str) -> list[str]:
+    usual = Settings(root=home, home=home)
+    settings = HookSettings(10**6, usual.injection_token_budget, None, usual.injection_most_items, "", False)
+    return [item.id for item in choose_for_prompt(str(home), settings, HookPrompt({"prompt": prompt})).items]
+
+
+def _rows(path: Path, type_: type[_Row]) -> list[_Row]:
+    return [msgspec.json.decode(line, type=type_) for line in path.read_bytes().splitlines() if line]
+
+
+def chosen_by(asker: Asker, several: Sequence[Asked]) -> list[list[str] | None]:
+    """The ids that a model chooses; None without an answer."""
+    answers = choose(asker, [one.choosing for one in several])
+    return [
+        None if answer is None else [one.candidates[at.number - 1].id for at in answer if at.number <= CANDIDATES]
+        for one, answer in zip(several, answers, strict=True)
+    ]
+
+
+def main() -> None:
+    from bench.recorded_sets import asker_of, recording_of  # noqa: PLC0415  (which asks by this module)
+
+    several = list(asked_prompts())
+    model = chosen_by(asker_of(recording_of("choices")), several)
+    judges: dict[str, list[list[str]]] = {
+        "rules": [one.rules for one in several],
+        "a large model, recorded": [found or [] for found in model],
+        "BM25, the first": [one.bm25 for one in several],
+    }
+    kinds = sorted({one.row.kind for one in several})
+    for name, chosen in judges.items():
+        print(f"\n{name}")
+        pairs = list(zip(several, chosen, strict=True))
+        usual = [pair for pair in pairs if pair[0].row.kind != "hostile"]
+        _print("all but hostile", usual)
+        _print("kept aside", [pair for pair in usual if is_aside(pair[0].row.id)])
+        for kind in kinds:
+            _print(kind, [pair for pair in pairs if pair[0].row.kind == kind])
+    needed = [one for one in several if one.row.right]
+    found = [one for one in needed if set(one.row.right) <= {item.id for item in one.candidates}]
+    print(f"\nneeded items among {CANDIDATES} candidates: {Rate(len(found), len(needed))}")
+
+
+def _print(title: str, pairs: Sequence[tuple[Asked, list[str]]]) -> None:
+    needed = [(one.row, chosen) for one, chosen in pairs if one.row.right]
+    right = Rate(sum(set(row.right) <= set(chosen) for row, chosen in needed), len(needed))
+    good = sum(id_ in {*one.row.right, *one.row.also} for one, chosen in pairs for id_ in chosen)
+    precision = Rate(good, sum(len(chosen) for _, chosen in pairs))
+    alone = Rate(
+        sum(not chosen for one, chosen in pairs if not one.row.right), sum(not one.row.right for one, _ in pairs)
+    )
+    print(f"  {title:16} right {right}  precision {precision}  left alone {alone}")
+
+
+if __name__ == "__main__":
+    main()

@@ -119,7 +119,7 @@ def measure(root: Path, runs: int, environ: dict[str, str]) -> tuple[Times, Time
 @contextmanager
 def _model_server() -> Iterator[str]:
     """The name of a model that chooses the first candidate, at once."""
-    answer = json.dumps({"choices": [{"message": {"content": '{"numbers": [1]}'}}]}).encode()
+    answer = json.dumps({"choices": [{"message": {"content": '{"chosen": [{"number": 1}]}'}}]}).encode()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:

@@ -58,7 +58,8 @@ def test_what_a_configured_model_chooses_reaches_the_agent_though_it_shares_no_w
     sandbox.install()
     chooses = sandbox.home / "choose.sh"  # a program as the model: it knows the item by its beginning
     chooses.write_text(
-        """n=$(sed -n 's/^{"number": \\([0-9]*\\), "text": "Failed payment.*/\\1/p'); echo "{\\"numbers\\": [$n]}"\n"""
+        """n=$(sed -n 's/^{"number":\\([0-9]*\\),"text":"Failed payment.*/\\1/p'); """
+        """echo "{\\"chosen\\": [{\\"number\\": $n}]}"\n"""
     )
     prompt = "A customer was charged again on the orders page. Why?"
     run = sandbox.ask(prompt, KNOWBOUND_INJECTION_MODEL=f"command:sh {chooses}").check()

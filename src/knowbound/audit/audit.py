@@ -141,7 +141,7 @@ def _model(settings: Settings) -> ModelClaims | None:
 
 @lru_cache(maxsize=1)
 def _asker(settings: Settings, name: str) -> Asker | None:
-    """What asks about claims, one for all sessions: it knows what was spent, and what is hopeless."""
+    """Return the asker about claims, one for all sessions: it knows what was spent, and what is hopeless."""
     from knowbound.judge.registry import asker_for
 
     return asker_for(settings, name)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from knowbound.judge.turns.verdict import TurnJudge
 
 _LARGEST_PROGRAM = 4_000_000  # bytes: scripts are smaller; an interpreter does not change from run to run
-_HOURS = 5  # a fifth of a day's calls in the background may be made in one hour
+_PART_OF_A_DAY = 5  # in the background, an hour may have a fifth of the calls of a day
 
 
 # Judges of a project's tasks
@@ -50,7 +50,8 @@ def asker_for(settings: Settings, name: str, *, background: bool = False, keep: 
     from knowbound.store.usage import CallCounter  # noqa: PLC0415
 
     calls = settings.model_background_calls if background else settings.model_budget_calls
-    counter = CallCounter(background=background, a_day=calls, an_hour=-(-calls // _HOURS) if background else calls)
+    an_hour = -(-calls // _PART_OF_A_DAY) if background else calls
+    counter = CallCounter(background=background, a_day=calls, an_hour=an_hour)
     answers = ModelAnswers(settings.home, settings.model_keep_days) if keep else None
     return _asker(judge, JudgeOptions.of(settings), answers, counter, project=str(settings.root))
 

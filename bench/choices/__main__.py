@@ -1,13 +1,15 @@
-"""How well items are chosen for prompts: `python -m bench.choices`.
+"""How well items are chosen for prompts: `python -m bench.choices [--items 5000 --filler DIR]`.
 
 Each set is a store of 100 items and 110 prompts (same words, other words, long, follow-ups, needs nothing, Chinese),
 and 20 hostile ones. Rules find twenty candidates; beside the recorded choice of a large model stand the choice of the
 rules (what the hook injects) and BM25. A prompt is right if every item that it needs is chosen; precision is the share
-of chosen items that it needs, or that the author would not call wrong. Half of the prompts are kept aside.
+of chosen items that it needs, or that the author would not call wrong. Half of the prompts are kept aside. A larger
+store is filled up with paragraphs of the Markdown files below DIR, which count as wrong.
 """
 
 from __future__ import annotations
 
+import argparse
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
@@ -17,7 +19,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from bench.injection_baselines import BASELINES
-from bench.injection_sets import build
+from bench.injection_sets import build, filler_of
 from bench.turn_sets import is_aside
 from knowbound.config import Settings
 from knowbound.core.item import Item
@@ -67,10 +69,14 @@ class Asked(NamedTuple):
         return Choosing(self.row.prompt, [one.content for one in self.candidates], self.row.conversation)
 
 
-def asked_prompts(names: Iterable[str] = ("prompts", "hostile")) -> Iterator[Asked]:
-    """Every prompt with the candidates that rules find in the store of its set."""
+def asked_prompts(
+    names: Iterable[str] = ("prompts", "hostile"), size: int = 0, filler: Path | None = None
+) -> Iterator[Asked]:
+    """Every prompt with the candidates that rules find in the store of its set, filled up to the size."""
+    more = [_ItemRow(item.id, item.content) for item in filler_of(filler)] if filler else []
     for folder in sorted(path for path in HERE.iterdir() if (path / "items.jsonl").exists()):
         items = _rows(folder / "items.jsonl", _ItemRow)
+        items += more[: max(0, size - len(items))]
         rows = [row for name in names for row in _rows(folder / f"{name}.jsonl", PromptRow)]
         plain = [row for row in rows if not row.extra_items]
         yield from _asked(items, plain)
@@ -113,7 +119,7 @@ def chosen_by(asker: Asker, several: Sequence[Asked]) -> list[list[str] | None]:
     """The ids that a model chooses; None without an answer."""
     answers = choose(asker, [one.choosing for one in several])
     return [
-        None if answer is None else [one.candidates[at.number - 1].id for at in answer if at.number <= CANDIDATES]
+        None if answer.entries is None else [one.candidates[at.number - 1].id for at in answer.entries]
         for one, answer in zip(several, answers, strict=True)
     ]
 
@@ -121,8 +127,13 @@ def chosen_by(asker: Asker, several: Sequence[Asked]) -> list[list[str] | None]:
 def main() -> None:
     from bench.recorded_sets import asker_of, recording_of  # noqa: PLC0415  (which asks by this module)
 
-    several = list(asked_prompts())
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--items", type=int, default=0)
+    parser.add_argument("--filler", type=Path)
+    given = parser.parse_args()
+    several = list(asked_prompts(size=given.items, filler=given.filler))
     model = chosen_by(asker_of(recording_of("choices")), several)
+    print(f"answers of the model: {sum(found is not None for found in model)} of {len(several)}")
     judges: dict[str, list[list[str]]] = {
         "rules": [one.rules for one in several],
         "a large model, recorded": [found or [] for found in model],

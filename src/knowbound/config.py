@@ -245,6 +245,13 @@ class Settings:
         "Milliseconds from its start after which a hook gives up and injects nothing.",
         risk=trust.HIGHER,
     )
+    injection_wait_ms: int = _setting(
+        "injection.wait_ms",
+        0,
+        "Milliseconds that a prompt waits for the model that chooses items; 0: what it chooses comes with a later tool "
+        "call of the turn.",
+        risk=trust.HIGHER,
+    )
     audit_check: str = _setting(
         "audit.check",
         "off",

@@ -17,6 +17,7 @@ from knowbound.agent.doctor.activity import hook_runs
 from knowbound.cli.main import knowbound
 from knowbound.core.quality import QualityTurn
 from knowbound.distribution import extra_command
+from knowbound.injection.record import add_to_record
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index
 from knowbound.kms.knowledge_store import KnowledgeStore
@@ -52,9 +53,12 @@ class Project:
         folder.mkdir(parents=True)
         (folder / "config.toml").write_text(text, "utf-8")
 
-    def checks(self) -> dict[str, dict[str, Any]]:
+    def all_checks(self) -> list[dict[str, Any]]:
         _, output = self.run("doctor", "--format", "json")
-        return {check["name"]: check for check in json.loads(output)["checks"]}
+        return list(json.loads(output)["checks"])
+
+    def checks(self) -> dict[str, dict[str, Any]]:
+        return {check["name"]: check for check in self.all_checks()}
 
     def store(self, content: str = "The port is 8080.") -> None:
         base = KnowledgeStore([SqliteBackend(self.home)], Index(self.home))
@@ -164,6 +168,53 @@ def test_the_last_runs_of_the_hooks_are_summed_up(project: Project) -> None:
     assert "1 × database disk image is malformed" in output
 
 
+def note_choice(project: Project, **known: object) -> None:
+    """A prompt for which a model was asked."""
+    key = {"time": utc_now(), "id": os.urandom(4).hex(), "session": "s"}
+    add_to_record(str(project.home), key, {"prompt_id": "p", **known})
+
+
+def test_a_model_whose_later_choices_come_too_late_is_noted(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.store()
+    monkeypatch.setenv("KNOWBOUND_MODEL_TASKS_CHOOSE", "command:cat")
+    assert project.checks()["hook model"]["found"] == "command:cat chooses what is injected, while the agent works"
+    item = {"item": "k1", "backend": "sqlite"}
+    chosen = {"chooser_outcome": "late", "chooser_ms": 4_000.0, "late": [item]}
+    for number in range(4):
+        note_choice(project, **chosen, late_delivered=True, late_ms=9_000.0, late_after_edit=number > 1)
+    check = project.checks()["late choices"]
+    assert check["found"] == (
+        "of 4 later choices 4 were injected, 2 before the first edit; the model took 4.0 s (median)"
+    )
+    assert check["state"] == "ok"  # too few to tell
+    for _ in range(6):
+        note_choice(project, **chosen)
+    check = project.checks()["late choices"]
+    assert check["state"] == "note"
+    assert "of 10 later choices 4 were injected, 2 before" in check["found"]
+    assert "injection.wait_ms" in check["do"]
+
+
+def test_a_slow_model_is_noted_before_there_are_many_choices(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.store()
+    monkeypatch.setenv("KNOWBOUND_MODEL_TASKS_CHOOSE", "command:cat")
+    note_choice(project, chooser_outcome="late", chooser_ms=25_000.0, late=[{"item": "k1", "backend": "sqlite"}])
+    check = project.checks()["late choices"]
+    assert (check["state"], "fewer than half come in time" in check["found"]) == ("note", True)
+
+
+def test_an_installation_without_the_hook_for_later_choices_is_noted(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.store()
+    project.run("install", "claude-code", "--yes")
+    monkeypatch.setenv("KNOWBOUND_MODEL_TASKS_CHOOSE", "command:cat")
+    found = [check for check in project.all_checks() if "never injected" in check["found"]]
+    assert [check["do"] for check in found] == ["knowbound install claude-code"]
+    project.run("install", "claude-code", "--yes")
+    assert not [check for check in project.all_checks() if "never injected" in check["found"]]
+
+
 def test_a_configured_model_is_checked_and_its_runs_are_summed_up(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -176,14 +227,14 @@ def test_a_configured_model_is_checked_and_its_runs_are_summed_up(
     assert "ANTHROPIC_API_KEY is not set here; 1000 ms are little for a model" in check["found"]
     monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
     monkeypatch.setenv("KNOWBOUND_INJECTION_TIME_LIMIT_MS", "3000")
-    log = ("user-prompt-submit", "injected", 2_000.0, 1, 50)
-    hook_log.write(str(project.home), *log, "the model: the key is refused (HTTP 401)", "failed")
+    note_choice(project, chooser_outcome="failed", reason="the model: the key is refused (HTTP 401)")
     checks = project.checks()
     assert checks["hook model"]["state"] == "ok"
     assert checks["hook model runs"]["state"] == "problem"
     assert "1 × the model: the key is refused" in checks["hook model runs"]["found"]
-    hook_log.write(str(project.home), *log, model="chosen")
+    note_choice(project, chooser_outcome="chosen")
     assert project.checks()["hook model runs"]["state"] == "note"
+    hook_log.write(str(project.home), "user-prompt-submit", "injected", 2_000.0, 1, 50, model="chosen")
     assert hook_runs(project.home).p95_ms is None
     monkeypatch.setenv("KNOWBOUND_INJECTION_MODEL", "no such judge")
     assert project.checks()["hook model"]["state"] == "problem"

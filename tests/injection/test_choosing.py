@@ -1,35 +1,39 @@
-"""A model that is configured chooses among the candidates; whatever it does, the choice without it is there."""
+"""A model chooses among the candidates while the agent works; whatever it does, the choice without it is there."""
 
 from __future__ import annotations
 
 import json
-import time
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+from knowbound.agent.mcp.hook_tool import hook_tool
 from knowbound.cli.main import knowbound
-from knowbound.injection.contexts import remember
-from knowbound.injection.hook_settings import HookSettings
-from knowbound.injection.inject import Choice, choose_for_prompt
+from knowbound.injection import late
+from knowbound.injection.choosing import ModelChoice, ask_model
+from knowbound.injection.contexts import keys_of
 from knowbound.injection.prompt import HookPrompt
+from knowbound.injection.upkeep import tidy
+from knowbound.judge.choice import Permission, keep_permission
 from tests.fault_server import FaultServer, Reply, chat, drip, serving, status
 from tests.hook_project import PORT, PROMPT, RETRY, SWIFT, Project
 
-MODEL = "KNOWBOUND_INJECTION_MODEL"
+MODEL = "KNOWBOUND_INJECTION_MODEL"  # of earlier versions: the prompt waits
+CHOOSER = "KNOWBOUND_MODEL_TASKS_CHOOSE"
 
 
-def choose(project: Project, model: str, prompt: str = PROMPT, seconds: float = 20.0, **more: Any) -> Choice:
-    given = {"time_limit_ms": 1000, "token_budget": 600, "relevance_floor": None, "most_items": 3} | more
-    settings = HookSettings(model=model, subject="shop", is_shared=False, **given)
-    asked = HookPrompt({"prompt": prompt, "session_id": "s-1"})
-    return choose_for_prompt(str(project.home), settings, asked, until=time.monotonic() + seconds)
+def choose(project: Project, model: str, prompt: str = PROMPT, most: int = 3, **more: Any) -> ModelChoice:
+    asked = HookPrompt({"prompt": prompt, "session_id": "s-1", **more})
+    return ask_model(str(project.root), str(project.home), model, asked, most)
 
 
-def contents(choice: Choice) -> set[str]:
-    return {item.content for item in choice.items}
+def contents(choice: ModelChoice) -> list[str]:
+    assert choice.items is not None
+    return [item.content for item in choice.items]
 
 
 def offered(server: FaultServer) -> list[str]:
@@ -40,15 +44,222 @@ def offered(server: FaultServer) -> list[str]:
     return [line["text"] for line in lines]
 
 
-def answer(project: Project, *contents: str) -> Reply:
+def answer(project: Project, *wanted: str) -> Reply:
     """The answer of a model that chooses these items: it says their numbers."""
     with serving(chat('{"chosen": []}')) as server:
         assert choose(project, server.judge).items == []  # none bears on the prompt
-    chosen = [{"number": offered(server).index(content) + 1, "reason": "r"} for content in contents]
+    chosen = [{"number": offered(server).index(content) + 1, "reason": "r"} for content in wanted]
     return chat(f"Of these two:\n```json\n{json.dumps({'chosen': chosen})}\n```")
 
 
-def test_what_the_model_chooses_arrives_in_the_agent_s_context_and_nothing_else(filled: Project) -> None:
+def tool_event(project: Project, turn: str = "p-1", **more: Any) -> str:
+    """What the agent is told after a tool call, by the server that its hooks call; the answer was sent."""
+    return tool_events(project, turn, **more)[0]
+
+
+def tool_events(project: Project, turn: str, times: int = 1, **more: Any) -> list[str]:
+    """What the agent is told after several calls at once, as threads of one server answer them."""
+    tool, said = hook_tool(), list[str]()
+    given = {"event": "PostToolUse", "session_id": "s-1", "prompt_id": turn, "agent_id": "", "tool_name": "Bash"}
+    start = threading.Barrier(times)
+
+    def call() -> None:
+        later: list[Any] = []
+        start.wait()
+        answer = tool.run(given | {"cwd": str(project.root)} | more, {}, later)
+        for work in later:
+            work()
+        said.append(answer.get("hookSpecificOutput", {}).get("additionalContext", ""))
+
+    threads = [threading.Thread(target=call) for _ in range(times)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return said
+
+
+# Later
+
+
+@pytest.fixture
+def usable(filled: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """A filled project, whose user is also the server's."""
+    for name in ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
+        if name in filled.environ:
+            monkeypatch.setenv(name, filled.environ[name])
+    return filled
+
+
+def test_what_the_model_adds_comes_with_the_next_tool_event_of_the_turn_once(usable: Project) -> None:
+    with serving(answer(usable, SWIFT, PORT)) as server:
+        at_once = _asked(usable, server)
+    assert PORT in at_once
+    assert SWIFT not in at_once
+    first, second = tool_event(usable), tool_event(usable)
+    assert SWIFT in first
+    assert PORT not in first  # the context has it
+    assert second == ""
+    [record] = usable.records()
+    assert [item.excerpt for item in record.items] == [PORT]
+    assert [item.excerpt for item in record.late] == [SWIFT]
+    assert (record.chooser_outcome, record.late_delivered, record.late_after_edit) == ("late", True, False)
+    assert record.late_ms is not None
+    assert record.chooser.startswith("choose-2-")
+    assert any(key.startswith(record.late[0].item) for key in keys_of(str(usable.home), "s-1"))
+
+
+def _asked(project: Project, server: FaultServer, prompt: str = PROMPT, turn: str = "p-1", **more: Any) -> str:
+    """What is injected at once for a prompt, where the model chooses later; its choice is made when this returns."""
+    project.environ[CHOOSER] = server.judge
+    return project.ask(prompt, prompt_id=turn, **more)
+
+
+def test_of_parallel_tools_one_delivers(usable: Project) -> None:
+    with serving(answer(usable, SWIFT)) as server:
+        _asked(usable, server)
+    said = tool_events(usable, "p-1", times=12)
+    assert sum(SWIFT in text for text in said) == 1
+    assert sum(not text for text in said) == 11
+
+
+def test_a_turn_that_is_over_a_sub_agent_and_another_session_get_nothing(usable: Project) -> None:
+    with serving(answer(usable, SWIFT)) as server:
+        _asked(usable, server)
+        assert tool_event(usable, agent_id="a-1") == ""
+        assert tool_event(usable, session_id="s-2") == ""
+        assert tool_event(usable, turn="") == ""
+        assert tool_event(usable, turn="p-2") == ""
+        _asked(usable, server, turn="p-2")
+        assert len(list((usable.home / "late").iterdir())) == 1  # the choice of the last prompt
+        assert tool_event(usable, turn="p-1") == ""
+    assert SWIFT in tool_event(usable, turn="p-2")
+
+
+def test_the_record_says_that_the_agent_had_edited_a_file_before(usable: Project) -> None:
+    tool = hook_tool()
+    given = {"event": "PostToolUse", "session_id": "s-1", "prompt_id": "p-1", "cwd": str(usable.root)}
+    assert tool.run(given | {"tool_name": "Edit"}, {}, []) == {}
+    with serving(answer(usable, SWIFT)) as server:
+        _asked(usable, server)
+    later: list[Any] = []
+    assert SWIFT in str(tool.run(given | {"tool_name": "Bash"}, {}, later))
+    [record] = usable.records()
+    assert record.late_after_edit
+    assert record.late_delivered is None  # the answer is not sent yet
+    later[0]()
+    assert usable.records()[0].late_delivered
+
+
+def test_nothing_is_said_while_hooks_are_off_or_where_the_folder_is_not_the_user_s(
+    usable: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(answer(usable, SWIFT)) as server:
+        _asked(usable, server)
+    with monkeypatch.context() as off:
+        off.setenv("KNOWBOUND_OFF", "1")
+        assert tool_event(usable) == ""
+    mark = (usable.home / "owner").read_bytes()
+    (usable.home / "owner").write_text("somebody else\n")
+    assert tool_event(usable) == ""
+    (usable.home / "owner").write_bytes(mark)
+    assert SWIFT in tool_event(usable)
+
+
+@pytest.mark.parametrize("harm", ["{", '{"text": 1}', "[]", ""])
+def test_a_damaged_choice_is_no_choice(usable: Project, harm: str) -> None:
+    with serving(answer(usable, SWIFT)) as server:
+        _asked(usable, server)
+    [file] = (usable.home / "late").iterdir()
+    file.write_text(harm)
+    assert tool_event(usable) == ""
+
+
+def test_without_a_permission_no_model_is_asked_in_the_background(usable: Project) -> None:
+    with serving(answer(usable, SWIFT)) as server:
+        usable.environ["KNOWBOUND_MODEL"] = server.judge  # named for commands
+        assert PORT in usable.ask(prompt_id="p-1")
+        assert server.asked == []
+        keep_permission(Permission(server.judge, commands=True, background=True))
+        assert PORT in usable.ask(prompt_id="p-2", session="s-2")
+        assert len(server.asked) == 1
+    assert SWIFT in tool_event(usable, turn="p-2", session_id="s-2")
+
+
+def test_a_prompt_without_an_id_of_its_turn_asks_no_model(usable: Project) -> None:
+    with serving(answer(usable, SWIFT)) as server:
+        usable.environ[CHOOSER] = server.judge
+        assert PORT in usable.ask()
+    assert server.asked == []
+
+
+def test_a_prompt_that_is_held_out_asks_no_model(usable: Project) -> None:
+    with serving(answer(usable, SWIFT)) as server:
+        usable.environ["KNOWBOUND_QUALITY_HOLDOUT"] = "1.0"
+        assert _asked(usable, server) == ""
+    assert server.asked == []
+
+
+def test_a_model_that_fails_later_is_recorded_with_its_reason(usable: Project) -> None:
+    with serving(status(401, {"error": "key sk-ant-api03-" + "a1B2" * 20})) as server:
+        assert PORT in _asked(usable, server)
+    assert tool_event(usable) == ""
+    [record] = usable.records()
+    assert (record.outcome, record.chooser_outcome, record.late) == ("injected", "failed", ())
+    assert "the key is refused" in record.chooser_problem
+    assert "a1B2a1B2" not in record.chooser_problem
+
+
+def test_the_conversation_and_its_files_are_part_of_the_question(usable: Project) -> None:
+    transcript, read = usable.root / "t.jsonl", f"{usable.root}/ios/Login.swift"
+    lines = [
+        {"type": "user", "uuid": "u1", "promptId": "p-0", "message": {"role": "user", "content": "Look at the app."}},
+        {"type": "assistant", "uuid": "a1", "message": {"role": "assistant", "id": "m1", "content": [
+            {"type": "tool_use", "id": "t1", "name": "Read", "input": {"file_path": read}}]}},
+        {"type": "user", "uuid": "u2", "message": {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "t1", "content": "1\tlet token"}]}},
+        {"type": "assistant", "uuid": "a2", "message": {"role": "assistant", "id": "m2", "content": [
+            {"type": "text", "text": "It keeps the token in the keychain."}]}},
+        {"type": "user", "uuid": "u3", "promptId": "p-1", "message": {"role": "user", "content": "And on Android?"}},
+    ]  # fmt: skip
+    shared = {"sessionId": "s-1", "cwd": str(usable.root), "version": "2.1.197", "timestamp": "2026-11-01T10:00:00Z"}
+    transcript.write_text("".join(json.dumps(shared | line) + "\n" for line in lines))
+    with serving(chat('{"chosen": []}')) as server:
+        _asked(usable, server, "And on Android?", transcript_path=str(transcript))
+    sent = server.asked[-1]["messages"][1]["content"].split("<<<prompt")[0]
+    assert "user: Look at the app." in sent
+    assert "agent: It keeps the token in the keychain." in sent
+    assert "files: ios/Login.swift" in sent
+    assert "And on Android?" not in sent
+
+
+def test_a_choice_of_yesterday_is_removed(usable: Project) -> None:
+    with serving(answer(usable, SWIFT)) as server:
+        _asked(usable, server)
+    [file] = (usable.home / "late").iterdir()
+    tidy(usable.home, 90)
+    assert file.exists()
+    os.utime(file, (0, 0))
+    tidy(usable.home, 90)
+    assert not file.exists()
+
+
+def test_names_of_contexts_and_turns_never_leave_the_folder(usable: Project) -> None:
+    home = str(usable.home)
+    made = late.LateChoice("text", 1, ["k"], {"time": "2026-11-01T10:00:00Z", "id": "1", "session": "s"}, 0.0)
+    for context, turn in (("../../x", "p"), ("s", "../../../x"), ("a~b", "c"), ("s" * 300, "p" * 300)):
+        late.keep(home, context, turn, made)
+        found = late.claim(home, context, turn)
+        assert found is not None
+        assert found.text == "text"
+    assert list((usable.home / "late").iterdir()) == []
+    assert not (usable.root.parent / "x").exists()
+
+
+# While the prompt waits
+
+
+def test_with_an_old_setting_the_model_s_choice_alone_arrives_with_the_prompt(filled: Project) -> None:
     with serving(answer(filled, SWIFT, RETRY)) as server:
         filled.environ[MODEL] = server.judge
         injected = filled.ask()
@@ -56,20 +267,52 @@ def test_what_the_model_chooses_arrives_in_the_agent_s_context_and_nothing_else(
     assert SWIFT in injected
     assert PORT not in injected  # above the floor, and rejected
     [record] = filled.records()
-    assert record.chooser.startswith("choose-2-")
     assert record.chooser.endswith(f"/{server.judge}")
     assert (record.chooser_outcome, record.outcome, record.reason) == ("chosen", "injected", "")
     assert record.chooser_ms is not None
     assert filled.last_run()["model"] == "chosen"
+    assert not (filled.home / "late").exists()
 
 
-def test_a_model_that_is_late_leaves_the_choice_to_the_floor(filled: Project) -> None:
+def test_a_prompt_waits_as_long_as_is_set_and_the_rest_comes_later(usable: Project) -> None:
+    with serving(answer(usable, SWIFT)) as server:
+        usable.environ["KNOWBOUND_INJECTION_WAIT_MS"] = "20000"
+        assert SWIFT in _asked(usable, server)
+        usable.environ["KNOWBOUND_INJECTION_WAIT_MS"] = "1"
+        at_once = _asked(usable, server, PROMPT + " Now.", turn="p-2", session="s-2")
+    assert PORT in at_once
+    assert SWIFT not in at_once
+    [_, record] = usable.records()
+    assert record.chooser_outcome == "late"
+    assert SWIFT in tool_event(usable, turn="p-2", session_id="s-2")
+
+
+def test_a_model_that_never_answers_leaves_the_choice_to_the_floor(filled: Project) -> None:
     with serving(drip) as server:
-        choice = choose(filled, server.judge, seconds=0.5)
-    assert contents(choice) == {PORT}
-    assert choice.model_choice is not None
-    assert (choice.model_choice.outcome, choice.model_choice.items) == ("late", None)
-    assert "injection.time_limit_ms" in choice.model_choice.problem
+        filled.environ |= {
+            MODEL: server.judge,
+            "KNOWBOUND_INJECTION_TIME_LIMIT_MS": "1500",
+            "KNOWBOUND_JUDGE_SECONDS": "2",
+        }
+        injected = filled.ask()
+    [record] = filled.records()
+    if record.outcome != "gave_up":  # a machine under load
+        assert PORT in injected
+        assert record.chooser_outcome == "late"
+        assert "injection.wait_ms" in record.reason
+
+
+def test_the_hook_says_in_its_log_why_the_model_did_not_choose(filled: Project) -> None:
+    with serving(status(401, {"error": "key sk-ant-api03-" + "a1B2" * 20})) as server:
+        filled.environ[MODEL] = server.judge
+        assert PORT in filled.ask()
+    run, [record] = filled.last_run(), filled.records()
+    assert (run["outcome"], run["model"], record.chooser_outcome) == ("injected", "failed", "failed")
+    assert "the key is refused" in run["reason"]
+    assert "a1B2a1B2" not in json.dumps(run) + record.reason
+
+
+# The question and its answer
 
 
 @pytest.mark.parametrize(
@@ -83,61 +326,35 @@ def test_a_model_that_is_late_leaves_the_choice_to_the_floor(filled: Project) ->
         (chat(None), "there is no JSON object"),
     ],
 )
-def test_a_model_that_fails_leaves_the_choice_to_the_floor(filled: Project, reply: Reply, problem: str) -> None:
+def test_a_model_that_fails_chooses_nothing(filled: Project, reply: Reply, problem: str) -> None:
     with serving(reply) as server:
         choice = choose(filled, server.judge)
-    assert contents(choice) == {PORT}
-    assert choice.model_choice is not None
-    assert choice.model_choice.outcome == "failed"
-    assert problem in choice.model_choice.problem
-    assert len(server.asked) == 1  # a hook has no time for a second question
+    assert (choice.outcome, choice.items) == ("failed", None)
+    assert problem in choice.problem
 
 
 @pytest.mark.parametrize("model", ["rules", "no such", "anthropic:m", "command:./judge.sh", "recorded:none.jsonl"])
 def test_a_model_that_cannot_be_asked_leaves_the_choice_to_the_floor(
     filled: Project, model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(filled.root)
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     (filled.root / "judge.sh").write_text("#!/bin/sh\ntouch was-run\n")  # of the folder that the agent works in
     (filled.root / "judge.sh").chmod(0o755)
-    choice = choose(filled, model)
-    assert contents(choice) == {PORT}
-    assert choice.model_choice is not None
-    assert choice.model_choice.outcome == "failed"
+    filled.environ[MODEL] = model
+    assert PORT in filled.ask()
     assert not list(filled.root.rglob("was-run"))
 
 
-def test_the_hook_says_in_its_log_why_the_model_did_not_choose(filled: Project) -> None:
-    with serving(status(401, {"error": "key sk-ant-api03-" + "a1B2" * 20})) as server:
-        filled.environ[MODEL] = server.judge
-        assert PORT in filled.ask()
-    run, [record] = filled.last_run(), filled.records()
-    assert (run["outcome"], run["model"], record.chooser_outcome) == ("injected", "failed", "failed")
-    assert "the key is refused" in run["reason"]
-    assert "a1B2a1B2" not in json.dumps(run) + record.reason
+def test_at_most_so_many_items_are_taken_each_once(filled: Project) -> None:
+    several = '{"chosen": [{"number": 2}, {"number": 2}, {"number": 1}, {"number": 9}, {"number": 3}]}'
+    with serving(chat(several)) as server:
+        two = choose(filled, server.judge, most=2)
+    assert contents(two) == [offered(server)[1], offered(server)[0]]
 
 
-def test_at_most_so_many_items_are_taken_each_once_and_within_the_budget(filled: Project) -> None:
-    with serving(
-        chat('{"chosen": [{"number": 2}, {"number": 2}, {"number": 1}, {"number": 9}, {"number": 3}]}')
-    ) as server:
-        two = choose(filled, server.judge, most_items=2)
-        assert contents(two) == set(offered(server)[:2])
-        assert len(two.items) == 2
-        assert len(choose(filled, server.judge, token_budget=60).items) < 3
-
-
-def test_what_the_context_has_is_not_offered_again(filled: Project) -> None:
-    with serving(chat('{"chosen": []}')) as server:
-        remember(str(filled.home), "s-1", choose(filled, "").keys())
-        choose(filled, server.judge)
-    assert sorted(offered(server)) == sorted([RETRY, SWIFT])
-
-
-def test_no_model_is_asked_about_a_prompt_that_nothing_relates_to(filled: Project) -> None:
+def test_no_model_is_asked_about_a_prompt_that_nothing_relates_to(usable: Project) -> None:
     with serving(chat('{"chosen": [{"number": 1}]}')) as server:
-        assert choose(filled, server.judge, prompt="?!").model_choice is None
+        assert _asked(usable, server, "?!") == ""
     assert server.asked == []
 
 

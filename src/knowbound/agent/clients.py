@@ -8,16 +8,18 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
 
 from knowbound.agent.hook import EVENTS
 from knowbound.agent.hook_entry import TRIAL
+from knowbound.agent.mcp import hook_tool
 from knowbound.agent.switch import VARIABLE, off_state
 from knowbound.config import Settings
 from knowbound.errors import InputError
 from knowbound.files import leads_out
+from knowbound.injection.hook_settings import wait_of
 from knowbound.quality.ended import INTERRUPT, SESSION_END
 from knowbound.store.data_dir import main_work_tree, work_tree
 
@@ -42,6 +44,7 @@ _MATCHERS = {
     ("claude-code", "post-tool-use-failure"): "Read|NotebookRead|Grep|Glob|LS|Bash",
     ("codex", "post-tool-use"): "Bash",
 }
+_TOOL_SECONDS = 2  # for a call of our server, which answers in milliseconds; the clients' own limit is 600
 HOOK_SECONDS = 5  # the agent's own limit, for a machine that hangs; ours is far below
 _AT_THE_END = {SESSION_END: 3, INTERRUPT: 3}  # seconds: the most that Codex allows at the end without a warning
 # Shared settings also reach machines without knowbound, and users who have it in their own settings: there the hook
@@ -73,8 +76,14 @@ class SettingsFile:
 class OurEntries:
     """Our entries for an agent's settings."""
 
-    hooks: dict[str, dict[str, Any]]  # per event, one group
+    hooks: dict[str, dict[str, Any]]  # per event, one group with a command
     server: dict[str, Any]
+    tool_hooks: dict[str, dict[str, Any]] = field(default_factory=dict)  # per event, one group that calls the server
+
+    @property
+    def groups(self) -> list[tuple[str, dict[str, Any]]]:
+        """Every group with its event."""
+        return [*self.hooks.items(), *self.tool_hooks.items()]
 
 
 def settings_files(agent: str, scope: str, root: Path, environ: Mapping[str, str]) -> tuple[SettingsFile, ...]:
@@ -129,8 +138,12 @@ def _claude_project(root: Path) -> str:
     return main_work_tree(top or str(root)) or top or str(root)
 
 
-def entries(agent: str, scope: str) -> OurEntries:
-    """Return our entries. A project's settings are shared, so their commands have no path of this machine."""
+def entries(agent: str, scope: str, *, late: bool = False) -> OurEntries:
+    """Return our entries. A project's settings are shared, so their commands have no path of this machine.
+
+    `late` adds the hook by which a model's later choice is injected. It calls the server for every tool, and where no
+    server runs Claude Code shows an error each time: shared settings, which reach other machines, do not have it.
+    """
     is_shared = scope == "project"
     hook, knowbound = _command("knowbound-hook", is_shared), _command("knowbound", is_shared)
     hooks = {}
@@ -141,7 +154,21 @@ def entries(agent: str, scope: str) -> OurEntries:
         group: dict[str, Any] = {"matcher": matcher} if matcher else {}
         hooks[EVENTS[event]] = group | {"hooks": [{"type": "command", "command": line, "timeout": seconds}]}
     server: dict[str, Any] = {"command": knowbound, "args": ["mcp"]}
-    return OurEntries(hooks, {"type": "stdio", **server} if agent == "claude-code" else server)
+    tool_hooks = {event: _tool_group(agent, event) for event in hook_tool.EVENTS[agent] if late and not is_shared}
+    return OurEntries(hooks, {"type": "stdio", **server} if agent == "claude-code" else server, tool_hooks)
+
+
+def wants_late(settings: Settings) -> bool:
+    """Report whether a model may choose items while agents work, and prompts do not wait for it."""
+    from knowbound.judge.choice import chooser  # noqa: PLC0415
+
+    return bool(chooser(settings))
+
+
+def _tool_group(agent: str, event: str) -> dict[str, Any]:
+    given = {"event": event} | {name: f"${{{name}}}" for name in hook_tool.FIELDS[agent]}
+    handler = {"type": "mcp_tool", "server": SERVER, "tool": hook_tool.NAME, "input": given}
+    return {"hooks": [{**handler, "timeout": _TOOL_SECONDS}]}
 
 
 def _shared_line(agent: str, event: str) -> str:
@@ -151,9 +178,16 @@ def _shared_line(agent: str, event: str) -> str:
 
 def is_our_hook(handler: object) -> bool:
     """Report whether a hook in an agent's settings calls us, by any path."""
+    if is_tool_hook(handler):
+        return True
     command = handler.get("command") if isinstance(handler, dict) else None
     names = [_name(word) for word in hook_words(command)[:2]] if isinstance(command, str) else []
     return names[:1] == ["knowbound-hook"] or names == ["knowbound", "hook"]
+
+
+def is_tool_hook(handler: object) -> bool:
+    """Report whether a hook in an agent's settings calls our server."""
+    return isinstance(handler, dict) and (handler.get("server"), handler.get("tool")) == (SERVER, hook_tool.NAME)
 
 
 def is_our_server(server: object) -> bool:
@@ -212,8 +246,9 @@ def hook_commands(settings: Settings) -> dict[str, str]:
         "KNOWBOUND_INJECTION_MOST_ITEMS": str(settings.injection_most_items),
         "KNOWBOUND_INJECTION_SUBJECT": settings.injection_subject or settings.root.name,
     }
-    if chooser(settings):
-        given["KNOWBOUND_MODEL_TASKS_CHOOSE"] = settings.model_tasks_choose
+    if (wait := wait_of(settings)) and (model := chooser(settings)):  # nothing is injected later: no server runs
+        given["KNOWBOUND_MODEL_TASKS_CHOOSE"] = model
+        given["KNOWBOUND_INJECTION_WAIT_MS"] = str(wait)
     if settings.injection_relevance_floor is not None:
         given["KNOWBOUND_INJECTION_RELEVANCE_FLOOR"] = str(settings.injection_relevance_floor)
     before = shlex.join(["env", *(f"{name}={value}" for name, value in given.items())])

@@ -26,6 +26,7 @@ from knowbound.evals.versions import Copies
 from knowbound.injection import shown_suggestions
 from knowbound.injection.contexts import FOLDER as CONTEXTS
 from knowbound.injection.contexts import context_of, name_of
+from knowbound.injection.late import context_of_file
 from knowbound.injection.upkeep import tidy
 from knowbound.judge.label_files import LABELS, TURN_LABELS
 from knowbound.kms.opening import open_shared_log
@@ -33,7 +34,18 @@ from knowbound.kms.quality_log.protocol import DISCOVERY, LOG, KeptDocument
 from knowbound.kms.store_writer import write_lock
 from knowbound.stats.evaluation import SampleRun
 from knowbound.store.calibrations import HEDGING_FILE, TURNS_FILE
-from knowbound.store.data_dir import CODEBASE, ENDED, EVALS, INDEX, INJECTIONS, ITEMS, RESCUES, STOP_CHECKS, day_files
+from knowbound.store.data_dir import (
+    CODEBASE,
+    ENDED,
+    EVALS,
+    INDEX,
+    INJECTIONS,
+    ITEMS,
+    LATE,
+    RESCUES,
+    STOP_CHECKS,
+    day_files,
+)
 from knowbound.store.database import Database
 from knowbound.store.erasing import (
     Erased,
@@ -164,12 +176,12 @@ class _FileEraser:
             self._erased.add(store, 1, *(_text(_row(line), name) for name in said))
 
     def erase_contexts(self) -> None:
-        """Erase the lists of items in a session's context; a sub-agent's context begins with the session's id."""
-        for path in sorted((self._home / CONTEXTS).glob("*")):
-            parts = context_of(path.name).split("-")
+        """Erase a session's lists of items and late choices; a sub-agent's context begins with the session's id."""
+        for path in sorted((*(self._home / CONTEXTS).glob("*"), *(self._home / LATE).glob("*"))):
+            parts = context_of(context_of_file(path.name)).split("-")
             sessions = ("-".join(parts[:end]) for end in range(len(parts), 0, -1))
             if self._scope.has_record(_modified(path)) or any(map(self._scope.has_session, sessions)):
-                self._remove(path, CONTEXTS)
+                self._remove(path, path.parent.name)
 
     def erase_caches(self) -> None:
         """Erase whole files; a damaged index that `kms sync` put aside cannot be erased in parts."""

@@ -29,9 +29,11 @@ from knowbound.store.data_dir import data_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, NoReturn
 
     from knowbound.agent.stop_check import StopCheck
+    from knowbound.injection.choosing import ModelChoice
     from knowbound.injection.hook_settings import HookSettings
     from knowbound.injection.inject import Choice
     from knowbound.injection.store_index import SessionStart
@@ -119,14 +121,45 @@ def _answer(run: HookRun, event: str, prompt: HookPrompt) -> None:
 
 def _items(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> Choice:
     """Choose the items that a prompt is about."""
-    from knowbound.injection.inject import choose_for_prompt  # noqa: PLC0415
+    from knowbound.injection.inject import choose_for_prompt, is_held_out  # noqa: PLC0415
     from knowbound.kms.search.ranking import RANKER  # noqa: PLC0415
 
-    choice = choose_for_prompt(run.home, settings, prompt, until=run.until)
+    choice = choose_for_prompt(run.home, settings, prompt)
+    if settings.model and settings.most_items and choice.pool and not is_held_out(prompt, settings.holdout):
+        if settings.wait_ms:
+            choice = _waited_for(run, settings, prompt, choice)
+        elif not prompt.agent_id and prompt.turn:  # a later tool event can be told to be of this turn
+            run.asks_later = True
     run.record.add_choice(choice.items, choice.pool, ranker=RANKER, floor=choice.floor, budget=choice.budget)
-    if choice.model_choice:
-        run.add_model(choice.model_choice)
     return choice
+
+
+def _waited_for(run: HookRun, settings: HookSettings, prompt: HookPrompt, choice: Choice) -> Choice:
+    """Give the model some time to choose. If it needs longer, the floor's choice is injected, and its own later."""
+    from knowbound.injection.choosing import RESERVE, Asking  # noqa: PLC0415
+    from knowbound.injection.contexts import new_to_context  # noqa: PLC0415
+
+    def work(hand_over: Callable[[ModelChoice], bool]) -> None:
+        _ask_model(run, settings, prompt, hand_over)
+
+    until = min(time.monotonic() + settings.wait_ms / 1000, run.until - RESERVE)
+    asked = Asking(work).wait(until)
+    run.add_model(asked)
+    return choice if asked.items is None else choice.replaced_by(new_to_context(run.home, prompt.context, asked.items))
+
+
+def _ask_model(
+    run: HookRun, settings: HookSettings, prompt: HookPrompt, hand_over: Callable[[ModelChoice], bool] | None = None
+) -> None:
+    """Ask the model. What nobody waits for is kept for a later tool event of the turn."""
+    from knowbound.injection.choosing import ask_model, keep_for_later  # noqa: PLC0415
+
+    prompted = time.time()
+    os.chdir(run.home)  # a program that is the model never runs in a folder that an agent works in
+    asked = ask_model(run.root, run.home, settings.model, prompt, settings.most_items)
+    if hand_over is not None and (hand_over(asked) or run.is_trial or prompt.agent_id or not prompt.turn):
+        return
+    keep_for_later(run.home, prompt, run.record.key, asked, budget=settings.token_budget, prompted=prompted)
 
 
 def _holds_out(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> bool:
@@ -170,6 +203,8 @@ def _finish_answer(run: HookRun, prompt: HookPrompt) -> None:
         from knowbound.injection.upkeep import tidy  # noqa: PLC0415
 
         tidy(Path(run.home), load(Path(run.root), ignore_untrusted=True).injection_log_days)
+    if run.asks_later and settings:
+        _ask_model(run, settings, prompt)
 
 
 def _keep_index(run: HookRun, prompt: HookPrompt, settings: HookSettings | None) -> None:

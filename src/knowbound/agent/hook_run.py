@@ -21,7 +21,7 @@ from knowbound.injection import contexts, hook_settings
 from knowbound.injection.record import Record
 from knowbound.quality import ended
 from knowbound.store.data_dir import INJECTIONS, RESCUES, data_folder
-from knowbound.store.owner import OURS, may_be_tracked, owner_of
+from knowbound.store.owner import is_usable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
     from knowbound.agent.rescue_answer import RescueAnswer
     from knowbound.agent.stop_check import StopCheck
+    from knowbound.injection.choosing import ModelChoice
     from knowbound.injection.hook_settings import HookSettings
-    from knowbound.injection.inject import Choice, ModelChoice
+    from knowbound.injection.inject import Choice
     from knowbound.injection.prompt import HookPrompt
     from knowbound.injection.store_index import SessionStart
     from knowbound.quality.ended import EndedTurn
@@ -78,6 +79,7 @@ class HookRun:
         self.is_recorded = True  # in the log of injections or rescues; the hook log has every run
         self.tree = ""  # the source tree whose index is to be updated
         self.index_is_outdated = False
+        self.asks_later = False  # a model is to choose after the answer
         given = os.environ.get(_LIMIT_SETTING, "")
         self._limit_is_known = given.isdecimal() and len(given) < 10
         self.limit_ms = int(given) if self._limit_is_known else DEFAULT_LIMIT_MS
@@ -98,7 +100,7 @@ class HookRun:
         """Use this project from now on: its data folder, if that is this user's own, and its limit."""
         if (root, home) == (self.root, self.home) and home:
             return
-        self.root, self.home = (root, home) if home and _is_ours(home) else ("", "")
+        self.root, self.home = (root, home) if home and is_usable(home) else ("", "")
         if self.home and (settings := hook_settings.cached(root, home)):
             self.limit_ms = settings.time_limit_ms
         self._limit_is_known = True
@@ -117,7 +119,7 @@ class HookRun:
     def add_model(self, asked: ModelChoice) -> None:
         """Note a model's choice, or the reason for a choice without it, for the record and the log."""
         self._asked = asked
-        self.record.add_model(asked.chooser, asked.outcome, asked.ms)
+        self.record.add_model(asked)
 
     # The endings
 
@@ -275,9 +277,3 @@ def _write(answer: bytes) -> None:
     left = memoryview(answer)
     while left:
         left = left[os.write(1, left) :]
-
-
-def _is_ours(home: str) -> bool:
-    """Report whether this user made or named the data folder. Any other is neither read nor written."""
-    is_given = bool(os.environ.get("KNOWBOUND_HOME"))
-    return (is_given or owner_of(home) == OURS) and not may_be_tracked(home)

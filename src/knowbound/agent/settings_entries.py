@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from knowbound.agent.clients import SERVER, OurEntries, SettingsFile, is_our_hook, is_our_server
@@ -59,11 +59,11 @@ def server_places(value: dict[str, Any]) -> list[tuple[str, ...]]:
 def with_ours(file: SettingsFile, text: str, ours: OurEntries) -> str:
     """Return the text with our entries, each once and up to date."""
     before = value_of(file, text)
-    hooks: dict[Path, Any] = {("hooks", event, APPEND): group for event, group in ours.hooks.items()}
-    server: dict[Path, Any] = {(*file.servers, SERVER): ours.server}
-    handlers: dict[Path, Any] = {path: group["hooks"][0] for path, group in hooks.items()}
-    wanted = (handlers if file.has_hooks else {}) | (server if file.servers else {})
-    if _commands(entries_in(file, before)) == _commands(wanted):
+    hooks: list[tuple[Path, Any]] = [(("hooks", event, APPEND), group) for event, group in ours.groups]
+    server: list[tuple[Path, Any]] = [((*file.servers, SERVER), ours.server)]
+    added_here = (hooks if file.has_hooks else []) + (server if file.servers else [])
+    wanted = _commands([(path, group["hooks"][0] if path[0] == "hooks" else group) for path, group in added_here])
+    if _commands(entries_in(file, before).items()) == wanted:
         return text
     after = without_ours(file, text, before)
     try:
@@ -71,12 +71,12 @@ def with_ours(file: SettingsFile, text: str, ours: OurEntries) -> str:
             after = with_table(after, (*file.servers, SERVER), ours.server)
         else:
             after = after if after.strip("\ufeff \t\r\n") else after + "{}\n"
-            for path, entry in ((hooks if file.has_hooks else {}) | (server if file.servers else {})).items():
+            for path, entry in added_here:
                 after = added(after, path, entry)
     except BrokenJsonError as error:
         raise _broken(file, str(error)) from error
     done = value_of(file, after)
-    if _commands(entries_in(file, done)) != _commands(wanted) or _foreign(file, done) != _foreign(file, before):
+    if _commands(entries_in(file, done).items()) != wanted or _foreign(file, done) != _foreign(file, before):
         raise _broken(file, "our entries cannot be added to it")
     return after
 
@@ -100,9 +100,10 @@ def without_ours(file: SettingsFile, text: str, keep: dict[str, Any] | None = No
     return after
 
 
-def _commands(entries: Mapping[Path, Any]) -> list[str]:
+def _commands(entries: Iterable[tuple[Path, Any]]) -> list[str]:
     """Return the commands by place, for a comparison. A time limit or variable added to our entry is the user's."""
-    return sorted(repr((path[:2], entry.get("command"), entry.get("args"))) for path, entry in entries.items())
+    compared = ("command", "args", "tool", "input")
+    return sorted(repr((path[:2], [entry.get(name) for name in compared])) for path, entry in entries)
 
 
 def _foreign(file: SettingsFile, value: dict[str, Any]) -> dict[str, Any]:

@@ -135,7 +135,7 @@ class PromptInjection:
     """The items that the hook would inject for a prompt into a new session, at any floor and any number of items."""
 
     def __init__(self, prompt: str, home: str, settings: HookSettings) -> None:
-        choice = choose_for_prompt(home, settings.without_model(), HookPrompt({"prompt": prompt}))
+        choice = choose_for_prompt(home, settings, HookPrompt({"prompt": prompt}))
         self.ranked = rank(choice.pool, len(choice.pool))  # best first
         self._budget = settings.token_budget
         self._known: dict[tuple[float, int], Sequence[str]] = {}

@@ -1,118 +1,267 @@
-"""The choice by a configured model among the first candidates, within the time that the hook has left.
+"""The choice of a model among candidates, made by a process of its own while the agent works.
 
-The choice without a model is made before, and is delivered if the model is late, fails or answers nonsense. The model
-is asked once, in a thread of its own, and the hook waits no longer than its limit. The prompt and the items are data:
-they are cleared of secrets, are in fences that they cannot close, and the answer is read for numbers alone
-(judge/prompts/choose-2.md). Loaded only where `model.tasks.choose` names a model.
+The hook injects at once what the floor of relevance is sure of. What the model adds is kept for the next tool event of
+the same turn (late.py). If the user prefers to wait (`injection.wait_ms`), the hook gives the model that long, and its
+choice replaces that of the floor. Prompt, conversation and items are data: they are cleared of secrets, are in fences
+that they cannot close, and the answer is read for numbers alone (judge/choosing.py).
 """
 
 from __future__ import annotations
 
-import _thread
+import json
+import os
 import time
-from pathlib import Path
-
-from knowbound.errors import ConfigError
-from knowbound.injection.bundle import cleaned
-from knowbound.injection.inject import CHOSEN, FAILED, RESERVE, ModelChoice, too_late
-from knowbound.judge.choosing import Choosing, chosen_in, inputs_of
-from knowbound.judge.models.completion import CompletionError, MalformedError, ModelQuestion
-from knowbound.judge.names import JudgeKind, JudgeName, parse_name
-from knowbound.judge.prompts import CHOOSE, PromptFile, load_prompt
-from knowbound.text.redact import excerpt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    import sqlite3
+    from collections.abc import Callable, Iterable
+    from typing import Any
 
-    from knowbound.judge.models.completion import Completer
+    from knowbound.config import Settings
+    from knowbound.injection.prompt import HookPrompt
     from knowbound.kms.search.ranking import FoundItem
+    from knowbound.traces.turns import TraceTurn
 
-_LEAST = 0.05  # seconds; no model is asked with less
-_GRACE = 1.0  # seconds after which a late model is given up
+CHOSEN, LATE, FAILED = "chosen", "late", "failed"  # outcomes of asking a model
+RESERVE = 0.15  # seconds to compose, record and write an answer: 4 ms in the middle, 130 at most
+CANDIDATES = 20
+_TURNS = 2  # before the prompt, that the conversation is taken from
+_OF_A_MESSAGE = 1_000  # characters
+_FILES = 8
+_SEARCH_SECONDS = 5.0
 _LONGEST_PROBLEM = 300
+_READ = 1 << 16
+_FEW = """
+    SELECT id, backend, content_sha, confidence, content, timestamp, anchor_file FROM item
+    WHERE served = 1 AND flag = '' AND stale = 0 ORDER BY id LIMIT ?
+"""
 
 
-def choose(
-    model: str, prompt: str, candidates: Sequence[FoundItem], *, most: int, folder: str, until: float
-) -> ModelChoice:
-    """Ask the model of that name (`judge list`). It has to answer shortly before `until` (monotonic seconds).
+class ModelChoice:
+    """The items that a model chose, best first; or the reason why it chose none."""
 
-    A program that is named is run in the folder, never in a folder that an agent works in.
-    """
-    began, chooser = time.monotonic(), ""
-    try:
-        name, file = parse_name(model), load_prompt(CHOOSE)
-        chooser = f"{file.version}/{_identity(name)}"
-        completer, question = _completer(name, folder), _question(file, prompt, candidates)
-        left = until - RESERVE - time.monotonic()
-        text = _within(left, lambda: completer.complete(question, seconds=left + _GRACE).text)
-        if text is None:
-            return too_late(_since(began), chooser=chooser)
-        return ModelChoice(CHOSEN, _since(began), chooser=chooser, items=_chosen(text, candidates)[:most])
-    except (CompletionError, ConfigError, MalformedError) as error:
-        problem = str(error)
-    except Exception as error:  # after any error there is the choice without the model
-        problem = f"{type(error).__name__}: {error}"
-    problem = f"the model: {excerpt(problem, _LONGEST_PROBLEM)}"
-    return ModelChoice(FAILED, _since(began), chooser=chooser, problem=problem)
+    def __init__(
+        self,
+        outcome: str,
+        ms: float = 0.0,
+        *,
+        chooser: str = "",
+        items: list[FoundItem] | None = None,
+        problem: str = "",
+    ) -> None:
+        self.outcome = outcome
+        self.ms = ms
+        self.chooser = chooser  # version of the prompt, and the model; "" where neither was reached
+        self.items = items  # None unless the model answered
+        self.problem = problem  # the reason where it did not
+
+    def fields(self) -> dict[str, Any]:
+        """Return what is recorded of it."""
+        return {"chooser": self.chooser, "chooser_outcome": self.outcome, "chooser_ms": round(self.ms, 1)}
 
 
-def _completer(name: JudgeName, folder: str) -> Completer:
-    if name.kind is JudgeKind.RULES:
-        raise ConfigError("unknown-judge", "The rules cannot choose items: name a model (knowbound judge list).")
-    if name.uses_api:
-        from knowbound.judge.models.direct import DirectModel  # noqa: PLC0415
-
-        return DirectModel(name)
-    from knowbound.judge.registry import completer  # noqa: PLC0415
-
-    return completer(name, Path(folder))
+# In the hook
 
 
-def _identity(name: JudgeName) -> str:
-    """Return the name of the model that is stored."""
-    if name.uses_api:
-        return excerpt(name.text, _LONGEST_PROBLEM)
-    from knowbound.judge.registry import identity  # noqa: PLC0415
+class Asking:
+    """A process that asks the model. Its answer is read from a pipe by whoever waits for it."""
 
-    return identity(name)
-
-
-def _question(file: PromptFile, prompt: str, candidates: Sequence[FoundItem]) -> ModelQuestion:
-    inputs = inputs_of(Choosing(prompt, [cleaned(item.content) for item in candidates]))
-    return ModelQuestion(file.name, inputs, file.instructions, file.material(inputs), {})
-
-
-def _chosen(text: str, candidates: Sequence[FoundItem]) -> list[FoundItem]:
-    """Return the items that the answer names, in its order. Unknown numbers are ignored."""
-    numbers = dict.fromkeys(one.number for one in chosen_in(text, len(candidates)))
-    return [candidates[number - 1] for number in numbers]
-
-
-def _within(seconds: float, work: Callable[[], str]) -> str | None:
-    """Return the result of the work, or None after the time is over; the work then goes on alone."""
-    if seconds < _LEAST:
-        return None
-    done, results = _thread.allocate_lock(), list[str | Exception]()
-    done.acquire()
-
-    def run() -> None:
+    def __init__(self, work: Callable[[Callable[[ModelChoice], bool]], None]) -> None:
+        """Start the process. `work` gets a function that hands an answer over, and reports whether somebody waits."""
+        self._reading, writing = os.pipe()
+        if os.fork():
+            os.close(writing)
+            return
         try:
-            results.append(work())
-        except Exception as error:
-            results.append(error)
+            os.close(self._reading)
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            for descriptor in (0, 1, 2):  # the agent waits until its pipes are closed
+                os.dup2(nowhere, descriptor)
+            os.setsid()
+            work(lambda choice: _handed_over(writing, choice))
         finally:
-            done.release()
+            os._exit(0)
 
-    _thread.start_new_thread(run, ())
-    if not done.acquire(timeout=seconds):
-        return None
-    [result] = results
-    if isinstance(result, Exception):
-        raise result
-    return result
+    def wait(self, until: float) -> ModelChoice:
+        """Return the answer if it comes before that moment (monotonic seconds)."""
+        import select  # noqa: PLC0415
+
+        poll, data, began = select.poll(), b"", time.monotonic()
+        poll.register(self._reading, select.POLLIN | select.POLLHUP)
+        while poll.poll(max(0, round((until - time.monotonic()) * 1000))):
+            if not (part := os.read(self._reading, _READ)):
+                break
+            data += part
+        else:
+            data = b""
+        os.close(self._reading)
+        if not data:
+            ms = (time.monotonic() - began) * 1000
+            return ModelChoice(LATE, ms, problem="the model did not answer in time (injection.wait_ms)")
+        return _read(json.loads(data))
 
 
-def _since(began: float) -> float:
-    return (time.monotonic() - began) * 1000
+def _handed_over(pipe: int, choice: ModelChoice) -> bool:
+    known: dict[str, Any] = vars(choice) | {"items": None if choice.items is None else list(map(_row, choice.items))}
+    data = memoryview(json.dumps(known).encode("utf-8", "replace"))
+    try:
+        while data:
+            data = data[os.write(pipe, data) :]
+        os.close(pipe)
+    except BrokenPipeError:
+        return False
+    return True
+
+
+def _row(item: FoundItem) -> dict[str, Any]:
+    named = ("content", "type", "subject", "timestamp", "anchor_file")
+    return {"row": item.pool_row(), "rank": item.rank, "score": item.score} | {
+        "named": {name: getattr(item, name) for name in named}
+    }
+
+
+def _read(known: dict[str, Any]) -> ModelChoice:
+    from knowbound.kms.search.ranking import FoundItem  # noqa: PLC0415
+
+    rows, items = known.pop("items"), list[FoundItem]()
+    for row in rows or ():
+        item = FoundItem(*row["row"], **row["named"])
+        item.rank, item.score = row["rank"], row["score"]
+        items.append(item)
+    return ModelChoice(known.pop("outcome"), items=None if rows is None else items, **known)
+
+
+# In the process that asks
+
+
+def ask_model(root: str, home: str, model: str, prompt: HookPrompt, most: int) -> ModelChoice:
+    """Ask the model of that name which items the prompt needs. A program runs in the current folder."""
+    from dataclasses import replace  # noqa: PLC0415
+    from pathlib import Path  # noqa: PLC0415
+
+    from knowbound.config import load  # noqa: PLC0415
+
+    began = time.monotonic()
+    try:
+        found = _asked(replace(load(Path(root), ignore_untrusted=True), home=Path(home)), model, prompt, most)
+    except Exception as error:  # there is the choice without the model
+        found = ModelChoice(FAILED, problem=f"{type(error).__name__}: {error}")
+    if found.problem:
+        from knowbound.text.redact import excerpt  # noqa: PLC0415
+
+        found.problem = f"the model: {excerpt(found.problem, _LONGEST_PROBLEM)}"
+    found.ms = (time.monotonic() - began) * 1000
+    return found
+
+
+def _asked(settings: Settings, model: str, prompt: HookPrompt, most: int) -> ModelChoice:
+    from knowbound.injection.bundle import cleaned  # noqa: PLC0415
+    from knowbound.judge.choice import is_named_for_choosing, may_see  # noqa: PLC0415
+    from knowbound.judge.choosing import Choosing, choose  # noqa: PLC0415
+    from knowbound.judge.models.questions import AnswerSource  # noqa: PLC0415
+    from knowbound.judge.prompts import CHOOSE, load_prompt  # noqa: PLC0415
+    from knowbound.judge.registry import asker_for  # noqa: PLC0415
+
+    if not is_named_for_choosing(settings) and not may_see(model, prompt.agent, settings):
+        return ModelChoice(FAILED, problem="it is of another provider than the session (model.cross_provider)")
+    asker = asker_for(settings, model, background=True, is_quick=True)
+    if asker is None:
+        return ModelChoice(FAILED, problem="the rules cannot choose items: name a model (knowbound judge list)")
+    chooser = f"{load_prompt(CHOOSE).version}/{asker.judge}"
+    said = conversation_before(prompt)
+    candidates = candidates_for(str(settings.home), "\n".join([*said, prompt.text]))
+    if not candidates:
+        return ModelChoice(CHOSEN, chooser=chooser, items=[])
+    source = AnswerSource(prompt.session, str(settings.root))
+    asked = Choosing(prompt.text, [cleaned(item.content) for item in candidates], said)
+    [answer] = choose(asker, [asked], source)
+    if answer.entries is None:
+        return ModelChoice(FAILED, chooser=chooser, problem=answer.problem)
+    numbers = dict.fromkeys(one.number for one in answer.entries)
+    items = [candidates[number - 1] for number in numbers]
+    return ModelChoice(CHOSEN, chooser=chooser, items=items[:most])
+
+
+def candidates_for(home: str, query: str) -> list[FoundItem]:
+    """Return the items that a model chooses from, best first; of a small store all items."""
+    from knowbound.kms.search.lexical import SPLIT_BY  # noqa: PLC0415
+    from knowbound.kms.search.retrieval import search  # noqa: PLC0415
+    from knowbound.store.read_only import open_own_index  # noqa: PLC0415
+
+    index = open_own_index(home, wait_seconds=1.0, work_seconds=_SEARCH_SECONDS, split_by=SPLIT_BY)
+    if index is None:
+        return []
+    found = search(index, query, limit=CANDIDATES).items
+    return (found + _rest_of_few(index, found))[:CANDIDATES]
+
+
+def _rest_of_few(index: sqlite3.Connection, found: list[FoundItem]) -> list[FoundItem]:
+    """Return the other items of a store that is small enough to be shown to a model whole."""
+    from knowbound.kms.search.ranking import FoundItem  # noqa: PLC0415
+
+    rows = index.execute(_FEW, (CANDIDATES + 1,)).fetchall() if len(found) < CANDIDATES else []
+    if len(rows) > CANDIDATES:
+        return []
+    known, rest = {item.content_sha for item in found}, list[FoundItem]()
+    for id_, backend, sha, confidence, content, timestamp, file in rows:
+        item = FoundItem(
+            id_, backend, sha, confidence=confidence, content=content, timestamp=timestamp, anchor_file=file
+        )
+        item.rank = len(found) + len(rest) + 1
+        if item.content_sha not in known:
+            known.add(item.content_sha)
+            rest.append(item)
+    return rest
+
+
+def conversation_before(prompt: HookPrompt) -> list[str]:
+    """Return the last messages before the prompt, and the files that they were about; nothing without a transcript."""
+    from collections import deque  # noqa: PLC0415
+    from pathlib import Path  # noqa: PLC0415
+
+    from knowbound.traces.turns import session_of, turns_in  # noqa: PLC0415
+
+    turns: deque[TraceTurn] = deque(maxlen=_TURNS)
+    try:
+        for turn in turns_in(session_of(Path(prompt.transcript))) if prompt.transcript else ():
+            if turn.key != prompt.turn:
+                turns.append(turn)
+    except Exception:  # no path, or no transcript: the prompt alone has to do
+        return []
+    said = []
+    for turn in turns:
+        said += [f"user: {turn.prompt.text[:_OF_A_MESSAGE]}"] if turn.prompt.text else []
+        said += [f"agent: {turn.said[-1][-_OF_A_MESSAGE:]}"] if turn.said else []
+    paths = dict.fromkeys(path for turn in reversed(turns) for call in reversed(turn.calls) for path in call.paths)
+    if files := ", ".join(_shown(paths, prompt.cwd)):
+        said.append(f"files: {files}")
+    return said
+
+
+def _shown(paths: Iterable[str], cwd: str) -> list[str]:
+    """Return the first paths, those inside the project relative to it."""
+    inside = os.path.join(cwd, "")
+    return [path.removeprefix(inside) for path in paths][:_FILES]
+
+
+def keep_for_later(
+    home: str, prompt: HookPrompt, record: dict[str, Any], choice: ModelChoice, *, budget: int, prompted: float
+) -> None:
+    """Record the choice for a prompt that is answered already, and keep what is new to the context. Raises OSError."""
+    from knowbound.injection import late  # noqa: PLC0415
+    from knowbound.injection.bundle import compose  # noqa: PLC0415
+    from knowbound.injection.contexts import item_key, new_to_context  # noqa: PLC0415
+    from knowbound.injection.record import add_to_record, item_row  # noqa: PLC0415
+
+    bundle = compose(new_to_context(home, prompt.context, choice.items or []), budget=budget)
+    outcome = LATE if choice.outcome == CHOSEN else choice.outcome
+    known = choice.fields() | {"chooser_outcome": outcome}
+    known |= {"late": [item_row(item) for item in bundle.items], "late_tokens": bundle.tokens} if bundle.items else {}
+    known |= {"chooser_problem": choice.problem} if choice.problem else {}
+    add_to_record(home, record, known)
+    if bundle.items:
+        keys = [item_key(item) for item in bundle.items]
+        late.keep(
+            home, prompt.context, prompt.turn, late.LateChoice(bundle.text, bundle.tokens, keys, record, prompted)
+        )

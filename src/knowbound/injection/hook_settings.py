@@ -14,6 +14,10 @@ import os
 from knowbound import __version__
 from knowbound.user_files import config_folder, is_sealed, make_file, seal, state_folder
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from knowbound.config import Settings
+
 _CACHE = "hook.json"
 _PREFIXES = (
     "KNOWBOUND_INJECTION_",
@@ -22,7 +26,10 @@ _PREFIXES = (
     "KNOWBOUND_QUALITY_HOLDOUT",
     "KNOWBOUND_RESCUE_",
     "KNOWBOUND_AUDIT_CHECK",
+    "KNOWBOUND_MODEL",
 )
+# The setting of earlier versions, with which prompts waited for the model up to the time limit.
+_OLD_MODEL = frozenset({"injection.model", "KNOWBOUND_INJECTION_MODEL"})
 
 
 class HookSettings:
@@ -37,6 +44,7 @@ class HookSettings:
         subject: str,
         is_shared: bool,
         model: str = "",
+        wait_ms: int = 0,
         holdout: float = 0.0,
         rescues: bool = True,
         check: str = "off",
@@ -45,16 +53,13 @@ class HookSettings:
         self.token_budget = token_budget
         self.relevance_floor = relevance_floor  # None: the measured floor
         self.most_items = most_items  # per prompt
-        self.model = model  # the model that chooses, or ""
+        self.model = model  # the model that chooses while the agent works, or ""
+        self.wait_ms = wait_ms  # that a prompt waits for the model
         self.subject = subject
         self.holdout = holdout  # share of prompts for which nothing is injected, to compare
         self.rescues = rescues  # answer lookups that miss
         self.check = check  # of an answer before the agent stops: off, warn, block
         self.is_shared = is_shared  # other machines write to the backends: keep the index current
-
-    def without_model(self) -> HookSettings:
-        """Return the settings with which the floor alone chooses."""
-        return HookSettings(**vars(self) | {"model": ""})
 
 
 def load(root: str, home: str, *, keep: bool = True) -> HookSettings:
@@ -96,7 +101,8 @@ def _state(root: str) -> list[object]:
     """Return everything that the settings depend on."""
     files: list[object] = []
     in_root = [os.path.join(root, name) for name in ("knowbound.toml", "pyproject.toml")]
-    for path in (*in_root, os.path.join(config_folder(), "config.toml"), os.path.join(state_folder(), "trusted")):
+    of_user = [os.path.join(state_folder(), name) for name in ("trusted", "model.json")]
+    for path in (*in_root, os.path.join(config_folder(), "config.toml"), *of_user):
         try:
             found = os.stat(path)
         except OSError:
@@ -107,6 +113,12 @@ def _state(root: str) -> list[object]:
     return [__version__, os.path.abspath(root), files, given]
 
 
+def wait_of(settings: Settings) -> int:
+    """Return the milliseconds that a prompt waits for the model that chooses."""
+    is_old = not _OLD_MODEL.isdisjoint(settings.replaced)
+    return settings.injection_wait_ms or (settings.injection_time_limit_ms if is_old else 0)
+
+
 def _read(root: str) -> HookSettings:
     from pathlib import Path  # noqa: PLC0415  # the slow way, once after a change
 
@@ -115,7 +127,8 @@ def _read(root: str) -> HookSettings:
 
     settings = load_config(Path(os.path.abspath(root)), ignore_untrusted=True)
     return HookSettings(
-        time_limit_ms=settings.injection_time_limit_ms,
+        time_limit_ms=settings.injection_time_limit_ms + settings.injection_wait_ms,
+        wait_ms=wait_of(settings),
         token_budget=settings.injection_token_budget,
         relevance_floor=settings.injection_relevance_floor,
         most_items=settings.injection_most_items,

@@ -35,6 +35,11 @@ class HookPrompt:
         return "-".join(filter(None, (self.session, self.agent_id)))
 
     @property
+    def turn(self) -> str:
+        """Return the client's id of the turn; "" if it has none."""
+        return self.prompt_id or self.turn_id
+
+    @property
     def context_is_gone(self) -> bool:
         """Report whether the context was compacted or cleared."""
         return self.source in CONTEXT_IS_GONE

@@ -2,10 +2,11 @@
 
     .knowbound/injections/2026-11-16.jsonl    one file a day; log.py reads it
 
-A record is up to three lines that share its id: what is to be injected (before the answer is written; without this line
+A record is several lines that share its id: what is to be injected (before the answer is written; without this line
 nothing is injected), how the run ended (after it), and the beginning of the prompt (last: clearing it of secrets takes
-longer than all the rest). A run that injects nothing has its first two in one line. A pull through MCP is one
-line, with an event of its own. So whatever ends the process, the log claims no more than what happened:
+longer than all the rest). A run that injects nothing has its first two in one line. What a model chose meanwhile
+follows as `late`, and two more lines around its delivery. A pull through MCP is one line, with an event of its own. So
+whatever ends the process, the log claims no more than what happened:
 
     killed before the answer was written      the first line alone: `delivered` is unknown
     killed right after                        the same
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
+    from knowbound.injection.choosing import ModelChoice
     from knowbound.injection.prompt import HookPrompt
     from knowbound.injection.store_index import SessionStart
     from knowbound.kms.search.ranking import FoundItem
@@ -52,6 +54,11 @@ class Record:
         self._is_begun = False
         self.begins_day = False  # it is the first record of its day
 
+    @property
+    def key(self) -> dict[str, Any]:
+        """Return the fields that every line of the record has."""
+        return self._key
+
     def add_prompt(self, prompt: HookPrompt) -> None:
         """Add session, agent and turn of the run."""
         self._key["session"] = prompt.session
@@ -72,7 +79,7 @@ class Record:
             "ranker": ranker,
             "floor": floor,
             "budget": budget,
-            "items": [_item_row(item) for item in sorted(items, key=lambda item: item.rank)],
+            "items": [item_row(item) for item in sorted(items, key=lambda item: item.rank)],
             "pool": [item.pool_row() for item in pool[:MOST_POOL]],
         }
 
@@ -80,9 +87,9 @@ class Record:
         """Add the arm of a holdout."""
         self._known["arm"] = arm
 
-    def add_model(self, chooser: str, outcome: str, ms: float) -> None:
-        """Add the model that was asked to choose, its prompt, and the outcome."""
-        self._known |= {"chooser": chooser, "chooser_outcome": outcome, "chooser_ms": round(ms, 1)}
+    def add_model(self, asked: ModelChoice) -> None:
+        """Add the model that was asked to choose while the hook waited, its prompt, and the outcome."""
+        self._known |= asked.fields()
 
     def add_start(self, start: SessionStart) -> None:
         """Add what a session starts with: titles and suggested corrections, which are no injected items."""
@@ -102,7 +109,7 @@ class Record:
         """Add what a tool returned to the agent."""
         from knowbound.text.redact import excerpt  # noqa: PLC0415  # costs 20 ms
 
-        self._known |= {"tool": tool, "query": excerpt(query, EXCERPT), "items": [_item_row(item) for item in items]}
+        self._known |= {"tool": tool, "query": excerpt(query, EXCERPT), "items": [item_row(item) for item in items]}
 
     def add_known(self, known: Mapping[str, Any]) -> None:
         """Add fields of a run of another kind."""
@@ -139,13 +146,22 @@ class Record:
         return known
 
     def _append(self, home: str, line: dict[str, Any]) -> None:
-        data = json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
         path = os.path.join(home, self._folder, self._name)
         self.begins_day = self.begins_day or not os.path.exists(path)
-        append(path, data)
+        append(path, _as_line(line))
 
 
-def _item_row(item: FoundItem) -> dict[str, Any]:
+def add_to_record(home: str, key: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
+    """Append a line to the record of an injection that has this key: what a model chose later. Raises OSError."""
+    append(os.path.join(home, INJECTIONS, f"{key['time'][:10]}.jsonl"), _as_line({**key, **fields}))
+
+
+def _as_line(fields: Mapping[str, Any]) -> bytes:
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+
+
+def item_row(item: FoundItem) -> dict[str, Any]:
+    """Return an item as it is recorded."""
     tried = {"explored": True} if item.is_explored else {}
     return tried | {
         "item": item.id,

@@ -15,12 +15,13 @@ from pathlib import Path
 
 from knowbound.injection import contexts
 from knowbound.injection.log import log_files
-from knowbound.store.data_dir import ENDED, INJECTIONS, RESCUES, day_files
+from knowbound.store.data_dir import ENDED, INJECTIONS, LATE, RESCUES, day_files
 from knowbound.store.erasing import blank_lines, sessions_in
 from knowbound.store.forgotten import load_forgotten
 from knowbound.user_files import make_folder
 
 _SILENT = 30 * 24 * 3600.0  # seconds without an injection after which a session's context is removed
+_OVER = 24 * 3600.0  # seconds after which the turn of a late choice is over
 _JOURNALS, _CONTEXTS = "injected", "told"  # the folders of 0.1.0
 
 
@@ -56,6 +57,8 @@ def _take_over_journals(home: Path) -> None:
 def _silent_contexts(home: Path) -> Iterator[Path]:
     if not (home / contexts.FOLDER).is_symlink():
         yield from (path for path in (home / contexts.FOLDER).glob("*") if _age(path) > _SILENT)
+    if not (home / LATE).is_symlink():
+        yield from (path for path in (home / LATE).glob("*") if _age(path) > _OVER)
     if not (home / _CONTEXTS).is_symlink():
         yield from (home / _CONTEXTS).glob("*")  # their items are injected once more
         with suppress(OSError):

@@ -119,14 +119,22 @@ def model_for(settings: Settings, task: ModelTask) -> str:
 
 
 def chooser(settings: Settings) -> str:
-    """Return the model that chooses items while the agent waits; "" if none is named for just that."""
+    """Return the model that chooses items while the agent works; "" for none.
+
+    A model that the user names for just that needs no further permission.
+    """
+    if is_named_for_choosing(settings):
+        return settings.model_tasks_choose.strip()
+    name = judge_for(settings, ModelTask.CHOOSE, background=True)
+    return "" if name == RULES else name
+
+
+def is_named_for_choosing(settings: Settings) -> bool:
+    """Report whether the user, or a trusted project for this machine, names the model that chooses items."""
     name, field = settings.model_tasks_choose.strip(), "model_tasks_choose"
     if name in ("", NONE, RULES, AUTO):
-        return ""
-    if field not in settings.from_project:
-        return name
-    is_local = provider_of(parse_name(name)) == _LOCAL
-    return name if is_local or _may_use(settings, field, name, load_permission(), background=True) else ""
+        return False
+    return field not in settings.from_project or provider_of(parse_name(name)) == _LOCAL
 
 
 def fallback_for(settings: Settings, name: str) -> str:

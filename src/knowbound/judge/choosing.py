@@ -13,8 +13,7 @@ import msgspec
 
 from knowbound.judge.material import names_in, shortened
 from knowbound.judge.models.asking import Asker
-from knowbound.judge.models.completion import MalformedError, parse_answer
-from knowbound.judge.models.questions import sendable
+from knowbound.judge.models.questions import NO_SOURCE, AnswerSource, sendable
 from knowbound.judge.prompts import CHOOSE, load_prompt
 from knowbound.text.printable import both_ends, estimated_tokens
 from knowbound.text.redact import excerpt
@@ -41,24 +40,37 @@ class ChosenEntry(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
+class Chosen(NamedTuple):
+    """The chosen candidates, best first; or the problem if the model gave no usable answer."""
+
+    entries: list[ChosenEntry] | None
+    problem: str = ""
+
+
 class ChoiceAnswer(msgspec.Struct, frozen=True):
     """Answer of the model, best first."""
 
     chosen: list[ChosenEntry]
 
 
-def choose(asker: Asker, several: Sequence[Choosing]) -> list[list[ChosenEntry] | None]:
-    """Return the chosen candidates for each prompt; None if the model gave no usable answer."""
+def choose(asker: Asker, several: Sequence[Choosing], source: AnswerSource = NO_SOURCE) -> list[Chosen]:
+    """Return the chosen candidates for each prompt. Numbers of no candidate are ignored."""
     asked = asker.ask(
         load_prompt(CHOOSE),
-        [inputs_of(one) for one in several],
+        [_inputs_of(one) for one in several],
         ChoiceAnswer,
         checks=[lambda answer, one=one: _problem(answer, len(one.candidates)) for one in several],  # type: ignore[misc]
+        sources=[source for _ in several],
     )
-    return [None if one.value is None else one.value.chosen[:MOST] for one in asked]
+    return [
+        Chosen(None, answer.problem)
+        if answer.value is None
+        else Chosen([at for at in answer.value.chosen if 1 <= at.number <= len(one.candidates)][:MOST])
+        for one, answer in zip(several, asked, strict=True)
+    ]
 
 
-def inputs_of(one: Choosing) -> dict[str, str]:
+def _inputs_of(one: Choosing) -> dict[str, str]:
     """Return the texts of the prompt file: without secrets, long ones around what the candidates name."""
     names = names_in(one.candidates)
     lines = (
@@ -74,14 +86,6 @@ def inputs_of(one: Choosing) -> dict[str, str]:
         "prompt": shortened(prompt, _PROMPT, names),
         "entries": "\n".join(lines),
     }
-
-
-def chosen_in(text: str, candidates: int) -> list[ChosenEntry]:
-    """Return what an answer chooses. Raises MalformedError if it names no candidate at all."""
-    answer = parse_answer(text, ChoiceAnswer)
-    if problem := _problem(answer, candidates):
-        raise MalformedError(problem)
-    return [one for one in answer.chosen if 1 <= one.number <= candidates][:MOST]
 
 
 def _problem(answer: ChoiceAnswer, candidates: int) -> str:

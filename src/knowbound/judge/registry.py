@@ -36,10 +36,12 @@ _PART_OF_A_DAY = 5  # in the background, an hour may have a fifth of the calls o
 # Judges of a project's tasks
 
 
-def asker_for(settings: Settings, name: str, *, background: bool = False, keep: bool = True) -> Asker | None:
+def asker_for(
+    settings: Settings, name: str, *, background: bool = False, keep: bool = True, is_quick: bool = False
+) -> Asker | None:
     """Return what asks the model of that name within the user's limits and with kept answers; None for `rules`.
 
-    With `keep=False` the answers are those of this process alone.
+    With `keep=False` the answers are those of this process alone. `is_quick`: loaded at once, where a prompt waits.
     """
     judge = parse_name(name)
     if judge.kind is JudgeKind.RULES:
@@ -53,7 +55,7 @@ def asker_for(settings: Settings, name: str, *, background: bool = False, keep: 
     an_hour = -(-calls // _PART_OF_A_DAY) if background else calls
     counter = CallCounter(background=background, a_day=calls, an_hour=an_hour)
     answers = ModelAnswers(settings.home, settings.model_keep_days) if keep else None
-    return _asker(judge, JudgeOptions.of(settings), answers, counter, project=str(settings.root))
+    return _asker(judge, JudgeOptions.of(settings), answers, counter, str(settings.root), is_quick)
 
 
 def hedging_judge(settings: Settings, name: str = "") -> HedgingJudge:
@@ -226,6 +228,7 @@ def _asker(
     store: AnswerStore | None = None,
     allowance: Allowance | None = None,
     project: str = "",
+    is_quick: bool = False,
 ) -> Asker:
     from knowbound.judge.models.asking import Asker  # noqa: PLC0415
     from knowbound.judge.models.questions import AnswerSource  # noqa: PLC0415
@@ -235,11 +238,16 @@ def _asker(
 
         recorded = Recorded(Path(name.file))
         return Asker(identity(name), recorded, options, recorded)
-    return Asker(identity(name), completer(name), options, store, allowance, AnswerSource(project=project))
+    source = AnswerSource(project=project)
+    return Asker(identity(name), completer(name, is_quick=is_quick), options, store, allowance, source)
 
 
-def completer(name: JudgeName, folder: Path | None = None) -> Completer:
-    """Return what answers prompts under that name. A program runs in `folder`, by default the current one."""
+def completer(name: JudgeName, *, is_quick: bool = False) -> Completer:
+    """Return what answers prompts under that name. A program runs in the current folder."""
+    if name.uses_api and is_quick:
+        from knowbound.judge.models.direct import DirectModel  # noqa: PLC0415
+
+        return DirectModel(name)
     if name.uses_api:
         from knowbound.judge.models.api import ApiModel  # noqa: PLC0415
 
@@ -254,7 +262,7 @@ def completer(name: JudgeName, folder: Path | None = None) -> Completer:
         return CodexModel(name.model)
     from knowbound.judge.models.command_line import CommandLineModel  # noqa: PLC0415
 
-    return CommandLineModel(name, folder)
+    return CommandLineModel(name)
 
 
 def check_hedging(settings: Settings) -> None:

@@ -131,9 +131,9 @@ def hits_on_choices(asker: Asker | None) -> tuple[Rate, str]:
     asked = choose(asker, [Choosing(case.prompt, [item.content for item in case.items]) for case in cases])
     right = 0
     for case, given in zip(cases, asked, strict=True):
-        chosen = {case.items[one.number - 1].id for one in given or () if 0 < one.number <= len(case.items)}
-        right += given is not None and chosen == set(case.right)
-    return Rate(right, len(cases)), "" if None not in asked else "the model gave no usable answer"
+        chosen = {case.items[one.number - 1].id for one in given.entries or ()}
+        right += given.entries is not None and chosen == set(case.right)
+    return Rate(right, len(cases)), next((one.problem for one in asked if one.entries is None), "")
 
 
 def try_model(name: str, settings: Settings) -> Tried:

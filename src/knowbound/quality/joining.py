@@ -99,7 +99,7 @@ def join(known: TurnSources, stored: Callable[[str], StoredText | None]) -> Join
         steps=len(trace.steps) if trace else 0,
         failed_searches=sum(call.kind in LOOKUPS and call.outcome in MISSES for call in calls),
         turn_tokens=trace.tokens if trace else None,
-        injected_tokens=injected.tokens if injected and mine else 0,
+        injected_tokens=_tokens(injected) if injected and mine else 0,
         arm=injected.arm if injected else "",
         prompt_ms=injected.ms if injected else None,
         stop_ms=ended.ms if ended else None,
@@ -232,9 +232,16 @@ class _Item(NamedTuple):
 
 def _delivered(injected: InjectionRecord | None, texts: Mapping[str, str]) -> Iterable[InjectedItem]:
     """What reached the agent. Where the hook was killed before it could say so, the trace has to show it."""
-    if injected is None or injected.delivered is False:
+    if injected is None:
         return []
-    return injected.items if injected.delivered else [item for item in injected.items if item.item in texts]
+    at_once = () if injected.delivered is False else injected.items
+    return [item for item in at_once if injected.delivered or item.item in texts] + [
+        item for item in injected.late if injected.late_delivered or item.item in texts
+    ]
+
+
+def _tokens(injected: InjectionRecord) -> int:
+    return injected.tokens + (injected.late_tokens if injected.late_delivered else 0)
 
 
 def _texts_in_trace(trace: TraceTurn | None) -> dict[str, str]:

@@ -13,7 +13,7 @@ import msgspec
 
 from knowbound.config import Settings
 from knowbound.core.quality import DayRollup, ItemVerdict, Metric, QualityTurn
-from knowbound.injection.inject import CHOSEN
+from knowbound.injection.choosing import CHOSEN
 from knowbound.injection.log import AT_START, InjectionRecord, read_log
 from knowbound.injection.prompt import CONTEXT_IS_GONE
 from knowbound.kms.quality_log.protocol import QualityLog
@@ -65,6 +65,8 @@ def logged_pools(
             yield LoggedPool(record.time[:10], record.session, rows, verdicts)
         if record.delivered:
             has |= {(one.item, one.sha) for one in record.items}
+        if record.late_delivered:
+            has |= {(one.item, one.sha) for one in record.late}
 
 
 def compare_rankings(

@@ -43,6 +43,12 @@ def owner_of(home: str | Path) -> str:
     return OURS if is_our_mark(mark) else ANOTHERS
 
 
+def is_usable(home: str) -> bool:
+    """Report whether hooks may read and write a data folder: this user made or named it, and git does not track it."""
+    is_given = bool(os.environ.get("KNOWBOUND_HOME"))
+    return (is_given or owner_of(home) == OURS) and not may_be_tracked(home)
+
+
 def is_our_mark(mark: str) -> bool:
     """Report whether this user's key made the mark."""
     name, _, code = mark.strip().partition(" ")

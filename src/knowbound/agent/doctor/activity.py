@@ -1,9 +1,9 @@
-"""Checks of what hooks and the scoring worker did lately: injections, runs, the hook's model, scored turns."""
+"""Checks of what hooks and the scoring worker did lately: injections, runs, scored turns; and of the allowed model."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,17 +12,13 @@ import msgspec
 
 from knowbound.agent import hook_log
 from knowbound.agent.background import FAILED, SCORING
-from knowbound.agent.clients import HOOK_SECONDS
 from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck
 from knowbound.agent.doctor.data_folder import first_row
 from knowbound.agent.hook_entry import AFTER_TOOLS
 from knowbound.config import Settings
 from knowbound.errors import ConfigError, KnowboundError
-from knowbound.injection import inject
 from knowbound.injection.log import read_log
-from knowbound.judge.choice import chooser
-from knowbound.judge.models.completion import KEYS
-from knowbound.judge.names import JudgeKind, Provider, parse_name
+from knowbound.judge.names import JudgeKind, parse_name
 from knowbound.judge.registry import check_judge
 from knowbound.process import find_client
 from knowbound.quality.queue import EndedRecord, Queue
@@ -32,7 +28,6 @@ from knowbound.text.redact import redact
 _RUNS = 200  # of the hook log: older runs say little about today
 _OVER = 20  # good runs after which a failure is history
 _SLOW_MS = 150.0  # the target for p95 of `hook user-prompt-submit`
-_MODEL_MS = 2_000  # small models behind an API take 600 to 2,000 ms
 _LATE_MINUTES = 10  # that a turn may wait: the worker starts when the turn ends, and takes seconds
 
 
@@ -134,55 +129,6 @@ def check_permission(settings: Settings) -> Iterator[HealthCheck]:
         yield HealthCheck("model", PROBLEM, str(error), "knowbound model")
     else:
         yield HealthCheck("model", OK, found)
-
-
-def check_model(settings: Settings, environ: Mapping[str, str]) -> Iterator[HealthCheck]:
-    """Check the model that chooses what is injected, if one is configured."""
-    model = chooser(settings)
-    if not model:
-        return
-    try:
-        wrong = _missing_key(model, environ)
-    except ConfigError as error:
-        yield HealthCheck("hook model", PROBLEM, f"model.tasks.choose: {error}", "knowbound judge list")
-        return
-    do = "knowbound explain hook-model"
-    limit, found = settings.injection_time_limit_ms, f"{redact(model)} chooses what is injected"
-    if limit < _MODEL_MS:
-        wrong.append(f"{limit} ms are little for a model")
-    if limit >= HOOK_SECONDS * 1000:
-        wrong.append(f"agents end a hook after {HOOK_SECONDS} seconds, before the limit of {limit} ms")
-    if wrong:
-        yield HealthCheck("hook model", NOTE, f"{found}, but {'; '.join(wrong)}", do)
-    else:
-        yield HealthCheck("hook model", OK, f"{found}, within {limit} ms")
-    yield from _model_runs(str(settings.home), do)
-
-
-def _missing_key(model: str, environ: Mapping[str, str]) -> list[str]:
-    """Return a sentence if the model's key is not set. Raises ConfigError if the model cannot be asked at all."""
-    name = parse_name(model)
-    if not name.uses_api and name.kind is not JudgeKind.RECORDED:
-        check_judge(model, scores=True)
-    key = KEYS.get(name.provider) if name.provider else None
-    is_missing = key and name.provider is not Provider.URL and not environ.get(key)
-    return [f"{key} is not set here"] if is_missing else []
-
-
-def _model_runs(home: str, do: str) -> Iterator[HealthCheck]:
-    """Check how the model did for the last prompts."""
-    runs = [run for run in hook_log.runs(home)[-_RUNS:] if run.get("model")]
-    if not runs:
-        return
-    outcomes = Counter(run["model"] for run in runs)
-    chosen, late, failed = (outcomes[name] for name in (inject.CHOSEN, inject.LATE, inject.FAILED))
-    reasons = Counter(str(run.get("reason", "unknown")) for run in runs if run["model"] == inject.FAILED)
-    found = f"of the last {len(runs)} prompts it chose for {chosen}, was late for {late} and failed for {failed}"
-    found += "".join(f"; {n} × {why}" for why, n in reasons.most_common(2))
-    if chosen == len(runs):
-        yield HealthCheck("hook model runs", OK, found)
-    else:
-        yield HealthCheck("hook model runs", NOTE if chosen else PROBLEM, found, do)
 
 
 def check_scoring(settings: Settings) -> Iterator[HealthCheck]:

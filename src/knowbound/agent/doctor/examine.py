@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck, activity, data_folder
+from knowbound.agent.doctor.choosing import check_model
 from knowbound.agent.doctor.codex_trust import check_codex_trust
 from knowbound.agent.doctor.installations import check_installations, find_installations
 from knowbound.agent.doctor.proof import check_proof
@@ -52,7 +53,6 @@ def examine(settings: Settings, environ: Mapping[str, str], config_problem: str 
         checks += _safely("hook runs", lambda: activity.check_hook_runs(home))
         checks += _safely("source index", lambda: data_folder.check_source_index(settings))
         checks += _safely("scoring", lambda: activity.check_scoring(settings))
-        checks += _safely("hook model", lambda: activity.check_model(settings, environ))
     checks += _safely("model", lambda: activity.check_permission(settings))
     checks += _safely("hooks", check_switch)
     checks += _safely("hooks", lambda: _installed(settings, environ, has_store=has_store))
@@ -66,6 +66,8 @@ def _installed(settings: Settings, environ: Mapping[str, str], *, has_store: boo
     yield from _safely("hooks", lambda: check_installations(found, settings.root, environ))
     yield from _safely("codex trust", lambda: check_codex_trust(found, settings.root, environ))
     yield from _safely("hooks", lambda: check_proof(found, settings, environ, left, has_store=has_store))
+    if has_store:
+        yield from _safely("hook model", lambda: check_model(settings, environ, found))
 
 
 def _safely(name: str, checks: Callable[[], Iterable[HealthCheck]]) -> Iterator[HealthCheck]:

@@ -10,7 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from knowbound.agent.clients import AGENTS, SCOPES, OurEntries, SettingsFile, entries, hook_words, settings_files
+from knowbound.agent.clients import (
+    AGENTS,
+    SCOPES,
+    OurEntries,
+    SettingsFile,
+    entries,
+    hook_words,
+    is_tool_hook,
+    settings_files,
+)
 from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck
 from knowbound.agent.doctor.trial import search_path
 from knowbound.agent.settings_entries import entries_in, value_of
@@ -42,6 +51,7 @@ class Installation:
     scope: str
     files: tuple[SettingsFile, ...]
     hooks: list[OurHook] = field(default_factory=list)
+    tool_hooks: list[OurHook] = field(default_factory=list)  # that call the server
     servers: list[Mapping[str, Any]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)  # files that cannot be read
     disabled_in: list[Path] = field(default_factory=list)  # files that switch off all hooks of the agent
@@ -91,7 +101,8 @@ def _read(file: SettingsFile, one: Installation) -> None:
     for path, entry in ours.items():
         if path[0] == "hooks":
             matcher = value["hooks"][path[1]][path[2]].get("matcher")
-            one.hooks.append(OurHook(str(path[1]), int(path[2]), int(path[4]), matcher, entry))
+            hooks = one.tool_hooks if is_tool_hook(entry) else one.hooks
+            hooks.append(OurHook(str(path[1]), int(path[2]), int(path[4]), matcher, entry))
         else:
             one.servers.append(entry)
 

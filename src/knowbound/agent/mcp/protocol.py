@@ -37,12 +37,23 @@ _MOST_OF_A_NAME = 100  # characters of the client's text in an error
 class McpTool:
     """A tool: its description for clients, and the function of a call.
 
-    The function takes the arguments, `_meta`, and a list for work that follows the answer. It raises ToolError.
+    The function takes the arguments, `_meta`, and a list for work that follows the answer. It raises ToolError. A tool
+    for hooks is not listed, answers at once, and its answer is one text, which clients read as a hook's output.
     """
 
-    def __init__(self, name: str, description: str, schema: Json, annotations: Json, run: RunTool) -> None:
+    def __init__(
+        self,
+        name: str,
+        description: str,
+        schema: Json,
+        annotations: Json,
+        run: RunTool,
+        *,
+        is_for_hooks: bool = False,
+    ) -> None:
         self.name = name
         self.run = run
+        self.is_for_hooks = is_for_hooks
         self.listed: Json = {
             "name": name,
             "description": description,
@@ -82,7 +93,7 @@ class RequestedCall:
         except ToolError as error:
             return self.error(str(error))
         known: Json = {"content": _text(json.dumps(answer, ensure_ascii=False, allow_nan=False)), "isError": False}
-        if _VERSIONS.index(self._version) >= _STRUCTURED_SINCE:
+        if _VERSIONS.index(self._version) >= _STRUCTURED_SINCE and not self.tool.is_for_hooks:
             known["structuredContent"] = answer
         return _in_version(self._version, known, self._server)
 
@@ -141,7 +152,7 @@ class Connection:
     def _list(self, params: Json, version: str) -> Json:
         if params.get("cursor") is not None:
             raise ProtocolError(INVALID_PARAMS, "There is one page of tools, and no cursor")
-        tools = [tool.listed for tool in self._tools.values()]
+        tools = [tool.listed for tool in self._tools.values() if not tool.is_for_hooks]
         cached = _CACHED if version in STATELESS_VERSIONS else {}
         return _in_version(version, {"tools": tools} | cached, self._server)
 

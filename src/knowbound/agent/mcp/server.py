@@ -13,6 +13,7 @@ import sys
 from knowbound import __version__
 from knowbound.agent.mcp import stdio
 from knowbound.agent.mcp.arguments import ArgumentError, checked, schema
+from knowbound.agent.mcp.hook_tool import hook_tool
 from knowbound.agent.mcp.protocol import Connection, McpTool, ToolError
 from knowbound.agent.mcp.tools import Tools
 
@@ -55,8 +56,8 @@ _TOOLS: tuple[tuple[Callable[..., Answer], Json], ...] = (
 
 def serve(root: Path | None) -> None:
     """Serve until the client hangs up. Without a root, the project is the agent's."""
-    tools = tuple(_tool(function, annotations, root) for function, annotations in _TOOLS)
-    stdio.serve(Connection("knowbound", __version__, _ABOUT, tools))
+    tools = [_tool(function, annotations, root) for function, annotations in _TOOLS]
+    stdio.serve(Connection("knowbound", __version__, _ABOUT, (*tools, hook_tool())))
 
 
 def _tool(function: Callable[..., Answer], annotations: Json, root: Path | None) -> McpTool:

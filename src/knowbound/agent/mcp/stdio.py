@@ -12,6 +12,7 @@ import os
 import signal
 import threading
 import time
+from contextlib import nullcontext
 
 from knowbound.agent.mcp.protocol import (
     INTERNAL_ERROR,
@@ -222,7 +223,7 @@ class _Calls:
 
     def _run(self, id_: Id, call: RequestedCall, reply: Reply) -> None:
         me = threading.current_thread()
-        with self._places:
+        with nullcontext() if call.tool.is_for_hooks else self._places:  # an agent waits for its hooks
             answer = self._answer(id_, call) if self._wanted.get(id_) is me else {}
         with self._lock:
             is_wanted = self._wanted.get(id_) is me

@@ -41,8 +41,9 @@ def install(agent: str, scope: str | None, root: Path | None, yes: bool) -> None
     is in. Installing again brings an earlier installation up to date. Other entries stay as they are, byte for byte;
     `knowbound uninstall` restores exactly what was there before.
     """
-    from knowbound.agent.clients import DEFAULT_SCOPE, entries, settings_files
+    from knowbound.agent.clients import DEFAULT_SCOPE, entries, settings_files, wants_late
     from knowbound.agent.install import apply, installed_files, local_files, plan_install
+    from knowbound.config import load
 
     scope = scope or DEFAULT_SCOPE
     project = _project_of(root)
@@ -53,7 +54,8 @@ def install(agent: str, scope: str | None, root: Path | None, yes: bool) -> None
         return
     is_everywhere = (agent, scope) == ("claude-code", "user")
     replaced = list(local_files(os.environ)) if is_everywhere else []  # both would answer every prompt
-    changes = plan_install(files, entries(agent, scope), replaced)
+    late = wants_late(load(project, ignore_untrusted=True))
+    changes = plan_install(files, entries(agent, scope, late=late), replaced)
     if not changes:
         echo(f"Nothing to do: knowbound is installed in {agent} ({where}).")
         return

@@ -147,7 +147,7 @@ def _injected(settings: Settings, prompt: str) -> set[str]:
 
     root, home = str(settings.root), str(settings.home)
     try:
-        rules = hook_settings.load(root, home, keep=False).without_model()
+        rules = hook_settings.load(root, home, keep=False)
         choice = choose_for_prompt(home, rules, HookPrompt({"prompt": prompt}))
     except IndexRefusedError:  # the hook does not use this index
         return set()

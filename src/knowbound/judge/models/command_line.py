@@ -19,12 +19,12 @@ _LAST = 300  # bytes of the output of a program that failed
 class CommandLineModel:
     """Completes a prompt by running a program."""
 
-    def __init__(self, name: JudgeName, folder: Path | None = None) -> None:
-        self._command, self._folder = name.command, folder or Path()
+    def __init__(self, name: JudgeName) -> None:
+        self._command = name.command
 
     def complete(self, question: ModelQuestion, *, seconds: float) -> Completion:
         """Run the program once."""
-        ran = run_program(self._command, whole(question), seconds, self._folder, agent_environment())
+        ran = run_program(self._command, whole(question), seconds, Path(), agent_environment())
         if ran.code != 0:
             raise ended(self._command[0], ran)
         return Completion(ran.out.decode("utf-8", "replace"))

@@ -1,0 +1,101 @@
+"""Checks of the model that chooses items while agents work: its key, its hook, and whether its choices come in time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
+
+from knowbound.agent.clients import HOOK_SECONDS
+from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck
+from knowbound.agent.doctor.installations import Installation
+from knowbound.config import Settings
+from knowbound.errors import ConfigError
+from knowbound.injection.choosing import CHOSEN, FAILED
+from knowbound.injection.hook_settings import wait_of
+from knowbound.injection.log import InjectionRecord, read_log
+from knowbound.judge.choice import chooser
+from knowbound.judge.models.completion import KEYS
+from knowbound.judge.names import JudgeKind, Provider, parse_name
+from knowbound.judge.registry import check_judge
+from knowbound.text.redact import redact
+
+_NAME, _RUNS_NAME = "hook model", "hook model runs"
+_LAST = 200  # prompts: older ones say little about today
+_FEWEST = 10  # choices that a share is told from
+_MODEL_MS = 2_000  # small models behind an API take 600 to 2,000 ms
+# Of recorded turns of Claude Code, a choice comes before the first edit in 83% after 3 s, 69% after 6 s, 60% after 12 s
+# and 45% after 24 s (`python -m bench.late`, lower bounds): in one half after about 20 s.
+_HALF_MS = 20_000
+_DO = "knowbound explain hook-model"
+
+
+def check_model(settings: Settings, environ: Mapping[str, str], found: Sequence[Installation]) -> Iterator[HealthCheck]:
+    """Check the model that chooses what is injected, if there is one."""
+    model, wait = chooser(settings), wait_of(settings)
+    if not model:
+        return
+    try:
+        wrong = _missing_key(model, environ)
+    except ConfigError as error:
+        yield HealthCheck(_NAME, PROBLEM, f"model.tasks.choose: {error}", "knowbound judge list")
+        return
+    says = f"{redact(model)} chooses what is injected"
+    if wait and wait < _MODEL_MS:
+        wrong.append(f"{wait} ms are little for a model")
+    if settings.injection_time_limit_ms + settings.injection_wait_ms >= HOOK_SECONDS * 1000:
+        wrong.append(f"agents end a hook after {HOOK_SECONDS} seconds, before a wait of {wait} ms is over")
+    if wrong:
+        yield HealthCheck(_NAME, NOTE, f"{says}, but {'; '.join(wrong)}", _DO)
+    else:
+        yield HealthCheck(_NAME, OK, f"{says}, {f'within {wait} ms' if wait else 'while the agent works'}")
+    for one in found if not wait else ():
+        if one.hooks and not one.tool_hooks and one.scope != "project":
+            lacks = "has no hook for what the model chooses while the agent works: it is never injected"
+            yield HealthCheck(one.name, NOTE, lacks, one.install_command)
+    yield from _runs(settings)
+
+
+def _missing_key(model: str, environ: Mapping[str, str]) -> list[str]:
+    """Return a sentence if the model's key is not set. Raises ConfigError if the model cannot be asked at all."""
+    name = parse_name(model)
+    if not name.uses_api and name.kind is not JudgeKind.RECORDED:
+        check_judge(model, scores=True)
+    key = KEYS.get(name.provider) if name.provider else None
+    is_missing = key and name.provider is not Provider.URL and not environ.get(key)
+    return [f"{key} is not set here"] if is_missing else []
+
+
+def _runs(settings: Settings) -> Iterator[HealthCheck]:
+    """Check how the model did for the last prompts, and how many of its choices came in time."""
+    asked = [record for record in read_log(settings.home).records[-_LAST:] if record.chooser_outcome]
+    if not asked:
+        return
+    failed = [record for record in asked if record.chooser_outcome == FAILED]
+    chosen = sum(record.chooser_outcome == CHOSEN for record in asked)
+    later = len(asked) - chosen - len(failed)
+    found = f"of the last {len(asked)} prompts it chose for {chosen} at once and for {later} later, and failed for "
+    reasons = Counter(record.chooser_problem or record.reason or "unknown" for record in failed)
+    found += f"{len(failed)}" + "".join(f"; {n} × {why}" for why, n in reasons.most_common(2))
+    yield HealthCheck(_RUNS_NAME, _state(len(asked), len(failed)), found, _DO if failed else "")
+    late = [record for record in asked if record.late]
+    if late:
+        yield _in_time(late)
+
+
+def _state(asked: int, failed: int) -> str:
+    return PROBLEM if failed == asked else NOTE if failed else OK
+
+
+def _in_time(late: Sequence[InjectionRecord]) -> HealthCheck:
+    """Check the share of later choices that reached the agent before its first edit."""
+    delivered = [record for record in late if record.late_delivered]
+    before = sum(not record.late_after_edit for record in delivered)
+    ms = median(record.chooser_ms or 0.0 for record in late)
+    found = f"of {len(late)} later choices {len(delivered)} were injected, {before} before the first edit"
+    found += f"; the model took {ms / 1000:.1f} s (median)"
+    is_slow = 2 * before < len(late) if len(late) >= _FEWEST else ms > _HALF_MS
+    if not is_slow:
+        return HealthCheck("late choices", OK, found)
+    do = 'let prompts wait (injection.wait_ms), or choose by rules alone (model.tasks.choose = "none")'
+    return HealthCheck("late choices", NOTE, f"{found}: fewer than half come in time", do)

@@ -26,12 +26,13 @@ class Say:
 
 @dataclass(frozen=True)
 class Call:
-    """One tool call."""
+    """One tool call, and others in the same message."""
 
     tool: str
     arguments: dict[str, Any] = field(default_factory=dict)
     namespace: str = ""  # Codex keeps the tools of an MCP server in one
     used: int = 100
+    beside: tuple[Call, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -237,24 +238,30 @@ def _lines(events: list[dict[str, Any]]) -> bytes:
 
 def _anthropic(reply: Say | Call | Begin, model: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """The events of a stream, and the same as one message."""
-    number = next(_numbers)
+    number, stop = next(_numbers), "tool_use" if isinstance(reply, Call) else "end_turn"
     usage = {"input_tokens": reply.used, "output_tokens": 10}
-    if not isinstance(reply, Call):
-        start: dict[str, Any] = {"type": "text", "text": ""}
-        delta = {"type": "text_delta", "text": reply.text}
-        block, stop = start | {"text": reply.text}, "end_turn"
-    else:
-        start = {"type": "tool_use", "id": f"toolu_{number:08}", "name": reply.tool, "input": {}}
-        delta = {"type": "input_json_delta", "partial_json": json.dumps(reply.arguments)}
-        block, stop = start | {"input": reply.arguments}, "tool_use"
+    blocks: list[dict[str, Any]] = []
+    streamed: list[dict[str, Any]] = []
+    for index, one in enumerate([reply, *reply.beside] if isinstance(reply, Call) else [reply]):
+        if isinstance(one, Call):
+            start = {"type": "tool_use", "id": f"toolu_{next(_numbers):08}", "name": one.tool, "input": {}}
+            delta = {"type": "input_json_delta", "partial_json": json.dumps(one.arguments)}
+            blocks.append(start | {"input": one.arguments})
+        else:
+            start = {"type": "text", "text": ""}
+            delta = {"type": "text_delta", "text": one.text}
+            blocks.append(start | {"text": one.text})
+        streamed += [
+            {"type": "content_block_start", "index": index, "content_block": start},
+            {"type": "content_block_delta", "index": index, "delta": delta},
+            {"type": "content_block_stop", "index": index},
+        ]
     message = {"id": f"msg_{number:08}", "type": "message", "role": "assistant", "model": model, "content": []}
     unfinished = message | {"stop_reason": None, "stop_sequence": None, "usage": usage}
-    whole = message | {"content": [block], "stop_reason": stop, "stop_sequence": None, "usage": usage}
+    whole = message | {"content": blocks, "stop_reason": stop, "stop_sequence": None, "usage": usage}
     events: list[dict[str, Any]] = [
         {"type": "message_start", "message": unfinished},
-        {"type": "content_block_start", "index": 0, "content_block": start},
-        {"type": "content_block_delta", "index": 0, "delta": delta},
-        {"type": "content_block_stop", "index": 0},
+        *streamed,
         {"type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": None}, "usage": usage},
         {"type": "message_stop"},
     ]
@@ -262,33 +269,35 @@ def _anthropic(reply: Say | Call | Begin, model: str) -> tuple[list[dict[str, An
 
 
 def _openai(reply: Say | Call | Begin) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    response: dict[str, Any] = {"id": f"resp_{next(_numbers):08}", "object": "response", "status": "completed"}
+    items = [_openai_item(one) for one in ([reply, *reply.beside] if isinstance(reply, Call) else [reply])]
+    events: list[dict[str, Any]] = [{"type": "response.created", "response": {"id": response["id"]}}]
+    for index, item in enumerate(items):
+        said = {"type": "response.output_text.delta", "item_id": item["id"], "output_index": index, "content_index": 0}
+        deltas = [] if isinstance(reply, Call) else [said | {"delta": reply.text}]
+        empty = item if isinstance(reply, Call) else item | {"status": "in_progress", "content": []}
+        events += [
+            {"type": "response.output_item.added", "output_index": index, "item": empty},
+            *deltas,
+            {"type": "response.output_item.done", "output_index": index, "item": item},
+        ]
+    response |= {"output": items, "usage": _openai_usage(reply.used)}
+    return [*events, {"type": "response.completed", "response": response}], response
+
+
+def _openai_item(reply: Say | Call | Begin) -> dict[str, Any]:
     number = next(_numbers)
     item: dict[str, Any]
     if not isinstance(reply, Call):
         content = [{"type": "output_text", "text": reply.text, "annotations": []}]
         item = {"type": "message", "id": f"msg_{number:08}", "role": "assistant", "status": "completed"}
-        item["content"] = content
-    elif reply.tool == "tool_search":
+        return item | {"content": content}
+    if reply.tool == "tool_search":
         item = {"type": "tool_search_call", "id": f"ts_{number:08}", "call_id": f"call_{number:08}"}
-        item |= {"execution": "client", "arguments": reply.arguments, "status": "completed"}
-    else:
-        item = {"type": "function_call", "id": f"fc_{number:08}", "call_id": f"call_{number:08}", "name": reply.tool}
-        item |= {"arguments": json.dumps(reply.arguments), "status": "completed"}
-        if reply.namespace:
-            item["namespace"] = reply.namespace
-    response: dict[str, Any] = {"id": f"resp_{number:08}", "object": "response", "status": "completed"}
-    response |= {"output": [item], "usage": _openai_usage(reply.used)}
-    said = {"type": "response.output_text.delta", "item_id": item["id"], "output_index": 0, "content_index": 0}
-    deltas = [] if isinstance(reply, Call) else [said | {"delta": reply.text}]
-    empty = item if isinstance(reply, Call) else item | {"status": "in_progress", "content": []}
-    events: list[dict[str, Any]] = [
-        {"type": "response.created", "response": {"id": response["id"]}},
-        {"type": "response.output_item.added", "output_index": 0, "item": empty},
-        *deltas,
-        {"type": "response.output_item.done", "output_index": 0, "item": item},
-        {"type": "response.completed", "response": response},
-    ]
-    return events, response
+        return item | {"execution": "client", "arguments": reply.arguments, "status": "completed"}
+    item = {"type": "function_call", "id": f"fc_{number:08}", "call_id": f"call_{number:08}", "name": reply.tool}
+    item |= {"arguments": json.dumps(reply.arguments), "status": "completed"}
+    return item | ({"namespace": reply.namespace} if reply.namespace else {})
 
 
 def _openai_usage(used: int) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from knowbound.core.quality import EXCERPT, LONGEST_TEXT, TurnEnding
 from knowbound.core.trace import Outcome, ToolCall, ToolKind
@@ -63,6 +64,17 @@ def test_an_item_that_was_changed_since_is_judged_as_it_was() -> None:
     joined = join(TurnSources(ended(), injected(one())), lambda _: StoredText("another text", "v2", "technical"))
     (judged,) = joined.judged.items
     assert (judged.content, judged.is_whole) == (LONG[:500], False)
+
+
+def test_what_a_model_chose_later_counts_where_it_was_delivered() -> None:
+    late = replace(one(), item="k2")
+    for delivered, ids, tokens in ((True, ["k1", "k2"], 120), (None, ["k1"], 90)):
+        known = replace(injected(replace(one(), item="k1")), late=(late,), late_tokens=30, late_delivered=delivered)
+        turn = join(TurnSources(ended(), known), nothing).turn
+        assert [item.id for item in turn.injected_items] == ids
+        assert turn.injected_tokens == tokens
+    known = replace(injected(delivered=False), late=(late,), late_tokens=30, late_delivered=True)
+    assert [item.id for item in join(TurnSources(ended(), known), nothing).turn.injected_items] == ["k2"]
 
 
 def test_what_was_not_delivered_is_not_counted() -> None:

@@ -32,7 +32,7 @@ PORT = "The orders service listens on port 8080 behind the internal gateway."
 TOOLS = {
     "unified_search", "kms_show", "unified_store", "kms_update", "kms_delete", "kms_supersede", "kms_flag", "kms_reap",
     "kms_suggestions", "kms_accept_suggestion", "kms_dismiss", "propose_lesson",
-    "investigate", "rescue",
+    "investigate", "rescue", "next_questions", "answer",
 }  # fmt: skip
 
 
@@ -303,7 +303,7 @@ def test_a_tool_says_whether_it_changes_anything(tmp_path: Path) -> None:
     async def conversation(agent: Agent) -> None:
         hints = {tool.name: tool.annotations for tool in (await agent.client.list_tools()).tools}
         reads = {name for name, hint in hints.items() if hint and hint.read_only_hint}
-        assert reads == {"unified_search", "kms_show", "kms_suggestions", "investigate", "rescue"}
+        assert reads == {"unified_search", "kms_show", "kms_suggestions", "investigate", "rescue", "next_questions"}
         destroys = {name for name, hint in hints.items() if hint and hint.destructive_hint}
         assert destroys == {"kms_update", "kms_delete", "kms_reap"}
         assert all(hint and hint.open_world_hint is False for hint in hints.values())
@@ -420,3 +420,11 @@ def test_calls_at_once_and_another_process_change_one_store(tmp_path: Path) -> N
 def test_standard_output_carries_nothing_but_the_protocol(tmp_path: Path) -> None:
     done = subprocess.run([KNOWBOUND, "mcp"], input=b"", capture_output=True, cwd=tmp_path, check=False)
     assert (done.returncode, done.stdout) == (0, b"")
+
+
+def test_no_description_of_the_tools_for_questions_reads_as_an_order_to_start() -> None:
+    about = str(tools.Tools.next_questions.__doc__)
+    assert "that the user queued" in about
+    assert "Only for a user who asks to have them answered; otherwise there is nothing to do here." in about
+    for order in ("must", "always", "first", "before you", "call this", "whenever"):
+        assert order not in about.lower()

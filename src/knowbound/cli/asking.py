@@ -111,9 +111,14 @@ class _Announcer(StatusLine, Announcer):
         usd = estimated_usd(plan.judge, plan.tokens_in, plan.tokens_out)
         cost = _BY_PLAN if usd is None else f"about {usd:.2f} USD"
         tokens = f"about {plan.tokens_in:,} tokens in and {plan.tokens_out:,} out"
-        echo(f"Asking {plan.judge}: {questions}, {tokens}; {cost}. What is sent: --show-request", err=True)
+        if plan.judge.startswith("agent:"):
+            client = plan.judge.removeprefix("agent:")
+            how = f"In a session of {client} in this project, say: answer knowbound's questions. Then run this again."
+            echo(f"Queueing {questions} for {client}, {tokens}. {how} What is sent: --show-request", err=True)
+        else:
+            echo(f"Asking {plan.judge}: {questions}, {tokens}; {cost}. What is sent: --show-request", err=True)
         if not self._is_agreed:
-            self._is_agreed = click.confirm("Ask?", default=True, err=True)
+            self._is_agreed = click.confirm("Go on?", default=True, err=True)
         return self._is_agreed
 
     def advance(self, done: int, total: int, usd: float) -> None:

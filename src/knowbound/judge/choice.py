@@ -96,6 +96,8 @@ def judge_for(settings: Settings, task: ModelTask, *, background: bool = False) 
     permission = load_permission()
     if given == AUTO:
         return permission.name if permission.name and _allows(permission, background) else RULES
+    if background and _is_agent(given):
+        return RULES  # an agent answers when its user asks for it
     is_old = task is ModelTask.TURNS and not _OLD_TURNS.isdisjoint(settings.replaced_by_user)
     is_users_worker = background and is_old and field not in settings.from_project
     return given if is_users_worker or _may_use(settings, field, given, permission, background) else RULES
@@ -134,7 +136,12 @@ def is_named_for_choosing(settings: Settings) -> bool:
     name, field = settings.model_tasks_choose.strip(), "model_tasks_choose"
     if name in ("", NONE, RULES, AUTO):
         return False
-    return field not in settings.from_project or provider_of(parse_name(name)) == _LOCAL
+    is_users = field not in settings.from_project or provider_of(parse_name(name)) == _LOCAL
+    return is_users and not _is_agent(name)
+
+
+def _is_agent(name: str) -> bool:
+    return parse_name(name).provider is Provider.AGENT
 
 
 def fallback_for(settings: Settings, name: str) -> str:
@@ -168,6 +175,8 @@ def provider_of(name: JudgeName) -> str:
         from knowbound.judge.models.completion import is_loopback  # noqa: PLC0415
 
         return _LOCAL if is_loopback(name.url) else urlsplit(name.url).hostname or ""
+    if name.provider is Provider.AGENT:
+        return _OF_AGENT.get(name.model, "another agent")
     return _PROVIDERS[name.provider]
 
 

@@ -7,6 +7,7 @@
     claude-cli:MODEL             an agent's command line, by its own login
     codex-cli:MODEL
     command:PROGRAM ARGS         any program: the prompt on its input, the answer on its output
+    agent:CLIENT                 the agent of a session (claude-code, codex, other), which answers through MCP
     recorded:FILE                answers recorded before
 
 A name is stored and shown with every verdict, so it must not have a secret.
@@ -41,8 +42,10 @@ class Provider(StrEnum):
     CLAUDE_CLI = "claude-cli"
     CODEX_CLI = "codex-cli"
     COMMAND = "command"
+    AGENT = "agent"
 
 
+CLIENTS = ("claude-code", "codex", "other")  # whose agents can be asked through MCP
 _BY_API = frozenset({Provider.ANTHROPIC, Provider.OPENAI, Provider.URL})
 _PREFIXES = {f"{provider}:": provider for provider in Provider if provider is not Provider.URL}
 _RECORDED = "recorded:"
@@ -54,6 +57,7 @@ FORMS = (
     "claude-cli:MODEL",
     "codex-cli:MODEL",
     "command:PROGRAM ARGS",
+    "agent:CLIENT",
     "recorded:FILE",
 )
 
@@ -97,7 +101,10 @@ def parse_name(text: str) -> JudgeName:
         if text.startswith(prefix):
             if provider is Provider.COMMAND:
                 return JudgeName(text, JudgeKind.MODEL, provider, command=_words(text, prefix))
-            return JudgeName(text, JudgeKind.MODEL, provider, model=_model(text, prefix))
+            model = _model(text, prefix)
+            if provider is Provider.AGENT and model not in (*CLIENTS, "CLIENT"):  # the last in the list of forms
+                raise _unknown(text, f"a client is one of {', '.join(CLIENTS)}.")
+            return JudgeName(text, JudgeKind.MODEL, provider, model=model)
     raise _unknown(text, _suggestion(text))
 
 

@@ -51,11 +51,25 @@ def asker_for(
     from knowbound.store.answers import ModelAnswers  # noqa: PLC0415
     from knowbound.store.usage import CallCounter  # noqa: PLC0415
 
+    if judge.provider is Provider.AGENT:
+        return _agent_asker(settings, judge)
     calls = settings.model_background_calls if background else settings.model_budget_calls
     an_hour = -(-calls // _PART_OF_A_DAY) if background else calls
     counter = CallCounter(background=background, a_day=calls, an_hour=an_hour)
     answers = ModelAnswers(settings.home, settings.model_keep_days) if keep else None
     return _asker(judge, JudgeOptions.of(settings), answers, counter, str(settings.root), is_quick)
+
+
+def _agent_asker(settings: Settings, judge: JudgeName) -> Asker:
+    """Return what queues questions for the agent of a session, and finds its answers."""
+    from knowbound.judge.models.agent import AgentModel  # noqa: PLC0415
+    from knowbound.judge.models.asking import Asker, Unlimited  # noqa: PLC0415
+    from knowbound.judge.models.questions import AnswerSource  # noqa: PLC0415
+    from knowbound.store.answers import ModelAnswers  # noqa: PLC0415
+
+    answers = ModelAnswers(settings.home, settings.model_keep_days)
+    model, source = AgentModel(judge.text, judge.model, settings.home), AnswerSource(project=str(settings.root))
+    return Asker(judge.text, model, JudgeOptions(retries=0), answers, Unlimited(), source)
 
 
 def hedging_judge(settings: Settings, name: str = "") -> HedgingJudge:
@@ -177,6 +191,8 @@ def _row(form: str, name: JudgeName) -> JudgeRow:
         return JudgeRow(form, name.kind, "nothing; it cannot score rubrics", True)
     if name.kind is JudgeKind.RECORDED:
         return JudgeRow(form, name.kind, "a file of recorded answers", True)
+    if name.provider is Provider.AGENT:
+        return JudgeRow(form, name.kind, "an agent with our MCP server, whose user asks it to answer", True)
     if name.provider is Provider.COMMAND:
         needs = "a program that reads a prompt and writes JSON"
         found = form in FORMS or shutil.which(name.command[0]) is not None

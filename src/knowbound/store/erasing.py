@@ -26,6 +26,7 @@ from knowbound.core.signal import Findings, Signal
 from knowbound.core.suggestions import SuggestionAnswer
 from knowbound.files import is_inside
 from knowbound.stats.evaluation import Evaluation, SampleRun
+from knowbound.store.agent_questions import erase_questions
 from knowbound.store.data_dir import EVALS, FINDINGS, INDEX, ITEMS
 from knowbound.store.database import Database
 from knowbound.store.forgotten import Forgotten
@@ -209,7 +210,7 @@ def kept_records(home: Path) -> Iterator[bytes]:
             "SELECT findings FROM session", "SELECT sessions FROM audited",
             "SELECT report FROM run", "SELECT report FROM evaluation",
             "SELECT run FROM journal_run", "SELECT excerpt FROM unmanaged", "SELECT material FROM material",
-            "SELECT lesson FROM lesson",
+            "SELECT lesson FROM lesson", "SELECT question FROM agent_question",
         ),
         INDEX: ("SELECT content FROM item",),
         ITEMS: (
@@ -235,6 +236,11 @@ def _erase_findings(db: sqlite3.Connection, scope: ErasureScope, erased: Erased)
     _erase_evaluations(db, scope, erased)
     _erase_lessons(db, scope, erased)
     _erase_answers(db, scope, erased)
+
+    def is_named(session: str, project: str) -> bool:
+        return scope.has_session(session) if session else scope.selects(project, "")
+
+    erased.add(f"{FINDINGS}: agent_question", erase_questions(db, is_named, scope.before))
 
 
 def _erase_answers(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) -> None:

@@ -62,6 +62,13 @@ class _Line(msgspec.Struct):
 _line = msgspec.json.Decoder(_Line)
 
 
+def client_of(meta: Mapping[str, Any]) -> str:
+    """Return the client that calls a tool, by its own fields of `_meta`."""
+    if isinstance(meta.get(_CODEX), dict):
+        return "codex"
+    return _CLAUDE if _CLAUDE_CALL in meta else "other"
+
+
 def caller_of(meta: Mapping[str, Any], environ: Mapping[str, str]) -> Caller:
     """Return the caller of a tool call with this `_meta`; may wait a second for Claude Code's transcript."""
     codex = meta.get(_CODEX)

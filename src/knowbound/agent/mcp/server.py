@@ -51,6 +51,8 @@ _TOOLS: tuple[tuple[Callable[..., Answer], Json], ...] = (
     (Tools.propose_lesson, _ADDS),
     (Tools.investigate, _READS),
     (Tools.rescue, _READS),
+    (Tools.next_questions, _READS),
+    (Tools.answer, _ADDS),
 )
 
 

@@ -89,6 +89,17 @@ class Allowance(Protocol):
         """Record the known cost of a call, and the provider's own words if it refused by a limit of the plan."""
 
 
+class Unlimited:
+    """Allowance for a judge that no call is made to: whoever answers counts for themselves."""
+
+    def reserve(self) -> str:
+        """Allow every call."""
+        return ""
+
+    def record(self, usd: float | None, limit: str = "") -> None:
+        """Record nothing."""
+
+
 class AskingUsage(msgspec.Struct, frozen=True):
     """Calls with their tokens and costs; None if unknown for one call."""
 

@@ -37,6 +37,8 @@ class ModelQuestion(msgspec.Struct, frozen=True):
     instructions: str
     text: str  # the material in its fences, and the problem of the last answer
     schema: Mapping[str, object]  # JSON schema of the answer
+    version: str = ""  # of the prompt
+    entries: tuple[tuple[str, str, str, str], ...] = ()  # id, key, session and project of what is asked about
 
 
 class Completion(msgspec.Struct, frozen=True):

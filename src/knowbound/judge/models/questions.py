@@ -66,11 +66,18 @@ class OpenQuestion(ABC):
         """Return the next call: what is still open, and the problem of the last answer."""
         inputs = self.inputs()
         text = self.prompt.material(inputs) + self.complaint
-        return ModelQuestion(self.prompt.name, inputs, self.prompt.instructions, text, self.schema())
+        prompt = self.prompt
+        return ModelQuestion(
+            prompt.name, inputs, prompt.instructions, text, self.schema(), prompt.version, tuple(self.entries())
+        )
 
     @abstractmethod
     def inputs(self) -> Mapping[str, str]:
         """Return the texts of the prompt's places."""
+
+    @abstractmethod
+    def entries(self) -> Iterator[tuple[str, str, str, str]]:
+        """Yield id, key, session and project of everything that is still open; a single thing has no id."""
 
     @abstractmethod
     def schema(self) -> Mapping[str, object]:
@@ -104,6 +111,10 @@ class SingleQuestion(OpenQuestion, Generic[_T]):
     def inputs(self) -> Mapping[str, str]:
         """Return the texts of the prompt's places."""
         return self._inputs
+
+    def entries(self) -> Iterator[tuple[str, str, str, str]]:
+        """Yield the key and the source of the question."""
+        yield "", self.key, self._source.session, self._source.project
 
     def schema(self) -> Mapping[str, object]:
         """Return the JSON schema of the answer."""
@@ -150,6 +161,11 @@ class BatchQuestion(OpenQuestion, Generic[_T]):
         """Return the texts of the prompt's places."""
         lines = (msgspec.json.encode({"id": one.id, **one.shown}).decode("utf-8") for one in self.open.values())
         return {**self._shared, "entries": "\n".join(lines)}
+
+    def entries(self) -> Iterator[tuple[str, str, str, str]]:
+        """Yield id, key and source of the open entries."""
+        for one in self.open.values():
+            yield one.id, one.key, one.source.session, one.source.project
 
     def schema(self) -> Mapping[str, object]:
         """Return the JSON schema of the answer."""

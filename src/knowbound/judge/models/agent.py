@@ -1,0 +1,144 @@
+"""The agent of a session as the model: questions are queued for it, and its answers are kept like any model's.
+
+    knowbound quality score --again --model agent:claude-code      queues the questions
+    next_questions, answer                                         tools that the agent calls when the user asks for it
+
+A question that is queued has no answer yet, so rules decide meanwhile. The same command finds the answers later, and
+verifies them as those of any model: a quotation has to be verbatim in the material.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from knowbound.errors import InputError
+from knowbound.judge.models.completion import Completion, CompletionError, MalformedError, ModelQuestion, parse_answer
+from knowbound.judge.quotations import is_quoted
+from knowbound.store.agent_questions import AgentQuestions, QueuedEntry, QueuedQuestion, question_id
+from knowbound.store.answers import ModelAnswers
+from knowbound.text.redact_values import redact_value
+
+MOST = 10  # questions in one batch
+MOST_CHARACTERS = 60_000  # of the material in one batch: clients cut longer results of a tool
+_QUOTE = "quote"  # name of a field that has to be verbatim in the material
+
+
+class AgentModel:
+    """Queues every question for the agent of a client; it never answers itself."""
+
+    def __init__(self, judge: str, client: str, home: Path) -> None:
+        self._judge, self._client, self._queue = judge, client, AgentQuestions(home)
+
+    def complete(self, question: ModelQuestion, *, seconds: float) -> Completion:
+        """Queue the question."""
+        entries = tuple(QueuedEntry(*entry) for entry in question.entries)
+        id_ = question_id(self._judge, question.version, entries)
+        queued = QueuedQuestion(
+            id_,
+            self._judge,
+            question.prompt,
+            question.version,
+            question.instructions,
+            question.text,
+            question.schema,
+            entries,
+        )
+        self._queue.put(self._client, queued)
+        raise CompletionError(f'it waits for {self._client}: say there "answer knowbound\'s questions"')
+
+
+class AnsweredQuestion(msgspec.Struct, frozen=True):
+    """The outcome of an answer."""
+
+    accepted: int  # entries
+    rejected: dict[str, str]  # the problem of each other entry by its id; "" is the id of a single thing
+    question: str  # by which the rejected entries are answered; "" if there are none
+    left: int  # open questions
+
+
+def next_questions(home: Path, client: str, most: int) -> tuple[list[QueuedQuestion], int]:
+    """Return the next questions for a client, and how many are open in all."""
+    found = AgentQuestions(home).open(client)
+    batch: list[QueuedQuestion] = []
+    size = 0
+    for one in found[: max(1, min(most, MOST))]:
+        size += len(one.text)
+        if batch and size > MOST_CHARACTERS:
+            break
+        batch.append(one)
+    return batch, len(found)
+
+
+def take_answer(home: Path, client: str, id_: str, text: str, keep_days: int = 0) -> AnsweredQuestion:
+    """Keep the entries of an answer that fit their question. Raises InputError."""
+    queue, answers = AgentQuestions(home), ModelAnswers(home, keep_days)
+    found = {one.id: one for one in queue.open(client)}
+    question = found.get(id_)
+    if question is None:
+        raise InputError("no-question", f"No open question {id_[:40]!r} for {client}. Try: next_questions")
+    try:
+        given = parse_answer(text, dict)
+    except MalformedError as error:
+        raise InputError("bad-answer", f"The answer to {id_} cannot be used: {error}.") from error
+    rejected: dict[str, str] = {}
+    accepted: set[str] = set()
+    for entry in question.entries:
+        value = _about(given, entry)
+        if problem := _problem(value, question):
+            rejected[entry.id] = problem
+        else:
+            answer = json.dumps(redact_value(value), ensure_ascii=False).encode()
+            answers.keep_answer(question.version, question.judge, entry.key, answer, entry.session, entry.project)
+            accepted.add(entry.key)
+    left = tuple(entry for entry in question.entries if entry.key not in accepted)
+    rest = question_id(question.judge, question.version, left) if left else ""
+    if rest != id_:
+        queue.remove(id_)
+    if left:
+        queue.put(client, msgspec.structs.replace(question, id=rest, entries=left))
+    return AnsweredQuestion(len(accepted), rejected, rest, len(queue.open(client)))
+
+
+def _about(given: dict[str, Any], entry: QueuedEntry) -> object:
+    """Return what an answer says about an entry."""
+    if not entry.id:
+        return given
+    items = given.get("items")
+    several = items if isinstance(items, list) else []
+    return next((one for one in several if isinstance(one, dict) and str(one.get("id")) == entry.id), None)
+
+
+def _problem(value: object, question: QueuedQuestion) -> str:
+    """Return why an answer about an entry cannot be used; "" if nothing speaks against it."""
+    if not isinstance(value, dict):
+        return "there is nothing about it"
+    required = _entry_schema(question).get("required")
+    missing = [name for name in required if name not in value] if isinstance(required, list) else []
+    if missing:
+        return f"{', '.join(missing)} is missing"
+    wrong = [quote for quote in _quotes(value) if not is_quoted(quote, [question.text])]
+    return f"the quotation is not in the material, word for word: {wrong[0][:100]!r}" if wrong else ""
+
+
+def _entry_schema(question: QueuedQuestion) -> dict[str, Any]:
+    whole: dict[str, Any] = dict(question.schema)
+    items = whole.get("properties", {}).get("items", {}) if any(entry.id for entry in question.entries) else {}
+    return dict(items.get("items", {})) or whole
+
+
+def _quotes(value: object) -> Iterator[str]:
+    """Yield every quotation in an answer that is not empty."""
+    if isinstance(value, dict):
+        for name, one in value.items():
+            if name == _QUOTE and isinstance(one, str) and one.strip():
+                yield one
+            else:
+                yield from _quotes(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _quotes(one)

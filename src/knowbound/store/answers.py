@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +12,20 @@ from knowbound.store.data_dir import FINDINGS
 from knowbound.store.database import Database
 
 _MOST_DAYS = 36_500
+
+
+def erase_answers(
+    db: sqlite3.Connection, is_erased: Callable[[str, str], bool], before: str, *, also_unnamed: bool
+) -> int:
+    """Erase the answers about erased sessions and projects, and those of earlier days; return their number."""
+    gone = 0
+    for session, project, made in db.execute("SELECT DISTINCT session, project, made FROM answer").fetchall():
+        is_named = bool(session or project)
+        is_old = bool(before and made and made < before[:10])
+        if is_old or (is_erased(session, project) if is_named else also_unnamed):
+            query = "DELETE FROM answer WHERE session = ? AND project = ? AND made = ?"
+            gone += db.execute(query, (session, project, made)).rowcount
+    return gone
 
 
 class ModelAnswers:

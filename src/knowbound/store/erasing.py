@@ -27,6 +27,7 @@ from knowbound.core.suggestions import SuggestionAnswer
 from knowbound.files import is_inside
 from knowbound.stats.evaluation import Evaluation, SampleRun
 from knowbound.store.agent_questions import erase_questions
+from knowbound.store.answers import erase_answers
 from knowbound.store.data_dir import EVALS, FINDINGS, INDEX, ITEMS
 from knowbound.store.database import Database
 from knowbound.store.forgotten import Forgotten
@@ -82,6 +83,10 @@ class ErasureScope(msgspec.Struct):
         spellings = (project, os.path.realpath(project)) if self.project and project else ()
         is_of_project = any(is_inside(folder, self.project) for folder in spellings)
         return self.everything or is_of_project or bool(self.before and ended and ended < self.before)
+
+    def names(self, session: str, project: str) -> bool:
+        """Report whether what a model was asked about is to be erased: by its session, or else by its project."""
+        return self.has_session(session) if session else self.selects(project, "")
 
 
 def task_of(path: str) -> str:
@@ -235,22 +240,10 @@ def _erase_findings(db: sqlite3.Connection, scope: ErasureScope, erased: Erased)
     _erase_runs(db, scope, erased)
     _erase_evaluations(db, scope, erased)
     _erase_lessons(db, scope, erased)
-    _erase_answers(db, scope, erased)
-
-    def is_named(session: str, project: str) -> bool:
-        return scope.has_session(session) if session else scope.selects(project, "")
-
-    erased.add(f"{FINDINGS}: agent_question", erase_questions(db, is_named, scope.before))
-
-
-def _erase_answers(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) -> None:
-    """Erase answers of models about what is erased; those of earlier versions name nothing, and go with anything."""
-    for session, project, made in db.execute("SELECT DISTINCT session, project, made FROM answer").fetchall():
-        is_old = bool(scope.before and made and made < scope.before[:10])
-        is_named = scope.has_session(session) if session else scope.selects(project, "") if project else False
-        if is_named or is_old or scope.everything or (not session and not project and erased.counts):
-            query = "DELETE FROM answer WHERE session = ? AND project = ? AND made = ?"
-            erased.add(f"{FINDINGS}: answer", db.execute(query, (session, project, made)).rowcount)
+    # Answers of earlier versions name nothing, and go with anything that is erased.
+    answers = erase_answers(db, scope.names, scope.before, also_unnamed=bool(erased.counts) or scope.everything)
+    erased.add(f"{FINDINGS}: answer", answers)
+    erased.add(f"{FINDINGS}: agent_question", erase_questions(db, scope.names, scope.before))
 
 
 def _erase_sessions(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) -> set[str]:

@@ -1,7 +1,8 @@
 """Synonyms of programmers: encrypt and cipher, evict and expire, retry and attempt.
 
-Each line of `synonym_data/programming.txt` is a group. A synonym helps to find a place in other words; evidence through
-a synonym is Moderate at best (specification 3: the found thing must be the one asked for, not a similar one).
+Each line of `synonym_data/programming.txt` is a group, in English and Chinese. A synonym helps to find a place in other
+words; evidence through a synonym is Moderate at best (specification 3: the found thing must be the one asked for, not a
+similar one).
 """
 
 from __future__ import annotations
@@ -11,15 +12,11 @@ from functools import lru_cache
 from importlib import resources
 
 from knowbound.text.stems import stem
-from knowbound.text.thesaurus import links_of, number_of, words_of_term
 
 
-@lru_cache(maxsize=5_000)
 def synonyms_of(word: str) -> frozenset[str]:
     """Return the stems of single words that mean the same as a stem."""
-    number = number_of(word)
-    linked = (words_of_term(other) for other, worth in links_of(number) if worth >= 1.0) if number is not None else ()
-    return _groups().get(word, frozenset()) | frozenset(words[0] for words in linked if len(words) == 1) - {word}
+    return _groups().get(word, frozenset())
 
 
 @lru_cache(maxsize=1)

@@ -1,4 +1,4 @@
-"""Fits what the parts of a score weigh (kms/search/ranking.py: INTERCEPT, WEIGHTS) and the prior (kms/search/query.py).
+"""Fits what the parts of a score weigh and the prior (kms/search/ranking.py).
 
     python -m bench.fit_relevance SET… [--items 5 100 5000] [--filler DIR] [--padded] [--each]
 
@@ -12,7 +12,6 @@ said. `--each` fits each set alone too, to see how far the weights depend on the
 from __future__ import annotations
 
 import argparse
-import math
 import random
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -26,8 +25,7 @@ from bench.injection_sets import LabelledSet, build, filler_of, read_set, stores
 from knowbound.core.item import Item
 from knowbound.injection.inject import choose_for_prompt
 from knowbound.injection.prompt import HookPrompt
-from knowbound.kms.search.query import FEWEST, ParsedQuery
-from knowbound.kms.search.ranking import WEIGHTS
+from knowbound.kms.search.ranking import ITEMS, prior_of
 
 _RIDGE = 0.3
 _STEPS = 30
@@ -56,13 +54,12 @@ def rows_of(one: LabelledSet, sizes: Sequence[int], filler: Sequence[Item], *, p
     for store in [store for size in sizes for store in stores(one, size, [], filler)]:
         with tempfile.TemporaryDirectory() as folder:
             build(Path(folder), store.items)
-            items = math.log(max(FEWEST, len(store.items)) / 100)
+            items = prior_of(len(store.items)) / ITEMS
             for prompt in store.prompts:
                 good = {*prompt.label.right, *prompt.label.on_topic}
                 for text in _forms(prompt.label.prompt) if padded else [prompt.label.prompt]:
-                    known = [-items, -math.log(len(ParsedQuery(text).sentences))]
                     for item in choose_for_prompt(folder, SETTINGS, HookPrompt({"prompt": text})).pool:
-                        parts.append([getattr(item, part) for part in WEIGHTS] + known)
+                        parts.append([item.words, item.meaning, items])
                         labels.append(item.id in good)
     return np.array(parts), np.array(labels, float)
 
@@ -108,9 +105,8 @@ def main() -> None:
 
 
 def _show(name: str, weights: Array) -> None:
-    at_rest, *of_parts, items, sentences = weights
-    known = ", ".join(f'"{part}": {weight:.2f}' for part, weight in zip(WEIGHTS, of_parts, strict=True))
-    print(f"{name:10} INTERCEPT {at_rest:.2f}, items {items:.2f}, sentences {sentences:.2f}, {{{known}}}")
+    at_rest, words, meaning, items = weights
+    print(f"{name:10} INTERCEPT {at_rest:.2f}, WORDS {words:.2f}, MEANING {meaning:.2f}, ITEMS {items:.2f}")
 
 
 if __name__ == "__main__":

@@ -385,7 +385,7 @@ def _knowledge_shapes() -> list[Shape]:
 
     return [
         *(Shape(f"screening: {name}", _repeat(part), screened) for name, part in items.items()),
-        *(Shape(f"prompt of {name}", text(part), lambda one: (embed(one), ParsedQuery(one).links())) for name, part in words.items()),
+        *(Shape(f"prompt of {name}", text(part), lambda one: (embed(one), ParsedQuery(one))) for name, part in words.items()),
         *(Shape(f"near duplicates: {name}", text(part), stems.__wrapped__) for name, part in words.items()),
         Shape("prompt: words of doubt", _repeat("may "), cues),
         Shape("prompt: sentences", _repeat("a. B "), sentences),

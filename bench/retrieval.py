@@ -90,11 +90,11 @@ def by_bm25(index: sqlite3.Connection, question: str) -> list[str]:
 
 
 def by_words(index: sqlite3.Connection, question: str) -> list[str]:
-    """The lexical part alone: what the question's best window shares with an item."""
+    """The lexical part alone: BM25."""
     asked = ParsedQuery(question)
-    rows = rows_with_words(index, asked, {}, 1_000)
+    rows = rows_with_words(index, asked, 1_000)
     known = index.execute(f"SELECT id, terms FROM item WHERE rowid IN ({', '.join(map(str, rows))})").fetchall()
-    share = {id_: asked.parts(terms.split(), {}).window for id_, terms in known}
+    share = {id_: asked.words(terms.split())[0] for id_, terms in known}
     return sorted(share, key=lambda id_: (-share[id_], id_))[:10]
 
 

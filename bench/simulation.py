@@ -30,7 +30,8 @@ RIGHT_USED, USELESS_USED, WRONG_CONTRADICTED = 0.6, 0.05, 0.5  # shares of the i
 ANSWERED, ANSWER_DAYS = 0.8, 7  # share of suggestions that a person answers, within so many days
 _NEAR, _FAR = (0.50, 0.95), (0.45, 0.92)  # share of a prompt's words that items of its topic, and of other topics, have
 _OTHER_TOPICS = 6  # candidates of a prompt from other topics
-_PRIOR = 3.0  # makes the words alone decide: half of the words reach the floor of relevance
+_WORDS = 13.2  # BM25 of an item that has all words of a prompt
+_PRIOR = 5.87  # makes the words alone decide: half of the words reach the floor of relevance
 
 
 class Nature(StrEnum):
@@ -139,7 +140,9 @@ class Simulation:
             if item.is_served:
                 quality = item.scores.factor if self._loop.is_ranked else 1.0
                 flag = "UNVERIFIED" if item.is_unverified else ""
-                pool.append(FoundItem(id_, "sqlite", id_, window=share, prior=_PRIOR, quality=quality, flag=flag))
+                pool.append(
+                    FoundItem(id_, "sqlite", id_, words=_WORDS * share, prior=_PRIOR, quality=quality, flag=flag)
+                )
         with_quality = not self._loop.is_switched_off
         ranked = rank(pool, len(pool), with_quality=with_quality)
         allowed = relevant(ranked, RELEVANCE_FLOOR, with_quality=with_quality)

@@ -32,7 +32,6 @@ NOT_REWRITTEN = (
     "quality",
     "report",
     "text/questions",
-    "text/thesaurus",
 )
 
 

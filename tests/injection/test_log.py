@@ -18,7 +18,7 @@ from knowbound.injection import record
 from knowbound.injection.log import InjectionRecord, read_log
 from knowbound.kms.search import ranking
 from knowbound.kms.search.ranking import RANKER, RELEVANCE_FLOOR, FoundItem
-from knowbound.text import embedding, specific_words, thesaurus
+from knowbound.text import embedding, specific_words
 from tests.hook_project import HOOK, PORT, PROMPT, Project, context
 
 HOOK_CODE = "from knowbound.agent.hook import main; main()"
@@ -62,11 +62,11 @@ def test_a_candidate_of_the_pool_has_the_same_score_again(filled: Project) -> No
 
 def test_a_ranker_whose_constants_change_gets_a_new_version() -> None:
     """Records name it: replay compares rankers by it."""
-    weights = (ranking.INTERCEPT, *ranking.WEIGHTS.values())
+    weights = (ranking.INTERCEPT, ranking.WORDS, ranking.MEANING, ranking.ITEMS)
     constants = (ranking.RECENCY, ranking.HALF_LIFE_DAYS, ranking.UNKNOWN_RECENCY, ranking.UNVERIFIED, ranking.STALE)
-    parts = (embedding.VERSION, specific_words.VERSION, thesaurus.VERSION)
+    parts = (embedding.VERSION, specific_words.VERSION)
     assert (RANKER, *weights, *constants, *parts) == (
-        "2", -5.69, 4.5, 1.8, 4.0, 4.0, 3.6, 0.1, 90.0, 0.5, 0.5, 0.8, 1, 1, 1,
+        "3", -8.56, 0.34, 10.2, 1.16, 0.1, 90.0, 0.5, 0.5, 0.8, 1, 1,
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index
 from knowbound.kms.knowledge_store import KnowledgeStore
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
-from knowbound.kms.search.ranking import FoundItem
+from knowbound.kms.search.ranking import RANKER, FoundItem
 from tests.stores import put_items
 
 TODAY = "2026-11-16"
@@ -80,7 +80,7 @@ class MeasuredProject:
     def log_candidates(self, turns: Iterable[QualityTurn], candidates: Sequence[Item]) -> None:
         """Write the hook's record of these turns: each had these candidates, the most relevant one first."""
         found = [
-            FoundItem(one.id, "sqlite", one.content_sha, window=share, shared=share, meaning=0.6)
+            FoundItem(one.id, "sqlite", one.content_sha, words=25 * share, meaning=0.52)
             for one, share in zip(candidates, (0.82, 0.8, 0.78), strict=False)
         ]
         (self.home / "injections").mkdir(exist_ok=True)
@@ -88,6 +88,7 @@ class MeasuredProject:
             record = {
                 "time": one.timestamp,
                 "id": f"r-{one.timestamp}-{number}",
+                "ranker": RANKER,
                 "event": "user-prompt-submit",
                 "session": one.session_id,
                 "prompt_id": one.turn_id,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from knowbound.core.item import Item
 from knowbound.core.quality import Counts, DayRollup, ItemVerdict, Metric
 from knowbound.injection.log import InjectedItem, InjectionRecord
-from knowbound.kms.search.ranking import FoundItem
+from knowbound.kms.search.ranking import RANKER, FoundItem
 from knowbound.quality.replay import LoggedPool, compare_rankings, logged_pools
 from knowbound.stats.rate import Mean, Rate
 from knowbound.stats.replay import Ranker, Ranking, ReplayVerdict, TurnPair, compare, is_worse
@@ -21,9 +21,9 @@ PRESENT = Ranking(Ranker.PRESENT, (), 0.3)
 QUALITY = Ranking(Ranker.QUALITY, ("sqlite",), 0.3)
 
 
-def row(id_: str, window: float, backend: str = "sqlite") -> tuple[object, ...]:
+def row(id_: str, share: float, backend: str = "sqlite") -> tuple[object, ...]:
     """A candidate; the more of the prompt's words it has, the more relevant it is."""
-    return tuple(FoundItem(id_, backend, id_, window=window, shared=window, meaning=0.6, places=[len(id_)]).pool_row())
+    return tuple(FoundItem(id_, backend, id_, words=25 * share, meaning=0.52).pool_row())
 
 
 def verdicts(**said: str) -> dict[str, ItemVerdict]:
@@ -69,8 +69,8 @@ def test_a_turn_whose_first_items_were_never_judged_is_not_compared() -> None:
 
 
 def test_a_higher_floor_drops_what_is_less_relevant() -> None:
-    pools = [pool(n, [row("good", 0.8), row("weak-one", 0.72)], good="tu", **{"weak-one": ""}) for n in range(30)]
-    good, weak = (FoundItem(*row(*one)).relevance for one in (("good", 0.8), ("weak-one", 0.72)))  # type: ignore[arg-type]
+    pools = [pool(n, [row("good", 0.8), row("weak-one", 0.75)], good="tu", **{"weak-one": ""}) for n in range(30)]
+    good, weak = (FoundItem(*row(*one)).relevance for one in (("good", 0.8), ("weak-one", 0.75)))  # type: ignore[arg-type]
     low, high = (Ranking(Ranker.PRESENT, (), floor) for floor in (0.3, (good + weak) / 2))
     found = compare_rankings(pools, [], low, high, 3)
     assert (found.metrics[Metric.ON_TOPIC].before, found.metrics[Metric.ON_TOPIC].after) == (Rate(30, 60), Rate(30, 30))
@@ -118,6 +118,7 @@ def record(number: int, items: Sequence[str] = (), **more: object) -> InjectionR
         "id": f"r{number}",
         "session": "s1",
         "prompt_id": f"t{number}",
+        "ranker": RANKER,
         "pool": (row("a", 0.8), row("b", 0.7)),
         "items": tuple(InjectedItem(one, "sqlite", sha=one) for one in items),
         "delivered": True,

@@ -17,7 +17,7 @@ from knowbound.injection.choosing import CHOSEN
 from knowbound.injection.log import AT_START, InjectionRecord, read_log
 from knowbound.injection.prompt import CONTEXT_IS_GONE
 from knowbound.kms.quality_log.protocol import QualityLog
-from knowbound.kms.search.ranking import RELEVANCE_FLOOR, FoundItem, rank, relevant
+from knowbound.kms.search.ranking import RANKER, RELEVANCE_FLOOR, FoundItem, rank, relevant
 from knowbound.stats.effective import QualityScores
 from knowbound.stats.replay import Ranker, Ranking, ReplayResult, TurnPair, compare
 from knowbound.text.clock import utc_now
@@ -50,7 +50,10 @@ def replay(
 def logged_pools(
     records: Iterable[InjectionRecord], turns: Mapping[tuple[str, str], QualityTurn]
 ) -> Iterator[LoggedPool]:
-    """The pools of turns with verdicts, in the order of time. What a context had already was no candidate."""
+    """The pools of turns with verdicts, in the order of time, ranked as now: rows of other rankers have other parts.
+
+    What a context had already was no candidate.
+    """
     known: dict[tuple[str, str], set[tuple[str, str]]] = {}
     for record in records:
         has = known.setdefault(record.context, set())
@@ -60,7 +63,7 @@ def logged_pools(
             continue
         turn = turns.get((record.session, record.turn_key)) or turns.get((record.session, record.id))
         verdicts = {one.id: one.verdict for one in turn.injected_items if one.verdict} if turn else {}
-        if verdicts and record.pool and record.chooser_outcome != CHOSEN:
+        if verdicts and record.pool and record.ranker == RANKER and record.chooser_outcome != CHOSEN:
             rows = tuple(row for row in record.pool if (str(row[0]), str(row[2])) not in has)
             yield LoggedPool(record.time[:10], record.session, rows, verdicts)
         if record.delivered:

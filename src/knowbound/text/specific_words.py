@@ -4,9 +4,9 @@ A word is a place of the text and has one or more terms. A plain word has its st
 `GUNICORN_BIND`, `ops/nginx.conf`, `8004`) has its spelling in lower case, and the stems of the words in it. Ideographs
 have no spaces: two neighbours are a place, unless one of them is a word of grammar. Stop words have no place.
 
-The rarity of a term does not need a store: `specific_data/background.txt` counts stems in the documentation of some
-hundred and fifty public projects (`bench/make_background.py`). So `port` weighs less than `pgbouncer` even in a store
-of five items. The hook loads this module for every prompt.
+The rarity of a term in texts about software is known: `specific_data/background.txt` counts stems in the documentation
+of some hundred and fifty public projects (`bench/make_background.py`). The judge and the drafts of corrections weigh by
+it; the search of items weighs by the store. The hook loads this module for every prompt.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 VERSION = 1  # raise it when the terms of a text change: indexes are rebuilt
 MOST_CHARACTERS = 20_000  # a longer text is cut to its ends
-RAREST = 1e-4  # the share of texts with a term that the background does not have
+_RAREST = 1e-4  # the share of texts with a term that the background does not have
 _PAIR = 3e-3  # the share of texts with a pair of ideographs, which the background does not count
 _SEEN_AGAIN = 14  # places: a word that is repeated sooner, as in a log, counts once
 _LONGEST = 64
@@ -77,23 +77,9 @@ def all_terms(text: str) -> dict[str, None]:
 
 @lru_cache(maxsize=50_000)
 def usual_weight(term: str) -> float:
-    """Return the weight of a term in texts about software."""
-    return weight(usual_share(term))
-
-
-def usual_share(term: str) -> float:
-    """Return the share of texts about software that have the term."""
-    if term[0] >= _FIRST_IDEOGRAPH:
-        return _PAIR
-    return _background().get(term, RAREST)
-
-
-def weight(share: float) -> float:
-    """Return the weight of a term by the share of texts that have it: from 0 (all texts) to 1 (almost none)."""
-    return min(1.0, math.log(share) / _MOST)
-
-
-_MOST = math.log(RAREST)
+    """Return the weight of a term in texts about software: from 0 (in all texts) to 1 (in almost none)."""
+    share = _PAIR if term[0] >= _FIRST_IDEOGRAPH else _background().get(term, _RAREST)
+    return min(1.0, math.log(share) / math.log(_RAREST))
 
 
 def _of_run(run: str, start: int) -> list[Place]:

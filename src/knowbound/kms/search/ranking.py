@@ -1,14 +1,12 @@
 """The score of a found item, and the order of several, whatever their backends.
 
-    relevance = 1 / (1 + e^-z),  z = INTERCEPT + prior + Σ WEIGHTS · parts     how likely the item is on topic, 0 to 1
+    relevance = 1 / (1 + e^-z),  z = INTERCEPT + WORDS · words + MEANING · meaning + prior
     score     = relevance · (1 - RECENCY + RECENCY · recency) · confidence · quality · mark
 
-    window      the share of what the best window of the query says that the item has, rare words weighing more
-    own         the share of the item's own rarest words that this window has
-    shared      how much window and item share, rare words weighing more, whatever else either says
-    meaning     the cosine of the item with the nearest part of the query, in the static embedding
-    related     words of the query that mean what words of the item mean (text/thesaurus.py)
-    prior       the same for all items of a search: a large store and a long query fit by chance more often (query.py)
+    relevance   how likely the item is on topic, 0 to 1
+    words       BM25 of the item, the mean of the query's best sentence and of the whole query (query.py)
+    meaning     the cosine of the item in the static embedding, the mean of the nearest part and of the whole query
+    prior       -ITEMS · ln(items / 100), the same for all items of a search: a large store fits by chance more often
     recency     1 for an item of today, halved every HALF_LIFE_DAYS; UNKNOWN_RECENCY where no date is known
     confidence  as stored, 0 to 1
     quality     the factor that measured use puts on the confidence (specification 2, "Effective confidence"):
@@ -20,10 +18,11 @@ Confidence and quality multiply the whole score. As one part of a sum they move 
 is 1 for almost every item. Recency can only order items that are about equally relevant: "newest wins" destroys
 confirmed facts.
 
-INTERCEPT, WEIGHTS and the prior come from a logistic regression over labelled prompts (`bench.fit_relevance`), held
-near to what orders LoCoMo best; `bench.injection` and `bench.retrieval` measure them: docs/decisions/retrieval.md.
-Recency and marks are choices: no data here show how much they should weigh. Rankers are compared by replay: the pool
-that is kept with an injection has every part of every score.
+An item is injected from 23 points on in a store of a hundred, where a point is a unit of `words` and meaning counts for
+30. The constants come from labelled prompts (`bench.fit_relevance`); `bench.injection`, `bench.choices` and
+`bench.retrieval` measure them: docs/decisions/retrieval.md. Recency and marks are choices: no data here show how much
+they should weigh. Rankers are compared by replay: the pool that is kept with an injection has every part of every
+score.
 """
 
 from __future__ import annotations
@@ -35,21 +34,23 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-INTERCEPT = -5.69
-WEIGHTS = {"window": 4.5, "own": 1.8, "shared": 4.0, "meaning": 4.0, "related": 3.6}
+INTERCEPT = -8.56
+WORDS = 0.34
+MEANING = 10.2
+ITEMS = 1.16
+_FEWEST = 50  # items: a smaller store counts as a store of this size
 RECENCY = 0.1
 HALF_LIFE_DAYS = 90.0
 UNKNOWN_RECENCY = 0.5
 UNVERIFIED = 0.5
 STALE = 0.8
-RANKER = "2"  # raise it when the formula, a constant or the meaning of a part changes: records name it
+RANKER = "3"  # raise it when the formula, a constant or the meaning of a part changes: records name it
 _DIGITS = 4  # of the parts: enough to order items, few enough to keep pools small
 
-# An item below this relevance is not injected. Nor is an item where the odds of another are MOST_ODDS times as high,
-# unless its relevance is SURE: what ranks beside the right item is mostly its neighbour.
+# An item below this relevance is not injected. Nor is an item where the odds of another are MOST_ODDS times as high:
+# what ranks beside the right item is mostly its neighbour.
 RELEVANCE_FLOOR = 0.3
 MOST_ODDS = 1.7
-SURE = 0.8
 
 
 class FoundItem:
@@ -63,18 +64,14 @@ class FoundItem:
         id_: str,
         backend: str,
         content_sha: str,
-        window: float = 0.0,
-        own: float = 0.0,
-        shared: float = 0.0,
+        words: float = 0.0,
         meaning: float = 0.0,
-        related: float = 0.0,
         prior: float = 0.0,
         recency: float | None = None,
         confidence: float = 1.0,
         quality: float = 1.0,
         flag: str = "",
         stale: bool = False,
-        places: Sequence[int] = (),
         *,
         content: str = "",
         type: str = "",
@@ -85,18 +82,14 @@ class FoundItem:
         self.id = id_
         self.backend = backend
         self.content_sha = content_sha[:16]
-        self.window = round(window, _DIGITS)
-        self.own = round(own, _DIGITS)
-        self.shared = round(shared, _DIGITS)
+        self.words = round(words, _DIGITS)
         self.meaning = round(max(0.0, meaning), _DIGITS)
-        self.related = round(related, _DIGITS)
         self.prior = round(prior, _DIGITS)
         self.recency = None if recency is None else round(recency, _DIGITS)
         self.confidence = confidence
         self.quality = quality
         self.flag = flag  # "" or UNVERIFIED: nothing else is served
         self.stale = bool(stale)
-        self.places = list(places)  # of the query's words that the item has in its best window
         self.content = content
         self.type = type
         self.subject = subject
@@ -109,14 +102,14 @@ class FoundItem:
     @property
     def is_found(self) -> bool:
         """Report whether the item has anything in common with the query."""
-        return any((self.window, self.meaning, self.related))
+        return bool(self.words or self.meaning)
 
     @property
     def relevance(self) -> float:
         """Return the probability that the item is about the query, whatever is known about the item itself."""
         if not self.is_found:
             return 0.0
-        z = INTERCEPT + self.prior + sum([weight * getattr(self, part) for part, weight in WEIGHTS.items()])
+        z = INTERCEPT + WORDS * self.words + MEANING * self.meaning + self.prior
         return 1 / (1 + math.exp(-z))
 
     def computed_score(self, *, with_quality: bool = True) -> float:
@@ -126,12 +119,11 @@ class FoundItem:
         quality = self.quality if with_quality else 1.0
         return self.relevance * (1 - RECENCY + RECENCY * recency) * self.confidence * quality * mark
 
-    def pool_row(self) -> list[str | float | bool | list[int] | None]:
+    def pool_row(self) -> list[str | float | bool | None]:
         """Return what is kept with an injection, as JSON; `FoundItem(*row)` has the same score again."""
         identity = [self.id, self.backend, self.content_sha]
-        parts = [self.window, self.own, self.shared, self.meaning, self.related, self.prior]
-        known = [self.recency, self.confidence, self.quality]
-        return [*identity, *parts, *known, self.flag, self.stale, self.places]
+        parts = [self.words, self.meaning, self.prior, self.recency, self.confidence, self.quality]
+        return [*identity, *parts, self.flag, self.stale]
 
 
 def rank(pool: Sequence[FoundItem], limit: int, *, with_quality: bool | None = None) -> list[FoundItem]:
@@ -149,33 +141,24 @@ def rank(pool: Sequence[FoundItem], limit: int, *, with_quality: bool | None = N
 
 
 def relevant(ranked: Sequence[FoundItem], floor: float, *, with_quality: bool | None = None) -> list[FoundItem]:
-    """Return the items that may be injected: above the floor, and not far below another unless it is sure too.
+    """Return the items that may be injected: above the floor, and not far below another.
 
     An item that was contradicted until its effective confidence is 0 is not injected: it is only shown as a correction.
     """
     quality = quality_is_on() if with_quality is None else with_quality
     likely = [(item, item.relevance) for item in ranked if item.quality > 0 or not quality]
-    above = [(item, relevance, _odds(relevance)) for item, relevance in likely if relevance >= floor]
-    most = max((odds for _, _, odds in above), default=0.0)
-    return [
-        item
-        for item, relevance, odds in above
-        if odds * MOST_ODDS >= most or not any(_is_beaten(item, relevance, odds, *other) for other in above)
-    ]
-
-
-def _is_beaten(
-    item: FoundItem, relevance: float, odds: float, other: FoundItem, _other_relevance: float, other_odds: float
-) -> bool:
-    """Report whether another item fits far better. A prompt about two subjects may get an item for each."""
-    if odds * MOST_ODDS >= other_odds:
-        return False
-    is_neighbour = 2 * len({*item.places} & {*other.places}) >= len(item.places)
-    return is_neighbour or relevance < SURE
+    above = [(item, _odds(relevance)) for item, relevance in likely if relevance >= floor]
+    most = max((odds for _, odds in above), default=0.0)
+    return [item for item, odds in above if odds * MOST_ODDS >= most]
 
 
 def _odds(relevance: float) -> float:
     return relevance / (1 - min(relevance, 1 - 1e-9))
+
+
+def prior_of(items: int) -> float:
+    """Return the log odds before any item is compared, by the number of items in the store."""
+    return -ITEMS * math.log(max(_FEWEST, items) / 100)
 
 
 def recency_of(age_days: float | None) -> float | None:

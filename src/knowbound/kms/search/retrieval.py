@@ -1,10 +1,10 @@
 """Search for the items that a text is about, in the local index alone: by words and by meaning.
 
-Candidates are the items that share the rarest words with the query, or words that mean the same (lexical.py), and the
-nearest by the codes of the embedding (codes.py): nearest to the whole query, and to the beginning and the end of a long
-one, where the question mostly is. Each is compared with the query word by word (query.py) and, by the exact cosine,
-with the windows of the query that matter; ranking.py puts them in order. The hook runs this for every prompt: nothing
-is imported beyond the standard library and small modules of ours.
+Candidates are the items that share the rarest words with the query (lexical.py), and the nearest by the codes of the
+embedding (codes.py): nearest to the whole query, and to the beginning and the end of a long one, where the question
+mostly is. Each is compared with the query word by word (query.py) and, by the exact cosine, with the whole and with the
+sentences that matter; ranking.py puts them in order. The hook runs this for every prompt: nothing is imported beyond
+the standard library and small modules of ours.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from knowbound.kms.index.codes import nearest, nearest_of
 from knowbound.kms.search.lexical import rows_with_words
 from knowbound.kms.search.query import ParsedQuery
-from knowbound.kms.search.ranking import FoundItem, rank, recency_of
+from knowbound.kms.search.ranking import FoundItem, prior_of, rank, recency_of
 from knowbound.text.embedding import code_of, embed, nearest_similarity, values
 from knowbound.text.printable import both_ends
 
@@ -25,8 +25,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
-
-    from knowbound.kms.search.query import WordParts
 
 POOL = 100  # candidates that are ranked and kept with an injection
 _MOST_LEXICAL = 90
@@ -85,12 +83,13 @@ def search(
 def _pool(
     index: sqlite3.Connection, parsed: ParsedQuery, only: dict[str, str], most: int, now: float, as_a_whole: bool
 ) -> list[FoundItem]:
-    links = parsed.links()
     spans = [] if as_a_whole else _spans(parsed)
-    rows = _rows(index, _candidates(index, parsed, links, spans, only))
-    parts = {row[0]: parsed.parts(row[-1].split(), links) for row in rows}
-    windows = [values(vector) for vector in map(embed, _windows(parsed, spans, parts.values())) if any(vector)]
-    items = [_found(row, parts[row[0]], windows, parsed.prior, now) for row in rows]
+    whole = embed(both_ends(parsed.text, _MOST_EMBEDDED) if spans else parsed.text)
+    rows = _rows(index, _candidates(index, parsed, whole, spans, only))
+    words = {row[0]: parsed.words(row[-1].split()) for row in rows}
+    parts = [values(embed(part)) for part in _parts(parsed, spans, words.values())]
+    prior = prior_of(parsed.rows)
+    items = [_found(row, words[row[0]][0], _meaning(values(whole), parts, row[9]), prior, now) for row in rows]
     items.sort(key=lambda item: (-item.relevance, item.id, item.backend))
     return [item for item in items[:most] if item.is_found]
 
@@ -98,7 +97,7 @@ def _pool(
 def _candidates(
     index: sqlite3.Connection,
     parsed: ParsedQuery,
-    links: dict[str, list[tuple[int, float]]],
+    whole: bytes,
     spans: list[tuple[int, int]],
     only: dict[str, str],
 ) -> set[int]:
@@ -107,47 +106,50 @@ def _candidates(
         condition = " AND ".join(f"{column} = ?" for column in only)
         narrowed = index.execute(f"SELECT rowid, code FROM item WHERE served = 1 AND {condition}", [*only.values()])
         allowed = dict(narrowed.fetchall())
-        words = [row for row in rows_with_words(index, parsed, links, len(allowed) + POOL**2) if row in allowed]
+        words = [row for row in rows_with_words(index, parsed, len(allowed) + POOL**2) if row in allowed]
         if len(allowed) <= _MOST_LEXICAL + _MOST_SEMANTIC:  # few enough to compare all
             return {*allowed}
-        codes = _codes(parsed, spans)
+        codes = _codes(parsed, whole, spans)
         near = [row for code in codes for row in nearest_of(allowed.items(), code, _MOST_SEMANTIC // len(codes))]
     else:
         kept_back = {row for (row,) in index.execute("SELECT rowid FROM item WHERE served = 0")}
-        with_words = rows_with_words(index, parsed, links, _MOST_LEXICAL + len(kept_back))
+        with_words = rows_with_words(index, parsed, _MOST_LEXICAL + len(kept_back))
         words = [row for row in with_words if row not in kept_back]
-        codes = _codes(parsed, spans)
+        codes = _codes(parsed, whole, spans)
         near = [row for code in codes for row in nearest(index, code, _MOST_SEMANTIC // len(codes))]
     return {*near, *words[:_MOST_LEXICAL]}
 
 
-def _codes(parsed: ParsedQuery, spans: list[tuple[int, int]]) -> list[bytes]:
+def _codes(parsed: ParsedQuery, whole: bytes, spans: list[tuple[int, int]]) -> list[bytes]:
     """Return the codes of the whole query and, unless the store is large, of its first and its last part."""
     ends = (spans[0], spans[-1]) if len(spans) > 1 and parsed.rows <= _LARGE else ()
-    whole = both_ends(parsed.text, _MOST_EMBEDDED) if spans else parsed.text
-    vectors = map(embed, [whole, *[parsed.text_of(*span) for span in ends]])
+    vectors = [whole, *[embed(parsed.text_of(*span)) for span in ends]]
     return [code_of(vector) for vector in vectors if any(vector)]
 
 
 def _spans(parsed: ParsedQuery) -> list[tuple[int, int]]:
     """Return the sentences of a query, long ones in windows, as first place and place after the last."""
     spans = []
-    for start in parsed.sentences:
-        _, end = parsed.sentence_of(start)
+    for sentence, start in enumerate(parsed.sentences):
+        end = parsed.end_of(sentence)
         spans += [(at, min(end, at + _WINDOW)) for at in range(start, max(start + 1, end - _STEP), _STEP)]
     return spans
 
 
-def _windows(parsed: ParsedQuery, spans: list[tuple[int, int]], parts: Iterable[WordParts]) -> list[str]:
+def _parts(parsed: ParsedQuery, spans: list[tuple[int, int]], words: Iterable[tuple[float, int]]) -> list[str]:
     """Return the parts of a query that items are compared with by meaning: all, or both ends and where words match."""
-    if len(spans) <= 1:
-        return [parsed.text]
     if len(spans) > _MOST_WINDOWS:
-        best = sorted(parts, key=lambda part: (-part.window - part.own, part.places))
-        firsts = [part.places[0] for part in best if part.places]
+        best = [sentence for _, sentence in sorted(words, key=lambda one: (-one[0], one[1])) if sentence >= 0]
+        firsts = [parsed.sentences[sentence] for sentence in best]
         matching = [spans[bisect_right(spans, (first, len(parsed.places))) - 1] for first in firsts]
         spans = [*dict.fromkeys([*spans[:_AT_THE_ENDS], *spans[-_AT_THE_ENDS:], *matching])][:_MOST_WINDOWS]
-    return [parsed.text_of(*span) for span in spans]
+    return [parsed.text_of(*span) for span in spans] if len(spans) > 1 else []
+
+
+def _meaning(whole: tuple[int, ...], parts: list[tuple[int, ...]], vector: bytes) -> float:
+    """Return the mean of the cosines of an item with the whole query and with its nearest part."""
+    like = nearest_similarity([whole], vector)
+    return (like + nearest_similarity(parts, vector)) / 2 if parts else like
 
 
 def _rows(index: sqlite3.Connection, rows: Iterable[int]) -> list[tuple[Any, ...]]:
@@ -155,26 +157,20 @@ def _rows(index: sqlite3.Connection, rows: Iterable[int]) -> list[tuple[Any, ...
     return index.execute(f"SELECT {_COLUMNS} FROM item WHERE served = 1 AND rowid IN ({listed})").fetchall()
 
 
-def _found(
-    row: tuple[Any, ...], parts: WordParts, windows: list[tuple[int, ...]], prior: float, now: float
-) -> FoundItem:
-    _, id_, backend, sha, timestamp, confidence, quality, flag, stale, vector, content, type_, subject, file, _ = row
+def _found(row: tuple[Any, ...], words: float, meaning: float, prior: float, now: float) -> FoundItem:
+    _, id_, backend, sha, timestamp, confidence, quality, flag, stale, _, content, type_, subject, file, _ = row
     return FoundItem(
         id_,
         backend,
         sha,
-        parts.window,
-        parts.own,
-        parts.shared,
-        nearest_similarity(windows, vector) if windows else 0.0,
-        parts.related,
+        words,
+        meaning,
         prior,
         recency_of(_age_days(timestamp, now)),
         confidence,
         quality,
         flag,
         stale,
-        parts.places,
         content=content,
         type=type_,
         subject=subject,

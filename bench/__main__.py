@@ -9,7 +9,6 @@ import sys
 
 from bench import (
     audit,
-    conflicts,
     endings,
     evidence,
     hedging,
@@ -83,7 +82,6 @@ def knowledge(*, speed: bool) -> None:
     for aside in (False, True):
         screening.report(aside=aside)
     near_duplicates.report()
-    conflicts.report()
     retrieval.report_locomo()
     injection.report_shared(SHARED / "injection")
     if speed:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -108,13 +110,18 @@ def _ask_tryout(asker: Asker) -> tuple[int, int]:
     return of, undecided
 
 
-def _ask_choices(asker: Asker) -> tuple[int, int]:
-    found = chosen_by(asker, list(asked_prompts()))
+def _ask_choices(asker: Asker, size: int = 0) -> tuple[int, int]:
+    """Ask about the stores as they are, or filled up with the documents in the folder that KNOWBOUND_FILLER names."""
+    names = ("prompts",) if size else ("prompts", "hostile")
+    filler = Path(os.environ["KNOWBOUND_FILLER"]) if size else None
+    with tempfile.TemporaryDirectory() as folder:
+        found = chosen_by(asker, list(asked_prompts(Path(folder), names, size, filler)))
     return sum(one is not None for one in found), sum(one is None for one in found)
 
 
 SETS = {
     "choices": RecordedSet(_ask_choices),
+    "choices-5000": RecordedSet(lambda asker: _ask_choices(asker, 5000)),
     "tryout": RecordedSet(_ask_tryout),
     "turns": RecordedSet(lambda asker: _ask_turns(read_set(UNSEEN / "turns.jsonl"), asker)),
     "hostile": RecordedSet(lambda asker: _ask_turns(read_set(UNSEEN / "hostile_turns.jsonl"), asker)),

@@ -105,7 +105,7 @@ def test_what_the_model_adds_comes_with_the_next_tool_event_of_the_turn_once(usa
     assert [item.excerpt for item in record.late] == [SWIFT]
     assert (record.chooser_outcome, record.late_delivered, record.late_after_edit) == ("late", True, False)
     assert record.late_ms is not None
-    assert record.chooser.startswith("choose-2-")
+    assert record.chooser.startswith("choose-3-")
     assert any(key.startswith(record.late[0].item) for key in keys_of(str(usable.home), "s-1"))
 
 
@@ -358,16 +358,34 @@ def test_no_model_is_asked_about_a_prompt_that_nothing_relates_to(usable: Projec
     assert server.asked == []
 
 
-def test_a_small_store_is_offered_whole_and_twenty_of_a_larger_one(project: Project) -> None:
+def test_a_small_store_is_offered_whole_and_forty_of_a_larger_one(project: Project) -> None:
     others = [f"Tariff {number} is {number * 7} crowns." for number in range(6)]
     project.store(PORT, *others)
     with serving(chat('{"chosen": []}')) as server:
         choose(project, server.judge)
         assert sorted(offered(server)) == sorted([PORT, *others])
-        project.store(*(f"{PORT} Shard {number}." for number in range(20)))
+        project.store(*(f"{PORT} Shard {number}." for number in range(40)))
         choose(project, server.judge)
-    assert len(offered(server)) == 20
+    assert len(offered(server)) == 40
     assert all("orders service" in text for text in offered(server))
+
+
+def test_where_none_fits_the_model_s_words_find_further_candidates_once(project: Project) -> None:
+    project.store(*(f"{PORT} Shard {number}." for number in range(45)), SWIFT)
+    none = '{"chosen": [], "search": ["keychain", "session token"]}'
+    found = '{"chosen": [{"number": 1}], "search": ["x"]}'
+    with serving(chat(none), chat(found)) as server:
+        choice = choose(project, server.judge)
+        assert SWIFT not in str(server.asked[0])
+    assert contents(choice) == [SWIFT]
+    assert len(server.asked) == 2
+
+
+def test_no_words_are_searched_where_something_was_chosen_or_nothing_is_new(filled: Project) -> None:
+    for answer_ in ('{"chosen": [{"number": 1}], "search": ["keychain"]}', '{"chosen": [], "search": ["keychain"]}'):
+        with serving(chat(answer_)) as server:
+            assert choose(filled, server.judge, prompt=f"{PROMPT} {len(answer_)}").outcome == "chosen"
+        assert len(server.asked) == 1
 
 
 def test_a_prompt_and_items_are_data_that_cannot_leave_their_fences_and_have_no_secrets(project: Project) -> None:

@@ -13,14 +13,12 @@ from __future__ import annotations
 import re
 
 from knowbound.core.lazy_pattern import lazy
-from knowbound.injection.conflicts import conflicts_among
 from knowbound.text.printable import estimated_tokens, whole_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from knowbound.injection.conflicts import Conflict
     from knowbound.kms.search.ranking import FoundItem
 
 MOST_CHARACTERS = 9_500  # above 10,000 (UTF-16 units) Claude Code and Codex put the text into a file instead
@@ -92,12 +90,9 @@ def fence_of(text: str) -> str:
 
 
 def _text(items: list[FoundItem], most: int) -> str:
-    conflicts = conflicts_among(items) if len(items) > 1 else []
-    doubted = {id(conflict.second) for conflict in conflicts if conflict.why}
-    ordered = sorted(items, key=lambda item: (id(item) in doubted, item.id))  # doubted items last
-    shown = "\n".join([_line(item, most) for item in ordered])
+    shown = "\n".join([_line(item, most) for item in sorted(items, key=lambda item: item.id)])
     fence = fence_of(shown)
-    lines = [INTRO, fence, shown, fence, *map(_conflict_line, conflicts), _USE]
+    lines = [INTRO, fence, shown, fence, _USE]
     lines += [_UNVERIFIED] if any(item.flag for item in items) else []
     lines += [_STALE] if any(item.stale for item in items) else []
     return "\n".join(lines)
@@ -111,15 +106,6 @@ def _line(item: FoundItem, most: int) -> str:
     marked = f" ({', '.join(marks)})"
     content = _cut(cleaned(item.content), most).replace("\n", "\n    ")
     return f"[{for_brackets(item.id)}]{marked} {content}"
-
-
-def _conflict_line(conflict: Conflict) -> str:
-    first, second = f"[{for_brackets(conflict.first.id)}]", f"[{for_brackets(conflict.second.id)}]"
-    known = {
-        "": "which of them holds is not known",
-        "newer": f"{first} is newer",
-    }.get(conflict.why, f"{second} is {conflict.why}")
-    return f"Conflict: {first} and {second} contradict each other; {known}."
 
 
 def _source(item: FoundItem) -> str:

@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 
     from knowbound.config import Settings
     from knowbound.injection.prompt import HookPrompt
+    from knowbound.judge.choosing import Chosen
     from knowbound.kms.search.ranking import FoundItem
     from knowbound.traces.turns import TraceTurn
 
 CHOSEN, LATE, FAILED = "chosen", "late", "failed"  # outcomes of asking a model
 RESERVE = 0.15  # seconds to compose, record and write an answer: 4 ms in the middle, 130 at most
-CANDIDATES = 20
+CANDIDATES = 40
 _TURNS = 2  # before the prompt, that the conversation is taken from
 _OF_A_MESSAGE = 1_000  # characters
 _FILES = 8
@@ -173,14 +174,20 @@ def _asked(settings: Settings, model: str, prompt: HookPrompt, most: int) -> Mod
     candidates = candidates_for(str(settings.home), "\n".join([*said, prompt.text]))
     if not candidates:
         return ModelChoice(CHOSEN, chooser=chooser, items=[])
-    source = AnswerSource(prompt.session, str(settings.root))
-    asked = Choosing(prompt.text, [cleaned(item.content) for item in candidates], said)
-    [answer] = choose(asker, [asked], source)
-    if answer.entries is None:
+
+    def chosen_from(candidates: list[FoundItem]) -> tuple[list[FoundItem] | None, Chosen]:
+        asked = Choosing(prompt.text, [cleaned(item.content) for item in candidates], said)
+        [answer] = choose(asker, [asked], AnswerSource(prompt.session, str(settings.root)))
+        if answer.entries is None:
+            return None, answer
+        return [candidates[number - 1] for number in dict.fromkeys(one.number for one in answer.entries)], answer
+
+    items, answer = chosen_from(candidates)
+    if items is None:
         return ModelChoice(FAILED, chooser=chooser, problem=answer.problem)
-    numbers = dict.fromkeys(one.number for one in answer.entries)
-    items = [candidates[number - 1] for number in numbers]
-    return ModelChoice(CHOSEN, chooser=chooser, items=items[:most])
+    if answer.search and (further := further_candidates(str(settings.home), answer.search, candidates)):
+        items, _ = chosen_from(further)
+    return ModelChoice(CHOSEN, chooser=chooser, items=(items or [])[:most])
 
 
 def candidates_for(home: str, query: str) -> list[FoundItem]:
@@ -194,6 +201,12 @@ def candidates_for(home: str, query: str) -> list[FoundItem]:
         return []
     found = search(index, query, limit=CANDIDATES).items
     return (found + _rest_of_few(index, found))[:CANDIDATES]
+
+
+def further_candidates(home: str, search: str, shown: list[FoundItem]) -> list[FoundItem]:
+    """Return candidates by words that a model proposes because no item that it was shown fits."""
+    known = {item.content_sha for item in shown}
+    return [item for item in candidates_for(home, search) if item.content_sha not in known]
 
 
 def _rest_of_few(index: sqlite3.Connection, found: list[FoundItem]) -> list[FoundItem]:

@@ -127,7 +127,10 @@ def chooser(settings: Settings) -> str:
     """
     if is_named_for_choosing(settings):
         return settings.model_tasks_choose.strip()
-    name = judge_for(settings, ModelTask.CHOOSE, background=True)
+    try:
+        name = judge_for(settings, ModelTask.CHOOSE, background=True)
+    except ConfigError:  # no hook fails by the name of a model
+        return ""
     return "" if name == RULES else name
 
 
@@ -136,12 +139,13 @@ def is_named_for_choosing(settings: Settings) -> bool:
     name, field = settings.model_tasks_choose.strip(), "model_tasks_choose"
     if name in ("", NONE, RULES, AUTO):
         return False
-    is_users = field not in settings.from_project or provider_of(parse_name(name)) == _LOCAL
-    return is_users and not _is_agent(name)
+    if _is_agent(name):
+        return False
+    return field not in settings.from_project or provider_of(parse_name(name)) == _LOCAL
 
 
 def _is_agent(name: str) -> bool:
-    return parse_name(name).provider is Provider.AGENT
+    return name.startswith(f"{Provider.AGENT}:")
 
 
 def fallback_for(settings: Settings, name: str) -> str:

@@ -19,7 +19,8 @@ from knowbound.text.printable import both_ends, estimated_tokens
 from knowbound.text.redact import excerpt
 
 MOST = 3  # items for one prompt
-_OF_AN_ITEM = 500  # characters
+_OF_AN_ITEM = 400  # characters
+_LONGEST_SEARCH = 500  # characters
 _PROMPT, _CONVERSATION = 1_200, 500  # tokens
 _MESSAGES = 6  # the last ones
 _LONGEST_READ = 40_000  # characters of a prompt: clearing them of secrets takes up to 15 ms
@@ -45,12 +46,14 @@ class Chosen(NamedTuple):
 
     entries: list[ChosenEntry] | None
     problem: str = ""
+    search: str = ""  # if none was chosen: words that the fitting entry may use, to look for further candidates
 
 
 class ChoiceAnswer(msgspec.Struct, frozen=True):
     """Answer of the model, best first."""
 
     chosen: list[ChosenEntry]
+    search: list[str] = []
 
 
 def choose(asker: Asker, several: Sequence[Choosing], source: AnswerSource = NO_SOURCE) -> list[Chosen]:
@@ -63,9 +66,7 @@ def choose(asker: Asker, several: Sequence[Choosing], source: AnswerSource = NO_
         sources=[source for _ in several],
     )
     return [
-        Chosen(None, answer.problem)
-        if answer.value is None
-        else Chosen([at for at in answer.value.chosen if 1 <= at.number <= len(one.candidates)][:MOST])
+        Chosen(None, answer.problem) if answer.value is None else _chosen(answer.value, len(one.candidates))
         for one, answer in zip(several, asked, strict=True)
     ]
 
@@ -86,6 +87,12 @@ def _inputs_of(one: Choosing) -> dict[str, str]:
         "prompt": shortened(prompt, _PROMPT, names),
         "entries": "\n".join(lines),
     }
+
+
+def _chosen(answer: ChoiceAnswer, candidates: int) -> Chosen:
+    entries = [one for one in answer.chosen if 1 <= one.number <= candidates][:MOST]
+    words = " ".join(answer.search)[:_LONGEST_SEARCH]
+    return Chosen(entries, search="" if entries else words)
 
 
 def _problem(answer: ChoiceAnswer, candidates: int) -> str:

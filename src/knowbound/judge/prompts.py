@@ -21,7 +21,7 @@ _CODE = 8  # hex digits
 HEDGING = "hedging-2"
 TURNS = "turns-2"
 CLAIMS = "claims-1"
-CHOOSE = "choose-2"
+CHOOSE = "choose-3"
 
 
 class PromptFile(msgspec.Struct, frozen=True):

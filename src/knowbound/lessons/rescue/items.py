@@ -34,6 +34,8 @@ _QUERY = f"""
     WHERE item_text MATCH ? AND i.served = 1 AND i.flag = '' AND i.stale = 0 ORDER BY i.id, i.backend LIMIT {_MOST_ROWS}
 """
 _PLAIN = lazy(r"[A-Za-z_][\w./-]*\w", re.ASCII)
+_NUMBER = lazy(r"\d+")
+_DENIES = lazy(r"\b(?:not|never|no longer|deprecated|removed|retired|replaced|instead)\b|n['’]t\b", re.IGNORECASE)
 _MARKUP = lazy(r"^(?:[#>*+-]+|\d+[.)])\s+")
 # After the name: what says where or what it is.
 _SAYS = lazy(
@@ -93,7 +95,7 @@ def _rows(index: sqlite3.Connection, name: str) -> list[_Named]:
 
 
 def _said(name: str, rows: list[_Named], names: TreeNames) -> Rescue | None:
-    if not 1 <= len(rows) <= _MOST_ITEMS or _disagree(rows):
+    if not 1 <= len(rows) <= _MOST_ITEMS:
         return None
     trusted = [row for row in rows if row.trust >= _LEAST_TRUST]
     found = [(row, sentence) for row in trusted if (sentence := _sentence(name, row.content))]
@@ -122,18 +124,5 @@ def _sentence(name: str, content: str) -> str:
 
 
 def _gist(sentence: str) -> tuple[frozenset[str], bool]:
-    """The paths of a sentence, and whether it denies or retires something: where these differ, both cannot be said."""
-    from knowbound.text.conflict_words import NEGATION, RETIRED  # noqa: PLC0415
-
-    denies = any(re.search(words, sentence, re.IGNORECASE) for words in (NEGATION, RETIRED))
-    return frozenset(_PATH.findall(sentence)), denies
-
-
-def _disagree(rows: list[_Named]) -> bool:
-    """Whether two of the items contradict each other."""
-    if len(rows) < 2:
-        return False
-    from knowbound.injection.conflicts import conflicts_among  # noqa: PLC0415
-    from knowbound.kms.search.ranking import FoundItem  # noqa: PLC0415
-
-    return bool(conflicts_among([FoundItem(row.id, row.backend, row.sha, content=row.content) for row in rows]))
+    """The paths and numbers of a sentence, and whether it denies something: where these differ, both cannot be said."""
+    return frozenset((*_PATH.findall(sentence), *_NUMBER.findall(sentence))), bool(_DENIES.search(sentence))

@@ -17,14 +17,23 @@ if TYPE_CHECKING:
     from knowbound.judge.detection import FoundModel
     from knowbound.judge.tryout import Tried
 
-_TURNS, _HEDGES = 30, 50  # of a typical day: turns with injected items, and sentences that may be hedges
-_TURN_TOKENS, _HEDGE_TOKENS = (4_500, 350), (2_600, 450)  # of one call, in and out: a turn, ten sentences
+_TURNS, _PROMPTS, _HEDGES = (
+    30,
+    40,
+    50,
+)  # a typical day: turns with injected items, prompts, sentences that may be hedges
+_DAY = (  # calls, and tokens of one call, in and out: a turn, a choice of items, ten sentences
+    (_TURNS, 4_500, 350),
+    (_PROMPTS, 4_000, 60),
+    (-(-_HEDGES // 10), 2_600, 450),
+)
 _SENT = {
     "commands": "observe, audit, learn, probe, eval and quality score send it what rules cannot decide: sentences "
     "of agents with the passage around them and your question; of audited or scored turns your prompt, the answer, "
     "edits, and parts of tool outputs; lessons and headings of documents",
-    "background": "while agents work, a worker sends it each turn that items were injected into: your prompt, the "
-    "answer, edits, parts of tool outputs, and the items",
+    "background": "while agents work, it gets each prompt with the end of the messages before it, the names of files, "
+    "and up to forty items to choose from; and each turn that items were injected into: your prompt, the answer, "
+    "edits, parts of tool outputs, and the items",
 }
 
 
@@ -74,6 +83,10 @@ def command(
         permission = _allowed(permission, chosen, *_asked(chosen))
         path = keep_permission(permission)
         echo(f"\n{_permission_words(permission)} Kept in {path}; knowbound model --off takes it back.")
+    if permission.background:
+        echo(
+            "What it chooses for a prompt comes by a hook of its own: knowbound install claude-code (or codex) adds it."
+        )
     return 0
 
 
@@ -174,9 +187,8 @@ def _overhead_words(tried: Tried) -> str:
 
 
 def _day_words(name: str, tried: Tried | None) -> str:
-    calls = _TURNS + -(-_HEDGES // 10)
-    tokens_in = _TURNS * _TURN_TOKENS[0] + -(-_HEDGES // 10) * _HEDGE_TOKENS[0]
-    tokens_out = _TURNS * _TURN_TOKENS[1] + -(-_HEDGES // 10) * _HEDGE_TOKENS[1]
+    calls = sum(one[0] for one in _DAY)
+    tokens_in, tokens_out = (sum(one[0] * one[at] for one in _DAY) for at in (1, 2))
     if tried is not None and tried.tokens_in is not None and tried.calls:
         tokens_in += calls * max(0, (tried.tokens_in - tried.own_tokens) // tried.calls)
     usd = estimated_usd(name, tokens_in, tokens_out)
@@ -184,7 +196,7 @@ def _day_words(name: str, tried: Tried | None) -> str:
         usd = tried.usd / tried.tokens_in * tokens_in
     cost = "by your plan or your key" if usd is None else f"about {usd:.2f} USD"
     return (
-        f"A day of {_TURNS} turns with injected items and {_HEDGES} hedges: {calls} calls, "
+        f"A day of {_PROMPTS} prompts, {_TURNS} turns with injected items and {_HEDGES} hedges: {calls} calls, "
         f"about {tokens_in:,} tokens in and {tokens_out:,} out, {cost}."
     )
 

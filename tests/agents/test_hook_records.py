@@ -7,7 +7,7 @@ from pathlib import Path
 from knowbound.injection.log import read_log
 from tests.agents.sandbox import Sandbox
 
-OLD, NEW = "The orders service listens on port 8080.", "The orders service listens on port 9090."
+NEW = "The orders service listens on port 9090."
 PROMPT = "On which port does the orders service listen?"
 
 
@@ -29,11 +29,3 @@ def test_a_record_is_what_was_delivered_and_leads_to_the_transcript(sandbox: San
     assert sum(part.text.count(f"[{item}] (") for part in request.parts) == 1
     assert prompt.turn_key in transcript.read_text("utf-8")
 
-
-def test_items_that_contradict_each_other_are_named_in_the_request(sandbox: Sandbox) -> None:
-    old = sandbox.add(OLD)
-    new = sandbox.add(NEW)
-    sandbox.install()
-    (request,) = sandbox.ask(PROMPT).check().requests
-    (part,) = request.with_text("contradict each other")
-    assert {f"[{old}] (", f"[{new}] ("} <= {line[: line.find("(") + 1] for line in part.text.splitlines()}

@@ -132,7 +132,7 @@ class Settings:
     model_tasks_probe: str = _task("probe", "competency questions of `probe`")
     model_tasks_lessons: str = _task("lessons", "the words of lessons")
     model_tasks_claims: str = _task("claims", "claims of audited turns that rules leave open")
-    model_tasks_choose: str = _task("choose", "which items are injected for a prompt; the agent waits for it")
+    model_tasks_choose: str = _task("choose", "which items are injected for a prompt, while the agent works")
     judge_seconds: int = _setting("judge.seconds", 60, "Time limit of one call of a judge that is a model.")
     gate_max_gap_rate: float | None = _setting(
         "gate.max_gap_rate",

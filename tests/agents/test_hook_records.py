@@ -28,4 +28,3 @@ def test_a_record_is_what_was_delivered_and_leads_to_the_transcript(sandbox: San
     (request,) = run.requests
     assert sum(part.text.count(f"[{item}] (") for part in request.parts) == 1
     assert prompt.turn_key in transcript.read_text("utf-8")
-

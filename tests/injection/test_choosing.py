@@ -12,10 +12,11 @@ import pytest
 from click.testing import CliRunner
 
 from knowbound.agent.mcp.hook_tool import hook_tool
+from knowbound.agent.switch import note_late_hook
 from knowbound.cli.main import knowbound
 from knowbound.injection import late
-from knowbound.injection.choosing import ModelChoice, ask_model
-from knowbound.injection.contexts import keys_of
+from knowbound.injection.choosing import ModelChoice, ask_model, keep_for_later
+from knowbound.injection.contexts import keys_of, remember
 from knowbound.injection.prompt import HookPrompt
 from knowbound.injection.upkeep import tidy
 from knowbound.judge.choice import Permission, keep_permission
@@ -84,10 +85,11 @@ def tool_events(project: Project, turn: str, times: int = 1, **more: Any) -> lis
 
 @pytest.fixture
 def usable(filled: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
-    """A filled project, whose user is also the server's."""
+    """A filled project, whose user is also the server's, and has the hook that delivers later choices."""
     for name in ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
         if name in filled.environ:
             monkeypatch.setenv(name, filled.environ[name])
+    note_late_hook("claude-code", is_installed=True)
     return filled
 
 
@@ -180,10 +182,76 @@ def test_without_a_permission_no_model_is_asked_in_the_background(usable: Projec
         usable.environ["KNOWBOUND_MODEL"] = server.judge  # named for commands
         assert PORT in usable.ask(prompt_id="p-1")
         assert server.asked == []
-        keep_permission(Permission(server.judge, commands=True, background=True))
+        keep_permission(Permission(server.judge, commands=True, background=True))  # of an earlier version
+        assert PORT in usable.ask(prompt_id="p-1", session="s-1b")
+        assert server.asked == []
+        keep_permission(Permission(server.judge, commands=True, background=True, choosing=True))
         assert PORT in usable.ask(prompt_id="p-2", session="s-2")
         assert len(server.asked) == 1
     assert SWIFT in tool_event(usable, turn="p-2", session_id="s-2")
+
+
+def test_without_the_hook_that_would_deliver_no_model_is_asked(usable: Project) -> None:
+    note_late_hook("claude-code", is_installed=False)
+    with serving(answer(usable, SWIFT)) as server:
+        assert PORT in _asked(usable, server)
+    assert server.asked == []
+
+
+def test_an_older_prompt_s_slower_choice_does_not_replace_a_newer_one(usable: Project) -> None:
+    home, record = str(usable.home), {"time": "2026-11-01T10:00:00Z", "id": "1", "session": "s"}
+    late.keep(home, "s", "p-2", late.LateChoice([], 600, record, 20.0))
+    late.keep(home, "s", "p-1", late.LateChoice([], 600, record, 10.0))
+    assert late.claim(home, "s", "p-1") is None
+    assert late.claim(home, "s", "p-2") is not None
+
+
+def test_what_the_context_got_meanwhile_is_not_delivered_again(usable: Project) -> None:
+    with serving(answer(usable, SWIFT, RETRY)) as server:
+        _asked(usable, server)
+    [record] = usable.records()
+    swift = next(item for item in record.late if item.excerpt == SWIFT)
+    remember(str(usable.home), "s-1", [f"{swift.item} {swift.sha}"])
+    said = tool_event(usable)
+    assert RETRY in said
+    assert SWIFT not in said
+
+
+def test_a_session_that_was_forgotten_while_the_model_was_asked_leaves_nothing(usable: Project) -> None:
+    with serving(answer(usable, SWIFT)) as server:
+        found = choose(usable, server.judge)
+    words = ["forget", "--session", "s-1", "--root", str(usable.root), "--yes"]
+    assert CliRunner().invoke(knowbound, words).exit_code == 0
+    record = {"time": "2026-11-01T10:00:00Z", "id": "1", "session": "s-1"}
+    prompt = HookPrompt({"prompt": PROMPT, "session_id": "s-1", "prompt_id": "p-1"})
+    keep_for_later(str(usable.home), prompt, record, found, budget=600, prompted=0.0)
+    assert not (usable.home / "late").exists()
+    assert usable.records() == []
+
+
+def test_a_link_in_place_of_the_folder_is_not_followed(usable: Project, tmp_path: Path) -> None:
+    (usable.home / "late").symlink_to(tmp_path)
+    with pytest.raises(OSError, match="link"):
+        late.keep(str(usable.home), "s", "p", late.LateChoice([], 1, {}, 0.0))
+    assert not late.is_kept(str(usable.home), "s", "p")
+
+
+def test_a_secret_that_a_cut_goes_through_is_not_sent(usable: Project) -> None:
+    key = "ghp_" + "a1B2c3D4e5" * 4
+    transcript = usable.root / "t.jsonl"
+    shared = {"sessionId": "s-1", "cwd": str(usable.root), "version": "2.1.197", "timestamp": "2026-11-01T10:00:00Z"}
+    asked, said = "x " * 480 + key + " y" * 600, "y " * 600 + key + " x" * 480
+    lines = [
+        {"type": "user", "uuid": "u1", "promptId": "p-0", "message": {"role": "user", "content": asked}},
+        {"type": "assistant", "uuid": "a1", "message": {"role": "assistant", "id": "m1", "content": [
+            {"type": "text", "text": said}]}},
+    ]  # fmt: skip
+    transcript.write_text("".join(json.dumps(shared | line) + "\n" for line in lines))
+    with serving(chat('{"chosen": []}')) as server:
+        _asked(usable, server, transcript_path=str(transcript))
+    sent = json.dumps(server.asked[-1])
+    assert "user: x x" in sent
+    assert not [key[at : at + 8] for at in range(len(key) - 8) if key[at : at + 8] in sent]
 
 
 def test_a_prompt_without_an_id_of_its_turn_asks_no_model(usable: Project) -> None:
@@ -246,12 +314,12 @@ def test_a_choice_of_yesterday_is_removed(usable: Project) -> None:
 
 def test_names_of_contexts_and_turns_never_leave_the_folder(usable: Project) -> None:
     home = str(usable.home)
-    made = late.LateChoice("text", 1, ["k"], {"time": "2026-11-01T10:00:00Z", "id": "1", "session": "s"}, 0.0)
+    made = late.LateChoice([], 600, {"time": "2026-11-01T10:00:00Z", "id": "1", "session": "s"}, 0.0)
     for context, turn in (("../../x", "p"), ("s", "../../../x"), ("a~b", "c"), ("s" * 300, "p" * 300)):
         late.keep(home, context, turn, made)
         found = late.claim(home, context, turn)
         assert found is not None
-        assert found.text == "text"
+        assert found.budget == 600
     assert list((usable.home / "late").iterdir()) == []
     assert not (usable.root.parent / "x").exists()
 
@@ -291,15 +359,14 @@ def test_a_model_that_never_answers_leaves_the_choice_to_the_floor(filled: Proje
     with serving(drip) as server:
         filled.environ |= {
             MODEL: server.judge,
-            "KNOWBOUND_INJECTION_TIME_LIMIT_MS": "1500",
+            "KNOWBOUND_INJECTION_TIME_LIMIT_MS": "5000",
             "KNOWBOUND_JUDGE_SECONDS": "2",
         }
         injected = filled.ask()
     [record] = filled.records()
-    if record.outcome != "gave_up":  # a machine under load
-        assert PORT in injected
-        assert record.chooser_outcome == "late"
-        assert "injection.wait_ms" in record.reason
+    assert PORT in injected
+    assert record.chooser_outcome == "late"
+    assert "injection.wait_ms" in record.reason
 
 
 def test_the_hook_says_in_its_log_why_the_model_did_not_choose(filled: Project) -> None:
@@ -368,6 +435,15 @@ def test_a_small_store_is_offered_whole_and_forty_of_a_larger_one(project: Proje
         choose(project, server.judge)
     assert len(offered(server)) == 40
     assert all("orders service" in text for text in offered(server))
+
+
+def test_a_second_look_that_fails_leaves_the_floor_s_choice(project: Project) -> None:
+    project.store(PORT, *(f"{PORT} Shard {number}." for number in range(45)), SWIFT)
+    with serving(chat('{"chosen": [], "search": ["keychain"]}'), status(401)) as server:
+        project.environ[MODEL] = server.judge
+        assert "orders service" in project.ask()
+    [record] = project.records()
+    assert record.chooser_outcome == "failed"
 
 
 def test_where_none_fits_the_model_s_words_find_further_candidates_once(project: Project) -> None:

@@ -10,7 +10,7 @@ import pytest
 from knowbound.config import Settings
 from knowbound.core.quality import JudgedItem, JudgedTurn
 from knowbound.errors import ConfigError, InputError
-from knowbound.judge.choice import ModelTask, chooser, judge_for, may_see
+from knowbound.judge.choice import ModelTask, Permission, chooser, judge_for, keep_permission, may_see
 from knowbound.judge.models.agent import next_questions, take_answer
 from knowbound.judge.names import parse_name
 from knowbound.judge.registry import turn_judge
@@ -104,6 +104,7 @@ def test_a_quotation_from_outside_of_the_turn_passes_the_queue_and_is_not_believ
         ('{"items": []}', "there is nothing about it"),
         ('{"items": "k1"}', "there is nothing about it"),
         ('{"items": [{"id": "k1", "on_topic": true}]}', "used, contradicted is missing"),
+        ('{"items": [{"id": "k1", "on_topic": true, "used": "maybe", "contradicted": false}]}', "used is not of type"),
     ],
 )
 def test_an_answer_that_does_not_fit_is_refused_with_the_reason(settings: Settings, answer: str, problem: str) -> None:
@@ -162,6 +163,11 @@ def test_an_agent_is_never_asked_in_the_background(tmp_path: Path) -> None:
     assert judge_for(settings, ModelTask.TURNS) == CLAUDE
     assert judge_for(settings, ModelTask.TURNS, background=True) == "rules"
     assert chooser(settings) == ""
+    keep_permission(Permission(CLAUDE, commands=True, background=True, choosing=True))
+    by_permission = Settings(root=tmp_path, home=tmp_path)
+    assert judge_for(by_permission, ModelTask.TURNS) == CLAUDE
+    assert judge_for(by_permission, ModelTask.TURNS, background=True) == "rules"
+    assert chooser(by_permission) == ""
 
 
 def test_an_unknown_client_is_refused_with_the_known_ones() -> None:

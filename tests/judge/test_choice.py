@@ -29,8 +29,8 @@ MODEL = "anthropic:claude-haiku-4-5"
 TURNS = ModelTask.TURNS
 
 
-def allowed(*, commands: bool = True, background: bool = False, name: str = MODEL) -> None:
-    keep_permission(Permission(name, commands, background))
+def allowed(*, commands: bool = True, background: bool = False, name: str = MODEL, choosing: bool = False) -> None:
+    keep_permission(Permission(name, commands, background, choosing=choosing))
 
 
 def test_without_a_permission_rules_decide_alone(tmp_path: Path) -> None:
@@ -187,6 +187,8 @@ def test_a_fallback_or_a_chooser_of_a_project_needs_the_permission_too(tmp_path:
     settings = load(tmp_path, {})
     assert (fallback_for(settings, "anthropic:m"), chooser(settings)) == ("", "")
     allowed(name="openai:other", background=True)
+    assert chooser(settings) == ""  # a permission of an earlier version, which did not ask for choosing
+    allowed(name="openai:other", background=True, choosing=True)
     assert (fallback_for(settings, "anthropic:m"), chooser(settings)) == ("openai:m", "openai:m")
 
 

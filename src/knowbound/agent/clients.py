@@ -159,7 +159,7 @@ def entries(agent: str, scope: str, *, late: bool = False) -> OurEntries:
 
 
 def wants_late(settings: Settings) -> bool:
-    """Report whether a model may choose items while agents work, and prompts do not wait for it."""
+    """Report whether a model may choose items while agents work."""
     from knowbound.judge.choice import chooser  # noqa: PLC0415
 
     return bool(chooser(settings))

@@ -177,7 +177,8 @@ class _FileEraser:
 
     def erase_contexts(self) -> None:
         """Erase a session's lists of items and late choices; a sub-agent's context begins with the session's id."""
-        for path in sorted((*(self._home / CONTEXTS).glob("*"), *(self._home / LATE).glob("*"))):
+        folders = [folder for name in (CONTEXTS, LATE) if not (folder := self._home / name).is_symlink()]
+        for path in sorted(path for folder in folders for path in folder.glob("*")):
             parts = context_of(context_of_file(path.name)).split("-")
             sessions = ("-".join(parts[:end]) for end in range(len(parts), 0, -1))
             if self._scope.has_record(_modified(path)) or any(map(self._scope.has_session, sessions)):

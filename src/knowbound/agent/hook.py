@@ -20,7 +20,7 @@ import time
 
 from knowbound.agent.hook_entry import AFTER_TOOLS, MOST_INPUT, TRIAL, read_input
 from knowbound.agent.hook_run import HookRun, continue_detached, release_agent
-from knowbound.agent.switch import is_off
+from knowbound.agent.switch import has_late_hook, is_off
 from knowbound.injection import hook_settings
 from knowbound.injection.prompt import HookPrompt, is_notice
 from knowbound.quality import ended
@@ -128,22 +128,25 @@ def _items(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> Choice:
     if settings.model and settings.most_items and choice.pool and not is_held_out(prompt, settings.holdout):
         if settings.wait_ms:
             choice = _waited_for(run, settings, prompt, choice)
-        elif not prompt.agent_id and prompt.turn:  # a later tool event can be told to be of this turn
-            run.asks_later = True
+        elif not prompt.agent_id and prompt.turn and not run.is_trial and has_late_hook(prompt.agent):
+            run.asks_later = True  # a later tool event of this turn can deliver the choice
     run.record.add_choice(choice.items, choice.pool, ranker=RANKER, floor=choice.floor, budget=choice.budget)
     return choice
 
 
 def _waited_for(run: HookRun, settings: HookSettings, prompt: HookPrompt, choice: Choice) -> Choice:
     """Give the model some time to choose. If it needs longer, the floor's choice is injected, and its own later."""
-    from knowbound.injection.choosing import RESERVE, Asking  # noqa: PLC0415
+    from knowbound.injection.choosing import FAILED, RESERVE, Asking, ModelChoice  # noqa: PLC0415
     from knowbound.injection.contexts import new_to_context  # noqa: PLC0415
 
     def work(hand_over: Callable[[ModelChoice], bool]) -> None:
         _ask_model(run, settings, prompt, hand_over)
 
     until = min(time.monotonic() + settings.wait_ms / 1000, run.until - RESERVE)
-    asked = Asking(work).wait(until)
+    try:
+        asked = Asking(work).wait(until)
+    except (OSError, ValueError, KeyError, TypeError) as error:  # no process, or one that died while it answered
+        asked = ModelChoice(FAILED, problem=f"the model: {type(error).__name__}")
     run.add_model(asked)
     return choice if asked.items is None else choice.replaced_by(new_to_context(run.home, prompt.context, asked.items))
 

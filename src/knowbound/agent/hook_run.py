@@ -102,13 +102,13 @@ class HookRun:
             return
         self.root, self.home = (root, home) if home and is_usable(home) else ("", "")
         if self.home and (settings := hook_settings.cached(root, home)):
-            self.limit_ms = settings.time_limit_ms
+            self.limit_ms = hook_settings.limit_of(settings, self.event)
         self._limit_is_known = True
 
     def settings(self) -> HookSettings:
         """Return the project's settings, read again if they changed."""
         settings = hook_settings.load(self.root, self.home, keep=not self.is_trial)
-        self.limit_ms = settings.time_limit_ms
+        self.limit_ms = hook_settings.limit_of(settings, self.event)
         return settings
 
     @property

@@ -13,6 +13,7 @@ from knowbound.user_files import make_file, make_folder, state_places
 
 VARIABLE = "KNOWBOUND_OFF"
 _FILE = "off"
+_LATE_HOOK = "late-hook-"  # start of the name of a note, before the agent's name
 _ON = ("", "0", "false", "no")  # values of the variable that leave hooks on
 _LONGEST = 40  # characters of a time
 
@@ -68,6 +69,21 @@ def switch_on() -> bool:
         except FileNotFoundError:
             continue
     return were_off
+
+
+def has_late_hook(agent: str) -> bool:
+    """Report whether a hook is installed that delivers what a model chooses after the prompt was answered."""
+    return any(map(os.path.exists, state_places(_LATE_HOOK + agent)))
+
+
+def note_late_hook(agent: str, *, is_installed: bool) -> None:
+    """Note for the hooks of an agent whether that hook is installed. Raises OSError."""
+    for path in state_places(_LATE_HOOK + agent):
+        if is_installed:
+            make_folder(os.path.dirname(path))
+            make_file(path, b"")
+        elif os.path.lexists(path):
+            os.unlink(path)
 
 
 def _variable_is_set() -> bool:

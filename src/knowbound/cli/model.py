@@ -109,7 +109,9 @@ def _allowed(before: Permission, name: str, commands: bool | None, background: b
     same = before if before.name == name else Permission()
     commands = same.commands if commands is None else commands
     background = same.background if background is None else background
-    return Permission(name if commands or background else "", commands, background, utc_now())
+    if background and name.startswith("agent:"):
+        raise ConfigError("no-judge", f"{name} answers when you ask it to, never in the background. Try: --commands")
+    return Permission(name if commands or background else "", commands, background, utc_now(), choosing=background)
 
 
 def _asked(name: str) -> tuple[bool, bool]:

@@ -104,8 +104,8 @@ class Asking:
 
 
 def _handed_over(pipe: int, choice: ModelChoice) -> bool:
-    known: dict[str, Any] = vars(choice) | {"items": None if choice.items is None else list(map(_row, choice.items))}
-    data = memoryview(json.dumps(known).encode("utf-8", "replace"))
+    items = None if choice.items is None else [item_to_json(item) for item in choice.items]
+    data = memoryview(json.dumps(vars(choice) | {"items": items}).encode("utf-8", "replace"))
     try:
         while data:
             data = data[os.write(pipe, data) :]
@@ -115,7 +115,8 @@ def _handed_over(pipe: int, choice: ModelChoice) -> bool:
     return True
 
 
-def _row(item: FoundItem) -> dict[str, Any]:
+def item_to_json(item: FoundItem) -> dict[str, Any]:
+    """Return an item with everything that a bundle and a record need."""
     named = ("content", "type", "subject", "timestamp", "anchor_file")
     return {"row": item.pool_row(), "rank": item.rank, "score": item.score} | {
         "named": {name: getattr(item, name) for name in named}
@@ -123,14 +124,18 @@ def _row(item: FoundItem) -> dict[str, Any]:
 
 
 def _read(known: dict[str, Any]) -> ModelChoice:
+    rows = known.pop("items")
+    items = None if rows is None else [item_from_json(row) for row in rows]
+    return ModelChoice(known.pop("outcome"), items=items, **known)
+
+
+def item_from_json(row: dict[str, Any]) -> FoundItem:
+    """Return the item again."""
     from knowbound.kms.search.ranking import FoundItem  # noqa: PLC0415
 
-    rows, items = known.pop("items"), list[FoundItem]()
-    for row in rows or ():
-        item = FoundItem(*row["row"], **row["named"])
-        item.rank, item.score = row["rank"], row["score"]
-        items.append(item)
-    return ModelChoice(known.pop("outcome"), items=None if rows is None else items, **known)
+    item = FoundItem(*row["row"], **row["named"])
+    item.rank, item.score = row["rank"], row["score"]
+    return item
 
 
 # In the process that asks
@@ -160,13 +165,12 @@ def _asked(settings: Settings, model: str, prompt: HookPrompt, most: int) -> Mod
     from knowbound.injection.bundle import cleaned  # noqa: PLC0415
     from knowbound.judge.choice import is_named_for_choosing, may_see  # noqa: PLC0415
     from knowbound.judge.choosing import Choosing, choose  # noqa: PLC0415
-    from knowbound.judge.models.questions import AnswerSource  # noqa: PLC0415
     from knowbound.judge.prompts import CHOOSE, load_prompt  # noqa: PLC0415
     from knowbound.judge.registry import asker_for  # noqa: PLC0415
 
     if not is_named_for_choosing(settings) and not may_see(model, prompt.agent, settings):
         return ModelChoice(FAILED, problem="it is of another provider than the session (model.cross_provider)")
-    asker = asker_for(settings, model, background=True, is_quick=True)
+    asker = asker_for(settings, model, background=True, keep=False, is_quick=True)
     if asker is None:
         return ModelChoice(FAILED, problem="the rules cannot choose items: name a model (knowbound judge list)")
     chooser = f"{load_prompt(CHOOSE).version}/{asker.judge}"
@@ -177,17 +181,17 @@ def _asked(settings: Settings, model: str, prompt: HookPrompt, most: int) -> Mod
 
     def chosen_from(candidates: list[FoundItem]) -> tuple[list[FoundItem] | None, Chosen]:
         asked = Choosing(prompt.text, [cleaned(item.content) for item in candidates], said)
-        [answer] = choose(asker, [asked], AnswerSource(prompt.session, str(settings.root)))
+        [answer] = choose(asker, [asked])
         if answer.entries is None:
             return None, answer
         return [candidates[number - 1] for number in dict.fromkeys(one.number for one in answer.entries)], answer
 
     items, answer = chosen_from(candidates)
+    if answer.search and (further := further_candidates(str(settings.home), answer.search, candidates)):
+        items, answer = chosen_from(further)
     if items is None:
         return ModelChoice(FAILED, chooser=chooser, problem=answer.problem)
-    if answer.search and (further := further_candidates(str(settings.home), answer.search, candidates)):
-        items, _ = chosen_from(further)
-    return ModelChoice(CHOSEN, chooser=chooser, items=(items or [])[:most])
+    return ModelChoice(CHOSEN, chooser=chooser, items=items[:most])
 
 
 def candidates_for(home: str, query: str) -> list[FoundItem]:
@@ -233,6 +237,7 @@ def conversation_before(prompt: HookPrompt) -> list[str]:
     from collections import deque  # noqa: PLC0415
     from pathlib import Path  # noqa: PLC0415
 
+    from knowbound.text.redact import redact  # noqa: PLC0415
     from knowbound.traces.turns import session_of, turns_in  # noqa: PLC0415
 
     turns: deque[TraceTurn] = deque(maxlen=_TURNS)
@@ -244,8 +249,9 @@ def conversation_before(prompt: HookPrompt) -> list[str]:
         return []
     said = []
     for turn in turns:
-        said += [f"user: {turn.prompt.text[:_OF_A_MESSAGE]}"] if turn.prompt.text else []
-        said += [f"agent: {turn.said[-1][-_OF_A_MESSAGE:]}"] if turn.said else []
+        # Secrets go before the cut, which may go through one.
+        said += [f"user: {redact(turn.prompt.text)[:_OF_A_MESSAGE]}"] if turn.prompt.text else []
+        said += [f"agent: {redact(turn.said[-1])[-_OF_A_MESSAGE:]}"] if turn.said else []
     paths = dict.fromkeys(path for turn in reversed(turns) for call in reversed(turn.calls) for path in call.paths)
     if files := ", ".join(_shown(paths, prompt.cwd)):
         said.append(f"files: {files}")
@@ -262,11 +268,16 @@ def keep_for_later(
     home: str, prompt: HookPrompt, record: dict[str, Any], choice: ModelChoice, *, budget: int, prompted: float
 ) -> None:
     """Record the choice for a prompt that is answered already, and keep what is new to the context. Raises OSError."""
+    from pathlib import Path  # noqa: PLC0415
+
     from knowbound.injection import late  # noqa: PLC0415
     from knowbound.injection.bundle import compose  # noqa: PLC0415
-    from knowbound.injection.contexts import item_key, new_to_context  # noqa: PLC0415
+    from knowbound.injection.contexts import new_to_context  # noqa: PLC0415
     from knowbound.injection.record import add_to_record, item_row  # noqa: PLC0415
+    from knowbound.store.forgotten import load_forgotten  # noqa: PLC0415
 
+    if (forgotten := load_forgotten(Path(home))) and forgotten.has_session(prompt.session):
+        return  # the session was forgotten while the model was asked
     bundle = compose(new_to_context(home, prompt.context, choice.items or []), budget=budget)
     outcome = LATE if choice.outcome == CHOSEN else choice.outcome
     known = choice.fields() | {"chooser_outcome": outcome}
@@ -274,7 +285,5 @@ def keep_for_later(
     known |= {"chooser_problem": choice.problem} if choice.problem else {}
     add_to_record(home, record, known)
     if bundle.items:
-        keys = [item_key(item) for item in bundle.items]
-        late.keep(
-            home, prompt.context, prompt.turn, late.LateChoice(bundle.text, bundle.tokens, keys, record, prompted)
-        )
+        chosen = late.LateChoice([item_to_json(item) for item in bundle.items], budget, record, prompted)
+        late.keep(home, prompt.context, prompt.turn, chosen)

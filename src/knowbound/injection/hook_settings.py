@@ -45,6 +45,7 @@ class HookSettings:
         is_shared: bool,
         model: str = "",
         wait_ms: int = 0,
+        waits_longer: bool = False,
         holdout: float = 0.0,
         rescues: bool = True,
         check: str = "off",
@@ -55,11 +56,18 @@ class HookSettings:
         self.most_items = most_items  # per prompt
         self.model = model  # the model that chooses while the agent works, or ""
         self.wait_ms = wait_ms  # that a prompt waits for the model
+        self.waits_longer = waits_longer  # these come on top of the limit
         self.subject = subject
         self.holdout = holdout  # share of prompts for which nothing is injected, to compare
         self.rescues = rescues  # answer lookups that miss
         self.check = check  # of an answer before the agent stops: off, warn, block
         self.is_shared = is_shared  # other machines write to the backends: keep the index current
+
+
+def limit_of(settings: HookSettings, event: str) -> int:
+    """Return the milliseconds that a hook of this event may take."""
+    waits = event == "user-prompt-submit" and settings.model and settings.waits_longer
+    return settings.time_limit_ms + (settings.wait_ms if waits else 0)
 
 
 def load(root: str, home: str, *, keep: bool = True) -> HookSettings:
@@ -127,8 +135,9 @@ def _read(root: str) -> HookSettings:
 
     settings = load_config(Path(os.path.abspath(root)), ignore_untrusted=True)
     return HookSettings(
-        time_limit_ms=settings.injection_time_limit_ms + settings.injection_wait_ms,
+        time_limit_ms=settings.injection_time_limit_ms,
         wait_ms=wait_of(settings),
+        waits_longer=bool(settings.injection_wait_ms),
         token_budget=settings.injection_token_budget,
         relevance_floor=settings.injection_relevance_floor,
         most_items=settings.injection_most_items,

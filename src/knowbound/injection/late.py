@@ -3,13 +3,14 @@
     .knowbound/late/<context>~<checksum of the turn>    one choice at most per context: that of its last prompt
 
 Whoever removes the file delivers the choice, so of several tool events at once one does. A turn that is over has no
-further tool event: its choice is never delivered, and the next choice of the context replaces it. The hooks and the MCP
+further tool event: its choice is never delivered, and the choice of a later prompt replaces it. The hooks and the MCP
 server load this module: it imports next to nothing.
 """
 
 from __future__ import annotations
 
 import binascii
+import errno
 import json
 import os
 
@@ -19,40 +20,48 @@ from knowbound.user_files import make_file, make_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Any
 
 _BETWEEN = "~"  # in no name of a context
+_CHECKSUM = 8  # hex digits; the name of a file that is being written is longer
 
 
 class LateChoice:
-    """A bundle to deliver, and the record and the context that it belongs to."""
+    """The chosen items, and the record that they belong to."""
 
-    def __init__(self, text: str, tokens: int, keys: list[str], record: dict[str, Any], prompted: float) -> None:
-        self.text, self.tokens = text, tokens
-        self.keys = keys  # of the items, for the context that gets them
+    def __init__(self, items: list[dict[str, Any]], budget: int, record: dict[str, Any], prompted: float) -> None:
+        self.items = items  # as choosing.item_to_json makes them
+        self.budget = budget  # tokens of their bundle
         self.record = record  # time, id and session of the prompt's record
         self.prompted = prompted  # seconds since 1970
 
 
 def keep(home: str, context: str, turn: str, choice: LateChoice) -> None:
-    """Keep a choice until it is claimed, in place of earlier ones of the context. Raises OSError."""
+    """Keep a choice until it is claimed, unless a later prompt of the context has one already. Raises OSError."""
     folder = os.path.join(home, LATE)
+    if os.path.islink(folder):
+        raise OSError(errno.ELOOP, "the folder is a link", folder)
     make_folder(folder)
-    for name in _names(folder, context):
-        _remove(os.path.join(folder, name))
+    for name in os.listdir(folder):
+        of, _, checksum = name.partition(_BETWEEN)
+        if of == name_of(context) and len(checksum) == _CHECKSUM:
+            other = _read(os.path.join(folder, name))
+            if other is not None and other.prompted > choice.prompted:
+                return
+            _remove(os.path.join(folder, name))
     make_file(_file(home, context, turn), json.dumps(vars(choice)).encode())
+
+
+def is_kept(home: str, context: str, turn: str) -> bool:
+    """Report whether a choice waits for this turn."""
+    return not os.path.islink(os.path.join(home, LATE)) and os.path.exists(_file(home, context, turn))
 
 
 def claim(home: str, context: str, turn: str) -> LateChoice | None:
     """Return the choice for this turn to the first caller, and None to all others."""
     path = _file(home, context, turn)
-    try:
-        with open(path, encoding="utf-8") as file:
-            found = json.load(file)
-        return LateChoice(**found) if _remove(path) else None
-    except (OSError, ValueError, TypeError):
-        return None
+    found = _read(path)
+    return found if found is not None and _remove(path) else None
 
 
 def context_of_file(name: str) -> str:
@@ -60,8 +69,12 @@ def context_of_file(name: str) -> str:
     return name.partition(_BETWEEN)[0]
 
 
-def _names(folder: str, context: str) -> Iterator[str]:
-    return (name for name in os.listdir(folder) if context_of_file(name) == name_of(context))
+def _read(path: str) -> LateChoice | None:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return LateChoice(**json.load(file))
+    except (OSError, ValueError, TypeError):
+        return None
 
 
 def _remove(path: str) -> bool:

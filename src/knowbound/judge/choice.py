@@ -2,8 +2,9 @@
 
 `model.name = "auto"` is the model that the user allowed with `knowbound model`; without that, rules decide alone. A
 model that the user names (a flag, the environment, the user's own config) may be used by commands. Work in the
-background, while agents work, always needs the user's permission. A model that a project names needs `trust`, and the
-user's permission for that provider. The permission is one file in the user's state folder.
+background, while agents work, needs the user's permission. A model that a project names needs `trust`, and the user's
+permission for that provider. Only for choosing items, a model that is named for just that needs no permission beside:
+the user's own, or one on this machine in a trusted project. The permission is one file in the user's state folder.
 """
 
 from __future__ import annotations
@@ -56,8 +57,9 @@ class Permission(msgspec.Struct, frozen=True):
 
     name: str = ""  # the model; "" for none
     commands: bool = False  # commands that the user starts
-    background: bool = False  # scoring turns and choosing items while agents work
+    background: bool = False  # scoring turns while agents work
     made: str = ""  # UTC
+    choosing: bool = False  # with `background`: choosing items for prompts; earlier versions did not ask for that
 
     @property
     def provider(self) -> str:
@@ -94,10 +96,10 @@ def judge_for(settings: Settings, task: ModelTask, *, background: bool = False) 
     if given in (NONE, RULES, ""):
         return RULES
     permission = load_permission()
+    if background and _is_agent(permission.name if given == AUTO else given):
+        return RULES  # an agent answers when its user asks for it
     if given == AUTO:
         return permission.name if permission.name and _allows(permission, background) else RULES
-    if background and _is_agent(given):
-        return RULES  # an agent answers when its user asks for it
     is_old = task is ModelTask.TURNS and not _OLD_TURNS.isdisjoint(settings.replaced_by_user)
     is_users_worker = background and is_old and field not in settings.from_project
     return given if is_users_worker or _may_use(settings, field, given, permission, background) else RULES
@@ -123,10 +125,13 @@ def model_for(settings: Settings, task: ModelTask) -> str:
 def chooser(settings: Settings) -> str:
     """Return the model that chooses items while the agent works; "" for none.
 
-    A model that the user names for just that needs no further permission.
+    A model that the user names for just that needs no further permission, nor one on this machine that a trusted
+    project names for it.
     """
     if is_named_for_choosing(settings):
         return settings.model_tasks_choose.strip()
+    if not load_permission().choosing:
+        return ""
     try:
         name = judge_for(settings, ModelTask.CHOOSE, background=True)
     except ConfigError:  # no hook fails by the name of a model

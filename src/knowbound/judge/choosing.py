@@ -13,7 +13,7 @@ import msgspec
 
 from knowbound.judge.material import names_in, shortened
 from knowbound.judge.models.asking import Asker
-from knowbound.judge.models.questions import NO_SOURCE, AnswerSource, sendable
+from knowbound.judge.models.questions import sendable
 from knowbound.judge.prompts import CHOOSE, load_prompt
 from knowbound.text.printable import both_ends, estimated_tokens
 from knowbound.text.redact import excerpt
@@ -23,7 +23,7 @@ _OF_AN_ITEM = 400  # characters
 _LONGEST_SEARCH = 500  # characters
 _PROMPT, _CONVERSATION = 1_200, 500  # tokens
 _MESSAGES = 6  # the last ones
-_LONGEST_READ = 40_000  # characters of a prompt: clearing them of secrets takes up to 15 ms
+_LONGEST_READ = 40_000  # characters of a prompt; twice as many are cleared of secrets, which takes up to 30 ms
 
 
 class Choosing(NamedTuple):
@@ -56,14 +56,13 @@ class ChoiceAnswer(msgspec.Struct, frozen=True):
     search: list[str] = []
 
 
-def choose(asker: Asker, several: Sequence[Choosing], source: AnswerSource = NO_SOURCE) -> list[Chosen]:
+def choose(asker: Asker, several: Sequence[Choosing]) -> list[Chosen]:
     """Return the chosen candidates for each prompt. Numbers of no candidate are ignored."""
     asked = asker.ask(
         load_prompt(CHOOSE),
         [_inputs_of(one) for one in several],
         ChoiceAnswer,
         checks=[lambda answer, one=one: _problem(answer, len(one.candidates)) for one in several],  # type: ignore[misc]
-        sources=[source for _ in several],
     )
     return [
         Chosen(None, answer.problem) if answer.value is None else _chosen(answer.value, len(one.candidates))
@@ -79,7 +78,8 @@ def _inputs_of(one: Choosing) -> dict[str, str]:
         for number, text in enumerate((sendable(text) for text in one.candidates), 1)
     )
     said = "\n".join(sendable(message) for message in one.conversation[-_MESSAGES:])
-    prompt = sendable(both_ends(one.prompt, _LONGEST_READ, "\n[…]\n"))
+    # Cut again after secrets are gone: the first cut may go through one.
+    prompt = both_ends(sendable(both_ends(one.prompt, 2 * _LONGEST_READ, "\n[…]\n")), _LONGEST_READ, "\n[…]\n")
     if estimated_tokens(prompt) > _PROMPT:
         prompt = "\n".join(dict.fromkeys(prompt.splitlines()))  # a pasted log repeats itself
     return {

@@ -37,6 +37,7 @@ class QueuedQuestion(msgspec.Struct, frozen=True):
     text: str
     schema: Mapping[str, object]
     entries: tuple[QueuedEntry, ...]  # those without an answer yet
+    made: str = ""  # day, UTC
 
 
 def question_id(judge: str, version: str, entries: Iterable[QueuedEntry]) -> str:
@@ -78,7 +79,7 @@ class AgentQuestions:
         with self._db.writing() as db:
             db.execute(
                 "INSERT OR REPLACE INTO agent_question (id, client, made, question) VALUES (?, ?, ?, ?)",
-                (question.id, client, datetime.now(UTC).strftime("%Y-%m-%d"), msgspec.json.encode(question)),
+                (question.id, client, question.made or _today(), msgspec.json.encode(question)),
             )
 
     def open(self, client: str) -> list[QueuedQuestion]:
@@ -86,7 +87,15 @@ class AgentQuestions:
         rows = self._db.rows("SELECT question FROM agent_question WHERE client = ? ORDER BY rowid", client)
         return [msgspec.json.decode(row[0], type=QueuedQuestion) for row in rows]
 
-    def remove(self, id_: str) -> None:
-        """Remove a question that is answered."""
+    def take(self, client: str, id_: str) -> QueuedQuestion | None:
+        """Remove a question and return it to the first caller; None to others, and if it is not open."""
         with self._db.writing() as db:
-            db.execute("DELETE FROM agent_question WHERE id = ?", (id_,))
+            query = "DELETE FROM agent_question WHERE id = ? AND client = ? RETURNING question, made"
+            row = db.execute(query, (id_, client)).fetchone()
+        if row is None:
+            return None
+        return msgspec.structs.replace(msgspec.json.decode(row[0], type=QueuedQuestion), made=row[1])
+
+
+def _today() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%d")

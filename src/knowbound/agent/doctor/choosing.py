@@ -92,7 +92,9 @@ def _in_time(late: Sequence[InjectionRecord]) -> HealthCheck:
     delivered = [record for record in late if record.late_delivered]
     before = sum(not record.late_after_edit for record in delivered)
     ms = median(record.chooser_ms or 0.0 for record in late)
-    found = f"of {len(late)} later choices {len(delivered)} were injected, {before} before the first edit"
+    found = (
+        f"of {len(late)} later choices {len(delivered)} were injected, {before} before the first edit that hooks saw"
+    )
     found += f"; the model took {ms / 1000:.1f} s (median)"
     is_slow = 2 * before < len(late) if len(late) >= _FEWEST else ms > _HALF_MS
     if not is_slow:

@@ -70,7 +70,7 @@ def try_hook(
         root,
         left.at_most(_HOOK_SECONDS),
         _MOST_OUTPUT,
-        environment=_environment(root, environ) | {TRIAL: "1", _MODEL: ""},
+        environment=_environment(root, environ) | {TRIAL: "1", _MODEL: "none"},
         stdin=json.dumps(payload).encode(),
     )
     ms = (time.monotonic() - started) * 1000

@@ -24,6 +24,8 @@ from knowbound.traces.tools import kind_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from knowbound.agent.mcp.protocol import Json, Later
     from knowbound.injection.late import LateChoice
 
@@ -55,27 +57,49 @@ def _answer(values: Json, edited: dict[str, None], later: Later) -> Json:
     event, prompt = values.get("event"), HookPrompt(values)
     if is_off() or prompt.agent_id or not (event and prompt.context and prompt.turn):
         return {}
-    answer = {}
-    for folder in dict.fromkeys((prompt.cwd, os.getcwd())):  # an agent may work outside its project for a while
-        _, home = data_folder(folder) if folder else ("", "")
-        if home and is_usable(home) and (choice := late.claim(home, prompt.context, prompt.turn)):
-            _deliver(home, prompt, choice, prompt.turn in edited, later)
-            answer = {"hookSpecificOutput": {"hookEventName": event, "additionalContext": choice.text}}
-            break
     if kind_of(str(values.get("tool_name"))) is ToolKind.EDIT:
         edited[prompt.turn] = None
         if len(edited) > _MOST_TURNS:
             edited.pop(next(iter(edited)))
-    return answer
+    home = next((one for one in _homes(prompt.cwd) if late.is_kept(one, prompt.context, prompt.turn)), "")
+    if not home or not is_usable(home):  # the look for the file costs less
+        return {}
+    choice = late.claim(home, prompt.context, prompt.turn)
+    text = _delivered(home, prompt, choice, prompt.turn in edited, later) if choice else ""
+    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}} if text else {}
 
 
-def _deliver(home: str, prompt: HookPrompt, choice: LateChoice, is_after_edit: bool, later: Later) -> None:
-    """Record the delivery: before the answer is sent, and again when it was. Raises OSError."""
+def _homes(cwd: str) -> Iterator[str]:
+    """Yield the data folders of the agent's folder and of the server's: an agent may leave its project for a while."""
+    found = data_folder(cwd)[1] if cwd else ""
+    if found:
+        yield found
+    try:
+        own = data_folder(os.getcwd())[1]
+    except OSError:  # the folder was removed
+        return
+    if own and own != found:
+        yield own
+
+
+def _delivered(home: str, prompt: HookPrompt, choice: LateChoice, is_after_edit: bool, later: Later) -> str:
+    """Return the bundle of what is new to the context, "" for nothing. Raises OSError if it cannot be recorded.
+
+    The delivery is recorded before the answer is sent, and again when it was.
+    """
+    from knowbound.injection.bundle import compose  # noqa: PLC0415  # most calls deliver nothing
+    from knowbound.injection.choosing import item_from_json  # noqa: PLC0415
+
+    items = contexts.new_to_context(home, prompt.context, [item_from_json(row) for row in choice.items])
+    bundle = compose(items, budget=choice.budget)
+    if not bundle.items:
+        return ""
     ms = round((time.time() - choice.prompted) * 1000)
     add_to_record(home, choice.record, {"late_ms": ms} | ({"late_after_edit": True} if is_after_edit else {}))
 
     def sent() -> None:
-        contexts.remember(home, prompt.context, choice.keys)
+        contexts.remember(home, prompt.context, [contexts.item_key(item) for item in bundle.items])
         add_to_record(home, choice.record, {"late_delivered": True})
 
     later.append(sent)
+    return bundle.text

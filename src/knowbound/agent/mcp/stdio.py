@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from knowbound.agent.mcp.protocol import Connection, Json
 
     Id: TypeAlias = str | int
-    Reply: TypeAlias = Callable[[Json | None], None]  # None: no answer is due
+    Reply: TypeAlias = Callable[[Json | None], bool]  # None: no answer is due; reports whether it was sent
 
 MOST_OF_A_LINE = 4 << 20  # bytes; an entry has 20,000 characters at most
 MOST_IN_A_BATCH = 100
@@ -88,7 +88,7 @@ def _private_streams() -> tuple[int, int]:
     return source, sink
 
 
-def _answer_line(line: bytes, connection: Connection, calls: _Calls, send: Callable[[Json | list[Json]], None]) -> None:
+def _answer_line(line: bytes, connection: Connection, calls: _Calls, send: Callable[[Json | list[Json]], bool]) -> None:
     try:
         message = json.loads(line.decode(), parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
@@ -99,7 +99,7 @@ def _answer_line(line: bytes, connection: Connection, calls: _Calls, send: Calla
         for single in message:
             _answer(single, connection, calls, batch.reply)
     else:
-        _answer(message, connection, calls, lambda answer: send(answer) if answer else None)
+        _answer(message, connection, calls, lambda answer: bool(answer) and send(answer or {}))
 
 
 def _answer(message: object, connection: Connection, calls: _Calls, reply: Reply) -> None:
@@ -156,7 +156,8 @@ class _Output:
         self._sink, self._lock = sink, threading.Lock()
         self.is_closed = False
 
-    def send(self, message: Json | list[Json]) -> None:
+    def send(self, message: Json | list[Json]) -> bool:
+        """Write a message, and report whether the client could take it."""
         rest = memoryview(json.dumps(message, separators=(",", ":")).encode() + b"\n")  # ASCII: no text breaks it
         with self._lock:
             try:
@@ -164,22 +165,22 @@ class _Output:
                     rest = rest[os.write(self._sink, rest) :]
             except OSError:  # the client is gone
                 self.is_closed = True
+            return not self.is_closed
 
 
 class _Batch:
     """The answers to a batch, sent together after the last one."""
 
-    def __init__(self, size: int, send: Callable[[list[Json]], None]) -> None:
+    def __init__(self, size: int, send: Callable[[list[Json]], bool]) -> None:
         self._left, self._send, self._lock = size, send, threading.Lock()
         self._answers: list[Json] = []
 
-    def reply(self, answer: Json | None) -> None:
+    def reply(self, answer: Json | None) -> bool:
         with self._lock:
             self._answers += [answer] if answer else []
             self._left -= 1
             is_complete = not self._left
-        if is_complete and self._answers:
-            self._send(self._answers)
+        return self._send(self._answers) if is_complete and self._answers else True
 
 
 class _Calls:
@@ -230,8 +231,7 @@ class _Calls:
             if is_wanted:
                 del self._wanted[id_]
         try:
-            reply(answer if is_wanted else None)
-            if is_wanted:
+            if reply(answer if is_wanted else None) and is_wanted:
                 call.finish()
         finally:
             with self._lock:

@@ -43,6 +43,7 @@ def install(agent: str, scope: str | None, root: Path | None, yes: bool) -> None
     """
     from knowbound.agent.clients import DEFAULT_SCOPE, entries, settings_files, wants_late
     from knowbound.agent.install import apply, installed_files, local_files, plan_install
+    from knowbound.agent.switch import note_late_hook
     from knowbound.config import load
 
     scope = scope or DEFAULT_SCOPE
@@ -55,12 +56,15 @@ def install(agent: str, scope: str | None, root: Path | None, yes: bool) -> None
     is_everywhere = (agent, scope) == ("claude-code", "user")
     replaced = list(local_files(os.environ)) if is_everywhere else []  # both would answer every prompt
     late = wants_late(load(project, ignore_untrusted=True))
-    changes = plan_install(files, entries(agent, scope, late=late), replaced)
+    ours = entries(agent, scope, late=late)
+    changes = plan_install(files, ours, replaced)
     if not changes:
+        note_late_hook(agent, is_installed=bool(ours.tool_hooks))
         echo(f"Nothing to do: knowbound is installed in {agent} ({where}).")
         return
     _confirm_changes(changes, yes, f"Install into {agent} ({where})?")
     apply(changes)
+    note_late_hook(agent, is_installed=bool(ours.tool_hooks))
     echo(f"Installed in {agent} ({where}). To undo: knowbound uninstall {agent} --scope {scope}")
     for note in _notes(agent, scope, project):
         echo(note, err=True)
@@ -76,6 +80,7 @@ def uninstall(agent: str, scope: str | None, root: Path | None, yes: bool) -> No
     """
     from knowbound.agent.clients import settings_files
     from knowbound.agent.install import apply, installed_files, local_files, plan_uninstall
+    from knowbound.agent.switch import note_late_hook
 
     project = _project_of(root)
     files = list(settings_files(agent, scope or "user", project, os.environ))
@@ -90,6 +95,7 @@ def uninstall(agent: str, scope: str | None, root: Path | None, yes: bool) -> No
         return
     _confirm_changes(changes, yes, f"Uninstall from {agent}{f' ({scope})' if scope else ''}?")
     apply(changes)
+    note_late_hook(agent, is_installed=False)
     echo(f"Uninstalled from {agent}{f' ({scope})' if scope else ''}.")
 
 

@@ -25,6 +25,7 @@ from knowbound.text.redact_values import redact_value
 
 MOST = 10  # questions in one batch
 MOST_CHARACTERS = 60_000  # of the material in one batch: clients cut longer results of a tool
+_TYPES = {"boolean": bool, "string": str, "array": list, "object": dict}
 _QUOTE = "quote"  # name of a field that has to be verbatim in the material
 
 
@@ -77,14 +78,13 @@ def next_questions(home: Path, client: str, most: int) -> tuple[list[QueuedQuest
 def take_answer(home: Path, client: str, id_: str, text: str, keep_days: int = 0) -> AnsweredQuestion:
     """Keep the entries of an answer that fit their question. Raises InputError."""
     queue, answers = AgentQuestions(home), ModelAnswers(home, keep_days)
-    found = {one.id: one for one in queue.open(client)}
-    question = found.get(id_)
-    if question is None:
-        raise InputError("no-question", f"No open question {id_[:40]!r} for {client}. Try: next_questions")
     try:
         given = parse_answer(text, dict)
     except MalformedError as error:
-        raise InputError("bad-answer", f"The answer to {id_} cannot be used: {error}.") from error
+        raise InputError("bad-answer", f"The answer to {id_[:40]} cannot be used: {error}.") from error
+    question = queue.take(client, id_)
+    if question is None:
+        raise InputError("no-question", f"No open question {id_[:40]!r} for {client}. Try: next_questions")
     rejected: dict[str, str] = {}
     accepted: set[str] = set()
     for entry in question.entries:
@@ -97,8 +97,6 @@ def take_answer(home: Path, client: str, id_: str, text: str, keep_days: int = 0
             accepted.add(entry.key)
     left = tuple(entry for entry in question.entries if entry.key not in accepted)
     rest = question_id(question.judge, question.version, left) if left else ""
-    if rest != id_:
-        queue.remove(id_)
     if left:
         queue.put(client, msgspec.structs.replace(question, id=rest, entries=left))
     return AnsweredQuestion(len(accepted), rejected, rest, len(queue.open(client)))
@@ -117,10 +115,14 @@ def _problem(value: object, question: QueuedQuestion) -> str:
     """Return why an answer about an entry cannot be used; "" if nothing speaks against it."""
     if not isinstance(value, dict):
         return "there is nothing about it"
-    required = _entry_schema(question).get("required")
-    missing = [name for name in required if name not in value] if isinstance(required, list) else []
+    schema = _entry_schema(question)
+    missing = [name for name in schema.get("required", ()) if name not in value]
     if missing:
         return f"{', '.join(missing)} is missing"
+    for name, wanted in schema.get("properties", {}).items():
+        type_ = wanted.get("type") if isinstance(wanted, dict) else None
+        if name in value and type_ in _TYPES and not isinstance(value[name], _TYPES[type_]):
+            return f"{name} is not of type {type_}"
     wrong = [quote for quote in _quotes(value) if not is_quoted(quote, [question.text])]
     return f"the quotation is not in the material, word for word: {wrong[0][:100]!r}" if wrong else ""
 

@@ -6,9 +6,10 @@ import fnmatch
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from knowbound.codebase.checkout import TreeLine
 from knowbound.core.evidence import Quality
 from knowbound.core.lesson import CheckKind, TreeCheck, Verified
-from knowbound.lessons.tree import Tree, TreeLine
+from knowbound.lessons.tree import Tree
 
 _SEVERAL = 3  # files that make a way of naming
 

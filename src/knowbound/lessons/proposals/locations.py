@@ -6,12 +6,13 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
+from knowbound.codebase.checkout import TreeLine
 from knowbound.core.lesson import CheckKind, LessonEvidence, LessonKind, TreeCheck
 from knowbound.core.signal import Ending, SignalType, Status
 from knowbound.core.trace import Outcome
 from knowbound.gaps.wanted import plain_name
 from knowbound.lessons.proposals.proposal import SEVERAL, Corpus, LessonProposal, SessionMiss, code, listed
-from knowbound.lessons.tree import Tree, TreeLine
+from knowbound.lessons.tree import Tree
 
 _WITHOUT_TREE = 3  # sessions that miss a folder before it is said to be absent where no tree can tell
 _NAMES = 4  # names in code that one line has

@@ -1,0 +1,151 @@
+"""A checkout that statements are checked against: its files, the scripts of its manifests, and what its texts say.
+
+Files are read within bounds, links that lead out are not followed, and nothing of it is run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from knowbound.core.evidence import Quality
+from knowbound.core.paths import IGNORED_IN_SOURCES
+from knowbound.files import list_files, read_text, rg
+from knowbound.git import run_git
+
+_SECONDS = 20.0
+_LARGEST = 400_000  # bytes of a file that is read
+_TOML_TASK = re.compile(r"""^\[tasks\.["']?([\w:.-]+)["']?\]""")
+_TARGET = re.compile(r"^([\w][\w.:/-]*)\s*:(?!=)")
+_SECTIONS = {"package.json": "scripts", "deno.json": "tasks", "composer.json": "scripts"}
+_MANIFESTS: dict[str, re.Pattern[str]] = {
+    "mise.toml": _TOML_TASK, ".mise.toml": _TOML_TASK, "Makefile": _TARGET, "makefile": _TARGET, "justfile": _TARGET,
+    "Justfile": _TARGET,
+}  # fmt: skip
+_TASK_FOLDERS = ("mise-tasks/", ".mise-tasks/", "mise/tasks/", ".mise/tasks/", ".config/mise/tasks/")
+
+
+class TreeLine(NamedTuple):
+    """A line of a file of the tree."""
+
+    path: str
+    line: int = 0
+    quality: str = Quality.VERIFIED
+
+
+class Checkout:
+    """The files of one checkout."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._texts: dict[str, str] = {}
+        self._searched: dict[str, list[TreeLine]] = {}
+
+    @cached_property
+    def files(self) -> frozenset[str]:
+        """Every file that is searched, relative to the root."""
+        names, _ = list_files(self.root, _SECONDS)
+        return frozenset(name for name in names if IGNORED_IN_SOURCES.isdisjoint(name.split("/")))
+
+    @cached_property
+    def folders(self) -> frozenset[str]:
+        """The folders of those files."""
+        found: set[str] = set()
+        for name in self.files:
+            while (name := name.rpartition("/")[0]) and name not in found:
+                found.add(name)
+        return frozenset(found)
+
+    @cached_property
+    def by_name(self) -> dict[str, list[str]]:
+        """The files by the last part of their path, in lower case."""
+        names: dict[str, list[str]] = {}
+        for path in sorted(self.files):
+            names.setdefault(path.rpartition("/")[2].lower(), []).append(path)
+        return names
+
+    @cached_property
+    def commit(self) -> str:
+        """The commit that is checked out; "" where there is none."""
+        ran = run_git(self.root, "rev-parse", "--short=12", "HEAD", seconds=_SECONDS, output_bytes=1000)
+        return ran.out.decode("ascii", "replace").strip() if ran.code == 0 else ""
+
+    def has(self, path: str) -> bool:
+        """Whether there is a file or folder."""
+        path = path.strip("/")
+        return path in self.files or path in self.folders
+
+    def text(self, path: str) -> str:
+        """The text of a file; "" where it has none."""
+        if path not in self._texts:
+            self._texts[path] = (read_text(self.root, path, _LARGEST) or "") if path in self.files else ""
+        return self._texts[path]
+
+    def line_with(self, path: str, text: str) -> TreeLine | None:
+        """The first line of a file that has the text."""
+        for number, line in enumerate(self.text(path).splitlines(), 1):
+            if text in line:
+                return TreeLine(path, number)
+        return None
+
+    def lines_with(self, text: str) -> list[TreeLine]:
+        """The lines of all files that have the text, at most 50."""
+        if text not in self._searched:
+            arguments = ["--fixed-strings", "--line-number", "--max-count", "2", "--null", "--", text, "."]
+            ran = rg(self.root, arguments, _SECONDS, 2_000_000)
+            self._searched[text] = list(_places(ran.out.decode("utf-8", "replace")))
+        return self._searched[text]
+
+    @cached_property
+    def scripts(self) -> dict[str, dict[str, int]]:
+        """Manifest → its scripts, tasks or targets, each with its line."""
+        found: dict[str, dict[str, int]] = {}
+        for path in sorted(self.files):
+            name = path.rpartition("/")[2]
+            if name in _MANIFESTS or name in _SECTIONS:
+                found[path] = dict(self._scripts_in(path, name))
+            for folder in _TASK_FOLDERS:
+                if path.startswith(folder):
+                    task = path.removeprefix(folder).replace("/", ":").removesuffix(".sh").removesuffix(":_default")
+                    found[path] = {task: 1}
+        return found
+
+    def _scripts_in(self, path: str, name: str) -> Iterator[tuple[str, int]]:
+        lines = self.text(path).splitlines()
+        if name in _SECTIONS:
+            yield from self._scripts_in_json(path, _SECTIONS[name], lines)
+            return
+        for number, line in enumerate(lines, 1):
+            if found := _MANIFESTS[name].match(line):
+                yield found[1], number
+
+    def _scripts_in_json(self, path: str, section: str, lines: list[str]) -> Iterator[tuple[str, int]]:
+        try:
+            found = msgspec.json.decode(self.text(path).encode())
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return
+        scripts = found.get(section) if isinstance(found, dict) else None
+        start = next((at for at, line in enumerate(lines) if f'"{section}"' in line), 0)
+        for script in scripts if isinstance(scripts, dict) else ():
+            numbers = (at for at, line in enumerate(lines[start:], start + 1) if f'"{script}"' in line)
+            yield script, next(numbers, start + 1)
+
+    def script(self, name: str, manifest: str = "") -> TreeLine | None:
+        """Where a script is defined: in this manifest, or in the one nearest to the root."""
+        for path in sorted(self.scripts, key=lambda path: (path.count("/"), path)):
+            if name in self.scripts[path] and (not manifest or path == manifest):
+                return TreeLine(path, self.scripts[path][name])
+        return None
+
+
+def _places(output: str) -> Iterator[TreeLine]:
+    for line in output.splitlines()[:50]:
+        path, null, rest = line.partition("\0")
+        number = rest.partition(":")[0]
+        if null and number.isdigit():
+            yield TreeLine(path.removeprefix("./"), int(number))

@@ -5,8 +5,10 @@ Files are read within bounds, links that lead out are not followed, and nothing 
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +22,8 @@ from knowbound.git import run_git
 
 _SECONDS = 20.0
 _LARGEST = 400_000  # bytes of a file that is read
+_NAMES, _PLACES = 500, 40  # names in one search, and lines that are kept of each
+_COMMITS, _HISTORY_BYTES = 5_000, 20_000_000  # of history that is read for deleted files
 _TOML_TASK = re.compile(r"""^\[tasks\.["']?([\w:.-]+)["']?\]""")
 _TARGET = re.compile(r"^([\w][\w.:/-]*)\s*:(?!=)")
 _SECTIONS = {"package.json": "scripts", "deno.json": "tasks", "composer.json": "scripts"}
@@ -45,6 +49,7 @@ class Checkout:
         self.root = root
         self._texts: dict[str, str] = {}
         self._searched: dict[str, list[TreeLine]] = {}
+        self._renames: dict[str, dict[str, str]] = {}  # by commit
 
     @cached_property
     def files(self) -> frozenset[str]:
@@ -75,10 +80,51 @@ class Checkout:
         ran = run_git(self.root, "rev-parse", "--short=12", "HEAD", seconds=_SECONDS, output_bytes=1000)
         return ran.out.decode("ascii", "replace").strip() if ran.code == 0 else ""
 
+    @cached_property
+    def deleted(self) -> dict[str, str]:
+        """The files and folders that history deleted and that are not there, each with the last such commit."""
+        form = "--format=%x00%h"
+        given = ("log", "--no-renames", "--diff-filter=D", "--name-only", form, f"--max-count={_COMMITS}", "HEAD")
+        ran = run_git(self.root, *given, seconds=_SECONDS, output_bytes=_HISTORY_BYTES)
+        found: dict[str, str] = {}
+        commit = ""
+        for line in ran.out.decode("utf-8", "replace").splitlines() if ran.code == 0 else ():
+            if line.startswith("\0"):
+                commit = line[1:]
+                continue
+            path = line
+            while path and path not in found and not self.has(path):
+                found[path] = commit
+                path = path.rpartition("/")[0]
+        return found
+
+    def renamed(self, path: str) -> str:
+        """Return the present place of what history renamed when it went away; "" if it shows none.
+
+        A folder is where most of its files are, each at its own place in it.
+        """
+        inside = [one for one in self.deleted if one.startswith(f"{path}/")]
+        if inside:
+            below = [(one.removeprefix(path), self.renamed(one)) for one in inside]
+            folders = Counter(new.removesuffix(rest) for rest, new in below if new.endswith(rest))
+            folder, number = folders.most_common(1)[0] if folders else ("", 0)
+            return folder if 2 * number > sum(bool(new) for _, new in below) else ""
+        commit = self.deleted.get(path, "")
+        if commit and commit not in self._renames:
+            given = ("diff-tree", "-r", "-M", "--diff-filter=R", "--name-status", "--no-commit-id", commit)
+            ran = run_git(self.root, *given, seconds=_SECONDS, output_bytes=_HISTORY_BYTES)
+            rows = (line.split("\t") for line in ran.out.decode("utf-8", "replace").splitlines() if ran.code == 0)
+            self._renames[commit] = {row[1]: row[2] for row in rows if len(row) == 3}
+        new = self._renames.get(commit, {}).get(path, "")
+        return new if new and self.has(new) else ""
+
     def has(self, path: str) -> bool:
-        """Whether there is a file or folder."""
+        """Report whether there is a file or folder."""
         path = path.strip("/")
-        return path in self.files or path in self.folders
+        if path in self.files or path in self.folders:
+            return True
+        # A link, or what a search of sources leaves out; nothing is followed or read.
+        return bool(path) and ".." not in path.split("/") and os.path.lexists(self.root / path)
 
     def text(self, path: str) -> str:
         """The text of a file; "" where it has none."""
@@ -100,6 +146,29 @@ class Checkout:
             ran = rg(self.root, arguments, _SECONDS, 2_000_000)
             self._searched[text] = list(_places(ran.out.decode("utf-8", "replace")))
         return self._searched[text]
+
+    def places_of(self, names: Iterable[str]) -> dict[str, list[TreeLine]]:
+        """Return some lines that have each name as a whole word, found in one search."""
+        wanted = sorted(set(names))
+        found: dict[str, list[TreeLine]] = {name: [] for name in wanted}
+        for at in range(0, len(wanted), _NAMES):
+            patterns = [part for name in wanted[at : at + _NAMES] for part in ("-e", name)]
+            options = [
+                "--fixed-strings",
+                "--word-regexp",
+                "--only-matching",
+                "--line-number",
+                "--null",
+                "--max-count",
+                "200",
+            ]
+            ran = rg(self.root, [*options, *patterns, "--", "."], _SECONDS, _HISTORY_BYTES)
+            for line in ran.out.decode("utf-8", "replace").splitlines():
+                path, null, rest = line.partition("\0")
+                number, _, name = rest.partition(":")
+                if null and number.isdigit() and name in found and len(found[name]) < _PLACES:
+                    found[name].append(TreeLine(path.removeprefix("./"), int(number)))
+        return found
 
     @cached_property
     def scripts(self) -> dict[str, dict[str, int]]:
@@ -136,7 +205,7 @@ class Checkout:
             yield script, next(numbers, start + 1)
 
     def script(self, name: str, manifest: str = "") -> TreeLine | None:
-        """Where a script is defined: in this manifest, or in the one nearest to the root."""
+        """Return the place of a script: in this manifest, or in the one nearest to the root."""
         for path in sorted(self.scripts, key=lambda path: (path.count("/"), path)):
             if name in self.scripts[path] and (not manifest or path == manifest):
                 return TreeLine(path, self.scripts[path][name])

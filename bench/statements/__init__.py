@@ -1,0 +1,1 @@
+"""Labelled statements of instruction files."""

@@ -1,0 +1,67 @@
+"""Statements of knowledge files, and what the tree says about them (docs/words.md)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+
+class StatementKind(StrEnum):
+    """Kind of the thing that a statement names."""
+
+    PATH = "path"
+    COMMAND = "command"
+    SYMBOL = "symbol"
+    VERSION = "version"
+    LAYOUT = "layout"
+    BEHAVIOUR = "behaviour"
+    RULE = "rule"
+    OTHER = "other"
+    VARIABLE = "variable"
+    PORT = "port"
+    LINK = "link"
+    OPTION = "option"
+    SKILL = "skill"
+
+
+class Truth(StrEnum):
+    """Verdict of the tree on a statement."""
+
+    CONFIRMED = "confirmed"
+    CONTRADICTED = "contradicted"
+    NOT_CHECKABLE = "not_checkable"
+
+
+class Statement(msgspec.Struct, frozen=True):
+    """A sentence, bullet, row or line of code of a knowledge file, as written."""
+
+    file: str
+    line: int
+    end_line: int
+    text: str
+    is_code: bool = False  # a line of a block of commands
+    path: str = ""  # of a row of a drawn tree: the path that the row stands for
+    heading: str = ""
+
+
+class StatementPlace(msgspec.Struct, frozen=True):
+    """A line of the tree that shows something."""
+
+    path: str
+    line: int = 0
+
+
+class CheckedStatement(msgspec.Struct, frozen=True):
+    """A statement with its truth. The first thing that is contradicted decides; else everything named has to hold."""
+
+    statement: Statement
+    kind: StatementKind
+    truth: Truth
+    named: str = ""  # the thing that decided
+    evidence: StatementPlace | None = None
+    repair: str | None = None  # the statement as it would be right
+    why: str = ""
+    since: str = ""  # the commit that made it wrong, if history shows one
+    same_as: tuple[str, ...] = ()  # other statements that name the same wrong thing, as file:line
+    by: str = "rules"

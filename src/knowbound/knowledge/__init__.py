@@ -1,0 +1,1 @@
+"""Statements of knowledge files and items, checked against the tree."""

@@ -1,0 +1,238 @@
+"""The things that a statement names and that a tree can show: paths, commands, links, symbols, variables.
+
+What is an example, a placeholder, a plan, an output, or of the outside world names nothing here: a wrong alarm costs a
+reader more than a miss.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from knowbound.core.paths import language_of
+from knowbound.core.statement import Statement, StatementKind
+
+_SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+_LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)")
+_URL = re.compile(r"^[a-z][a-z0-9+.-]*:|^//|^www\.|^mailto:|^#")
+_BARE = re.compile(r"(?<![\w`/@.:<-])@?((?:\.{0,2}/)?[\w@.-]+(?:/[\w@.\[\]-]+)+/?)(?![\w`/>])")
+_PLACEHOLDER = re.compile(
+    r"[<>{}$*?…|=,;!\"'\\]|\.\.\.|path/to|your[-_/]|my[-_]|foo|bar\b|example|sample|specific|some_|xxx|todo|\bNN+\b|\[.*\]|YYYY|~"
+    r"|(?<=[a-z])Here\b",
+    re.IGNORECASE,
+)
+_PATH = re.compile(r"\.{0,2}/?[\w@.+&-]+(?:/[\w@.+&()-]+)*/?")
+_PACKAGE = re.compile(r"@[a-z0-9][\w.-]*/[a-z0-9][\w.-]*")
+_FILE = re.compile(r"[\w@+-][\w@.+-]*\.(?P<ending>[A-Za-z][A-Za-z0-9]{0,9})$")
+_DOTFILE = re.compile(r"\.[a-z][\w.-]{2,}$")
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$")
+_SYMBOL = re.compile(r"(?P<name>[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*)(?:\(\))?$")
+_COMMENT = re.compile(r"\s+#.*$|\s+//.*$|\s{2,}\(.*\)$")
+_PROMPT = re.compile(r"^(?:\$|>|%)\s+")
+# What a text says about something that is not, not yet or not always there: anywhere, and right before its name.
+_ELSEWHERE = re.compile(
+    r"\b(?:e\.g\.?|for example|for instance|such as|(?:auto-?)?generated|gitignored|git-ignored|not committed"
+    r"|build outputs?|if (?:it |one |they )?exists?|if present|optional(?:ly)?|planned|in the future|no longer|removed"
+    r"|deleted|deprecated|renamed|moved|formerly|previously|legacy|not exist|n't exist|placeholder"
+    r"|created (?:at|by|when|on|automatically|during))\b",
+    re.IGNORECASE,
+)
+_BEFORE = re.compile(
+    r"\b(?:creat(?:e|es|ing)|add(?:s|ing)?|writ(?:e|es|ing)|written|sav(?:e|es|ed|ing)|outputs?|generat(?:e|es|ing)"
+    r"|produc(?:e|es|ing)|new|never|not|don't|avoid|instead of|like|named|will|should|would|could|copy|copies"
+    r"|downloads?|install(?:s|ed)?|into|your|own)\b[^.;:]{0,40}$|['’]s\s+$",
+    re.IGNORECASE,
+)
+_PYTHON = re.compile(
+    r"\bPython\b[*_:\s]{0,6}(?:version )?(?:≥|>=)?\s?(3\.\d{1,2})(?:\+|\b(?= or (?:newer|later|higher)))"
+)
+_RUNNERS = frozenset({"npm", "pnpm", "yarn", "bun", "make", "just", "mise", "deno", "composer"})
+_INTERPRETERS = frozenset("python python3 node tsx ts-node bash sh zsh ruby perl source .".split())
+_READERS = frozenset("pytest vitest jest ruff mypy cat ls rg grep".split())  # their files are often examples
+_ENV = re.compile(r"[A-Z_][A-Z0-9_]*=\S*$")
+
+
+class Named(NamedTuple):
+    """One thing that a statement names."""
+
+    kind: StatementKind
+    value: str
+    folder: str = ""  # where a command runs, relative to the folder of the statement
+    is_sure: bool = True  # nothing around it says that it may not be there
+
+
+def named_in(statement: Statement) -> list[Named]:
+    """Return what a statement names, in order, each thing once."""
+    return list(dict.fromkeys(_named(statement)))
+
+
+def _named(statement: Statement) -> Iterator[Named]:
+    if statement.path:
+        if not _PLACEHOLDER.search(statement.path) and "." != statement.path[:1] != "…":
+            yield Named(StatementKind.LAYOUT, statement.path, is_sure=not _ELSEWHERE.search(statement.text))
+        return
+    if statement.is_code:
+        yield from commands_in(statement.text)
+        return
+    text = statement.text
+    is_sure = not _ELSEWHERE.search(text)
+    for link in _LINK.finditer(text):
+        if not _URL.match(link[1]) and not _PLACEHOLDER.search(link[1]):
+            yield Named(StatementKind.LINK, link[1].partition("#")[0], is_sure=is_sure)
+    later = text.find("|", 1) if text.startswith("|") else len(text)  # only the first cell of a row is its subject
+    for span in _SPAN.finditer(text):
+        is_meant = is_sure and not _BEFORE.search(text[: span.start()])
+        for one in _of_span(span[1].strip()):
+            is_subject = one.kind is not StatementKind.SYMBOL or span.start() < later
+            yield one._replace(is_sure=one.is_sure and is_meant and is_subject)
+    for python in _PYTHON.finditer(text):
+        yield Named(StatementKind.VERSION, f"python {python[1]}", is_sure=is_sure)
+    plain = _SPAN.sub(lambda span: " " * len(span.group()), _LINK.sub(lambda link: " " * len(link.group()), text))
+    for bare in _BARE.finditer(plain):
+        last = bare[1].rstrip("/").rpartition("/")[2]
+        if _FILE.match(last) and _is_known_ending(last) and not _PLACEHOLDER.search(bare[1]):
+            yield Named(StatementKind.PATH, bare[1], is_sure=is_sure and not _BEFORE.search(plain[: bare.start()]))
+
+
+def _of_span(span: str) -> Iterator[Named]:
+    """Yield what a code span names."""
+    if " " in span:
+        yield from commands_in(span)
+        return
+    if _URL.match(span) or _PLACEHOLDER.search(span):
+        return
+    if _PACKAGE.fullmatch(span):
+        yield Named(StatementKind.OTHER, span)
+    elif _VARIABLE.fullmatch(span):
+        yield Named(StatementKind.VARIABLE, span)
+    elif is_path(span):
+        yield Named(StatementKind.PATH, span)
+    elif (symbol := _SYMBOL.fullmatch(span)) and _is_specific(symbol["name"], span):
+        yield Named(StatementKind.SYMBOL, symbol["name"])
+
+
+def is_path(text: str) -> bool:
+    """Report whether a word without spaces is written like a path of a project."""
+    if not _PATH.fullmatch(text) or text.startswith(("@", "-")) or text.strip("./") == "":
+        return False
+    last = text.rstrip("/").rpartition("/")[2]
+    if "/" in text.strip("/"):
+        return bool(_FILE.match(last)) or text.endswith("/") or _looks_like_folders(text)
+    if text.endswith("/"):
+        return True
+    return bool(_FILE.match(last) and _is_known_ending(last)) or bool(_DOTFILE.fullmatch(text) and text.count(".") == 1)
+
+
+def _looks_like_folders(text: str) -> bool:
+    """Report whether words with slashes are folders: not `and/or`, an owner and a repository, or a media type."""
+    parts = text.strip("/").split("/")
+    return len(parts) > 2 or parts[0] in ("src", "lib", "docs", "tests", "test", "app", "apps", "packages", "scripts")
+
+
+def _is_known_ending(name: str) -> bool:
+    return language_of(name) is not None or name.rpartition(".")[2].lower() in _ENDINGS
+
+
+_ENDINGS = frozenset(
+    "md mdx json jsonc yaml yml toml ini cfg conf lock txt sh bash zsh ps1 env html css scss sql proto xml csv svg png "
+    "plist gradle properties tf hcl mod sum ipynb vue svelte astro graphql prisma snap service dockerfile rst "
+    "lua".split()
+)
+
+
+def _is_specific(name: str, span: str) -> bool:
+    """Report whether a name is one of a program and not a word: several humps or parts, or a call."""
+    return (
+        span.endswith("()")
+        or "." in name
+        or "_" in name.strip("_")
+        or bool(re.search(r"[a-z][A-Z]|[A-Z]{2,}[a-z]", name))
+    )
+
+
+# Commands
+
+
+def commands_in(line: str) -> Iterator[Named]:
+    """Yield the scripts and files that a command line of the project names."""
+    folder = ""
+    for part in re.split(r"\s*(?:&&|\|\||;|\|)\s*", _COMMENT.sub("", _PROMPT.sub("", line.strip()))):
+        try:
+            words = shlex.split(part, comments=True)
+        except ValueError:
+            return
+        while words and (_ENV.fullmatch(words[0]) or words[0] in ("sudo", "env", "time", "npx", "bunx", "uvx", "exec")):
+            words = words[1:]
+        if not words:
+            continue
+        if words[0] == "cd" and len(words) == 2 and not _PLACEHOLDER.search(words[1]):
+            folder = words[1]
+            if is_path(f"{folder.rstrip('/')}/"):
+                yield Named(StatementKind.PATH, f"{folder.rstrip('/')}/")
+            continue
+        yield from _of_command(words, folder)
+
+
+def _of_command(words: list[str], folder: str) -> Iterator[Named]:
+    program, rest = words[0], words[1:]
+    if program in ("uv", "poetry", "pdm", "hatch", "rye") and rest[:1] == ["run"]:
+        rest = [word for word in rest[1:] if not word.startswith("-")]
+        if rest and re.fullmatch(r"[a-z][\w-]*", rest[0]) and rest[0] not in _INTERPRETERS:
+            yield Named(StatementKind.COMMAND, f"{program} {rest[0]}", folder)
+        program, rest = (rest[0], rest[1:]) if rest else ("", [])
+    if program in _RUNNERS:
+        if script := _script(program, rest):
+            yield Named(StatementKind.COMMAND, f"{program} {script}", _folder_of(rest) or folder)
+        return
+    if program.startswith("./") and not _PLACEHOLDER.search(program):
+        yield Named(StatementKind.PATH, program, folder)
+    is_script = program in _INTERPRETERS
+    for word in rest if is_script or program in _READERS else ():
+        if is_script and word in ("-m", "-c", "-e"):
+            return
+        if word.startswith("-") or _PLACEHOLDER.search(word) or _URL.match(word):
+            continue
+        path = word.partition("::")[0]
+        if ("/" in path and is_path(path)) or (is_script and _FILE.match(path)):
+            yield Named(StatementKind.PATH, path, folder, is_sure=is_script)
+        if is_script:
+            return  # the script's own arguments follow
+
+
+def _folder_of(rest: list[str]) -> str:
+    for number, word in enumerate(rest[:-1]):
+        if word in ("-C", "--cwd", "--prefix", "--dir"):
+            return rest[number + 1]
+    return ""
+
+
+def _script(program: str, rest: list[str]) -> str:
+    """Return the script of a runner's command line; "" if the command is the runner's own."""
+    words = []
+    skip = False
+    for word in rest:
+        if skip:
+            skip = False
+        elif word in ("-C", "--cwd", "--prefix", "--dir", "-w", "--workspace", "--filter", "-F", "-f", "-p"):
+            skip = True
+        elif word.startswith("-"):
+            if word == "--":
+                break
+        elif "=" not in word:
+            words.append(word)
+    if not words or _PLACEHOLDER.search(words[0]):
+        return ""
+    if program in ("make", "just"):
+        return words[0] if re.fullmatch(r"[\w.:/-]+", words[0]) else ""
+    if program == "mise":
+        return words[1] if words[0] in ("run", "r") and len(words) > 1 else ""
+    if program == "deno":
+        return words[1] if words[0] == "task" and len(words) > 1 else ""
+    if words[0] in ("run", "run-script"):
+        is_script = len(words) > 1 and re.fullmatch(r"[\w.:@-]+", words[1]) and not _FILE.match(words[1])
+        return words[1] if is_script else ""
+    if program == "npm":
+        return words[0] if words[0] in ("test", "start") else ""
+    return ""  # yarn, pnpm and bun also run programs of dependencies by their name

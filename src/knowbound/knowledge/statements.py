@@ -1,0 +1,135 @@
+"""The statements of a Markdown file: sentences, bullets, rows of tables and of drawn trees, lines of commands.
+
+Text is kept as written, with its code spans and links: these say what is named. Code in other languages than a shell's
+is an example and asserts nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from knowbound.core.statement import Statement
+
+_FENCE = re.compile(r"^\s*(`{3,}|~{3,})\s*([\w+-]*)")
+_HEADING = re.compile(r"^\s{0,3}#{1,6}\s+(.*?)\s*#*\s*$")
+_BULLET = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
+_ROW = re.compile(r"^\s*\|.*\|\s*$")
+_RULE_ROW = re.compile(r"^[\s|:-]+$")
+_SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+(?=[\"'`(\[*_A-Z\u4e00-\u9fff])|(?<=[。！？])")
+_SHELLS = frozenset({"", "bash", "sh", "shell", "zsh", "console", "terminal", "text", "txt", "plaintext", "fish"})
+_BRANCH = re.compile("[├└]")
+_CELL = re.compile(r"^\|\s*`([^`]+)`\s*\|")
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_FRONT = re.compile(r"\A---\r?\n.*?\r?\n---\r?\n", re.DOTALL)
+
+
+def statements_of(file: str, text: str) -> list[Statement]:
+    """Return the statements of a file, in order."""
+    text = _blanked(_COMMENT, _blanked(_FRONT, text.replace("\r\n", "\n").removeprefix("\ufeff")))
+    return [one for one in _read(file, text.split("\n")) if one.text.strip()]
+
+
+def _blanked(pattern: re.Pattern[str], text: str) -> str:
+    """Return the text without what the pattern matches, with as many lines."""
+    return pattern.sub(lambda found: "\n" * found.group().count("\n"), text)
+
+
+def _read(file: str, lines: list[str]) -> Iterator[Statement]:
+    heading, open_, first = "", list[str](), 0
+    drawn: list[tuple[int, str]] = []  # the folders above a row of a tree that is drawn in a table
+    at = 0
+    while at < len(lines):
+        line, number = lines[at], at + 1
+        fence = _FENCE.match(line)
+        is_start = fence or _HEADING.match(line) or _ROW.match(line) or _BULLET.match(line) or not line.strip()
+        if is_start and open_:
+            yield from _prose(file, first, open_, heading)
+            open_ = []
+        if fence:
+            end = _end_of(lines, at, fence[1])
+            yield from _block(file, at + 1, lines[at + 1 : end], fence[2].lower(), heading)
+            at = end
+        elif found := _HEADING.match(line):
+            heading = found[1]
+            yield Statement(file, number, number, line.strip(), heading=heading)
+        elif _ROW.match(line):
+            if not _RULE_ROW.match(line):
+                path = _path_of_row(line, drawn)
+                yield Statement(file, number, number, line.strip(), path=path, heading=heading)
+        elif line.strip():
+            first = first if open_ else number
+            open_.append(line)
+        at += 1
+    if open_:
+        yield from _prose(file, first, open_, heading)
+
+
+def _path_of_row(line: str, trail: list[tuple[int, str]]) -> str:
+    """Return the path of a row whose first cell draws a branch of a tree below earlier rows; "" for other rows."""
+    cell = _CELL.match(line)
+    name = cell[1] if cell else ""
+    branch = _BRANCH.search(name)
+    if branch is None:
+        trail[:] = [(-1, name)] if name.endswith("/") else []
+        return ""
+    plain = name[branch.end() :].lstrip("─- ").strip()
+    while trail and trail[-1][0] >= branch.start():
+        trail.pop()
+    path = "".join(part for _, part in trail) + plain if trail else ""
+    if trail and plain.endswith("/"):
+        trail.append((branch.start(), plain))
+    return path
+
+
+def _end_of(lines: list[str], at: int, fence: str) -> int:
+    """Return the place of the line that closes a block."""
+    for place in range(at + 1, len(lines)):
+        if lines[place].strip().startswith(fence) and not lines[place].strip().strip(fence[0]):
+            return place
+    return len(lines)
+
+
+def _prose(file: str, first: int, lines: list[str], heading: str) -> Iterator[Statement]:
+    """Yield the sentences of a bullet or a paragraph, each with the line that it begins in."""
+    whole, starts = "", list[int]()
+    for line in lines:
+        starts.append(len(whole))
+        whole += line.strip() + " "
+    at = 0
+    for sentence in _SENTENCE_END.split(whole.rstrip()):
+        place = whole.find(sentence, at)
+        at = place + len(sentence)
+        begin = max(number for number, start in enumerate(starts) if start <= place)
+        end = max(number for number, start in enumerate(starts) if start < max(at, 1))
+        yield Statement(file, first + begin, first + end, sentence, heading=heading)
+
+
+def _block(file: str, first: int, lines: list[str], language: str, heading: str) -> Iterator[Statement]:
+    """Yield the commands of a block, or the rows of a drawn tree; nothing of other code."""
+    if language not in _SHELLS:
+        return
+    if any(_BRANCH.search(line) for line in lines):
+        yield from _drawn(file, first, lines, heading)
+        return
+    for number, line in enumerate(lines, first + 1):
+        if line.strip() and not line.lstrip().startswith(("#", "//")):
+            yield Statement(file, number, number, line.strip(), is_code=True, heading=heading)
+
+
+def _drawn(file: str, first: int, lines: list[str], heading: str) -> Iterator[Statement]:
+    """Yield the rows of a tree that is drawn with lines, each with its path."""
+    trail: list[tuple[int, str]] = []
+    for number, line in enumerate(lines, first + 1):
+        branch = _BRANCH.search(line)
+        start = branch.start() if branch else -1  # the root of the tree, or of the next one
+        rest = line[branch.end() :].lstrip("─- ") if branch else line.strip()
+        name = rest.split("#")[0].split(" ")[0].strip()
+        if not name or name.strip("│|… .") == "":
+            continue
+        while trail and trail[-1][0] >= start:
+            trail.pop()
+        path = "".join(part for _, part in trail) + name
+        if name.endswith("/"):
+            trail.append((start, name))
+        yield Statement(file, number, number, line.strip("│ \t"), path=path, heading=heading)

@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from knowbound.cli.main import knowbound
+from knowbound.core.statement import CheckedStatement, Truth
+from knowbound.errors import InputError
+from knowbound.knowledge.lint import lint
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """A project with a history: a folder was renamed, a script too."""
+    root = tmp_path / "shop"
+    files = {
+        "src/commands/export_orders.ts": "export function exportAllOrders() {}\n",
+        "src/commands/list.ts": "list();\n",
+        "package.json": '{"name": "@shop/web", "scripts": {"test": "x", "build:all": "x"}}\n',
+        "packages/core/package.json": '{"name": "@shop/core"}\n',
+        "pyproject.toml": '[project]\nrequires-python = ">=3.11"\n',
+        ".gitignore": "dist/\n/local-data\n",
+    }
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, "utf-8")
+    _git(root, "init", "-q")
+    _git(root, "add", ".")
+    _git(root, "commit", "-qm", "one")
+    (root / "src/commands").rename(root / "src/cli")
+    _git(root, "add", ".")
+    _git(root, "commit", "-qm", "two")
+    return root
+
+
+def _git(root: Path, *words: str) -> None:
+    who = ["-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", "-C", str(root), *who, *words], check=True, capture_output=True)
+
+
+def checked(root: Path, text: str, name: str = "CLAUDE.md") -> list[CheckedStatement]:
+    (root / name).parent.mkdir(parents=True, exist_ok=True)
+    (root / name).write_text(text, "utf-8")
+    return lint(root, [root / name])
+
+
+def truths(root: Path, *statements: str) -> list[Truth]:
+    return [one.truth for one in checked(root, "".join(f"- {one}\n" for one in statements))]
+
+
+def test_a_path_that_is_gone_is_contradicted_with_its_new_place_and_the_commit(shop: Path) -> None:
+    [one] = checked(shop, "Orders are exported by `src/commands/export_orders.ts`.\n")
+    assert one.truth is Truth.CONTRADICTED
+    assert one.repair == "Orders are exported by `src/cli/export_orders.ts`."
+    assert len(one.since) >= 7
+    [folder] = checked(shop, "Commands live in `src/commands/`.\n")
+    assert folder.repair == "Commands live in `src/cli/`."
+
+
+def test_what_is_there_is_confirmed_with_its_place(shop: Path) -> None:
+    [one] = checked(shop, "Commands live in `src/cli/`.\n")
+    assert (one.truth, one.evidence and one.evidence.path) == (Truth.CONFIRMED, "src/cli")
+    assert truths(shop, "Run `npm run build:all`.", "The list is in `cli/list.ts`.") == [Truth.CONFIRMED] * 2
+
+
+def test_scripts_packages_names_and_versions_are_checked(shop: Path) -> None:
+    assert (
+        truths(
+            shop,
+            "Run `npm run deploy` first.",
+            "Types are in `@shop/types`.",
+            "Start with `exportEveryOrderTwice`.",
+            "Python 3.12+ is needed.",
+            "See [the guide](docs/guide.md).",
+        )
+        == [Truth.CONTRADICTED] * 5
+    )
+    [one] = checked(shop, "Python 3.12+ is needed.\n")
+    assert (one.repair, one.evidence and one.evidence.line) == ("Python 3.11+ is needed.", 2)
+    [script] = checked(shop, "Run `npm run all:build`.\n")
+    assert script.repair == "Run `npm run build:all`."
+
+
+def test_what_the_tree_does_not_decide_is_not_checkable(shop: Path) -> None:
+    assert (
+        truths(
+            shop,
+            "Be kind.",
+            "Output is in `dist/web/app.js`.",
+            "Data is in `local-data/orders/x.json`.",
+            "Use `useCallback` sparingly.",
+            "The name `exportAllOrders` is clear.",
+            "Types are in `@types/node`.",
+            "See `other-repo/src/main.ts`.",
+            "Look at `missing.ts`.",
+        )
+        == [Truth.NOT_CHECKABLE] * 8
+    )
+
+
+def test_the_same_wrong_thing_in_several_lines_knows_the_others(shop: Path) -> None:
+    wrong = [one for one in checked(shop, "In `src/commands/`.\n\nAlso `src/commands/`.\n") if one.named]
+    assert [one.same_as for one in wrong] == [("CLAUDE.md:3",), ("CLAUDE.md:1",)]
+
+
+def test_a_file_in_a_folder_is_judged_from_there_too(shop: Path) -> None:
+    [one] = checked(shop, "The list is in `cli/list.ts` and in `./cli/`.\n", "src/CLAUDE.md")
+    assert one.truth is Truth.CONFIRMED
+
+
+def test_files_that_agents_load_are_found_and_skills_speak_of_the_project_only_by_its_history(shop: Path) -> None:
+    (shop / "AGENTS.md").write_text("Commands live in `src/commands/`.\n")
+    skill = shop / ".claude" / "skills" / "x" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("Run `npm run nothing`. Look at `src/commands/list.ts`.\n")
+    (shop / "tests").mkdir()
+    (shop / "tests" / "CLAUDE.md").write_text("In `src/commands/`.\n")
+    wrong = [one for one in lint(shop) if one.truth is Truth.CONTRADICTED]
+    assert [(one.statement.file, one.named) for one in wrong] == [
+        ("AGENTS.md", "src/commands/"),
+        (".claude/skills/x/SKILL.md", "src/commands/list.ts"),
+    ]
+
+
+def test_a_project_without_history_is_checked_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "a.ts").write_text("x\n")
+    [one] = checked(tmp_path, "It is in `src/cli/b.ts`.\n")
+    assert (one.truth, one.since) == (Truth.CONTRADICTED, "")
+
+
+def test_the_verb_prints_lines_or_json_and_exits_with_one(shop: Path) -> None:
+    (shop / "CLAUDE.md").write_text("Commands live in `src/commands/`.\nRun `npm run build:all`.\n")
+    done = CliRunner().invoke(knowbound, ["lint", "--root", str(shop)], standalone_mode=False)
+    assert done.return_value == 1
+    assert "CLAUDE.md:1  src/commands/ is not there; src/cli is (since " in done.stdout
+    assert "→ Commands live in `src/cli/`." in done.stdout
+    assert (
+        "2 statements: 1 contradicted by the tree, 1 whose paths, scripts and versions are there, 0 that" in done.stdout
+    )
+    done = CliRunner().invoke(knowbound, ["lint", "--root", str(shop), "--format", "jsonl"], standalone_mode=False)
+    first, second = map(json.loads, done.stdout.splitlines())
+    assert set(first) == {
+        "file", "line", "statement", "kind", "truth", "evidence", "repair", "since", "same_as", "by",
+    }  # fmt: skip
+    assert (first["truth"], first["kind"], first["by"], first["evidence"]) == ("contradicted", "path", "rules", None)
+    assert (second["truth"], second["evidence"]) == ("confirmed", {"path": "package.json", "line": 1})
+
+
+def test_a_project_without_knowledge_files_and_a_file_outside_are_clear_errors(shop: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"No CLAUDE\.md"):
+        lint(shop)
+    (tmp_path / "other.md").write_text("x\n")
+    with pytest.raises(InputError, match="is not below"):
+        lint(shop, [tmp_path / "other.md"])
+    with pytest.raises(InputError, match="Cannot read"):
+        lint(shop, [shop / "none.md"])
+
+
+def test_nothing_of_the_project_is_run_and_no_link_leads_out(shop: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret.md").write_text("In `src/commands/`.\n")
+    (shop / "AGENTS.md").symlink_to(tmp_path / "secret.md")
+    (shop / "CLAUDE.md").write_text("Run `make $(touch was-run)` and `./was-run.sh; touch was-run`.\n")
+    found = lint(shop)
+    assert {one.statement.file for one in found} == {"CLAUDE.md"}
+    assert not list(shop.rglob("was-run"))

@@ -161,6 +161,25 @@ def test_a_project_without_knowledge_files_and_a_file_outside_are_clear_errors(s
         lint(shop, [shop / "none.md"])
 
 
+def test_against_a_base_only_what_held_there_is_reported(shop: Path) -> None:
+    said = ("Commands live in `src/commands/`.", "In `src/never/was.ts`.", "Run `npm run build:all`.")
+    (shop / "CLAUDE.md").write_text("\n\n".join((*said, "See `exportAllOrders`.")) + "\n")
+    against = [one.named for one in lint(shop, against="HEAD~1")]
+    assert against == ["src/commands/"]
+    assert lint(shop, against="HEAD") == []  # it was wrong there already
+    (shop / "package.json").write_text('{"name": "@shop/web", "scripts": {"test": "x"}}\n')
+    (shop / "src/cli/export_orders.ts").write_text("export function exportOrders() {}\n")
+    assert [one.named for one in lint(shop, against="HEAD")] == ["npm build:all", "exportAllOrders"]
+
+
+def test_an_unknown_base_is_a_clear_error(shop: Path) -> None:
+    (shop / "CLAUDE.md").write_text("x\n")
+    with pytest.raises(InputError, match="no commit 'nowhere'"):
+        lint(shop, against="nowhere")
+    with pytest.raises(InputError, match="no commit"):
+        lint(shop, against="--all")
+
+
 def test_nothing_of_the_project_is_run_and_no_link_leads_out(shop: Path, tmp_path: Path) -> None:
     (tmp_path / "secret.md").write_text("In `src/commands/`.\n")
     (shop / "AGENTS.md").symlink_to(tmp_path / "secret.md")

@@ -61,6 +61,15 @@ class Checker:
         self._places = self._tree.places_of(word.rpartition(".")[2] for word in words)
         return [self._check(one) for one in statements]
 
+    def holds(self, several: Sequence[CheckedStatement]) -> list[bool]:
+        """Report for each contradicted statement whether what decided about it is there, as it says."""
+        self._places = self._tree.places_of(one.named.rpartition(".")[2] for one in several if one.kind in _ONLY_WORDS)
+        return [self._holds(one) for one in several]
+
+    def _holds(self, one: CheckedStatement) -> bool:
+        decided = [named for named in named_in(one.statement) if (named.kind, named.value) == (one.kind, one.named)]
+        return any(self._look(named, one.statement)[0] is Truth.CONFIRMED for named in decided)
+
     def _check(self, statement: Statement) -> CheckedStatement:
         held: list[tuple[Named, StatementPlace]] = []
         open_ = 0

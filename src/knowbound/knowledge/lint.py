@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from knowbound.codebase.at_commit import CommitCheckout
 from knowbound.codebase.checkout import Checkout
 from knowbound.core.statement import CheckedStatement, Truth
 from knowbound.errors import InputError
@@ -41,10 +42,24 @@ def _hidden(root: Path) -> Iterator[Path]:
             yield from (path for path in sorted(folder.rglob("*.md*")) if path.is_file() and not path.is_symlink())
 
 
-def lint(root: Path, files: Sequence[Path] = ()) -> list[CheckedStatement]:
-    """Check the statements of the named files, or of all files that agents load. Raises InputError."""
-    checkout = Checkout(root)
-    paths = [_relative(root, file) for file in files] or knowledge_files(checkout)
+def lint(root: Path, files: Sequence[Path] = (), *, against: str = "") -> list[CheckedStatement]:
+    """Check the statements of the named files, or of all files that agents load. Raises InputError.
+
+    With a commit to compare with, only statements that are wrong now and held there.
+    """
+    checked = _checked(Checkout(root), [_relative(root, file) for file in files])
+    return broken_since(checked, CommitCheckout(root, against)) if against else checked
+
+
+def broken_since(checked: Iterable[CheckedStatement], base: Checkout) -> list[CheckedStatement]:
+    """Return the contradicted statements that an earlier checkout confirms."""
+    wrong = [one for one in checked if one.truth is Truth.CONTRADICTED]
+    return [one for one, held in zip(wrong, Checker(base).holds(wrong), strict=True) if held]
+
+
+def _checked(checkout: Checkout, named: Sequence[str] = ()) -> list[CheckedStatement]:
+    """Check the statements of these files of a checkout, or of all files that agents load."""
+    root, paths = checkout.root, list(named) or knowledge_files(checkout)
     if not paths:
         raise InputError(
             "no-knowledge-files",

@@ -1,0 +1,85 @@
+"""A checkout as of a commit, read from git's objects: nothing is checked out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+
+from knowbound.codebase.checkout import Checkout, TreeLine
+from knowbound.core.paths import IGNORED_IN_SOURCES
+from knowbound.errors import InputError
+from knowbound.git import run_git
+
+_SECONDS = 20.0
+_BYTES = 20_000_000
+_LARGEST = 400_000  # bytes of a file that is read
+_NAMES, _PLACES = 200, 40  # names in one search, and lines that are kept of each
+
+
+class CommitCheckout(Checkout):
+    """The files of one commit. What later commits did is not known here."""
+
+    def __init__(self, root: Path, commit: str) -> None:
+        """Raises InputError if there is no such commit."""
+        super().__init__(root)
+        ran = run_git(
+            root,
+            "rev-parse",
+            "--verify",
+            "--quiet",
+            "--end-of-options",
+            f"{commit}^{{commit}}",
+            seconds=_SECONDS,
+            output_bytes=200,
+        )
+        self._commit = ran.out.decode("ascii", "replace").strip()
+        if ran.code != 0 or not self._commit:
+            raise InputError("no-such-commit", f"There is no commit {commit!r} in {root}. Try: git fetch")
+
+    @cached_property
+    def _all(self) -> frozenset[str]:
+        ran = run_git(
+            self.root, "ls-tree", "-r", "-z", "--name-only", self._commit, seconds=_SECONDS, output_bytes=_BYTES
+        )
+        return frozenset(name for name in ran.out.decode("utf-8", "replace").split("\0") if name)
+
+    @cached_property
+    def files(self) -> frozenset[str]:
+        """Every file of the commit that is searched."""
+        return frozenset(name for name in self._all if IGNORED_IN_SOURCES.isdisjoint(name.split("/")))
+
+    @cached_property
+    def deleted(self) -> dict[str, str]:
+        """Nothing: only the commit itself is looked at."""
+        return {}
+
+    def has(self, path: str) -> bool:
+        """Report whether the commit has a file or folder."""
+        path = path.strip("/")
+        return path in self._all or path in self.folders
+
+    def text(self, path: str) -> str:
+        """Return the text of a file; "" if the commit has none, or too large a one."""
+        if path not in self._texts:
+            shown = ("cat-file", "blob", f"{self._commit}:{path}")
+            ran = run_git(self.root, *shown, seconds=_SECONDS, output_bytes=_LARGEST) if path in self._all else None
+            is_whole = ran is not None and ran.code == 0 and not ran.cut
+            self._texts[path] = ran.out.decode("utf-8", "replace") if ran is not None and is_whole else ""
+        return self._texts[path]
+
+    def places_of(self, names: Iterable[str]) -> dict[str, list[TreeLine]]:
+        """Return some lines that have each name as a whole word."""
+        wanted = sorted(set(names))
+        found: dict[str, list[TreeLine]] = {name: [] for name in wanted}
+        for at in range(0, len(wanted), _NAMES):
+            patterns = [part for name in wanted[at : at + _NAMES] for part in ("-e", name)]
+            options = ("-F", "-w", "-o", "-n", "-I", "-z", "--full-name", "--max-count", "50")
+            ran = run_git(
+                self.root, "grep", *options, *patterns, self._commit, "--", seconds=_SECONDS, output_bytes=_BYTES
+            )
+            for line in ran.out.decode("utf-8", "replace").splitlines():
+                place, *rest = line.split("\0")
+                if len(rest) == 2 and rest[0].isdigit() and rest[1] in found and len(found[rest[1]]) < _PLACES:
+                    found[rest[1]].append(TreeLine(place.partition(":")[2], int(rest[0])))
+        return found

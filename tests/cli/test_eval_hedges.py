@@ -16,9 +16,10 @@ import sys
 print(f"I'm not sure which of the tables holds {sys.stdin.read().split()[-1]}")
 """
 JUDGE = """
-import json, sys
-sys.stdin.read()
-print(json.dumps({"isUncertainty": False, "confidence": 0.9, "reason": "a plan"}))
+import json, re, sys
+ids = re.findall('"id":"(s[0-9]+)', sys.stdin.read())
+rows = [{"id": one, "isUncertainty": False, "confidence": 0.9, "reason": "a plan"} for one in ids]
+print(json.dumps({"items": rows}))
 """
 TABLES = ("orders", "items", "taxes", "names")
 

@@ -69,7 +69,7 @@ class Project:
     def command_judge(self, answer: str) -> str:
         """A judge that is a program of ours: it prints what the Python expression makes of its input `asked`."""
         script = self.root / "judge.py"
-        script.write_text(f"import json, sys\nasked = sys.stdin.read()\nprint({answer})\n", "utf-8")
+        script.write_text(f"import json, re, sys\nasked = sys.stdin.read()\nprint({answer})\n", "utf-8")
         return f"command:{shlex.join([sys.executable, str(script)])}"
 
 
@@ -264,7 +264,10 @@ def test_too_few_labels_are_underpowered_and_strict_says_so(project: Project) ->
 @pytest.mark.long
 def test_a_judge_that_always_says_no_fails_the_gate(project: Project) -> None:
     rows = sentences()[3:] + [{"text": f"Sentence {number} may do.", "label": False} for number in range(60)]
-    judge = project.command_judge('json.dumps({"isUncertainty": False, "confidence": 0.9, "reason": "always"})')
+    about = '{"id": id_, "isUncertainty": False, "confidence": 0.9, "reason": "always"}'
+    judge = project.command_judge(
+        f'json.dumps({{"items": [{about} for id_ in re.findall(r"\\"id\\":\\"(s\\d+)", asked)]}})'
+    )
     done = project.judge("calibrate", project.file(*rows), "--judge", judge, "--min-kappa", "0.6")
     assert done.returncode == 1, done.stderr + done.stdout
     assert "It says no to everything, so κ is 0 however often it agrees." in " ".join(done.stdout.split())

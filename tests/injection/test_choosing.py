@@ -357,11 +357,8 @@ def test_a_prompt_waits_as_long_as_is_set_and_the_rest_comes_later(usable: Proje
 
 def test_a_model_that_never_answers_leaves_the_choice_to_the_floor(filled: Project) -> None:
     with serving(drip) as server:
-        filled.environ |= {
-            MODEL: server.judge,
-            "KNOWBOUND_INJECTION_TIME_LIMIT_MS": "5000",
-            "KNOWBOUND_JUDGE_SECONDS": "2",
-        }
+        filled.environ |= {CHOOSER: server.judge, "KNOWBOUND_JUDGE_SECONDS": "2"}
+        filled.environ["KNOWBOUND_INJECTION_WAIT_MS"] = "500"
         injected = filled.ask()
     [record] = filled.records()
     assert PORT in injected

@@ -255,13 +255,13 @@ def test_the_lock_goes_to_the_worker_and_nothing_else_that_the_starter_had_open(
     monkeypatch.setattr(SCORING, "module", "listing")
     left, held = os.pipe()
     os.set_inheritable(held, True)
-    os.dup2(held, 40)
+    high = fcntl.fcntl(held, fcntl.F_DUPFD, 40)  # a free one, which the worker would inherit
     try:
         assert SCORING.ensure_running(str(tmp_path), str(shop.home))
         with (shop.home / SCORING.lock).open("rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # until the worker has ended
     finally:
-        for descriptor in (left, held, 40):
+        for descriptor in (left, held, high):
             os.close(descriptor)
     lock_path = str(shop.home / SCORING.lock)
     assert json.loads((tmp_path / "found").read_text()) == dict(

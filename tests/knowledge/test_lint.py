@@ -102,6 +102,18 @@ def test_what_the_tree_does_not_decide_is_not_checkable(shop: Path) -> None:
     )
 
 
+def test_a_command_that_is_denied_is_not_checked_and_a_package_may_have_a_dot(shop: Path) -> None:
+    wanted = [Truth.NOT_CHECKABLE, Truth.CONTRADICTED]
+    assert truths(shop, "Never run `npm run deploy`.", "Types are in `@shop/types.js`.") == wanted
+
+
+def test_a_program_is_contradicted_only_by_a_lock_file_that_was_read_whole(shop: Path) -> None:
+    (shop / "uv.lock").write_text('name = "ruff"\n')
+    assert truths(shop, "Run `uv run ruff`.", "Run `uv run pyright`.") == [Truth.CONFIRMED, Truth.CONTRADICTED]
+    (shop / "uv.lock").write_text('name = "ruff"\n' + "# x\n" * 600_000 + 'name = "pyright"\n')
+    assert truths(shop, "Run `uv run pyright`.") == [Truth.NOT_CHECKABLE]
+
+
 def test_the_same_wrong_thing_in_several_lines_knows_the_others(shop: Path) -> None:
     wrong = [one for one in checked(shop, "In `src/commands/`.\n\nAlso `src/commands/`.\n") if one.named]
     assert [one.same_as for one in wrong] == [("CLAUDE.md:3",), ("CLAUDE.md:1",)]

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
-from knowbound.codebase.checkout import Checkout, TreeLine
+from knowbound.codebase.checkout import LARGEST, MOST_OUTPUT, SECONDS, Checkout, TreeLine
 from knowbound.core.paths import IGNORED_IN_SOURCES
 from knowbound.errors import InputError
 from knowbound.git import run_git
-
-_SECONDS = 20.0
-_BYTES = 20_000_000
-_LARGEST = 400_000  # bytes of a file that is read
-_NAMES, _PLACES = 200, 40  # names in one search, and lines that are kept of each
 
 
 class CommitCheckout(Checkout):
@@ -30,7 +25,7 @@ class CommitCheckout(Checkout):
             "--quiet",
             "--end-of-options",
             f"{commit}^{{commit}}",
-            seconds=_SECONDS,
+            seconds=SECONDS,
             output_bytes=200,
         )
         self._commit = ran.out.decode("ascii", "replace").strip()
@@ -40,7 +35,7 @@ class CommitCheckout(Checkout):
     @cached_property
     def _all(self) -> frozenset[str]:
         ran = run_git(
-            self.root, "ls-tree", "-r", "-z", "--name-only", self._commit, seconds=_SECONDS, output_bytes=_BYTES
+            self.root, "ls-tree", "-r", "-z", "--name-only", self._commit, seconds=SECONDS, output_bytes=MOST_OUTPUT
         )
         return frozenset(name for name in ran.out.decode("utf-8", "replace").split("\0") if name)
 
@@ -63,23 +58,18 @@ class CommitCheckout(Checkout):
         """Return the text of a file; "" if the commit has none, or too large a one."""
         if path not in self._texts:
             shown = ("cat-file", "blob", f"{self._commit}:{path}")
-            ran = run_git(self.root, *shown, seconds=_SECONDS, output_bytes=_LARGEST) if path in self._all else None
+            ran = run_git(self.root, *shown, seconds=SECONDS, output_bytes=LARGEST) if path in self._all else None
             is_whole = ran is not None and ran.code == 0 and not ran.cut
             self._texts[path] = ran.out.decode("utf-8", "replace") if ran is not None and is_whole else ""
         return self._texts[path]
 
-    def places_of(self, names: Iterable[str]) -> dict[str, list[TreeLine]]:
-        """Return some lines that have each name as a whole word."""
-        wanted = sorted(set(names))
-        found: dict[str, list[TreeLine]] = {name: [] for name in wanted}
-        for at in range(0, len(wanted), _NAMES):
-            patterns = [part for name in wanted[at : at + _NAMES] for part in ("-e", name)]
-            options = ("-F", "-w", "-o", "-n", "-I", "-z", "--full-name", "--max-count", "50")
-            ran = run_git(
-                self.root, "grep", *options, *patterns, self._commit, "--", seconds=_SECONDS, output_bytes=_BYTES
-            )
-            for line in ran.out.decode("utf-8", "replace").splitlines():
-                place, *rest = line.split("\0")
-                if len(rest) == 2 and rest[0].isdigit() and rest[1] in found and len(found[rest[1]]) < _PLACES:
-                    found[rest[1]].append(TreeLine(place.partition(":")[2], int(rest[0])))
-        return found
+    def _lines_of(self, names: list[str]) -> Iterator[tuple[str, TreeLine]]:
+        """Yield the lines that have one of the names as a whole word."""
+        options = ("-F", "-w", "-o", "-n", "-I", "-z", "--full-name", "--max-count", "50")
+        patterns = [part for name in names for part in ("-e", name)]
+        given = ("grep", *options, *patterns, self._commit, "--")
+        ran = run_git(self.root, *given, seconds=SECONDS, output_bytes=MOST_OUTPUT)
+        for line in ran.out.decode("utf-8", "replace").splitlines():
+            place, *rest = line.split("\0")
+            if len(rest) == 2 and rest[0].isdigit():
+                yield rest[1], TreeLine(place.partition(":")[2], int(rest[0]))

@@ -20,10 +20,11 @@ from knowbound.core.paths import IGNORED_IN_SOURCES
 from knowbound.files import list_files, read_text, rg
 from knowbound.git import run_git
 
-_SECONDS = 20.0
-_LARGEST = 400_000  # bytes of a file that is read
-_NAMES, _PLACES = 500, 40  # names in one search, and lines that are kept of each
-_COMMITS, _HISTORY_BYTES = 5_000, 20_000_000  # of history that is read for deleted files
+SECONDS = 20.0
+LARGEST = 2_000_000  # bytes of a file that are read: lock files are long
+_NAMES, _PLACES = 200, 40  # names in one search, and lines that are kept of each
+_COMMITS = 5_000  # that are read for deleted files
+MOST_OUTPUT = 20_000_000  # bytes of a search or of history
 _TOML_TASK = re.compile(r"""^\[tasks\.["']?([\w:.-]+)["']?\]""")
 _TARGET = re.compile(r"^([\w][\w.:/-]*)\s*:(?!=)")
 _SECTIONS = {"package.json": "scripts", "deno.json": "tasks", "composer.json": "scripts"}
@@ -54,7 +55,7 @@ class Checkout:
     @cached_property
     def files(self) -> frozenset[str]:
         """Every file that is searched, relative to the root."""
-        names, _ = list_files(self.root, _SECONDS)
+        names, _ = list_files(self.root, SECONDS)
         return frozenset(name for name in names if IGNORED_IN_SOURCES.isdisjoint(name.split("/")))
 
     @cached_property
@@ -77,7 +78,7 @@ class Checkout:
     @cached_property
     def commit(self) -> str:
         """The commit that is checked out; "" where there is none."""
-        ran = run_git(self.root, "rev-parse", "--short=12", "HEAD", seconds=_SECONDS, output_bytes=1000)
+        ran = run_git(self.root, "rev-parse", "--short=12", "HEAD", seconds=SECONDS, output_bytes=1000)
         return ran.out.decode("ascii", "replace").strip() if ran.code == 0 else ""
 
     @cached_property
@@ -85,7 +86,7 @@ class Checkout:
         """The files and folders that history deleted and that are not there, each with the last such commit."""
         form = "--format=%x00%h"
         given = ("log", "--no-renames", "--diff-filter=D", "--name-only", form, f"--max-count={_COMMITS}", "HEAD")
-        ran = run_git(self.root, *given, seconds=_SECONDS, output_bytes=_HISTORY_BYTES)
+        ran = run_git(self.root, *given, seconds=SECONDS, output_bytes=MOST_OUTPUT)
         found: dict[str, str] = {}
         commit = ""
         for line in ran.out.decode("utf-8", "replace").splitlines() if ran.code == 0 else ():
@@ -112,7 +113,7 @@ class Checkout:
         commit = self.deleted.get(path, "")
         if commit and commit not in self._renames:
             given = ("diff-tree", "-r", "-M", "--diff-filter=R", "--name-status", "--no-commit-id", commit)
-            ran = run_git(self.root, *given, seconds=_SECONDS, output_bytes=_HISTORY_BYTES)
+            ran = run_git(self.root, *given, seconds=SECONDS, output_bytes=MOST_OUTPUT)
             rows = (line.split("\t") for line in ran.out.decode("utf-8", "replace").splitlines() if ran.code == 0)
             self._renames[commit] = {row[1]: row[2] for row in rows if len(row) == 3}
         new = self._renames.get(commit, {}).get(path, "")
@@ -129,7 +130,7 @@ class Checkout:
     def text(self, path: str) -> str:
         """The text of a file; "" where it has none."""
         if path not in self._texts:
-            self._texts[path] = (read_text(self.root, path, _LARGEST) or "") if path in self.files else ""
+            self._texts[path] = (read_text(self.root, path, LARGEST) or "") if path in self.files else ""
         return self._texts[path]
 
     def line_with(self, path: str, text: str) -> TreeLine | None:
@@ -143,32 +144,30 @@ class Checkout:
         """The lines of all files that have the text, at most 50."""
         if text not in self._searched:
             arguments = ["--fixed-strings", "--line-number", "--max-count", "2", "--null", "--", text, "."]
-            ran = rg(self.root, arguments, _SECONDS, 2_000_000)
+            ran = rg(self.root, arguments, SECONDS, 2_000_000)
             self._searched[text] = list(_places(ran.out.decode("utf-8", "replace")))
         return self._searched[text]
 
     def places_of(self, names: Iterable[str]) -> dict[str, list[TreeLine]]:
-        """Return some lines that have each name as a whole word, found in one search."""
+        """Return some lines that have each name as a whole word, found in few searches."""
         wanted = sorted(set(names))
         found: dict[str, list[TreeLine]] = {name: [] for name in wanted}
         for at in range(0, len(wanted), _NAMES):
-            patterns = [part for name in wanted[at : at + _NAMES] for part in ("-e", name)]
-            options = [
-                "--fixed-strings",
-                "--word-regexp",
-                "--only-matching",
-                "--line-number",
-                "--null",
-                "--max-count",
-                "200",
-            ]
-            ran = rg(self.root, [*options, *patterns, "--", "."], _SECONDS, _HISTORY_BYTES)
-            for line in ran.out.decode("utf-8", "replace").splitlines():
-                path, null, rest = line.partition("\0")
-                number, _, name = rest.partition(":")
-                if null and number.isdigit() and name in found and len(found[name]) < _PLACES:
-                    found[name].append(TreeLine(path.removeprefix("./"), int(number)))
+            for name, place in self._lines_of(wanted[at : at + _NAMES]):
+                if name in found and len(found[name]) < _PLACES:
+                    found[name].append(place)
         return found
+
+    def _lines_of(self, names: list[str]) -> Iterator[tuple[str, TreeLine]]:
+        """Yield the lines that have one of the names as a whole word."""
+        options = ["--fixed-strings", "--word-regexp", "--only-matching", "--line-number", "--null"]
+        patterns = [part for name in names for part in ("-e", name)]
+        ran = rg(self.root, [*options, *patterns, "--max-count", "200", "--", "."], SECONDS, MOST_OUTPUT)
+        for line in ran.out.decode("utf-8", "replace").splitlines():
+            path, null, rest = line.partition("\0")
+            number, _, name = rest.partition(":")
+            if null and number.isdigit():
+                yield name, TreeLine(path.removeprefix("./"), int(number))
 
     @cached_property
     def scripts(self) -> dict[str, dict[str, int]]:

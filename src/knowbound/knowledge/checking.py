@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
+from typing import NamedTuple
 
-from knowbound.codebase.checkout import Checkout, TreeLine
+from knowbound.codebase.checkout import LARGEST, Checkout, TreeLine
 from knowbound.core.statement import CheckedStatement, Statement, StatementKind, StatementPlace, Truth
 from knowbound.knowledge.named import Named, named_in
 
@@ -27,24 +28,25 @@ _MANIFEST_OF = {
 _OWN = {"npm": frozenset({"test", "start"})}
 # That a name occurs does not show what a statement says about it.
 _ONLY_WORDS = frozenset({StatementKind.SYMBOL, StatementKind.VARIABLE, StatementKind.OTHER})
-
-
-_REQUIRES = re.compile(r"""requires-python\s*=\s*["']\s*>=\s*(3\.\d+)""")
+# Files that are often shared by projects, and written for none: there only history counts.
 _GENERAL = re.compile(r"(?:^|/)\.\w+/(?:skills|agents|commands)/")
+_REQUIRES = re.compile(r"""requires-python\s*=\s*["']\s*>=\s*(3\.\d+)""")
 _NAME = re.compile(r'"name"\s*:\s*"(@?[\w./-]+)"')
 _SEVERAL = 2  # packages that make a scope the project's own
-_HUMP = re.compile(r"[A-Z][a-z]+|[a-z]+|[A-Z]+(?![a-z])|\d+")
 _USUAL_FOLDERS = frozenset("src lib app apps packages core test tests docs".split())
-_HUMPS = 3  # words of a name that is hardly one of another program
+_WORD = re.compile(r"[A-Z][a-z]+|[a-z]+|[A-Z]+(?![a-z])|\d+")
+_RARE_FILE, _RARE_NAME = 2, 3  # words of a name that hardly another file, or another program, has
 
 
-def _is_rare(name: str) -> bool:
-    """Report whether the name of a file is hardly that of another: of several words."""
-    return len(_HUMP.findall(name.rpartition(".")[0])) >= _HUMPS - 1
+class Looked(NamedTuple):
+    """Result of looking one named thing up."""
+
+    truth: Truth
+    place: StatementPlace | None = None  # where it is, or what contradicts it
+    instead: str = ""  # what the tree has in its place
 
 
-def _is_prose(path: str) -> bool:
-    return path.lower().endswith((".md", ".mdx", ".rst", ".txt"))
+_UNKNOWN = Looked(Truth.NOT_CHECKABLE)
 
 
 class Checker:
@@ -57,64 +59,73 @@ class Checker:
 
     def check_all(self, statements: Sequence[Statement]) -> list[CheckedStatement]:
         """Return the statements with their truth; names are looked up together."""
-        words = (named.value for one in statements for named in named_in(one) if named.kind in _ONLY_WORDS)
-        self._places = self._tree.places_of(word.rpartition(".")[2] for word in words)
+        named = [named for one in statements for named in named_in(one)]
+        self._places = self._tree.places_of(_searched(one) for one in named if one.kind in _ONLY_WORDS)
         return [self._check(one) for one in statements]
 
     def holds(self, several: Sequence[CheckedStatement]) -> list[bool]:
-        """Report for each contradicted statement whether what decided about it is there, as it says."""
-        self._places = self._tree.places_of(one.named.rpartition(".")[2] for one in several if one.kind in _ONLY_WORDS)
-        return [self._holds(one) for one in several]
-
-    def _holds(self, one: CheckedStatement) -> bool:
-        decided = [named for named in named_in(one.statement) if (named.kind, named.value) == (one.kind, one.named)]
-        return any(self._look(named, one.statement)[0] is Truth.CONFIRMED for named in decided)
+        """Report for each contradicted statement whether the thing that decided about it holds in this checkout."""
+        decided = [
+            [named for named in named_in(one.statement) if (named.kind, named.value) == (one.kind, one.named)]
+            for one in several
+        ]
+        words = [named for some in decided for named in some if named.kind in _ONLY_WORDS]
+        self._places = self._tree.places_of(map(_searched, words))
+        return [
+            any(self._look(named, one.statement).truth is Truth.CONFIRMED for named in some)
+            for one, some in zip(several, decided, strict=True)
+        ]
 
     def _check(self, statement: Statement) -> CheckedStatement:
         held: list[tuple[Named, StatementPlace]] = []
-        open_ = 0
+        is_open = False  # something that is named could not be decided
         for named in named_in(statement):
-            truth, place, instead = self._look(named, statement)
-            if truth is Truth.CONTRADICTED and self._is_general(statement) and not self._since(named, statement):
-                truth = Truth.NOT_CHECKABLE
-            if truth is Truth.CONTRADICTED:
-                repair, since = _repaired(statement.text, named, instead), self._since(named, statement)
+            found = self._look(named, statement)
+            since = self._since(named, statement) if found.truth is Truth.CONTRADICTED else ""
+            is_meant = named.is_sure and (since or not _GENERAL.search(statement.file))
+            if found.truth is Truth.CONTRADICTED and is_meant:
+                repair, why = _repaired(statement.text, named, found.instead), _why(named, found.instead)
                 return CheckedStatement(
-                    statement, named.kind, truth, named.value, place, repair, _why(named, instead), since
+                    statement, named.kind, found.truth, named.value, found.place, repair, why, since
                 )
-            if truth is Truth.CONFIRMED and place is not None:
-                held.append((named, place))
+            if found.truth is Truth.CONFIRMED and found.place is not None:
+                held.append((named, found.place))
             else:
-                open_ += 1
-        kind = held[0][0].kind if held else StatementKind.OTHER
+                is_open = True
         shown = [one for one in held if one[0].kind not in _ONLY_WORDS]
-        if not shown or open_:
+        if not shown or is_open:
+            kind = held[0][0].kind if held else StatementKind.OTHER
             return CheckedStatement(statement, kind, Truth.NOT_CHECKABLE)
         named, place = shown[0]
         return CheckedStatement(statement, named.kind, Truth.CONFIRMED, named.value, place)
 
-    def _look(self, named: Named, statement: Statement) -> tuple[Truth, StatementPlace | None, str]:
+    def _look(self, named: Named, statement: Statement) -> Looked:
         match named.kind:
             case StatementKind.PATH | StatementKind.LINK | StatementKind.LAYOUT:
                 return self._path(named, statement)
             case StatementKind.COMMAND:
-                return self._command(named, statement)
+                return self._command(named)
             case StatementKind.SYMBOL | StatementKind.VARIABLE:
-                return self._text(named, statement)
+                return self._name(named, statement)
             case StatementKind.OTHER:
                 return self._package(named)
             case StatementKind.VERSION:
                 return self._python(named)
-        return Truth.NOT_CHECKABLE, None, ""
+        return _UNKNOWN
 
-    def _python(self, named: Named) -> tuple[Truth, StatementPlace | None, str]:
+    def _since(self, named: Named, statement: Statement) -> str:
+        """Return the commit that deleted what a statement names; "" if history does not show it."""
+        paths = (_joined(base, named.value) for base in _bases(named, statement))
+        return next((self._tree.deleted[path] for path in paths if path in self._tree.deleted), "")
+
+    def _python(self, named: Named) -> Looked:
         """Judge the least version of Python: that of the manifest in the root."""
         stated = named.value.rpartition(" ")[2]
         for number, line in enumerate(self._tree.text("pyproject.toml").splitlines(), 1):
             if found := _REQUIRES.match(line):
                 place = StatementPlace("pyproject.toml", number)
-                return (Truth.CONFIRMED if found[1] == stated else Truth.CONTRADICTED), place, found[1]
-        return Truth.NOT_CHECKABLE, None, ""
+                return Looked(Truth.CONFIRMED if found[1] == stated else Truth.CONTRADICTED, place, found[1])
+        return _UNKNOWN
 
     @cached_property
     def _packages(self) -> dict[str, str]:
@@ -125,46 +136,35 @@ class Checker:
                 found.setdefault(name[1], path)
         return found
 
-    def _package(self, named: Named) -> tuple[Truth, StatementPlace | None, str]:
+    def _package(self, named: Named) -> Looked:
         """Judge a package with a scope: one of the project's own scope has to be there."""
         if named.value in self._packages:
-            return Truth.CONFIRMED, StatementPlace(self._packages[named.value]), ""
+            return Looked(Truth.CONFIRMED, StatementPlace(self._packages[named.value]))
         scope = named.value.partition("/")[0]
         is_own = sum(name.startswith(f"{scope}/") for name in self._packages) >= _SEVERAL
-        if not is_own or not named.is_sure or any(not _is_prose(place.path) for place in self._places[named.value]):
-            return Truth.NOT_CHECKABLE, None, ""
-        return Truth.CONTRADICTED, None, ""
-
-    def _is_general(self, statement: Statement) -> bool:
-        """Report whether a file is often shared by projects and speaks of none: there only history counts."""
-        return bool(_GENERAL.search(statement.file))
-
-    def _since(self, named: Named, statement: Statement) -> str:
-        """Return the commit that deleted what a statement names; "" if history does not show it."""
-        folder = posixpath.dirname(statement.file)
-        paths = (_joined(base, named.value) for base in (named.folder, "", folder))
-        return next((self._tree.deleted[path] for path in paths if path in self._tree.deleted), "")
+        is_used = any(not _is_prose(place.path) for place in self._places[named.value])
+        return Looked(Truth.CONTRADICTED) if is_own and not is_used else _UNKNOWN
 
     # Paths
 
-    def _path(self, named: Named, statement: Statement) -> tuple[Truth, StatementPlace | None, str]:
-        bases = dict.fromkeys((named.folder, "", posixpath.dirname(statement.file)))
+    def _path(self, named: Named, statement: Statement) -> Looked:
+        bases = _bases(named, statement)
         values = [named.value]
         if named.kind is StatementKind.LAYOUT:  # the root of a drawn tree is often the project itself
             values.append(named.value.partition("/")[2] or named.value)
         tried = [_joined(base, value) for base in bases for value in values]
         for path in tried:
             if path is not None and self._tree.has(path):
-                return Truth.CONFIRMED, StatementPlace(path), ""
+                return Looked(Truth.CONFIRMED, StatementPlace(path))
         value = named.value.strip("/").removeprefix("./")
         inner = [path for path in self._paths_named(value) if path == value or path.endswith(f"/{value}")]
         if inner:
             # Written from a folder that the text means: it is there, where exactly is not said.
-            return Truth.CONFIRMED, StatementPlace(min(inner, key=lambda path: (path.count("/"), path))), ""
-        if not named.is_sure or _MADE.search(value) or any(path is None for path in tried) or self._is_ignored(value):
-            return Truth.NOT_CHECKABLE, None, ""
+            return Looked(Truth.CONFIRMED, StatementPlace(min(inner, key=lambda path: (path.count("/"), path))))
+        if _MADE.search(value) or any(path is None for path in tried) or self._is_ignored(value):
+            return _UNKNOWN
         if "/" not in value and not any(path in self._tree.deleted for path in tried if path):
-            return Truth.NOT_CHECKABLE, None, ""  # the absence of a name without a folder says little
+            return _UNKNOWN  # the absence of a name without a folder says little
         first = value.split("/")[0]
         is_anchored = any(self._tree.has(posixpath.join(base, first)) for base in bases)
         gone = (path for path in (*tried, first) if path)
@@ -172,29 +172,25 @@ class Checker:
         moved = next(filter(None, (self._tree.renamed(path) for path in tried if path)), "") or self._moved(value)
         is_hidden = first.startswith(".")  # settings there may be those of a user's own project
         if not is_known and (is_hidden or not (is_anchored or moved)):
-            return Truth.NOT_CHECKABLE, None, ""
-        return Truth.CONTRADICTED, None, moved
+            return _UNKNOWN
+        return Looked(Truth.CONTRADICTED, instead=moved)
 
     def _paths_named(self, value: str) -> list[str]:
         """Return the files and folders whose last part is that of the value."""
         last = value.rpartition("/")[2]
         files = self._tree.by_name.get(last.lower(), [])
-        return [path for path in files if path.rpartition("/")[2] == last] + self._folders_named(last)
-
-    def _folders_named(self, name: str) -> list[str]:
-        return [path for path in self._tree.folders if path.rpartition("/")[2] == name]
+        named = (*files, *self._tree.folders)
+        return [path for path in named if path.rpartition("/")[2] == last]
 
     def _moved(self, value: str) -> str:
-        """Return the one other place of a file, or of a folder that has the deleted files; "" if none is sure."""
+        """Return the one other file of that name; "" if there are several, or the name is one of many projects."""
         found = self._paths_named(value)
-        if len(found) != 1:
+        if len(found) != 1 or found[0] not in self._tree.files:
             return ""
-        if found[0] in self._tree.files:
-            above = set(value.split("/")[:-1]) - _USUAL_FOLDERS
-            return found[0] if above & set(found[0].split("/")[:-1]) or _is_rare(value.rpartition("/")[2]) else ""
-        inside = [path.removeprefix(f"{value}/") for path in self._tree.deleted if path.startswith(f"{value}/")]
-        there = sum(self._tree.has(f"{found[0]}/{path}") for path in inside)
-        return found[0] if inside and 2 * there >= len(inside) else ""
+        folder, _, name = value.rpartition("/")
+        shares = (set(folder.split("/")) - _USUAL_FOLDERS) & set(found[0].split("/")[:-1])
+        is_rare = len(_WORD.findall(name.rpartition(".")[0])) >= _RARE_FILE
+        return found[0] if shares or is_rare else ""
 
     def _is_ignored(self, value: str) -> bool:
         parts = value.split("/")
@@ -203,7 +199,7 @@ class Checker:
 
     # Commands
 
-    def _command(self, named: Named, statement: Statement) -> tuple[Truth, StatementPlace | None, str]:
+    def _command(self, named: Named) -> Looked:
         program, _, script = named.value.partition(" ")
         if program not in _MANIFEST_OF:
             return self._python_tool(script)
@@ -215,37 +211,47 @@ class Checker:
         }
         for path in sorted(manifests, key=lambda path: (path.count("/"), path)):
             if script in manifests[path]:
-                return Truth.CONFIRMED, StatementPlace(path, manifests[path][script]), ""
-        if (
-            not manifests
-            or script in _OWN.get(program, ())
-            or any("%" in name for one in manifests.values() for name in one)
-        ):
-            return Truth.NOT_CHECKABLE, None, ""
-        near = [name for one in manifests.values() for name in one if _alike(name, script)]
-        return Truth.CONTRADICTED, None, near[0] if len(set(near)) == 1 else ""
+                return Looked(Truth.CONFIRMED, StatementPlace(path, manifests[path][script]))
+        known = [name for one in manifests.values() for name in one]
+        if not manifests or script in _OWN.get(program, ()) or any("%" in name for name in known):
+            return _UNKNOWN
+        near = {name for name in known if _alike(name, script)}
+        return Looked(Truth.CONTRADICTED, instead=near.pop() if len(near) == 1 else "")
 
-    def _python_tool(self, name: str) -> tuple[Truth, StatementPlace | None, str]:
+    def _python_tool(self, name: str) -> Looked:
         """Judge a program that the project's environment runs: a script of the project, or a locked package."""
-        for path in ("pyproject.toml", "uv.lock", "poetry.lock", "pdm.lock"):
+        whole_name = re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])")
+        for path in ("pyproject.toml", "uv.lock"):
             for number, line in enumerate(self._tree.text(path).splitlines(), 1):
-                if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", line):
-                    return Truth.CONFIRMED, StatementPlace(path, number), ""
-        is_locked = bool(self._tree.text("uv.lock")) or self._tree.has("uv.lock")
-        return (Truth.CONTRADICTED if is_locked and self._tree.text("uv.lock") else Truth.NOT_CHECKABLE), None, ""
+                if whole_name.search(line):
+                    return Looked(Truth.CONFIRMED, StatementPlace(path, number))
+        locked = len(self._tree.text("uv.lock"))
+        return Looked(Truth.CONTRADICTED) if 0 < locked < LARGEST else _UNKNOWN  # of a longer file the rest is not read
 
     # Names
 
-    def _text(self, named: Named, statement: Statement) -> tuple[Truth, StatementPlace | None, str]:
-        name = named.value.rpartition(".")[2]
-        places = self._places[name]
+    def _name(self, named: Named, statement: Statement) -> Looked:
+        places = self._places[_searched(named)]
         for place in places:
             if not _is_prose(place.path):
-                return Truth.CONFIRMED, StatementPlace(place.path, place.line), ""
-        is_gone = named.kind is StatementKind.SYMBOL and named.is_sure and len(_HUMP.findall(name)) >= _HUMPS
-        if is_gone and not [place for place in places if place.path != statement.file]:
-            return Truth.CONTRADICTED, None, ""
-        return Truth.NOT_CHECKABLE, None, ""
+                return Looked(Truth.CONFIRMED, StatementPlace(place.path, place.line))
+        is_rare = named.kind is StatementKind.SYMBOL and len(_WORD.findall(_searched(named))) >= _RARE_NAME
+        is_gone = is_rare and all(place.path == statement.file for place in places)
+        return Looked(Truth.CONTRADICTED) if is_gone else _UNKNOWN
+
+
+def _searched(named: Named) -> str:
+    """Return the word that is searched for a name: of a dotted name the last part."""
+    return named.value if named.kind is StatementKind.OTHER else named.value.rpartition(".")[2]
+
+
+def _bases(named: Named, statement: Statement) -> list[str]:
+    """Return the folders that a path may be written from: where a command runs, the root, the file's own."""
+    return list(dict.fromkeys((named.folder, "", posixpath.dirname(statement.file))))
+
+
+def _is_prose(path: str) -> bool:
+    return path.lower().endswith((".md", ".mdx", ".rst", ".txt"))
 
 
 def _joined(base: str, value: str) -> str | None:
@@ -255,21 +261,14 @@ def _joined(base: str, value: str) -> str | None:
 
 
 def _ignored(checkout: Checkout) -> frozenset[str]:
-    """Return the plain names and paths that the ignore files of the checkout's folders name."""
+    """Return the plain names and paths that the ignore files of the checkout name."""
     found = set[str]()
-    for path in [".gitignore", *(name for name in checkout.files if name.endswith("/.gitignore"))]:
-        for line in _lines(checkout, path):
+    for path in checkout.by_name.get(".gitignore", []):
+        for line in checkout.text(path).splitlines():
             plain = line.strip().strip("/").removeprefix("**/").removesuffix("/*").removesuffix("/**")
             if plain and not plain.startswith(("#", "!")) and "*" not in plain:
                 found.add(plain)
     return frozenset(found)
-
-
-def _lines(checkout: Checkout, path: str) -> Iterable[str]:
-    try:
-        return (checkout.root / path).read_text("utf-8", "replace").splitlines()[:2000]
-    except OSError:
-        return ()
 
 
 def _alike(one: str, other: str) -> bool:

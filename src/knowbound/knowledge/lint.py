@@ -29,17 +29,8 @@ _MOST_BYTES = 1_000_000  # of a knowledge file
 
 def knowledge_files(checkout: Checkout) -> list[str]:
     """Return the files that agents load by themselves, nearest to the root first."""
-    hidden = [path.relative_to(checkout.root).as_posix() for path in _hidden(checkout.root)]
-    found = {path for path in (*checkout.files, *hidden) if _LOADED.search(path) and not _IN_TESTS.search(path)}
+    found = {path for path in checkout.files if _LOADED.search(path) and not _IN_TESTS.search(path)}
     return sorted(found, key=lambda path: (path.count("/"), path))
-
-
-def _hidden(root: Path) -> Iterator[Path]:
-    """Yield files in folders that a search of sources leaves out."""
-    for name in (".claude", ".agents", ".codex", ".cursor", ".github"):
-        folder = root / name
-        if folder.is_dir() and not folder.is_symlink():
-            yield from (path for path in sorted(folder.rglob("*.md*")) if path.is_file() and not path.is_symlink())
 
 
 def lint(root: Path, files: Sequence[Path] = (), *, against: str = "") -> list[CheckedStatement]:

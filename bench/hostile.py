@@ -86,6 +86,7 @@ from knowbound.traces.intent import asks_whether, speaks_of_absence
 from knowbound.traces.outcome import failure, is_empty_result
 from knowbound.traces.patterns import Syntax, fault
 from knowbound.traces.registry import recognise
+from knowbound.traces.sessions import SharedEvents
 from knowbound.traces.source import read_head
 
 FORMATS: tuple[Any, ...] = ("text", "json", "markdown", "html", "sarif", "junit", "github")
@@ -111,7 +112,7 @@ def observed(path: Path) -> object:
     found = recognise(read_head(path))
     assert found, f"no reader knows {path}"
     session = SessionFiles(found[0].name, found[1].session or "s", (str(path),), {}, path.stat().st_size)
-    findings = read_session(session, LensSettings())
+    findings = read_session(SharedEvents(session), LensSettings())
     judge_findings(findings, RulesJudge())
     whole = Aggregate()
     for one in findings:

@@ -24,7 +24,6 @@ from knowbound.core.paths import project_name
 from knowbound.core.trace import Outcome, Step, ToolKind
 from knowbound.gaps.filters import Filters
 from knowbound.gaps.observe import observe
-from knowbound.gaps.sessions import sessions_of
 from knowbound.lessons.kept import LessonOccurrence, failed_commands, failed_lookups, is_about
 from knowbound.lessons.learn import read_material
 from knowbound.lessons.material import Material
@@ -36,6 +35,7 @@ from knowbound.stats.rate import Rate, clustered
 from knowbound.store.observed import Observed
 from knowbound.traces.corpus import SessionFiles, scan
 from knowbound.traces.registry import events_of
+from knowbound.traces.sessions import SharedEvents, sessions_of
 from knowbound.traces.source import Tally
 
 FOLDERS = (*(f"claude-code/{name}" for name in ("packmind", "cipherbox", "newer", "entire")), "codex", "copilot-cli")
@@ -78,7 +78,7 @@ def projects(folder: str) -> list[Project]:
     lookups: dict[str, dict[str, list[SessionMiss]]] = defaultdict(dict)
     read: dict[str, dict[str, Counter[str]]] = defaultdict(dict)
     for session in sessions:
-        for material in read_material(session):
+        for material in read_material(SharedEvents(session)):
             name = project_name(material.project)
             one = found.get(material.session)
             materials[name].append(material)

@@ -12,6 +12,7 @@ from knowbound.core.trace import Event, Prompt, Step, ToolCall
 from knowbound.gaps.reading import LensSettings, read_session
 from knowbound.traces.corpus import SessionFiles
 from knowbound.traces.registry import Reader, recognise
+from knowbound.traces.sessions import SharedEvents
 from knowbound.traces.source import read_head
 from tests.recordings import SOURCES
 
@@ -40,7 +41,7 @@ def turns_of(path: Path) -> list[Turn]:
     known = recognise(read_head(path))
     assert known is not None
     session = SessionFiles(known[0].name, known[1].session, (str(path),), {}, path.stat().st_size)
-    (found,) = read_session(session, LensSettings())
+    (found,) = read_session(SharedEvents(session), LensSettings())
     return found.turns
 
 

@@ -16,6 +16,7 @@ from knowbound.judge.models.completion import Completion, MalformedError, parse_
 from knowbound.kms.validation import NewItem, checked
 from knowbound.traces.corpus import SessionFiles
 from knowbound.traces.readers.claude_code.stream import ClaudeStream
+from knowbound.traces.sessions import SharedEvents
 from knowbound.traces.shell.lookup import split_exit_code
 from tests import warm_process
 from tests.transcripts import Transcript
@@ -79,7 +80,7 @@ def test_in_a_trace(digits: int, tmp_path: Path) -> None:
     line = json.dumps({"type": "user", "message": {"content": [result]}, "toolUseResult": {"numLines": 0}})
     with path.open("a") as file:
         file.write(line.replace('"numLines": 0', f'"numLines": {number}') + "\n")
-    found = read_session(SessionFiles("claude-code", "s", (str(path),), {}, 1), LensSettings())[0]
+    found = read_session(SharedEvents(SessionFiles("claude-code", "s", (str(path),), {}, 1)), LensSettings())[0]
     assert found.tool_calls == 2
     assert split_exit_code(f"Exit code {number}\n")[0] is None
 

@@ -16,6 +16,7 @@ from knowbound.core.audit import AuditedTurn, Diagnosis, Support
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.completion import Completion, CompletionError, ModelQuestion
 from knowbound.judge.names import JudgeOptions
+from knowbound.traces.sessions import SharedEvents
 from knowbound.traces.turns import session_of
 from tests.audit.turns import edit, started
 from tests.transcripts import Transcript
@@ -47,7 +48,7 @@ def says(*supports: str, important: bool = True) -> dict[str, object]:
 
 def diagnosed(turns: Transcript, folder: Path, model: Scripted) -> tuple[AuditedTurn, ModelClaims]:
     claims = ModelClaims(Asker("scripted", model, JudgeOptions(retries=0)))
-    (session,) = read_session(session_of(turns.write(folder)), None, claims)
+    (session,) = read_session(SharedEvents(session_of(turns.write(folder))), None, claims)
     return session.turns[-1], claims
 
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from knowbound.cli.main import knowbound
 from knowbound.core.audit import AuditedSession, Diagnosis
 from knowbound.store.audited import Audited
-from knowbound.traces.corpus import SessionFiles
+from knowbound.traces.sessions import SharedEvents
 from tests.audit.turns import edit, started
 from tests.transcripts import PROJECT, Transcript
 
@@ -99,9 +99,9 @@ def test_auditing_again_reads_only_what_changed(traces: Path, tmp_path: Path, mo
 
     real = reading.read_session
 
-    def noted(session: SessionFiles, judge: Any, *more: Any) -> list[AuditedSession]:
-        read.append(session.session)
-        return real(session, judge, *more)
+    def noted(events: SharedEvents, judge: Any, *more: Any) -> list[AuditedSession]:
+        read.append(events.session.session)
+        return real(events, judge, *more)
 
     monkeypatch.setattr(reading, "read_session", noted)
     assert lines(audit(str(traces), "--format", "jsonl", root=tmp_path)) == first

@@ -9,6 +9,7 @@ import pytest
 from knowbound.audit.claims.tree import ProjectFiles
 from knowbound.audit.reading import read_session
 from knowbound.core.audit import Claim, ClaimKind, Support
+from knowbound.traces.sessions import SharedEvents
 from knowbound.traces.turns import session_of
 from tests.audit.turns import started
 from tests.transcripts import PROJECT, Transcript
@@ -23,7 +24,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 def claim(turns: Transcript, kind: ClaimKind, folder: Path, tree: Path | None) -> Claim:
-    (session,) = read_session(session_of(turns.write(folder)), tree=ProjectFiles(tree) if tree else None)
+    (session,) = read_session(SharedEvents(session_of(turns.write(folder))), tree=ProjectFiles(tree) if tree else None)
     return next(one for one in session.turns[-1].claims if one.kind is kind)
 
 

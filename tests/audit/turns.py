@@ -7,6 +7,7 @@ from pathlib import Path
 from knowbound.audit.reading import read_session
 from knowbound.core.audit import AuditedTurn
 from knowbound.judge.turns.rules import RulesTurnJudge
+from knowbound.traces.sessions import SharedEvents
 from knowbound.traces.turns import session_of
 from tests.transcripts import PROJECT, Transcript
 
@@ -26,7 +27,7 @@ def started(prompt: str = "Fix the rounding of totals in app.py") -> Transcript:
 
 def audited(turns: Transcript, folder: Path) -> list[AuditedTurn]:
     """The audited turns of a transcript."""
-    (session,) = read_session(session_of(turns.write(folder)), RulesTurnJudge)
+    (session,) = read_session(SharedEvents(session_of(turns.write(folder))), RulesTurnJudge)
     return session.turns
 
 

@@ -52,7 +52,7 @@ time.sleep(1000)
 # `observe` whose workers wait: as long sessions make them.
 OBSERVE = """
 import os, sys, time
-import knowbound.gaps.sessions as sessions
+import knowbound.traces.sessions as sessions
 def stay(session, settings):
     with open("pids", "a") as file: file.write(f"{os.getpid()}\\n")
     time.sleep(1000)

@@ -22,7 +22,7 @@ from knowbound.config import Settings, load
 from knowbound.core.signal import HedgingVerdict, SignalType, Status
 from knowbound.core.trace import Event, Outcome, Prompt, Start, Step, ToolCall, ToolKind
 from knowbound.errors import ConfigError, InputError, StoreError
-from knowbound.gaps import filters, sessions
+from knowbound.gaps import filters
 from knowbound.gaps import observe as observing
 from knowbound.gaps.filters import Filters
 from knowbound.gaps.stored import newest_report
@@ -32,7 +32,7 @@ from knowbound.report.observe import Format, render_observe
 from knowbound.stats.figures import WARNING, HedgeJudging
 from knowbound.stats.rate import Rate
 from knowbound.store.observed import Observed
-from knowbound.traces import registry, source
+from knowbound.traces import registry, sessions, source
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally
 from tests.transcripts import Transcript
@@ -403,7 +403,7 @@ def test_a_judge_that_costs_is_capped_per_evaluation_and_never_asked_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge = CostlyJudge()
-    monkeypatch.setattr("knowbound.gaps.judging.judge_of", lambda settings: judge)
+    monkeypatch.setattr("knowbound.gaps.reading.judge_of", lambda settings: judge)
     for number in range(40):
         text = " ".join(HEDGE.format(name) for name in (f"t{number}a", f"t{number}b"))
         Transcript(f"s-{number}").user("go").says(text).write(tmp_path / "traces")
@@ -429,7 +429,7 @@ def test_a_judge_with_a_cap_never_lowers_the_rate_by_what_it_was_not_asked(
         def judge(self, candidates: Sequence[HedgingCandidate]) -> list[HedgingVerdict | None]:
             return [HedgingVerdict(False, 0.9, "a plan", self.version) for _ in super().judge(candidates)]
 
-    monkeypatch.setattr("knowbound.gaps.judging.judge_of", lambda settings: Never())
+    monkeypatch.setattr("knowbound.gaps.reading.judge_of", lambda settings: Never())
     for number in range(60):
         Transcript(f"s-{number}").user("go").says(HEDGE.format(f"t{number}")).write(tmp_path / "traces")
     report = observe(tmp_path)
@@ -456,7 +456,7 @@ def test_a_verdict_that_failed_is_asked_for_again(tmp_path: Path, monkeypatch: p
             return [verdict for _ in candidates]
 
     judge = Failing()
-    monkeypatch.setattr("knowbound.gaps.judging.judge_of", lambda settings: judge)
+    monkeypatch.setattr("knowbound.gaps.reading.judge_of", lambda settings: judge)
     Transcript("s-1").user("go").says(HEDGE.format("ledger")).write(tmp_path / "traces")
     assert observe(tmp_path).gap.by_type[SignalType.HEDGING] == 1  # kept as doubt
     judge.failing = False
@@ -519,7 +519,7 @@ def test_ctrl_c_leaves_a_usable_store(tmp_path: Path) -> None:
         transcript.says("ok").write(traces)
     (tmp_path / "knowbound.toml").write_text("jobs = 1\n")
     code = (
-        "from knowbound.gaps import sessions; sessions._COMMIT_SECONDS = 0.0\n"
+        "from knowbound.traces import sessions; sessions._COMMIT_SECONDS = 0.0\n"
         "from knowbound.cli.main import main\n"
         f"main(['observe', {str(traces)!r}, '--root', {str(tmp_path)!r}])"
     )

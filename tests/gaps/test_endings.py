@@ -13,13 +13,14 @@ from knowbound.gaps.lens import SessionLens
 from knowbound.gaps.reading import LensSettings, read_session
 from knowbound.judge.hedging.rules import RulesJudge
 from knowbound.traces.corpus import SessionFiles
+from knowbound.traces.sessions import SharedEvents
 from tests.transcripts import PROJECT, SESSION, Transcript
 
 
 def read(transcript: Transcript, folder: Path) -> Findings:
     """The findings with their hedges judged, as `observe` has them."""
     file = transcript.write(folder / "session.jsonl")
-    (found,) = read_session(SessionFiles("claude-code", SESSION, (str(file),), {}, 0), LensSettings())
+    (found,) = read_session(SharedEvents(SessionFiles("claude-code", SESSION, (str(file),), {}, 0)), LensSettings())
     judge_findings([found], RulesJudge())
     return found
 

@@ -12,6 +12,7 @@ from knowbound.errors import InputError
 from knowbound.gaps.filters import Filters, since
 from knowbound.gaps.reading import LensSettings, read_session
 from knowbound.traces.corpus import SessionFiles
+from knowbound.traces.sessions import SharedEvents
 from tests.transcripts import Transcript
 
 _NOW = datetime(2026, 11, 16, 10, 0, 30, 5, tzinfo=UTC)
@@ -22,7 +23,7 @@ def _ended(tmp_path: Path, *times: str) -> str:
     for number, time in enumerate(times):
         transcript.user(f"Question {number}?", timestamp=time).says("So.", timestamp=time)
     file = str(transcript.write(tmp_path))
-    return read_session(SessionFiles("claude-code", "s", (file,), {}, 1), LensSettings())[0].ended
+    return read_session(SharedEvents(SessionFiles("claude-code", "s", (file,), {}, 1)), LensSettings())[0].ended
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,14 @@ from knowbound.gaps.reading import LensSettings, read_session
 from knowbound.gaps.searches import terms_of
 from knowbound.text.similar import similar
 from knowbound.traces.corpus import SessionFiles
+from knowbound.traces.sessions import SharedEvents
 from tests.transcripts import PROJECT, SESSION, Transcript
 
 
 def findings(transcript: Transcript, folder: Path, **settings: object) -> Findings:
     path = transcript.write(folder)
     session = SessionFiles("claude-code", SESSION, (str(path),), {}, 0)
-    return read_session(session, LensSettings(**settings))[0]  # type: ignore[arg-type]
+    return read_session(SharedEvents(session), LensSettings(**settings))[0]  # type: ignore[arg-type]
 
 
 def searches(found: Findings) -> list[Signal]:

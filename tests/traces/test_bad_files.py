@@ -17,6 +17,7 @@ import pytest
 
 from knowbound.gaps.reading import LensSettings, read_session
 from knowbound.traces.corpus import SessionFiles
+from knowbound.traces.sessions import SharedEvents
 from knowbound.traces.source import MAX_LINE_BYTES, SHOWN_SKIPPED, Tally, open_bytes, read_head, read_lines
 from tests.transcripts import Transcript
 
@@ -89,7 +90,7 @@ def test_skipped_lines_are_counted_and_only_the_first_are_kept(tmp_path: Path) -
     path = Transcript().user("hi").says("ho").write(tmp_path, "a.jsonl")
     with path.open("a") as file:
         file.write("{broken\n" * 4_000)
-    found = read_session(SessionFiles("claude-code", "s", (str(path),), {}, 1), LensSettings())[0]
+    found = read_session(SharedEvents(SessionFiles("claude-code", "s", (str(path),), {}, 1)), LensSettings())[0]
     assert len(found.skipped) == SHOWN_SKIPPED
     assert found.skipped_by_reason == {"truncated": 4_000}
     assert _observe(tmp_path, tmp_path / "home")["totals"]["skipped_lines"] == 4_000

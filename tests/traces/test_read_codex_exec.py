@@ -15,6 +15,7 @@ from knowbound.gaps.reading import LensSettings, read_session
 from knowbound.traces.corpus import SessionFiles
 from knowbound.traces.readers.codex.exec import UNFINISHED, CodexExec
 from knowbound.traces.registry import Identity, RunUsage, recognise
+from knowbound.traces.sessions import SharedEvents
 from knowbound.traces.source import Tally, read_head
 from tests.mutation import mutated
 from tests.reading import calls, claims_no_recording_of_another_format, prompts, steps, write
@@ -157,7 +158,7 @@ def test_the_prompt_before_the_stream_starts_the_turn(tmp_path: Path) -> None:
     events = list(READER.read([path], {}, Tally()))
     assert [type(event).__name__ for event in events] == ["Start", "Prompt", "Step", "Step"]
     assert prompts(events) == [prompt]
-    (findings,) = read_session(SessionFiles("codex-exec", THREAD, (str(path),), {}, 0), LensSettings())
+    (findings,) = read_session(SharedEvents(SessionFiles("codex-exec", THREAD, (str(path),), {}, 0)), LensSettings())
     assert [(sample.turns, sample.incomplete) for sample in findings.samples] == [(1, "")]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import date
 from functools import lru_cache, partial
 from pathlib import Path
@@ -20,14 +19,6 @@ from knowbound.core.audit import AuditedSession, AuditedTurn, Diagnosis, Support
 from knowbound.core.paths import project_name
 from knowbound.errors import InputError
 from knowbound.gaps.filters import Filters
-from knowbound.gaps.sessions import (
-    Progress,
-    SessionToRead,
-    changed_sessions,
-    places_of_agents,
-    read_and_keep,
-    sessions_of,
-)
 from knowbound.judge.choice import ModelTask, judge_for, may_see
 from knowbound.judge.names import RULES
 from knowbound.report.audit.model import AuditReport, Shares
@@ -36,7 +27,17 @@ from knowbound.store.audited import Audited
 from knowbound.store.forgotten import load_forgotten
 from knowbound.store.observed import Observed
 from knowbound.text.clock import utc_now
-from knowbound.traces.corpus import FoundFile, SessionFiles, scan
+from knowbound.traces.corpus import scan
+from knowbound.traces.sessions import (
+    Lens,
+    Progress,
+    SessionToRead,
+    SharedEvents,
+    keys_of,
+    places_of_agents,
+    read_together,
+    sessions_of,
+)
 
 if TYPE_CHECKING:
     from knowbound.audit.asked import ModelClaims
@@ -55,10 +56,11 @@ def audit(
     *,
     progress: Progress | None = None,
     environ: Mapping[str, str] | None = None,
+    also: Sequence[Lens] = (),
 ) -> tuple[AuditReport, Iterator[AuditedTurn]]:
     """Audit the traces below the paths (or where agents keep theirs).
 
-    Gives the report, and the turns one by one for formats that list them all.
+    Other lenses read in the same pass. Gives the report, and the turns one by one for formats that list them all.
     """
     filters = filters or Filters()
     places = [str(path) for path in paths]
@@ -68,11 +70,11 @@ def audit(
     files, left_out = scan(paths)
     if not files:
         raise InputError("no-sessions", f"No sessions found in {', '.join(places)}. Try: knowbound audit PATH")
-    store, observed = Audited(settings.home), Observed(settings.home)
+    observed = Observed(settings.home)
     found = sessions_of(files, observed, load_forgotten(settings.home))
     observed.keep_files(row for row in found.fresh if row.path not in found.forgotten)
-    keys = _audit_what_changed(found.sessions, files, settings, store, progress)
-    sessions = [one for one in store.sessions(keys) if filters.admits(one)]
+    read_together(found.sessions, files, [audit_lens(settings), *also], settings, progress)
+    sessions = [one for one in Audited(settings.home).sessions(keys_of(found.sessions)) if filters.admits(one)]
     if not sessions:
         given = ", ".join(f"--{name} {value}" for name, value in filters.shown().items())
         where = f"{', '.join(places)}{f' with {given}' if given else ''}"
@@ -81,27 +83,18 @@ def audit(
     return report_of(turns, places, filters, left_out), (turn for _, turn in turns)
 
 
-def _audit_what_changed(
-    sessions: list[SessionFiles], files: list[FoundFile], settings: Settings, store: Audited, progress: Progress | None
-) -> list[str]:
-    """Audit the sessions whose files or rules changed; gives the keys of all."""
+def audit_lens(settings: Settings) -> Lens:
+    """The lens that reads the audited turns of sessions."""
+    store = Audited(settings.home)
     claims = judge_for(settings, ModelTask.CLAIMS)
     turns = _turn_judge(settings)
     rules = f"{__version__}|{RULES_VERSION}|{turns.version}|{_claims_version(claims)}|{settings.model_cross_provider}"
-    keys, todo = changed_sessions(sessions, files, rules, store.states())
+    asks = claims != RULES
 
     def keep(batch: list[tuple[SessionToRead, bytes]]) -> None:
-        asks = claims != RULES
         store.keep([(one.key, "" if asks and _lacks_answers(found) else one.state, found) for one, found in batch])
 
-    if todo:  # loaded before the workers fork, so that they share it
-        from knowbound.audit import reading
-
-        assert reading
-        # A model is asked by one process, which says before how much.
-        is_asked = claims != RULES or turns.costs
-        read_and_keep(todo, replace(settings, jobs=1) if is_asked else settings, read_one, keep, progress)
-    return keys
+    return Lens(rules, store.states(), read_one, keep, asks=asks or turns.costs)
 
 
 def _lacks_answers(found: bytes) -> bool:
@@ -109,14 +102,14 @@ def _lacks_answers(found: bytes) -> bool:
     return any(one.problem for one in msgspec.msgpack.decode(found, type=list[AuditedSession]))
 
 
-def read_one(session: SessionFiles, settings: Settings) -> bytes:
-    """Runs in a worker: one session's audited turns, as msgpack."""
+def read_one(events: SharedEvents, settings: Settings) -> bytes:
+    """Run in a worker: return one session's audited turns, as msgpack."""
     from knowbound.audit.claims.tree import ProjectFiles
     from knowbound.audit.reading import read_session
 
     try:
         model = _model(settings)
-        found = read_session(session, partial(_turn_judge, settings), model, ProjectFiles(settings.root))
+        found = read_session(events, partial(_turn_judge, settings), model, ProjectFiles(settings.root))
         if model is not None and found:
             found[0].asked, found[0].usd = model.spent.turns, model.spent.usd
             found[0].problem = model.spent.problem
@@ -124,7 +117,7 @@ def read_one(session: SessionFiles, settings: Settings) -> bytes:
         if os.environ.get("KNOWBOUND_TRACEBACK"):
             raise
         problem = f"a defect of ours: {type(error).__name__}"
-        found = [AuditedSession(session.session, session.reader, problem=problem)]
+        found = [AuditedSession(events.session.session, events.session.reader, problem=problem)]
     return msgspec.msgpack.encode(found)
 
 

@@ -36,14 +36,12 @@ from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn
 from knowbound.core.trace import Event, Prompt, Skill, Start, Step
 from knowbound.errors import InputError
 from knowbound.gaps.lens import GENERAL
-from knowbound.gaps.sessions import places_of_agents
 from knowbound.report.audit.model import TurnPage
 from knowbound.text.clock import comparable_time
 from knowbound.text.questions.intent import read_question
 from knowbound.text.redact import excerpt, redact
 from knowbound.traces.corpus import SessionFiles
-from knowbound.traces.registry import events_of
-from knowbound.traces.source import Tally
+from knowbound.traces.sessions import SharedEvents, places_of_agents
 from knowbound.traces.turns import TraceTurn, sessions_in, turns_of
 
 if TYPE_CHECKING:
@@ -76,13 +74,13 @@ class ReadTurn(msgspec.Struct):
 
 
 def read_session(
-    session: SessionFiles,
+    shared: SharedEvents,
     judge: Callable[[], TurnJudge] | None = None,
     model: ModelClaims | None = None,
     tree: ProjectFiles | None = None,
 ) -> list[AuditedSession]:
     """The audited turns of a session; a file that holds several sessions gives several."""
-    events = _Events(session)
+    events = _Events(shared)
     found: dict[str, list[ReadTurn]] = {}
     for read, _ in _read(events, judge):
         if tree is not None and tree.is_of(read.turn.project):
@@ -91,12 +89,12 @@ def read_session(
             read.checked = model.decide(read.turn, read.answer, read.checked)
         found.setdefault(read.turn.session, []).append(_lighter(read))
     known = events.sessions
-    return [_audited(id_, turns, known.get(id_, _Followed()), session.reader) for id_, turns in found.items()]
+    return [_audited(id_, turns, known.get(id_, _Followed()), shared.session.reader) for id_, turns in found.items()]
 
 
 def read_turns(session: SessionFiles) -> Iterator[tuple[ReadTurn, SessionView]]:
     """The turns of a session one by one, whole, with what the session has shown until then."""
-    return _read(_Events(session), None)
+    return _read(_Events(SharedEvents(session)), None)
 
 
 def _read(events: _Events, judge: Callable[[], TurnJudge] | None) -> Iterator[tuple[ReadTurn, SessionView]]:
@@ -173,16 +171,16 @@ class _Followed(msgspec.Struct):
 class _Events:
     """The events of a session, followed on the way to its turns."""
 
-    def __init__(self, session: SessionFiles) -> None:
-        self.start = session.start
-        self._events = events_of(session, Tally())
+    def __init__(self, events: SharedEvents) -> None:
+        self.start = events.session.start
+        self._events = events
         self.sessions: dict[str, _Followed] = {}
 
     def follow(self) -> Iterator[Event]:
         """Each event."""
         session, index, skill = self.start.session, 0, GENERAL
         one = self.sessions.setdefault(session, _Followed())
-        for event in self._events:
+        for event in self._events.follow():
             match event:
                 case Start():
                     if event.session and event.session != session:

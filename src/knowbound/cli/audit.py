@@ -52,6 +52,7 @@ def command(
     injected, searched, found and claimed, side by side.
     """
     from knowbound.audit.audit import audit
+    from knowbound.lessons.learn import material_lens
 
     if (session is None) != (turn is None):
         raise click.UsageError("--session and --turn go together.")
@@ -61,7 +62,9 @@ def command(
         return
     filters = session_filters(settings, bool(paths), **chosen)
     with ReadingProgress() as progress, end_agents_on_interrupt("What was audited so far is kept."):
-        report, turns = audit(absolute(paths), settings, filters, progress=progress)
+        report, turns = audit(
+            absolute(paths), settings, filters, progress=progress, also=[material_lens(settings.home)]
+        )
     if not paths and filters.project:
         echo(f"Only sessions of {filters.project} (--all: of every project).", err=True)
     emit(_rendered(report, turns, format_, output), output)

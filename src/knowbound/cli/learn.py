@@ -91,11 +91,15 @@ def command(
 
 
 def _learn(paths: list[Path], settings: Settings, filters: Filters, *, root_is_given: bool) -> Learned:
+    from knowbound.audit.audit import audit_lens
     from knowbound.lessons.applying import flag_stale_items
     from knowbound.lessons.learn import learn
 
+    lens = audit_lens(settings)
+    also = [] if lens.asks else [lens]  # only `audit` asks a model about claims
+
     with ReadingProgress() as progress, end_agents_on_interrupt("What was read so far is kept."):
-        learned = learn(paths, settings, filters, root_is_given=root_is_given, progress=progress)
+        learned = learn(paths, settings, filters, root_is_given=root_is_given, progress=progress, also=also)
     for lesson in flag_stale_items(learned.lessons, settings):
         echo(f"knowbound: the item of lesson {lesson.id} is flagged UNVERIFIED: {lesson.unverified}.", err=True)
     for note in learned.notes:

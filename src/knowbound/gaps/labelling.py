@@ -25,6 +25,7 @@ from knowbound.report.model import ObserveReport
 from knowbound.stats.rate import Rate, clustered
 from knowbound.store.observed import Observed
 from knowbound.traces.corpus import FoundFile, Member, SessionFiles, group
+from knowbound.traces.sessions import SharedEvents
 
 _POOL_PER_LABEL = 20  # sentences to draw one from; then no further session is read
 _POOL_AT_LEAST = 1000
@@ -108,7 +109,7 @@ def _newest_run(settings: Settings) -> _Run:
 
 def _hedges(session: SessionFiles, run: _Run, settings: Settings) -> Iterator[Signal]:
     """Every sentence of a session that may speak of doubt, judged or not, as `observe` reads it."""
-    for found in read_session(session, LensSettings(settings.knowledge, settings.repeated_failure_calls)):
+    for found in read_session(SharedEvents(session), LensSettings(settings.knowledge, settings.repeated_failure_calls)):
         if run.filters.admits(found):
             yield from _of_hedging(found, run.filters)
 

@@ -17,7 +17,6 @@ from knowbound.core.signal import Findings, Signal, SkippedLine
 from knowbound.errors import InputError
 from knowbound.files import links_not_followed
 from knowbound.gaps.filters import Filters
-from knowbound.gaps.sessions import FoundSessions, Progress, places_of_agents, read_what_changed, sessions_of
 from knowbound.gaps.stored import at_root, folders_of, signals_of
 from knowbound.judge.choice import ModelTask, judge_for
 from knowbound.judge.registry import hedging_judge_version, why_hedges_off
@@ -31,6 +30,7 @@ from knowbound.text.clock import utc_now
 from knowbound.text.digest import digest_of
 from knowbound.traces.corpus import FoundFile, knowledge_files, scan
 from knowbound.traces.registry import readers
+from knowbound.traces.sessions import FoundSessions, Lens, Progress, places_of_agents, read_together, sessions_of
 
 _SKIPPED_SHOWN = 20
 LENS_VERSION = 4  # raise it when the same trace gives other findings or another report: stored ones are made again
@@ -44,10 +44,11 @@ def observe(
     root_is_given: bool = False,
     progress: Progress | None = None,
     environ: Mapping[str, str] | None = None,
+    also: Sequence[Lens] = (),
 ) -> tuple[ObserveReport, Iterator[Signal]]:
     """Read the traces below the paths (or where agents keep theirs) and report the gaps.
 
-    Gives the report, and the signals one by one for formats that list them all.
+    Other lenses read in the same pass. Gives the report, and the signals one by one for formats that list them all.
     """
     filters = filters or Filters()
     places = [str(path) for path in paths]
@@ -72,10 +73,14 @@ def observe(
     if kept is not None:
         report, keys = kept
         store.make_newest("observe", corpus)
+        if also:
+            read_together(sessions_of(files, store, forgotten).sessions, files, also, settings, progress)
         return report, signals_of(store, keys, filters, report)
+    from knowbound.gaps.reading import read_what_changed
+
     last_look = _last_look(store, places, filters)
     found = sessions_of(files, store, forgotten)
-    read = read_what_changed(found.sessions, files, settings, store, lens, progress)
+    read = read_what_changed(found.sessions, files, settings, store, lens, progress, also)
     keys, warnings = read.keys, [*read.warnings, *([off] if off else [])]
     files = _without_forgotten(files, found, read.forgotten, store, settings.home, warnings)
     warnings += left_out + ([links_not_followed(links, settings.root)] if links else [])

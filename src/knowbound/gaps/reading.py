@@ -1,17 +1,24 @@
-"""Reads one session: from its files to its findings."""
+"""Reads sessions: from their files to their findings, hedges judged."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
-from knowbound.core.signal import Findings
+from knowbound.config import Settings
+from knowbound.core.signal import Findings, SkippedLine
 from knowbound.core.trace import Event, Start
+from knowbound.gaps.judging import JudgedHedges, drop_hedges, is_undecided, judge_findings, judge_of
 from knowbound.gaps.lens import SessionLens
-from knowbound.traces.corpus import SessionFiles
-from knowbound.traces.registry import events_of
-from knowbound.traces.source import Tally
+from knowbound.gaps.settle import settle
+from knowbound.judge.hedging.verdict import HedgingJudge
+from knowbound.stats.figures import HedgeJudging
+from knowbound.store.observed import Observed
+from knowbound.traces.corpus import FoundFile, SessionFiles
+from knowbound.traces.sessions import Lens, Progress, SessionToRead, SharedEvents, keys_of, parts_of, read_together
 
 
 class LensSettings(msgspec.Struct, frozen=True):
@@ -21,11 +28,104 @@ class LensSettings(msgspec.Struct, frozen=True):
     repeat_at_least: int = 3
 
 
-def read_session(session: SessionFiles, settings: LensSettings) -> list[Findings]:
-    """The findings of a session; a file that holds several sessions gives several."""
-    tally = Tally()
+class ReadSessions(NamedTuple):
+    """What came of reading sessions."""
+
+    keys: list[str]  # of all that are kept
+    forgotten: list[str]  # files of those that were forgotten
+    warnings: Sequence[str] = ()
+    judging: HedgeJudging | None = None  # where the judge of hedges has a cap
+
+
+def read_what_changed(
+    sessions: list[SessionFiles],
+    files: list[FoundFile],
+    settings: Settings,
+    store: Observed,
+    rules: str,
+    progress: Progress | None,
+    also: Sequence[Lens] = (),
+) -> ReadSessions:
+    """Read the sessions whose files, settings or rules changed, in the same pass for other lenses, too."""
+    judge = judge_of(settings)
+    # Then all new sessions are judged together, and their findings count as read only once they are judged.
+    together = judge is not None and not settings.hedges_off and _is_capped(judge, settings)
+    gone: set[str] = set()
+
+    def keep(batch: list[tuple[SessionToRead, bytes]]) -> None:
+        gone.update(
+            store.keep_sessions((one.key, one.files.name, "" if together else one.state, found) for one, found in batch)
+        )
+
+    lens = Lens(rules, store.states(), _read_one, keep)
+    todo = read_together(sessions, files, [lens, *also], settings, progress)[0]
+    left_out = [path for one in todo if one.key in gone for path in parts_of(one.files)]
+    keys = [key for key in keys_of(sessions) if key not in gone]
+    if not together:
+        return ReadSessions(keys, left_out)
+    fresh = [(one.key, one.files.name, one.state) for one in todo if one.key not in gone]
+    return ReadSessions(keys, left_out, *_judge_together(fresh, settings, store))
+
+
+def _read_one(events: SharedEvents, settings: Settings) -> bytes:
+    """Run in a worker: return one session's findings, hedges judged, as msgpack."""
+    try:
+        found = read_session(events, LensSettings(settings.knowledge, settings.repeated_failure_calls))
+    except Exception as error:  # a defect of ours, or no memory left: one session never hides the others
+        if os.environ.get("KNOWBOUND_TRACEBACK"):
+            raise
+        return msgspec.msgpack.encode([_unread(events.session, f"a defect of ours: {type(error).__name__}")])
+    judge = judge_of(settings)
+    if settings.hedges_off:
+        drop_hedges(found)
+    elif judge is None:
+        for one in found:
+            settle(one)
+    elif not _is_capped(judge, settings):
+        judge_findings(found, judge)
+    return msgspec.msgpack.encode(found)
+
+
+def _unread(session: SessionFiles, reason: str) -> Findings:
     files = [*session.files, *session.sidechains.values()]
-    found = findings_of(events_of(session, tally), session.start, files, settings)
+    return Findings(
+        session=session.session,
+        agent=session.reader,
+        files=files,
+        skipped=[SkippedLine(files[0], 1, reason)],
+        skipped_by_reason={reason: 1},
+    )
+
+
+def _is_capped(judge: HedgingJudge, settings: Settings) -> bool:
+    return judge.costs or settings.hedging_classifier_max_candidates > 0
+
+
+def _judge_together(fresh: list[tuple[str, str, str]], settings: Settings, store: Observed) -> JudgedHedges:
+    """Judge the hedges of all new sessions together, within one cap per evaluation."""
+    judge = judge_of(settings)
+    if judge is None:
+        return JudgedHedges([])
+    found = [(row, list(store.findings([row[0]]))) for row in fresh]
+    judged = judge_findings(
+        (one for _, part in found for one in part),
+        judge,
+        settings.hedging_classifier_max_candidates or None,
+    )
+    store.keep_sessions(
+        # What the judge was not asked, or failed on, stays unread, so that it is asked the next time.
+        (key, name, "" if any(map(is_undecided, part)) else state, msgspec.msgpack.encode(part))
+        for (key, name, state), part in found
+    )
+    return judged
+
+
+def read_session(events: SharedEvents, settings: LensSettings) -> list[Findings]:
+    """The findings of a session; a file that holds several sessions gives several."""
+    session = events.session
+    files = [*session.files, *session.sidechains.values()]
+    found = findings_of(events.follow(), session.start, files, settings)
+    tally = events.tally
     found[0].lines, found[0].duplicates = tally.lines, tally.duplicates
     found[0].skipped, found[0].skipped_by_reason = tally.skipped, tally.skipped_by_reason
     return found

@@ -32,11 +32,11 @@ MACHINE = frozenset(
 _PROXIES = frozenset({"rtk"})  # wrappers that know only some of the programs that they are put in front of
 _GIT_LOOKS = frozenset("status diff log show branch add stash fetch rev-parse remote config checkout blame".split())
 _MISUSED = lazy(
-    r"""[^\n]{0,60}(?:unrecognized\ (?:sub)?command|unknown\ (?:sub)?command|no\ such\ (?:sub)?command
+    r"""(?:unrecognized\ (?:sub)?command|unknown\ (?:sub)?command|no\ such\ (?:sub)?command
     |script\ not\ found
     |missing\ script|command\ not\ found|is\ not\ a\ (?:valid\ |known\ )?(?:command|task|script|subcommand|recipe)
     |no\ module\ named|no\ rule\ to\ make\ target|ERR_PNPM_NO_SCRIPT|no\ projects\ matched|couldn't\ find\ a\ script
-    |no\ task\b[^\n]{0,30}\bfound|task\b[^\n]{0,40}\bdoes\ not\ exist)[^\n]{0,100}""",
+    |no\ task\b[^\n]{0,30}\bfound|task\b[^\n]{0,40}\bdoes\ not\ exist)""",
     re.IGNORECASE | re.VERBOSE,
 )
 _OPTION = lazy(
@@ -44,6 +44,7 @@ _OPTION = lazy(
     r"(?:flag|option|argument|arguments|switch|shorthand flag)s?:? (?:-- )?[`'\"]?(?P<option>--?[A-Za-z][\w-]*)",
     re.IGNORECASE,
 )
+_BEFORE, _AFTER = 60, 100  # characters of that line that are kept
 LOOKED_THROUGH = 12_000  # characters of an output: half at its beginning, half at its end
 
 
@@ -123,8 +124,13 @@ def script_name(text: str) -> str:
 
 def misused_line(output: str) -> str:
     """The line that says that a command was called wrongly; "" where none does."""
-    found = _MISUSED.search(both_ends(output, LOOKED_THROUGH, "\n"))
-    return " ".join(found[0].split()) if found else ""
+    shown = both_ends(output, LOOKED_THROUGH, "\n")
+    found = _MISUSED.search(shown)
+    if found is None:
+        return ""
+    before = shown[max(0, found.start() - _BEFORE) : found.start()].rpartition("\n")[2]
+    after = shown[found.end() : found.end() + _AFTER].partition("\n")[0]
+    return " ".join(f"{before}{found[0]}{after}".split())
 
 
 def unknown_option(output: str) -> str:

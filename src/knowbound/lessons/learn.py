@@ -20,7 +20,6 @@ from knowbound.core.lesson import Lesson, LessonStatus
 from knowbound.core.paths import project_name, works_in
 from knowbound.gaps.filters import Filters
 from knowbound.gaps.observe import observe
-from knowbound.gaps.sessions import Progress, changed_sessions, places_of_agents, sessions_of
 from knowbound.gaps.stored import folders_of, signals_of
 from knowbound.judge.choice import ModelTask, judge_for, may_see
 from knowbound.judge.models.asking import Asker
@@ -32,16 +31,12 @@ from knowbound.lessons.proposals.proposal import Corpus, SessionMiss
 from knowbound.lessons.proposing import clean_line, lessons_of, within_budget
 from knowbound.lessons.tree import Tree
 from knowbound.report.model import ObserveReport
-from knowbound.store.forgotten import load_forgotten
 from knowbound.store.lessons import KeptLessons, MaterialRow
 from knowbound.store.observed import Observed
 from knowbound.text.clock import utc_now
-from knowbound.traces.corpus import SessionFiles, scan
-from knowbound.traces.registry import events_of
-from knowbound.traces.source import Tally
+from knowbound.traces.sessions import Lens, Progress, SessionToRead, SharedEvents
 
 _materials = msgspec.msgpack.Decoder(list[Material])
-_BATCH = 50  # sessions that are read before what they gave is kept
 PROMPT = "lesson-1"
 _CODE = re.compile(r"`([^`]+)`")
 _PATH = re.compile(r"(?<![\w/`.-])(?:[\w.-]+/)+[\w.-]+")
@@ -68,15 +63,18 @@ def learn(
     root_is_given: bool = False,
     progress: Progress | None = None,
     environ: Mapping[str, str] | None = None,
+    also: Sequence[Lens] = (),
 ) -> Learned:
     """The lessons of the sessions below the paths (or where agents keep theirs), checked in the tree of the root."""
     filters = filters or Filters()
-    report, _ = observe(paths, settings, filters, root_is_given=root_is_given, progress=progress, environ=environ)
+    lenses = [material_lens(settings.home), *also]
+    report, _ = observe(
+        paths, settings, filters, root_is_given=root_is_given, progress=progress, environ=environ, also=lenses
+    )
     with closing(Observed(settings.home)) as observed, closing(KeptLessons(settings.home)) as kept:
         newest = observed.run("observe", ObserveReport)
         assert newest is not None
         report, keys = newest
-        _read_material(paths or places_of_agents(environ)[1], observed, kept, settings.home)
         corpora = _corpora(observed, kept, report, keys, filters, settings, root_is_given)
         now, lessons, left_out, notes = utc_now(), list[Lesson](), 0, list[str]()
         for corpus in corpora:
@@ -131,21 +129,33 @@ def _worded(
     return [by_id.get(one.id, one) for one in lessons], note
 
 
-def _read_material(paths: Sequence[Path], observed: Observed, kept: KeptLessons, home: Path) -> None:
-    """Read the sessions whose files changed since; the rest is kept from before."""
-    files, _ = scan(paths)
-    sessions = sessions_of(files, observed, load_forgotten(home)).sessions
-    _, todo = changed_sessions(sessions, files, str(MATERIAL_VERSION), kept.states())
-    for start in range(0, len(todo) + 1, _BATCH):  # an empty batch takes out what no run is about any more
-        batch = todo[start : start + _BATCH]
-        kept.keep_material(
-            [MaterialRow(one.key, one.state, msgspec.msgpack.encode(read_material(one.files))) for one in batch]
-        )
+def material_lens(home: Path) -> Lens:
+    """The lens that reads the material of lessons."""
+    with closing(KeptLessons(home)) as kept:
+        states = kept.states()
+
+    def keep(batch: list[tuple[SessionToRead, bytes]]) -> None:
+        with closing(KeptLessons(home)) as kept:
+            kept.keep_material([MaterialRow(one.key, one.state, material) for one, material in batch])
+
+    return Lens(str(MATERIAL_VERSION), states, _read_one, keep)
 
 
-def read_material(session: SessionFiles) -> list[Material]:
+def _read_one(events: SharedEvents, settings: Settings) -> bytes:
+    """Run in a worker: return the material of one session, as msgpack."""
+    try:
+        found = read_material(events)
+    except Exception:  # a defect of ours: one session never hides the others
+        if os.environ.get("KNOWBOUND_TRACEBACK"):
+            raise
+        found = []
+    return msgspec.msgpack.encode(found)
+
+
+def read_material(events: SharedEvents) -> list[Material]:
     """What the sessions in these files give."""
-    return material_of(events_of(session, Tally()), session.start, session.files[0] if session.files else "")
+    session = events.session
+    return material_of(events.follow(), session.start, session.files[0] if session.files else "")
 
 
 def _corpora(

@@ -44,12 +44,11 @@ class KeptLessons:
         return dict(self._db.rows("SELECT key, state FROM material"))
 
     def keep_material(self, rows: Iterable[MaterialRow]) -> None:
-        """Store material, without that of forgotten sessions and of sessions without a run."""
+        """Store material, without that of forgotten sessions."""
         with self._db.writing() as db:
             forgotten = load_forgotten(self._home)
             kept = (row for row in rows if forgotten is None or not forgotten.has_session(session_of(row.key)))
             db.executemany("INSERT OR REPLACE INTO material VALUES (?, ?, ?)", kept)
-            db.execute("DELETE FROM material WHERE key NOT IN (SELECT key FROM session)")
 
     def material(self, keys: Iterable[str]) -> Iterator[bytes]:
         """Yield the material of these sessions."""

@@ -249,8 +249,9 @@ def _not_forgotten(rows: list[tuple[str, str, str, bytes]], home: Path) -> list[
 
 
 def _make_room(db: sqlite3.Connection) -> None:
-    """Delete the oldest runs and the findings that no run uses any more."""
+    """Delete the oldest runs, and the findings and the material of lessons that no run uses any more."""
     db.execute("DELETE FROM run WHERE id NOT IN (SELECT id FROM run ORDER BY id DESC LIMIT ?)", (_RUNS_KEPT,))
     wanted = {key for (keys,) in db.execute("SELECT keys FROM run") for key in _keys.decode(keys)}
     stored = {key for (key,) in db.execute("SELECT key FROM session")}
     db.executemany("DELETE FROM session WHERE key = ?", ((key,) for key in stored - wanted))
+    db.execute("DELETE FROM material WHERE key NOT IN (SELECT key FROM session)")

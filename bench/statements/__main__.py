@@ -20,7 +20,7 @@ from knowbound.knowledge.checking import Checker
 from knowbound.knowledge.statements import statements_of
 from knowbound.stats.rate import Rate
 
-ASIDE = frozenset({"outline", "loki"})
+ASIDE = frozenset({"goose", "prisma", "biome"})
 _SPAN = re.compile(r"`([\w@./-]+/[\w@./-]*)`")
 
 
@@ -42,10 +42,13 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--aside", action="store_true")
     parser.add_argument("--rows", action="store_true")
+    parser.add_argument("--only", default="")
     given = parser.parse_args()
     lines = (Path(__file__).parent / "labels.jsonl").read_bytes().splitlines()
     labels = [msgspec.json.decode(line, type=LabelledStatement) for line in lines]
     labels = [one for one in labels if (one.project in ASIDE) is given.aside]
+    if given.only:
+        labels = [one for one in labels if one.project in given.only.split(",")]
     wrong = {_place(one) for one in labels if one.truth == Truth.CONTRADICTED}
     labels = [one for one in labels if one.truth == Truth.CONTRADICTED or _place(one) not in wrong]  # of one line
     counts: Counter[tuple[str, str]] = Counter()

@@ -199,3 +199,18 @@ def test_nothing_of_the_project_is_run_and_no_link_leads_out(shop: Path, tmp_pat
     found = lint(shop)
     assert {one.statement.file for one in found} == {"CLAUDE.md"}
     assert not list(shop.rglob("was-run"))
+
+
+def test_a_path_that_moved_is_contradicted_although_other_folders_have_one_of_that_name(shop: Path) -> None:
+    (shop / "src").mkdir(exist_ok=True)
+    (shop / "src/ledger.ts").write_text("export const ledger = 'a ledger that is long enough to be followed';\n" * 5)
+    _git(shop, "add", "-A")
+    _git(shop, "commit", "-qm", "ledger")
+    (shop / "packages/core/src").mkdir(parents=True)
+    (shop / "apps/src").mkdir(parents=True)
+    (shop / "apps/src/ledger.ts").write_text("other\n")
+    _git(shop, "mv", "src/ledger.ts", "packages/core/src/ledger.ts")
+    _git(shop, "commit", "-qam", "move")
+    (shop / "CLAUDE.md").write_text("The ledger is `src/ledger.ts`.\n")
+    [one] = lint(shop)
+    assert (one.truth, one.repair) == (Truth.CONTRADICTED, "The ledger is `packages/core/src/ledger.ts`.")

@@ -126,3 +126,23 @@ def test_scripts_and_files_of_command_lines_are_named() -> None:
     assert commands("git commit -m 'x'") == []
     assert commands("python -m shop.cli") == []
     assert commands("echo 'unclosed") == []
+
+
+def test_a_tree_drawn_by_indentation_has_its_paths_and_other_blocks_have_none() -> None:
+    text = "```\nsrc/\n  sdk/            # builders\n    agent.ts      # the builder\n  index.ts\ndocs/\n  a.md\n```\n"
+    found = [(one.line, one.path) for one in statements_of("AGENTS.md", text)]
+    assert found == [
+        (2, "src/"),
+        (3, "src/sdk/"),
+        (4, "src/sdk/agent.ts"),
+        (5, "src/index.ts"),
+        (6, "docs/"),
+        (7, "docs/a.md"),
+    ]
+    assert not any(one.path for one in statements_of("AGENTS.md", "```\ncd src/\nmake dev\n```\n"))
+
+
+def test_a_bullet_knows_the_folder_that_the_sentence_before_its_list_names() -> None:
+    text = "Examples in `src/examples/`:\n\n- `server/` is first\n- `client/` too\n\nOther things.\n\n- `server/`\n"
+    found = {one.line: one.under for one in statements_of("AGENTS.md", text)}
+    assert found == {1: "", 3: "src/examples/", 4: "src/examples/", 6: "", 8: ""}

@@ -43,6 +43,7 @@ class Statement(msgspec.Struct, frozen=True):
     is_code: bool = False  # a line of a block of commands
     path: str = ""  # of a row of a drawn tree: the path that the row stands for
     heading: str = ""
+    under: str = ""  # of a bullet: the folder that the sentence before the list names
 
 
 class StatementPlace(msgspec.Struct, frozen=True):

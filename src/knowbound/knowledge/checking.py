@@ -157,23 +157,33 @@ class Checker:
             if path is not None and self._tree.has(path):
                 return Looked(Truth.CONFIRMED, StatementPlace(path))
         value = named.value.strip("/").removeprefix("./")
+        gone = [path for path in tried if path in self._tree.deleted]
+        is_placed = bool(statement.under) and named.kind is StatementKind.PATH
         inner = [path for path in self._paths_named(value) if path == value or path.endswith(f"/{value}")]
+        if inner and gone and "/" in value.strip("/") and (moved := self._renamed(gone)):
+            return Looked(Truth.CONTRADICTED, instead=moved)
+        if inner and (gone or is_placed):
+            return _UNKNOWN  # others of that name are there, the one that is meant is not
+        if named.needs_history and not gone:
+            return _UNKNOWN
         if inner:
             # Written from a folder that the text means: it is there, where exactly is not said.
             return Looked(Truth.CONFIRMED, StatementPlace(min(inner, key=lambda path: (path.count("/"), path))))
         if _MADE.search(value) or any(path is None for path in tried) or self._is_ignored(value):
             return _UNKNOWN
-        if "/" not in value and not any(path in self._tree.deleted for path in tried if path):
+        if "/" not in value and not gone:
             return _UNKNOWN  # the absence of a name without a folder says little
         first = value.split("/")[0]
         is_anchored = any(self._tree.has(posixpath.join(base, first)) for base in bases)
-        gone = (path for path in (*tried, first) if path)
-        is_known = named.kind is StatementKind.LINK or any(path in self._tree.deleted for path in gone)
-        moved = next(filter(None, (self._tree.renamed(path) for path in tried if path)), "") or self._moved(value)
+        is_known = named.kind is StatementKind.LINK or bool(gone) or first in self._tree.deleted
+        moved = self._renamed(tried) or self._moved(value)
         is_hidden = first.startswith(".")  # settings there may be those of a user's own project
         if not is_known and (is_hidden or not (is_anchored or moved)):
             return _UNKNOWN
         return Looked(Truth.CONTRADICTED, instead=moved)
+
+    def _renamed(self, paths: Sequence[str | None]) -> str:
+        return next(filter(None, (self._tree.renamed(path) for path in paths if path)), "")
 
     def _paths_named(self, value: str) -> list[str]:
         """Return the files and folders whose last part is that of the value."""
@@ -247,7 +257,10 @@ def _searched(named: Named) -> str:
 
 def _bases(named: Named, statement: Statement) -> list[str]:
     """Return the folders that a path may be written from: where a command runs, the root, the file's own."""
-    return list(dict.fromkeys((named.folder, "", posixpath.dirname(statement.file))))
+    own = posixpath.dirname(statement.file)
+    if statement.under and named.kind is StatementKind.PATH:
+        return [posixpath.join(base, statement.under) for base in dict.fromkeys(("", own))] + [named.folder, "", own]
+    return list(dict.fromkeys((named.folder, "", own)))
 
 
 def _is_prose(path: str) -> bool:

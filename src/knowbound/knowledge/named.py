@@ -61,6 +61,7 @@ class Named(NamedTuple):
     value: str
     folder: str = ""  # where a command runs, relative to the folder of the statement
     is_sure: bool = True  # nothing around it says that it may not be there
+    needs_history: bool = False  # written without any sign that it is a path: only what was deleted is wrong
 
 
 def named_in(statement: Statement) -> list[Named]:
@@ -92,8 +93,10 @@ def _named(statement: Statement) -> Iterator[Named]:
     plain = _SPAN.sub(lambda span: " " * len(span.group()), _LINK.sub(lambda link: " " * len(link.group()), text))
     for bare in _BARE.finditer(plain):
         last = bare[1].rstrip("/").rpartition("/")[2]
-        if _FILE.match(last) and _is_known_ending(last) and not _PLACEHOLDER.search(bare[1]):
-            yield Named(StatementKind.PATH, bare[1], is_sure=is_sure and not _BEFORE.search(plain[: bare.start()]))
+        is_file = bool(_FILE.match(last)) and _is_known_ending(last)
+        if (is_file or _looks_like_folders(bare[1])) and not _PLACEHOLDER.search(bare[1]):
+            is_meant = is_sure and not _BEFORE.search(plain[: bare.start()])
+            yield Named(StatementKind.PATH, bare[1], is_sure=is_meant, needs_history=not is_file)
 
 
 def _of_span(span: str) -> Iterator[Named]:

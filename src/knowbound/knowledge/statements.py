@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from knowbound.core.statement import Statement
 
@@ -19,6 +20,9 @@ _RULE_ROW = re.compile(r"^[\s|:-]+$")
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+(?=[\"'`(\[*_A-Z\u4e00-\u9fff])|(?<=[。！？])")
 _SHELLS = frozenset({"", "bash", "sh", "shell", "zsh", "console", "terminal", "text", "txt", "plaintext", "fish"})
 _BRANCH = re.compile("[├└]")
+# A row of a tree that is drawn by indentation: a file or a folder, and maybe a remark after a gap or a sign.
+_INDENTED = re.compile(r"^(?P<indent>\s*)(?P<name>[\w@.+-]+(?:/|\.\w{1,10}))(?:\s{2,}\S.*|\s+[#-].*)?$")
+_LEAD_IN = re.compile(r"`([\w@.-]+(?:/[\w@.-]+)*/)`[^`]{0,40}:\s*$")
 _CELL = re.compile(r"^\|\s*`([^`]+)`\s*\|")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _FRONT = re.compile(r"\A---\r?\n.*?\r?\n---\r?\n", re.DOTALL)
@@ -36,7 +40,7 @@ def _blanked(pattern: re.Pattern[str], text: str) -> str:
 
 
 def _read(file: str, lines: list[str]) -> Iterator[Statement]:
-    heading, open_, first = "", list[str](), 0
+    heading, open_, first, under = "", list[str](), 0, ""
     drawn: list[tuple[int, str]] = []  # the folders above a row of a tree that is drawn in a table
     at = 0
     while at < len(lines):
@@ -44,14 +48,17 @@ def _read(file: str, lines: list[str]) -> Iterator[Statement]:
         fence = _FENCE.match(line)
         is_start = fence or _HEADING.match(line) or _ROW.match(line) or _BULLET.match(line) or not line.strip()
         if is_start and open_:
-            yield from _prose(file, first, open_, heading)
+            is_bullet = bool(_BULLET.match(open_[0]))
+            yield from _prose(file, first, open_, heading, under if is_bullet else "")
+            lead_in = _LEAD_IN.search(open_[-1])
+            under = lead_in[1] if lead_in else under if is_bullet else ""
             open_ = []
         if fence:
             end = _end_of(lines, at, fence[1])
             yield from _block(file, at + 1, lines[at + 1 : end], fence[2].lower(), heading)
             at = end
         elif found := _HEADING.match(line):
-            heading = found[1]
+            heading, under = found[1], ""
             yield Statement(file, number, number, line.strip(), heading=heading)
         elif _ROW.match(line):
             if not _RULE_ROW.match(line):
@@ -62,7 +69,7 @@ def _read(file: str, lines: list[str]) -> Iterator[Statement]:
             open_.append(line)
         at += 1
     if open_:
-        yield from _prose(file, first, open_, heading)
+        yield from _prose(file, first, open_, heading, under if _BULLET.match(open_[0]) else "")
 
 
 def _path_of_row(line: str, trail: list[tuple[int, str]]) -> str:
@@ -90,7 +97,7 @@ def _end_of(lines: list[str], at: int, fence: str) -> int:
     return len(lines)
 
 
-def _prose(file: str, first: int, lines: list[str], heading: str) -> Iterator[Statement]:
+def _prose(file: str, first: int, lines: list[str], heading: str, under: str) -> Iterator[Statement]:
     """Yield the sentences of a bullet or a paragraph, each with the line that it begins in."""
     whole, starts = "", list[int]()
     for line in lines:
@@ -102,7 +109,7 @@ def _prose(file: str, first: int, lines: list[str], heading: str) -> Iterator[St
         at = place + len(sentence)
         begin = max(number for number, start in enumerate(starts) if start <= place)
         end = max(number for number, start in enumerate(starts) if start < max(at, 1))
-        yield Statement(file, first + begin, first + end, sentence, heading=heading)
+        yield Statement(file, first + begin, first + end, sentence, heading=heading, under=under)
 
 
 def _block(file: str, first: int, lines: list[str], language: str, heading: str) -> Iterator[Statement]:
@@ -112,9 +119,35 @@ def _block(file: str, first: int, lines: list[str], language: str, heading: str)
     if any(_BRANCH.search(line) for line in lines):
         yield from _drawn(file, first, lines, heading)
         return
+    if _is_indented_tree(lines):
+        yield from _indented(file, first, lines, heading)
+        return
     for number, line in enumerate(lines, first + 1):
         if line.strip() and not line.lstrip().startswith(("#", "//")):
             yield Statement(file, number, number, line.strip(), is_code=True, heading=heading)
+
+
+def _is_indented_tree(lines: list[str]) -> bool:
+    """Report whether every line is a file or a folder, and one of them is below the folder before it."""
+    rows = [_INDENTED.match(line) for line in lines if line.strip()]
+    pairs = pairwise(rows)
+    return all(rows) and any(
+        one is not None and two is not None and one["name"].endswith("/") and len(two["indent"]) > len(one["indent"])
+        for one, two in pairs
+    )
+
+
+def _indented(file: str, first: int, lines: list[str], heading: str) -> Iterator[Statement]:
+    """Yield the rows of a tree that is drawn by indentation, each with its path."""
+    trail: list[tuple[int, str]] = []
+    for number, line in enumerate(lines, first + 1):
+        if row := _INDENTED.match(line):
+            while trail and trail[-1][0] >= len(row["indent"]):
+                trail.pop()
+            path = "".join(name for _, name in trail) + row["name"]
+            if row["name"].endswith("/"):
+                trail.append((len(row["indent"]), row["name"]))
+            yield Statement(file, number, number, line.strip(), path=path, heading=heading)
 
 
 def _drawn(file: str, first: int, lines: list[str], heading: str) -> Iterator[Statement]:

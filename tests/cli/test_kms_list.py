@@ -73,7 +73,7 @@ def test_a_list_is_narrowed(filled: Cli, words: tuple[str, ...], count: int) -> 
 def test_an_unknown_flag_is_an_error(cli: Cli) -> None:
     error = str(cli.run("list", "--flag", "WRONG").exception)
     assert "item-invalid" in error
-    assert "Known are RETRACTED, SUPERSEDED, DELETED, UNVERIFIED." in error
+    assert "Known are RETRACTED, SUPERSEDED, DELETED, UNVERIFIED, HELD_BACK." in error
 
 
 def test_flags_and_stale_items_are_shown_with_what_to_do(filled: Cli) -> None:

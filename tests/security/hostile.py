@@ -316,6 +316,7 @@ def commands() -> list[tuple[str, ...]]:
         ("observe", "linked.jsonl"), ("report",), ("report", "--format", "html"),
         ("report", "--format", "sarif"), *asked,
         ("rescue", "--input", "prompts.jsonl"), ("lint",), ("lint", "linked.jsonl"), ("lint", "--against", "HEAD~1"),
+        ("review",), ("fix", "--undo", "x"),
         ("eval",), ("eval", "eval-samples.yaml", "--against", "HEAD~1"), ("eval", "custom-samples.yaml"), ("trend",),
         ("compare",), ("check",), ("probe",), ("draft",), ("draft", "--accept", "all"), ("kms", "import", "CLAUDE.md"),
         ("kms", "import", "."), ("kms", "import", "docs"), ("kms", "import", "linked"), ("kms", "import", "AGENTS.md"),

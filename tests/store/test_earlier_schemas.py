@@ -59,6 +59,7 @@ RELEASED = {
     "knowbound/0006_audited.sql": "b2a9b2a180f2e82b",
     "knowbound/0007_answers.sql": "efbb0fd1dc748665",
     "knowbound/0008_agent_questions.sql": "44a40a028730d9c6",
+    "knowbound/0009_review.sql": "5572f94b1bfa1d33",
     "usage/0001_usage.sql": "bd1aeba05d3d2420",
 }
 

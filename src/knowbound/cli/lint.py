@@ -24,9 +24,10 @@ def command(files: tuple[Path, ...], against: str, root: Path | None, format_: s
     --against names its base: what was wrong before is not reported.
     """
     from knowbound.core.statement import Truth
-    from knowbound.knowledge.lint import lint
+    from knowbound.knowledge.lint import lint, lint_project
     from knowbound.report.lint import render_lint
 
-    checked = lint(settings_of(root).root, files, against=against)
+    settings = settings_of(root)
+    checked = lint(settings.root, files, against=against) if files or against else lint_project(settings)
     emit(render_lint(checked, format_), output)
     return int(any(one.truth is Truth.CONTRADICTED for one in checked))

@@ -17,6 +17,8 @@ from knowbound.errors import DEFECT, KnowboundError
 
 # Verb → module (and command, where the module has several), and its line in --help.
 VERBS: dict[str, tuple[str, str]] = {
+    "review": ("knowbound.cli.review", "Show what to do next (the same as knowbound alone)."),
+    "fix": ("knowbound.cli.fix", "Carry out an action that knowbound shows, or take it back."),
     "demo": ("knowbound.cli.demo", "Show a report on traces that come with knowbound."),
     "observe": ("knowbound.cli.observe", "Report what agents looked for and did not find."),
     "learn": ("knowbound.cli.learn", "Propose lines of knowledge from what agents miss, and write them."),
@@ -73,14 +75,20 @@ class Verbs(VerbGroup):
             formatter.write_dl([(verb, line) for verb, (_, line) in VERBS.items()])
 
 
-@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Verbs, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, "--version", message="knowbound %(version)s")
-def knowbound() -> None:
-    """Find the edge of what your agents know.
+@click.pass_context
+def knowbound(ctx: click.Context) -> Any:
+    """Keep what coding agents are told true, complete and used.
 
-    Reads the traces that coding agents leave and reports what they looked for and did not find.
-    Everything works without a key and without a network.
+    Without a command, shows what to do next in this project: lines of CLAUDE.md and AGENTS.md that the tree
+    contradicts, and lines that agents keep missing. Everything works without a key and without a network.
     """
+    if ctx.invoked_subcommand is not None:
+        return None
+    review = ctx.command.get_command(ctx, "review") if isinstance(ctx.command, click.Group) else None
+    assert review is not None
+    return ctx.invoke(review)
 
 
 def main(args: list[str] | None = None) -> Any:

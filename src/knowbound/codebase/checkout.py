@@ -9,6 +9,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +20,7 @@ from knowbound.core.evidence import Quality
 from knowbound.core.paths import IGNORED_IN_SOURCES
 from knowbound.files import list_files, read_text, rg
 from knowbound.git import run_git
+from knowbound.text.digest import digest_of
 
 SECONDS = 20.0
 LARGEST = 2_000_000  # bytes of a file that are read: lock files are long
@@ -57,6 +59,16 @@ class Checkout:
         """Every file that is searched, relative to the root."""
         names, _ = list_files(self.root, SECONDS)
         return frozenset(name for name in names if IGNORED_IN_SOURCES.isdisjoint(name.split("/")))
+
+    @cached_property
+    def stamp(self) -> str:
+        """A hash that changes with the commit and with the name, size or time of any file."""
+        found = [self.commit]
+        for name in sorted(self.files):
+            with suppress(OSError):
+                info = os.lstat(self.root / name)
+                found.append(f"{name}|{info.st_size}|{info.st_mtime_ns}")
+        return digest_of(found)
 
     @cached_property
     def folders(self) -> frozenset[str]:

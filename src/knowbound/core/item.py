@@ -36,9 +36,10 @@ class FlagKind(StrEnum):
     SUPERSEDED = "SUPERSEDED"
     DELETED = "DELETED"
     UNVERIFIED = "UNVERIFIED"
+    HELD_BACK = "HELD_BACK"  # disproved by the tree or by a turn: not injected until it is repaired
 
 
-NOT_SERVED = frozenset({FlagKind.RETRACTED, FlagKind.SUPERSEDED, FlagKind.DELETED})
+NOT_SERVED = frozenset({FlagKind.RETRACTED, FlagKind.SUPERSEDED, FlagKind.DELETED, FlagKind.HELD_BACK})
 
 
 class Flag(msgspec.Struct, frozen=True, omit_defaults=True):

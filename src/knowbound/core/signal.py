@@ -197,6 +197,7 @@ class Findings(msgspec.Struct):
     skipped: list[SkippedLine] = []  # the first lines only
     skipped_by_reason: dict[str, int] = {}
     signals_left_out: int = 0  # signals beyond the limit of a session
+    unknown_calls: int = 0  # calls of tools that no known client has
 
 
 class TopicAnswer(msgspec.Struct, frozen=True):

@@ -62,6 +62,7 @@ class CheckedStatement(msgspec.Struct, frozen=True):
     named: str = ""  # the thing that decided
     evidence: StatementPlace | None = None
     repair: str | None = None  # the statement as it would be right
+    swap: tuple[str, str] | None = None  # the words of the repair: those that go, and those that come
     why: str = ""
     since: str = ""  # the commit that made it wrong, if history shows one
     same_as: tuple[str, ...] = ()  # other statements that name the same wrong thing, as file:line

@@ -21,6 +21,7 @@ from knowbound.gaps.text_signals import text_signals
 from knowbound.gaps.wanted import plain_name
 from knowbound.text.clock import comparable_time
 from knowbound.text.redact import excerpt, excerpt_of_end, redact
+from knowbound.traces.tools import is_known_tool
 
 GENERAL = "general"  # the sample before and without a skill
 EXCERPT = 500  # specification 2: the first 500 characters, in code points
@@ -184,6 +185,9 @@ class SessionLens:
         sample.answered += bool(step.said) or any(not call.is_unanswered for call in step.calls)
         sample.calls += len(step.calls)
         self.found.tool_calls += len(step.calls)
+        self.found.unknown_calls += sum(
+            call.kind is ToolKind.OTHER and not is_known_tool(call.name) for call in step.calls
+        )
         if turn is not None:
             turn.steps += 1
             turn.calls += len(step.calls)

@@ -33,7 +33,7 @@ from knowbound.traces.registry import readers
 from knowbound.traces.sessions import FoundSessions, Lens, Progress, places_of_agents, read_together, sessions_of
 
 _SKIPPED_SHOWN = 20
-LENS_VERSION = 4  # raise it when the same trace gives other findings or another report: stored ones are made again
+LENS_VERSION = 5  # raise it when the same trace gives other findings or another report: stored ones are made again
 
 
 def observe(
@@ -154,7 +154,7 @@ def report_of(
     agents: dict[str, int] = {}
     skipped: dict[str, int] = {}
     examples: list[SkippedLine] = []
-    lines = duplicates = 0
+    lines = duplicates = unknown_calls = 0
     used: set[str] = set()
     unmanaged: list[UnmanagedInjection] = []
     for found in store.findings(keys):
@@ -166,6 +166,7 @@ def report_of(
         used.update(found.files)
         lines += found.lines
         duplicates += found.duplicates
+        unknown_calls += found.unknown_calls
         for reason, count in found.skipped_by_reason.items():
             skipped[reason] = skipped.get(reason, 0) + count
         examples += found.skipped[: _SKIPPED_SHOWN - len(examples)]
@@ -198,6 +199,7 @@ def report_of(
             lines=lines,
             duplicates=duplicates,
             signals=whole.signals,
+            unknown_calls=unknown_calls,
             unmanaged_items=len({one.item.id for one in unmanaged}),
         ),
         gap=whole.figures(),

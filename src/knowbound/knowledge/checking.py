@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from knowbound.codebase.checkout import LARGEST, Checkout, TreeLine
 from knowbound.core.statement import CheckedStatement, Statement, StatementKind, StatementPlace, Truth
 from knowbound.knowledge.named import Named, named_in
@@ -84,10 +86,8 @@ class Checker:
             since = self._since(named, statement) if found.truth is Truth.CONTRADICTED else ""
             is_meant = named.is_sure and (since or not _GENERAL.search(statement.file))
             if found.truth is Truth.CONTRADICTED and is_meant:
-                repair, why = _repaired(statement.text, named, found.instead), _why(named, found.instead)
-                return CheckedStatement(
-                    statement, named.kind, found.truth, named.value, found.place, repair, why, since
-                )
+                wrong = CheckedStatement(statement, named.kind, found.truth, named.value, found.place, since=since)
+                return repaired(replace(wrong, why=_why(named, found.instead)), found.instead)
             if found.truth is Truth.CONFIRMED and found.place is not None:
                 held.append((named, found.place))
             else:
@@ -290,14 +290,28 @@ def _alike(one: str, other: str) -> bool:
     return words[0] == words[1]
 
 
-def _repaired(text: str, named: Named, instead: str) -> str | None:
-    """Return the statement with what the tree has in place of what it names."""
-    if not instead:
-        return None
-    has_program = named.kind in (StatementKind.COMMAND, StatementKind.VERSION)
-    old = named.value.partition(" ")[2] if has_program else named.value
-    new = f"{instead}/" if named.value.endswith("/") and not instead.endswith("/") else instead
-    return text.replace(old, new) if old in text else None
+def repaired(wrong: CheckedStatement, instead: str) -> CheckedStatement:
+    """Return the statement with the repair that writes what the tree has instead; unchanged if no words say it.
+
+    A row about nothing but a path that history deleted is taken out: its repair is empty.
+    """
+    named, text = wrong.named, wrong.statement.text
+    has_program = wrong.kind in (StatementKind.COMMAND, StatementKind.VERSION)
+    old = named.partition(" ")[2] if has_program else named
+    new = f"{instead}/" if named.endswith("/") and not instead.endswith("/") else instead
+    if wrong.kind is StatementKind.LAYOUT and posixpath.dirname(old.rstrip("/")) == posixpath.dirname(new.rstrip("/")):
+        old, new = (posixpath.basename(one.rstrip("/")) for one in (old, new))  # a row has only the last part
+    if not instead and wrong.since and _is_only_about(wrong.statement, named):
+        return replace(wrong, repair="")
+    if not instead or old not in text:
+        return wrong
+    return replace(wrong, repair=text.replace(old, new), swap=(old, new))
+
+
+def _is_only_about(statement: Statement, named: str) -> bool:
+    """Report whether a statement is a row of a drawn tree or of a table whose subject is the named path."""
+    is_leaf = bool(statement.path) and not statement.path.endswith("/")
+    return is_leaf or statement.text.replace(" ", "").startswith(f"|`{named}`|")
 
 
 def _why(named: Named, instead: str) -> str:

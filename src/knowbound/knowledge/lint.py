@@ -5,17 +5,28 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from knowbound import __version__
 from knowbound.codebase.at_commit import CommitCheckout
 from knowbound.codebase.checkout import Checkout
+from knowbound.config import Settings
+from knowbound.core.item import FlagKind, Item
 from knowbound.core.statement import CheckedStatement, Truth
 from knowbound.errors import InputError
 from knowbound.files import is_inside
 from knowbound.knowledge.checking import Checker
 from knowbound.knowledge.statements import statements_of
+from knowbound.store.data_dir import INDEX
+from knowbound.store.screens import Screens
+from knowbound.text.digest import digest_of
+
+if TYPE_CHECKING:
+    from knowbound.kms.index.database import IndexedItem
 
 # What agents load by themselves, in every folder: Claude Code, Codex and others, Gemini CLI, Copilot, Cursor, Windsurf.
 _LOADED = re.compile(
@@ -25,6 +36,9 @@ _LOADED = re.compile(
 )
 _IN_TESTS = re.compile(r"(?:^|/)(?:tests?|fixtures?|examples?|testdata|vendor|demo)/")
 _MOST_BYTES = 1_000_000  # of a knowledge file
+_VERSION = 2  # raise it when the same files and tree give other verdicts
+_SCREEN, _BY = "lint", "lint"
+ITEM = "item:"  # before the id of an item, in place of a file
 
 
 def knowledge_files(checkout: Checkout) -> list[str]:
@@ -38,8 +52,74 @@ def lint(root: Path, files: Sequence[Path] = (), *, against: str = "") -> list[C
 
     With a commit to compare with, only statements that are wrong now and held there.
     """
-    checked = _checked(Checkout(root), [_relative(root, file) for file in files])
+    checkout = Checkout(root)
+    checked = _checked(checkout, [_relative(root, file) for file in files] or knowledge_files(checkout))
     return broken_since(checked, CommitCheckout(root, against)) if against else checked
+
+
+def lint_project(settings: Settings) -> list[CheckedStatement]:
+    """Check all files that agents load and the items of the store; from the store while nothing changed.
+
+    An item that the tree contradicts is held back from injection; one that holds again is injected again.
+    """
+    checkout = Checkout(settings.root)
+    held = _items(settings.home)
+    key = digest_of([__version__, str(_VERSION), str(settings.root), checkout.stamp, items_stamp(settings.home)])
+    with closing(Screens(settings.home)) as screens:
+        kept = screens.screen(_SCREEN, key, list[CheckedStatement])
+    if kept is not None:
+        return kept
+    checked = _checked(checkout, knowledge_files(checkout), [one.item for one in held])
+    if held:
+        _hold_back(checked, [one.item for one in held], settings)
+    key = digest_of([__version__, str(_VERSION), str(settings.root), checkout.stamp, items_stamp(settings.home)])
+    with closing(Screens(settings.home)) as screens:
+        screens.keep_screen(_SCREEN, key, checked)
+    return checked
+
+
+def items_stamp(home: Path) -> str:
+    """Return a stamp that changes with the index of items."""
+    found = []
+    for name in (INDEX, f"{INDEX}-wal"):
+        with suppress(OSError):
+            info = (home / name).stat()
+            found.append(f"{info.st_size}|{info.st_mtime_ns}")
+    return " ".join(found)
+
+
+def _items(home: Path) -> list[IndexedItem]:
+    """Return the items that are injected, or would be if they were not held back."""
+    if not (home / INDEX).exists():
+        return []
+    from knowbound.kms.index.database import Index  # noqa: PLC0415  (a project without items needs none of it)
+
+    with closing(Index(home)) as index:
+        return [one for one in index.all_items() if one.served or _is_held_back(one.item)]
+
+
+def _is_held_back(item: Item) -> bool:
+    return item.flag is not None and item.flag.kind is FlagKind.HELD_BACK
+
+
+def _hold_back(checked: Iterable[CheckedStatement], items: Sequence[Item], settings: Settings) -> None:
+    """Flag the items that the tree contradicts, with the reason, and take the flag of `lint` off the others."""
+    wrong = {
+        one.statement.file.removeprefix(ITEM): one.why
+        for one in checked
+        if one.truth is Truth.CONTRADICTED and one.statement.file.startswith(ITEM)
+    }
+    new = [id_ for id_ in wrong if not any(one.id == id_ and _is_held_back(one) for one in items)]
+    right = [one.id for one in items if _is_held_back(one) and one.flag and one.flag.by == _BY and one.id not in wrong]
+    if not new and not right:
+        return
+    from knowbound.kms.opening import open_knowledge_store  # noqa: PLC0415
+
+    with closing(open_knowledge_store(settings, by=_BY)) as store:
+        for id_ in new:
+            store.flag(id_, FlagKind.HELD_BACK, wrong[id_][:500], automatic=True)
+        for id_ in right:
+            store.unflag(id_)
 
 
 def broken_since(checked: Iterable[CheckedStatement], base: Checkout) -> list[CheckedStatement]:
@@ -48,17 +128,16 @@ def broken_since(checked: Iterable[CheckedStatement], base: Checkout) -> list[Ch
     return [one for one, held in zip(wrong, Checker(base).holds(wrong), strict=True) if held]
 
 
-def _checked(checkout: Checkout, named: Sequence[str] = ()) -> list[CheckedStatement]:
-    """Check the statements of these files of a checkout, or of all files that agents load."""
-    root, paths = checkout.root, list(named) or knowledge_files(checkout)
-    if not paths:
+def _checked(checkout: Checkout, paths: Sequence[str], items: Iterable[Item] = ()) -> list[CheckedStatement]:
+    """Check the statements of these files of a checkout, and of items."""
+    statements = [one for path in paths for one in statements_of(path, _text(checkout.root, path))]
+    statements += [one for item in items for one in statements_of(f"{ITEM}{item.id}", item.content)]
+    if not paths and not statements:
         raise InputError(
             "no-knowledge-files",
-            f"No CLAUDE.md, AGENTS.md, rules or skills in {root}. Name a file: knowbound lint docs/guide.md",
+            f"No CLAUDE.md, AGENTS.md, rules or skills in {checkout.root}. Name a file: knowbound lint docs/guide.md",
         )
-    checker = Checker(checkout)
-    statements = [one for path in paths for one in statements_of(path, _text(root, path))]
-    return list(_with_same(checker.check_all(statements)))
+    return list(_with_same(Checker(checkout).check_all(statements)))
 
 
 def _relative(root: Path, file: Path) -> str:

@@ -5,7 +5,6 @@ The section is kept sorted and without duplicates. What is outside of its marks 
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -17,10 +16,10 @@ from knowbound.config import Settings
 from knowbound.core.item import FlagKind, ItemType
 from knowbound.core.lesson import WRITTEN, Applied, Lesson, LessonKind, LessonStatus
 from knowbound.errors import InputError
-from knowbound.files import leads_out, replacing
 from knowbound.kms.opening import open_knowledge_store
 from knowbound.kms.validation import NewItem
 from knowbound.lessons.proposing import within_budget
+from knowbound.patching import FilePatch, check_patches, read_below, write_patches
 from knowbound.store.lessons import KeptLessons
 from knowbound.text.clock import utc_now
 
@@ -29,20 +28,6 @@ END = "<!-- knowbound lessons: end -->"
 _MARK = "<!-- knowbound lessons: begin"
 _TITLE = "## Lessons from earlier sessions"
 _SUBJECT = "lessons"
-
-
-class FilePatch(NamedTuple):
-    """A knowledge file as it is and as it would be."""
-
-    path: str  # relative to the root
-    before: bytes
-    after: bytes
-
-    def diff(self) -> str:
-        """What changes, as a unified diff."""
-        old, new = (text.decode("utf-8", "replace").splitlines(keepends=True) for text in (self.before, self.after))
-        lines = difflib.unified_diff(old, new, f"a/{self.path}" if self.before else "/dev/null", f"b/{self.path}")
-        return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
 class FilePlan(NamedTuple):
@@ -65,7 +50,7 @@ def plan_files(lessons: Iterable[Lesson], settings: Settings) -> FilePlan:
     files = dict.fromkeys([one.file for one in wanted] + [one.applied.place for one in wanted if one.applied])
     patches = []
     for path in sorted(files):
-        before = _read(settings.root, path)
+        before = read_below(settings.root, path)
         gone = [one.text for one in known if one not in fitting and one.file == path]
         after = with_section(before, [one.text for one in fitting if one.file == path], gone)
         if after != before:
@@ -88,13 +73,8 @@ def _is_in_file(lesson: Lesson) -> bool:
 
 def write_files(plan: FilePlan, settings: Settings) -> None:
     """Write the files as they were shown; one that changed meanwhile is an error, and nothing more is written."""
-    for patch in plan.patches:
-        if _read(settings.root, patch.path) != patch.before:
-            raise InputError("file-changed", f"{patch.path} changed meanwhile. Try again: knowbound learn --apply file")
-        path = settings.root / patch.path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as file:
-            file.write(patch.after)
+    check_patches(settings.root, plan.patches, "knowbound learn --apply file")
+    write_patches(settings.root, plan.patches)
     removed = [replace(one, status=LessonStatus.ACCEPTED, applied=None) for one in plan.left_out]
     with closing(KeptLessons(settings.home)) as store:
         store.keep([*plan.written, *removed])
@@ -127,16 +107,6 @@ def _section(text: bytes) -> tuple[int, int, list[str]]:
         raise InputError("section-broken", f"The section that begins with `{_MARK} …` has no end mark `{END}`.")
     inner = text[start:end].decode("utf-8", "replace").splitlines()[1:]
     return start, end + len(END), [line.rstrip() for line in inner if line.strip() and line.strip() != _TITLE]
-
-
-def _read(root: Path, path: str) -> bytes:
-    full = root / path
-    if leads_out(full, root):
-        raise InputError("leads-out", f"{path} leads out of {root}: nothing is written there.")
-    try:
-        return full.read_bytes() if full.exists() else b""
-    except OSError as error:
-        raise InputError("no-such-path", f"Cannot read {path}: {error.strerror or error}.") from error
 
 
 def write_items(lessons: Sequence[Lesson], settings: Settings, by: str) -> list[Lesson]:

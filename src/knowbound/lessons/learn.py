@@ -52,6 +52,8 @@ class Learned(msgspec.Struct, frozen=True):
     checked: str  # the project whose tree was there, "" for none
     commit: str  # of that tree
     places: list[str]
+    report: ObserveReport  # of the same sessions
+    corpus: Corpus | None = None  # of the project whose tree was there
     notes: list[str] = []  # what did not work
 
 
@@ -74,7 +76,7 @@ def learn(
     with closing(Observed(settings.home)) as observed, closing(KeptLessons(settings.home)) as kept:
         newest = observed.run("observe", ObserveReport)
         assert newest is not None
-        report, keys = newest
+        keys = newest[1]
         corpora = _corpora(observed, kept, report, keys, filters, settings, root_is_given)
         now, lessons, left_out, notes = utc_now(), list[Lesson](), 0, list[str]()
         for corpus in corpora:
@@ -87,14 +89,16 @@ def learn(
             notes += [note] if note else []
             kept.replace(corpus.project, own)
             lessons += [one for one in own if one.status is not LessonStatus.NEW or one.id in fitting]
-    tree = next((corpus.tree for corpus in corpora if corpus.tree is not None), None)
+    checked = next((corpus for corpus in corpora if corpus.tree is not None), None)
     return Learned(
         sorted(lessons, key=lambda one: (-one.saves, one.project, one.id)),
         left_out,
         {corpus.project: len(corpus.materials) for corpus in corpora},
-        next((corpus.project for corpus in corpora if corpus.tree is not None), ""),
-        tree.commit if tree is not None else "",
+        checked.project if checked else "",
+        checked.tree.commit if checked and checked.tree else "",
         report.places,
+        report,
+        checked,
         notes,
     )
 

@@ -34,8 +34,8 @@ def _shown(one: CheckedStatement, *, is_first: bool) -> Iterator[str]:
     since = f" (since {one.since})" if one.since else ""
     yield printable(f"{'' if is_first else chr(10)}{where}  {one.why}{since}\n")
     yield printable(f"    {_cut(one.statement.text)}\n")
-    if one.repair:
-        yield printable(f"  → {_cut(one.repair)}\n")
+    if one.repair is not None:
+        yield printable(f"  → {_cut(one.repair) or '(take the line out)'}\n")
     if one.same_as:
         yield printable(f"    the same in {', '.join(one.same_as[:5])}{' …' if len(one.same_as) > 5 else ''}\n")
 

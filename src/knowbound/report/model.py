@@ -24,6 +24,7 @@ class Totals(msgspec.Struct, frozen=True):
     lines: int = 0
     duplicates: int = 0  # messages whose id was read before
     signals: int = 0
+    unknown_calls: int = 0  # calls of tools that no known client has
     unmanaged_items: int = 0  # what others put into the agents' context, as far as the traces show it
 
 
@@ -82,3 +83,26 @@ class TopicReport(msgspec.Struct, frozen=True):
     places: list[str]
     made: str
     version: str
+
+
+class ReviewFigures(msgspec.Struct, frozen=True):
+    """The one line of figures, with its watermark, and what was read."""
+
+    gap_rate: float | None = None
+    weighted: float | None = None
+    open: float | None = None
+    coverage: float | None = None
+    samples: int = 0
+    sha256_8: str = ""
+    warning: str = ""
+    sessions: int = 0
+    tool_calls: int = 0
+    agents: dict[str, int] = {}
+    unread_files: int = 0  # files that no reader recognises
+    warnings: list[str] = []
+    unknown_turns: int = 0  # turns whose claims nobody could check
+    turns: int = 0
+    unknown_lines: float | None = None  # share of trace lines
+    unknown_tools: float | None = None  # share of tool calls
+    statements: int = 0
+    contradicted: int = 0

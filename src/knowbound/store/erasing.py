@@ -216,6 +216,7 @@ def kept_records(home: Path) -> Iterator[bytes]:
             "SELECT report FROM run", "SELECT report FROM evaluation",
             "SELECT run FROM journal_run", "SELECT excerpt FROM unmanaged", "SELECT material FROM material",
             "SELECT lesson FROM lesson", "SELECT question FROM agent_question",
+            "SELECT screen FROM screen", "SELECT fix FROM fix",
         ),
         INDEX: ("SELECT content FROM item",),
         ITEMS: (
@@ -240,6 +241,8 @@ def _erase_findings(db: sqlite3.Connection, scope: ErasureScope, erased: Erased)
     _erase_runs(db, scope, erased)
     _erase_evaluations(db, scope, erased)
     _erase_lessons(db, scope, erased)
+    if erased.counts or scope.everything:  # screens are made from everything, and are made again
+        erased.add(f"{FINDINGS}: screen", db.execute("DELETE FROM screen").rowcount)
     # Answers of earlier versions name nothing, and go with anything that is erased.
     answers = erase_answers(db, scope.names, scope.before, also_unnamed=bool(erased.counts) or scope.everything)
     erased.add(f"{FINDINGS}: answer", answers)

@@ -36,6 +36,16 @@ _KINDS: dict[str, ToolKind] = {
     ),
 }  # fmt: skip
 
+# Tools of the known clients that look nothing up: plans, sub-agents, questions to the user, control of shells.
+_WITHOUT_LOOKUP = frozenset(
+    "agent task taskcreate taskupdate taskget tasklist taskoutput taskstop todowrite todoread askuserquestion ask_user "
+    "skill exitplanmode enterplanmode enterworktree exitworktree toolsearch tool_search killshell killbash bashoutput "
+    "slashcommand update_plan submit exit stop_bash read_bash write_bash write_stdin wait wait_agent spawn_agent "
+    "send_input close_agent sendmessage croncreate crondelete cronlist schedulewakeup monitor lsp "
+    "listmcpresourcestool list_mcp_resources list_mcp_resource_templates structuredoutput report_intent "
+    "save_memory write_todos think finish edit_anyway js_repl image_generation request_user_input".split()
+)
+
 _MCP = lazy(r"^mcp__(?:.*__)?([^_].*)$|^(?:[\w-]+)[./:]([\w-]+)$")
 _MCP_SEARCH = lazy(
     r"(?:^|[_-])(?:search|find|lookup|grep|recall|retrieve)(?=[_-]|s?$|[A-Z])|^(?:query|resolve)(?=[_-]|$)|[a-z](?:Search|Lookup)(?=[_-]|$|[A-Z])"
@@ -72,6 +82,12 @@ def kind_of(name: str) -> ToolKind:
     if _MCP_LIST.search(tool):
         return ToolKind.OTHER  # lists of a remote service are its state, not knowledge that is looked up by name
     return ToolKind.READ if _MCP_READ.search(tool) and "file" in tool.lower() else ToolKind.OTHER
+
+
+def is_known_tool(name: str) -> bool:
+    """Report whether a tool is one of a known client, or of an MCP server."""
+    lower = name.lower()
+    return lower in _KINDS or lower in _WITHOUT_LOOKUP or _MCP.match(name) is not None
 
 
 def first_text(input_: dict[str, Any], keys: tuple[str, ...]) -> str:

@@ -267,7 +267,9 @@ class Index:
 
     def blocked_copies(self) -> list[IndexedItem]:
         """Return the items that are not served only because of their original."""
-        return self._known("served = 0 AND screened = '' AND flag NOT IN ('RETRACTED', 'SUPERSEDED', 'DELETED')")
+        return self._known(
+            "served = 0 AND screened = '' AND flag NOT IN ('RETRACTED', 'SUPERSEDED', 'DELETED', 'HELD_BACK')"
+        )
 
     def anchored(self, file: str = "") -> list[IndexedItem]:
         """Return the items that come from a file, or from any file."""

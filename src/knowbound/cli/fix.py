@@ -1,0 +1,148 @@
+"""`knowbound fix`: carry out an action, or take it back."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from knowbound.cli.options import root_option, settings_of, user_name
+from knowbound.cli.output import confirm, echo
+from knowbound.errors import InputError
+
+if TYPE_CHECKING:
+    from knowbound.config import Settings
+    from knowbound.store.screens import DecidedFix, Fix
+
+_KEYS = "a accept · e edit · r reject · l later · q quit"
+
+
+@click.command("fix")
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@root_option
+@click.option("--yes", is_flag=True, help="Write without asking.")
+@click.option("--undo", is_flag=True, help="Take the fixes IDS back.")
+@click.option("--reject", is_flag=True, help="Never show the actions IDS again.")
+@click.option("--branch", is_flag=True, help="Commit on a branch of its own, and leave the files as they are.")
+def command(ids: tuple[str, ...], root: Path | None, yes: bool, undo: bool, reject: bool, branch: bool) -> None:
+    """Carry out the actions IDS that knowbound shows: show the diff, ask, write.
+
+    Without an id, on a terminal, go through all actions with single keys. A file is written only if it is a regular
+    file below the root and still the one that the diff was made from. --undo takes a fix back; where its lines changed
+    since, it prints the reverse diff and writes nothing.
+    """
+    from knowbound.review.fixing import known_fixes
+
+    if sum((undo, reject, branch)) > 1:
+        raise click.UsageError("Only one of --undo, --reject and --branch.")
+    settings = settings_of(root)
+    reviewed, decided = known_fixes(settings)
+    if undo:
+        for id_ in ids:
+            _undo(id_, decided, settings, yes)
+        return
+    fixes = reviewed.fixes if reviewed else {}
+    if not ids:
+        _walk([fixes[one.id] for one in reviewed.actions if one.id in fixes] if reviewed else [], settings)
+        return
+    for id_ in ids:
+        _fix(_named(id_, fixes, decided), settings, yes=yes, reject=reject, branch=branch)
+
+
+def _named(id_: str, fixes: dict[str, Fix], decided: dict[str, DecidedFix]) -> Fix:
+    if id_ in fixes:
+        return fixes[id_]
+    known = decided.get(id_)
+    state = f"The action {id_} is {known.state} already." if known else f"There is no action {id_!r} with a fix."
+    raise InputError("no-such-action", f"{state} To see them: knowbound")
+
+
+def _fix(fix: Fix, settings: Settings, *, yes: bool, reject: bool, branch: bool) -> None:
+    from knowbound.review.fixing import apply_fix, commit_on_branch, current, reject_fix
+
+    if reject:
+        reject_fix(fix, settings)
+        echo(f"{fix.id} is not shown again.")
+        return
+    fix = current(fix, settings)
+    _show(fix)
+    if branch:
+        name = commit_on_branch(fix, settings)
+        echo(f"Committed on {name}. The files here are unchanged.")
+        return
+    confirm("Write this?", "Nothing was written.", yes=yes)
+    apply_fix(fix, settings, user_name())
+    echo(f"Done. To take it back: knowbound fix --undo {fix.id}")
+
+
+def _show(fix: Fix) -> None:
+    from knowbound.review.proposing import diff_of
+
+    echo(f"{fix.title}\n\n{diff_of(fix)}")
+
+
+def _undo(id_: str, decided: dict[str, DecidedFix], settings: Settings, yes: bool) -> None:
+    from knowbound.review.fixing import undo_fix, undo_of
+    from knowbound.store.screens import FixState
+
+    known = decided.get(id_)
+    if known is None or known.state is not FixState.APPLIED:
+        state = f"is {known.state}" if known else "was never carried out"
+        raise InputError("no-such-action", f"The action {id_} {state}: there is nothing to take back.")
+    patches = undo_of(known, settings)
+    for patch in patches:
+        echo(patch.diff())
+    confirm("Write this?", "Nothing was written.", yes=yes)
+    undo_fix(known, patches, settings, user_name())
+    echo(f"Taken back: {known.fix.title}")
+
+
+def _walk(fixes: list[Fix], settings: Settings) -> None:
+    """Go through the actions with single keys."""
+    from knowbound.review.fixing import apply_fix, current, reject_fix
+
+    if not sys.stdin.isatty():
+        raise InputError("no-such-action", "Which action? knowbound shows them; then: knowbound fix ID")
+    if not fixes:
+        echo("There is no action with a fix. To look: knowbound")
+        return
+    for number, one in enumerate(fixes, 1):
+        try:
+            fix = current(one, settings)
+        except InputError as error:
+            echo(str(error), err=True)
+            continue
+        echo(f"\n{number} of {len(fixes)}")
+        _show(fix)
+        echo(_KEYS)
+        match _key():
+            case "a":
+                apply_fix(fix, settings, user_name())
+                echo(f"Done. To take it back: knowbound fix --undo {fix.id}")
+            case "e":
+                apply_fix(_edited(fix), settings, user_name())
+                echo(f"Done. To take it back: knowbound fix --undo {fix.id}")
+            case "r":
+                reject_fix(one, settings)
+            case "q":
+                return
+
+
+def _key() -> str:
+    while (pressed := click.getchar().lower()) not in ("a", "e", "r", "l", "q", "\x03", "\x1b"):
+        pass
+    return "q" if pressed in ("\x03", "\x1b") else pressed
+
+
+def _edited(fix: Fix) -> Fix:
+    """Return the fix with the files as the user's editor left them."""
+    from msgspec.structs import replace
+
+    patches = []
+    for patch in fix.patches:
+        text = click.edit(patch.after.decode("utf-8", "surrogateescape"), extension=".md")
+        after = patch.after if text is None else text.encode("utf-8", "surrogateescape")
+        patches.append(replace(patch, after=after))
+    return replace(fix, patches=patches)

@@ -1,0 +1,1 @@
+"""The front door: actions from every lens, ranked, and their fixes."""

@@ -1,0 +1,172 @@
+"""Carries an action out: changes files or an item, remembers what was there, and takes it back.
+
+Files are written under a lock, after a record of what will be written: a process that was killed in between is finished
+by the next one. Nothing is written unless every file is still the one that the shown diff was made from.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from knowbound.config import Settings
+from knowbound.core.lesson import Applied, LessonStatus
+from knowbound.errors import InputError
+from knowbound.git import run_git
+from knowbound.kms.opening import open_knowledge_store
+from knowbound.kms.validation import ItemEdit
+from knowbound.patching import FilePatch, check_patches, moved_to, read_below, write_patches
+from knowbound.review.review import SCREEN, Reviewed
+from knowbound.store.lessons import KeptLessons
+from knowbound.store.screens import DecidedFix, Fix, FixState, Screens
+from knowbound.text.clock import utc_now
+from knowbound.user_files import PRIVATE_FILE, make_folder
+
+_SECONDS, _BYTES = 20.0, 200_000  # of one git command
+
+
+def known_fixes(settings: Settings) -> tuple[Reviewed | None, dict[str, DecidedFix]]:
+    """Return the newest screen, and every decision by the id of its action. Finishes what a killed process began."""
+    with _locked(settings.home), closing(Screens(settings.home)) as screens:
+        decided = {one.fix.id: one for one in screens.fixes()}
+        for one in decided.values():
+            if one.state is FixState.PENDING:
+                decided[one.fix.id] = _finished(one, settings, screens)
+        return screens.newest(SCREEN, Reviewed), decided
+
+
+def _finished(one: DecidedFix, settings: Settings, screens: Screens) -> DecidedFix:
+    """Write the files that a killed process did not come to; a file that has changed since stays as it is."""
+    write_patches(settings.root, [one for one in one.fix.patches if read_below(settings.root, one.path) == one.before])
+    _written(one.fix, one.time, settings)
+    screens.keep_fix(one.fix, FixState.APPLIED, one.time)
+    return DecidedFix(one.fix, FixState.APPLIED, one.time)
+
+
+def current(fix: Fix, settings: Settings) -> Fix:
+    """Return the fix for the files as they are now. Raises InputError if its lines have changed since."""
+    patches = []
+    for patch in fix.patches:
+        moved = moved_to(patch, read_below(settings.root, patch.path))
+        if moved is None:
+            raise InputError(
+                "file-changed", f"The lines of {patch.path} changed since. Nothing was written. Try again: knowbound"
+            )
+        patches.append(moved)
+    return replace(fix, patches=patches)
+
+
+def apply_fix(fix: Fix, settings: Settings, by: str) -> None:
+    """Carry out a fix as it was shown. Raises InputError, and then nothing is changed."""
+    now = utc_now()
+    if fix.item:
+        with closing(open_knowledge_store(settings, by=by)) as store:
+            successor = store.supersede(fix.item, by=ItemEdit(content=fix.content), note="knowbound fix").id
+        fix = replace(fix, successor=successor)
+    with _locked(settings.home), closing(Screens(settings.home)) as screens:
+        check_patches(settings.root, fix.patches, f"knowbound fix {fix.id}")
+        screens.keep_fix(fix, FixState.PENDING, now)
+        write_patches(settings.root, fix.patches)
+        _written(fix, now, settings)
+        screens.keep_fix(fix, FixState.APPLIED, now)
+
+
+def _written(fix: Fix, time: str, settings: Settings) -> None:
+    """Remember that the line of a lesson is written, so that `learn` watches it."""
+    if fix.is_written_line and fix.lesson is not None:
+        lesson = fix.lesson
+        with closing(KeptLessons(settings.home)) as kept:
+            applied = Applied("file", time, lesson.file)
+            kept.keep([replace(lesson, status=LessonStatus.APPLIED, applied=applied)])
+
+
+def reject_fix(fix: Fix, settings: Settings) -> None:
+    """Remember that a person does not want this action."""
+    with closing(Screens(settings.home)) as screens:
+        screens.keep_fix(fix, FixState.REJECTED, utc_now())
+
+
+def undo_of(one: DecidedFix, settings: Settings) -> list[FilePatch]:
+    """Return the changes that take a fix back. Raises InputError with the reverse diff if its lines changed since."""
+    patches = []
+    for patch in one.fix.patches:
+        back = moved_to(patch.reversed(), read_below(settings.root, patch.path))
+        if back is None:
+            raise InputError(
+                "undo-refused",
+                f"The lines of {patch.path} changed since the fix. Nothing was written. By hand:\n"
+                + patch.reversed().diff(),
+            )
+        patches.append(back)
+    return patches
+
+
+def undo_fix(one: DecidedFix, patches: list[FilePatch], settings: Settings, by: str) -> None:
+    """Take a fix back as it was shown."""
+    with _locked(settings.home), closing(Screens(settings.home)) as screens:
+        check_patches(settings.root, patches, f"knowbound fix --undo {one.fix.id}")
+        write_patches(settings.root, patches)
+        screens.keep_fix(one.fix, FixState.UNDONE, utc_now())
+        if one.fix.is_written_line and one.fix.lesson is not None:
+            with closing(KeptLessons(settings.home)) as kept:
+                kept.keep([replace(one.fix.lesson, status=LessonStatus.NEW, applied=None)])
+    if one.fix.item:
+        with closing(open_knowledge_store(settings, by=by)) as store:
+            store.unflag(one.fix.item)
+            store.delete(one.fix.successor, "knowbound fix --undo")
+
+
+def commit_on_branch(fix: Fix, settings: Settings) -> str:
+    """Commit the change on a branch of its own, without touching the work tree; return the branch. No hook runs."""
+    branch = f"knowbound/fix-{fix.id}"
+    make_folder(settings.home)
+    index = settings.home / f".index-{os.getpid()}-{secrets.token_hex(4)}"
+    draft = index.with_suffix(".blob")
+    added = {"GIT_INDEX_FILE": str(index)}
+
+    def git(*arguments: str) -> str:
+        ran = run_git(settings.root, *arguments, seconds=_SECONDS, output_bytes=_BYTES, added=added)
+        if ran.code != 0:
+            why = ran.err.decode("utf-8", "replace").strip().splitlines()
+            raise InputError("no-branch", f"git {arguments[0]} failed: {why[-1] if why else 'unknown'}.")
+        return ran.out.decode("utf-8", "replace").strip()
+
+    try:
+        prefix = git("rev-parse", "--show-prefix")
+        git("read-tree", "HEAD")
+        for patch in fix.patches:
+            path = f"{prefix}{patch.path}"
+            draft.write_bytes(patch.before)
+            entry = git("ls-tree", "--full-tree", "HEAD", "--", path).split()
+            if patch.before and (not entry or entry[2] != git("hash-object", "--no-filters", str(draft))):
+                raise InputError("no-branch", f"{patch.path} differs from the last commit. Commit it first.")
+            draft.write_bytes(patch.after)
+            blob = git("hash-object", "-w", "--no-filters", str(draft))
+            git("update-index", "--add", "--cacheinfo", f"{entry[0] if entry else '100644'},{blob},{path}")
+        tree = git("write-tree")
+        commit = git("commit-tree", tree, "-p", git("rev-parse", "HEAD"), "-m", _subject(fix), "-m", fix.title)
+        git("update-ref", f"refs/heads/{branch}", commit, "")  # only if there is no such branch
+    finally:
+        for path_ in (index, draft):
+            path_.unlink(missing_ok=True)
+    return branch
+
+
+def _subject(fix: Fix) -> str:
+    files = ", ".join(patch.path for patch in fix.patches[:2])
+    return f"Correct {files}"[:65]
+
+
+@contextmanager
+def _locked(home: Path) -> Iterator[None]:
+    """Hold the lock of fixes: two at once wait for each other."""
+    from filelock import FileLock  # noqa: PLC0415  (takes 0.1 s to import)
+
+    make_folder(home)
+    with FileLock(home / "fix.lock", mode=PRIVATE_FILE):
+        yield

@@ -1,0 +1,184 @@
+"""`knowbound` from beginning to end: read the sessions once for every lens, check the knowledge, propose actions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from knowbound import __version__
+from knowbound.audit.audit import audit_lens
+from knowbound.audit.stored import stored_shares
+from knowbound.codebase.checkout import Checkout
+from knowbound.config import Settings
+from knowbound.core.action import Action
+from knowbound.core.audit import Diagnosis
+from knowbound.core.lesson import Applied, Lesson, LessonStatus
+from knowbound.core.paths import project_name
+from knowbound.core.statement import CheckedStatement, Truth
+from knowbound.errors import InputError
+from knowbound.gaps.filters import Filters
+from knowbound.knowledge.lint import items_stamp, lint_project
+from knowbound.lessons.kept import failed_commands, failed_lookups, watched
+from knowbound.lessons.learn import Learned, learn
+from knowbound.report.model import ReviewFigures
+from knowbound.review.proposing import proposed_actions
+from knowbound.store.lessons import KeptLessons
+from knowbound.store.screens import DecidedFix, Fix, FixState, Screens
+from knowbound.text.digest import digest_of
+from knowbound.traces.corpus import scan
+from knowbound.traces.sessions import Progress, places_of_agents
+
+SCREEN = "review"
+_VERSION = 1  # raise it when the same sessions and tree give other actions
+
+
+class Reviewed(msgspec.Struct, frozen=True):
+    """The front door of one project."""
+
+    project: str
+    actions: list[Action]  # best first, without those that were decided about
+    figures: ReviewFigures
+    fixes: dict[str, Fix] = {}  # by action
+    watched: list[Lesson] = []  # carried out, with the rate of the missed thing before and after
+    notes: list[str] = []  # sentences about what is missing or did not work
+
+
+def review(
+    paths: Sequence[Path],
+    settings: Settings,
+    filters: Filters | None = None,
+    *,
+    root_is_given: bool = False,
+    progress: Progress | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Reviewed:
+    """Return the actions of a project; from the store while no session, file or decision changed."""
+    filters = filters or Filters()
+    with closing(Screens(settings.home)) as screens:
+        key = _key(paths, settings, filters, root_is_given, screens, environ)
+        kept = screens.screen(SCREEN, key, Reviewed)
+    if kept is not None:
+        return kept
+    made = _made(paths, settings, filters, root_is_given, progress, environ)
+    with closing(Screens(settings.home)) as screens:
+        # Lessons and items may have changed on the way.
+        screens.keep_screen(SCREEN, _key(paths, settings, filters, root_is_given, screens, environ), made)
+    return made
+
+
+def _key(
+    paths: Sequence[Path],
+    settings: Settings,
+    filters: Filters,
+    root_is_given: bool,
+    screens: Screens,
+    environ: Mapping[str, str] | None,
+) -> str:
+    """Return a hash over everything that the screen depends on."""
+    files, left_out = scan(paths or places_of_agents(environ)[1])
+    with closing(KeptLessons(settings.home)) as kept:
+        lessons = [f"{one.id}|{one.status}" for one in kept.lessons()]
+    fixes = [f"{one.fix.id}|{one.state}" for one in screens.fixes()]
+    parts = [__version__, str(_VERSION), repr(sorted(asdict(settings).items(), key=str)), repr(filters)]
+    parts += [str(root_is_given), Checkout(settings.root).stamp, items_stamp(settings.home)]
+    return digest_of([*parts, *lessons, *fixes, *left_out, *(f"{one.path}|{one.size}|{one.mtime_ns}" for one in files)])
+
+
+def _made(
+    paths: Sequence[Path],
+    settings: Settings,
+    filters: Filters,
+    root_is_given: bool,
+    progress: Progress | None,
+    environ: Mapping[str, str] | None,
+) -> Reviewed:
+    learned: Learned | None = None
+    notes: list[str] = []
+    checked: list[CheckedStatement] = []
+    lens = audit_lens(settings)
+    also = [] if lens.asks else [lens]  # only `audit` asks a model about claims
+    try:
+        learned = learn(
+            paths, settings, filters, root_is_given=root_is_given, progress=progress, environ=environ, also=also
+        )
+    except InputError as error:
+        if error.slug != "no-sessions" or paths:
+            raise
+        notes.append(str(error))
+    try:
+        checked = lint_project(settings)
+    except InputError as error:
+        if error.slug != "no-knowledge-files":
+            raise
+        notes.append(str(error))
+    with closing(Screens(settings.home)) as screens:
+        decided = screens.fixes()
+    closed = {one.fix.id: one.fix for one in decided if one.state in (FixState.APPLIED, FixState.REJECTED)}
+    found = proposed_actions(checked, learned, settings, closed.values())
+    found = [one for one in found if one.action.id not in closed]
+    return Reviewed(
+        project_name(str(settings.root)),
+        [one.action for one in found],
+        _figures(learned, checked, settings, filters),
+        {one.action.id: one.fix for one in found if one.fix is not None},
+        _watched(decided, learned),
+        notes + (learned.notes if learned else []),
+    )
+
+
+def _figures(
+    learned: Learned | None, checked: Sequence[CheckedStatement], settings: Settings, filters: Filters
+) -> ReviewFigures:
+    wrong = sum(one.truth is Truth.CONTRADICTED for one in checked)
+    if learned is None:
+        return ReviewFigures(statements=len(checked), contradicted=wrong)
+    report = learned.report
+    gap, totals = report.gap, report.totals
+    shares = stored_shares(settings.home, filters.admits)
+    unread = totals.skipped_lines - report.skipped.get("truncated", 0)
+    return ReviewFigures(
+        gap_rate=gap.rate.value,
+        weighted=gap.weighted.value,
+        open=gap.open.value,
+        coverage=None if report.coverage.reason else report.coverage.rate.value,
+        samples=report.watermark.samples,
+        sha256_8=report.watermark.sha256_8,
+        warning=report.watermark.warning,
+        sessions=totals.sessions,
+        tool_calls=totals.tool_calls,
+        agents=report.agents,
+        unread_files=len(report.unrecognised),
+        warnings=report.warnings,
+        turns=shares.turns,
+        unknown_turns=shares.rate(Diagnosis.UNKNOWN).k if shares.turns else 0,
+        unknown_lines=unread / totals.lines if totals.lines else None,
+        unknown_tools=totals.unknown_calls / totals.tool_calls if totals.tool_calls else None,
+        statements=len(checked),
+        contradicted=wrong,
+    )
+
+
+def _watched(decided: Sequence[DecidedFix], learned: Learned | None) -> list[Lesson]:
+    """Return what was carried out, newest first, with the share of sessions that missed it before and after."""
+    corpus = learned.corpus if learned else None
+    found = []
+    for one in reversed(decided):
+        if one.state is not FixState.APPLIED or one.fix.lesson is None:
+            continue
+        lesson = one.fix.lesson
+        if one.fix.is_written_line:
+            lesson = next((known for known in learned.lessons if known.id == lesson.id), lesson) if learned else lesson
+        elif corpus is not None:
+            applied = Applied("file", one.time, lesson.file)
+            lesson = replace(lesson, status=LessonStatus.APPLIED, applied=applied)
+            happened = [*failed_lookups(corpus.misses)]
+            happened += [each for material in corpus.materials for each in failed_commands(material)]
+            started = {material.session: material.started for material in corpus.materials}
+            lesson = watched(lesson, started, happened)
+        found.append(lesson)
+    return found

@@ -1,0 +1,86 @@
+"""Stores the newest screens of `lint` and `review`, and the decisions about actions with what was written."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from knowbound.core.lesson import Lesson
+from knowbound.patching import FilePatch
+from knowbound.store.data_dir import FINDINGS
+from knowbound.store.database import Database
+
+_Screen = TypeVar("_Screen")
+
+
+class FixState(StrEnum):
+    """State of a decision about an action."""
+
+    PENDING = "pending"  # the files are being written; a killed process left it so
+    APPLIED = "applied"
+    UNDONE = "undone"
+    REJECTED = "rejected"
+
+
+class Fix(msgspec.Struct, frozen=True):
+    """The carrying out of one action: files to change, or an item to replace."""
+
+    id: str
+    title: str
+    patches: list[FilePatch] = []
+    item: str = ""  # id of the item that is replaced
+    content: str = ""  # of its successor
+    successor: str = ""  # its id, once it is there
+    lesson: Lesson | None = None  # the line that is written, or one that stands for the repair: watched afterwards
+    is_written_line: bool = False  # the lesson is one of `learn`
+
+
+class DecidedFix(msgspec.Struct, frozen=True):
+    """A fix with what became of it."""
+
+    fix: Fix
+    state: FixState
+    time: str
+
+
+class Screens:
+    """The screens and fixes of one data folder."""
+
+    def __init__(self, home: Path) -> None:
+        self._db = Database(home / FINDINGS)
+
+    def close(self) -> None:
+        """Close the database."""
+        self._db.close()
+
+    def screen(self, name: str, key: str, type_: type[_Screen]) -> _Screen | None:
+        """Return the kept screen; None if it depends on something else now, or is of another version."""
+        row = self._db.row("SELECT screen FROM screen WHERE name = ? AND key = ?", name, key)
+        try:
+            return None if row is None else msgspec.msgpack.decode(row[0], type=type_)
+        except msgspec.MsgspecError:
+            return None
+
+    def newest(self, name: str, type_: type[_Screen]) -> _Screen | None:
+        """Return the newest screen, whatever it depends on."""
+        row = self._db.row("SELECT key FROM screen WHERE name = ?", name)
+        return None if row is None else self.screen(name, row[0], type_)
+
+    def keep_screen(self, name: str, key: str, screen: object) -> None:
+        """Store a screen in place of the one before."""
+        with self._db.writing() as db:
+            db.execute("INSERT OR REPLACE INTO screen VALUES (?, ?, ?)", (name, key, msgspec.msgpack.encode(screen)))
+
+    def fixes(self) -> list[DecidedFix]:
+        """Return the decisions, oldest first."""
+        rows = self._db.rows("SELECT fix, state, time FROM fix ORDER BY time, id")
+        return [DecidedFix(msgspec.msgpack.decode(row[0], type=Fix), FixState(row[1]), row[2]) for row in rows]
+
+    def keep_fix(self, fix: Fix, state: FixState, time: str) -> None:
+        """Store a decision."""
+        with self._db.writing() as db:
+            row = (fix.id, time, state, msgspec.msgpack.encode(fix))
+            db.execute("INSERT OR REPLACE INTO fix VALUES (?, ?, ?, ?)", row)

@@ -13,6 +13,7 @@ import msgspec
 from bench.choices.__main__ import asked_prompts, chosen_by
 from bench.labels import SHARED
 from bench.real_turns import written_items
+from bench.statements.__main__ import ask_statements
 from bench.train_hedging import examples
 from bench.turn_sets import LabelledTurn, read_set
 from knowbound.judge import tryout
@@ -27,7 +28,7 @@ from knowbound.judge.turns.model import ModelTurnJudge
 HERE = Path(__file__).parent
 ANSWERS = HERE / "answers"
 UNSEEN = HERE / "unseen"
-_OUTSIDE = ("real", "sentences")  # about recordings that are not part of this repository
+_OUTSIDE = ("real", "sentences", "statements")  # about recordings that are not part of this repository
 
 
 class LabelledHedge(msgspec.Struct, frozen=True):
@@ -127,5 +128,6 @@ SETS = {
     "hostile": RecordedSet(lambda asker: _ask_turns(read_set(UNSEEN / "hostile_turns.jsonl"), asker)),
     "hedges": RecordedSet(lambda asker: _ask_hedges(hedges(), asker)),
     "real": RecordedSet(lambda asker: _ask_turns(written_items(), asker)),
+    "statements": RecordedSet(ask_statements),
     "sentences": RecordedSet(lambda asker: _ask_hedges(sentences(), asker)),
 }

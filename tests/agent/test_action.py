@@ -71,12 +71,12 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ran]:
     return base, run_step(base)
 
 
-def run_step(base: Path, **inputs: str) -> Ran:
+def run_step(base: Path, /, **inputs: str) -> Ran:
     """The step's own shell text with the environment that a runner gives, as the runner starts it."""
     summary, output = base / "summary.md", base / "output.txt"
     for file in (summary, output):
         file.write_text("")
-    given = {name: text["default"] for name, text in ACTION["inputs"].items()} | inputs
+    given = {name: _default(text["default"]) for name, text in ACTION["inputs"].items()} | {"command": "eval"} | inputs
     environ = {name: _filled(value, given) for name, value in RUN["env"].items()}
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("KNOWBOUND", "GITHUB"))}
     done = subprocess.run(
@@ -98,6 +98,11 @@ def run_step(base: Path, **inputs: str) -> Ran:
         check=False,
     )
     return Ran(done.returncode, done.stdout + done.stderr, summary.read_text("utf-8"), output.read_text())
+
+
+def _default(text: str) -> str:
+    """A default; outside of a pull request the expressions of a runner are empty."""
+    return "" if text.startswith("${{") else text
 
 
 def _filled(expression: str, given: dict[str, str]) -> str:
@@ -141,7 +146,7 @@ def test_the_shell_is_well_formed(step: dict[str, Any]) -> None:
 
 
 def test_the_hooks_have_what_pre_commit_needs() -> None:
-    assert [hook["id"] for hook in HOOKS] == ["knowbound-samples", "knowbound-check"]
+    assert [hook["id"] for hook in HOOKS] == ["knowbound-lint", "knowbound-samples", "knowbound-check"]
     for hook in HOOKS:
         assert {"id", "name", "entry", "language"} <= set(hook)
         assert hook["language"] == "python"
@@ -343,3 +348,73 @@ def test_the_check_hook_gates_what_was_stored(base: Path) -> None:
     for limit, code in (("0.4", 1), ("0.9", 0)):
         done = warm_process.knowbound(*shlex.split(entry)[1:], "--max-gap-rate", limit, cwd=base / "work")
         assert done.returncode == code, done.stderr
+
+
+# lint
+
+
+def _git(folder: Path, *words: str) -> None:
+    who = ["-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false", "-c", "init.defaultBranch=main"]
+    subprocess.run(["git", "-C", str(folder), *who, *words], check=True, capture_output=True)
+
+
+@pytest.fixture
+def pull_request(base: Path) -> Path:
+    """A checkout of a branch that renames a folder which CLAUDE.md names, of a remote with the branch main."""
+    origin, work = base / "origin", base / "work"
+    shutil.rmtree(work)
+    (origin / "src/commands").mkdir(parents=True)
+    (origin / "src/commands/export.ts").write_text("export const all = 1;\n" * 5)
+    hostile = "Old files are in `src/none/`. ::error::stop %0A::add-mask::x"
+    (origin / "CLAUDE.md").write_text(
+        f"Commands live in `src/commands/`. ::error title=x::y\n\n{hostile}\n\nState is kept by `Zustand` here.\n"
+    )
+    _git(origin, "init", "-q")
+    _git(origin, "add", "-A")
+    _git(origin, "commit", "-qm", "one")
+    _git(base, "clone", "-q", "--depth=1", f"file://{origin}", str(work))
+    _git(work, "mv", "src/commands", "src/cli")
+    _git(work, "commit", "-qm", "two")
+    return base
+
+
+def test_lint_is_the_default_and_names_the_line_that_the_change_makes_wrong(pull_request: Path) -> None:
+    assert ACTION["inputs"]["command"]["default"] == "lint"
+    ran = run_step(pull_request, command="lint", base="main")
+    assert ran.code == 1, ran.log
+    warnings = [line for line in ran.log.splitlines() if line.startswith("::warning")]
+    assert len(warnings) == 1, ran.log
+    assert warnings[0].startswith("::warning file=CLAUDE.md,line=1,")
+    assert "src/cli" in warnings[0]
+    assert not any(line.startswith(("::error", "::add-mask")) for line in ran.log.splitlines())
+    assert "exit-code=1" in ran.outputs
+
+
+def test_lint_of_a_change_that_breaks_nothing_passes(pull_request: Path) -> None:
+    _git(pull_request / "work", "reset", "-q", "--hard", "HEAD~1")
+    (pull_request / "work" / "src/commands/more.ts").write_text("export const more = 1;\n")
+    assert run_step(pull_request, command="lint", base="main").code == 0
+
+
+def test_a_fork_cannot_have_a_model_asked(pull_request: Path) -> None:
+    asked = pull_request / "asked"
+    program = pull_request / "work" / "model.sh"
+    program.write_text(f"#!/bin/sh\ntouch {asked}\n")
+    program.chmod(0o755)
+    args = f"--model\ncommand:{program}\n--yes"
+    assert run_step(pull_request, command="lint", args=args, **{"from-fork": "true"}).code in (0, 1)
+    assert not asked.exists()
+    assert run_step(pull_request, command="lint", args=args).code in (0, 1)
+    assert asked.exists()  # named on the command line, it is asked: the switch of the fork is what kept it off
+
+
+def test_the_lint_hook_sees_what_is_not_committed_yet(pull_request: Path) -> None:
+    work = pull_request / "work"
+    _git(work, "reset", "-q", "--hard", "HEAD~1")
+    hook = next(one for one in HOOKS if one["id"] == "knowbound-lint")
+    command = [str(KNOWBOUND), *shlex.split(hook["entry"])[1:]]
+    assert subprocess.run(command, cwd=work, capture_output=True, check=False).returncode == 0
+    _git(work, "mv", "src/commands", "src/cli")
+    failed = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)
+    assert failed.returncode == 1
+    assert "CLAUDE.md:1  src/commands/ is not there; src/cli is" in failed.stdout

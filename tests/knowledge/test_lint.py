@@ -214,3 +214,30 @@ def test_a_path_that_moved_is_contradicted_although_other_folders_have_one_of_th
     (shop / "CLAUDE.md").write_text("The ledger is `src/ledger.ts`.\n")
     [one] = lint(shop)
     assert (one.truth, one.repair) == (Truth.CONTRADICTED, "The ledger is `packages/core/src/ledger.ts`.")
+
+
+def test_recipes_with_parameters_aliases_and_several_targets_are_scripts(shop: Path) -> None:
+    (shop / "justfile").write_text(
+        'alias f := format\n\nformat:\n  x\n\ngen *args="":\n  x\n\n@quiet name="a": format\n  x\n'
+    )
+    (shop / "Makefile").write_text("one two: x\n\techo\n.PHONY: one\nV := 1\n")
+    held = ("`just f`", "`just gen`", "`just quiet`", "`make one`", "`make two`")
+    assert truths(shop, *(f"Run {one}." for one in held)) == [Truth.CONFIRMED] * 5
+    assert truths(shop, "Run `just none`.", "Run `make V`.") == [Truth.CONTRADICTED] * 2
+    (shop / "justfile").write_text("import 'more.just'\n")
+    assert truths(shop, "Run `just none`.") == [Truth.NOT_CHECKABLE]
+
+
+def test_links_with_escapes_hold_and_names_in_links_to_other_places_are_not_checked(shop: Path) -> None:
+    (shop / "docs").mkdir()
+    (shop / "docs/A guide.md").write_text("x\n")
+    assert truths(
+        shop,
+        "See [the guide](docs/A%20guide.md).",
+        "See [`src/other/`](https://example.org/tree) there.",
+    ) == [Truth.CONFIRMED, Truth.NOT_CHECKABLE]
+
+
+def test_a_line_that_begins_with_a_label_is_a_statement_of_its_own(shop: Path) -> None:
+    found = checked(shop, "Never: edit `src/commands/list.ts`\nAlways: run the tests\n")
+    assert [(one.statement.line, one.truth) for one in found] == [(1, Truth.CONTRADICTED), (2, Truth.NOT_CHECKABLE)]

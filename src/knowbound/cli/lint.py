@@ -2,32 +2,60 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from knowbound.cli.asking import MODEL, asking_options, hint_at_model
 from knowbound.cli.options import report_options, root_option, settings_of
 from knowbound.cli.output import emit
+
+if TYPE_CHECKING:
+    from knowbound.config import Settings
+    from knowbound.judge.models.asking import Asker
+
+
+_FORMATS = ("text", "jsonl", "sarif", "github")
 
 
 @click.command("lint")
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--against", metavar="BASE", default="", help="Report only what held at this commit and is wrong now.")
 @root_option
-@report_options(("text", "jsonl"))
+@report_options(_FORMATS)
+@asking_options()
 def command(files: tuple[Path, ...], against: str, root: Path | None, format_: str, output: Path | None) -> int:
-    """Check the statements of CLAUDE.md, AGENTS.md, rules and skills, or of FILES, against the project's tree.
+    """Check the statements of CLAUDE.md, AGENTS.md, rules, skills and items, or of FILES, against the project's tree.
 
     Rules look up the paths, links, scripts, packages, names and versions of Python that a statement names; nothing of
     the project is run. Examples, plans, outputs and what the tree does not decide are not checked. With history the
-    report says since which commit a path is gone. Exit 1 if the tree contradicts a statement. For a pull request,
-    --against names its base: what was wrong before is not reported.
+    report says since which commit a path is gone. A model that you allowed decides about layout, behaviour and versions
+    in prose, with a quotation of the tree; in CI only if --model names it. Exit 1 if the tree contradicts a statement.
+    For a pull request, --against names its base: what was wrong before is not reported, and no model is asked.
     """
     from knowbound.core.statement import Truth
     from knowbound.knowledge.lint import lint, lint_project
     from knowbound.report.lint import render_lint
 
     settings = settings_of(root)
-    checked = lint(settings.root, files, against=against) if files or against else lint_project(settings)
+    asker = None if against else _asker(settings)
+    checked = (
+        lint(settings.root, files, against=against, asker=asker) if files or against else lint_project(settings, asker)
+    )
     emit(render_lint(checked, format_), output)
+    if not against:
+        hint_at_model(settings, "statements", format_)
     return int(any(one.truth is Truth.CONTRADICTED for one in checked))
+
+
+def _asker(settings: Settings) -> Asker | None:
+    """Return what asks the configured model; in CI only one that the command line names."""
+    from knowbound.judge.choice import ModelTask, judge_for
+    from knowbound.judge.registry import asker_for
+
+    is_named = bool(click.get_current_context().meta.get(MODEL))
+    if os.environ.get("CI") and not is_named:
+        return None
+    return asker_for(settings, judge_for(settings, ModelTask.STATEMENTS))

@@ -33,6 +33,11 @@ class CommitCheckout(Checkout):
             raise InputError("no-such-commit", f"There is no commit {commit!r} in {root}. Try: git fetch")
 
     @cached_property
+    def commit(self) -> str:
+        """The commit."""
+        return self._commit[:12]
+
+    @cached_property
     def _all(self) -> frozenset[str]:
         ran = run_git(
             self.root, "ls-tree", "-r", "-z", "--name-only", self._commit, seconds=SECONDS, output_bytes=MOST_OUTPUT
@@ -63,9 +68,9 @@ class CommitCheckout(Checkout):
             self._texts[path] = ran.out.decode("utf-8", "replace") if ran is not None and is_whole else ""
         return self._texts[path]
 
-    def _lines_of(self, names: list[str]) -> Iterator[tuple[str, TreeLine]]:
+    def _lines_of(self, names: list[str], most_of_file: int) -> Iterator[tuple[str, TreeLine]]:
         """Yield the lines that have one of the names as a whole word."""
-        options = ("-F", "-w", "-o", "-n", "-I", "-z", "--full-name", "--max-count", "50")
+        options = ("-F", "-w", "-o", "-n", "-I", "-z", "--full-name", "--max-count", str(most_of_file))
         patterns = [part for name in names for part in ("-e", name)]
         given = ("grep", *options, *patterns, self._commit, "--")
         ran = run_git(self.root, *given, seconds=SECONDS, output_bytes=MOST_OUTPUT)

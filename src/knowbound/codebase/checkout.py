@@ -26,14 +26,18 @@ SECONDS = 20.0
 LARGEST = 2_000_000  # bytes of a file that are read: lock files are long
 _NAMES, _PLACES = 200, 40  # names in one search, and lines that are kept of each
 _COMMITS = 5_000  # that are read for deleted files
-MOST_OUTPUT = 20_000_000  # bytes of a search or of history
+MOST_OUTPUT = 20_000_000  # bytes of history
+_SEARCH_OUTPUT = 4_000_000  # bytes of one search for names
+_FEW_LINES, _MANY_LINES = 5, 1_000  # lines of a file that the first and the second search take
 _TOML_TASK = re.compile(r"""^\[tasks\.["']?([\w:.-]+)["']?\]""")
-_TARGET = re.compile(r"^([\w][\w.:/-]*)\s*:(?!=)")
+_TARGETS = re.compile(r"^([A-Za-z0-9_.%/-][^:=#\t]*?)\s*::?(?![=:])")  # of a Makefile, several before one colon
+_RECIPE = re.compile(r"^(?:alias\s+([\w-]+)\s*:=|@?([A-Za-z_][\w-]*)(?:\s[^:=]*(?:=[^:]*)?)*:(?!=))")
 _SECTIONS = {"package.json": "scripts", "deno.json": "tasks", "composer.json": "scripts"}
 _MANIFESTS: dict[str, re.Pattern[str]] = {
-    "mise.toml": _TOML_TASK, ".mise.toml": _TOML_TASK, "Makefile": _TARGET, "makefile": _TARGET, "justfile": _TARGET,
-    "Justfile": _TARGET,
+    "mise.toml": _TOML_TASK, ".mise.toml": _TOML_TASK, "Makefile": _TARGETS, "makefile": _TARGETS, "justfile": _RECIPE,
+    "Justfile": _RECIPE, ".justfile": _RECIPE, "GNUmakefile": _TARGETS,
 }  # fmt: skip
+_INCLUDES = re.compile(r"^(?:-?s?include|import\??|mod\??)\s+\S")
 _TASK_FOLDERS = ("mise-tasks/", ".mise-tasks/", "mise/tasks/", ".mise/tasks/", ".config/mise/tasks/")
 
 
@@ -51,6 +55,7 @@ class Checkout:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._texts: dict[str, str] = {}
+        self._lines: dict[str, list[str]] = {}
         self._searched: dict[str, list[TreeLine]] = {}
         self._renames: dict[str, dict[str, str]] = {}  # by commit
 
@@ -111,6 +116,18 @@ class Checkout:
                 path = path.rpartition("/")[0]
         return found
 
+    def note_deleted_since(self, commit: str, files: Iterable[str]) -> None:
+        """Take in what a base has and this checkout has not, also where its history is cut off or not committed yet."""
+        gone = dict.fromkeys((path for path in files if not self.has(path)), commit)
+        for path in list(gone):
+            while (path := path.rpartition("/")[0]) and path not in gone and not self.has(path):
+                gone[path] = commit
+        self.deleted.update(gone)
+        given = ("diff", "-M", "--diff-filter=R", "--name-status", "--no-ext-diff", commit)
+        ran = run_git(self.root, *given, seconds=SECONDS, output_bytes=MOST_OUTPUT)
+        rows = (line.split("\t") for line in ran.out.decode("utf-8", "replace").splitlines() if ran.code == 0)
+        self._renames[commit] = {row[1]: row[2] for row in rows if len(row) == 3}
+
     def renamed(self, path: str) -> str:
         """Return the present place of what history renamed when it went away; "" if it shows none.
 
@@ -118,10 +135,13 @@ class Checkout:
         """
         inside = [one for one in self.deleted if one.startswith(f"{path}/")]
         if inside:
-            below = [(one.removeprefix(path), self.renamed(one)) for one in inside]
+            below = [(one.removeprefix(path), self._renamed_file(one)) for one in inside]
             folders = Counter(new.removesuffix(rest) for rest, new in below if new.endswith(rest))
             folder, number = folders.most_common(1)[0] if folders else ("", 0)
             return folder if 2 * number > sum(bool(new) for _, new in below) else ""
+        return self._renamed_file(path)
+
+    def _renamed_file(self, path: str) -> str:
         commit = self.deleted.get(path, "")
         if commit and commit not in self._renames:
             given = ("diff-tree", "-r", "-M", "--diff-filter=R", "--name-status", "--no-commit-id", commit)
@@ -145,9 +165,15 @@ class Checkout:
             self._texts[path] = (read_text(self.root, path, LARGEST) or "") if path in self.files else ""
         return self._texts[path]
 
+    def lines(self, path: str) -> list[str]:
+        """The lines of a file."""
+        if path not in self._lines:
+            self._lines[path] = self.text(path).splitlines()
+        return self._lines[path]
+
     def line_with(self, path: str, text: str) -> TreeLine | None:
         """The first line of a file that has the text."""
-        for number, line in enumerate(self.text(path).splitlines(), 1):
+        for number, line in enumerate(self.lines(path), 1):
             if text in line:
                 return TreeLine(path, number)
         return None
@@ -161,20 +187,26 @@ class Checkout:
         return self._searched[text]
 
     def places_of(self, names: Iterable[str]) -> dict[str, list[TreeLine]]:
-        """Return some lines that have each name as a whole word, found in few searches."""
-        wanted = sorted(set(names))
-        found: dict[str, list[TreeLine]] = {name: [] for name in wanted}
-        for at in range(0, len(wanted), _NAMES):
-            for name, place in self._lines_of(wanted[at : at + _NAMES]):
-                if name in found and len(found[name]) < _PLACES:
-                    found[name].append(place)
-        return found
+        """Return some lines that have each name as a whole word, found in few searches.
 
-    def _lines_of(self, names: list[str]) -> Iterator[tuple[str, TreeLine]]:
-        """Yield the lines that have one of the names as a whole word."""
+        The first search stops early in files with many names, so names that it did not find are searched again.
+        """
+        found: dict[str, list[TreeLine]] = {name: [] for name in sorted(set(names))}
+        for most_of_file in (_FEW_LINES, _MANY_LINES):
+            wanted = sorted((name for name, places in found.items() if not places), key=lambda name: (-len(name), name))
+            for at in range(0, len(wanted), _NAMES):
+                for name, place in self._lines_of(wanted[at : at + _NAMES], most_of_file):
+                    if name in found:
+                        found[name].append(place)
+        # Sorted before they are cut: a search in several threads finds them in any order.
+        return {name: sorted(places)[:_PLACES] for name, places in found.items()}
+
+    def _lines_of(self, names: list[str], most_of_file: int) -> Iterator[tuple[str, TreeLine]]:
+        """Yield the lines that have one of the names as a whole word, at most so many of a file."""
         options = ["--fixed-strings", "--word-regexp", "--only-matching", "--line-number", "--null"]
         patterns = [part for name in names for part in ("-e", name)]
-        ran = rg(self.root, [*options, *patterns, "--max-count", "200", "--", "."], SECONDS, MOST_OUTPUT)
+        given = [*options, *patterns, "--max-count", str(most_of_file), "--", "."]
+        ran = rg(self.root, given, SECONDS, _SEARCH_OUTPUT)
         for line in ran.out.decode("utf-8", "replace").splitlines():
             path, null, rest = line.partition("\0")
             number, _, name = rest.partition(":")
@@ -202,7 +234,10 @@ class Checkout:
             return
         for number, line in enumerate(lines, 1):
             if found := _MANIFESTS[name].match(line):
-                yield found[1], number
+                for script in next(filter(None, found.groups())).split():
+                    yield script, number
+            elif _INCLUDES.match(line):
+                yield "%", number  # what is taken in from elsewhere is not known
 
     def _scripts_in_json(self, path: str, section: str, lines: list[str]) -> Iterator[tuple[str, int]]:
         try:

@@ -50,6 +50,7 @@ class ModelTask(StrEnum):
     LESSONS = "lessons"
     CLAIMS = "claims"
     CHOOSE = "choose"
+    STATEMENTS = "statements"
 
 
 class Permission(msgspec.Struct, frozen=True):

@@ -22,6 +22,7 @@ HEDGING = "hedging-2"
 TURNS = "turns-2"
 CLAIMS = "claims-1"
 CHOOSE = "choose-3"
+STATEMENTS = "statements-1"
 
 
 class PromptFile(msgspec.Struct, frozen=True):

@@ -26,6 +26,7 @@ from knowbound.store.screens import Screens
 from knowbound.text.digest import digest_of
 
 if TYPE_CHECKING:
+    from knowbound.judge.models.asking import Asker
     from knowbound.kms.index.database import IndexedItem
 
 # What agents load by themselves, in every folder: Claude Code, Codex and others, Gemini CLI, Copilot, Cursor, Windsurf.
@@ -47,35 +48,54 @@ def knowledge_files(checkout: Checkout) -> list[str]:
     return sorted(found, key=lambda path: (path.count("/"), path))
 
 
-def lint(root: Path, files: Sequence[Path] = (), *, against: str = "") -> list[CheckedStatement]:
+def lint(
+    root: Path, files: Sequence[Path] = (), *, against: str = "", asker: Asker | None = None
+) -> list[CheckedStatement]:
     """Check the statements of the named files, or of all files that agents load. Raises InputError.
 
-    With a commit to compare with, only statements that are wrong now and held there.
+    With a commit to compare with, only statements that are wrong now and held there, by rules alone.
     """
     checkout = Checkout(root)
+    base = CommitCheckout(root, against) if against else None
+    if base is not None:
+        checkout.note_deleted_since(base.commit, base.files)
     checked = _checked(checkout, [_relative(root, file) for file in files] or knowledge_files(checkout))
-    return broken_since(checked, CommitCheckout(root, against)) if against else checked
+    return _with_model(checked, checkout, asker) if base is None else broken_since(checked, base)
 
 
-def lint_project(settings: Settings) -> list[CheckedStatement]:
+def lint_project(settings: Settings, asker: Asker | None = None) -> list[CheckedStatement]:
     """Check all files that agents load and the items of the store; from the store while nothing changed.
 
-    An item that the tree contradicts is held back from injection; one that holds again is injected again.
+    A model is asked about what rules leave open. An item that the tree contradicts is held back from injection; one
+    that holds again is injected again.
     """
     checkout = Checkout(settings.root)
     held = _items(settings.home)
-    key = digest_of([__version__, str(_VERSION), str(settings.root), checkout.stamp, items_stamp(settings.home)])
+
+    def key() -> str:
+        judge = asker.judge if asker else ""
+        parts = [__version__, str(_VERSION), judge, str(settings.root), checkout.stamp, items_stamp(settings.home)]
+        return digest_of(parts)
+
     with closing(Screens(settings.home)) as screens:
-        kept = screens.screen(_SCREEN, key, list[CheckedStatement])
+        kept = screens.screen(_SCREEN, key(), list[CheckedStatement])
     if kept is not None:
         return kept
     checked = _checked(checkout, knowledge_files(checkout), [one.item for one in held])
+    checked = _with_model(checked, checkout, asker)
     if held:
         _hold_back(checked, [one.item for one in held], settings)
-    key = digest_of([__version__, str(_VERSION), str(settings.root), checkout.stamp, items_stamp(settings.home)])
     with closing(Screens(settings.home)) as screens:
-        screens.keep_screen(_SCREEN, key, checked)
+        screens.keep_screen(_SCREEN, key(), checked)
     return checked
+
+
+def _with_model(checked: list[CheckedStatement], checkout: Checkout, asker: Asker | None) -> list[CheckedStatement]:
+    if asker is None:
+        return checked
+    from knowbound.knowledge.asking import decided_by_model  # noqa: PLC0415  (without a model nothing of it is needed)
+
+    return decided_by_model(checked, checkout, asker)
 
 
 def items_stamp(home: Path) -> str:

@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from knowbound.core.paths import language_of
 from knowbound.core.statement import Statement, StatementKind
@@ -81,7 +82,8 @@ def _named(statement: Statement) -> Iterator[Named]:
     is_sure = not _ELSEWHERE.search(text)
     for link in _LINK.finditer(text):
         if not _URL.match(link[1]) and not _PLACEHOLDER.search(link[1]):
-            yield Named(StatementKind.LINK, link[1].partition("#")[0], is_sure=is_sure)
+            yield Named(StatementKind.LINK, unquote(link[1].partition("#")[0]), is_sure=is_sure)
+    text = _LINK.sub(_without_foreign_names, text)
     later = text.find("|", 1) if text.startswith("|") else len(text)  # only the first cell of a row is its subject
     for span in _SPAN.finditer(text):
         is_meant = is_sure and not _BEFORE.search(text[: span.start()])
@@ -97,6 +99,11 @@ def _named(statement: Statement) -> Iterator[Named]:
         if (is_file or _looks_like_folders(bare[1])) and not _PLACEHOLDER.search(bare[1]):
             is_meant = is_sure and not _BEFORE.search(plain[: bare.start()])
             yield Named(StatementKind.PATH, bare[1], is_sure=is_meant, needs_history=not is_file)
+
+
+def _without_foreign_names(link: re.Match[str]) -> str:
+    """Return a link as it is, or blanks for one that leads to another place: what it names is there."""
+    return " " * len(link.group()) if _URL.match(link[1]) and not link[1].startswith("#") else link.group()
 
 
 def _of_span(span: str) -> Iterator[Named]:

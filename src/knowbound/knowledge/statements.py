@@ -23,6 +23,7 @@ _BRANCH = re.compile("[├└]")
 # A row of a tree that is drawn by indentation: a file or a folder, and maybe a remark after a gap or a sign.
 _INDENTED = re.compile(r"^(?P<indent>\s*)(?P<name>[\w@.+-]+(?:/|\.\w{1,10}))(?:\s{2,}\S.*|\s+[#-].*)?$")
 _LEAD_IN = re.compile(r"`([\w@.-]+(?:/[\w@.-]+)*/)`[^`]{0,40}:\s*$")
+_LABEL = re.compile(r"^\s*(?:[A-Z][\w-]*|\*\*[^*]{1,40}\*\*):\s")  # a line that begins a thought of its own
 _CELL = re.compile(r"^\|\s*`([^`]+)`\s*\|")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _FRONT = re.compile(r"\A---\r?\n.*?\r?\n---\r?\n", re.DOTALL)
@@ -46,7 +47,10 @@ def _read(file: str, lines: list[str]) -> Iterator[Statement]:
     while at < len(lines):
         line, number = lines[at], at + 1
         fence = _FENCE.match(line)
-        is_start = fence or _HEADING.match(line) or _ROW.match(line) or _BULLET.match(line) or not line.strip()
+        is_label = bool(open_) and _LABEL.match(line) and not open_[-1].rstrip().endswith((",", "(", "-"))
+        is_start = (
+            is_label or fence or _HEADING.match(line) or _ROW.match(line) or _BULLET.match(line) or not line.strip()
+        )
         if is_start and open_:
             is_bullet = bool(_BULLET.match(open_[0]))
             yield from _prose(file, first, open_, heading, under if is_bullet else "")

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from urllib.parse import quote
 
 import msgspec
 
+from knowbound import __version__
 from knowbound.core.statement import CheckedStatement, Truth
+from knowbound.report.formats.github import SHOWN_PER_LEVEL, command
+from knowbound.report.formats.json import json_text
 from knowbound.report.formats.plain import printable
+from knowbound.text.digest import digest_of
 
 _LONGEST = 160  # characters of a statement
 
 
 def render_lint(checked: Sequence[CheckedStatement], format_: str) -> Iterator[str]:
-    """Yield the report: `text`, or a line of JSON for each statement that names something."""
+    """Yield the report: `text`, a line of JSON for each statement, or what is contradicted for GitHub."""
+    if format_ == "sarif":
+        yield _sarif(checked)
+        return
+    if format_ == "github":
+        yield from _github(checked)
+        return
     if format_ == "jsonl":
         for one in checked:
             yield msgspec.json.encode(_row(one)).decode() + "\n"
@@ -58,3 +69,57 @@ def _row(one: CheckedStatement) -> dict[str, object]:
         "same_as": list(one.same_as),
         "by": one.by,
     }
+
+
+def _wrong_lines(checked: Sequence[CheckedStatement]) -> Iterator[tuple[CheckedStatement, str]]:
+    """Yield the contradicted statements of files, each with its message."""
+    for one in checked:
+        if one.truth is Truth.CONTRADICTED and not one.statement.file.startswith("item:"):
+            repair = "" if one.repair is None else f"\nRight would be: {_cut(one.repair) or '(take the line out)'}"
+            yield one, printable(f"{one.why}\n{_cut(one.statement.text)}{repair}")
+
+
+def _github(checked: Sequence[CheckedStatement]) -> Iterator[str]:
+    wrong = list(_wrong_lines(checked))
+    for one, message in wrong[:SHOWN_PER_LEVEL]:
+        place = f"{printable(one.statement.file)}:{one.statement.line}"
+        yield command("warning", "The tree contradicts this line", message, place) + "\n"
+    more = f", {len(wrong) - SHOWN_PER_LEVEL} of them not shown" if len(wrong) > SHOWN_PER_LEVEL else ""
+    said = f"{len(checked)} statements looked at, {len(wrong)} contradicted{more}."
+    yield command("notice", "knowbound lint", said) + "\n"
+
+
+def _sarif(checked: Sequence[CheckedStatement]) -> str:
+    rule = {
+        "id": "contradicted_statement",
+        "name": "ContradictedStatement",
+        "shortDescription": {"text": "The tree contradicts a statement of a knowledge file."},
+        "help": {"text": "knowbound lint shows the statement and, where the tree has one, the repair."},
+    }
+    results = [
+        {
+            "ruleId": rule["id"],
+            "level": "warning",
+            "message": {"text": message},
+            "locations": [
+                {
+                    "physicalLocation": {
+                        "artifactLocation": {"uri": quote(one.statement.file), "uriBaseId": "%SRCROOT%"},
+                        "region": {"startLine": one.statement.line, "endLine": one.statement.end_line},
+                    }
+                }
+            ],
+            "partialFingerprints": {"statement/v1": digest_of([one.statement.file, one.kind, one.named])[:32]},
+        }
+        for one, message in _wrong_lines(checked)
+    ]
+    run = {
+        "tool": {"driver": {"name": "knowbound", "version": __version__, "rules": [rule]}},
+        "automationDetails": {"id": "knowbound/lint/"},
+        "invocations": [{"executionSuccessful": True}],
+        "originalUriBaseIds": {"%SRCROOT%": {"description": {"text": "The root of the project."}}},
+        "columnKind": "unicodeCodePoints",
+        "results": results,
+    }
+    schema = "https://json.schemastore.org/sarif-2.1.0.json"
+    return json_text({"$schema": schema, "version": "2.1.0", "runs": [run]})

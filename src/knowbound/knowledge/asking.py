@@ -1,0 +1,246 @@
+"""Statements that rules leave open, decided by a model from passages of the tree that rules found.
+
+The model sees the statements of one section together, with the folders, settings and lines that they may be about. It
+quotes what contradicts or confirms a statement; a verdict without a verbatim quotation does not count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+
+import msgspec
+from msgspec.structs import replace
+
+from knowbound.codebase.checkout import Checkout, TreeLine
+from knowbound.core.paths import FILE_EXTENSIONS, extension, is_test
+from knowbound.core.statement import CheckedStatement, Statement, StatementKind, StatementPlace, Truth
+from knowbound.judge.models.asking import Asker
+from knowbound.judge.models.questions import sendable
+from knowbound.judge.prompts import STATEMENTS, load_prompt
+from knowbound.judge.quotations import is_quoted
+from knowbound.text.printable import estimated_tokens
+
+_TOGETHER = 10  # statements in one question
+_TOKENS = 3_500  # of the passages in one question
+_PLACES = 3  # that are shown of each term
+_COMMON_FROM = 40  # places of a word that says little by itself
+_AFTER, _LINE = 4, 160  # lines after a definition, characters of a line
+_TERMS = 8  # of a statement
+_ENTRIES = 40  # of a folder
+_SETTINGS_LINES = 60
+_SPAN = re.compile(r"`([^`\n]+)`")
+_NAME = re.compile(r"[A-Za-z_$][\w$]*(?:[-.][\w$]+)*")
+_PROPER = re.compile(
+    r"(?<![.!?:|*] )(?<!^)\b[A-Z][A-Za-z0-9]+(?:[.-][A-Za-z0-9]+)*\b|\b[a-z]+[A-Z]\w*|\b\w+_\w+\b|\b\d{2,}\b"
+)
+_DEFINES = r"\b(?:class|def|function|func|fn|interface|type|const|enum|struct|trait|export|var|let|public|private)\s+"
+_NO_SOURCE = re.compile(
+    r"(?:^|/)(?:LICEN[CS]E|CHANGELOG|NOTICE|AUTHORS)[\w.-]*$|\.(?:snap|lock|svg|csv|map)$|lock\.\w+$", re.IGNORECASE
+)
+_WORDS = 3  # that a statement has at least
+_COMMON = frozenset(
+    "The This That When Use Always Never Run All Each Every For From With Note If It In On At To And Or No Not Do "
+    "true false null none src test tests lib app docs index main run npm pnpm yarn bun uv make git".split()
+)
+# Settings that say how a project is built, tested and written; those nearest to the statement's file first.
+_SETTINGS = re.compile(
+    r"(?:^|/)(?:package\.json|pyproject\.toml|Cargo\.toml|go\.mod|composer\.json|Gemfile|build\.gradle(?:\.kts)?|"
+    r"Directory\.Packages\.props|\.prettierrc[\w.]*|prettier\.config\.\w+|\.editorconfig|biome\.jsonc?|\.oxlintrc\.json|"
+    r"tsconfig(?:\.base)?\.json|(?:vitest|jest|vite|playwright)\.config\.\w+|ruff\.toml|\.pre-commit-config\.yaml|"
+    r"justfile|Makefile|turbo\.json|nx\.json|mise\.toml|\.nvmrc|\.tool-versions|rust-toolchain\.toml)$"
+)
+
+
+class StatementAnswer(msgspec.Struct, frozen=True):
+    """Answer about one statement."""
+
+    number: int
+    truth: Truth
+    quote: str = ""
+    repair: str = ""
+
+
+class StatementAnswers(msgspec.Struct, frozen=True):
+    """Answer about the statements of a question."""
+
+    statements: list[StatementAnswer]
+
+
+def decided_by_model(checked: Sequence[CheckedStatement], checkout: Checkout, asker: Asker) -> list[CheckedStatement]:
+    """Return the statements, those that rules left open as the model decides them. A failure leaves them open."""
+    batches = list(_batches(checked))
+    searched = checkout.places_of(
+        {term for batch in batches for at in batch for term in terms_of(checked[at].statement)}
+    )
+    shown = [_Material(checkout, searched, [checked[at].statement for at in batch]) for batch in batches]
+    asked = asker.ask(
+        load_prompt(STATEMENTS),
+        [one.inputs() for one in shown],
+        StatementAnswers,
+        checks=[_numbered(len(batch)) for batch in batches],
+    )
+    decided = list(checked)
+    for batch, material, answer in zip(batches, shown, asked, strict=True):
+        for one in answer.value.statements if answer.value is not None else ():
+            if 1 <= one.number <= len(batch):
+                at = batch[one.number - 1]
+                decided[at] = _decided(checked[at], one, material, asker.judge)
+    return decided
+
+
+def is_open(one: CheckedStatement) -> bool:
+    """Report whether a model is asked about a statement: a sentence that rules did not contradict."""
+    statement = one.statement
+    is_heading = statement.text.startswith("#")
+    has_words = len(statement.text.split()) >= _WORDS or statement.is_code
+    return one.truth is not Truth.CONTRADICTED and not is_heading and has_words and bool(terms_of(statement))
+
+
+def _batches(checked: Sequence[CheckedStatement]) -> Iterator[list[int]]:
+    """Yield the places of open statements, those of one section together."""
+    open_ = [at for at, one in enumerate(checked) if is_open(one)]
+    for _, section in groupby(open_, key=lambda at: (checked[at].statement.file, checked[at].statement.heading)):
+        places = list(section)
+        for start in range(0, len(places), _TOGETHER):
+            yield places[start : start + _TOGETHER]
+
+
+def terms_of(statement: Statement) -> list[str]:
+    """Return the names and numbers of a statement that a tree could have, those in code spans first."""
+    spans = _SPAN.findall(statement.text) if not statement.is_code else [statement.text]
+    inner = [word for span in spans for word in _NAME.findall(span)]
+    outer = _PROPER.findall(_SPAN.sub(" ", statement.text)) if not statement.is_code else []
+    words = (_searched(word.strip(".-")) for word in (*inner, *outer))
+    return [word for word in dict.fromkeys(words) if len(word) > 2 and word not in _COMMON][:_TERMS]
+
+
+def _searched(word: str) -> str:
+    """Return a file name as it is, and of another dotted name the last part."""
+    return word if extension(word) in FILE_EXTENSIONS else word.rpartition(".")[2]
+
+
+class _Material:
+    """What the model is shown about some statements: settings, folders, and lines with their terms."""
+
+    def __init__(
+        self, checkout: Checkout, searched: dict[str, list[TreeLine]], statements: Sequence[Statement]
+    ) -> None:
+        self._tree, self._searched, self._statements = checkout, searched, statements
+        self.places: list[tuple[str, int]] = []
+        self.lines: list[str] = []
+        left = _TOKENS
+        for text, path, number in (*self._terms(), *self._folders(), *self._settings()):
+            left -= estimated_tokens(text) + 4
+            if left < 0:
+                break
+            self.lines.append(text)
+            self.places.append((path, number))
+
+    def inputs(self) -> dict[str, str]:
+        """Return the texts of the prompt file."""
+        rows = (
+            {"number": number, "section": one.heading, "statement": sendable(one.text)}
+            for number, one in enumerate(self._statements, 1)
+        )
+        return {
+            "file": self._statements[0].file,
+            "statements": "\n".join(msgspec.json.encode(row).decode("utf-8") for row in rows),
+            "passages": sendable("\n".join(self.lines)),
+        }
+
+    def place_of(self, quote: str) -> StatementPlace | None:
+        """Return the line that a quotation is from; None if it is verbatim in none."""
+        for line, (path, number) in zip(self.lines, self.places, strict=True):
+            if is_quoted(quote, [sendable(line)]):
+                return StatementPlace(path, number)
+        return StatementPlace("", 0) if is_quoted(quote, [sendable("\n".join(self.lines))]) else None
+
+    def _terms(self) -> Iterator[tuple[str, str, int]]:
+        """Yield lines with each term: its definition with the lines after it first; of a common word only settings."""
+        own = {one.file for one in self._statements}
+        for term in dict.fromkeys(term for one in self._statements for term in terms_of(one)):
+            known = self._searched.get(term, [])
+            found = [place for place in known if place.path not in own and not _NO_SOURCE.search(place.path)]
+            if not known or all(place.path in own for place in known):
+                yield f"(nothing else in the tree has the word {term})", "", 0
+            if len(known) >= _COMMON_FROM:
+                found = [place for place in found if _SETTINGS.search(place.path)]
+            shown = set[tuple[str, int]]()
+            for place in sorted(found, key=lambda place: (not self._defines(place, term), _rank(place)))[:_PLACES]:
+                after = _AFTER if self._defines(place, term) else 0
+                lines = self._tree.lines(place.path)[place.line - 1 : place.line + after]
+                for number, line in enumerate(lines, place.line):
+                    if (place.path, number) not in shown and line.strip():
+                        shown.add((place.path, number))
+                        yield f"{place.path}:{number}: {line.strip()[:_LINE]}", place.path, number
+
+    def _defines(self, place: TreeLine, term: str) -> bool:
+        lines = self._tree.lines(place.path)[place.line - 1 : place.line]
+        return bool(lines) and bool(re.search(rf"{_DEFINES}{re.escape(term)}\b", lines[0]))
+
+    def _folders(self) -> Iterator[tuple[str, str, int]]:
+        """Yield the entries of the folders that statements name, and of the root."""
+        spans = (span.strip("/") for one in self._statements for span in (one.path, *_SPAN.findall(one.text)))
+        for folder in dict.fromkeys(("", *(span for span in spans if span in self._tree.folders))):
+            above = f"{folder}/" if folder else ""
+            inside = {path[len(above) :].partition("/")[0] for path in self._tree.files if path.startswith(above)}
+            names = sorted(inside)
+            more = f" and {len(names) - _ENTRIES} more" if len(names) > _ENTRIES else ""
+            yield f"(folder {folder or '.'} has: {', '.join(names[:_ENTRIES])}{more})", folder, 0
+
+    def _settings(self) -> Iterator[tuple[str, str, int]]:
+        own = self._statements[0].file.rpartition("/")[0]
+        found = [path for path in self._tree.files if _SETTINGS.search(path)]
+        near = [path for path in found if path.rpartition("/")[0] in ("", own)]
+        for path in sorted(near, key=lambda path: (path.rpartition("/")[0] != own, path)):
+            for number, line in enumerate(self._tree.lines(path)[:_SETTINGS_LINES], 1):
+                if line.strip() and not line.lstrip().startswith(("//", "/*", "*", "#")):
+                    yield f"{path}:{number}: {line.rstrip()[:_LINE]}", path, number
+
+
+def _rank(place: TreeLine) -> tuple[bool, bool, bool, int, str, int]:
+    """Settings and sources before prose, tests last; then those near to the root."""
+    is_prose = place.path.lower().endswith((".md", ".mdx", ".rst", ".txt"))
+    return (
+        not _SETTINGS.search(place.path),
+        is_prose,
+        is_test(place.path),
+        place.path.count("/"),
+        place.path,
+        place.line,
+    )
+
+
+def _numbered(count: int) -> Callable[[StatementAnswers], str]:
+    def problem(answer: StatementAnswers) -> str:
+        missing = set(range(1, count + 1)) - {one.number for one in answer.statements}
+        return f"no answer for the statements {sorted(missing)}" if missing else ""
+
+    return problem
+
+
+def _decided(one: CheckedStatement, answer: StatementAnswer, material: _Material, judge: str) -> CheckedStatement:
+    """Return the statement as the model decides it, if its quotation is in the material."""
+    if answer.truth is Truth.NOT_CHECKABLE:
+        return one
+    place = material.place_of(answer.quote)
+    if place is None or (answer.truth is Truth.CONFIRMED and one.truth is Truth.CONFIRMED):
+        return one
+    kind = one.kind if one.kind is not StatementKind.OTHER else StatementKind.BEHAVIOUR
+    found = replace(
+        one, kind=kind, truth=answer.truth, named=one.statement.text, evidence=place if place.path else None, by=judge
+    )
+    if answer.truth is Truth.CONFIRMED:
+        return found
+    repair = " ".join(answer.repair.split())
+    is_new = bool(repair) and repair != one.statement.text
+    why = (
+        f"{place.path}:{place.line} says otherwise: {answer.quote}"
+        if place.path
+        else f"the tree says otherwise: {answer.quote}"
+    )
+    return replace(
+        found, why=why, repair=repair if is_new else None, swap=(one.statement.text, repair) if is_new else None
+    )

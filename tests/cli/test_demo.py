@@ -59,11 +59,9 @@ def test_the_report_carries_the_watermark(shown: str, report: ObserveReport) -> 
     assert (report.totals.samples, report.watermark.samples) == (26, 25)
 
 
-def test_the_last_line_is_the_path_of_a_page_that_needs_nothing_else(
-    shown: str, home: Path, report: ObserveReport
-) -> None:
-    page = Path(shown.splitlines()[-1])
-    assert page == home / "demo" / "report.html"
+def test_it_names_a_page_that_needs_nothing_else(shown: str, home: Path, report: ObserveReport) -> None:
+    page = home / "demo" / "report.html"
+    assert f"Everything in a browser: {page}\n" in shown
     html = page.read_text("utf-8")
     assert WARNING in unescape(html)
     assert html.index("retry_budget") < html.index(report.watermark.sha256_8)
@@ -151,11 +149,19 @@ def test_the_sub_agents_misses_belong_to_the_turn_that_started_them(signals: lis
     assert of_sub_agents == {("revenue_schema", 1), ("consumer.py", 1)}
 
 
-def test_what_was_left_out_is_shown(shown: str, report: ObserveReport) -> None:
+def test_one_screen_ends_with_the_two_commands_to_try_next(shown: str) -> None:
+    lines = shown.splitlines()
+    assert len(lines) <= 40
+    assert [line.split("  ")[1] for line in lines[-2:]] == ["knowbound", "knowbound fix ID"]
+
+
+def test_what_was_left_out_is_in_the_page(shown: str, home: Path, report: ObserveReport) -> None:
+    page = (home / "demo" / "report.html").read_text("utf-8")
     assert report.skipped == {"truncated": 1}
     assert [one.name for one in report.incomplete] == ["release-service"]
-    assert "1 line skipped" in shown
-    assert "without a complete trace" in shown
+    assert "1 line skipped" in page
+    assert "without a complete trace" in page
+    assert "(1 incomplete)" in shown
 
 
 def test_a_password_does_not_leave_the_trace(shown: str, home: Path) -> None:

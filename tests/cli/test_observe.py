@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
+from click.testing import CliRunner
 
+from knowbound.cli.main import knowbound
 from knowbound.config import Settings, load
 from knowbound.core.signal import HedgingVerdict, SignalType, Status
 from knowbound.core.trace import Event, Outcome, Prompt, Start, Step, ToolCall, ToolKind
@@ -542,3 +544,23 @@ def _kept(database: Path) -> int:
             return int(db.execute("SELECT count(*) FROM session").fetchone()[0])
     except sqlite3.Error:
         return 0
+
+
+def test_one_screen_has_topics_one_line_of_figures_and_the_watermark(tmp_path: Path) -> None:
+    Transcript("s-1").user("go").grep("ledger").says("ok").write(tmp_path / "traces")
+
+    def shown(*more: str) -> str:
+        given = ["observe", str(tmp_path / "traces"), "--root", str(tmp_path), *more]
+        result = CliRunner().invoke(knowbound, given, catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    short, rates, full = shown(), shown("--all-rates"), shown("--verbose")
+    assert "Gap rate 100% (weighted 100%, open 100%)" in short
+    assert WARNING in short
+    assert "Gap inventory" not in short
+    assert "Raw band" not in short
+    assert "Raw band" in rates
+    assert "Gap inventory" not in rates
+    assert "Gap inventory" in full
+    assert "Gap inventory" in shown("--format", "html")

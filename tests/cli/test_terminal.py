@@ -51,7 +51,7 @@ def run(tmp_path: Path) -> Run:
 
 @pytest.mark.parametrize("format_", ["text", "markdown", "github", "json", "jsonl", "html"])
 def test_reports_hold_nothing_unseen(run: Run, format_: str) -> None:
-    shown = run("observe", run.traces, "--format", format_)
+    shown = run("observe", run.traces, "--verbose", "--format", format_)
     assert "budget" in shown
     assert UNSEEN_BUT_LINES.search(shown) is None
 

@@ -430,8 +430,8 @@ def test_of_the_built_in_executor_a_miss_claims_no_more_than_it_can_know(format_
     runs = [run for run in everyday_evaluation().runs if run.sample in ("s001", "s003")]
     page = " ".join(shown(evaluation_of(runs, executor="investigate"), format_, width=width).split())
     assert "write it, or see the" in page
-    assert "knowledge is not there" not in page
-    assert "itself is missing" not in page
+    assert "not where it looked" not in page
+    assert "it is missing" not in page
     by_agent = " ".join(shown(evaluation_of(runs), format_, width=width).split())
-    assert "knowledge is not there" in by_agent
-    assert "itself is missing" in by_agent
+    assert "not there, or not where it looked" in by_agent
+    assert "it is missing, or not where they look" in by_agent

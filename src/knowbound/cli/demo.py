@@ -10,8 +10,10 @@ import click
 from knowbound.cli.options import checked
 from knowbound.cli.output import echo, emit, layout
 
-_OWN = ("knowbound observe", "the same for your own traces")
-_CODES = ("knowbound explain topic", "what the words mean")
+_NEXT = (
+    ("knowbound", "what to do next: wrong lines to repair, missing lines to write"),
+    ("knowbound fix ID", "carry it out, after a look at the diff"),
+)
 
 
 @click.command("demo")
@@ -26,7 +28,7 @@ def command() -> None:
     from knowbound.config import load
     from knowbound.demo import PROJECT, TRACES
     from knowbound.gaps.observe import observe
-    from knowbound.report.observe import render_observe
+    from knowbound.report.observe import Detail, render_observe
 
     home = checked(load(Path().resolve(), ignore_untrusted=True)).home.absolute() / "demo"
     # Only the settings of the demo count: the report is the same on every machine.
@@ -34,8 +36,11 @@ def command() -> None:
     report, _ = observe([TRACES], settings, root_is_given=True)
     report = replace(report, last_look="")  # the report is the same every time
     kept = shlex.quote(str(home.relative_to(Path().absolute()) if home.is_relative_to(Path().absolute()) else home))
-    commands = (_OWN, (f"KNOWBOUND_HOME={kept} knowbound report --topic ID", "the traces behind a topic"), _CODES)
-    emit([render_observe(report, "text", **layout(None), commands=commands)], None)
     page = home / "report.html"
-    emit([render_observe(report, "html", commands=commands)], page)
-    echo(f"\nThese traces are made up. The same report in a browser:\n{page}")
+    emit([render_observe(report, "html", commands=_NEXT)], page)
+    emit([render_observe(report, "text", **layout(None), commands=(), detail=Detail.SHORT)], None)
+    echo(f"\nThese traces are made up. Everything in a browser: {page}")
+    echo(f"The traces behind a topic: KNOWBOUND_HOME={kept} knowbound report --topic ID")
+    echo("\nNext, in a project of yours:")
+    for command_, what in _NEXT:
+        echo(f"  {command_:<22}{what}")

@@ -26,21 +26,33 @@ if TYPE_CHECKING:
     from knowbound.core.signal import Signal
     from knowbound.gaps.filters import Filters
     from knowbound.report.model import ObserveReport
+    from knowbound.report.observe import Detail
 
 
 @click.command("observe")
 @click.argument("paths", nargs=-1, type=FilePath)
 @root_option
 @session_options("samples")
+@click.option("--all-rates", is_flag=True, help="Show every rate with its interval and how to read it.")
+@click.option("--verbose", is_flag=True, help="Show everything: more topics, sources, skills, files, every signal.")
 @output_options
 @asking_options()
-def command(paths: tuple[Path, ...], root: Path | None, format_: str, output: Path | None, **chosen: Any) -> None:
+def command(
+    paths: tuple[Path, ...],
+    root: Path | None,
+    all_rates: bool,
+    verbose: bool,
+    format_: str,
+    output: Path | None,
+    **chosen: Any,
+) -> None:
     """Report what agents looked for and did not find.
 
     PATHS are trace files and folders, read recursively, .gz and .zst too; the content says which format they have.
     Without a path, knowbound looks where the agents keep their transcripts, and inside a project it reports the
     sessions of that project, its subfolders and worktrees only (--all: of every project). Observing again reads only
-    what changed.
+    what changed. Shows one screen: the topics to act on, and one line of figures with its watermark; --verbose,
+    --all-rates and --format html have the rest.
     """
     from knowbound.gaps.observe import observe as observe_traces
 
@@ -55,7 +67,7 @@ def command(paths: tuple[Path, ...], root: Path | None, format_: str, output: Pa
         only = f" for sessions of {filters.project} (--all: of every project)" if filters.project else ""
         echo(f"Looked in {report.watermark.path}{only}.", err=True)
     answers = _answers(settings.home, filters) if format_ in ("text", "markdown", "html") else ""
-    emit(rendered(report, signals, format_, output, answers), output)
+    emit(rendered(report, signals, format_, output, answers, detail_of(all_rates, verbose)), output)
     hint_at_model(settings, "hedges", format_)
 
 
@@ -75,11 +87,23 @@ def with_lessons(report: ObserveReport, settings: Settings) -> ObserveReport:
     return replace(report, topics=with_proposed(report.topics, settings.home))
 
 
+def detail_of(all_rates: bool, verbose: bool) -> Detail:
+    """Return how much is shown."""
+    from knowbound.report.observe import Detail
+
+    return Detail.FULL if verbose else Detail.RATES if all_rates else Detail.SHORT
+
+
 def rendered(
-    report: ObserveReport, signals: Iterator[Signal], format_: str, output: Path | None, answers: str = ""
+    report: ObserveReport,
+    signals: Iterator[Signal],
+    format_: str,
+    output: Path | None,
+    answers: str = "",
+    detail: Detail | None = None,
 ) -> Iterator[str]:
     """Render the report; jsonl is a stream of all signals."""
-    from knowbound.report.observe import render_observe
+    from knowbound.report.observe import Detail, render_observe
 
     if format_ == "jsonl":
         from knowbound.report.formats.json import signal_line
@@ -87,4 +111,4 @@ def rendered(
         for signal in signals:
             yield signal_line(signal, report.watermark) + "\n"
         return
-    yield render_observe(report, cast("Any", format_), **layout(output), answers=answers)
+    yield render_observe(report, cast("Any", format_), **layout(output), answers=answers, detail=detail or Detail.FULL)

@@ -70,8 +70,8 @@ class Source(NamedTuple):
 # In the order in which reports show them. A new type: a row here and in catalogue/codes.toml,
 # a module in gaps/, and a call in gaps/lens.py.
 SOURCES: dict[SignalType, Source] = {
-    SignalType.FAILED_SEARCH: Source(1.0, "it searched and missed: the knowledge is not there"),
-    SignalType.REPEATED_FAILURE: Source(1.0, "it tried again and again: not there, and it was needed"),
+    SignalType.FAILED_SEARCH: Source(1.0, "it searched and found nothing: not there, or not where it looked"),
+    SignalType.REPEATED_FAILURE: Source(1.0, "it tried again and again and found nothing: it was needed"),
     SignalType.EXPLICIT_MARKER: Source(0.5, "it marked its words as a guess: the docs were unclear", is_doubt=True),
     SignalType.HEDGING: Source(0.5, "it said that it is not sure: the docs were unclear", is_doubt=True),
 }

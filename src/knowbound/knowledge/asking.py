@@ -122,7 +122,7 @@ def _searched(word: str) -> str:
 
 
 class _Material:
-    """What the model is shown about some statements: settings, folders, and lines with their terms."""
+    """The material of a question about some statements: settings, folders, and lines with their terms."""
 
     def __init__(
         self, checkout: Checkout, searched: dict[str, list[TreeLine]], statements: Sequence[Statement]

@@ -98,6 +98,15 @@ def open_section(gap: GapFigures, coverage: Coverage, root: str) -> Section:
     return Section("Knowledge gaps", parts, "figures")
 
 
+def figures_line(gap: GapFigures, coverage: Coverage) -> Section:
+    """The rates, the one band and coverage in one line; the watermark stands above it."""
+    rates = (
+        f"Gap rate {percent(gap.rate.value)} (weighted {percent(gap.weighted.value)}, open {percent(gap.open.value)})"
+    )
+    line = (rates, " · ", open_band(gap), f" · coverage {percent(None if coverage.reason else coverage.rate.value)}")
+    return Section("", (Note((*line, f" · {confidence_words(gap)}")),))
+
+
 def _coverage_words(coverage: Coverage) -> Line:
     """Over how many sessions, and the files that clients load by themselves: a figure of their own."""
     over = f"over {counted(coverage.sessions, 'session')} in this root" if coverage.sessions else ""
@@ -220,7 +229,7 @@ def sources(gap: GapFigures, *, built_in: bool = False) -> Section:
         shown = "unknown" if type_ in SEARCHES and not number and gap.unseen == gap.rate.n > 0 else f"{number:,}"
         rows.append(Row((Span(name, type_), shown, Bar(number / most, type_), meanings[type_])))
     columns = (Column("source"), Column("signals", right=True), Column(""), Column("meaning"))
-    words = classification_words(gap, UNMATCHED if built_in else "the knowledge itself is missing")
+    words = classification_words(gap, UNMATCHED if built_in else "it is missing, or not where they look")
     return Section("By source", (Note(words), Table(columns, tuple(rows)), Note(soft(status_words(gap)))), "sources")
 
 

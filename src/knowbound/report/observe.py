@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from enum import Enum
+from functools import partial
 from typing import assert_never
 
 from msgspec.structs import replace
@@ -16,6 +18,7 @@ from knowbound.report.formats.plain import near
 from knowbound.report.gap_sections import (
     INTERVALS,
     InventoryEntry,
+    figures_line,
     inventory,
     judged_hedges,
     mark_section,
@@ -69,6 +72,14 @@ _SKILLS = (
 )
 
 
+class Detail(Enum):
+    """How much of the report is shown."""
+
+    SHORT = "topics and one line of figures"
+    RATES = "with every rate, its interval and how to read it"
+    FULL = "everything"
+
+
 def render_observe(
     report: ObserveReport,
     format: Format,
@@ -78,16 +89,19 @@ def render_observe(
     here: str | None = None,
     commands: tuple[tuple[str, str], ...] = NEXT_COMMANDS,
     answers: str = "",
+    detail: Detail = Detail.FULL,
 ) -> str:
     """The report in a format; width and colour are for the terminal, machine formats name files relative to `here`.
 
-    `answers` is a line about the answers, from whoever audited them.
+    `answers` is a line about the answers, from whoever audited them. A page for a browser always has everything.
     """
+    if format == "html":
+        detail = Detail.FULL
     match format:
         case "sarif" | "junit" | "github":
             return _for_machines(report, format, os.getcwd() if here is None else here)
         case _:
-            page, document = (lambda: _page(report, commands, answers)), (lambda: _document(report))
+            page, document = (lambda: _page(report, commands, answers, detail)), (lambda: _document(report))
             return render(format, page, document, width=width, colour=colour)
 
 
@@ -106,10 +120,13 @@ def _for_machines(report: ObserveReport, format: GapFormat, here: str) -> str:
             assert_never(format)
 
 
-def _page(report: ObserveReport, commands: tuple[tuple[str, str], ...], answers: str = "") -> Page:
+def _page(report: ObserveReport, commands: tuple[tuple[str, str], ...], answers: str, detail: Detail) -> Page:
     """The report for people."""
     report = with_short_places(report)
     entries = observed_entries(report)
+    is_short, is_full = detail is Detail.SHORT, detail is Detail.FULL
+    figures = (figures_line if is_short else partial(open_section, root=report.root))(report.gap, report.coverage)
+    rest = _rest(report, entries) if is_full else ()
     return Page(
         verb="observe",
         title="Gaps worth acting on",
@@ -119,20 +136,27 @@ def _page(report: ObserveReport, commands: tuple[tuple[str, str], ...], answers:
         sections=(
             first_topics(report, _TRACES if NEXT_COMMANDS[0] in commands else ""),
             mark_section(report.watermark),
-            open_section(report.gap, report.coverage, report.root),
+            figures,
             Section("Answers", (Note(answers),), "answers"),
             warnings(report.warnings),
-            other_topics(report),
-            by_project(report),
-            judged_hedges(report.judging),
-            sources(report.gap),
-            Section("By skill", (Table(_SKILLS, tuple(map(_skill, report.skills)), 15), INTERVALS), "skills"),
-            uncovered(report.coverage.uncovered),
-            inventory(entries, "Skill", signal_count(report)),
-            *_left_out(report),
+            *rest,
         ),
         commands=commands,
         version=report.version,
+    )
+
+
+def _rest(report: ObserveReport, entries: list[InventoryEntry]) -> tuple[Section, ...]:
+    """The sections behind the first screen."""
+    return (
+        other_topics(report),
+        by_project(report),
+        judged_hedges(report.judging),
+        sources(report.gap),
+        Section("By skill", (Table(_SKILLS, tuple(map(_skill, report.skills)), 15), INTERVALS), "skills"),
+        uncovered(report.coverage.uncovered),
+        inventory(entries, "Skill", signal_count(report)),
+        *_left_out(report),
     )
 
 

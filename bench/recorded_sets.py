@@ -11,6 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from bench.choices.__main__ import asked_prompts, chosen_by
+from bench.junk.__main__ import ask_junk
 from bench.labels import SHARED
 from bench.real_turns import written_items
 from bench.statements.__main__ import ask_statements
@@ -128,6 +129,7 @@ SETS = {
     "hostile": RecordedSet(lambda asker: _ask_turns(read_set(UNSEEN / "hostile_turns.jsonl"), asker)),
     "hedges": RecordedSet(lambda asker: _ask_hedges(hedges(), asker)),
     "real": RecordedSet(lambda asker: _ask_turns(written_items(), asker)),
+    "junk": RecordedSet(ask_junk),
     "statements": RecordedSet(ask_statements),
     "sentences": RecordedSet(lambda asker: _ask_hedges(sentences(), asker)),
 }

@@ -1,9 +1,9 @@
 """How well statements of instruction files are judged: `python -m bench.statements FOLDER [--aside] [--only A,B]`.
 
-FOLDER has a folder for each project (README.md). `labels.jsonl` has 2,522 statements of 21 public repositories,
-labelled on 2026-11-18 by nine readers who had not seen the code; `verdicts.jsonl` what a large model said about those of six
-repositories, recorded on the same day. The last projects are kept aside. The baseline looks whether every path that is
-written in a code span exists.
+FOLDER has a folder for each project (README.md). `labels.jsonl` has 3,183 statements of 25 public repositories,
+labelled on 2026-11-18 by readers who had not seen the code; `verdicts.jsonl` what rules and a large model together
+said about those of six repositories, recorded on the same day. The last projects are kept aside. The baseline looks
+whether every path that is written in a code span exists.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from knowbound.knowledge.statements import statements_of
 from knowbound.stats.rate import Rate
 
 HERE = Path(__file__).parent
-ASIDE = frozenset({"goose", "prisma", "biome"})
+ASIDE = frozenset({"astro", "deno", "airflow", "mem0"})
 ASKED = ("typescript-sdk", "n8n", "gemini-cli", "goose", "prisma", "biome")  # projects that the model was asked about
 _SPAN = re.compile(r"`([\w@./-]+/[\w@./-]*)`")
 

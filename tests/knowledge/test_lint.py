@@ -241,3 +241,38 @@ def test_links_with_escapes_hold_and_names_in_links_to_other_places_are_not_chec
 def test_a_line_that_begins_with_a_label_is_a_statement_of_its_own(shop: Path) -> None:
     found = checked(shop, "Never: edit `src/commands/list.ts`\nAlways: run the tests\n")
     assert [(one.statement.line, one.truth) for one in found] == [(1, Truth.CONTRADICTED), (2, Truth.NOT_CHECKABLE)]
+
+
+def test_a_submodule_and_names_of_other_programs_are_not_checkable(shop: Path) -> None:
+    (shop / ".gitmodules").write_text('[submodule "evaluation"]\n\tpath = evaluation\n\turl = https://example.org/e\n')
+    (shop / "evaluation").mkdir()
+    (shop / "evaluation/old.py").write_text("x = 1\n")
+    _git(shop, "add", "-A")
+    _git(shop, "commit", "-qm", "three")
+    _git(shop, "rm", "-rqf", "evaluation")
+    _git(shop, "commit", "-qm", "four")
+    found = truths(shop, "Benchmarks live in `evaluation/`.", "The rule `required_status_checks` is on.")
+    assert found == [Truth.NOT_CHECKABLE, Truth.NOT_CHECKABLE]
+
+
+def test_a_folder_of_the_root_that_moved_is_wrong_although_its_name_is_elsewhere(shop: Path) -> None:
+    (shop / "vercel").mkdir()
+    for name in ("one.ts", "two.ts"):
+        (shop / "vercel" / name).write_text(f"export const {name[:3]} = 'long enough to be followed';\n" * 5)
+    _git(shop, "add", "-A")
+    _git(shop, "commit", "-qm", "three")
+    (shop / "integrations").mkdir()
+    _git(shop, "mv", "vercel", "integrations/vercel")
+    _git(shop, "commit", "-qm", "four")
+    [one] = checked(shop, "| `vercel/` | the provider |\n")
+    assert one.repair == "| `integrations/vercel/` | the provider |"
+
+
+def test_a_search_that_ended_early_proves_no_absence(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from knowbound.codebase import checkout
+    from knowbound.process import Ran
+
+    assert truths(shop, "Call `exportEveryOrderTwice()` first.") == [Truth.CONTRADICTED]
+    monkeypatch.setattr(checkout, "rg", lambda *_: Ran(None, b"", b"", timed_out=True))
+    monkeypatch.setattr(checkout, "list_files", lambda *_: (["CLAUDE.md"], False))
+    assert truths(shop, "Call `exportEveryOrderTwice()` first.") == [Truth.NOT_CHECKABLE]

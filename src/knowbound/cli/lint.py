@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,10 +24,18 @@ _FORMATS = ("text", "jsonl", "sarif", "github")
 @click.command("lint")
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--against", metavar="BASE", default="", help="Report only what held at this commit and is wrong now.")
+@click.option(
+    "--store",
+    metavar="STORE",
+    default="",
+    help="List the junk of a memory store: claude-code, claude-mem, or the path of an export, a database or a folder.",
+)
 @root_option
 @report_options(_FORMATS)
 @asking_options()
-def command(files: tuple[Path, ...], against: str, root: Path | None, format_: str, output: Path | None) -> int:
+def command(
+    files: tuple[Path, ...], against: str, store: str, root: Path | None, format_: str, output: Path | None
+) -> int:
     """Check the statements of CLAUDE.md, AGENTS.md, rules, skills and items, or of FILES, against the project's tree.
 
     Rules look up the paths, links, scripts, packages, names and versions of Python that a statement names; nothing of
@@ -34,6 +43,9 @@ def command(files: tuple[Path, ...], against: str, root: Path | None, format_: s
     report says since which commit a path is gone. A model that you allowed decides about layout, behaviour and versions
     in prose, with a quotation of the tree; in CI only if --model names it. Exit 1 if the tree contradicts a statement.
     For a pull request, --against names its base: what was wrong before is not reported, and no model is asked.
+
+    --store lists entries of another tool's memory that can be deleted: copies, what the tree contradicts, and with a
+    model what was disproved later or is of no use. Nothing is deleted; jsonl has the ids.
     """
     from knowbound.core.statement import Truth
     from knowbound.knowledge.lint import lint, lint_project
@@ -41,6 +53,12 @@ def command(files: tuple[Path, ...], against: str, root: Path | None, format_: s
 
     settings = settings_of(root)
     asker = None if against else _asker(settings)
+    if store:
+        if files or against or format_ not in ("text", "jsonl"):
+            raise click.UsageError("--store goes with --format text or jsonl, and with no files and no --against.")
+        emit(_junk(store, settings, asker, format_), output)
+        hint_at_model(settings, "statements", format_)
+        return 0
     checked = (
         lint(settings.root, files, against=against, asker=asker) if files or against else lint_project(settings, asker)
     )
@@ -48,6 +66,19 @@ def command(files: tuple[Path, ...], against: str, root: Path | None, format_: s
     if not against:
         hint_at_model(settings, "statements", format_)
     return int(any(one.truth is Truth.CONTRADICTED for one in checked))
+
+
+def _junk(store: str, settings: Settings, asker: Asker | None, format_: str) -> Iterator[str]:
+    from knowbound.codebase.checkout import Checkout
+    from knowbound.knowledge.junk import junk_of
+    from knowbound.knowledge.stores import read_store
+    from knowbound.report.lint import render_junk
+
+    entries = read_store(store, settings.root)
+    found = junk_of(entries, Checkout(settings.root), asker)
+    return render_junk(
+        [(one.id, one.kind, one.of, one.why, one.content, one.tokens, one.by) for one in found], len(entries), format_
+    )
 
 
 def _asker(settings: Settings) -> Asker | None:

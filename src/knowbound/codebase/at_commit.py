@@ -74,6 +74,7 @@ class CommitCheckout(Checkout):
         patterns = [part for name in names for part in ("-e", name)]
         given = ("grep", *options, *patterns, self._commit, "--")
         ran = run_git(self.root, *given, seconds=SECONDS, output_bytes=MOST_OUTPUT)
+        self._note_end(names, ran)
         for line in ran.out.decode("utf-8", "replace").splitlines():
             place, *rest = line.split("\0")
             if len(rest) == 2 and rest[0].isdigit():

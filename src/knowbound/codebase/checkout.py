@@ -20,6 +20,7 @@ from knowbound.core.evidence import Quality
 from knowbound.core.paths import IGNORED_IN_SOURCES
 from knowbound.files import list_files, read_text, rg
 from knowbound.git import run_git
+from knowbound.process import Ran
 from knowbound.text.digest import digest_of
 
 SECONDS = 20.0
@@ -56,6 +57,7 @@ class Checkout:
         self.root = root
         self._texts: dict[str, str] = {}
         self._lines: dict[str, list[str]] = {}
+        self.unsearched: set[str] = set()  # names whose search ended early: that none was found says nothing
         self._searched: dict[str, list[TreeLine]] = {}
         self._renames: dict[str, dict[str, str]] = {}  # by commit
 
@@ -207,11 +209,17 @@ class Checkout:
         patterns = [part for name in names for part in ("-e", name)]
         given = [*options, *patterns, "--max-count", str(most_of_file), "--", "."]
         ran = rg(self.root, given, SECONDS, _SEARCH_OUTPUT)
+        self._note_end(names, ran)
         for line in ran.out.decode("utf-8", "replace").splitlines():
             path, null, rest = line.partition("\0")
             number, _, name = rest.partition(":")
             if null and number.isdigit():
                 yield name, TreeLine(path.removeprefix("./"), int(number))
+
+    def _note_end(self, names: Iterable[str], ran: Ran) -> None:
+        """Note whether a search for names came to its end; its exit code is 1 if nothing was found."""
+        ended_early = ran.cut or ran.timed_out or ran.code not in (0, 1)
+        self.unsearched = self.unsearched | set(names) if ended_early else self.unsearched - set(names)
 
     @cached_property
     def scripts(self) -> dict[str, dict[str, int]]:

@@ -23,6 +23,7 @@ TURNS = "turns-2"
 CLAIMS = "claims-1"
 CHOOSE = "choose-3"
 STATEMENTS = "statements-1"
+JUNK = "junk-1"
 
 
 class PromptFile(msgspec.Struct, frozen=True):

@@ -22,6 +22,7 @@ from knowbound.judge.prompts import STATEMENTS, load_prompt
 from knowbound.judge.quotations import is_quoted
 from knowbound.text.printable import estimated_tokens
 
+_ITEMS = "entries of a memory store"
 _TOGETHER = 10  # statements in one question
 _TOKENS = 3_500  # of the passages in one question
 _PLACES = 3  # that are shown of each term
@@ -101,10 +102,15 @@ def is_open(one: CheckedStatement) -> bool:
 def _batches(checked: Sequence[CheckedStatement]) -> Iterator[list[int]]:
     """Yield the places of open statements, those of one section together."""
     open_ = [at for at, one in enumerate(checked) if is_open(one)]
-    for _, section in groupby(open_, key=lambda at: (checked[at].statement.file, checked[at].statement.heading)):
+    for _, section in groupby(open_, key=lambda at: _section(checked[at].statement)):
         places = list(section)
         for start in range(0, len(places), _TOGETHER):
             yield places[start : start + _TOGETHER]
+
+
+def _section(statement: Statement) -> tuple[str, str]:
+    """Return what statements of one question share: file and section, or that they are items."""
+    return (_ITEMS, "") if statement.file.startswith("item:") else (statement.file, statement.heading)
 
 
 def terms_of(statement: Statement) -> list[str]:
@@ -145,7 +151,7 @@ class _Material:
             for number, one in enumerate(self._statements, 1)
         )
         return {
-            "file": self._statements[0].file,
+            "file": _section(self._statements[0])[0],
             "statements": "\n".join(msgspec.json.encode(row).decode("utf-8") for row in rows),
             "passages": sendable("\n".join(self.lines)),
         }
@@ -163,7 +169,11 @@ class _Material:
         for term in dict.fromkeys(term for one in self._statements for term in terms_of(one)):
             known = self._searched.get(term, [])
             found = [place for place in known if place.path not in own and not _NO_SOURCE.search(place.path)]
-            if not known or all(place.path in own for place in known):
+            is_absent = all(place.path in own for place in known) and term not in self._tree.unsearched
+            for path in self._tree.by_name.get(term.lower(), [])[:_PLACES]:
+                yield f"(there is the file {path})", path, 0
+                is_absent = False
+            if is_absent:
                 yield f"(nothing else in the tree has the word {term})", "", 0
             if len(known) >= _COMMON_FROM:
                 found = [place for place in found if _SETTINGS.search(place.path)]

@@ -32,6 +32,8 @@ _OWN = {"npm": frozenset({"test", "start"})}
 _ONLY_WORDS = frozenset({StatementKind.SYMBOL, StatementKind.VARIABLE, StatementKind.OTHER})
 # Files that are often shared by projects, and written for none: there only history counts.
 _GENERAL = re.compile(r"(?:^|/)\.\w+/(?:skills|agents|commands)/")
+_SUBMODULE = re.compile(r"^\s*path\s*=\s*(\S+?)/?\s*$", re.MULTILINE)
+_HUMPS = re.compile(r"[a-z][A-Z]")
 _REQUIRES = re.compile(r"""requires-python\s*=\s*["']\s*>=\s*(3\.\d+)""")
 _NAME = re.compile(r'"name"\s*:\s*"(@?[\w./-]+)"')
 _SEVERAL = 2  # packages that make a scope the project's own
@@ -143,7 +145,8 @@ class Checker:
         scope = named.value.partition("/")[0]
         is_own = sum(name.startswith(f"{scope}/") for name in self._packages) >= _SEVERAL
         is_used = any(not _is_prose(place.path) for place in self._places[named.value])
-        return Looked(Truth.CONTRADICTED) if is_own and not is_used else _UNKNOWN
+        is_gone = is_own and not is_used and named.value not in self._tree.unsearched
+        return Looked(Truth.CONTRADICTED) if is_gone else _UNKNOWN
 
     # Paths
 
@@ -160,7 +163,8 @@ class Checker:
         gone = [path for path in tried if path in self._tree.deleted]
         is_placed = bool(statement.under) and named.kind is StatementKind.PATH
         inner = [path for path in self._paths_named(value) if path == value or path.endswith(f"/{value}")]
-        if inner and gone and "/" in value.strip("/") and (moved := self._renamed(gone)):
+        is_whole = "/" in value or named.value.endswith("/")  # not only the name of a file
+        if inner and gone and is_whole and (moved := self._renamed(gone)):
             return Looked(Truth.CONTRADICTED, instead=moved)
         if inner and (gone or is_placed):
             return _UNKNOWN  # others of that name are there, the one that is meant is not
@@ -245,8 +249,11 @@ class Checker:
         for place in places:
             if not _is_prose(place.path):
                 return Looked(Truth.CONFIRMED, StatementPlace(place.path, place.line))
-        is_rare = named.kind is StatementKind.SYMBOL and len(_WORD.findall(_searched(named))) >= _RARE_NAME
+        # Names with underscores are often those of other programs: fields of an API, settings of a service.
+        is_own = named.kind is StatementKind.SYMBOL and bool(_HUMPS.search(_searched(named)))
+        is_rare = is_own and len(_WORD.findall(_searched(named))) >= _RARE_NAME
         is_gone = is_rare and all(place.path == statement.file for place in places)
+        is_gone = is_gone and _searched(named) not in self._tree.unsearched
         return Looked(Truth.CONTRADICTED) if is_gone else _UNKNOWN
 
 
@@ -274,8 +281,8 @@ def _joined(base: str, value: str) -> str | None:
 
 
 def _ignored(checkout: Checkout) -> frozenset[str]:
-    """Return the plain names and paths that the ignore files of the checkout name."""
-    found = set[str]()
+    """Return the plain names and paths that the ignore files of the checkout name, and its submodules."""
+    found = set(_SUBMODULE.findall(checkout.text(".gitmodules")))
     for path in checkout.by_name.get(".gitignore", []):
         for line in checkout.text(path).splitlines():
             plain = line.strip().strip("/").removeprefix("**/").removesuffix("/*").removesuffix("/**")

@@ -123,3 +123,17 @@ def _sarif(checked: Sequence[CheckedStatement]) -> str:
     }
     schema = "https://json.schemastore.org/sarif-2.1.0.json"
     return json_text({"$schema": schema, "version": "2.1.0", "runs": [run]})
+
+
+def render_junk(found: Sequence[tuple[str, str, str, str, str, int, str]], entries: int, format_: str) -> Iterator[str]:
+    """Yield the junk of a store (id, kind, other, why, content, tokens, by): text, or a line of JSON for each."""
+    if format_ == "jsonl":
+        names = ("id", "kind", "of", "why", "content", "tokens", "by")
+        for one in found:
+            yield msgspec.json.encode(dict(zip(names, one, strict=True))).decode() + "\n"
+        return
+    for id_, kind, of, why, content, tokens, _ in found:
+        other = f" ({of})" if of else ""
+        yield printable(f"{id_}  {kind}{other}, {tokens} tokens: {why}\n    {_cut(' '.join(content.split()))}\n")
+    spent = sum(one[5] for one in found)
+    yield f"{entries} entries: {len(found)} can be deleted, {spent:,} tokens. Their ids: --format jsonl\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -145,3 +146,30 @@ def test_hostile_words_of_a_statement_are_shown_without_control_characters(shop:
     text = run(shop, "review", str(shop.traces))
     assert "\x1b" not in text
     assert "\u202e" not in text
+
+
+def test_the_first_look_reads_the_newest_sessions_and_leaves_the_store_alone(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from knowbound.gaps.filters import Filters
+    from knowbound.review import review as module
+
+    folder = tmp_path / "home/.claude/projects/shop"
+    folder.mkdir(parents=True)
+    for number, path in enumerate(sorted(shop.traces.iterdir())):
+        path.rename(folder / path.name)
+        os.utime(folder / path.name, (1_000 + number, 1_000 + number))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    filters = Filters(project=str(shop.root))
+    assert module.first_look(shop.settings(), filters) is None  # it is read at once
+    sizes = [path.stat().st_size for path in folder.iterdir()]
+    monkeypatch.setattr(module, "_LARGE_CORPUS", 1)
+    monkeypatch.setattr(module, "_FIRST_LOOK", max(sizes) + min(sizes) // 2)
+    found = module.first_look(shop.settings(), filters)
+    assert found is not None
+    assert found.figures.sessions == 1
+    assert {one.session for one in found.actions[0].evidence} == {f"{3:08d}-2222-4333-8444-555555555555"}
+    assert not (shop.settings().home / "knowbound.db").exists()
+    assert not module.is_kept(shop.settings(), filters)
+    review([], shop.settings(), filters)
+    assert module.is_kept(shop.settings(), filters)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,6 +20,9 @@ from knowbound.cli.options import (
 )
 from knowbound.cli.output import emit
 
+if TYPE_CHECKING:
+    from knowbound.review.review import Reviewed
+
 
 @click.command("review")
 @click.argument("paths", nargs=-1, type=FilePath)
@@ -33,14 +37,23 @@ def command(paths: tuple[Path, ...], root: Path | None, format_: str, output: Pa
     first, each with what it cost and the command that carries it out. PATHS are trace files and folders, as for
     observe.
     """
-    from knowbound.report.review import render_review
-    from knowbound.review.review import review
+    from knowbound.review.review import first_look, is_kept, review
 
     settings = settings_of(root)
     filters = session_filters(settings, bool(paths), **chosen)
+    shown = 0
+    if not paths and format_ == "text" and output is None and sys.stdout.isatty() and not is_kept(settings, filters):
+        first = first_look(settings, filters)
+        if first is not None:
+            text = _text(first, format_) + "First look: only the newest sessions. Reading the rest …\n"
+            emit([text], None)
+            shown = text.count("\n")
     with ReadingProgress() as progress, end_agents_on_interrupt("What was read so far is kept."):
         found = review(absolute(paths), settings, filters, root_is_given=root is not None, progress=progress)
-    emit(
-        [render_review(found.project, found.actions, found.figures, found.watched, found.notes, format_)],
-        output,
-    )
+    emit([f"\x1b[{shown}F\x1b[J" if shown else "", _text(found, format_)], output)
+
+
+def _text(found: Reviewed, format_: str) -> str:
+    from knowbound.report.review import render_review
+
+    return render_review(found.project, found.actions, found.figures, found.watched, found.notes, format_)

@@ -27,6 +27,7 @@ from knowbound.patching import FilePatch, read_below
 from knowbound.store.screens import Fix
 
 _EXAMPLES = 5
+_SAID_BY_THE_TOOL = ("advice:", "refused")  # what a failed command prints itself needs no line (a reader: 0 of 2 worth)
 _WRONG_LINE = 3.0  # calls that a wrong line counts for beside what sessions show: every session may read it
 
 
@@ -221,7 +222,7 @@ def _worth(cost: ActionCost) -> float:
 
 def _write(lesson: Lesson, lessons: Sequence[Lesson], total: int, settings: Settings) -> Iterator[Proposed]:
     """Yield the action that writes a line, if the line would save enough and is not there."""
-    if lesson.saves < WORTH:
+    if lesson.saves < WORTH or any(name.startswith(_SAID_BY_THE_TOOL) for name in lesson.names):
         return
     accepted = replace(lesson, status=LessonStatus.ACCEPTED)
     others = [one for one in lessons if one.id != lesson.id and one.status is not LessonStatus.ACCEPTED]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import msgspec
 from msgspec.structs import replace
@@ -22,6 +24,7 @@ from knowbound.core.paths import project_name
 from knowbound.core.statement import CheckedStatement, Truth
 from knowbound.errors import InputError
 from knowbound.gaps.filters import Filters
+from knowbound.kms.importing.claude_files import claude_project
 from knowbound.knowledge.lint import items_stamp, lint_project
 from knowbound.lessons.kept import failed_commands, failed_lookups, watched
 from knowbound.lessons.learn import Learned, learn
@@ -34,6 +37,7 @@ from knowbound.traces.corpus import scan
 from knowbound.traces.sessions import Progress, places_of_agents
 
 SCREEN = "review"
+_LARGE_CORPUS, _FIRST_LOOK = 80_000_000, 16_000_000  # bytes of traces: above the first, the second is looked at first
 _VERSION = 1  # raise it when the same sessions and tree give other actions
 
 
@@ -69,6 +73,35 @@ def review(
         # Lessons and items may have changed on the way.
         screens.keep_screen(SCREEN, _key(paths, settings, filters, root_is_given, screens, environ), made)
     return made
+
+
+def is_kept(settings: Settings, filters: Filters) -> bool:
+    """Report whether the screen of this project comes from the store."""
+    with closing(Screens(settings.home)) as screens:
+        return screens.screen(SCREEN, _key((), settings, filters, False, screens, None), Reviewed) is not None
+
+
+def first_look(settings: Settings, filters: Filters, environ: Mapping[str, str] | None = None) -> Reviewed | None:
+    """Return the actions of the newest sessions alone, for a person who waits; None where reading all is as quick.
+
+    It works in a folder of its own: nothing that is stored changes.
+    """
+    files, _ = scan(places_of_agents(environ)[1])
+    if sum(one.size for one in files) < _LARGE_CORPUS:
+        return None
+    own = claude_project(settings.root)
+    newest, size = list[Path](), 0
+    for one in sorted(files, key=lambda one: (own not in one.path, -one.mtime_ns)):
+        size += one.size
+        if size > _FIRST_LOOK:
+            break
+        newest.append(Path(one.path))
+    with TemporaryDirectory(prefix="knowbound-first-look-") as folder:
+        aside = dataclasses.replace(settings, home=Path(folder))
+        try:
+            return _made(newest, aside, filters, False, None, environ)
+        except InputError:  # no session of the project among them
+            return None
 
 
 def _key(

@@ -52,6 +52,11 @@ def _is_file(path: Path) -> bool:
         return False
 
 
+def claude_project(root: Path) -> str:
+    """Return the name of the folder that Claude Code keeps the sessions of a project in."""
+    return _NOT_IN_A_NAME.sub("-", str(root.resolve()))
+
+
 def memory_folder(root: Path, environ: Mapping[str, str]) -> Path:
     """Return the memory folder of a project, or raise an error that names the folder that is missing."""
     config = Path(environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude")

@@ -27,6 +27,7 @@ SECONDS = 20.0
 LARGEST = 2_000_000  # bytes of a file that are read: lock files are long
 _NAMES, _PLACES = 200, 40  # names in one search, and lines that are kept of each
 _COMMITS = 5_000  # that are read for deleted files
+_COMMITS_AT_ONCE = 200
 MOST_OUTPUT = 20_000_000  # bytes of history
 _SEARCH_OUTPUT = 4_000_000  # bytes of one search for names
 _FEW_LINES, _MANY_LINES = 5, 1_000  # lines of a file that the first and the second search take
@@ -137,6 +138,7 @@ class Checkout:
         """
         inside = [one for one in self.deleted if one.startswith(f"{path}/")]
         if inside:
+            self._load_renames(self.deleted[one] for one in inside)
             below = [(one.removeprefix(path), self._renamed_file(one)) for one in inside]
             folders = Counter(new.removesuffix(rest) for rest, new in below if new.endswith(rest))
             folder, number = folders.most_common(1)[0] if folders else ("", 0)
@@ -145,13 +147,25 @@ class Checkout:
 
     def _renamed_file(self, path: str) -> str:
         commit = self.deleted.get(path, "")
-        if commit and commit not in self._renames:
-            given = ("diff-tree", "-r", "-M", "--diff-filter=R", "--name-status", "--no-commit-id", commit)
-            ran = run_git(self.root, *given, seconds=SECONDS, output_bytes=MOST_OUTPUT)
-            rows = (line.split("\t") for line in ran.out.decode("utf-8", "replace").splitlines() if ran.code == 0)
-            self._renames[commit] = {row[1]: row[2] for row in rows if len(row) == 3}
+        self._load_renames([commit])
         new = self._renames.get(commit, {}).get(path, "")
         return new if new and self.has(new) else ""
+
+    def _load_renames(self, commits: Iterable[str]) -> None:
+        """Read the renames of commits that are not known yet, in few calls."""
+        wanted = sorted({commit for commit in commits if commit and commit not in self._renames})
+        for at in range(0, len(wanted), _COMMITS_AT_ONCE):
+            some = wanted[at : at + _COMMITS_AT_ONCE]
+            self._renames.update((commit, {}) for commit in some)
+            given = ("log", "--no-walk=unsorted", "-M", "--diff-filter=R", "--name-status", "--format=%x00%h", *some)
+            ran = run_git(self.root, *given, seconds=SECONDS, output_bytes=MOST_OUTPUT)
+            commit = ""
+            for line in ran.out.decode("utf-8", "replace").splitlines() if ran.code == 0 else ():
+                row = line.split("\t")
+                if line.startswith("\0"):
+                    commit = line[1:]
+                elif len(row) == 3:
+                    self._renames.setdefault(commit, {})[row[1]] = row[2]
 
     def has(self, path: str) -> bool:
         """Report whether there is a file or folder."""

@@ -90,7 +90,7 @@ def test_an_empty_store_is_to_be_filled_before_an_agent_is_connected(project: Pr
     project.run("kms", "list")  # makes it
     code, output = project.run("doctor")
     assert code == 0
-    assert output.index("knowbound kms import CLAUDE.md") < output.index("knowbound install")
+    assert output.index("knowbound kms import docs") < output.index("knowbound install")
     project.store()
     assert "kms import" not in project.run("doctor")[1]
 

@@ -118,5 +118,5 @@ def test_what_others_injected_is_listed_as_unmanaged(cli: Cli) -> None:
 
 
 def test_an_empty_store_says_how_to_begin(cli: Cli) -> None:
-    assert "Next: knowbound kms import CLAUDE.md" in cli.text("list")
+    assert "Next: knowbound kms import docs" in cli.text("list")
     assert not (cli.root / ".knowbound" / "knowbound.db").exists()

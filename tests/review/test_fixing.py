@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import pty
 import subprocess
 import sys
-from contextlib import closing
+import termios
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,7 @@ from knowbound.review.review import Reviewed, review
 from knowbound.store.screens import FixState, Screens
 from tests.lessons.shop import Shop
 from tests.review.conftest import WRONG, looks_in_the_wrong_folder
+from tests.services import until
 
 MAIN = "from knowbound.cli.main import main; main()"
 
@@ -244,3 +247,38 @@ def test_an_unknown_id_is_a_clear_error(shop: Shop) -> None:
 def test_a_change_moves_with_its_lines_or_not_at_all(current: bytes, moved: bytes | None) -> None:
     found = moved_to(FilePatch("f", b"a\nold\nz\n", b"a\nnew\nz\n"), current)
     assert (found.after if found else None) == moved
+
+
+def test_all_actions_are_gone_through_with_single_keys_on_a_terminal(shop: Shop) -> None:
+    shop.write("src/cli/AGENTS.md", "Orders are in `src/orders/list.ts`, the cart in `src/basket/cart.ts`.\n")
+    shop.write("src/shopping/list_of_orders.ts")
+    shop.write("docs/AGENTS.md", "Lists are made by `src/orders/list_of_orders.ts`.\n")
+    with_fix = [one for one in reviewed(shop).actions if one.diff]
+    assert len(with_fix) == 2
+    before = {name: (shop.root / name).read_text("utf-8") for name in ("CLAUDE.md", "docs/AGENTS.md")}
+    code, shown = _on_a_terminal(shop, b"ra")  # reject the first, accept the second
+    assert code == 0, shown
+    assert "1 of 2" in shown
+    assert "2 of 2" in shown
+    assert "a accept" in shown
+    first, second = (one.place for one in with_fix)
+    assert (shop.root / first).read_text("utf-8") == before[first]
+    assert (shop.root / second).read_text("utf-8") != before[second]
+    assert all(one.id != with_fix[0].id for one in reviewed(shop).actions)
+
+
+def _on_a_terminal(shop: Shop, keys: bytes) -> tuple[int, str]:
+    """Run `knowbound fix` on a terminal of its own; a key is pressed whenever the keys are shown."""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execv(sys.executable, [sys.executable, "-c", MAIN, "fix", "--root", str(shop.root)])
+    shown, pressed = b"", 0
+    with suppress(OSError):  # the terminal is closed when the command ends
+        while part := os.read(terminal, 65536):
+            shown += part
+            while pressed < min(shown.count(b"q quit"), len(keys)):
+                until(lambda: not termios.tcgetattr(terminal)[3] & termios.ICANON)  # it waits for a single key
+                os.write(terminal, keys[pressed : pressed + 1])
+                pressed += 1
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), shown.decode("utf-8", "replace")

@@ -116,7 +116,7 @@ def _next(items: list[ListedItem], foreign: list[UnmanagedItem]) -> Iterator[str
         path = next((one.path for one in foreign if one.path), "CLAUDE.md")
         yield f"Next: knowbound kms import {path}   (then it can be ranked, measured and corrected)"
     elif not items:
-        yield "Next: knowbound kms import CLAUDE.md   (or: knowbound kms add CONTENT)"
+        yield "Next: knowbound kms import docs   (or: knowbound kms add CONTENT; clients load CLAUDE.md themselves)"
     elif not any(item.injections for item in items):
         yield "Next: knowbound doctor   (nothing was injected yet)"
 

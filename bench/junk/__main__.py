@@ -16,8 +16,9 @@ from pathlib import Path
 import msgspec
 
 from knowbound.codebase.checkout import Checkout
+from knowbound.core.statement import JunkEntry
 from knowbound.judge.models.asking import Asker
-from knowbound.knowledge.junk import JunkEntry, junk_of
+from knowbound.knowledge.junk import junk_of
 from knowbound.knowledge.stores import StoreEntry, read_store
 from knowbound.stats.rate import Rate
 

@@ -13,11 +13,12 @@ from click.testing import CliRunner
 
 from knowbound.cli.main import knowbound
 from knowbound.codebase.checkout import Checkout
+from knowbound.core.statement import JunkKind
 from knowbound.errors import InputError
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.completion import Completion, ModelQuestion
 from knowbound.judge.names import JudgeOptions
-from knowbound.knowledge.junk import JunkKind, junk_of
+from knowbound.knowledge.junk import junk_of
 from knowbound.knowledge.stores import StoreEntry, read_store
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -105,7 +106,7 @@ def test_knowbound_alone_is_the_front_door(shop: Shop, monkeypatch: pytest.Monke
     result = CliRunner().invoke(knowbound, [])
     assert result.exit_code == 0, result.output
     assert "1. repair CLAUDE.md:5" in result.stdout
-    assert "No sessions found" in result.stdout
+    assert "No session of this project was found" in result.stdout
     assert "no session met it yet" in result.stdout
 
 
@@ -173,3 +174,26 @@ def test_the_first_look_reads_the_newest_sessions_and_leaves_the_store_alone(
     assert not module.is_kept(shop.settings(), filters)
     review([], shop.settings(), filters)
     assert module.is_kept(shop.settings(), filters)
+
+
+def test_a_folder_that_moved_is_one_action_however_many_paths_moved_with_it(shop: Shop) -> None:
+    def git(*words: str) -> None:
+        who = ["-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"]
+        subprocess.run(["git", "-C", str(shop.root), *who, *words], check=True, capture_output=True)
+
+    for name in ("one", "two", "three"):
+        shop.write(f"web/{name}.ts", f"export const {name} = 'a line that can be followed';\n" * 5)
+    git("init", "-q")
+    git("add", "-A")
+    git("commit", "-qm", "one")
+    (shop.root / "apps").mkdir()
+    git("mv", "web", "apps/web")
+    git("commit", "-qm", "two")
+    shop.write("CLAUDE.md", "- The pages are `web/`.\n- The first is `web/one.ts`.\n- The next is `web/two.ts`.\n")
+    (action,) = (one for one in reviewed(shop).actions if one.kind is ActionKind.REPAIR)
+    assert action.title == "CLAUDE.md:1 (and 2 more): web/ is not there; apps/web is"
+    assert [line for line in action.diff.splitlines() if line.startswith("+-")] == [
+        "+- The pages are `apps/web/`.",
+        "+- The first is `apps/web/one.ts`.",
+        "+- The next is `apps/web/two.ts`.",
+    ]

@@ -97,6 +97,12 @@ def audit_lens(settings: Settings) -> Lens:
     return Lens(rules, store.states(), read_one, keep, asks=asks or turns.costs)
 
 
+def lenses_beside(settings: Settings) -> list[Lens]:
+    """Return the lens for the pass of another verb; none where it would ask a model, which only `audit` does."""
+    lens = audit_lens(settings)
+    return [] if lens.asks else [lens]
+
+
 def _lacks_answers(found: bytes) -> bool:
     """Whether the model failed on a turn: such a session is read again the next time."""
     return any(one.problem for one in msgspec.msgpack.decode(found, type=list[AuditedSession]))

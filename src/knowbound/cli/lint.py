@@ -75,10 +75,7 @@ def _junk(store: str, settings: Settings, asker: Asker | None, format_: str) -> 
     from knowbound.report.lint import render_junk
 
     entries = read_store(store, settings.root)
-    found = junk_of(entries, Checkout(settings.root), asker)
-    return render_junk(
-        [(one.id, one.kind, one.of, one.why, one.content, one.tokens, one.by) for one in found], len(entries), format_
-    )
+    return render_junk(junk_of(entries, Checkout(settings.root), asker), len(entries), format_)
 
 
 def _asker(settings: Settings) -> Asker | None:

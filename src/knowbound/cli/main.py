@@ -79,7 +79,7 @@ class Verbs(VerbGroup):
 @click.version_option(__version__, "--version", message="knowbound %(version)s")
 @click.pass_context
 def knowbound(ctx: click.Context) -> Any:
-    """Keep what coding agents are told true, complete and used.
+    """Keep the knowledge of coding agents true, complete and used.
 
     Without a command, shows what to do next in this project: lines of CLAUDE.md and AGENTS.md that the tree
     contradicts, and lines that agents keep missing. Everything works without a key and without a network.

@@ -1,4 +1,4 @@
-"""Statements of knowledge files, and what the tree says about them (docs/words.md)."""
+"""Statements of knowledge files, what the tree says about them, and junk of memory stores (docs/words.md)."""
 
 from __future__ import annotations
 
@@ -66,4 +66,26 @@ class CheckedStatement(msgspec.Struct, frozen=True):
     why: str = ""
     since: str = ""  # the commit that made it wrong, if history shows one
     same_as: tuple[str, ...] = ()  # other statements that name the same wrong thing, as file:line
+    by: str = "rules"
+
+
+class JunkKind(StrEnum):
+    """Kind of junk."""
+
+    DUPLICATE = "duplicate"
+    NEAR_COPY = "near_copy"
+    CONTRADICTED = "contradicted"
+    DISPROVED = "disproved"
+    OFF_TOPIC = "off_topic"
+
+
+class JunkEntry(msgspec.Struct, frozen=True):
+    """An entry that can be deleted, and why."""
+
+    id: str
+    kind: JunkKind
+    content: str
+    why: str = ""
+    of: str = ""  # the entry that says the same, or disproves it
+    tokens: int = 0  # what it costs whenever it is injected
     by: str = "rules"

@@ -29,7 +29,7 @@ class LensSettings(msgspec.Struct, frozen=True):
 
 
 class ReadSessions(NamedTuple):
-    """What came of reading sessions."""
+    """Result of reading sessions."""
 
     keys: list[str]  # of all that are kept
     forgotten: list[str]  # files of those that were forgotten

@@ -86,7 +86,8 @@ class Checker:
         for named in named_in(statement):
             found = self._look(named, statement)
             since = self._since(named, statement) if found.truth is Truth.CONTRADICTED else ""
-            is_meant = named.is_sure and (since or not _GENERAL.search(statement.file))
+            is_own = since and "/" in named.value.strip("/")  # every project has a `src/`
+            is_meant = named.is_sure and (is_own or not _GENERAL.search(statement.file))
             if found.truth is Truth.CONTRADICTED and is_meant:
                 wrong = CheckedStatement(statement, named.kind, found.truth, named.value, found.place, since=since)
                 return repaired(replace(wrong, why=_why(named, found.instead)), found.instead)
@@ -313,6 +314,14 @@ def repaired(wrong: CheckedStatement, instead: str) -> CheckedStatement:
     if not instead or old not in text:
         return wrong
     return replace(wrong, repair=text.replace(old, new), swap=(old, new))
+
+
+def cause_of(wrong: CheckedStatement) -> tuple[str, str]:
+    """Return what wrong statements with one cause share: the folder that paths moved into, or the wrong thing."""
+    old, new = (words.strip("/") for words in wrong.swap or ("", ""))
+    if old and new.endswith(f"/{old}"):
+        return "moved into", new.removesuffix(old)
+    return wrong.kind, wrong.named.strip("/")
 
 
 def _is_only_about(statement: Statement, named: str) -> bool:

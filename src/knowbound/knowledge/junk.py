@@ -8,13 +8,12 @@ nearest to it. An answer counts only if the entry that it names was shown.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from enum import StrEnum
 
 import msgspec
 
 from knowbound.codebase.checkout import Checkout
 from knowbound.core.same_content import folded
-from knowbound.core.statement import Truth
+from knowbound.core.statement import JunkEntry, JunkKind, Truth
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.questions import sendable
 from knowbound.judge.prompts import JUNK, load_prompt
@@ -29,28 +28,6 @@ from knowbound.text.redact import excerpt
 _TOGETHER = 12  # entries in one question
 _NEAREST = 4  # entries that are shown beside each
 _SHOWN = 600  # characters of an entry
-
-
-class JunkKind(StrEnum):
-    """Kind of junk."""
-
-    DUPLICATE = "duplicate"
-    NEAR_COPY = "near_copy"
-    CONTRADICTED = "contradicted"
-    DISPROVED = "disproved"
-    OFF_TOPIC = "off_topic"
-
-
-class JunkEntry(msgspec.Struct, frozen=True):
-    """An entry that can be deleted, and why."""
-
-    id: str
-    kind: JunkKind
-    content: str
-    why: str = ""
-    of: str = ""  # the entry that says the same, or disproves it
-    tokens: int = 0  # what it costs whenever it is injected
-    by: str = "rules"
 
 
 class JunkAnswer(msgspec.Struct, frozen=True):

@@ -19,7 +19,7 @@ from knowbound.core.item import FlagKind, Item
 from knowbound.core.statement import CheckedStatement, Truth
 from knowbound.errors import InputError
 from knowbound.files import is_inside
-from knowbound.knowledge.checking import Checker
+from knowbound.knowledge.checking import Checker, cause_of
 from knowbound.knowledge.statements import statements_of
 from knowbound.store.data_dir import INDEX
 from knowbound.store.screens import Screens
@@ -35,7 +35,7 @@ _LOADED = re.compile(
     r"|(?:^|/)\.cursor/rules/.+\.mdc?$|(?:^|/)\.cursorrules$|(?:^|/)\.windsurfrules$"
     r"|(?:^|/)\.(?:claude|agents|codex)/(?:rules|skills|agents|commands)/.+\.md$"
 )
-_IN_TESTS = re.compile(r"(?:^|/)(?:tests?|fixtures?|examples?|testdata|vendor|demo)/")
+_IN_TESTS = re.compile(r"(?:^|/)(?:tests?|fixtures?|examples?|testdata|vendor|demo|bench(?:mark)?s?)/")
 _MOST_BYTES = 1_000_000  # of a knowledge file
 _VERSION = 2  # raise it when the same files and tree give other verdicts
 _SCREEN, _BY = "lint", "lint"
@@ -176,13 +176,13 @@ def _text(root: Path, path: str) -> str:
 
 
 def _with_same(checked: Iterable[CheckedStatement]) -> Iterator[CheckedStatement]:
-    """Yield the statements; of those that name the same wrong thing, each knows the others."""
+    """Yield the statements; of those that are wrong by the same cause, each knows the others."""
     several = list(checked)
     places: dict[tuple[str, str], list[str]] = defaultdict(list)
     for one in several:
         if one.truth is Truth.CONTRADICTED:
-            places[one.kind, one.named].append(f"{one.statement.file}:{one.statement.line}")
+            places[cause_of(one)].append(f"{one.statement.file}:{one.statement.line}")
     for one in several:
         own = f"{one.statement.file}:{one.statement.line}"
-        same = tuple(place for place in places.get((one.kind, one.named), ()) if place != own)
+        same = tuple(place for place in places.get(cause_of(one), ()) if place != own)
         yield replace(one, same_as=same) if one.truth is Truth.CONTRADICTED and same else one

@@ -36,7 +36,8 @@ _PROMPT = re.compile(r"^(?:\$|>|%)\s+")
 _ELSEWHERE = re.compile(
     r"\b(?:e\.g\.?|for example|for instance|such as|(?:auto-?)?generated|gitignored|git-ignored|not committed"
     r"|build outputs?|if (?:it |one |they )?exists?|if present|optional(?:ly)?|planned|in the future|no longer|removed"
-    r"|deleted|deprecated|renamed|moved|formerly|previously|legacy|not exist|n't exist|placeholder"
+    r"|deleted|deprecated|renamed|moved|formerly|previously|legacy|not exist|n't exist|not there|placeholder"
+    r"|look(?:s|ed|ing)? for"
     r"|created (?:at|by|when|on|automatically|during))\b",
     re.IGNORECASE,
 )

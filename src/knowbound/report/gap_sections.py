@@ -100,11 +100,10 @@ def open_section(gap: GapFigures, coverage: Coverage, root: str) -> Section:
 
 def figures_line(gap: GapFigures, coverage: Coverage) -> Section:
     """The rates, the one band and coverage in one line; the watermark stands above it."""
-    rates = (
-        f"Gap rate {percent(gap.rate.value)} (weighted {percent(gap.weighted.value)}, open {percent(gap.open.value)})"
-    )
-    line = (rates, " · ", open_band(gap), f" · coverage {percent(None if coverage.reason else coverage.rate.value)}")
-    return Section("", (Note((*line, f" · {confidence_words(gap)}")),))
+    raw, weighted, open_ = (percent(one.value) for one in (gap.rate, gap.weighted, gap.open))
+    reached = percent(None if coverage.reason else coverage.rate.value)
+    rates = f"Gap rate {raw} (weighted {weighted}, open {open_}) · open band "
+    return Section("", (Note((rates, open_band(gap), f" · coverage {reached} · confidence {confidence_words(gap)}")),))
 
 
 def _coverage_words(coverage: Coverage) -> Line:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import msgspec
 
 from knowbound import __version__
-from knowbound.core.statement import CheckedStatement, Truth
+from knowbound.core.statement import CheckedStatement, JunkEntry, Truth
 from knowbound.report.formats.github import SHOWN_PER_LEVEL, command
 from knowbound.report.formats.json import json_text
 from knowbound.report.formats.plain import printable
@@ -125,15 +125,14 @@ def _sarif(checked: Sequence[CheckedStatement]) -> str:
     return json_text({"$schema": schema, "version": "2.1.0", "runs": [run]})
 
 
-def render_junk(found: Sequence[tuple[str, str, str, str, str, int, str]], entries: int, format_: str) -> Iterator[str]:
-    """Yield the junk of a store (id, kind, other, why, content, tokens, by): text, or a line of JSON for each."""
+def render_junk(found: Sequence[JunkEntry], entries: int, format_: str) -> Iterator[str]:
+    """Yield the junk of a store: text, or a line of JSON for each entry."""
     if format_ == "jsonl":
-        names = ("id", "kind", "of", "why", "content", "tokens", "by")
-        for one in found:
-            yield msgspec.json.encode(dict(zip(names, one, strict=True))).decode() + "\n"
+        yield from (msgspec.json.encode(one).decode() + "\n" for one in found)
         return
-    for id_, kind, of, why, content, tokens, _ in found:
-        other = f" ({of})" if of else ""
-        yield printable(f"{id_}  {kind}{other}, {tokens} tokens: {why}\n    {_cut(' '.join(content.split()))}\n")
-    spent = sum(one[5] for one in found)
+    for one in found:
+        other = f" ({one.of})" if one.of else ""
+        yield printable(f"{one.id}  {one.kind}{other}, {one.tokens} tokens: {one.why}\n")
+        yield printable(f"    {_cut(' '.join(one.content.split()))}\n")
+    spent = sum(one.tokens for one in found)
     yield f"{entries} entries: {len(found)} can be deleted, {spent:,} tokens. Their ids: --format jsonl\n"

@@ -17,7 +17,7 @@ from knowbound.core.lesson import CheckKind, Lesson, LessonKind, LessonStatus, l
 from knowbound.core.signal import WORTH, Example
 from knowbound.core.statement import CheckedStatement, StatementKind, Truth
 from knowbound.gaps.wanted import plain_name
-from knowbound.knowledge.checking import repaired
+from knowbound.knowledge.checking import cause_of, repaired
 from knowbound.knowledge.lint import ITEM
 from knowbound.lessons.applying import plan_files
 from knowbound.lessons.kept import failed_commands, failed_lookups
@@ -67,7 +67,7 @@ def proposed_actions(
     for lesson in lessons:
         if lesson.id not in taken and lesson.status in (LessonStatus.NEW, LessonStatus.ACCEPTED):
             found += _write(lesson, lessons, total, settings)
-    return sorted(found, key=lambda one: (-one.worth, one.action.id))
+    return sorted(found, key=lambda one: (-one.worth, one.action.place.count("/"), one.action.title))
 
 
 # Costs
@@ -104,13 +104,14 @@ def _cost(names: set[str], losses: Sequence[_Loss], total: int) -> _Cost:
 
 
 def _groups(checked: Iterable[CheckedStatement]) -> list[list[CheckedStatement]]:
-    """Return the contradicted statements that name the same wrong thing together; each item is on its own."""
+    """Return the contradicted statements with the same cause together; each item is on its own."""
     groups: dict[tuple[str, ...], list[CheckedStatement]] = {}
     for one in checked:
         if one.truth is Truth.CONTRADICTED:
             item = one.statement.file if one.statement.file.startswith(ITEM) else ""
-            groups.setdefault((item or one.kind, "" if item else one.named.strip("/")), []).append(one)
-    return list(groups.values())
+            groups.setdefault((item, "") if item else cause_of(one), []).append(one)
+    # The shortest path says it for all that moved with it.
+    return [sorted(group, key=lambda one: len(one.named)) for group in groups.values()]
 
 
 def _names(one: CheckedStatement) -> set[str]:
@@ -147,7 +148,7 @@ def _repair(
         first = group[0]
     repairable = [one for one in group if one.repair is not None]
     is_item = first.statement.file.startswith(ITEM)
-    subject = first.statement.file if is_item else f"{first.kind} {first.named.strip('/')}"
+    subject = first.statement.file if is_item else " ".join(cause_of(first))
     id_ = action_id(ActionKind.REPAIR, subject)
     where = first.statement.file if is_item else f"{first.statement.file}:{first.statement.line}"
     more = f" (and {len(group) - 1} more)" if len(group) > 1 else ""

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from knowbound import __version__
-from knowbound.audit.audit import audit_lens
+from knowbound.audit.audit import lenses_beside
 from knowbound.audit.stored import stored_shares
 from knowbound.codebase.checkout import Checkout
 from knowbound.config import Settings
@@ -37,6 +37,10 @@ from knowbound.traces.corpus import scan
 from knowbound.traces.sessions import Progress, places_of_agents
 
 SCREEN = "review"
+_NO_SESSIONS = (
+    "No session of this project was found: the knowledge files alone were checked. Work with Claude Code, Codex or "
+    "another agent here and run knowbound again, or name traces: knowbound review PATH"
+)
 _LARGE_CORPUS, _FIRST_LOOK = 80_000_000, 16_000_000  # bytes of traces: above the first, the second is looked at first
 _VERSION = 1  # raise it when the same sessions and tree give other actions
 
@@ -133,8 +137,7 @@ def _made(
     learned: Learned | None = None
     notes: list[str] = []
     checked: list[CheckedStatement] = []
-    lens = audit_lens(settings)
-    also = [] if lens.asks else [lens]  # only `audit` asks a model about claims
+    also = lenses_beside(settings)
     try:
         learned = learn(
             paths, settings, filters, root_is_given=root_is_given, progress=progress, environ=environ, also=also
@@ -142,7 +145,7 @@ def _made(
     except InputError as error:
         if error.slug != "no-sessions" or paths:
             raise
-        notes.append(str(error))
+        notes.append(_NO_SESSIONS)
     try:
         checked = lint_project(settings)
     except InputError as error:

@@ -276,3 +276,32 @@ def test_a_search_that_ended_early_proves_no_absence(shop: Path, monkeypatch: py
     monkeypatch.setattr(checkout, "rg", lambda *_: Ran(None, b"", b"", timed_out=True))
     monkeypatch.setattr(checkout, "list_files", lambda *_: (["CLAUDE.md"], False))
     assert truths(shop, "Call `exportEveryOrderTwice()` first.") == [Truth.NOT_CHECKABLE]
+
+
+def test_globs_manifests_hooks_and_node_are_checked_against_history_and_config(shop: Path) -> None:
+    (shop / "Package.swift").write_text("// swift\n", "utf-8")
+    (shop / ".pre-commit-config.yaml").write_text("repos:\n  - hooks:\n      - id: ruff\n", "utf-8")
+    (shop / "package.json").write_text('{\n  "name": "x",\n  "engines": {\n    "node": ">=22.0.0"\n  }\n}\n', "utf-8")
+    _git(shop, "add", ".")
+    _git(shop, "commit", "-qm", "three")
+    (shop / "server").mkdir()
+    (shop / "Package.swift").rename(shop / "server/Package.swift")
+    _git(shop, "add", ".")
+    _git(shop, "commit", "-qm", "four")
+    wrong = (
+        "Commands (`src/commands/*.ts`) export.",
+        "`swift build` - builds it",
+        "`pre-commit run eslint`",
+        "Node >= 20",
+    )
+    assert truths(shop, *wrong) == [Truth.CONTRADICTED] * 4
+    right = ("Commands (`src/cli/*.ts`) export.", "`pre-commit run ruff`", "Node.js 22+")
+    assert truths(shop, *right) == [Truth.CONFIRMED] * 3
+    unknown = ("See `src/other/*.ts`.", "`cargo build`", "`cd server && swift build`", "Node is used")
+    assert Truth.CONTRADICTED not in truths(shop, *unknown)
+
+
+def test_a_name_below_a_heading_with_a_folder_is_wrong_if_history_took_it_from_there(shop: Path) -> None:
+    found = checked(shop, "## Commands (`src/commands/`)\n\n- `list.ts` - lists\n- `never.ts` - was never there\n")
+    assert [one.truth for one in found[1:]] == [Truth.CONTRADICTED, Truth.NOT_CHECKABLE]
+    assert found[1].repair == "- `src/cli/list.ts` - lists"

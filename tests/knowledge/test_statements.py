@@ -146,3 +146,10 @@ def test_a_bullet_knows_the_folder_that_the_sentence_before_its_list_names() -> 
     text = "Examples in `src/examples/`:\n\n- `server/` is first\n- `client/` too\n\nOther things.\n\n- `server/`\n"
     found = {one.line: one.under for one in statements_of("AGENTS.md", text)}
     assert found == {1: "", 3: "src/examples/", 4: "src/examples/", 6: "", 8: ""}
+
+
+def test_a_bullet_knows_the_folder_of_its_heading_and_of_the_bullet_above_it() -> None:
+    text = "## Core (`src/`)\n\n- `api/` - APIs\n  - `server.ts`\n- `cart.ts`\n- `web/app/` - pages\n  - `a.ts`\n"
+    text += "\n## Other\n\n- x\n"
+    found = {one.line: one.under for one in statements_of("AGENTS.md", text) if not one.text.startswith("#")}
+    assert found == {3: "src/", 4: "src/api/", 5: "src/", 6: "src/", 7: "web/app/", 11: ""}

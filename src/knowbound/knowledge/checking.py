@@ -5,6 +5,7 @@ Nothing of the project is run. What is not sure is not checkable: a wrong alarm 
 
 from __future__ import annotations
 
+import fnmatch
 import posixpath
 import re
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from msgspec.structs import replace
 
 from knowbound.codebase.checkout import LARGEST, Checkout, TreeLine
 from knowbound.core.statement import CheckedStatement, Statement, StatementKind, StatementPlace, Truth
-from knowbound.knowledge.named import Named, named_in
+from knowbound.knowledge.named import NEEDS, Named, named_in
 
 # Made by tools, by the user, or outside of the project: their absence says nothing.
 _MADE = re.compile(
@@ -34,7 +35,11 @@ _ONLY_WORDS = frozenset({StatementKind.SYMBOL, StatementKind.VARIABLE, Statement
 _GENERAL = re.compile(r"(?:^|/)\.\w+/(?:skills|agents|commands)/")
 _SUBMODULE = re.compile(r"^\s*path\s*=\s*(\S+?)/?\s*$", re.MULTILINE)
 _HUMPS = re.compile(r"[a-z][A-Z]")
-_REQUIRES = re.compile(r"""requires-python\s*=\s*["']\s*>=\s*(3\.\d+)""")
+_VERSIONS = {
+    "python": ("pyproject.toml", re.compile(r"""requires-python\s*=\s*["']\s*>=\s*(3\.\d+)""")),
+    "node": ("package.json", re.compile(r"""\s*"node"\s*:\s*"\s*(?:>=|\^)\s*(\d{2})""")),
+}
+_FOLDER_CHANGE = re.compile(r"`[\w.@-]+/[\w./@-]*`")  # a heading that says in which folder the commands below it run
 _NAME = re.compile(r'"name"\s*:\s*"(@?[\w./-]+)"')
 _SEVERAL = 2  # packages that make a scope the project's own
 _USUAL_FOLDERS = frozenset("src lib app apps packages core test tests docs".split())
@@ -107,13 +112,13 @@ class Checker:
             case StatementKind.PATH | StatementKind.LINK | StatementKind.LAYOUT:
                 return self._path(named, statement)
             case StatementKind.COMMAND:
-                return self._command(named)
+                return self._command(named, statement)
             case StatementKind.SYMBOL | StatementKind.VARIABLE:
                 return self._name(named, statement)
             case StatementKind.OTHER:
                 return self._package(named)
             case StatementKind.VERSION:
-                return self._python(named)
+                return self._version(named)
         return _UNKNOWN
 
     def _since(self, named: Named, statement: Statement) -> str:
@@ -121,12 +126,13 @@ class Checker:
         paths = (_joined(base, named.value) for base in _bases(named, statement))
         return next((self._tree.deleted[path] for path in paths if path in self._tree.deleted), "")
 
-    def _python(self, named: Named) -> Looked:
-        """Judge the least version of Python: that of the manifest in the root."""
-        stated = named.value.rpartition(" ")[2]
-        for number, line in enumerate(self._tree.text("pyproject.toml").splitlines(), 1):
-            if found := _REQUIRES.match(line):
-                place = StatementPlace("pyproject.toml", number)
+    def _version(self, named: Named) -> Looked:
+        """Judge the least version of Python or Node: that of the manifest in the root."""
+        tool, _, stated = named.value.partition(" ")
+        manifest, requires = _VERSIONS[tool]
+        for number, line in enumerate(self._tree.lines(manifest), 1):
+            if found := requires.match(line):
+                place = StatementPlace(manifest, number)
                 return Looked(Truth.CONFIRMED if found[1] == stated else Truth.CONTRADICTED, place, found[1])
         return _UNKNOWN
 
@@ -153,6 +159,8 @@ class Checker:
 
     def _path(self, named: Named, statement: Statement) -> Looked:
         bases = _bases(named, statement)
+        if "*" in named.value:
+            return self._glob(named.value, bases)
         values = [named.value]
         if named.kind is StatementKind.LAYOUT:  # the root of a drawn tree is often the project itself
             values.append(named.value.partition("/")[2] or named.value)
@@ -162,6 +170,8 @@ class Checker:
                 return Looked(Truth.CONFIRMED, StatementPlace(path))
         value = named.value.strip("/").removeprefix("./")
         gone = [path for path in tried if path in self._tree.deleted]
+        if statement.under and (away := [path for path in gone if path in _below(statement, named)]):
+            return Looked(Truth.CONTRADICTED, instead=self._renamed(away))
         is_placed = bool(statement.under) and named.kind is StatementKind.PATH
         inner = [path for path in self._paths_named(value) if path == value or path.endswith(f"/{value}")]
         is_whole = "/" in value or named.value.endswith("/")  # not only the name of a file
@@ -186,6 +196,16 @@ class Checker:
         if not is_known and (is_hidden or not (is_anchored or moved)):
             return _UNKNOWN
         return Looked(Truth.CONTRADICTED, instead=moved)
+
+    def _glob(self, pattern: str, bases: Sequence[str]) -> Looked:
+        """Judge a glob: wrong only if history took everything away that it matched."""
+        for base in bases:
+            glob = re.compile(fnmatch.translate(posixpath.join(base, pattern).lstrip("/").replace("**/", "*")))
+            if found := min((path for path in self._tree.files if glob.match(path)), default=""):
+                return Looked(Truth.CONFIRMED, StatementPlace(found))
+            if any(map(glob.match, self._tree.deleted)):
+                return Looked(Truth.CONTRADICTED)
+        return _UNKNOWN
 
     def _renamed(self, paths: Sequence[str | None]) -> str:
         return next(filter(None, (self._tree.renamed(path) for path in paths if path)), "")
@@ -214,8 +234,33 @@ class Checker:
 
     # Commands
 
-    def _command(self, named: Named) -> Looked:
+    def _manifest(self, named: Named, statement: Statement) -> Looked:
+        """Judge a program that needs a manifest where it runs: one that history took away from there is missed."""
+        names = NEEDS[named.value.strip()]
+        near = [posixpath.join(base, name).lstrip("/") for base in _bases(named, statement) for name in names]
+        if any(map(self._tree.has, near)) or any(_FOLDER_CHANGE.search(one) for one in (statement.heading,)):
+            return _UNKNOWN
+        gone = next((path for path in near if path in self._tree.deleted), "")
+        if not gone:
+            return _UNKNOWN
+        others = self._tree.by_name.get(posixpath.basename(gone).lower(), [])
+        return Looked(Truth.CONTRADICTED, instead=others[0] if len(others) == 1 else "")
+
+    def _hook(self, name: str) -> Looked:
+        """Judge a hook of pre-commit: one that the config names."""
+        config = ".pre-commit-config.yaml"
+        found = re.compile(rf"^\s*(?:-\s+)?(?:id|alias):\s*[\"']?{re.escape(name)}[\"']?\s*(?:#|$)")
+        for number, line in enumerate(self._tree.lines(config), 1):
+            if found.match(line):
+                return Looked(Truth.CONFIRMED, StatementPlace(config, number))
+        return Looked(Truth.CONTRADICTED) if self._tree.lines(config) else _UNKNOWN
+
+    def _command(self, named: Named, statement: Statement) -> Looked:
         program, _, script = named.value.partition(" ")
+        if program in NEEDS:
+            return self._manifest(named, statement)
+        if program == "pre-commit":
+            return self._hook(script)
         if program not in _MANIFEST_OF:
             return self._python_tool(script)
         wanted = _MANIFEST_OF[program]
@@ -269,6 +314,12 @@ def _bases(named: Named, statement: Statement) -> list[str]:
     if statement.under and named.kind is StatementKind.PATH:
         return [posixpath.join(base, statement.under) for base in dict.fromkeys(("", own))] + [named.folder, "", own]
     return list(dict.fromkeys((named.folder, "", own)))
+
+
+def _below(statement: Statement, named: Named) -> list[str | None]:
+    """Return the places of a path in the folder that the text above a bullet names."""
+    own = posixpath.dirname(statement.file)
+    return [_joined(posixpath.join(base, statement.under), named.value) for base in dict.fromkeys(("", own))]
 
 
 def _is_prose(path: str) -> bool:
@@ -332,7 +383,12 @@ def _is_only_about(statement: Statement, named: str) -> bool:
 
 def _why(named: Named, instead: str) -> str:
     if named.kind is StatementKind.VERSION:
-        return f"pyproject.toml requires Python {instead}"
+        tool = named.value.partition(" ")[0]
+        return f"{_VERSIONS[tool][0]} requires {tool.capitalize()} {instead}"
+    if named.value.strip() in NEEDS:
+        return f"there is no {NEEDS[named.value.strip()][0]} here" + (f"; {instead} is" if instead else "")
+    if named.value.startswith("pre-commit "):
+        return f".pre-commit-config.yaml has no hook {named.value.partition(' ')[2]}"
     if named.kind is StatementKind.COMMAND:
         return f"no manifest has the script {named.value.partition(' ')[2]}" + (
             f"; there is {instead}" if instead else ""

@@ -44,7 +44,12 @@ ITEM = "item:"  # before the id of an item, in place of a file
 
 def knowledge_files(checkout: Checkout) -> list[str]:
     """Return the files that agents load by themselves, nearest to the root first."""
-    found = {path for path in checkout.files if _LOADED.search(path) and not _IN_TESTS.search(path)}
+    return loaded_files(checkout.files)
+
+
+def loaded_files(files: Iterable[str]) -> list[str]:
+    """Return those of the files that agents load by themselves, nearest to the root first."""
+    found = (path for path in files if _LOADED.search(path) and not _IN_TESTS.search(path))
     return sorted(found, key=lambda path: (path.count("/"), path))
 
 

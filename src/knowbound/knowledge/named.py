@@ -50,6 +50,16 @@ _BEFORE = re.compile(
 _PYTHON = re.compile(
     r"\bPython\b[*_:\s]{0,6}(?:version )?(?:≥|>=)?\s?(3\.\d{1,2})(?:\+|\b(?= or (?:newer|later|higher)))"
 )
+_NODE = re.compile(
+    r"\bNode(?:\.js)?\b[*_:`\s]{0,6}(?:version )?(?:(?:≥|>=)\s?v?(\d{2})|v?(\d{2})(?:\+| or (?:newer|later|higher)))"
+)
+_GLOB = re.compile(r"[\w@.+-]+(?:/[\w@.+*-]+)+")
+# Programs that work on the manifest of the folder that they run in.
+NEEDS = {
+    "swift": ("Package.swift",), "cargo": ("Cargo.toml",), "go": ("go.mod",), "mvn": ("pom.xml",),
+    "docker": ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml"),
+    "bundle": ("Gemfile",), "gradle": ("build.gradle", "build.gradle.kts"), "mix": ("mix.exs",),
+}  # fmt: skip
 _RUNNERS = frozenset({"npm", "pnpm", "yarn", "bun", "make", "just", "mise", "deno", "composer"})
 _INTERPRETERS = frozenset("python python3 node tsx ts-node bash sh zsh ruby perl source .".split())
 _READERS = frozenset("pytest vitest jest ruff mypy cat ls rg grep".split())  # their files are often examples
@@ -91,6 +101,8 @@ def _named(statement: Statement) -> Iterator[Named]:
         for one in _of_span(span[1].strip()):
             is_subject = one.kind is not StatementKind.SYMBOL or span.start() < later
             yield one._replace(is_sure=one.is_sure and is_meant and is_subject)
+    for node in _NODE.finditer(text):
+        yield Named(StatementKind.VERSION, f"node {node[1] or node[2]}", is_sure=is_sure)
     for python in _PYTHON.finditer(text):
         yield Named(StatementKind.VERSION, f"python {python[1]}", is_sure=is_sure)
     plain = _SPAN.sub(lambda span: " " * len(span.group()), _LINK.sub(lambda link: " " * len(link.group()), text))
@@ -111,6 +123,9 @@ def _of_span(span: str) -> Iterator[Named]:
     """Yield what a code span names."""
     if " " in span:
         yield from commands_in(span)
+        return
+    if "*" in span and _GLOB.fullmatch(span) and not _PLACEHOLDER.search(span.replace("*", "")):
+        yield Named(StatementKind.PATH, span, needs_history=True)
         return
     if _URL.match(span) or _PLACEHOLDER.search(span):
         return
@@ -196,6 +211,16 @@ def _of_command(words: list[str], folder: str) -> Iterator[Named]:
     if program in _RUNNERS:
         if script := _script(program, rest):
             yield Named(StatementKind.COMMAND, f"{program} {script}", _folder_of(rest) or folder)
+        return
+    if program == "pre-commit" and rest[:1] == ["run"]:
+        hooks = [word for word in rest[1:] if re.fullmatch(r"[a-z][\w-]*", word)]
+        if hooks and rest[1] == hooks[0]:
+            yield Named(StatementKind.COMMAND, f"pre-commit {hooks[0]}", folder)
+        return
+    program = "docker" if program == "docker-compose" else program
+    if program in NEEDS and (program != "docker" or rest[:1] == ["compose"] or words[0] == "docker-compose"):
+        if not {"-f", "--file", "--manifest-path", "-C", "--package-path", "install"} & set(rest):
+            yield Named(StatementKind.COMMAND, f"{program} ", folder)
         return
     if program.startswith("./") and not _PLACEHOLDER.search(program):
         yield Named(StatementKind.PATH, program, folder)

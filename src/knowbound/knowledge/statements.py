@@ -22,6 +22,10 @@ _SHELLS = frozenset({"", "bash", "sh", "shell", "zsh", "console", "terminal", "t
 _BRANCH = re.compile("[├└]")
 # A row of a tree that is drawn by indentation: a file or a folder, and maybe a remark after a gap or a sign.
 _INDENTED = re.compile(r"^(?P<indent>\s*)(?P<name>[\w@.+-]+(?:/|\.\w{1,10}))(?:\s{2,}\S.*|\s+[#-].*)?$")
+_FOLDER = re.compile(r"`([\w@.-]+(?:/[\w@.-]+)*/)`")
+_OUTER = re.compile(
+    r"^\s*[-*+•]\s+\*{0,2}`([\w@.-]+(?:/[\w@.-]+)*/)`"
+)  # a bullet about a folder: those below it are in there
 _LEAD_IN = re.compile(r"`([\w@.-]+(?:/[\w@.-]+)*/)`[^`]{0,40}:\s*$")
 _LABEL = re.compile(r"^\s*(?:[A-Z][\w-]*|\*\*[^*]{1,40}\*\*):\s")  # a line that begins a thought of its own
 _CELL = re.compile(r"^\|\s*`([^`]+)`\s*\|")
@@ -41,7 +45,8 @@ def _blanked(pattern: re.Pattern[str], text: str) -> str:
 
 
 def _read(file: str, lines: list[str]) -> Iterator[Statement]:
-    heading, open_, first, under = "", list[str](), 0, ""
+    heading, open_, first, under, of_heading = "", list[str](), 0, "", ""
+    outer: list[tuple[int, str]] = []  # the bullets about folders that a bullet is indented below
     drawn: list[tuple[int, str]] = []  # the folders above a row of a tree that is drawn in a table
     at = 0
     while at < len(lines):
@@ -53,16 +58,18 @@ def _read(file: str, lines: list[str]) -> Iterator[Statement]:
         )
         if is_start and open_:
             is_bullet = bool(_BULLET.match(open_[0]))
-            yield from _prose(file, first, open_, heading, under if is_bullet else "")
+            yield from _prose(file, first, open_, heading, _above(open_[0], outer, under) if is_bullet else "")
             lead_in = _LEAD_IN.search(open_[-1])
-            under = lead_in[1] if lead_in else under if is_bullet else ""
+            under = lead_in[1] if lead_in else under if is_bullet else of_heading
             open_ = []
         if fence:
             end = _end_of(lines, at, fence[1])
             yield from _block(file, at + 1, lines[at + 1 : end], fence[2].lower(), heading)
             at = end
         elif found := _HEADING.match(line):
-            heading, under = found[1], ""
+            folder = _FOLDER.search(found[1])
+            of_heading = folder[1] if folder else ""
+            heading, under, outer = found[1], of_heading, []
             yield Statement(file, number, number, line.strip(), heading=heading)
         elif _ROW.match(line):
             if not _RULE_ROW.match(line):
@@ -73,7 +80,21 @@ def _read(file: str, lines: list[str]) -> Iterator[Statement]:
             open_.append(line)
         at += 1
     if open_:
-        yield from _prose(file, first, open_, heading, under if _BULLET.match(open_[0]) else "")
+        yield from _prose(
+            file, first, open_, heading, _above(open_[0], outer, under) if _BULLET.match(open_[0]) else ""
+        )
+
+
+def _above(bullet: str, outer: list[tuple[int, str]], under: str) -> str:
+    """Return the folder that a bullet is about things in, and keep the folder that the bullet itself is about."""
+    indent = len(bullet) - len(bullet.lstrip())
+    while outer and outer[-1][0] >= indent:
+        outer.pop()
+    inside = outer[-1][1] if outer else under
+    if found := _OUTER.match(bullet):
+        is_whole = "/" in found[1].rstrip("/")  # written from the root
+        outer.append((indent, found[1] if is_whole else f"{inside}{found[1]}"))
+    return inside
 
 
 def _path_of_row(line: str, trail: list[tuple[int, str]]) -> str:

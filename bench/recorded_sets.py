@@ -14,6 +14,7 @@ from bench.choices.__main__ import asked_prompts, chosen_by
 from bench.junk.__main__ import ask_junk
 from bench.labels import SHARED
 from bench.real_turns import written_items
+from bench.rules.__main__ import ask_rules
 from bench.statements.__main__ import ask_statements
 from bench.train_hedging import examples
 from bench.turn_sets import LabelledTurn, read_set
@@ -29,7 +30,7 @@ from knowbound.judge.turns.model import ModelTurnJudge
 HERE = Path(__file__).parent
 ANSWERS = HERE / "answers"
 UNSEEN = HERE / "unseen"
-_OUTSIDE = ("real", "sentences", "statements")  # about recordings that are not part of this repository
+_OUTSIDE = ("real", "sentences", "statements", "rules")  # about recordings that are not part of this repository
 
 
 class LabelledHedge(msgspec.Struct, frozen=True):
@@ -131,5 +132,6 @@ SETS = {
     "real": RecordedSet(lambda asker: _ask_turns(written_items(), asker)),
     "junk": RecordedSet(ask_junk),
     "statements": RecordedSet(ask_statements),
+    "rules": RecordedSet(ask_rules),
     "sentences": RecordedSet(lambda asker: _ask_hedges(sentences(), asker)),
 }

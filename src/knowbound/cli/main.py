@@ -23,6 +23,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "observe": ("knowbound.cli.observe", "Report what agents looked for and did not find."),
     "learn": ("knowbound.cli.learn", "Propose lines of knowledge from what agents miss, and write them."),
     "lint": ("knowbound.cli.lint", "Check what knowledge files say against the tree."),
+    "rules": ("knowbound.cli.rules", "Report which rules of knowledge files agents obey, and which they ignore."),
     "audit": ("knowbound.cli.audit", "Check what agents claimed against what their traces show."),
     "investigate": ("knowbound.cli.investigate", "Answer a question from evidence, or say what is missing."),
     "rescue": ("knowbound.cli.rescue", "Say where the thing that a tool call missed really is."),

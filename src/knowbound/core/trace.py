@@ -80,6 +80,7 @@ class Start(msgspec.Struct, frozen=True, gc=False):
     project: str = ""  # the working folder
     version: str = ""
     time: str = ""
+    branch: str = ""  # git branch of the working folder, if the trace names it
 
 
 class Prompt(msgspec.Struct, frozen=True, gc=False):

@@ -51,6 +51,7 @@ class ModelTask(StrEnum):
     CLAIMS = "claims"
     CHOOSE = "choose"
     STATEMENTS = "statements"
+    RULES = "rules"
 
 
 class Permission(msgspec.Struct, frozen=True):

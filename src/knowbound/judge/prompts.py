@@ -24,6 +24,8 @@ CLAIMS = "claims-1"
 CHOOSE = "choose-3"
 STATEMENTS = "statements-1"
 JUNK = "junk-1"
+RULES = "rules-1"
+RULE_LINES = "rule_lines-1"
 
 
 class PromptFile(msgspec.Struct, frozen=True):

@@ -66,6 +66,7 @@ class TranscriptLine(msgspec.Struct, gc=False, rename="camel"):
     cwd: str | None = None
     session_id: str | None = None
     version: str | None = None
+    git_branch: str | None = None
     agent_id: str | None = None
     type: str = ""
     message: ApiMessage | None = None

@@ -204,7 +204,8 @@ class Session:
         if not self.started and line.session_id:
             self.started = True
             self.folder = line.cwd or ""
-            start = Start(line.session_id, self.agent, self.folder, line.version or "", line.timestamp or "")
+            about = (line.version or "", line.timestamp or "", line.git_branch or "")
+            start = Start(line.session_id, self.agent, self.folder, *about)
             self.out.append(start)
         if kind == "attachment":
             self.attachment(object_of(line.attachment), number)

@@ -84,11 +84,18 @@ class Payload(msgspec.Struct, gc=False):
     source: Raw = NOTHING
     cwd: str | None = None
     cli_version: str | None = None
+    git: Raw = NOTHING
     info: _TokenInfo | None = None
     turn_id: str | None = None
     model: str | None = None
     item: Raw = NOTHING
     metadata: Raw = field(default=NOTHING, name="internal_chat_message_metadata_passthrough")
+
+    @property
+    def branch(self) -> str:
+        """The git branch of the working folder."""
+        found = object_of(self.git).get("branch")
+        return found if isinstance(found, str) else ""
 
     @property
     def part_kinds(self) -> list[str]:

@@ -149,7 +149,7 @@ class _Rollout:
             self.session.started = True
             self.folder = payload.cwd or ""
             session = whose(payload)[0] if kind == "session_meta" else ""
-            yield Start(session, Codex.name, self.folder, payload.cli_version or "", time)
+            yield Start(session, Codex.name, self.folder, payload.cli_version or "", time, payload.branch)
         if kind == "response_item":
             yield from self._item(payload, time, number)
         elif kind == "event_msg" and self.session.known.is_new(

@@ -1,0 +1,1 @@
+"""Rules of instruction files, and whether sessions obeyed them."""

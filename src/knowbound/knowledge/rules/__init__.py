@@ -1,0 +1,1 @@
+"""Rules of knowledge files, checked against sessions."""

@@ -1,0 +1,252 @@
+"""Rules that the records do not decide by themselves, decided by a model: one question for each session.
+
+The model sees the rules that are open and a shortened record of the session. It quotes what its verdict rests on; an
+entry without a verbatim quotation does not count, and the rule stays undecided.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+import msgspec
+
+from knowbound.core.rule import Rule, RuleFinding, RuleVerdict
+from knowbound.judge.models.asking import Asker
+from knowbound.judge.models.questions import AnswerSource, AskedEntry, EntryGroup, sendable
+from knowbound.judge.prompts import RULE_LINES, RULES, load_prompt
+from knowbound.judge.quotations import is_quoted
+from knowbound.knowledge.rules.activity import ActivityRecord, RecordKind, SessionActivity
+from knowbound.knowledge.rules.reading import is_rule
+from knowbound.text.digest import digest_of
+from knowbound.text.printable import estimated_tokens
+
+_TOKENS, _RULE_TOKENS = 5_100, 2_600  # of rules and record together, and of rules alone; 6,000 with the instructions
+_LINES = 60  # lines of a knowledge file in one question
+_WRITTEN = (1_600, 900, 500, 300, 160, 80)  # characters of an edit, tried in this order until the record fits
+_FIRST_LINES = 4  # of an edit, before the lines that name something of a rule
+_MOST_QUESTIONS = 3  # about one session, if its rules do not fit into one
+_FIRST_PROMPT, _PROMPT, _COMMAND, _SAID, _OTHER = 1_600, 500, 260, 320, 100
+_WORD = re.compile(r"[A-Za-z_@][\w.-]{3,}")
+_SPAN = re.compile(r"`([^`\n]+)`")
+_MOST_READS = 12  # paths in one line
+
+
+class AskedVerdict(StrEnum):
+    """Verdict of a model on a rule that applied."""
+
+    OBEYED = "obeyed"
+    VIOLATED = "violated"
+    PARTLY = "partly"
+    UNKNOWN = "unknown"
+
+
+class RuleAnswer(msgspec.Struct, frozen=True):
+    """Answer about one rule."""
+
+    number: int
+    verdict: AskedVerdict
+    quote: str = ""
+    reminder: str = ""
+
+
+class RuleAnswers(msgspec.Struct, frozen=True):
+    """Answer about one session: the rules that applied."""
+
+    rules: list[RuleAnswer]
+
+
+class RuleLine(msgspec.Struct, frozen=True):
+    """Answer about one line of a knowledge file."""
+
+    id: str
+    rule: bool
+
+
+def which_are_rules(lines: Iterable[Rule], asker: Asker) -> Callable[[Rule], bool]:
+    """Return what tells rules from other lines: the model's answer, and the words of a line without one."""
+    several = list({_line_key(one): one for one in lines}.values())
+    entries = [
+        AskedEntry(str(number), {"heading": sendable(one.heading), "line": sendable(one.text)}, _line_key(one))
+        for number, one in enumerate(several, 1)
+    ]
+    (asked,) = asker.ask_entries(load_prompt(RULE_LINES), [EntryGroup(entries)], RuleLine, size=_LINES)
+    known = {_line_key(one): result.value.rule for one, result in zip(several, asked, strict=True) if result.value}
+    return lambda line: known.get(_line_key(line), is_rule(line))
+
+
+def _line_key(line: Rule) -> str:
+    return digest_of([line.heading, line.text])
+
+
+class AskedSession(NamedTuple):
+    """A session and its rules that are open."""
+
+    activity: SessionActivity
+    rules: Sequence[Rule]
+
+
+class AnsweredRule(NamedTuple):
+    """Finding of a model on a rule, and the line of the user's reminder (0: none)."""
+
+    finding: RuleFinding
+    reminded_line: int = 0
+
+
+def ask_sessions(sessions: Sequence[AskedSession], asker: Asker) -> tuple[list[dict[Rule, AnsweredRule]], str]:
+    """Return for each session what the model says of its rules, and the first problem. What is missing is undecided."""
+    shown = [(at, _Shown(one.activity, rules)) for at, one in enumerate(sessions) for rules in _parts(one)]
+    asked = asker.ask(
+        load_prompt(RULES),
+        [one.inputs() for _, one in shown],
+        RuleAnswers,
+        sources=[AnswerSource(sessions[at].activity.session, sessions[at].activity.project) for at, _ in shown],
+    )
+    found: list[dict[Rule, AnsweredRule]] = [{} for _ in sessions]
+    for (at, one), answer in zip(shown, asked, strict=True):
+        if answer.value is not None:
+            found[at] |= one.verified(answer.value.rules, asker.judge)
+    problem = next((one.problem for one in asked if one.value is None), "")
+    return found, problem
+
+
+class _Shown:
+    """The material of one question."""
+
+    def __init__(self, activity: SessionActivity, rules: list[Rule]) -> None:
+        self._activity, self.rules = activity, rules
+        self._left = _TOKENS - sum(map(_tokens, self.rules))
+        terms = frozenset(word.lower() for rule in self.rules for word in _terms(rule))
+        for most in _WRITTEN:
+            self.lines = list(_record_lines(self._activity, terms, most))
+            if estimated_tokens("\n".join(text for _, text in self.lines)) <= self._left:
+                return
+        self.lines = _both_ends(self.lines, self._left)
+
+    def inputs(self) -> dict[str, str]:
+        """Return the texts of the prompt file."""
+        rows = (
+            {"number": number, "file": one.file, "heading": one.heading, "rule": sendable(one.text)}
+            for number, one in enumerate(self.rules, 1)
+        )
+        return {
+            "rules": "\n".join(msgspec.json.encode(row).decode("utf-8") for row in rows),
+            "record": sendable("\n".join(text for _, text in self.lines)),
+        }
+
+    def verified(self, answers: Iterable[RuleAnswer], judge: str) -> dict[Rule, AnsweredRule]:
+        """Return the findings whose quotations are in the record; the rules that were left out did not apply."""
+        found = {rule: AnsweredRule(RuleFinding(False, by=judge)) for rule in self.rules}
+        for one in answers:
+            if not 1 <= one.number <= len(self.rules):
+                continue
+            rule, place = self.rules[one.number - 1], self._place(one.quote)
+            if one.verdict is AskedVerdict.UNKNOWN or place is None:
+                found[rule] = AnsweredRule(RuleFinding(True if place else None))
+                continue
+            finding = RuleFinding(True, RuleVerdict(one.verdict), place.line, f"“{one.quote.strip()}”", judge)
+            reminder = self._place(one.reminder, later_prompts=True) if one.reminder else None
+            found[rule] = AnsweredRule(finding, reminder.line if reminder else 0)
+        return found
+
+    def _place(self, quote: str, *, later_prompts: bool = False) -> ActivityRecord | None:
+        """Return the record whose line has the quotation; None if it is verbatim in none."""
+        first = next((one for one in self._activity.records if one.kind is RecordKind.PROMPT), None)
+        for record, text in self.lines:
+            if later_prompts and (record.kind is not RecordKind.PROMPT or record is first):
+                continue
+            if is_quoted(quote, [sendable(text)]):
+                return record
+        return None
+
+
+def _parts(asked: AskedSession) -> list[list[Rule]]:
+    """Return the rules in parts that fit into a question each, in their order. What is beyond stays undecided."""
+    parts: list[list[Rule]] = [[]]
+    left = _RULE_TOKENS
+    for rule in asked.rules:
+        left -= _tokens(rule)
+        if left < 0 and parts[-1]:
+            parts.append([])
+            left = _RULE_TOKENS - _tokens(rule)
+        parts[-1].append(rule)
+    return parts[:_MOST_QUESTIONS]
+
+
+def _tokens(rule: Rule) -> int:
+    return estimated_tokens(f"{rule.text} {rule.file} {rule.heading}") + 12
+
+
+def _terms(rule: Rule) -> set[str]:
+    spans = " ".join(_SPAN.findall(rule.text))
+    return set(_WORD.findall(spans or rule.text))
+
+
+def _record_lines(activity: SessionActivity, terms: frozenset[str], most: int) -> Iterator[tuple[ActivityRecord, str]]:
+    """Yield the record line by line. Reads in a row are one line; of words, the last before a prompt or the end."""
+    records = activity.records
+    reads: list[ActivityRecord] = []
+    for at, one in enumerate(records):
+        if one.kind is RecordKind.READ and one.done:
+            reads.append(one)
+            continue
+        if reads:
+            yield (
+                reads[0],
+                f"L{reads[0].line} read {', '.join(dict.fromkeys(read.path for read in reads[:_MOST_READS]))}",
+            )
+            reads = []
+        following = next((two for two in records[at + 1 :] if two.kind is not RecordKind.READ), None)
+        is_last_word = following is None or following.kind is RecordKind.PROMPT
+        is_first = one.kind is RecordKind.PROMPT and all(two.kind is not RecordKind.PROMPT for two in records[:at])
+        line = f"L{one.line} user: {_cut(one.text, _FIRST_PROMPT)}" if is_first else ""
+        if line := line or _line(one, terms, most, is_last_word=is_last_word):
+            yield one, line
+    if reads:
+        yield reads[0], f"L{reads[0].line} read {', '.join(dict.fromkeys(read.path for read in reads[:_MOST_READS]))}"
+
+
+def _line(one: ActivityRecord, terms: frozenset[str], most: int, *, is_last_word: bool) -> str:
+    ended = "" if one.done and one.ok else " (refused by the user)" if not one.done else " (failed)"
+    match one.kind:
+        case RecordKind.PROMPT:
+            return f"L{one.line} user: {_cut(one.text, _PROMPT)}"
+        case RecordKind.SAID:
+            return f"L{one.line} agent said: {_cut(one.text, _SAID)}" if is_last_word else ""
+        case RecordKind.COMMAND:
+            return f"L{one.line} ran{ended}: {_cut(one.text, _COMMAND)}"
+        case RecordKind.EDIT:
+            return f"L{one.line} wrote{ended} {one.path}: {_written(one, terms, most)}"
+        case RecordKind.SKILL:
+            return f"L{one.line} used the skill {_cut(one.text, _OTHER)}"
+        case RecordKind.OTHER:
+            return f"L{one.line} used {one.tool}{ended}: {_cut(one.text, _OTHER)}"
+    return ""
+
+
+def _written(one: ActivityRecord, terms: frozenset[str], most: int) -> str:
+    """Return the first lines that were added, and those that name something of a rule."""
+    old = {line.strip() for line in one.old.splitlines()}
+    added = [line.strip() for line in one.text.splitlines() if line.strip() and line.strip() not in old]
+    named = [line for line in added[_FIRST_LINES:] if any(word.lower() in terms for word in _WORD.findall(line))]
+    others = [line for line in added[_FIRST_LINES:] if line not in named]
+    return _cut(" ⏎ ".join((*added[:_FIRST_LINES], *named, *others)), most) or "(text not shown)"
+
+
+def _cut(text: str, most: int) -> str:
+    plain = " ".join(text.split())
+    return plain if len(plain) <= most else f"{plain[:most]}…"
+
+
+def _both_ends(lines: list[tuple[ActivityRecord, str]], left: int) -> list[tuple[ActivityRecord, str]]:
+    """Return the first and the last lines that fit."""
+    kept: list[int] = []
+    order = (at for pair in zip(range(len(lines)), reversed(range(len(lines))), strict=True) for at in pair)
+    for at in dict.fromkeys(order):
+        left -= estimated_tokens(lines[at][1])
+        if left < 0:
+            break
+        kept.append(at)
+    return [lines[at] for at in sorted(kept)]

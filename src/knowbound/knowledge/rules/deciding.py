@@ -1,0 +1,345 @@
+"""Rules that the records of a session decide by themselves: runs, forbidden commands, commits, files to read or leave.
+
+Each reader of a rule returns a check, or nothing where the words leave room: such a rule is a model's to decide.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+
+from knowbound.core.rule import Rule, RuleFinding, RuleVerdict
+from knowbound.knowledge.rules.activity import ActivityRecord, RecordKind, SessionActivity
+from knowbound.traces.shell.parser import parse
+from knowbound.traces.shell.tree import Command, commands
+
+_BY = "rules"
+SessionCheck = Callable[[SessionActivity], RuleFinding]
+
+_SPAN = re.compile(r"`([^`\n]{2,80})`")
+_PROGRAM = re.compile(r"[a-z][\w.+-]*$")
+_RUN = re.compile(r"\b(?:run|execute|runs|running)\b[^.;`]{0,80}(?=`)", re.IGNORECASE)
+_AT_COMMIT = re.compile(r"\bbefore (?:\w+ ){0,3}(?:commit|push)|\b(?:pre-?commit|commits?:)", re.IGNORECASE)
+_AT_END = re.compile(
+    r"\b(?:after|following) (?:each|every|any|all|making|your|code|the)\b[^.;]{0,30}\b(?:chang|edit|modif|implement)\w*"
+    r"|\bbefore (?:\w+ ){0,3}(?:complet|finish|submitt|done|declar|end)\w*"
+    r"|\bat the end of (?:each|every|any|the|a|your)\b|\bwhen (?:you are |you're )?(?:done|finished)\b",
+    re.IGNORECASE,
+)
+# The rule is about some cases only: which ones, the records do not say.
+_SOME_CASES = re.compile(
+    r"\b(?:if|when(?! (?:you are |you're )?(?:done|finished))|unless|except|only for|for any|in case|where|whenever|"
+    r"optionally|as needed|if needed|without|besides|other than)\b",
+    re.IGNORECASE,
+)
+_FORBIDS = re.compile(r"\b(?:never|do not|don['’]t|must not|mustn['’]t|not allowed|forbidden)\b", re.IGNORECASE)
+_USES = re.compile(r"\b(?:use|run|execute|call|invoke)\b", re.IGNORECASE)
+_NOT = re.compile(r"\b(?:instead of|rather than|not|never|over|,? ?don['’]t use)\b", re.IGNORECASE)
+_MANAGERS = re.compile(r"\b(npm|npx|pnpm|yarn|bun|pip|pip3|poetry|pipenv|uv|conda)\b")
+_PREFIX = re.compile(
+    r"\b(?:prefix|precede)\b[^.`]{0,40}\b(?:commands?|calls?)\b[^.`]{0,20}\bwith\b[^.`]{0,10}`([\w.-]+)`", re.I
+)
+_PUSH = re.compile(
+    r"\b(?:never|do not|don['’]t|must not)\b[^.]{0,30}\bpush(?:ed|es|ing)?\b[^.]{0,40}`?\b(main|master)\b", re.I
+)
+_EDITS = re.compile(
+    r"\b(?:never|do not|don['’]t|must not|not be|NOT be)\b[^.`]{0,30}\b(?:edit|modif|chang|touch)\w*", re.IGNORECASE
+)
+_CONVENTIONAL = re.compile(r"conventional commits?", re.IGNORECASE)
+_SUBJECT = re.compile(r"^(?:feat|fix|docs|style|refactor|perf|test|build|ci|chore|revert)(?:\([^)]+\))?!?: \S")
+_AUTHOR = re.compile(r"co-authored-by", re.IGNORECASE)
+_READS = re.compile(
+    r"\b(?:read|consult|study)\b[^.`]{0,30}`(?P<path>[^`\s]+\.\w{1,5})`[^.`]{0,30}\b(?:before|first)\b"
+    r"|\b(?:before|first)\b[^.`]{0,60}\b(?:read|consult|study)\b[^.`]{0,30}`(?P<later>[^`\s]+\.\w{1,5})`",
+    re.IGNORECASE,
+)
+_MESSAGE = re.compile(r"""<<-?\s*['"]?EOF['"]?\s*\n(.*?)\n\s*EOF""", re.DOTALL)
+# Words around the script of a package manager, and wrappers in front of a program.
+_AROUND = frozenset(
+    "run run-script exec x npx bunx pnpx uvx rtk poetry pipenv hatch pdm rye dotenv env time command python python3 -m "
+    "workspace workspaces -w --silent -s".split()
+)
+_PACKAGE_MANAGERS = frozenset("npm pnpm yarn bun uv poetry pipenv deno turbo nx make just mise task".split())
+_NARROW = re.compile(r"^(?:-k|-t|-run|--grep|--filter|--testNamePattern|-p|--lib|--test)$|[\w-]+\.\w{1,5}$|::|/")
+_ALL_CHECKS = re.compile(
+    r"^(?:check|checks|ci|verify|validate|precommit|pre-commit|all|quality|lint:all|test:all|preflight)$"
+)
+_LIMIT = 200  # commands of a prefix rule that are looked at
+
+
+def check_of(rule: Rule) -> SessionCheck | None:
+    """Return what decides a rule; None where rules cannot."""
+    text = rule.text
+    if found := _PREFIX.search(text):
+        return _prefixed(found[1])
+    if _CONVENTIONAL.search(text) and not _SOME_CASES.search(text):
+        return _commits(lambda message: bool(_SUBJECT.match(message.lstrip())), "the subject is no conventional commit")
+    if found := _PUSH.search(text):
+        return _pushes(found[1])
+    if _AUTHOR.search(text) and _FORBIDS.search(text):
+        return _commits(lambda message: not _AUTHOR.search(message), "the message has a co-author")
+    if _EDITS.search(text) and not re.search(r"\b(?:without|manually)\b", text, re.IGNORECASE):
+        paths = [one for one in _SPAN.findall(text) if "/" in one or re.search(r"\.\w{1,5}$", one)]
+        return _left_alone(paths) if paths else None
+    if _SOME_CASES.search(text):
+        return None
+    if found := _READS.search(text):
+        return _read_first(found["path"] or found["later"])
+    return _forbidden_check(text) or _run_check(text)
+
+
+# Runs
+
+
+def _run_check(text: str) -> SessionCheck | None:
+    wanted = [one for found in _RUN.finditer(text) if (one := _first_command(text[found.end() :]))]
+    at_commit, at_end = _AT_COMMIT.search(text), _AT_END.search(text)
+    if not wanted or not (at_commit or at_end) or _FORBIDS.search(text):
+        return None
+    return lambda activity: _all_of([_run(one, activity, only_commits=not at_end) for one in wanted])
+
+
+def _first_command(rest: str) -> tuple[str, ...]:
+    found = _SPAN.match(rest)
+    return _words_of(found[1]) if found else ()
+
+
+def _words_of(text: str) -> tuple[str, ...]:
+    """Return the words of a command without what is around its script; nothing where it is no command."""
+    simple = list(commands(parse(text)))
+    words = _plain(simple[0]) if len(simple) == 1 else ()
+    return words if words and _PROGRAM.match(words[0]) else ()
+
+
+def _plain(command: Command) -> tuple[str, ...]:
+    words = [word.text for word in command.words]
+    kept = [word for at, word in enumerate(words) if word not in _AROUND or (at == 0 and word in _PACKAGE_MANAGERS)]
+    return tuple(kept)
+
+
+def _is_run_of(command: Command, wanted: tuple[str, ...]) -> bool | None:
+    """Report whether a command runs what is wanted; None for a part of it."""
+    words = [word for word in _plain(command) if not word.startswith("-")]
+    needed = [word for word in wanted if not word.startswith("-")]
+    if words and needed and words[0] in _PACKAGE_MANAGERS and needed[0] in _PACKAGE_MANAGERS and len(needed) > 1:
+        words, needed = words[1:], needed[1:]  # the script counts, whoever runs it
+    if words[: len(needed)] != needed:
+        return False
+    rest = [one for one in _plain(command)[1:] if one not in wanted]
+    return None if any(_NARROW.search(one) for one in rest) else True
+
+
+def _run(wanted: tuple[str, ...], activity: SessionActivity, *, only_commits: bool) -> RuleFinding:
+    edits = [one for one in activity.records if one.is_code]
+    if not edits:
+        return RuleFinding(False, by=_BY, why="no source was edited")
+    spelled = " ".join(wanted)
+    runs: list[tuple[ActivityRecord, bool]] = []  # and whether it was the whole
+    for record in activity.of(RecordKind.COMMAND):
+        kinds = [_is_run_of(one, wanted) for one in record.commands]
+        if any(kind is not False for kind in kinds) or (_is_commit(record) and spelled in record.output):
+            runs.append((record, None not in kinds or True in kinds))
+        elif any(_runs_all_checks(one) for one in record.commands):
+            return RuleFinding(True, by="", why="another check ran that may have run it")
+    points = [one for one in activity.of(RecordKind.COMMAND) if _is_commit(one) and one.line > edits[0].line]
+    if only_commits and not points:
+        return RuleFinding(False, by=_BY, why="nothing was committed")
+    ends = [one.line for one in points] if only_commits else [activity.records[-1].line + 1]
+    verdicts = []
+    for end in ends:
+        last = max((one.line for one in edits if one.line <= end), default=0)
+        before = [(record, whole) for record, whole in runs if record.line <= end]
+        after = [whole for record, whole in before if record.line >= last]
+        verdicts.append(RuleVerdict.OBEYED if any(after) else RuleVerdict.PARTLY if before else RuleVerdict.VIOLATED)
+    if not runs and not only_commits and not activity.is_answered:
+        return RuleFinding(True, by="", why="the session ends before the work did")
+    verdict = verdicts[0] if len(set(verdicts)) == 1 else RuleVerdict.PARTLY
+    at = runs[-1][0].line if runs else ends[-1] if only_commits else edits[-1].line
+    whys = {
+        RuleVerdict.OBEYED: f"`{spelled}` ran after the last edit",
+        RuleVerdict.PARTLY: f"`{spelled}` ran, but not whole after the last edit",
+        RuleVerdict.VIOLATED: f"`{spelled}` never ran",
+    }
+    return RuleFinding(True, verdict, at, whys[verdict], _BY)
+
+
+def _runs_all_checks(command: Command) -> bool:
+    words = _plain(command)
+    return len(words) > 1 and words[0] in _PACKAGE_MANAGERS and bool(_ALL_CHECKS.match(words[1]))
+
+
+def _all_of(found: Sequence[RuleFinding]) -> RuleFinding:
+    """Return one finding for several things that a rule asks for."""
+    if len(found) == 1 or any(one.verdict is None for one in found):
+        return found[0] if len(found) == 1 else next(one for one in found if one.verdict is None)
+    verdicts = {one.verdict for one in found}
+    if len(verdicts) == 1:
+        return found[0]
+    worst = next(one for one in found if one.verdict is not RuleVerdict.OBEYED)
+    return RuleFinding(True, RuleVerdict.PARTLY, worst.at_line, worst.why, _BY)
+
+
+# Commands that are not to be used, and what every command begins with
+
+
+def _forbidden_check(text: str) -> SessionCheck | None:
+    plain = text.replace("**", "")
+    split = _NOT.search(plain) if _USES.search(plain) else None
+    if split is not None and not _FORBIDS.search(plain[: split.start()]):
+        good, bad = _named(plain[: split.start()]), _named(plain[split.end() :])
+        if good and bad:
+            return lambda activity: _not_used(bad, good, activity)
+    forbids = _FORBIDS.search(plain)
+    if forbids and (uses := _USES.search(plain, forbids.end(), forbids.end() + 40)):
+        bad = [words for words in (_words_of(one) for one in _SPAN.findall(plain[uses.end() :])) if len(words) > 1]
+        if bad:
+            return lambda activity: _not_used(bad, [], activity)
+    return None
+
+
+def _named(text: str) -> list[tuple[str, ...]]:
+    """Return the commands in a text: those in code spans, and package managers without."""
+    spans = _SPAN.findall(text)
+    found = [words for words in map(_words_of, spans) if words and (len(words) > 1 or _MANAGERS.fullmatch(words[0]))]
+    return found or [(one,) for one in _MANAGERS.findall(_SPAN.sub(" ", text))]
+
+
+def _begins(command: Command, wanted: tuple[str, ...]) -> bool:
+    words = tuple(word.text for word in command.words)
+    return words[: len(wanted)] == wanted or _plain(command)[: len(wanted)] == wanted
+
+
+def _not_used(bad: list[tuple[str, ...]], good: list[tuple[str, ...]], activity: SessionActivity) -> RuleFinding:
+    used, broken = 0, None
+    for record in activity.of(RecordKind.COMMAND):
+        if broken is None and any(_begins(one, wanted) for one in record.commands for wanted in bad):
+            broken = record
+        used += any(_begins(one, wanted) for one in record.commands for wanted in good)
+    if broken is None:
+        return (
+            RuleFinding(True, RuleVerdict.OBEYED, 0, "only the right one ran", _BY)
+            if used
+            else RuleFinding(False, by=_BY, why="neither ran")
+        )
+    verdict = RuleVerdict.PARTLY if used else RuleVerdict.VIOLATED
+    return RuleFinding(True, verdict, broken.line, f"it ran `{_shown(broken)}`", _BY)
+
+
+def _prefixed(prefix: str) -> SessionCheck:
+    def check(activity: SessionActivity) -> RuleFinding:
+        with_, without = 0, None
+        for record in list(activity.of(RecordKind.COMMAND))[:_LIMIT]:
+            has = prefix in re.findall(r"[\w.-]+", record.text)
+            with_ += has
+            if not has and record.commands and record.commands[0].program != "cd":
+                without = without or record
+        if without is None:
+            return RuleFinding(bool(with_), RuleVerdict.OBEYED if with_ else None, 0, "every command has it", _BY)
+        verdict = RuleVerdict.PARTLY if with_ else RuleVerdict.VIOLATED
+        return RuleFinding(True, verdict, without.line, f"`{_shown(without)}` ran without it", _BY)
+
+    return check
+
+
+# Git
+
+
+def _is_commit(record: ActivityRecord) -> bool:
+    return any(_git(one)[:1] == ["commit"] for one in record.commands) and record.ok
+
+
+def _git(command: Command) -> list[str]:
+    """Return the arguments of git after its own options; nothing for another program."""
+    words = command.texts if command.program == "git" else []
+    while words and words[0].startswith("-"):
+        words = words[2 if words[0] in ("-C", "-c") else 1 :]
+    return words
+
+
+def _commits(is_right: Callable[[str], bool], why: str) -> SessionCheck:
+    def check(activity: SessionActivity) -> RuleFinding:
+        right, wrong = 0, None
+        for record in activity.of(RecordKind.COMMAND):
+            for message in _messages(record):
+                if is_right(message):
+                    right += 1
+                else:
+                    wrong = wrong or record
+        if wrong is None:
+            return RuleFinding(bool(right), RuleVerdict.OBEYED if right else None, 0, "every commit follows it", _BY)
+        return RuleFinding(True, RuleVerdict.PARTLY if right else RuleVerdict.VIOLATED, wrong.line, why, _BY)
+
+    return check
+
+
+def _messages(record: ActivityRecord) -> Iterator[str]:
+    """Yield the messages of the commits of a command line that git accepted."""
+    if not _is_commit(record):
+        return
+    for one in record.commands:
+        words = _git(one)
+        if words[:1] != ["commit"]:
+            continue
+        for flag, value in pairwise(words):
+            if flag in ("-m", "--message", "-am"):
+                inner = _MESSAGE.search(value)
+                yield inner[1].strip() if inner else value
+                break
+
+
+def _pushes(branch: str) -> SessionCheck:
+    def check(activity: SessionActivity) -> RuleFinding:
+        right = 0
+        for record in activity.of(RecordKind.COMMAND):
+            for one in record.commands:
+                words = [word for word in _git(one) if not word.startswith("-")]
+                if words[:1] != ["push"]:
+                    continue
+                if len(words) > 2 and words[2].rpartition(":")[2] in (branch, "main", "master"):
+                    return RuleFinding(True, RuleVerdict.VIOLATED, record.line, f"`{_shown(record)}`", _BY)
+                if len(words) < 3 and activity.branch in ("", "main", "master"):
+                    return RuleFinding(True, by="", why="a push without a branch")
+                right += 1
+        if not right:
+            return RuleFinding(False, by=_BY, why="nothing was pushed")
+        return RuleFinding(True, RuleVerdict.OBEYED, 0, "every push went to another branch", _BY)
+
+    return check
+
+
+# Files
+
+
+def _left_alone(paths: list[str]) -> SessionCheck:
+    wanted = [path.strip("/").removesuffix("/*").removesuffix("/**") for path in paths]
+
+    def check(activity: SessionActivity) -> RuleFinding:
+        for record in activity.of(RecordKind.EDIT):
+            for path in wanted:
+                if record.path == path or record.path.startswith(path + "/"):
+                    return RuleFinding(True, RuleVerdict.VIOLATED, record.line, f"it edited {record.path}", _BY)
+        return RuleFinding(False, by=_BY, why="no such file was edited")
+
+    return check
+
+
+def _read_first(path: str) -> SessionCheck:
+    def check(activity: SessionActivity) -> RuleFinding:
+        edit = next((one for one in activity.records if one.is_code), None)
+        if edit is None:
+            return RuleFinding(False, by=_BY, why="no source was edited")
+        name = path.strip("/")
+        for record in activity.records:
+            is_read = record.kind is RecordKind.READ and record.path.endswith(name)
+            if is_read or (record.kind is RecordKind.COMMAND and name in record.text):
+                verdict = RuleVerdict.OBEYED if record.line <= edit.line else RuleVerdict.PARTLY
+                return RuleFinding(True, verdict, record.line, f"it read {name}", _BY)
+        return RuleFinding(True, RuleVerdict.VIOLATED, edit.line, f"it edited before it read {name}", _BY)
+
+    return check
+
+
+def _shown(record: ActivityRecord) -> str:
+    line = record.text.strip().splitlines()[0] if record.text.strip() else ""
+    return line if len(line) <= 80 else f"{line[:80]}…"

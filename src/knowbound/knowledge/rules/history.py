@@ -1,0 +1,102 @@
+"""Knowledge files as they were on the day of a session, on its branch if the repository has that branch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from knowbound.codebase.checkout import Checkout
+from knowbound.core.rule import Rule
+from knowbound.git import run_git
+from knowbound.knowledge.lint import knowledge_files, loaded_files
+from knowbound.knowledge.rules.reading import is_rule, lines_of
+
+_SECONDS, _BYTES, _LARGEST = 20.0, 4 << 20, 1_000_000
+# Skills, sub-agents and commands are loaded when they are called: they give no rules for every session.
+_ON_CALL = ("/skills/", "/agents/", "/commands/")
+_CLAUDE = re.compile(r"(?:^|/)claude(?:\.local)?\.md$|(?:^|/)\.claude/rules/", re.IGNORECASE)
+_AGENTS = re.compile(r"(?:^|/)AGENTS\.md$")
+_OF_AGENT = {
+    "claude-code": _CLAUDE,
+    "codex": _AGENTS,
+    "gemini-cli": re.compile(r"(?:^|/)GEMINI\.md$"),
+    "copilot-cli": re.compile(r"(?:^|/)AGENTS\.md$|(?:^|/)copilot-instructions\.md$"),
+}
+
+
+class RuleHistory:
+    """The rules of a project by day. Without history, the files as they are now count for every session."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.is_rule: Callable[[Rule], bool] = is_rule  # by words, until a model has said which lines are rules
+
+    def at(self, time: str, branch: str = "", agent: str = "", touched: Iterable[str] = ()) -> list[Rule]:
+        """Return the rules that a session of a moment (ISO, UTC; "" for now) was given.
+
+        Agents load the files of their own client; one in a folder only if the session works in that folder.
+        """
+        return [one for one in self.lines_at(time, branch, agent, touched) if self.is_rule(one)]
+
+    def lines_at(self, time: str, branch: str = "", agent: str = "", touched: Iterable[str] = ()) -> list[Rule]:
+        """Return every line that may be a rule of a session."""
+        lines = self._of_commit(self._commit(branch, time[:19]) if time else "")
+        folders = {folder for path in touched for folder in _above(path)}
+        return [one for one in lines if _is_loaded(one.file, agent) and _folder_of(one.file) in (*folders, "")]
+
+    @lru_cache(maxsize=512)  # noqa: B019  (one history lives as long as a command)
+    def _commit(self, branch: str, time: str) -> str:
+        """Return the last commit of the branch before that moment; "" if there is no history that long."""
+        for ref in (f"refs/heads/{branch}", f"refs/remotes/origin/{branch}", "HEAD") if branch else ("HEAD",):
+            given = ("rev-list", "-1", f"--before={time}Z", "--end-of-options", ref, "--")
+            ran = run_git(self.root, *given, seconds=_SECONDS, output_bytes=200)
+            if ran.code == 0 and (found := ran.out.decode("ascii", "replace").strip()):
+                return found
+        return ""
+
+    @lru_cache(maxsize=512)  # noqa: B019
+    def _of_commit(self, commit: str) -> list[Rule]:
+        if not commit:
+            checkout = Checkout(self.root)
+            files = _every_session(knowledge_files(checkout))
+            return [rule for path in files for rule in lines_of(path, checkout.text(path))]
+        found: list[Rule] = []
+        for path, blob in self._blobs(commit):
+            found += self._of_blob(path, blob)
+        return found
+
+    def _blobs(self, commit: str) -> list[tuple[str, str]]:
+        """Return the knowledge files of a commit with their blobs."""
+        ran = run_git(self.root, "ls-tree", "-r", "-z", commit, seconds=_SECONDS, output_bytes=64 << 20)
+        rows = (row.partition("\t") for row in ran.out.decode("utf-8", "replace").split("\0") if row)
+        blobs = {path: meta.split()[2] for meta, _, path in rows if meta.startswith("100")}
+        return [(path, blobs[path]) for path in _every_session(loaded_files(blobs))]
+
+    @lru_cache(maxsize=512)  # noqa: B019
+    def _of_blob(self, path: str, blob: str) -> list[Rule]:
+        ran = run_git(self.root, "cat-file", "blob", blob, seconds=_SECONDS, output_bytes=_LARGEST)
+        return lines_of(path, ran.out.decode("utf-8", "replace")) if ran.code == 0 and not ran.cut else []
+
+
+def _every_session(files: Iterable[str]) -> list[str]:
+    return [one for one in files if not any(part in f"/{one}" for part in _ON_CALL)]
+
+
+def _is_loaded(file: str, agent: str) -> bool:
+    """Report whether an agent loads a file by itself; of unknown agents every file counts."""
+    name = _OF_AGENT.get(agent)
+    return name is None or bool(name.search(file))
+
+
+def _folder_of(file: str) -> str:
+    """Return the folder whose work a file is for; "" for the whole project."""
+    parts = file.split("/")[:-1]
+    own = next((at for at, part in enumerate(parts) if part.startswith(".")), len(parts))
+    return "/".join(parts[:own])
+
+
+def _above(path: str) -> Iterator[str]:
+    while path := path.rpartition("/")[0]:
+        yield path

@@ -1,0 +1,246 @@
+"""Rules of knowledge files: which lines are rules, and which sessions obeyed them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from knowbound.cli.main import knowbound
+from knowbound.core.rule import Rule, RuleVerdict
+from knowbound.judge.models.asking import Asker
+from knowbound.judge.models.completion import Completion, ModelQuestion
+from knowbound.judge.names import JudgeOptions
+from knowbound.knowledge.rules.deciding import check_of
+from knowbound.knowledge.rules.history import RuleHistory
+from knowbound.knowledge.rules.reading import is_rule, lines_of
+from knowbound.knowledge.rules.rules import RulesFound, check_rules, check_sessions
+from knowbound.traces.turns import sessions_in
+from tests.lessons.shop import Shop, make_shop
+from tests.transcripts import Transcript
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    return make_shop(tmp_path)
+
+
+def rules_in(text: str) -> list[str]:
+    return [one.text for one in lines_of("CLAUDE.md", text) if is_rule(one)]
+
+
+def test_orders_and_prohibitions_are_rules_and_descriptions_are_not() -> None:
+    text = (
+        "# Shop\n\nThe cart is kept in memory. It has three parts.\n\n"
+        "- Never push to `main`.\n- Run `pnpm test` before committing.\n- The API lives in `src/api`.\n"
+        "- **Style**: use tabs.\n- No default exports.\n"
+    )
+    assert rules_in(text) == [
+        "- Never push to `main`.",
+        "- Run `pnpm test` before committing.",
+        "- **Style**: use tabs.",
+        "- No default exports.",
+    ]
+
+
+def test_the_command_below_a_rule_belongs_to_it() -> None:
+    text = "At the end of any task, also run lint:\n```bash\npnpm lint  # all\n```\n\nDone.\n"
+    assert rules_in(text) == ["At the end of any task, also run lint: `pnpm lint`"]
+
+
+def edit(transcript: Transcript, path: str = "src/cart.ts", text: str = "x") -> Transcript:
+    id_ = f"toolu_edit_{len(transcript.lines)}"
+    given = {"file_path": f"{transcript.project}/{path}", "old_string": "a", "new_string": text}
+    return transcript.calls("Edit", given, id_).result(id_, "The file has been updated.")
+
+
+def run(transcript: Transcript, command: str, output: str = "ok", *, is_error: bool | None = None) -> None:
+    id_ = f"toolu_run_{len(transcript.lines)}"
+    transcript.calls("Bash", {"command": command}, id_).result(id_, output, is_error=is_error)
+
+
+REFUSED = "The user doesn't want to proceed with this tool use. The tool use was rejected."
+TEST_FIRST = "- Run `pnpm test` before committing."
+AT_END = "- Run `pnpm test` after each code change."
+
+
+@pytest.mark.parametrize(
+    ("rule", "commands", "verdict"),
+    [
+        (TEST_FIRST, ["EDIT", "pnpm test", "git commit -m x"], RuleVerdict.OBEYED),
+        (TEST_FIRST, ["EDIT", "npm run test && git -C . commit -m x"], RuleVerdict.OBEYED),
+        (TEST_FIRST, ["EDIT", "pnpm test src/cart.test.ts", "git commit -m x"], RuleVerdict.PARTLY),
+        (TEST_FIRST, ["EDIT", "pnpm test", "EDIT", "git commit -m x"], RuleVerdict.PARTLY),
+        (TEST_FIRST, ["EDIT", "git commit -m x"], RuleVerdict.VIOLATED),
+        (TEST_FIRST, ["EDIT", "REFUSED pnpm test", "git commit -m x"], RuleVerdict.VIOLATED),
+        (TEST_FIRST, ["EDIT", "pnpm test"], None),
+        (TEST_FIRST, ["git commit -m x"], None),
+        (TEST_FIRST, ["EDIT", "pnpm run check", "git commit -m x"], None),
+        (AT_END, ["EDIT", "pnpm test"], RuleVerdict.OBEYED),
+        (AT_END, ["EDIT", "timeout 60 pnpm run test"], RuleVerdict.OBEYED),
+        (AT_END, ["pnpm test", "EDIT"], RuleVerdict.PARTLY),
+        (AT_END, ["EDIT", "ls"], RuleVerdict.VIOLATED),
+        (AT_END, ["EDIT", "pnpm test", "sed -i s/a/b/ src/cart.ts"], RuleVerdict.PARTLY),
+        ("- Use `pnpm`, not `npm`.", ["npm install"], RuleVerdict.VIOLATED),
+        ("- Use `pnpm`, not `npm`.", ["pnpm install", "npm test"], RuleVerdict.PARTLY),
+        ("- Use `pnpm`, not `npm`.", ["pnpm install"], RuleVerdict.OBEYED),
+        ("- Use `pnpm`, not `npm`.", ["ls"], None),
+        ("- Never run `git push --force`.", ["git push --force origin x"], RuleVerdict.VIOLATED),
+        ("- Always prefix commands with `wrap`.", ["wrap pnpm test", "wrap ls"], RuleVerdict.OBEYED),
+        ("- Always prefix commands with `wrap`.", ["wrap pnpm test", "ls"], RuleVerdict.PARTLY),
+        ("- Commits must follow Conventional Commits.", ['git commit -m "feat(cart): add"'], RuleVerdict.OBEYED),
+        ("- Commits must follow Conventional Commits.", ['git commit -m "added"'], RuleVerdict.VIOLATED),
+        ("- NEVER push directly to `main`.", ["git push origin main"], RuleVerdict.VIOLATED),
+        ("- NEVER push directly to `main`.", ["git push origin feat/x"], RuleVerdict.OBEYED),
+        ("- NEVER push directly to `main`.", ["git push"], None),
+        ("- Do not edit files in `src/gen/`.", ["EDIT src/gen/api.ts"], RuleVerdict.VIOLATED),
+        ("- Do not edit files in `src/gen/`.", ["EDIT"], None),
+        ("- Read `docs/style.md` before you edit.", ["READ docs/style.md", "EDIT"], RuleVerdict.OBEYED),
+        ("- Read `docs/style.md` before you edit.", ["EDIT"], RuleVerdict.VIOLATED),
+    ],
+)
+def test_rules_decide_what_a_trace_shows(
+    shop: Shop, rule: str, commands: list[str], verdict: RuleVerdict | None
+) -> None:
+    def tell(transcript: Transcript) -> None:
+        for one in commands:
+            word, _, rest = one.partition(" ")
+            match word:
+                case "EDIT":
+                    edit(transcript, rest or "src/cart.ts")
+                case "READ":
+                    transcript.read(f"{transcript.project}/{rest}")
+                case "REFUSED":
+                    run(transcript, rest, REFUSED, is_error=True)
+                case _:
+                    run(transcript, one)
+
+    shop.write("CLAUDE.md", f"# Shop\n\n{rule}\n")
+    shop.session(tell)
+    (check,) = checked(shop).checks
+    assert check.finding.verdict is verdict
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "- Run `pnpm test` before committing if you changed the cart.",
+        "- Keep functions short.",
+        "- Never log keys.",
+        "- Use `const` instead of `let`.",
+    ],
+)
+def test_what_words_leave_open_is_not_decided_by_rules(rule: str) -> None:
+    assert check_of(Rule("CLAUDE.md", 1, rule)) is None
+
+
+def checked(shop: Shop, asker: Asker | None = None) -> RulesFound:
+    return check_sessions(sessions_in([shop.traces]), RuleHistory(shop.root), asker)
+
+
+def git(root: Path, *arguments: str, date: str = "2026-09-01T00:00:00Z") -> None:
+    given = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date, "HOME": str(root), "PATH": "/usr/bin:/bin"}
+    name = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+    subprocess.run(["git", "-C", str(root), *name, *arguments], check=True, capture_output=True, env=given)
+
+
+def test_a_session_is_held_to_the_file_of_its_day_and_of_its_agent(shop: Shop) -> None:
+    git(shop.root, "init", "-q", "-b", "main")
+    shop.write("CLAUDE.md", "# Shop\n\n- Never run `git push --force`.\n")
+    shop.write("AGENTS.md", "- Never run `git gc`.\n")
+    shop.write("web/CLAUDE.md", "- Use `pnpm`, not `npm`.\n")
+    git(shop.root, "add", ".")
+    git(shop.root, "commit", "-qm", "one")
+    shop.write("CLAUDE.md", "# Shop\n\nWords.\n\n- Never run `git push --force` or `git reset --hard`.\n")
+    git(shop.root, "commit", "-qam", "two", date="2026-10-02T00:00:00Z")
+    shop.session(edit, day="2026-10-01")
+    shop.session(lambda one: edit(one, "web/app.ts"), day="2026-10-03")
+    found = {(one.started[:10], one.rule.file, one.rule.line) for one in checked(shop).checks}
+    assert found == {
+        ("2026-10-01", "CLAUDE.md", 3),
+        ("2026-10-03", "CLAUDE.md", 5),
+        ("2026-10-03", "web/CLAUDE.md", 1),
+    }
+
+
+def test_a_reminder_of_the_user_is_noted(shop: Shop) -> None:
+    shop.write("CLAUDE.md", f"# Shop\n\n{AT_END}\n")
+
+    def tell(transcript: Transcript) -> None:
+        edit(transcript)
+        transcript.says("Done.").user("You forgot to run `pnpm test` again.")
+        run(transcript, "pnpm test")
+
+    shop.session(tell)
+    (check,) = checked(shop).checks
+    assert check.reminded
+    assert check.finding.verdict is RuleVerdict.OBEYED
+
+
+class Scripted:
+    """A model that answers with one function for each prompt."""
+
+    def __init__(self, **answers: Callable[[ModelQuestion], object]) -> None:
+        self.answers, self.asked = answers, list[ModelQuestion]()
+
+    def complete(self, question: ModelQuestion, *, seconds: float) -> Completion:
+        self.asked.append(question)
+        return Completion(json.dumps(self.answers[question.prompt](question)), 0, 0, 0.0)
+
+
+def lines_in(question: ModelQuestion) -> list[dict[str, str]]:
+    return [json.loads(line) for line in question.inputs["entries"].splitlines()]
+
+
+def test_a_model_decides_the_rest_and_a_verdict_without_a_quotation_does_not_count(shop: Shop) -> None:
+    shop.write("CLAUDE.md", "# Shop\n\n- Name things well.\n- Write `const`.\n- Log nothing.\n- Words about a shop.\n")
+    shop.session(lambda one: edit(one, text="let total = 1"))
+    model = Scripted(
+        rule_lines=lambda question: {
+            "items": [
+                {"id": one["id"], "rule": one["line"].startswith("-") and "Words" not in one["line"]}
+                for one in lines_in(question)
+            ]
+        },
+        rules=lambda question: {
+            "rules": [
+                {"number": 2, "verdict": "violated", "quote": "let total = 1"},
+                {"number": 3, "verdict": "violated", "quote": "console.log(total)"},
+                {"number": 9, "verdict": "violated", "quote": "let total = 1"},
+            ]
+        },
+    )
+    found = checked(shop, Asker("m", model, JudgeOptions(retries=0)))
+    said = {one.rule.line: (one.finding.applicable, one.finding.verdict, one.finding.by) for one in found.checks}
+    assert said == {3: (False, None, "m"), 4: (True, RuleVerdict.VIOLATED, "m"), 5: (None, None, "")}
+
+
+def test_the_rows_and_the_screen(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.write("CLAUDE.md", f"# Shop\n\n{AT_END}\n- Keep functions short.\n")
+    shop.session(edit)
+    shop.session(lambda one: run(edit(one), "pnpm test"))
+    monkeypatch.chdir(shop.root)
+    given = ["rules", str(shop.traces), "--root", str(shop.root), "--model", "none"]
+    ran = CliRunner().invoke(knowbound, [*given, "--format", "jsonl"])
+    assert ran.exit_code == 0, ran.output
+    rows = [json.loads(line) for line in ran.stdout.splitlines()]
+    wanted = {"file", "line", "rule", "session", "applicable", "verdict", "at_line", "calls_before", "reminded", "by"}
+    assert all(wanted <= set(row) for row in rows)
+    assert sorted(row["verdict"] or "" for row in rows) == ["", "", "obeyed", "violated"]
+    assert {row["by"] for row in rows if row["verdict"] is None} == {None}
+    screen = CliRunner().invoke(knowbound, given).stdout
+    assert screen.startswith("1. CLAUDE.md:3  - Run `pnpm test` after each code change.\n   violated in 1 session")
+    assert "2 rules in 2 of 2 sessions: 2 cases decided" in screen
+    assert "2 cases nobody decided" in screen
+
+
+def test_a_second_run_comes_from_the_store(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.write("CLAUDE.md", f"# Shop\n\n{AT_END}\n")
+    shop.session(edit)
+    first = check_rules([shop.traces], shop.settings(), root_is_given=True)
+    monkeypatch.setattr("knowbound.knowledge.rules.rules.check_sessions", None)
+    assert check_rules([shop.traces], shop.settings(), root_is_given=True) == first

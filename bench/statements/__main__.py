@@ -27,7 +27,7 @@ from knowbound.knowledge.statements import statements_of
 from knowbound.stats.rate import Rate
 
 HERE = Path(__file__).parent
-ASIDE = frozenset({"strato", "superset", "bun", "yellow-plugins", "workers-sdk", "ghostty"})
+ASIDE = frozenset({"ai", "calcom", "langchain", "dagster"})
 ASKED = ("typescript-sdk", "n8n", "gemini-cli", "goose", "prisma", "biome")  # projects that the model was asked about
 _SPAN = re.compile(r"`([\w@./-]+/[\w@./-]*)`")
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -305,3 +306,34 @@ def test_a_name_below_a_heading_with_a_folder_is_wrong_if_history_took_it_from_t
     found = checked(shop, "## Commands (`src/commands/`)\n\n- `list.ts` - lists\n- `never.ts` - was never there\n")
     assert [one.truth for one in found[1:]] == [Truth.CONTRADICTED, Truth.NOT_CHECKABLE]
     assert found[1].repair == "- `src/cli/list.ts` - lists"
+
+
+def test_a_script_that_is_run_by_its_name_alone_is_wrong_if_no_manifest_has_the_word(shop: Path) -> None:
+    (shop / "web").mkdir()
+    (shop / "web/package.json").write_text('{"devDependencies": {"vitest": "1"}}\n', "utf-8")
+    found = truths(shop, "`pnpm prettier-fix`", "`pnpm vitest`", "`pnpm install`", "`yarn build:all`", "`make x`")
+    assert found == [Truth.CONTRADICTED, *[Truth.NOT_CHECKABLE] * 2, Truth.CONFIRMED, Truth.NOT_CHECKABLE]
+
+
+def test_a_path_of_every_package_is_not_the_one_that_the_root_had(shop: Path) -> None:
+    for name in ("tests/unit/a.py", "libs/a/tests/unit/a.py", "libs/b/tests/unit/a.py", "libs/c/tests/unit/a.py"):
+        (shop / name).parent.mkdir(parents=True, exist_ok=True)
+        (shop / name).write_text("x\n", "utf-8")
+    _git(shop, "add", ".")
+    _git(shop, "commit", "-qm", "three")
+    shutil.rmtree(shop / "tests")
+    _git(shop, "commit", "-qam", "four")
+    assert truths(shop, "Unit tests: `tests/unit/`") == [Truth.NOT_CHECKABLE]
+
+
+def test_something_that_is_added_to_a_deleted_file_is_wrong_and_a_new_file_is_not(shop: Path) -> None:
+    (shop / "examples/one").mkdir(parents=True)
+    (shop / "examples/one/a.ts").write_text("x\n", "utf-8")
+    _git(shop, "add", ".")
+    _git(shop, "commit", "-qm", "three")
+    (shop / "examples/one/a.ts").unlink()
+    _git(shop, "commit", "-qam", "four")
+    found = truths(
+        shop, "Add commands to `src/commands/list.ts`", "Add `src/commands/new.ts`", "See `examples/one/a.ts`"
+    )
+    assert found == [Truth.CONTRADICTED, Truth.NOT_CHECKABLE, Truth.CONTRADICTED]

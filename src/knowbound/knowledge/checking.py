@@ -41,6 +41,7 @@ _VERSIONS = {
 }
 _FOLDER_CHANGE = re.compile(r"`[\w.@-]+/[\w./@-]*`")  # a heading that says in which folder the commands below it run
 _NAME = re.compile(r'"name"\s*:\s*"(@?[\w./-]+)"')
+_FEW = 2  # places of a path that are no pattern of the project
 _SEVERAL = 2  # packages that make a scope the project's own
 _USUAL_FOLDERS = frozenset("src lib app apps packages core test tests docs".split())
 _WORD = re.compile(r"[A-Z][a-z]+|[a-z]+|[A-Z]+(?![a-z])|\d+")
@@ -92,7 +93,7 @@ class Checker:
             found = self._look(named, statement)
             since = self._since(named, statement) if found.truth is Truth.CONTRADICTED else ""
             is_own = since and "/" in named.value.strip("/")  # every project has a `src/`
-            is_meant = named.is_sure and (is_own or not _GENERAL.search(statement.file))
+            is_meant = (named.is_sure or (named.is_place and since)) and (is_own or not _GENERAL.search(statement.file))
             if found.truth is Truth.CONTRADICTED and is_meant:
                 wrong = CheckedStatement(statement, named.kind, found.truth, named.value, found.place, since=since)
                 return repaired(replace(wrong, why=_why(named, found.instead)), found.instead)
@@ -170,11 +171,14 @@ class Checker:
                 return Looked(Truth.CONFIRMED, StatementPlace(path))
         value = named.value.strip("/").removeprefix("./")
         gone = [path for path in tried if path in self._tree.deleted]
-        if statement.under and (away := [path for path in gone if path in _below(statement, named)]):
+        is_under = bool(statement.under)
+        if is_under and (away := [path for path in gone if path in _below(statement, named)]):
             return Looked(Truth.CONTRADICTED, instead=self._renamed(away))
         is_placed = bool(statement.under) and named.kind is StatementKind.PATH
         inner = [path for path in self._paths_named(value) if path == value or path.endswith(f"/{value}")]
         is_whole = "/" in value or named.value.endswith("/")  # not only the name of a file
+        if len(inner) > _FEW and gone and not is_under:
+            return _UNKNOWN  # several folders have one: the text means each of them
         if inner and gone and is_whole and (moved := self._renamed(gone)):
             return Looked(Truth.CONTRADICTED, instead=moved)
         if inner and (gone or is_placed):
@@ -273,10 +277,21 @@ class Checker:
             if script in manifests[path]:
                 return Looked(Truth.CONFIRMED, StatementPlace(path, manifests[path][script]))
         known = [name for one in manifests.values() for name in one]
-        if not manifests or script in _OWN.get(program, ()) or any("%" in name for name in known):
+        near_by = {posixpath.dirname(statement.file), named.folder, ""}
+        takes_in = any(
+            "%" in name for path, one in manifests.items() if posixpath.dirname(path) in near_by for name in one
+        )
+        if not manifests or script in _OWN.get(program, ()) or takes_in or self._is_dependency(program, script):
             return _UNKNOWN
         near = {name for name in known if _alike(name, script)}
         return Looked(Truth.CONTRADICTED, instead=near.pop() if len(near) == 1 else "")
+
+    def _is_dependency(self, program: str, name: str) -> bool:
+        """Report whether pnpm or yarn may run a program of a dependency: some manifest has its name."""
+        if program not in ("pnpm", "yarn"):
+            return False
+        whole_name = re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])")
+        return any(whole_name.search(self._tree.text(path)) for path in self._tree.by_name.get("package.json", []))
 
     def _python_tool(self, name: str) -> Looked:
         """Judge a program that the project's environment runs: a script of the project, or a locked package."""

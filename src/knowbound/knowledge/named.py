@@ -20,7 +20,7 @@ _LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)")
 _URL = re.compile(r"^[a-z][a-z0-9+.-]*:|^//|^www\.|^mailto:|^#")
 _BARE = re.compile(r"(?<![\w`/@.:<-])@?((?:\.{0,2}/)?[\w@.-]+(?:/[\w@.\[\]-]+)+/?)(?![\w`/>])")
 _PLACEHOLDER = re.compile(
-    r"[<>{}$*?…|=,;!\"'\\]|\.\.\.|path/to|your[-_/]|my[-_]|foo|bar\b|example|sample|specific|some_|xxx|todo|\bNN+\b|\[.*\]|YYYY|~"
+    r"[<>{}$*?…|=,;!\"'\\]|\.\.\.|path/to|your[-_/]|my[-_]|foo|bar\b|(?:example|sample)(?!s?/[\w.-])|specific|some_|xxx|todo|\bNN+\b|\[.*\]|YYYY|~"
     r"|(?<=[a-z])Here\b",
     re.IGNORECASE,
 )
@@ -50,6 +50,7 @@ _BEFORE = re.compile(
 _PYTHON = re.compile(
     r"\bPython\b[*_:\s]{0,6}(?:version )?(?:≥|>=)?\s?(3\.\d{1,2})(?:\+|\b(?= or (?:newer|later|higher)))"
 )
+_AT = re.compile(r"\b(?:to|in|under|from)\s+$")
 _NODE = re.compile(
     r"\bNode(?:\.js)?\b[*_:`\s]{0,6}(?:version )?(?:(?:≥|>=)\s?v?(\d{2})|v?(\d{2})(?:\+| or (?:newer|later|higher)))"
 )
@@ -61,6 +62,13 @@ NEEDS = {
     "bundle": ("Gemfile",), "gradle": ("build.gradle", "build.gradle.kts"), "mix": ("mix.exs",),
 }  # fmt: skip
 _RUNNERS = frozenset({"npm", "pnpm", "yarn", "bun", "make", "just", "mise", "deno", "composer"})
+_OWN_COMMANDS = frozenset(
+    "add audit bin cache ci config create dedupe deploy dev dlx doctor env exec explain fetch global help i import "
+    "info init install it licenses link list login logout ls node npm outdated owner pack patch patch-commit plugin "
+    "policies prune publish rebuild recursive remove rb restart rm root run search set setup start store tag team test "
+    "tsc unlink unplug up update upgrade upgrade-interactive version versions view whoami why workspace "
+    "workspaces".split()
+)
 _INTERPRETERS = frozenset("python python3 node tsx ts-node bash sh zsh ruby perl source .".split())
 _READERS = frozenset("pytest vitest jest ruff mypy cat ls rg grep".split())  # their files are often examples
 _ENV = re.compile(r"[A-Z_][A-Z0-9_]*=\S*$")
@@ -74,6 +82,7 @@ class Named(NamedTuple):
     folder: str = ""  # where a command runs, relative to the folder of the statement
     is_sure: bool = True  # nothing around it says that it may not be there
     needs_history: bool = False  # written without any sign that it is a path: only what was deleted is wrong
+    is_place: bool = False  # written as the place where something is or goes: "add it to X"
 
 
 def named_in(statement: Statement) -> list[Named]:
@@ -100,7 +109,8 @@ def _named(statement: Statement) -> Iterator[Named]:
         is_meant = is_sure and not _BEFORE.search(text[: span.start()])
         for one in _of_span(span[1].strip()):
             is_subject = one.kind is not StatementKind.SYMBOL or span.start() < later
-            yield one._replace(is_sure=one.is_sure and is_meant and is_subject)
+            is_place = is_sure and bool(_AT.search(text[: span.start()]))
+            yield one._replace(is_sure=one.is_sure and is_meant and is_subject, is_place=is_place)
     for node in _NODE.finditer(text):
         yield Named(StatementKind.VERSION, f"node {node[1] or node[2]}", is_sure=is_sure)
     for python in _PYTHON.finditer(text):
@@ -271,4 +281,8 @@ def _script(program: str, rest: list[str]) -> str:
         return words[1] if is_script else ""
     if program == "npm":
         return words[0] if words[0] in ("test", "start") else ""
-    return ""  # yarn, pnpm and bun also run programs of dependencies by their name
+    # yarn and pnpm also run programs of dependencies by their name (`Checker` looks whether there is one).
+    is_name = (
+        program in ("pnpm", "yarn") and words[0] not in _OWN_COMMANDS and bool(re.fullmatch(r"[a-z][\w:-]+", words[0]))
+    )
+    return words[0] if is_name else ""

@@ -16,6 +16,7 @@ from bench.labels import SHARED
 from bench.real_turns import written_items
 from bench.rules.__main__ import ask_rules
 from bench.statements.__main__ import ask_statements
+from bench.statuses.__main__ import ask_statuses
 from bench.train_hedging import examples
 from bench.turn_sets import LabelledTurn, read_set
 from knowbound.judge import tryout
@@ -30,7 +31,13 @@ from knowbound.judge.turns.model import ModelTurnJudge
 HERE = Path(__file__).parent
 ANSWERS = HERE / "answers"
 UNSEEN = HERE / "unseen"
-_OUTSIDE = ("real", "sentences", "statements", "rules")  # about recordings that are not part of this repository
+_OUTSIDE = (
+    "real",
+    "sentences",
+    "statements",
+    "rules",
+    "statuses",
+)  # about recordings that are not part of this repository
 
 
 class LabelledHedge(msgspec.Struct, frozen=True):
@@ -133,5 +140,6 @@ SETS = {
     "junk": RecordedSet(ask_junk),
     "statements": RecordedSet(ask_statements),
     "rules": RecordedSet(ask_rules),
+    "statuses": RecordedSet(ask_statuses),
     "sentences": RecordedSet(lambda asker: _ask_hedges(sentences(), asker)),
 }

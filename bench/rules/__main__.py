@@ -112,7 +112,7 @@ def main() -> None:
 
 
 def _print(name: str, wanted: Sequence[LabelledRule], rows: Sequence[SaidVerdict], with_rows: bool) -> None:
-    """Print what was found. A verdict at a line that no reader labelled counts as wrong."""
+    """Print what was found. Readers labelled one line of a rule that is said twice: other lines are only counted."""
     by_place: dict[tuple[str, str, int], list[LabelledRule]] = {}
     for label in wanted:
         by_place.setdefault(label.place, []).append(label)
@@ -121,9 +121,8 @@ def _print(name: str, wanted: Sequence[LabelledRule], rows: Sequence[SaidVerdict
     unlabelled = sum(one.place not in by_place for one in broken)
     found = {one.place for one in right}
     truth = {place for place, several in by_place.items() if any(label.is_broken for label in several)}
-    print(
-        f"{name}: violated or partly, precision {Rate(len(right), len(broken))} ({unlabelled} at lines without a label)"
-    )
+    at_labels = Rate(len(right), len(broken) - unlabelled)
+    print(f"{name}: violated or partly, precision at labelled lines {at_labels}; {unlabelled} more at other lines")
     print(f"    recall {Rate(len(found), len(truth))}; decided {sum(one.verdict is not None for one in rows)} cases")
     known = {one.place: one.verdict for one in rows if one.verdict is not None}
     pairs = [(label.verdict, known[label.place]) for label in wanted if label.verdict and label.place in known]

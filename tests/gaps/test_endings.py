@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.core.signal import Ending, Findings, FoundPlace, Signal, SignalType, Status
+from knowbound.core.signal import NOT_CLOSED, Ending, Findings, FoundPlace, Signal, SignalType, Status
 from knowbound.core.trace import Event, Outcome, Prompt, Start, Step, ToolCall, ToolKind
 from knowbound.gaps.judging import judge_findings
 from knowbound.gaps.lens import SessionLens
@@ -74,13 +74,13 @@ class TestFound:
         transcript.user("It is in the wiki folder.")
         for at in range(12):
             transcript.grep(f"unrelated{at}", [f"src/u{at}.py"])
-        assert ended(transcript, tmp_path) == (Status.OPEN, Ending.WENT_ON)
+        assert ended(transcript, tmp_path) == (Status.UNDECIDED, Ending.WENT_ON)
         assert ended(transcript.read(f"{PROJECT}/wiki/vatRates.md").says("ok"), tmp_path) == FOUND
 
     def test_not_by_the_same_file_in_another_worktree(self, tmp_path: Path) -> None:
         transcript = Transcript().user("go").read(f"{PROJECT}/src/ledger_export.py", there=False)
         transcript.read(f"{PROJECT}/.worktrees/old/src/ledger_export.py")
-        assert ended(transcript.says("done"), tmp_path) == (Status.OPEN, Ending.WENT_ON)
+        assert ended(transcript.says("done"), tmp_path) == (Status.UNDECIDED, Ending.WENT_ON)
 
     def test_not_by_a_word_that_every_search_has(self, tmp_path: Path) -> None:
         transcript = Transcript().user("go").grep("parse config").grep("config", ["src/config.py"]).says("done")
@@ -108,9 +108,9 @@ class TestCheck:
     @pytest.mark.parametrize(
         ("words", "status"),
         [
-            ("Let me check if there is an existing helper for refunds:", Status.RESOLVED),
-            ("Is there any other caller?", Status.RESOLVED),
-            ("先检查是否已有退款工具。", Status.RESOLVED),
+            ("Let me check if there is an existing helper for refunds:", Status.VERIFICATION),
+            ("Is there any other caller?", Status.VERIFICATION),
+            ("先检查是否已有退款工具。", Status.VERIFICATION),
             ("Let me verify that no references remain.", Status.VERIFICATION),
         ],
     )
@@ -124,7 +124,7 @@ class TestCheck:
             Transcript().user("go").calls("Grep", {"pattern": "sticky", "path": f"{PROJECT}/src/Tabs.tsx"}, "g")
         )
         transcript.result("g", "No matches found", {"filenames": [], "numFiles": 0})
-        assert ended(transcript.read(f"{PROJECT}/src/App.tsx").says("done"), tmp_path) == (Status.RESOLVED, None)
+        assert ended(transcript.read(f"{PROJECT}/src/App.tsx").says("done"), tmp_path) == (Status.VERIFICATION, None)
 
     def test_a_look_before_creating(self, tmp_path: Path) -> None:
         transcript = Transcript().user("go").grep("refundWindowDays")
@@ -138,11 +138,11 @@ class TestCheck:
     def test_absence_is_the_conclusion(self, tmp_path: Path) -> None:
         transcript = Transcript().user("go").grep("refundHelper").grep("refundHelper2")
         transcript.says("There is no helper for refunds yet, so I will add one.")
-        assert {(one.status, one.ending) for one in read(transcript, tmp_path).signals} == {(Status.RESOLVED, None)}
+        assert {(one.status, one.ending) for one in read(transcript, tmp_path).signals} == {(Status.VERIFICATION, None)}
 
-    def test_one_look_after_which_the_work_goes_well(self, tmp_path: Path) -> None:
-        transcript = Transcript().user("go").grep("sidebarToggle").read(f"{PROJECT}/src/App.tsx").says("done")
-        assert ended(transcript, tmp_path) == (Status.RESOLVED, Ending.WENT_ON)
+    def test_a_later_hit_that_shares_a_word_is_no_answer(self, tmp_path: Path) -> None:
+        transcript = Transcript().user("go").grep("refundLedger").grep("billing ledger", ["src/App.tsx"]).says("done")
+        assert ended(transcript, tmp_path) == (Status.UNDECIDED, Ending.WENT_ON)
 
     @pytest.mark.parametrize(
         "words",
@@ -155,7 +155,7 @@ class TestCheck:
     def test_not_by_any_word_that_begins_a_sentence(self, tmp_path: Path, words: str) -> None:
         transcript = Transcript().user("go").says("Let me find the refund policy.", "m")
         transcript.grep("refundPolicy", message="m").says(words).read(f"{PROJECT}/src/App.tsx").says("done")
-        assert ended(transcript, tmp_path)[0] is Status.OPEN
+        assert ended(transcript, tmp_path)[0] in NOT_CLOSED
 
 
 @pytest.mark.parametrize("path", ["", " ", "./", f"{PROJECT}/", PROJECT])
@@ -177,14 +177,14 @@ def test_a_chain_of_searches_goes_by_the_first_name(tmp_path: Path) -> None:
 class TestOpen:
     def test_asked(self, tmp_path: Path) -> None:
         transcript = Transcript().user("go").grep("nginxUpstream").read(f"{PROJECT}/README.md")
-        transcript.says("Where does the nginx upstream live? I only see the application here.").user("On the host.")
-        assert ended(transcript, tmp_path) == (Status.OPEN, Ending.ASKED)
+        transcript.says("Where does the nginx upstream live? I only see the application here.")
+        assert ended(transcript.user("On the host."), tmp_path) == (Status.RESOLVED, Ending.ASKED)
 
     def test_asked_with_a_tool(self, tmp_path: Path) -> None:
         transcript = Transcript().user("go").grep("nginxUpstream")
         question = {"questions": [{"question": "Which host has the nginx configuration?"}]}
         transcript.calls("AskUserQuestion", question, "q").result("q", "The edge host.")
-        assert ended(transcript.says("done"), tmp_path) == (Status.OPEN, Ending.ASKED)
+        assert ended(transcript.says("done"), tmp_path) == (Status.RESOLVED, Ending.ASKED)
 
     def test_gave_up(self, tmp_path: Path) -> None:
         transcript = Transcript().user("go").grep("refundLedger").read(f"{PROJECT}/README.md")
@@ -194,21 +194,21 @@ class TestOpen:
     def test_guessed(self, tmp_path: Path) -> None:
         transcript = Transcript().user("go").grep("refundLedger").read(f"{PROJECT}/README.md")
         transcript.says("I'm not sure which service owns the refund ledger, probably billing.")
-        assert ended(transcript, tmp_path) == (Status.OPEN, Ending.GUESSED)
+        assert ended(transcript, tmp_path) == (Status.UNDECIDED, Ending.GUESSED)
 
     def test_again_and_again_in_vain(self, tmp_path: Path) -> None:
         transcript = Transcript().user("go").grep("refundLedger").grep("refund_ledger").read(f"{PROJECT}/README.md")
-        assert ended(transcript.says("done"), tmp_path) == (Status.OPEN, Ending.WENT_ON)
+        assert ended(transcript.says("done"), tmp_path) == (Status.UNDECIDED, Ending.WENT_ON)
 
     def test_the_last_thing_it_tried(self, tmp_path: Path) -> None:
         assert ended(Transcript().user("go").grep("refundLedger").says("done"), tmp_path) == (
-            Status.OPEN,
+            Status.UNDECIDED,
             Ending.WENT_ON,
         )
 
     def test_a_path_that_it_took_to_be_there(self, tmp_path: Path) -> None:
         transcript = Transcript().user("go").read(f"{PROJECT}/docs/ledger.md", there=False).read(f"{PROJECT}/main.py")
-        assert ended(transcript.says("done"), tmp_path) == (Status.OPEN, Ending.WENT_ON)
+        assert ended(transcript.says("done"), tmp_path) == (Status.UNDECIDED, Ending.WENT_ON)
 
 
 def test_the_folder_may_become_known_after_the_prompt() -> None:

@@ -35,7 +35,7 @@ def repeats(found: Findings) -> list[Signal]:
 def test_an_empty_search_is_a_failed_search_with_the_way_back_to_its_line(tmp_path: Path) -> None:
     found = findings(Transcript().user("go").grep("revenue_schema", id_="t1").says("Hm."), tmp_path)
     (signal,) = searches(found)
-    assert (signal.status, signal.weight, signal.turn, signal.sample) == (Status.OPEN, 1.0, 1, f"{SESSION}#1")
+    assert (signal.status, signal.weight, signal.turn, signal.sample) == (Status.UNDECIDED, 1.0, 1, f"{SESSION}#1")
     assert (signal.call_ids, signal.query, signal.tool) == (["t1"], "revenue_schema", "Grep")
     assert (Path(signal.file).name, signal.line) == (f"{SESSION}.jsonl", 2)
 
@@ -66,7 +66,7 @@ def test_a_miss_found_later_in_the_sample_is_resolved(tmp_path: Path) -> None:
     transcript.read("/work/shop/internal/session.go", id_="b").grep("refundWindow", id_="c")
     one, two = searches(findings(transcript, tmp_path))
     assert (one.status, one.resolved_by) == (Status.RESOLVED, "b")
-    assert two.status is Status.OPEN
+    assert two.status is Status.UNDECIDED
 
 
 def test_a_find_in_the_next_sample_resolves_nothing(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_a_find_in_the_next_sample_resolves_nothing(tmp_path: Path) -> None:
     transcript.user("<command-message>audit</command-message>\n<command-name>/audit</command-name>")
     transcript.grep("refundWindow", ["docs/refunds.md"], id_="b")
     (signal,) = searches(findings(transcript, tmp_path))
-    assert signal.status is Status.OPEN
+    assert signal.status is Status.UNDECIDED
 
 
 def test_looking_for_a_name_that_was_just_removed_is_a_verification(tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_a_repeated_failure_grows_and_is_resolved_with_its_misses(tmp_path: Path
     (signal,) = repeats(findings(transcript, tmp_path))
     assert signal.reason == "4 searches in consecutive steps, all failed"
     assert signal.query == "alphaFlow · betaFlow · gammaFlow · deltaFlow"
-    assert signal.status is Status.OPEN
+    assert signal.status is Status.UNDECIDED
     for name in ("alphaFlow", "betaFlow", "gammaFlow", "deltaFlow"):
         transcript.grep(name, [f"src/{name}.ts"])
     assert repeats(findings(transcript, tmp_path))[0].status is Status.RESOLVED

@@ -168,7 +168,7 @@ def test_soft_share_below_ten_percent_is_hard_evidence(weak: int, hard: bool) ->
 )
 def test_a_band_is_unknown_where_what_was_not_seen_could_change_it(strong: int, unseen: int, band: Band | None) -> None:
     rate, weighted = Rate(strong, 20), Weighted(strong, 0, 20)
-    figures = GapFigures(rate, weighted, rate, rate, {}, {}, weighted, unseen)
+    figures = GapFigures(rate, weighted, rate, rate, {}, {}, weighted, unseen=unseen)
     assert (figures.band, figures.open_band) == (band, band)
 
 

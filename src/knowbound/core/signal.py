@@ -30,6 +30,10 @@ class Status(StrEnum):
     VERIFICATION = "verification"  # a check whose expected answer is "not there"
     MALFORMED = "malformed"  # the pattern or the call itself was wrong
     INCIDENTAL = "incidental"  # a filter over program output, a temporary path: no lookup of knowledge
+    UNDECIDED = "undecided"  # rules cannot say, and no model was asked
+
+
+NOT_CLOSED = frozenset({Status.OPEN, Status.UNDECIDED})  # may lack something: the upper end of the open rate
 
 
 class Ending(StrEnum):
@@ -121,6 +125,7 @@ class Signal(msgspec.Struct):
     correction: str = ""  # the following words of the user
     step: int = 0  # number of the step of its agent in the session
     topic: str = ""  # id of the topic, in a report
+    by: str = ""  # the model that decided about the status; "" for rules
 
     @property
     def weight(self) -> float:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from knowbound.core.knowledge import split_by_reach
-from knowbound.core.signal import Signal, SignalType, Status
+from knowbound.core.signal import NOT_CLOSED, Signal, SignalType
 from knowbound.gaps.aggregate import SampleCounts
 from knowbound.stats.evaluation import SampleRun, complete_runs, sample_rate, sample_weight
 from knowbound.stats.figures import Coverage, GapFigures, MissedSearch, RateKind
@@ -54,32 +54,37 @@ def figures_of(runs: Iterable[SampleRun], knowledge: Sequence[str]) -> Evaluatio
 
 def _by_sample(counted: GapFigures, samples: Mapping[str, Sequence[SampleRun]]) -> GapFigures:
     """The figures of all runs, with rates that count samples."""
-    rate, is_open = (sample_rate(samples, kind) for kind in RateKind)
+    rate, most = (sample_rate(samples, kind) for kind in RateKind)
+    is_open = sample_rate(samples, RateKind.OPEN, is_certain=True)
     turns, repeats = counted.per_turn, counted.rate.n / max(len(samples), 1)
     return msgspec.structs.replace(
         counted,
         rate=rate,
         weighted=_weighted(samples, RateKind.RAW, rate.design),
         open=is_open,
-        open_weighted=_weighted(samples, RateKind.OPEN, is_open.design),
+        open_weighted=_weighted(samples, RateKind.OPEN, is_open.design, is_certain=True),
+        open_most=most,
+        open_weighted_most=_weighted(samples, RateKind.OPEN, most.design),
         unseen=sum(not all(run.shows_calls for run in runs) for runs in samples.values()),
         # The turns of all runs count; those of one sample are alike.
         per_turn=msgspec.structs.replace(turns, design=max(1.0, min(rate.design * repeats, turns.n))),
     )
 
 
-def _weighted(samples: Mapping[str, Sequence[SampleRun]], kind: RateKind, design: float) -> Weighted:
-    weights = Counter(sample_weight(runs, kind) for runs in samples.values())
+def _weighted(
+    samples: Mapping[str, Sequence[SampleRun]], kind: RateKind, design: float, *, is_certain: bool = False
+) -> Weighted:
+    weights = Counter(sample_weight(runs, kind, is_certain=is_certain) for runs in samples.values())
     del weights[0.0]
     return msgspec.structs.replace(Weighted.of(weights, len(samples)), design=design)
 
 
 def _missed_searches(runs: Iterable[SampleRun]) -> list[MissedSearch]:
-    """The open failed searches, grouped by what they looked for; those of the most samples first."""
+    """The failed searches that nothing closed, grouped by what they looked for; those of the most samples first."""
     found: dict[frozenset[str], tuple[Signal, Counter[tuple[str, str]]]] = {}
     for run in runs:
         for signal in run.signals:
-            if signal.type is SignalType.FAILED_SEARCH and signal.status is Status.OPEN and signal.query:
+            if signal.type is SignalType.FAILED_SEARCH and signal.status in NOT_CLOSED and signal.query:
                 key = path_terms(signal.query) if "/" in signal.query else terms(signal.query)
                 _, seen = found.setdefault(key or frozenset((signal.query,)), (signal, Counter()))
                 seen[run.sample, signal.sample] += 1

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import count
 
 from knowbound.core.paths import project_name
-from knowbound.core.signal import Findings, Sample, Signal, SignalType, Status, Topic
+from knowbound.core.signal import NOT_CLOSED, Findings, Sample, Signal, SignalType, Status, Topic
 from knowbound.gaps.topics import Topics
 from knowbound.stats.figures import GapFigures, SkillRow
 from knowbound.stats.rate import Rate, Weighted
@@ -28,6 +28,7 @@ class SampleCounts:
         self.turns = self.gap_turns = 0
         self.weights: Counter[float] = Counter()  # of samples: the heaviest signal of each
         self.open_weights: Counter[float] = Counter()  # the same over open signals
+        self.most_weights: Counter[float] = Counter()  # the same over open and undecided signals
         self.types: Counter[str] = Counter()
         self.statuses: Counter[str] = Counter()
 
@@ -39,6 +40,8 @@ class SampleCounts:
             self.weights[max(signal.weight for signal in signals)] += 1
             if is_open := [signal.weight for signal in signals if signal.status is Status.OPEN]:
                 self.open_weights[max(is_open)] += 1
+            if not_closed := [signal.weight for signal in signals if signal.status in NOT_CLOSED]:
+                self.most_weights[max(not_closed)] += 1
         self.turns += turns
         self.gap_turns += gap_turns
         for signal in signals:
@@ -55,6 +58,8 @@ class SampleCounts:
             by_type={type_: self.types.get(type_, 0) for type_ in SignalType},
             by_status={status: self.statuses.get(status, 0) for status in Status},
             open_weighted=Weighted.of(self.open_weights, self.samples),
+            open_most=Rate(self.most_weights.total(), self.samples),
+            open_weighted_most=Weighted.of(self.most_weights, self.samples),
         )
 
 
@@ -124,7 +129,7 @@ class Aggregate:
     def _keep(self, signal: Signal, found: Findings) -> None:
         self.signals += 1
         # Open before resolved, hard before soft, new before old; the counter keeps it stable.
-        rank = (signal.status is Status.OPEN, signal.weight, found.ended, -next(self._order))
+        rank = (signal.status in NOT_CLOSED, signal.weight, found.ended, -next(self._order))
         entry = (rank, signal)
         if len(self._inventory) < INVENTORY:
             heapq.heappush(self._inventory, entry)

@@ -16,7 +16,7 @@ from itertools import islice
 import msgspec
 
 from knowbound.core.knowledge import is_knowledge
-from knowbound.core.signal import Cost, Ending, FoundPlace, Signal, Status
+from knowbound.core.signal import NOT_CLOSED, Cost, Ending, FoundPlace, Signal, Status
 from knowbound.core.trace import LOOKUPS, Outcome, Step, ToolCall, ToolKind
 from knowbound.gaps.search_words import (
     asks,
@@ -74,6 +74,7 @@ class _Miss(msgspec.Struct):
     absent: bool = False
     gave_up: bool = False
     asked: bool = False
+    answered: bool = False  # the user's answer is in the trace
     created: bool = False
 
 
@@ -100,8 +101,8 @@ class Endings:
             signal = miss.signal
             if signal.ending is Ending.ASKED or any(len(word) >= _SPECIFIC for word in miss.wanted.words & answered):
                 signal.correction = " ".join(excerpt(prompt, _CORRECTION).split())
-                if signal.ending is Ending.WENT_ON:
-                    signal.status, signal.ending = Status.OPEN, Ending.ASKED
+                if signal.ending in (Ending.WENT_ON, Ending.ASKED):
+                    signal.status, signal.ending = Status.RESOLVED, Ending.ASKED  # the user's words answer it
         self._unanswered.clear()
 
     def new_sample(self) -> None:
@@ -199,7 +200,7 @@ class Endings:
     def _do(self, miss: _Miss, step: Step) -> None:
         for call in step.calls[:_MOST_FOLLOWED]:
             if is_question_tool(call) and not miss.is_doubt and not miss.wanted.words.isdisjoint(_asked_about(call)):
-                miss.asked = True
+                miss.asked, miss.answered = True, call.outcome is Outcome.OK
             if call.outcome is not Outcome.OK:
                 continue
             miss.worked = True
@@ -264,23 +265,19 @@ class Endings:
         elif signal.ending is Ending.FOUND:
             signal.status = Status.RESOLVED
         elif miss.is_check is ExistenceCheck.WHETHER:
-            signal.status = Status.RESOLVED  # the empty result is the answer
+            signal.status = Status.VERIFICATION  # the empty result is the answer
         elif miss.created:
             signal.status, signal.ending = Status.VERIFICATION, Ending.CREATED
         elif miss.asked:
             signal.ending = Ending.ASKED
+            signal.status = Status.RESOLVED if miss.answered else Status.OPEN
         elif miss.gave_up:
             signal.ending = Ending.GAVE_UP
         elif miss.absent:
-            signal.status = Status.RESOLVED
+            signal.status = Status.VERIFICATION
         else:
-            signal.ending = Ending.WENT_ON
-            # The last search of a sub-agent is followed by its report, which says what it found.
-            was_last = not miss.worked and not signal.agent_id
-            was_needed = miss.is_needed or len(signal.call_ids) >= _AGAIN or was_last
-            if not (miss.wanted and was_needed):
-                signal.status = Status.RESOLVED
-        if signal.status is Status.OPEN:
+            signal.status, signal.ending = Status.UNDECIDED, Ending.WENT_ON
+        if signal.status in NOT_CLOSED:
             for name in miss.wanted.names:
                 if len(self._later) < _MOST_LATER:
                     self._later.setdefault(name, []).append(miss)
@@ -289,7 +286,7 @@ class Endings:
         names: Iterable[str] = wanted_by(call, self.project).names
         for name in {*names, *(plain_name(path.rpartition("/")[2].partition(".")[0]) for path in call.paths)}:
             for miss in self._later.pop(name, ()):
-                if miss.signal.status is Status.OPEN:
+                if miss.signal.status in NOT_CLOSED:
                     self._found(miss, call, finds(call, miss.wanted, self.project) or NOWHERE, step)
                     miss.signal.status = Status.RESOLVED
 

@@ -19,6 +19,7 @@ from knowbound.files import links_not_followed
 from knowbound.gaps.filters import Filters
 from knowbound.gaps.stored import at_root, folders_of, signals_of
 from knowbound.judge.choice import ModelTask, judge_for
+from knowbound.judge.names import RULES
 from knowbound.judge.registry import hedging_judge_version, why_hedges_off
 from knowbound.report.model import Incomplete, ObserveReport, Totals
 from knowbound.stats.figures import Coverage, HedgeJudging, Watermark, observed_hash
@@ -33,7 +34,7 @@ from knowbound.traces.registry import readers
 from knowbound.traces.sessions import FoundSessions, Lens, Progress, places_of_agents, read_together, sessions_of
 
 _SKIPPED_SHOWN = 20
-LENS_VERSION = 5  # raise it when the same trace gives other findings or another report: stored ones are made again
+LENS_VERSION = 6  # raise it when the same trace gives other findings or another report: stored ones are made again
 
 
 def observe(
@@ -281,6 +282,7 @@ def lens_state(settings: Settings) -> str:
     judge = hedging_judge_version(judge_for(settings, ModelTask.HEDGES)) if enabled else "none"
     cap = settings.hedging_classifier_max_candidates
     off = "|hedges off" if settings.hedges_off else ""
+    off += "" if (misses := judge_for(settings, ModelTask.MISSES)) == RULES else f"|{misses}"
     return f"{__version__}|{LENS_VERSION}|{judge}|{cap}|{settings.knowledge}|{settings.repeated_failure_calls}{off}"
 
 

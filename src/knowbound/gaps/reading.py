@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -14,7 +15,9 @@ from knowbound.core.trace import Event, Start
 from knowbound.gaps.judging import JudgedHedges, drop_hedges, is_undecided, judge_findings, judge_of
 from knowbound.gaps.lens import SessionLens
 from knowbound.gaps.settle import settle
+from knowbound.judge.choice import ModelTask, judge_for, may_see
 from knowbound.judge.hedging.verdict import HedgingJudge
+from knowbound.judge.names import RULES
 from knowbound.stats.figures import HedgeJudging
 from knowbound.store.observed import Observed
 from knowbound.traces.corpus import FoundFile, SessionFiles
@@ -48,8 +51,9 @@ def read_what_changed(
 ) -> ReadSessions:
     """Read the sessions whose files, settings or rules changed, in the same pass for other lenses, too."""
     judge = judge_of(settings)
+    hedges = judge is not None and not settings.hedges_off and _is_capped(judge, settings)
     # Then all new sessions are judged together, and their findings count as read only once they are judged.
-    together = judge is not None and not settings.hedges_off and _is_capped(judge, settings)
+    together = hedges or miss_judge(settings) != RULES
     gone: set[str] = set()
 
     def keep(batch: list[tuple[SessionToRead, bytes]]) -> None:
@@ -64,7 +68,7 @@ def read_what_changed(
     if not together:
         return ReadSessions(keys, left_out)
     fresh = [(one.key, one.files.name, one.state) for one in todo if one.key not in gone]
-    return ReadSessions(keys, left_out, *_judge_together(fresh, settings, store))
+    return ReadSessions(keys, left_out, *_judge_together(fresh, settings, store, hedges=hedges))
 
 
 def _read_one(events: SharedEvents, settings: Settings) -> bytes:
@@ -101,23 +105,49 @@ def _is_capped(judge: HedgingJudge, settings: Settings) -> bool:
     return judge.costs or settings.hedging_classifier_max_candidates > 0
 
 
-def _judge_together(fresh: list[tuple[str, str, str]], settings: Settings, store: Observed) -> JudgedHedges:
-    """Judge the hedges of all new sessions together, within one cap per evaluation."""
-    judge = judge_of(settings)
-    if judge is None:
-        return JudgedHedges([])
+def _judge_together(
+    fresh: list[tuple[str, str, str]], settings: Settings, store: Observed, *, hedges: bool
+) -> JudgedHedges:
+    """Judge the hedges of all new sessions together, within one cap per evaluation, and the misses, newest first."""
     found = [(row, list(store.findings([row[0]]))) for row in fresh]
-    judged = judge_findings(
-        (one for _, part in found for one in part),
-        judge,
-        settings.hedging_classifier_max_candidates or None,
-    )
+    every = [one for _, part in found for one in part]
+    judge = judge_of(settings) if hedges else None
+    judged = JudgedHedges([])
+    if judge is not None:
+        judged = judge_findings(every, judge, settings.hedging_classifier_max_candidates or None)
+    unanswered = _ask_about_misses(sorted(every, key=lambda one: one.ended, reverse=True), settings, judged.warnings)
     store.keep_sessions(
-        # What the judge was not asked, or failed on, stays unread, so that it is asked the next time.
-        (key, name, "" if any(map(is_undecided, part)) else state, msgspec.msgpack.encode(part))
+        # What a judge was not asked, or failed on, stays unread, so that it is asked the next time.
+        (key, name, "" if _is_open(part, unanswered, hedges) else state, msgspec.msgpack.encode(part))
         for (key, name, state), part in found
     )
     return judged
+
+
+def _is_open(part: list[Findings], unanswered: set[str], hedges: bool) -> bool:
+    return any((hedges and is_undecided(one)) or one.session in unanswered for one in part)
+
+
+def miss_judge(settings: Settings) -> str:
+    """Return the name of the judge that decides how misses ended; `rules` where no model may."""
+    return judge_for(settings, ModelTask.MISSES)
+
+
+def _ask_about_misses(found: Sequence[Findings], settings: Settings, warnings: list[str]) -> set[str]:
+    """Ask the configured model how misses ended; return the sessions that it did not answer for."""
+    name = miss_judge(settings)
+    if name == RULES or not found:
+        return set()
+    from knowbound.gaps.asking import decide_misses  # noqa: PLC0415  (loads what asks a model)
+    from knowbound.judge.registry import asker_for  # noqa: PLC0415
+
+    asker = asker_for(settings, name)
+    if asker is None:
+        return set()
+    unanswered, problem = decide_misses(found, asker, partial(may_see, name, settings=settings))
+    if problem:
+        warnings.append(f"{name} did not answer about every miss: {problem}")
+    return unanswered
 
 
 def read_session(events: SharedEvents, settings: LensSettings) -> list[Findings]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from knowbound.core.signal import Ending, Findings, Signal, SignalType, Status
+from knowbound.core.signal import NOT_CLOSED, Ending, Findings, Signal, SignalType, Status
 from knowbound.gaps.search_words import words_in
 from knowbound.gaps.topics import topic_name
 from knowbound.gaps.wanted import specific_words
@@ -14,7 +14,7 @@ _Doubts = dict[tuple[str, int], list[tuple[Signal, frozenset[str]]]]  # by agent
 
 
 def settle(found: Findings) -> None:
-    """A miss is open where the agent then guesses about it, and the guess is of its topic."""
+    """Where the agent then guesses about a miss, that is its end, and the guess is of its topic."""
     doubts: _Doubts = {}
     for signal in found.signals:
         if signal.type in (SignalType.HEDGING, SignalType.EXPLICIT_MARKER) and signal.status is Status.OPEN:
@@ -24,10 +24,10 @@ def settle(found: Findings) -> None:
     for signal in found.signals:
         if signal.type is not SignalType.FAILED_SEARCH or not (about := _doubts_about(signal, doubts)):
             continue
-        took_for_absent = signal.ending is None and signal.status is Status.RESOLVED
+        took_for_absent = signal.ending is None and signal.status is Status.VERIFICATION
         if signal.ending is Ending.WENT_ON or took_for_absent:
-            signal.status, signal.ending = Status.OPEN, Ending.GUESSED
-        if signal.status is Status.OPEN:
+            signal.status, signal.ending = Status.UNDECIDED, Ending.GUESSED
+        if signal.status in NOT_CLOSED:
             for doubt in about:
                 doubt.names = tuple(dict.fromkeys((*doubt.names, topic_name(signal))))
     settle_repeats(found.signals)
@@ -55,5 +55,7 @@ def _doubts_about(miss: Signal, doubts: _Doubts) -> list[Signal]:
 
 
 def _of_all(statuses: list[Status]) -> Status:
-    """Open where one is; else what the first is."""
-    return Status.OPEN if Status.OPEN in statuses or not statuses else statuses[0]
+    """Open where one is, undecided where one is; else what the first is."""
+    return next(
+        (one for one in (Status.OPEN, Status.UNDECIDED) if one in statuses), statuses[0] if statuses else Status.OPEN
+    )

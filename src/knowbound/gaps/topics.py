@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from knowbound.core.paths import project_name
 from knowbound.core.signal import (
+    NOT_CLOSED,
     Cost,
     Ending,
     Example,
@@ -164,8 +165,9 @@ def _a_share_of_each(topics: list[Topic], here: str) -> list[Topic]:
 
 def has_topic(signal: Signal) -> bool:
     """Whether a signal is about something missing or found late; the misses of a repeated failure are there anyway."""
-    is_found = signal.status is Status.RESOLVED and signal.ending is Ending.FOUND and not _was_there(signal)
-    return (is_found or signal.status is Status.OPEN) and signal.type is not SignalType.REPEATED_FAILURE
+    is_answered = signal.ending in (Ending.FOUND, Ending.ASKED) and not _was_there(signal)
+    is_late = signal.status is Status.RESOLVED and is_answered
+    return (is_late or signal.status in NOT_CLOSED) and signal.type is not SignalType.REPEATED_FAILURE
 
 
 def _was_there(signal: Signal) -> bool:
@@ -177,7 +179,7 @@ def _was_there(signal: Signal) -> bool:
 
 def _matters(kept: _Kept) -> bool:
     """A doubt that the next call answered matters only beside a miss."""
-    return bool(kept.signal.query) or kept.signal.status is Status.OPEN
+    return bool(kept.signal.query) or kept.signal.status in NOT_CLOSED
 
 
 # What a call spent on a topic is worth, by what was looked for; docs/decisions/topics.md says how that was found.

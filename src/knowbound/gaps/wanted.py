@@ -182,9 +182,6 @@ def finds(call: ToolCall, wanted: Wanted, project: str, *, looks_inside: bool = 
         return _place(call, wanted, project)
     if _is_same_folder(call, wanted, project):
         return _beside(call, wanted, project)
-    shared = wanted.words & seen.words
-    if len(shared) >= 2 or any(len(word) >= _SPECIFIC or not word.isascii() for word in shared):
-        return _beside(call, wanted, project)
     return None
 
 

@@ -52,6 +52,7 @@ class ModelTask(StrEnum):
     CHOOSE = "choose"
     STATEMENTS = "statements"
     RULES = "rules"
+    MISSES = "misses"
 
 
 class Permission(msgspec.Struct, frozen=True):

@@ -43,6 +43,7 @@ from knowbound.report.words import (
     confidence_words,
     is_softened,
     open_soft_share_words,
+    open_words,
     place_words,
     search_words,
     soft_share_words,
@@ -100,7 +101,7 @@ def open_section(gap: GapFigures, coverage: Coverage, root: str) -> Section:
 
 def figures_line(gap: GapFigures, coverage: Coverage) -> Section:
     """The rates, the one band and coverage in one line; the watermark stands above it."""
-    raw, weighted, open_ = (percent(one.value) for one in (gap.rate, gap.weighted, gap.open))
+    raw, weighted, open_ = percent(gap.rate.value), percent(gap.weighted.value), open_words(gap)
     reached = percent(None if coverage.reason else coverage.rate.value)
     rates = f"Gap rate {raw} (weighted {weighted}, open {open_}) · open band "
     return Section("", (Note((rates, open_band(gap), f" · coverage {reached} · confidence {confidence_words(gap)}")),))

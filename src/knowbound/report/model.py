@@ -91,6 +91,7 @@ class ReviewFigures(msgspec.Struct, frozen=True):
     gap_rate: float | None = None
     weighted: float | None = None
     open: float | None = None
+    open_upper: float | None = None  # with undecided signals
     coverage: float | None = None
     samples: int = 0
     sha256_8: str = ""

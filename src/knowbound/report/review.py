@@ -11,7 +11,7 @@ from knowbound.core.lesson import Lesson, LessonStatus
 from knowbound.report.formats.json import json_text
 from knowbound.report.formats.plain import printable
 from knowbound.report.model import ReviewFigures
-from knowbound.stats.printing import percent
+from knowbound.stats.printing import percent, percent_between
 from knowbound.text.printable import counted, listed
 
 MOST = 7
@@ -81,7 +81,8 @@ def after_words(lesson: Lesson) -> str:
 
 
 def _figures_line(figures: ReviewFigures) -> str:
-    rates = f"Gap rate {percent(figures.gap_rate)} (weighted {percent(figures.weighted)}, open {percent(figures.open)})"
+    open_ = percent_between(figures.open, figures.open_upper)
+    rates = f"Gap rate {percent(figures.gap_rate)} (weighted {percent(figures.weighted)}, open {open_})"
     samples = counted(figures.samples, "sample")
     return f"{rates} · coverage {percent(figures.coverage)} · {samples} · {figures.sha256_8}"
 

@@ -7,7 +7,7 @@ import re
 from knowbound.core.signal import SOURCES, Ending, Signal, SignalType, Status
 from knowbound.core.trace import Outcome
 from knowbound.stats.figures import SOFT_SHARE_LIMIT, Band, Coverage, GapFigures, SampleConfidence
-from knowbound.stats.printing import percent, percent_interval
+from knowbound.stats.printing import percent, percent_between, percent_interval
 from knowbound.text.printable import counted
 
 TYPE_NAMES = {type_: type_.replace("_", " ") for type_ in SOURCES}
@@ -20,6 +20,7 @@ STATUS_NAMES: dict[Status, str] = {
     Status.VERIFICATION: "check",
     Status.MALFORMED: "malformed",
     Status.INCIDENTAL: "incidental",
+    Status.UNDECIDED: "undecided",
 }
 ENDING_NAMES: dict[Ending, str] = {
     Ending.FOUND: "found",
@@ -104,9 +105,14 @@ def classification_words(gap: GapFigures, missing: str) -> str:
 def status_words(gap: GapFigures) -> str:
     """How many signals are open, and what the others came to."""
     shown = {Status.OPEN: "open", Status.RESOLVED: "resolved later", Status.VERIFICATION: "checks"}
-    shown |= {Status.MALFORMED: "malformed", Status.INCIDENTAL: "incidental"}
+    shown |= {Status.MALFORMED: "malformed", Status.INCIDENTAL: "incidental", Status.UNDECIDED: "undecided"}
     counts = [(gap.by_status.get(status, 0), word) for status, word in shown.items()]
     return "By status: " + " · ".join(f"{count:,} {word}" for count, word in counts if count or word == "open")
+
+
+def open_words(gap: GapFigures) -> str:
+    """The open rate, or its range if signals are undecided."""
+    return percent_between(gap.open.value, gap.open_upper.value)
 
 
 def observed_headline(gap: GapFigures, coverage: Coverage) -> str:
@@ -115,7 +121,7 @@ def observed_headline(gap: GapFigures, coverage: Coverage) -> str:
     counts = f"{rate.k:,} of {counted(rate.n, 'sample')}" if rate.n else "no complete sample"
     behind = ", ".join(filter(None, (counts, percent_interval(rate.interval))))
     reach = "unknown" if coverage.reason else str(coverage.rate)
-    return f"Open rate {percent(rate.value)} ({behind}); gap rate {percent(gap.rate.value)}; coverage {reach}."
+    return f"Open rate {open_words(gap)} ({behind}); gap rate {percent(gap.rate.value)}; coverage {reach}."
 
 
 def headline(gap: GapFigures, coverage: Coverage, unit: str = "sample") -> str:

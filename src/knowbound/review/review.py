@@ -181,6 +181,7 @@ def _figures(
         gap_rate=gap.rate.value,
         weighted=gap.weighted.value,
         open=gap.open.value,
+        open_upper=gap.open_upper.value,
         coverage=None if report.coverage.reason else report.coverage.rate.value,
         samples=report.watermark.samples,
         sha256_8=report.watermark.sha256_8,

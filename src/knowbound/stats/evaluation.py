@@ -12,7 +12,7 @@ from enum import StrEnum
 
 import msgspec
 
-from knowbound.core.signal import InjectedText, Signal, Status
+from knowbound.core.signal import NOT_CLOSED, InjectedText, Signal, Status
 from knowbound.stats.figures import Coverage, GapFigures, HedgeJudging, MissedSearch, RateKind, Watermark
 from knowbound.stats.rate import Mean, Rate, clustered
 
@@ -117,9 +117,13 @@ class SampleRun(msgspec.Struct, frozen=True):
         """Report whether the run has a gap signal; the number does not matter (specification 1, section 5)."""
         return bool(self.signals)
 
-    def weight(self, kind: RateKind = RateKind.RAW) -> float:
-        """Return the weight of the heaviest signal; 0 without a signal (specification 1, section 5)."""
-        counted = (one for one in self.signals if kind is RateKind.RAW or one.status is Status.OPEN)
+    def weight(self, kind: RateKind = RateKind.RAW, *, is_certain: bool = False) -> float:
+        """Return the weight of the heaviest signal; 0 without a signal (specification 1, section 5).
+
+        Undecided signals count as open, unless only certain ones are asked for.
+        """
+        open_ = {Status.OPEN} if is_certain else NOT_CLOSED
+        counted = (one for one in self.signals if kind is RateKind.RAW or one.status in open_)
         return max((signal.weight for signal in counted), default=0.0)
 
     @property
@@ -137,20 +141,22 @@ def complete_runs(runs: Iterable[SampleRun]) -> dict[str, list[SampleRun]]:
     return found
 
 
-def sample_weight(runs: Sequence[SampleRun], kind: RateKind = RateKind.RAW) -> float:
+def sample_weight(runs: Sequence[SampleRun], kind: RateKind = RateKind.RAW, *, is_certain: bool = False) -> float:
     """Return the weight that at least half of the runs of a sample reach.
 
     So a sample has a gap if at least half of its runs have one, and a rate counts samples, not runs.
     """
-    return sorted((run.weight(kind) for run in runs), reverse=True)[(len(runs) - 1) // 2]
+    return sorted((run.weight(kind, is_certain=is_certain) for run in runs), reverse=True)[(len(runs) - 1) // 2]
 
 
-def sample_rate(samples: Mapping[str, Sequence[SampleRun]], kind: RateKind = RateKind.RAW) -> Rate:
+def sample_rate(
+    samples: Mapping[str, Sequence[SampleRun]], kind: RateKind = RateKind.RAW, *, is_certain: bool = False
+) -> Rate:
     """Return the share of samples with a gap, of those with a complete run; a session is one cluster."""
     clusters: dict[str, Rate] = {}
     for runs in samples.values():
         name = runs[0].cluster
-        clusters[name] = clusters.get(name, Rate()) + Rate(int(sample_weight(runs, kind) > 0), 1)
+        clusters[name] = clusters.get(name, Rate()) + Rate(int(sample_weight(runs, kind, is_certain=is_certain) > 0), 1)
     return clustered(clusters.values())
 
 

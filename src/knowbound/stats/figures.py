@@ -71,11 +71,18 @@ class GapFigures(msgspec.Struct, frozen=True):
     by_type: dict[str, int]
     by_status: dict[str, int]
     open_weighted: Weighted = Weighted()  # over open signals only; unknown in data of 0.1.0
+    open_most: Rate = Rate()  # over open and undecided signals; nothing counted in data of earlier versions
+    open_weighted_most: Weighted = Weighted()
     unseen: int = 0  # samples without traced tool calls: their failed searches are unknown
 
     def of(self, kind: RateKind) -> Rate:
         """Return the rate of a kind."""
-        return self.open if kind is RateKind.OPEN else self.rate
+        return self.open_upper if kind is RateKind.OPEN else self.rate
+
+    @property
+    def open_upper(self) -> Rate:
+        """Open rate if every undecided signal were open."""
+        return self.open_most if self.open_most.n else self.open
 
     @property
     def band(self) -> Band | None:
@@ -84,8 +91,8 @@ class GapFigures(msgspec.Struct, frozen=True):
 
     @property
     def open_band(self) -> Band | None:
-        """Band of the weighted rate over open signals, by the same limits."""
-        return self._band(self.open_weighted)
+        """Band of the weighted rate over open and undecided signals, by the same limits."""
+        return self._band(self.open_weighted_most if self.open_weighted_most.n else self.open_weighted)
 
     def _band(self, weighted: Weighted) -> Band | None:
         seen = band_of(weighted)

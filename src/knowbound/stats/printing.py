@@ -27,6 +27,13 @@ def percent_range(interval: Interval) -> str:
     return f"{100 * interval[0]:.0f}–{100 * interval[1]:.0f}%" if interval else ""
 
 
+def percent_between(low: float | None, high: float | None) -> str:
+    """Format the two ends of what a share can be: `28–31%`; one share if they are equal."""
+    if low is None or high is None or percent(low) == percent(high):
+        return percent(low)
+    return f"{percent(low).rstrip('%')}–{percent(high)}"
+
+
 def percent_words(value: float | None, counts: str, interval: Interval) -> str:
     """Format a share with its counts and interval: `50% (4 of 8, 95% 22–78%)`."""
     behind = ", ".join(filter(None, (counts, percent_interval(interval))))

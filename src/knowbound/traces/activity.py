@@ -36,6 +36,7 @@ class RecordKind(StrEnum):
     COMMAND = "command"
     EDIT = "edit"
     READ = "read"
+    SEARCH = "search"
     SKILL = "skill"
     OTHER = "other"
 
@@ -48,11 +49,13 @@ class ActivityRecord(msgspec.Struct):
     text: str = ""  # the prompt, the words, the command, the written text
     path: str = ""  # relative to the project
     old: str = ""  # of an edit: the text that it replaced
-    output: str = ""  # of a command
+    output: str = ""  # of a command or a search
     ok: bool = True
     done: bool = True  # False: the user refused it, or it was cancelled
     calls_before: int = 0  # tool calls of the session before it
     tool: str = ""
+    call_id: str = ""
+    agent_id: str = ""  # of a sub-agent; "" for the main agent
     commands: tuple[Command, ...] = ()  # of a command line, the simple ones in order
 
     @property
@@ -100,16 +103,18 @@ def activity_of(events: Iterable[Event], first: Start) -> SessionActivity:
                 _add(found, ActivityRecord(RecordKind.SKILL, event.line, event.name))
             case Step():
                 for said in event.said:
-                    _add(found, ActivityRecord(RecordKind.SAID, said.line or event.line, said.text[:_LONGEST]))
+                    words = ActivityRecord(RecordKind.SAID, said.line or event.line, said.text[:_LONGEST])
+                    _add(found, words, event.agent_id)
                 for call in event.calls:
                     for record in _records(call, found.project):
-                        _add(found, record)
+                        record.call_id = call.id
+                        _add(found, record, event.agent_id)
                     found.calls += 1
     return found
 
 
-def _add(found: SessionActivity, record: ActivityRecord) -> None:
-    record.calls_before = found.calls
+def _add(found: SessionActivity, record: ActivityRecord, agent_id: str = "") -> None:
+    record.calls_before, record.agent_id = found.calls, agent_id
     found.records.append(record)
 
 
@@ -122,7 +127,14 @@ def _records(call: ToolCall, project: str) -> Iterator[ActivityRecord]:
             yield from _edits(call, given, project, ok=ok, done=done)
         case ToolKind.READ:
             path = relative_to(call.query or first_text(given, PATH_KEYS), project)
+            ok = ok and call.outcome is not Outcome.MISSING
             yield ActivityRecord(RecordKind.READ, call.line, path=path, ok=ok, done=done, tool=call.name)
+        case ToolKind.SEARCH | ToolKind.LIST if not first_text(given, COMMAND_KEYS):
+            shown = call.query + (f" in {relative_to(call.where, project)}" if call.where else "")
+            ok = ok and call.outcome is Outcome.OK
+            yield ActivityRecord(
+                RecordKind.SEARCH, call.line, shown[:_LONGEST], output=_shown(call), ok=ok, done=done, tool=call.name
+            )
         case _ if text := first_text(given, COMMAND_KEYS):
             yield from _command(call, text[:_LONGEST], project, ok=ok, done=done)
         case _:
@@ -133,9 +145,14 @@ def _records(call: ToolCall, project: str) -> Iterator[ActivityRecord]:
             yield ActivityRecord(kind, call.line, name or shown[:_LONGEST], ok=ok, done=done, tool=call.name)
 
 
+def _shown(call: ToolCall) -> str:
+    """Return what a call printed, as far as it is looked at."""
+    return call.text[:_LONGEST] if call.outcome is not Outcome.UNKNOWN else ""
+
+
 def _command(call: ToolCall, text: str, project: str, *, ok: bool, done: bool) -> Iterator[ActivityRecord]:
     simple = tuple(commands(parse(text)))
-    output = call.text[:_LONGEST] if call.outcome is not Outcome.UNKNOWN else ""
+    output = _shown(call)
     yield ActivityRecord(
         RecordKind.COMMAND, call.line, text, output=output, ok=ok, done=done, tool=call.name, commands=simple
     )

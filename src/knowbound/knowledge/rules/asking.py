@@ -18,10 +18,10 @@ from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.questions import AnswerSource, AskedEntry, EntryGroup, sendable
 from knowbound.judge.prompts import RULE_LINES, RULES, load_prompt
 from knowbound.judge.quotations import is_quoted
-from knowbound.knowledge.rules.activity import ActivityRecord, RecordKind, SessionActivity
 from knowbound.knowledge.rules.reading import is_rule
 from knowbound.text.digest import digest_of
 from knowbound.text.printable import estimated_tokens
+from knowbound.traces.activity import ActivityRecord, RecordKind, SessionActivity
 
 _TOKENS, _RULE_TOKENS = 5_100, 2_600  # of rules and record together, and of rules alone; 6,000 with the instructions
 _LINES = 60  # lines of a knowledge file in one question
@@ -219,6 +219,8 @@ def _line(one: ActivityRecord, terms: frozenset[str], most: int, *, is_last_word
             return f"L{one.line} ran{ended}: {_cut(one.text, _COMMAND)}"
         case RecordKind.EDIT:
             return f"L{one.line} wrote{ended} {one.path}: {_written(one, terms, most)}"
+        case RecordKind.SEARCH:
+            return f"L{one.line} searched{ended}: {_cut(one.text, _OTHER)}"
         case RecordKind.SKILL:
             return f"L{one.line} used the skill {_cut(one.text, _OTHER)}"
         case RecordKind.OTHER:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from knowbound.core.rule import Rule, RuleFinding, RuleVerdict
-from knowbound.knowledge.rules.activity import ActivityRecord, RecordKind, SessionActivity
+from knowbound.traces.activity import ActivityRecord, RecordKind, SessionActivity
 from knowbound.traces.shell.parser import parse
 from knowbound.traces.shell.tree import Command, commands
 
@@ -30,7 +30,7 @@ _AT_END = re.compile(
 # The rule is about some cases only: which ones, the records do not say.
 _SOME_CASES = re.compile(
     r"\b(?:if|when(?! (?:you are |you're )?(?:done|finished))|unless|except|only for|for any|in case|where|whenever|"
-    r"optionally|as needed|if needed|without|besides|other than)\b",
+    r"that (?:touch|chang|affect|modif)\w*|optionally|as needed|if needed|without|besides|other than)\b",
     re.IGNORECASE,
 )
 _FORBIDS = re.compile(r"\b(?:never|do not|don['’]t|must not|mustn['’]t|not allowed|forbidden)\b", re.IGNORECASE)

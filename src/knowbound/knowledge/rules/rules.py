@@ -19,7 +19,6 @@ from knowbound.core.signal import Findings
 from knowbound.errors import InputError
 from knowbound.gaps.filters import Filters
 from knowbound.gaps.observe import observe
-from knowbound.knowledge.rules.activity import ActivityRecord, RecordKind, SessionActivity, activity_of
 from knowbound.knowledge.rules.asking import AskedSession, ask_sessions, which_are_rules
 from knowbound.knowledge.rules.deciding import check_of
 from knowbound.knowledge.rules.history import RuleHistory
@@ -27,6 +26,7 @@ from knowbound.report.model import ObserveReport
 from knowbound.store.observed import Observed
 from knowbound.store.screens import Screens
 from knowbound.text.digest import digest_of
+from knowbound.traces.activity import ActivityRecord, RecordKind, SessionActivity, activity_of
 from knowbound.traces.corpus import SessionFiles
 from knowbound.traces.registry import events_of
 from knowbound.traces.sessions import Lens, Progress

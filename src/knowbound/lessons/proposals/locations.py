@@ -34,7 +34,7 @@ def misses(corpus: Corpus) -> list[SessionMiss]:
     found = []
     for one in corpus.misses:
         signal = one.signal
-        lacked = signal.status in (Status.OPEN, Status.RESOLVED) or signal.ending is Ending.FOUND
+        lacked = signal.status in (Status.OPEN, Status.RESOLVED, Status.UNDECIDED) or signal.ending is Ending.FOUND
         if signal.type is SignalType.FAILED_SEARCH and lacked and signal.status not in (
             Status.MALFORMED, Status.INCIDENTAL,
         ):  # fmt: skip

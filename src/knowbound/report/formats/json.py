@@ -41,6 +41,7 @@ def gap_fields(gap: GapFigures) -> dict[str, object]:
         "weighted": gap.weighted.to_json(),
         "open": gap.open.to_json(),
         "open_weighted": gap.open_weighted.to_json(),
+        "open_upper": gap.open_upper.to_json(),
         "per_turn": gap.per_turn.to_json(),
         "soft_share": gap.soft_share,
         "by_type": {type_.value: gap.by_type.get(type_, 0) for type_ in SignalType},

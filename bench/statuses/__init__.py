@@ -1,0 +1,1 @@
+"""How misses ended."""

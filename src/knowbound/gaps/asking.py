@@ -1,0 +1,178 @@
+"""Misses that rules cannot decide, decided by a model from the calls that follow, with quotations.
+
+The misses of one turn are one question. The model sees what was said, searched, read, run and written around them; a
+verdict whose quotation is not verbatim in that record does not count, and the miss keeps the status of the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from knowbound.core.signal import Cost, Ending, Findings, Signal, SignalType, Status
+from knowbound.errors import InputError
+from knowbound.gaps.settle import settle_repeats
+from knowbound.judge.models.asking import Asker
+from knowbound.judge.models.questions import AnswerSource, sendable
+from knowbound.judge.prompts import MISSES, load_prompt
+from knowbound.judge.quotations import is_quoted
+from knowbound.text.printable import estimated_tokens
+from knowbound.traces.activity import ActivityRecord, RecordKind, SessionActivity, activity_of
+from knowbound.traces.registry import events_of
+from knowbound.traces.source import Tally
+from knowbound.traces.turns import session_of
+
+_BEFORE, _AFTER = 5, 26  # records around a miss
+_TOKENS = 3_600  # of the record in one question
+_TOGETHER = 8  # misses in one question
+_SAID, _QUERY, _OUTPUT, _WRITTEN = 300, 220, 200, 240  # characters
+
+
+class MissAnswer(msgspec.Struct, frozen=True):
+    """Answer about one miss."""
+
+    number: int
+    status: Status
+    ending: Ending
+    quote: str = ""
+
+
+class MissAnswers(msgspec.Struct, frozen=True):
+    """Answer about the misses of a question."""
+
+    misses: list[MissAnswer]
+
+
+class _Question(NamedTuple):
+    signals: list[Signal]
+    lines: list[tuple[ActivityRecord, str]]
+    source: AnswerSource
+
+
+def decide_misses(found: Sequence[Findings], asker: Asker, may_see: Callable[[str], bool]) -> tuple[set[str], str]:
+    """Give the misses of these sessions the model's status; return the unanswered sessions, and the first problem.
+
+    `may_see` says whether the model may be shown the sessions of an agent.
+    """
+    questions = [one for findings in found if may_see(findings.agent) for one in _questions(findings)]
+    asked = asker.ask(
+        load_prompt(MISSES),
+        [_inputs(one) for one in questions],
+        MissAnswers,
+        checks=[_numbered(len(one.signals)) for one in questions],
+        sources=[one.source for one in questions],
+    )
+    for question, answer in zip(questions, asked, strict=True):
+        for one in answer.value.misses if answer.value is not None else ():
+            if 1 <= one.number <= len(question.signals):
+                _decide(question.signals[one.number - 1], one, question.lines, asker.judge)
+    for findings in found:
+        settle_repeats(findings.signals)
+    failed = [
+        (one.source.session, answer.problem) for one, answer in zip(questions, asked, strict=True) if answer.problem
+    ]
+    return {session for session, _ in failed}, failed[0][1] if failed else ""
+
+
+def is_asked(signal: Signal) -> bool:
+    """Report whether a model is asked about a signal: a miss of a call that was not wrong in itself."""
+    is_miss = signal.type is SignalType.FAILED_SEARCH
+    return is_miss and signal.status is not Status.MALFORMED and not signal.by
+
+
+def _decide(signal: Signal, answer: MissAnswer, lines: Sequence[tuple[ActivityRecord, str]], judge: str) -> None:
+    place = next((record for record, text in lines if is_quoted(answer.quote, [sendable(text)])), None)
+    if place is None or answer.status is Status.UNDECIDED:
+        return
+    signal.status, signal.by = answer.status, judge
+    if answer.status in (Status.OPEN, Status.RESOLVED):
+        signal.ending = answer.ending
+        if answer.ending is Ending.FOUND and place.call_id and place.call_id not in signal.call_ids:
+            signal.resolved_by = place.call_id
+            calls = sum(one.call_id != "" for one, _ in lines if signal.line < one.line <= place.line)
+            signal.cost = Cost(max(1, calls), *_rest(signal.cost))
+
+
+def _rest(cost: Cost | None) -> tuple[int, float | None, int | None]:
+    return (cost.steps, cost.seconds, cost.tokens) if cost else (0, None, None)
+
+
+def _questions(found: Findings) -> Iterator[_Question]:
+    """Yield the questions about one session, those of one turn and agent together."""
+    waiting = [one for one in found.signals if is_asked(one)]
+    if not waiting or not found.files:
+        return
+    try:
+        files = session_of(Path(found.files[0]))
+    except (InputError, OSError):  # the transcript is gone
+        return
+    activity = activity_of(events_of(files, Tally()), files.start)
+    source = AnswerSource(found.session, found.project)
+    groups: dict[tuple[str, int], list[Signal]] = {}
+    for signal in waiting:
+        groups.setdefault((signal.agent_id, signal.turn), []).append(signal)
+    for (agent_id, _), signals in groups.items():
+        for at in range(0, len(signals), _TOGETHER):
+            some = signals[at : at + _TOGETHER]
+            yield _Question(some, _record(activity, agent_id, some), source)
+
+
+def _record(activity: SessionActivity, agent_id: str, signals: Sequence[Signal]) -> list[tuple[ActivityRecord, str]]:
+    """Return the lines around the misses: of the same agent, and what the user says."""
+    own = [one for one in activity.records if one.agent_id == agent_id or one.kind is RecordKind.PROMPT]
+    missed = {id_ for signal in signals for id_ in signal.call_ids}
+    places = [at for at, one in enumerate(own) if one.call_id in missed]
+    prompt = max((at for at in range(min(places, default=0)) if own[at].kind is RecordKind.PROMPT), default=-1)
+    for after in (_AFTER, _AFTER // 2, _AFTER // 4, 3):
+        shown = {at for place in places for at in range(max(0, place - _BEFORE), place + after + 1)} | {prompt}
+        lines = [(own[at], _line(own[at])) for at in sorted(shown) if 0 <= at < len(own)]
+        if estimated_tokens("\n".join(text for _, text in lines)) <= _TOKENS:
+            break
+    return lines
+
+
+def _line(one: ActivityRecord) -> str:
+    nothing = "" if one.ok and one.done else " (nothing)" if one.done else " (refused by the user)"
+    match one.kind:
+        case RecordKind.PROMPT:
+            return f"L{one.line} user: {_cut(one.text, _SAID)}"
+        case RecordKind.SAID:
+            return f"L{one.line} agent: {_cut(one.text, _SAID)}"
+        case RecordKind.READ:
+            return f"L{one.line} read{nothing} {one.path}"
+        case RecordKind.EDIT:
+            return f"L{one.line} wrote{nothing} {one.path}: {_cut(one.text, _WRITTEN)}"
+        case RecordKind.SKILL:
+            return f"L{one.line} used the skill {_cut(one.text, _QUERY)}"
+    said = (
+        "searched" if one.kind is RecordKind.SEARCH else "ran" if one.kind is RecordKind.COMMAND else f"used {one.tool}"
+    )
+    output = f" → {_cut(one.output, _OUTPUT)}" if one.output else ""
+    return f"L{one.line} {said}{nothing}: {_cut(one.text, _QUERY)}{output}"
+
+
+def _cut(text: str, most: int) -> str:
+    plain = " ".join(text.split())
+    return plain if len(plain) <= most else f"{plain[:most]}…"
+
+
+def _inputs(question: _Question) -> dict[str, str]:
+    rows = (
+        {"number": number, "line": f"L{one.line}", "tool": one.tool, "looked_for": sendable(one.query)}
+        for number, one in enumerate(question.signals, 1)
+    )
+    return {
+        "misses": "\n".join(msgspec.json.encode(row).decode("utf-8") for row in rows),
+        "record": sendable("\n".join(text for _, text in question.lines)),
+    }
+
+
+def _numbered(count: int) -> Callable[[MissAnswers], str]:
+    def problem(answer: MissAnswers) -> str:
+        missing = set(range(1, count + 1)) - {one.number for one in answer.misses}
+        return f"no answer for the misses {sorted(missing)}" if missing else ""
+
+    return problem

@@ -28,7 +28,7 @@ from knowbound.stats.rate import Rate
 
 HERE = Path(__file__).parent
 ASIDE = frozenset({"ai", "calcom", "langchain", "dagster"})
-ASKED = ("typescript-sdk", "n8n", "gemini-cli", "goose", "prisma", "biome")  # projects that the model was asked about
+ASKED = ("strato", "workers-sdk", "ai", "calcom", "langchain", "dagster")  # projects that the model was asked about
 _SPAN = re.compile(r"`([\w@./-]+/[\w@./-]*)`")
 
 

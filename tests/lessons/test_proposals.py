@@ -7,7 +7,7 @@ from collections.abc import Callable
 from knowbound.config import load
 from knowbound.core.lesson import LessonKind
 from knowbound.lessons.learn import learn
-from tests.lessons.shop import REFUSED, Shop
+from tests.lessons.shop import Shop
 from tests.transcripts import Transcript
 
 
@@ -65,15 +65,6 @@ def test_a_folder_that_several_sessions_imagine(shop: Shop) -> None:
     assert shop.texts() == ["There is no `src/handlers/` folder."]
 
 
-def test_files_that_move_between_two_subfolders(shop: Shop) -> None:
-    shop.write(".plan/todos/done/lazy-load.md")
-    shop.write(".plan/todos/pending/retry.md")
-    shop.session(_lacks(".plan/todos/lazy-load.md", ".plan/todos/done/lazy-load.md"))
-    shop.session(_lacks(".plan/todos/done/retry.md", ".plan/todos/pending/retry.md"))
-    (text,) = shop.texts()
-    assert text.startswith("Every file of `.plan/todos/` is in its subfolder `done/` or `pending/`")
-
-
 def test_a_wrapper_that_the_project_tells_agents_to_use_and_that_does_not_work(shop: Shop) -> None:
     def tell(transcript: Transcript) -> None:
         transcript.bash("wrap pnpm run test 2>&1", "error: unrecognized subcommand 'pnpm'", code=2)
@@ -120,65 +111,6 @@ def test_a_script_that_only_the_root_has(shop: Shop) -> None:
     for _ in range(2):
         shop.session(tell)
     assert shop.texts() == ["Run `pnpm run lint` in the root folder: `web/package.json` has no `lint` script."]
-
-
-def test_a_script_that_repairs_what_another_one_rejects(shop: Shop) -> None:
-    def tell(transcript: Transcript) -> None:
-        transcript.bash("pnpm run lint", "Formatter would have printed the following content", code=1)
-        transcript.bash("pnpm run lint:fix", "Fixed 1 file")
-        transcript.bash("pnpm run lint", "Checked 20 files")
-
-    for _ in range(2):
-        shop.session(tell)
-    (text,) = shop.texts()
-    assert text.startswith("Run `pnpm run lint:fix` after edits and before `pnpm run lint`")
-
-
-def test_a_command_that_a_hook_asks_for(shop: Shop) -> None:
-    shop.write("scripts/check.sh", 'echo "Generated client is not staged!"\n')
-
-    def tell(transcript: Transcript) -> None:
-        transcript.bash('git commit -m "cart"', REFUSED, code=1)
-        transcript.bash("pnpm api:generate", "done")
-        transcript.bash('git commit -m "cart"', "1 file changed")
-
-    for _ in range(2):
-        shop.session(tell)
-    assert (
-        "When `git commit` is refused with “Generated client is not staged”, run `pnpm api:generate` and stage what it "
-        "changes." in shop.texts()
-    )
-    shop.write("scripts/check.sh", "true\n")  # the hook asks no longer
-    assert not any("api:generate" in text for text in shop.texts())
-
-
-def test_rules_of_a_linter_that_several_sessions_broke_unless_they_are_off(shop: Shop) -> None:
-    shop.write(".markdownlint.json", '{\n  "MD040": true,\n  "MD036": false\n}\n')
-    output = (
-        "docs/a.md:26 error MD040/fenced-code-language Fenced code blocks should have a language specified [Context]\n"
-        "docs/a.md:30 error MD036/no-emphasis-as-heading Emphasis used instead of a heading [Context]\n"
-    )
-    for _ in range(2):
-        shop.session(lambda transcript: transcript.bash('git commit -m "docs"', output, code=1))
-    (text,) = shop.texts()
-    assert text == (
-        "`git commit` runs markdownlint, which rejects most often: fenced code blocks should have a language specified "
-        "(MD040)."
-    )
-
-
-def test_the_repository_that_agents_guess(shop: Shop) -> None:
-    shop.write("README.md", "See https://github.com/acme/shop for issues.\n")
-
-    def tell(transcript: Transcript) -> None:
-        wrong = "GraphQL: Could not resolve to a Repository with the name 'ada/shop'. (repository)"
-        transcript.bash("gh pr comment 3 --repo ada/shop --body ok", wrong, code=1)
-        transcript.bash("gh pr comment 3 --repo acme/shop --body ok", "https://example.com")
-
-    for _ in range(2):
-        shop.session(tell)
-    (text,) = shop.texts()
-    assert text.startswith("The GitHub repository is `acme/shop`")
 
 
 def test_a_file_that_users_had_to_ask_for(shop: Shop) -> None:
@@ -228,14 +160,6 @@ def _globs(pattern: str) -> Callable[[Transcript], object]:
         transcript.result("glob_1", "No files found", {"filenames": [], "numFiles": 0, "truncated": False})
 
     return tell
-
-
-def test_an_option_that_a_program_does_not_have(shop: Shop) -> None:
-    refused = "Usage: ledger [command]\n\nError: unknown flag: --no-pager"
-    shop.session(lambda one: one.bash("ledger status --no-pager", refused, code=1))
-    shop.session(lambda one: one.bash("/opt/work/ledger help --no-pager", refused, code=1))
-    (text,) = shop.texts()
-    assert text == "`ledger status` and `ledger help` have no `--no-pager` option: leave it out."
 
 
 def test_an_option_that_was_not_given_or_is_one_of_every_machine_is_no_lesson(shop: Shop) -> None:

@@ -18,9 +18,7 @@ from knowbound.errors import InputError
 from knowbound.gaps.wanted import plain_name
 from knowbound.lessons.material import Material
 from knowbound.lessons.proposals.locations import missed_path
-from knowbound.lessons.proposals.options import command_with
 from knowbound.lessons.proposals.proposal import SessionMiss
-from knowbound.lessons.proposals.repairs import leftovers
 from knowbound.lessons.tree import Tree
 from knowbound.lessons.verifying import verify
 from knowbound.stats.paired import Difference, unpaired_difference
@@ -105,17 +103,8 @@ def failed_commands(material: Material) -> Iterator[LessonOccurrence]:
         prefix = "misused" if failure.misused else "failed"
         names.update(f"{prefix}:{one}" for one in failure.commands)
         names.update({f"advice:{failure.advice}"} if failure.advice else ())
-        if called := command_with(failure):
-            names.add(f"option:{called.partition(' ')[0]}:{failure.option}")
-        for later in (one for follow in failure.next if follow.ok for one in follow.commands):
-            names.update(f"repaired:{one}:{later}" for one in failure.commands)
-            names.update({f"cleared:{folder}"} if later.startswith("rm ") and (folder := leftovers(later)) else ())
-    for rule in material.rules:
-        of_line.setdefault(rule.line, set()).add(f"rule:{rule.tool}:{rule.code}")
     for _, line in material.refused_commits:
         of_line.setdefault(line, set()).add("refused")
-    for _, line in material.wrong_repositories:
-        of_line.setdefault(line, set()).add("repository")
     for line in material.missed_edits:
         of_line.setdefault(line, set()).add("edit")
     for name, line in material.unknown_skills:

@@ -1,4 +1,4 @@
-"""What a session holds that lessons are made of: commands that failed and what ran then, broken rules, prompts.
+"""What a session holds that lessons are made of: commands that failed and what ran then, edits, prompts.
 
 Read once from the trace of a session and kept in the store, redacted and cut. It is text of traces: data, never run.
 """
@@ -12,15 +12,14 @@ import msgspec
 
 from knowbound.core.knowledge import relative_to
 from knowbound.core.trace import Event, Outcome, Prompt, Start, Step, ToolCall, ToolKind
-from knowbound.lessons.diagnostics import diagnostics
-from knowbound.lessons.invocations import LOOKED_THROUGH, CommandLine, misused_line, read_line, unknown_option
+from knowbound.lessons.invocations import LOOKED_THROUGH, CommandLine, misused_line, read_line
 from knowbound.text.printable import both_ends
 from knowbound.text.redact import excerpt, redact
 from knowbound.traces.tools import COMMAND_KEYS, OLD_KEYS, first_text
 
-MATERIAL_VERSION = 2  # raise it when the same trace gives other material: stored one is made again
+MATERIAL_VERSION = 3  # raise it when the same trace gives other material: stored one is made again
 _FOLLOWED = 8  # commands after one that failed
-_MOST_FAILURES, _MOST_PROMPTS, _MOST_RULES = 200, 300, 200
+_MOST_FAILURES, _MOST_PROMPTS = 200, 300
 _LONGEST_PROMPT = 400  # a longer one is a task, not a correction
 _REASON = 160
 _HEAD, _TAIL = 6_000, 6_000  # characters of a command or an output that are looked through
@@ -30,12 +29,6 @@ _ADVICE = re.compile(
     r"(?:^|\n)(?:[^\n]*\b[Rr]un\b[^\n]*:\s*\n\s*)?\n {2,}(?P<command>[a-z][\w.-]+(?: [\w@:./=-]+){1,5})\n"
 )
 _COMPLAINT = re.compile(r"^\W*(?P<said>[A-Z][^\n]{12,110}?)[!.]?\s*$", re.MULTILINE)
-_UNRESOLVED = re.compile(r"Could not resolve to a Repository with the name '(?P<slug>[\w.-]+/[\w.-]+)'")
-_SLUGS = (
-    re.compile(r"\brepos/(?P<slug>[\w.-]+/[\w.-]+)/"),
-    re.compile(r"(?:--repo|-R)[ =](?P<slug>[\w.-]+/[\w.-]+)"),
-    re.compile(r"owner:\s*\"(?P<owner>[\w.-]+)\",\s*name:\s*\"(?P<name>[\w.-]+)\""),
-)  # fmt: skip
 _NOT_FOUND = re.compile(
     r"string to replace (?:was )?not found|old_string (?:was )?not found|could not find the string", re.IGNORECASE
 )
@@ -66,18 +59,7 @@ class Failure(msgspec.Struct):
     misused: str = ""  # the line of the output that says so
     complaint: str = ""  # the line before a command that the output asks for
     advice: str = ""  # that command
-    option: str = ""  # that the program does not have
     next: list[Follow] = []
-
-
-class BrokenRule(msgspec.Struct, frozen=True):
-    """A rule that a linter or a hook found broken."""
-
-    tool: str
-    code: str
-    message: str
-    command: str
-    line: int
 
 
 class UserText(msgspec.Struct, frozen=True):
@@ -97,10 +79,7 @@ class Material(msgspec.Struct):
     started: str = ""
     file: str = ""
     failures: list[Failure] = []
-    rules: list[BrokenRule] = []
     missed_edits: list[int] = []  # lines of edits whose text was not there as it was written
-    repositories: dict[str, int] = {}  # owner/name in commands that worked → how often
-    wrong_repositories: list[tuple[str, int]] = []  # owner/name, line
     unknown_skills: list[tuple[str, int]] = []  # name, line
     too_large: list[tuple[str, int]] = []  # files that could not be read at once: path, line
     refused_commits: list[tuple[str, int]] = []  # by a hook: its name where it says that, line
@@ -161,7 +140,7 @@ class _Reading:
         elif call.name == "Skill" and (unknown := _UNKNOWN_SKILL.search(call.text[:400])):
             self.found.unknown_skills.append((redact(unknown["name"]), call.line))
         elif command := first_text(call.input or {}, COMMAND_KEYS):
-            self._command(call, step, read_line(command, self.found.project), command)
+            self._command(call, step, read_line(command, self.found.project))
 
     def _edit(self, call: ToolCall, step: Step) -> None:
         if call.outcome is Outcome.OK:
@@ -169,10 +148,9 @@ class _Reading:
         elif _NOT_FOUND.search(call.text[:400]) and first_text(call.input or {}, OLD_KEYS)[:1].isspace():
             self.found.missed_edits.append(call.line)
 
-    def _command(self, call: ToolCall, step: Step, line: CommandLine, command: str) -> None:
+    def _command(self, call: ToolCall, step: Step, line: CommandLine) -> None:
         failed = call.outcome is Outcome.ERROR
         work = list(dict.fromkeys(one.text for one in line.work))
-        self._repository(call, command)
         if call.outcome in _STOPPED:
             return
         edited = self._edited.get(step.agent_id, 0)
@@ -184,9 +162,6 @@ class _Reading:
         if not work:
             return
         text = call.text
-        for one in diagnostics(text):
-            if len(self.found.rules) < _MOST_RULES:
-                self.found.rules.append(BrokenRule(*one, work[-1], call.line))
         if failed and len(self.found.failures) < _MOST_FAILURES:
             self._open[step.agent_id].append(self._failure(call, step, line, work, text))
             self._edits_at[id(self._open[step.agent_id][-1])] = edited
@@ -196,7 +171,6 @@ class _Reading:
         failure = Failure(work, call.line, step.path, line.folder)
         if misused := misused_line(text):
             failure.misused = excerpt(misused, _REASON)
-        failure.option = redact(unknown_option(text))
         if advice := _ADVICE.search(shown):
             failure.advice = redact(advice["command"])
             complaint = _COMPLAINT.search(shown[: advice.start("command")])
@@ -205,13 +179,3 @@ class _Reading:
             self.found.refused_commits.append((hook["name"] or "", call.line))
         self.found.failures.append(failure)
         return failure
-
-    def _repository(self, call: ToolCall, command: str) -> None:
-        if wrong := _UNRESOLVED.search(call.text[:_HEAD]):
-            self.found.wrong_repositories.append((wrong["slug"], call.line))
-        elif call.outcome is Outcome.OK:
-            for pattern in _SLUGS:
-                for found in pattern.finditer(command[:_HEAD]):
-                    named = found.groupdict()
-                    slug = redact(named.get("slug") or f"{named['owner']}/{named['name']}")
-                    self.found.repositories[slug] = self.found.repositories.get(slug, 0) + 1

@@ -14,22 +14,24 @@ from knowbound.core.signal import Cost
 from knowbound.kms.screening import screened
 from knowbound.lessons.material import Material
 from knowbound.lessons.proposals.corrections import corrections
-from knowbound.lessons.proposals.hooks import large_files, refused_commits, unknown_skills
+from knowbound.lessons.proposals.hooks import indentation, large_files, refused_commits, unknown_skills
 from knowbound.lessons.proposals.invocations import wrong_invocations
 from knowbound.lessons.proposals.locations import locations
-from knowbound.lessons.proposals.options import unknown_options
 from knowbound.lessons.proposals.proposal import Corpus, LessonProposal, first_of_each
-from knowbound.lessons.proposals.repairs import repairs
-from knowbound.lessons.proposals.rules import broken_rules, indentation, repository
 from knowbound.lessons.tree import Tree
 from knowbound.lessons.verifying import verify
 from knowbound.text.printable import printable_line
 from knowbound.text.redact import redact
 
 RULES: tuple[Callable[[Corpus], Iterator[LessonProposal]], ...] = (
-    locations, wrong_invocations, unknown_options, repairs, broken_rules, refused_commits, repository, indentation,
-    unknown_skills, large_files, corrections,
-)  # fmt: skip
+    locations,
+    wrong_invocations,
+    refused_commits,
+    indentation,
+    unknown_skills,
+    large_files,
+    corrections,
+)
 LONGEST = 400  # characters of a line
 _NO_TREE = "no tree of this project was there to check it"
 _CODE = re.compile(r"`([^`]+)`")

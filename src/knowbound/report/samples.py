@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
-from knowbound.core.signal import Signal, SignalType, Status
+from knowbound.core.signal import NOT_CLOSED, Signal, SignalType
 from knowbound.report.formats.plain import near
 from knowbound.report.gap_sections import InventoryEntry
 from knowbound.report.words import TYPE_NAMES, place_words
@@ -67,8 +67,8 @@ class SampleRow(NamedTuple):
 
     @property
     def open_signals(self) -> list[Signal]:
-        """Those that are still open."""
-        return [signal for signal in self.signals if signal.status is Status.OPEN]
+        """Signals that nothing closed: open or undecided."""
+        return [signal for signal in self.signals if signal.status in NOT_CLOSED]
 
     @property
     def types(self) -> dict[SignalType, int]:
@@ -149,7 +149,7 @@ def evaluation_entries(evaluation: Evaluation) -> list[InventoryEntry]:
 
 
 def _read_first(found: list[_One], signal_of: Callable[[_One], Signal]) -> list[_One]:
-    return sorted(found, key=lambda one: (signal_of(one).status is not Status.OPEN, -signal_of(one).weight))
+    return sorted(found, key=lambda one: (signal_of(one).status not in NOT_CLOSED, -signal_of(one).weight))
 
 
 def left_out(evaluation: Evaluation) -> list[SampleRun]:

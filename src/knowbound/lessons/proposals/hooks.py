@@ -1,4 +1,4 @@
-"""What the project's hooks run at a commit, skills that are not there, and files that are too long to read at once."""
+"""Hooks that refuse commits, skills that are not there, files that are too long to read at once, and indentation."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ _COMMITS = 3  # sessions whose commits a hook refused
 _HOOK_FILES = (".husky/pre-commit", "lefthook.yml", ".lefthook.yml", ".pre-commit-config.yaml", ".githooks/pre-commit")
 _MOST_COMMANDS = 4
 _NO_COMMANDS = ("#", ". ", "set ", "exit", "if ", "fi", "echo", "export", "then", "else")
+_EDITS = 3  # sessions in which edits missed the text of a file
 _MANY_LINES, _MANY_CHARACTERS = 1_000, 40_000  # of a file that clients do not read at once
 
 
@@ -103,3 +104,42 @@ def large_files(corpus: Corpus) -> Iterator[LessonProposal]:
             (TreeCheck(CheckKind.FILE, path),),
             subject=path.rpartition("/")[0],
         )
+
+
+def indentation(corpus: Corpus) -> Iterator[LessonProposal]:
+    """Sources that are indented with tabs, where edits kept missing their text."""
+    seen = [
+        LessonEvidence(material.session, line, material.file)
+        for material in corpus.materials
+        for line in material.missed_edits
+    ]
+    if len({one.session for one in seen}) < _EDITS or (corpus.tree is not None and not corpus.tree.uses_tabs):
+        return
+    config, text = _indent_config(corpus.tree)
+    if corpus.tree is not None and not config and any(name.endswith(".go") for name in corpus.tree.files):
+        return  # everybody knows that of Go
+    checks = (TreeCheck(CheckKind.TABS), *((TreeCheck(CheckKind.TEXT, config, text),) if config else ()))
+    named = f" ({code(config)})" if config else ""
+    yield LessonProposal(
+        LessonKind.COMMAND,
+        "tabs",
+        f"Sources are indented with tabs{named}: an edit whose text has other whitespace is not found, so copy the "
+        f"lines exactly as they were read.",
+        tuple(seen),
+        len(seen),
+        ("edit",),
+        checks if corpus.tree is not None else (),
+        unverified="" if corpus.tree is not None else "how the sources are indented",
+    )
+
+
+_TAB_SETTINGS = (
+    ("biome.json", '"indentStyle": "tab"'), (".editorconfig", "indent_style = tab"), (".prettierrc", '"useTabs": true'),
+    (".prettierrc.json", '"useTabs": true'), ("biome.jsonc", '"indentStyle": "tab"'),
+)  # fmt: skip
+
+
+def _indent_config(tree: Tree | None) -> tuple[str, str]:
+    if tree is None:
+        return "", ""
+    return next(((path, text) for path, text in _TAB_SETTINGS if tree.line_with(path, text)), ("", ""))

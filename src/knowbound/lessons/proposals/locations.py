@@ -6,12 +6,10 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
-from knowbound.codebase.checkout import TreeLine
 from knowbound.core.lesson import CheckKind, LessonEvidence, LessonKind, TreeCheck
 from knowbound.core.signal import Ending, SignalType, Status
 from knowbound.core.trace import Outcome
-from knowbound.gaps.wanted import plain_name
-from knowbound.lessons.proposals.proposal import SEVERAL, Corpus, LessonProposal, SessionMiss, code, listed
+from knowbound.lessons.proposals.proposal import SEVERAL, Corpus, LessonProposal, SessionMiss, code
 from knowbound.lessons.tree import Tree
 
 _WITHOUT_TREE = 3  # sessions that miss a folder before it is said to be absent where no tree can tell
@@ -46,7 +44,7 @@ def locations(corpus: Corpus) -> Iterator[LessonProposal]:
     """Lessons about where things are. Without a tree only what several sessions found in one place."""
     seen = misses(corpus)
     answered: set[int] = set()
-    for rule in (_split_folders, _naming, _moved_paths, _no_folder, _no_file, _symbols, _gathered):
+    for rule in (_moved_paths, _no_folder, _no_file):
         for proposal, used in rule(corpus, [one for one in seen if id(one) not in answered]):
             answered.update(map(id, used))
             yield proposal
@@ -64,119 +62,6 @@ def missed_path(one: SessionMiss) -> str:
     return near if is_path and not near.startswith(("/", "~", "$", "..")) else ""
 
 
-def _split_folders(corpus: Corpus, seen: list[SessionMiss]) -> _Found:
-    """A folder that keeps its files in subfolders, where sessions looked in the wrong one."""
-    tree = corpus.tree
-    if tree is None:
-        return
-    by_folder: dict[str, list[SessionMiss]] = defaultdict(list)
-    for one in seen:
-        path = missed_path(one)
-        folder, _, name = path.rpartition("/")
-        places = _named_like(tree, name) if name and not path.endswith("/") else []
-        for top in (folder, folder.rpartition("/")[0]):
-            others = {place.rpartition("/")[0] for place in places if place.startswith(f"{top}/")} - {folder}
-            if top and any(other.rpartition("/")[0] == top for other in others):
-                by_folder[top].append(one)
-                break
-    for folder, group in by_folder.items():
-        inner = sorted({path[len(folder) + 1 :].split("/")[0] for path in tree.files if path.startswith(f"{folder}/")})
-        subfolders = [name for name in inner if f"{folder}/{name}" in tree.folders]
-        if _sessions(group) < SEVERAL or not 2 <= len(subfolders) <= 4 or len(subfolders) < len(inner):
-            continue
-        named = " or ".join(code(f"{name}/") for name in subfolders)
-        yield (
-            _proposal(
-                corpus,
-                f"split {folder}",
-                f"Every file of {code(folder + '/')} is in its subfolder {named}: look in both before you take one to "
-                f"be missing."
-                if len(subfolders) == 2
-                else f"Every file of {code(folder + '/')} is in one of its subfolders {named}: look in all of them.",
-                group,
-                tuple(TreeCheck(CheckKind.FILE, f"{folder}/{name}") for name in subfolders),
-                folder,
-                (f"folder:{folder}", *(f"folder:{folder}/{name}" for name in subfolders)),
-            ),
-            group,
-        )
-
-
-def _naming(corpus: Corpus, seen: list[SessionMiss]) -> _Found:
-    """Files that are named otherwise here: with a prefix, or with another ending."""
-    tree = corpus.tree
-    if tree is None:
-        return
-    prefixed: dict[str, list[SessionMiss]] = defaultdict(list)
-    ended: dict[str, list[SessionMiss]] = defaultdict(list)
-    for one in seen:
-        path = missed_path(one)
-        name = path.rpartition("/")[2]
-        if re.fullmatch(r"[A-Za-z][\w]+\.\w{1,5}", name):
-            prefixed[name].append(one)
-        elif found := re.fullmatch(r"\*?\*?(?:\.|_)(spec|test|tests)(\.\w{1,5})", name):
-            ended[f"{found[1]}{found[2]}"].append(one)
-    yield from _prefixes(corpus, tree, prefixed)
-    for ending, group in ended.items():
-        kind, _, suffix = ending.partition(".")
-        other = "test" if kind == "spec" else "spec"
-        yes, no = f"*.{other}.{suffix}", f"*.{kind}.{suffix}"
-        if sum(path.endswith(yes[1:]) for path in tree.files) < 10 or not _is_worth(group):
-            continue
-        example = min((path for path in tree.files if path.endswith(yes[1:])), key=lambda path: (path.count("/"), path))
-        yield (
-            _proposal(
-                corpus,
-                f"ending {no}",
-                f"Tests are named {code(yes)} (such as {code(example)}); there is no {code(no)}.",
-                group,
-                (TreeCheck(CheckKind.NAMED, "", yes), TreeCheck(CheckKind.UNNAMED, "", no)),
-                "",
-                (f"base:{no}",),
-            ),
-            group,
-        )
-
-
-def _prefixes(corpus: Corpus, tree: Tree, missed: dict[str, list[SessionMiss]]) -> _Found:
-    """Names with the number of their folder in front, below one folder of the project in one lesson."""
-    by_top: dict[str, dict[str, tuple[str, str, list[SessionMiss]]]] = defaultdict(dict)  # name → folder, example
-    for name, group in missed.items():
-        like = sorted(path for path in tree.files if re.search(rf"/[\w.]*\d[\w.]*-{re.escape(name)}$", path))
-        folders = Counter(path.rpartition("/")[0].rpartition("/")[0] for path in like)
-        tried = [folder for folder in folders if any(missed_path(one).startswith(f"{folder}/") for one in group)]
-        plain = tree.by_name.get(name.lower(), [])
-        if len(tried) == 1 and folders[tried[0]] >= 3 and not any(one.startswith(f"{tried[0]}/") for one in plain):
-            example = next(path for path in like if path.startswith(f"{tried[0]}/"))
-            by_top[tried[0].partition("/")[0]][name] = (tried[0], example.removeprefix(f"{tried[0]}/"), group)
-    for top, names in by_top.items():
-        group = [one for _, _, misses_ in names.values() for one in misses_]
-        if not _is_worth(group):
-            continue
-        first, (folder, example, _) = next(iter(names.items()))
-        below = dict.fromkeys(code(f"{folder}/") for folder, _, _ in names.values())
-        yield (
-            _proposal(
-                corpus,
-                f"prefix {top}",
-                f"Files below {listed(below)} have the number of their folder in front of their names: "
-                f"{code(example)}, not {code(first)}.",
-                group,
-                tuple(
-                    check
-                    for name, (folder, _, _) in names.items()
-                    for check in (
-                        TreeCheck(CheckKind.NAMED, folder, f"*-{name}"),
-                        TreeCheck(CheckKind.UNNAMED, folder, name),
-                    )
-                ),
-                folder,
-                tuple(f"base:{name.lower()}" for name in names),
-            ),
-            group,
-        )
-
-
 def _is_worth(group: list[SessionMiss]) -> bool:
     """It happened in several sessions, or cost one of them much."""
     return _sessions(group) >= SEVERAL or _calls(group) >= _HIGH_COST
@@ -191,10 +76,7 @@ def _moved_paths(corpus: Corpus, seen: list[SessionMiss]) -> _Found:
             groups[path.rstrip("/")].append(one)
     for path, group in groups.items():
         right, checks = _right_place(corpus, path, group)
-        if not _is_worth(group):
-            continue
-        if not right:
-            yield from _siblings(corpus, path, group)
+        if not right or not _is_worth(group):
             continue
         name = path.rpartition("/")[2]
         if right.endswith("/"):
@@ -207,33 +89,6 @@ def _moved_paths(corpus: Corpus, seen: list[SessionMiss]) -> _Found:
             _proposal(corpus, f"path {path}", text, group, checks, right, (f"path:{path}", f"base:{name.lower()}")),
             group,
         )
-
-
-def _siblings(corpus: Corpus, path: str, group: list[SessionMiss]) -> _Found:
-    """A file that several sessions expect in a folder, and the few files that are there; for a test, the tests."""
-    tree = corpus.tree
-    folder, _, name = path.rpartition("/")
-    if tree is None or not folder or tree.has(path) or folder not in tree.folders or _sessions(group) < SEVERAL:
-        return
-    files = sorted(one for one in tree.files if one.rpartition("/")[0] == folder)
-    same = [one for one in files if bool(_TESTS.search(one[len(folder) :])) == bool(_TESTS.search(name))]
-    same = [one for one in same if one.rpartition(".")[2] == name.rpartition(".")[2]]
-    if not 1 <= len(same) <= _FEW:
-        return
-    what = "tests" if _TESTS.search(name) else "files"
-    yield (
-        _proposal(
-            corpus,
-            f"path {path}",
-            f"{code(folder + '/')} has no {code(name)}; its {what}: "
-            f"{', '.join(code(one.rpartition('/')[2]) for one in same)}.",
-            group,
-            (*(TreeCheck(CheckKind.FILE, one) for one in same), TreeCheck(CheckKind.ABSENT, path)),
-            folder,
-            (f"path:{path}", f"base:{name.lower()}"),
-        ),
-        group,
-    )
 
 
 def _right_place(corpus: Corpus, path: str, group: list[SessionMiss]) -> tuple[str, tuple[TreeCheck, ...]]:
@@ -329,111 +184,6 @@ def _is_never_there(folder: str, corpus: Corpus, group: list[SessionMiss]) -> bo
     """Whether no session found anything in a folder, and in some it was missing itself."""
     inside = (place for one in corpus.misses if (place := _found_at(one, None)).startswith(f"{folder}/"))
     return next(inside, None) is None and any(one.signal.outcome is Outcome.MISSING for one in group)
-
-
-def _symbols(corpus: Corpus, seen: list[SessionMiss]) -> _Found:
-    """A name in code that was searched for where it is not defined."""
-    tree = corpus.tree
-    if tree is None:
-        return
-    groups: dict[str, list[SessionMiss]] = defaultdict(list)
-    spellings: dict[str, dict[str, None]] = defaultdict(dict)
-    for one in seen:
-        if not missed_path(one):
-            for name in dict.fromkeys(_NAME.findall(one.signal.query)):
-                if (plain := plain_name(name)) in one.signal.names:
-                    groups[plain].append(one)
-                    spellings[plain][name] = None
-    for plain, group in sorted(groups.items()):
-        if _sessions(group) < SEVERAL:
-            continue
-        defined = ((name, place) for name in spellings[plain] if (place := tree.definition(name)) is not None)
-        name, place = next(defined, ("", None))
-        searched = {one.near(one.signal.path) for one in group if one.signal.path}
-        if place is None or _TESTS.search(place.path) or _is_local(place, tree):
-            continue
-        if searched and not any(_is_in(place.path, where) for where in searched):
-            wrong = min(searched, key=lambda one: (-sum(miss.near(miss.signal.path) == one for miss in group), one))
-            how = f", not in {code(wrong)}"
-        else:  # it was searched for there, in another form
-            line = tree.text(place.path).splitlines()[place.line - 1 : place.line]
-            shown = " ".join(line[0].split()).rstrip(" {") if line else ""
-            if not shown or len(shown) > _LONGEST_LINE or name not in shown:
-                continue
-            how = f", as {code(shown)}"
-        yield (
-            _proposal(
-                corpus,
-                f"symbol {name}",
-                f"{code(name)} is defined in {code(place.path)}{how}.",
-                group,
-                (TreeCheck(CheckKind.SYMBOL, place.path, name),),
-                place.path,
-                (f"name:{plain}",),
-            ),
-            group,
-        )
-
-
-def _gathered(corpus: Corpus, seen: list[SessionMiss]) -> _Found:
-    """Names in code that several sessions looked for elsewhere, and that one file defines."""
-    tree = corpus.tree
-    if tree is None:
-        return
-    by_file: dict[str, dict[str, list[SessionMiss]]] = defaultdict(lambda: defaultdict(list))
-    for one in seen:
-        place = _found_at(one, tree)
-        if not place or _TESTS.search(place) or missed_path(one) or one.near(one.signal.path) == place:
-            continue
-        for name in dict.fromkeys(_NAME.findall(one.signal.query)):
-            if plain_name(name) in one.signal.names:
-                by_file[place][name].append(one)
-    for place, names in by_file.items():
-        group = list({id(one): one for each in names.values() for one in each}.values())
-        if _sessions(group) < SEVERAL:
-            continue
-        defined = [name for name in names if _is_defined(name, place, tree)][:_NAMES]
-        used = list({id(one): one for name in defined for one in names[name]}.values())
-        if not defined or _sessions(used) < SEVERAL:
-            continue
-        verb = "is defined in" if len(defined) == 1 else "are defined in"
-        yield (
-            _proposal(
-                corpus,
-                f"file {place}",
-                f"{listed(map(code, defined))} {verb} {code(place)}.",
-                used,
-                tuple(TreeCheck(CheckKind.SYMBOL, place, name) for name in defined),
-                place,
-                tuple(f"name:{plain_name(name)}" for name in defined),
-            ),
-            used,
-        )
-
-
-def _is_defined(name: str, place: str, tree: Tree) -> bool:
-    found = tree.definition(name)
-    return found is not None and found.path == place and not _is_local(found, tree)
-
-
-def _is_local(place: TreeLine, tree: Tree) -> bool:
-    """Whether it is a variable inside of something: others of that name are elsewhere."""
-    line = tree.text(place.path).splitlines()[place.line - 1 : place.line]
-    return bool(line) and _LOCAL.match(line[0]) is not None
-
-
-def _is_in(path: str, where: str) -> bool:
-    return where in ("", ".") or path == where or path.startswith(where.rstrip("/") + "/")
-
-
-def _named_like(tree: Tree, name: str) -> list[str]:
-    """Files whose name is this, or has the words of this pattern."""
-    if not _WILD.search(name):
-        return tree.by_name.get(name.lower(), [])
-    core = name.strip("*").lower()
-    if len(core) < 4 or _WILD.search(core):
-        return []
-    return [path for base, paths in tree.by_name.items() if core in base for path in paths]
 
 
 def _stem(path: str) -> str:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from knowbound.core.signal import Status
+from knowbound.core.signal import NOT_CLOSED
 from knowbound.report.formats.plain import made_plain, plain
 from knowbound.report.gap_sections import InventoryEntry
 from knowbound.report.gate_words import gate_name, gate_outcome, gate_reason
@@ -168,7 +168,7 @@ def _skill(row: SkillRow, entries: list[InventoryEntry]) -> _Case:
         return case._replace(outcome="skipped", message=confidence_words(gap))
     if gap.open_band is not Band.RED:
         return case
-    open_ = [entry for entry in entries if entry.signal.status is Status.OPEN]
+    open_ = [entry for entry in entries if entry.signal.status in NOT_CLOSED]
     listed = [f"{signal_words(one.signal)}\n  {' · '.join(one.places)}" for one in open_]
     return case._replace(outcome="failure", type="gap", message=words, details="\n".join(listed))
 

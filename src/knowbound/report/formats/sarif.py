@@ -17,7 +17,7 @@ from urllib.parse import quote
 from msgspec import to_builtins
 
 from knowbound.catalogue import codes_named
-from knowbound.core.signal import SOURCES, Signal, SignalType, Status
+from knowbound.core.signal import NOT_CLOSED, SOURCES, Signal, SignalType
 from knowbound.report.formats.json import fields, json_text
 from knowbound.report.formats.plain import made_plain
 from knowbound.report.gap_sections import InventoryEntry
@@ -116,7 +116,7 @@ def _result(entry: InventoryEntry, print_: str) -> _Fields:
     signal = entry.signal
     first, *others = entry.places or ("",)
     what = f"Sample {signal.sample} / turn {signal.turn} / {TYPE_NAMES[signal.type]}, {STATUS_NAMES[signal.status]}"
-    is_open = signal.status is Status.OPEN
+    is_open = signal.status in NOT_CLOSED
     return {
         "ruleId": signal.type.value,
         "ruleIndex": list(SignalType).index(signal.type),

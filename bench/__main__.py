@@ -33,7 +33,7 @@ def main() -> None:
     quality()
     evidence.report(speed=not given.no_speed)
     intents.report()
-    learn.report({})
+    learn.report("", "")
     audit.report([SHARED / "traces"], aside=True, timed=not given.no_speed)
     knowledge(speed=not given.no_speed)
     if not given.no_speed:

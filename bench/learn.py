@@ -3,12 +3,13 @@
 For every project with enough sessions: the share of later misses that an earlier lesson is about, how many lessons and
 tokens that takes, and the same for two baselines: every early miss kept literally, and the files that were read most.
 A miss is a lookup that lacked something, or a command or an edit that failed for a reason with a name; plain failures
-of builds and tests are none. Lessons are checked in the tree of the day of the split, where its repository is given:
-`python -m bench.learn --repository packmind=/path/to/git-dir`.
+of builds and tests are none. Lessons are checked in the tree of the day of the split, where `--clones`
+has the clone `OWNER+NAME/repo` of its repository; `--traces` names a folder of other projects' traces.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import tempfile
 from collections import Counter, defaultdict
@@ -21,9 +22,13 @@ from bench.measuring import check_out, options
 from knowbound.config import load
 from knowbound.core.lesson import LessonKind
 from knowbound.core.paths import project_name
+from knowbound.core.signal import Findings
 from knowbound.core.trace import Outcome, Step, ToolKind
 from knowbound.gaps.filters import Filters
 from knowbound.gaps.observe import observe
+from knowbound.gaps.topics import Topics
+from knowbound.judge.models.asking import Asker
+from knowbound.lessons.asking import lessons_by_model
 from knowbound.lessons.kept import LessonOccurrence, failed_commands, failed_lookups, is_about
 from knowbound.lessons.learn import read_material
 from knowbound.lessons.material import Material
@@ -54,6 +59,7 @@ class Project(NamedTuple):
     materials: list[Material]
     lookups: dict[str, list[SessionMiss]]  # by session
     read: dict[str, Counter[str]]  # by session: files of the project that were read
+    findings: list[Findings]
 
 
 class Answered(NamedTuple):
@@ -65,13 +71,14 @@ class Answered(NamedTuple):
     tokens: int
 
 
-def projects(folder: str) -> list[Project]:
+def projects(folder: Path) -> list[Project]:
+    """The projects whose traces a folder has."""
     with tempfile.TemporaryDirectory() as home:
         settings = load(Path(home), environ={"KNOWBOUND_HOME": f"{home}/data"})
-        observe([SHARED / "traces" / folder], settings, Filters())
+        observe([folder], settings, Filters())
         store = Observed(settings.home)
         found = {one.session: one for one in store.findings(store.states())}
-        files, _ = scan([SHARED / "traces" / folder])
+        files, _ = scan([folder])
         sessions = sessions_of(files, store, None).sessions
         store.close()
     materials: dict[str, list[Material]] = defaultdict(list)
@@ -87,7 +94,14 @@ def projects(folder: str) -> list[Project]:
             )
             read[name][material.session] = files_read(session, material.project)
     return [
-        Project(name, folder, sorted(own, key=lambda one: (one.started, one.session)), lookups[name], read[name])
+        Project(
+            name,
+            folder.name,
+            sorted(own, key=lambda one: (one.started, one.session)),
+            lookups[name],
+            read[name],
+            [one for one in found.values() if project_name(one.project) == name],
+        )
         for name, own in materials.items()
         if len(own) >= _LEAST_SESSIONS and name
     ]
@@ -100,12 +114,29 @@ def files_read(session: SessionFiles, project: str) -> Counter[str]:
     return Counter(path[len(project) + 1 :] for path in paths if path.startswith(f"{project}/"))
 
 
-def measure(project: Project, tree: Tree | None) -> dict[str, Answered]:
-    """The three ways to remember, each learned from the early sessions and replayed on the later ones."""
+def corpus_of(project: Project, materials: list[Material], tree: Tree | None) -> Corpus:
+    """The sessions as `learn` has them, with the topics of `observe`."""
+    known = [one for material in materials for one in project.lookups[material.session]]
+    names = Topics()
+    for one in project.findings:
+        if any(material.session == one.session for material in materials):
+            names.add(one, one.signals)
+    names.ranked()
+    topic_of = {id(one.signal): names.names.id_of(one.signal, project_name(one.project)) for one in known}
+    return Corpus(project.name, materials, known, tree, topic_of)
+
+
+def measure(project: Project, tree: Tree | None, asker: Asker | None = None) -> dict[str, Answered]:
+    """The ways to remember, each learned from the early sessions and replayed on the later ones."""
     cut = int(len(project.materials) * _EARLY)
     early, late = project.materials[:cut], project.materials[cut:]
-    known = [one for material in early for one in project.lookups[material.session]]
-    lessons = within_budget(lessons_of(Corpus(project.name, early, known, tree)), _LINES, _TOKENS)
+    corpus = corpus_of(project, early, tree)
+    found = lessons_of(corpus)
+    if asker is not None:
+        own, problem = lessons_by_model(corpus, asker)
+        maps = [one for one in found if any(name.startswith("read:") for name in one.names)]
+        found = [*own, *maps] if not problem else []
+    lessons = within_budget(found, _LINES, _TOKENS)
     before, later = occurrences(project, early), occurrences(project, late)
     found_at = {
         (miss.signal.session, miss.signal.line): miss.near(miss.signal.found_at.path)
@@ -181,26 +212,51 @@ def tree_at(repository: Path, day: str, target: Path) -> Tree | None:
     return Tree(target)
 
 
-def repositories(given: list[str]) -> dict[str, Path]:
-    """The git directories of `--repository FOLDER=GIT_DIR`, by their folder of traces."""
-    return {name: Path(path) for name, _, path in (text.partition("=") for text in given)}
+REPOSITORIES = {
+    "packmind": "PackmindHub+context-evaluator", "cipherbox": "FSM1+cipher-box", "CyberVPN": "Beep206+CyberVPN",
+    "leeson": "rommeld+leeson", "safecast-map-MCP": "Safecast+safecast-map-MCP", "agentv": "EntityProcess+agentv",
+    "session-bridge": "savekirk+session-bridge", "entire-bmad": "ShamsiievDmytro+entire-bmad",
+    "cipher-box": "FSM1+cipher-box",
+}  # fmt: skip
 
 
-def report(known: Mapping[str, Path]) -> None:
-    print("Lessons, learned from the first 60% of sessions, on the misses of the rest (95% intervals, by session)")
+def folders(traces: str) -> list[Path]:
+    """The folders of traces: the shared ones, or those of other projects (`bench.public_traces`)."""
+    others = sorted(one for one in Path(traces).iterdir() if one.is_dir()) if traces else []
+    return others or [SHARED / "traces" / folder for folder in FOLDERS]
+
+
+def measured(traces: str, clones: str, asker: Asker | None = None) -> dict[str, list[Answered]]:
+    """What every project gives, in the tree of the day of its split where there is a clone."""
     totals: dict[str, list[Answered]] = defaultdict(list)
-    for folder in FOLDERS:
+    for folder in folders(traces):
         for project in projects(folder):
+            start = project.materials[int(len(project.materials) * _EARLY)].started
+            clone = Path(clones, REPOSITORIES.get(project.folder, "?"), "repo")
             with tempfile.TemporaryDirectory() as place:
-                start = project.materials[int(len(project.materials) * _EARLY)].started
-                repository = known.get(folder.rpartition("/")[2])
-                tree = tree_at(repository, start, Path(place)) if repository and len(project.materials) >= 20 else None
-                found = measure(project, tree)
+                tree = tree_at(clone, start, Path(place)) if clones and clone.exists() else None
+                found = measure(project, tree, asker)
             checked = "checked in the tree of that day" if tree is not None else "no tree"
             print(f"  {project.name} ({len(project.materials)} sessions, split at {start[:10]}, {checked})")
             for name, answered in found.items():
                 totals[name].append(answered)
                 _print(name, answered)
+    return totals
+
+
+def ask_lessons(asker: Asker) -> tuple[int, int]:
+    """Ask about the projects of KNOWBOUND_TRACES, with the clones of KNOWBOUND_CLONES."""
+    totals = measured(os.environ["KNOWBOUND_TRACES"], os.environ["KNOWBOUND_CLONES"], asker)
+    _print_totals(totals)
+    return sum(one.entries for one in totals["lessons"]), 0
+
+
+def report(traces: str, clones: str) -> None:
+    print("Lessons, learned from the first 60% of sessions, on the misses of the rest (95% intervals, by session)")
+    _print_totals(measured(traces, clones))
+
+
+def _print_totals(totals: Mapping[str, Sequence[Answered]]) -> None:
     print("  all projects")
     for name, each in totals.items():
         lookups, commands = (sum((getattr(one, part) for one in each), Rate()) for part in ("lookups", "commands"))
@@ -215,4 +271,5 @@ def _print(name: str, found: Answered) -> None:
 
 
 if __name__ == "__main__":
-    report(repositories(options(__doc__, repository=[]).repository))
+    given = options(__doc__, traces="", clones="")
+    report(given.traces, given.clones)

@@ -13,6 +13,7 @@ import msgspec
 from bench.choices.__main__ import asked_prompts, chosen_by
 from bench.junk.__main__ import ask_junk
 from bench.labels import SHARED
+from bench.learn import ask_lessons
 from bench.real_turns import written_items
 from bench.rules.__main__ import ask_rules
 from bench.statements.__main__ import ask_statements
@@ -31,13 +32,8 @@ from knowbound.judge.turns.model import ModelTurnJudge
 HERE = Path(__file__).parent
 ANSWERS = HERE / "answers"
 UNSEEN = HERE / "unseen"
-_OUTSIDE = (
-    "real",
-    "sentences",
-    "statements",
-    "rules",
-    "statuses",
-)  # about recordings that are not part of this repository
+# About recordings that are not part of this repository.
+_OUTSIDE = ("real", "sentences", "statements", "rules", "statuses", "lessons")
 
 
 class LabelledHedge(msgspec.Struct, frozen=True):
@@ -141,5 +137,6 @@ SETS = {
     "statements": RecordedSet(ask_statements),
     "rules": RecordedSet(ask_rules),
     "statuses": RecordedSet(ask_statuses),
+    "lessons": RecordedSet(ask_lessons),
     "sentences": RecordedSet(lambda asker: _ask_hedges(sentences(), asker)),
 }

@@ -18,7 +18,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from bench.learn import Project, projects, repositories, tree_at
+from bench.labels import SHARED
+from bench.learn import Project, projects, tree_at
 from bench.measuring import options
 from knowbound.core.lesson import LessonStatus
 from knowbound.core.paths import project_name
@@ -85,6 +86,6 @@ def measure(project: Project, repository: Path, *, shown: bool) -> None:
 
 if __name__ == "__main__":
     given = options(__doc__, repository=[], shown=False)
-    for name, path in repositories(given.repository).items():
-        for project in projects(f"claude-code/{name}"):
-            measure(project, path, shown=given.shown)
+    for name, _, path in (text.partition("=") for text in given.repository):
+        for project in projects(SHARED / "traces" / "claude-code" / name):
+            measure(project, Path(path), shown=given.shown)

@@ -107,6 +107,7 @@ class Lesson(msgspec.Struct, frozen=True):
     topics: list[str] = []  # ids of the answered topics
     names: list[str] = []  # names that connect later misses with the lesson
     by: str = "rules"  # author: rules, a model, an agent
+    title: str = ""  # what is missing, in a model's words
     made: str = ""  # ISO, UTC: time of the first proposal
     applied: Applied | None = None
 

@@ -25,6 +25,7 @@ CHOOSE = "choose-3"
 STATEMENTS = "statements-1"
 JUNK = "junk-1"
 RULES = "rules-1"
+TOPICS = "topics-1"
 MISSES = "misses-1"
 RULE_LINES = "rule_lines-1"
 

@@ -1,19 +1,17 @@
 """`learn` from beginning to end: observe, read what lessons are made of, propose, check, join with what was decided.
 
-A configured model may word new lessons. A wording that adds or drops a name that was verified is not used.
+A configured model says which misses are worth a line, and words it; without one, what recurs is proposed by rules.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
 import msgspec
-from msgspec.structs import replace
 
 from knowbound.config import Settings
 from knowbound.core.lesson import Lesson, LessonStatus
@@ -22,13 +20,12 @@ from knowbound.gaps.filters import Filters
 from knowbound.gaps.observe import observe
 from knowbound.gaps.stored import folders_of, signals_of
 from knowbound.judge.choice import ModelTask, judge_for, may_see
-from knowbound.judge.models.asking import Asker
-from knowbound.judge.prompts import load_prompt
 from knowbound.judge.registry import asker_for
+from knowbound.lessons.asking import lessons_by_model
 from knowbound.lessons.kept import failed_commands, failed_lookups, joined, requests, watched
 from knowbound.lessons.material import MATERIAL_VERSION, Material, material_of
 from knowbound.lessons.proposals.proposal import Corpus, SessionMiss
-from knowbound.lessons.proposing import clean_line, lessons_of, within_budget
+from knowbound.lessons.proposing import lessons_of, within_budget
 from knowbound.lessons.tree import Tree
 from knowbound.report.model import ObserveReport
 from knowbound.store.lessons import KeptLessons, MaterialRow
@@ -37,10 +34,6 @@ from knowbound.text.clock import utc_now
 from knowbound.traces.sessions import Lens, Progress, SessionToRead, SharedEvents
 
 _materials = msgspec.msgpack.Decoder(list[Material])
-PROMPT = "lesson-1"
-_CODE = re.compile(r"`([^`]+)`")
-_PATH = re.compile(r"(?<![\w/`.-])(?:[\w.-]+/)+[\w.-]+")
-_LONGER = 1.3  # times as long as the line of the rules, at most
 
 
 class Learned(msgspec.Struct, frozen=True):
@@ -80,13 +73,12 @@ def learn(
         corpora = _corpora(observed, kept, report, keys, filters, settings, root_is_given)
         now, lessons, left_out, notes = utc_now(), list[Lesson](), 0, list[str]()
         for corpus in corpora:
-            own = _of_corpus(corpus, kept, now)
+            proposed, note = _by_meaning(corpus, settings)
+            notes += [note] if note else []
+            own = _of_corpus(corpus, proposed, kept, now)
             new = [one for one in own if one.status is LessonStatus.NEW]
             fitting = {one.id for one in within_budget(new, settings.learn_max_lines, settings.learn_max_tokens)}
             left_out += len(new) - len(fitting)
-            agents = {material.session: material.agent for material in corpus.materials}
-            own, note = _worded(own, fitting, settings, agents)
-            notes += [note] if note else []
             kept.replace(corpus.project, own)
             lessons += [one for one in own if one.status is not LessonStatus.NEW or one.id in fitting]
     checked = next((corpus for corpus in corpora if corpus.tree is not None), None)
@@ -103,9 +95,9 @@ def learn(
     )
 
 
-def _of_corpus(corpus: Corpus, kept: KeptLessons, now: str) -> list[Lesson]:
+def _of_corpus(corpus: Corpus, proposed: list[Lesson], kept: KeptLessons, now: str) -> list[Lesson]:
     """The lessons of a project: those of now and of before, with what became of those that were written down."""
-    lessons = joined(lessons_of(corpus), kept.lessons(corpus.project), corpus.tree, now)
+    lessons = joined(proposed, kept.lessons(corpus.project), corpus.tree, now)
     happened = [*failed_lookups(corpus.misses)]
     for material in corpus.materials:
         happened += [*failed_commands(material), *requests(material, lessons)]
@@ -113,24 +105,28 @@ def _of_corpus(corpus: Corpus, kept: KeptLessons, now: str) -> list[Lesson]:
     return [watched(lesson, started, happened) for lesson in lessons]
 
 
-def _worded(
-    lessons: list[Lesson], chosen: Collection[str], settings: Settings, agents: Mapping[str, str]
-) -> tuple[list[Lesson], str]:
-    """The new lessons in the words of the configured model; what it says is kept, so nothing is asked twice."""
+def _by_meaning(corpus: Corpus, settings: Settings) -> tuple[list[Lesson], str]:
+    """Return the lessons of a project: by the configured model, and by rules what the model says nothing about."""
+    by_rules = lessons_of(corpus)
     name = judge_for(settings, ModelTask.LESSONS)
-    new = [
-        one
-        for one in lessons
-        if one.id in chosen
-        and one.by == "rules"
-        and all(may_see(name, agents.get(place.session, ""), settings) for place in one.evidence)
-    ]
-    asker = asker_for(settings, name, keep=False) if new else None  # the lesson itself keeps the words
+    seen_by = {material.agent for material in corpus.materials}
+    asker = asker_for(settings, name) if all(may_see(name, agent, settings) for agent in seen_by) else None
     if asker is None:
-        return lessons, ""
-    worded, note = phrased(new, asker)
-    by_id = {one.id: one for one in worded}
-    return [by_id.get(one.id, one) for one in lessons], note
+        return by_rules, ""
+    found, problem = lessons_by_model(corpus, asker)
+    if problem:
+        return by_rules, f"{name} did not say which misses are worth a line: {problem}"
+    known = {name for one in found for name in one.names}
+    # About lookups and wrong calls the model decides; what hooks, edits and users say is no part of its question.
+    rest = [one for one in by_rules if not one.topics and known.isdisjoint(one.names) and not _is_asked(one)]
+    return [*found, *rest], ""
+
+
+def _is_asked(lesson: Lesson) -> bool:
+    is_map = any(name.startswith("read:") for name in lesson.names)
+    return not is_map and any(
+        name.startswith(("path:", "base:", "folder:", "name:", "misused:")) for name in lesson.names
+    )
 
 
 def material_lens(home: Path) -> Lens:
@@ -209,37 +205,3 @@ def _project_of_root(materials: Mapping[str, Iterable[Material]], root: Path, is
     if project_name(str(root)) in counts:
         return project_name(str(root))
     return counts.most_common(1)[0][0] if is_given and counts else ""
-
-
-class Wording(msgspec.Struct, frozen=True):
-    """The model's answer."""
-
-    text: str
-
-
-def phrased(lessons: Sequence[Lesson], asker: Asker) -> tuple[list[Lesson], str]:
-    """The lessons in the model's words where those can be used; and why some are not, or nothing."""
-    checks = [_check(lesson.text) for lesson in lessons]
-    asked = asker.ask(load_prompt(PROMPT), [{"line": lesson.text} for lesson in lessons], Wording, checks)
-    worded = [
-        replace(lesson, text=clean_line(one.value.text), by=asker.judge) if one.value is not None else lesson
-        for lesson, one in zip(lessons, asked, strict=True)
-    ]
-    problem = next((one.problem for one in asked if one.value is None), "")
-    return worded, f"{asker.judge} did not word every lesson: {problem}" if problem else ""
-
-
-def _check(line: str) -> Callable[[Wording], str]:
-    return lambda wording: why_unfit(line, wording.text)
-
-
-def why_unfit(line: str, wording: str) -> str:
-    """Why a wording does not say what the line says, or nothing."""
-    text = clean_line(wording)
-    if not text:
-        return "it is no clean line"
-    if Counter(set(_CODE.findall(text))) != Counter(set(_CODE.findall(line))):
-        return "it has other names between backticks than the line"
-    if set(_PATH.findall(_CODE.sub("", text))) - set(_PATH.findall(line)):
-        return "it names a path that the line does not have"
-    return "it is much longer than the line" if len(text) > _LONGER * len(line) + 20 else ""

@@ -19,7 +19,7 @@ from knowbound.traces.tools import COMMAND_KEYS, OLD_KEYS, first_text
 
 MATERIAL_VERSION = 3  # raise it when the same trace gives other material: stored one is made again
 _FOLLOWED = 8  # commands after one that failed
-_MOST_FAILURES, _MOST_PROMPTS = 200, 300
+_MOST_FAILURES, _MOST_PROMPTS, _MOST_READ = 200, 300, 200
 _LONGEST_PROMPT = 400  # a longer one is a task, not a correction
 _REASON = 160
 _HEAD, _TAIL = 6_000, 6_000  # characters of a command or an output that are looked through
@@ -84,6 +84,7 @@ class Material(msgspec.Struct):
     too_large: list[tuple[str, int]] = []  # files that could not be read at once: path, line
     refused_commits: list[tuple[str, int]] = []  # by a hook: its name where it says that, line
     said: list[UserText] = []
+    read: list[str] = []  # files of the project, each once
 
 
 def material_of(events: Iterable[Event], first: Start, file: str) -> list[Material]:
@@ -137,6 +138,10 @@ class _Reading:
             self._edit(call, step)
         elif call.kind is ToolKind.READ and call.outcome is Outcome.ERROR and _TOO_LARGE.search(call.text[:400]):
             self.found.too_large.append((redact(relative_to(call.query, self.found.project)), call.line))
+        elif call.kind is ToolKind.READ and call.outcome is Outcome.OK:
+            path = relative_to(call.query, self.found.project)
+            if len(self.found.read) < _MOST_READ and path[:1] not in ("/", "~", "") and path not in self.found.read:
+                self.found.read.append(redact(path))
         elif call.name == "Skill" and (unknown := _UNKNOWN_SKILL.search(call.text[:400])):
             self.found.unknown_skills.append((redact(unknown["name"]), call.line))
         elif command := first_text(call.input or {}, COMMAND_KEYS):

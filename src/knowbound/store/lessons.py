@@ -79,12 +79,26 @@ def _row(lesson: Lesson) -> tuple[str, str, str, bytes]:
 
 
 def with_proposed(topics: list[Topic], home: Path) -> list[Topic]:
-    """Return the topics, each with the line that would settle it, where a lesson has one."""
+    """Return the topics, each with the line that would settle it, where a lesson has one.
+
+    Topics that a model took for one thing are one, under the model's title.
+    """
     if not (home / FINDINGS).exists():
         return topics
     with closing(KeptLessons(home)) as store:
         lessons = [one for one in store.lessons() if one.status in _PROPOSED]
-    lines = {topic: ProposedLine(one.text, one.file) for one in lessons for topic in one.topics}
-    return [
-        msgspec.structs.replace(topic, proposed=lines[topic.id]) if topic.id in lines else topic for topic in topics
-    ]
+    by_topic = {topic: one for one in lessons for topic in one.topics}
+    shown: set[str] = set()
+    found = []
+    for topic in topics:
+        lesson = by_topic.get(topic.id)
+        if lesson is None:
+            found.append(topic)
+        elif lesson.id not in shown:
+            shown.add(lesson.id)
+            one = msgspec.structs.replace(topic, proposed=ProposedLine(lesson.text, lesson.file))
+            if lesson.title:
+                cost = msgspec.structs.replace(topic.cost, calls=lesson.cost.calls)
+                one = msgspec.structs.replace(one, title=lesson.title, sessions=lesson.sessions, cost=cost)
+            found.append(one)
+    return found

@@ -6,15 +6,17 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
+from knowbound.core.knowledge import is_knowledge
 from knowbound.core.lesson import CheckKind, LessonEvidence, LessonKind, TreeCheck
 from knowbound.core.signal import Ending, SignalType, Status
 from knowbound.core.trace import Outcome
-from knowbound.lessons.proposals.proposal import SEVERAL, Corpus, LessonProposal, SessionMiss, code
+from knowbound.lessons.proposals.proposal import SEVERAL, Corpus, LessonProposal, SessionMiss, code, listed
 from knowbound.lessons.tree import Tree
 
 _WITHOUT_TREE = 3  # sessions that miss a folder before it is said to be absent where no tree can tell
 _NAMES = 4  # names in code that one line has
-_FEW = 6  # files of a folder that are named in a line
+_FEW = 6  # files that are named in a line
+_OFTEN, _OFTEN_SHARE, _MOST_OFTEN = 4, 0.25, 12  # sessions that read a file, of all; files
 _LONGEST_LINE = 80  # of a definition that is shown
 _HIGH_COST = 3  # searches of one session after which a single miss is worth a line
 _WILD = re.compile(r"[*?{}\[\]]")
@@ -44,7 +46,7 @@ def locations(corpus: Corpus) -> Iterator[LessonProposal]:
     """Lessons about where things are. Without a tree only what several sessions found in one place."""
     seen = misses(corpus)
     answered: set[int] = set()
-    for rule in (_moved_paths, _no_folder, _no_file):
+    for rule in (_moved_paths, _no_folder, _no_file, _often_read):
         for proposal, used in rule(corpus, [one for one in seen if id(one) not in answered]):
             answered.update(map(id, used))
             yield proposal
@@ -172,6 +174,30 @@ def _no_file(corpus: Corpus, seen: list[SessionMiss]) -> _Found:
         if _sessions(group) >= _WITHOUT_TREE:
             text, check = f"There is no {code(name)} in this project.", TreeCheck(CheckKind.UNNAMED, "", name)
             yield _proposal(corpus, f"nowhere {name}", text, group, (check,), "", (f"base:{name.lower()}",)), group
+
+
+def _often_read(corpus: Corpus, seen: list[SessionMiss]) -> _Found:
+    """The files that most sessions read, where several of them first looked elsewhere for what is in there."""
+    counts = Counter(path for material in corpus.materials for path in material.read)
+    least = max(_OFTEN, _OFTEN_SHARE * len(corpus.materials))
+    often = [
+        path for path, count in counts.most_common(_MOST_OFTEN) if count >= least and _is_source(path, corpus.tree)
+    ]
+    group = [one for one in seen if _found_at(one, corpus.tree) in often]
+    if _sessions(group) < SEVERAL:
+        return
+    for at in range(0, len(often), _FEW):
+        files = often[at : at + _FEW]
+        own = [one for one in group if _found_at(one, corpus.tree) in files]
+        checks = tuple(TreeCheck(CheckKind.FILE, path) for path in files) if corpus.tree is not None else ()
+        names = tuple(name for path in files for name in (f"base:{path.rpartition('/')[2].lower()}", f"read:{path}"))
+        text = f"Files that most sessions need: {listed(map(code, files))}."
+        yield _proposal(corpus, f"often {files[0]}", text, own or group[:1], checks, files[0], names), own
+
+
+def _is_source(path: str, tree: Tree | None) -> bool:
+    is_there = tree is None or path in tree.files
+    return is_there and not _TESTS.search(path) and not is_knowledge(path) and not _DATED.search(path)
 
 
 def _found_at(one: SessionMiss, tree: Tree | None) -> str:

@@ -30,7 +30,7 @@ from knowbound.gaps.topics import Topics
 from knowbound.judge.models.asking import Asker
 from knowbound.lessons.asking import lessons_by_model
 from knowbound.lessons.kept import LessonOccurrence, failed_commands, failed_lookups, is_about
-from knowbound.lessons.learn import read_material
+from knowbound.lessons.learn import read_material, with_rest
 from knowbound.lessons.material import Material
 from knowbound.lessons.proposals.locations import misses
 from knowbound.lessons.proposals.proposal import Corpus, SessionMiss
@@ -134,8 +134,7 @@ def measure(project: Project, tree: Tree | None, asker: Asker | None = None) -> 
     found = lessons_of(corpus)
     if asker is not None:
         own, problem = lessons_by_model(corpus, asker)
-        maps = [one for one in found if any(name.startswith("read:") for name in one.names)]
-        found = [*own, *maps] if not problem else []
+        found = with_rest(own, found) if not problem else []
     lessons = within_budget(found, _LINES, _TOKENS)
     before, later = occurrences(project, early), occurrences(project, late)
     found_at = {

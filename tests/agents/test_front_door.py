@@ -4,10 +4,16 @@ starts with the repaired line."""
 from __future__ import annotations
 
 import json
+import os
+import pty
+import subprocess
+from contextlib import suppress
+
+import pytest
 
 from tests.agents.clients import ClaudeCode
 from tests.agents.sandbox import Sandbox
-from tests.agents.scripted_model import Say
+from tests.agents.scripted_model import Call, Say
 
 WRONG = "The export of orders is in `src/commands/`, one file for each format."
 RIGHT = "The export of orders is in `src/cli/`, one file for each format."
@@ -41,3 +47,60 @@ def test_a_wrong_line_is_found_by_its_misses_repaired_and_gone_from_the_next_fir
     assert request.with_text(RIGHT)
     assert not request.with_text(WRONG)
     assert not request.with_text(HELD_BACK)
+
+
+def test_a_rule_that_sessions_ignored_is_kept_by_a_hook_of_the_real_client(sandbox: Sandbox) -> None:
+    if not isinstance(sandbox.client, ClaudeCode):
+        pytest.skip("the hook is one of Claude Code's project settings")
+    project = sandbox.project
+    (project / "CLAUDE.md").write_text("# Orders\n\n- Run `npm run check` before committing.\n")
+    (project / "package.json").write_text('{"name": "orders", "scripts": {"check": "test -f checked"}}\n')
+    (project / "a.ts").write_text("export const a = 1;\n")
+    (project / ".gitignore").write_text(".knowbound/\nchecked\n")
+    _git(sandbox, "config", "user.name", "a")
+    _git(sandbox, "config", "user.email", "a@b.c")
+    _git(sandbox, "add", ".")
+    _git(sandbox, "commit", "-qm", "one")
+    commit = "git commit -qam work"
+    client = sandbox.client
+    for number in (2, 3):
+        change = {"file_path": str(project / "a.ts"), "content": f"export const a = {number};\n"}
+        replies = [client.reads(project / "a.ts"), Call("Write", change), client.runs(commit), Say("Done.")]
+        sandbox.ask("Change a and commit.", replies, options=("--permission-mode", "acceptEdits")).check()
+    found = json.loads(sandbox.knowbound("review", "--format", "json"))
+    (action,) = [one for one in found["actions"] if one["kind"] == "enforce"]
+    assert action["fix"]["file"] == ".claude/settings.json"
+    _on_a_terminal(sandbox, "fix", action["id"])
+    hooks = json.loads((project / ".claude/settings.json").read_text("utf-8"))["hooks"]["PreToolUse"]
+    assert any("npm run check" in one["command"] for entry in hooks for one in entry["hooks"])
+    before = _git(sandbox, "rev-parse", "HEAD")
+    asked = sandbox.ask("Commit.", [client.runs(commit), Say("It was refused.")]).check()
+    assert _git(sandbox, "rev-parse", "HEAD") == before
+    assert asked.requests[-1].with_text("check")
+    (project / "checked").write_text("")
+    (project / "a.ts").write_text("export const a = 9;\n")
+    sandbox.ask("Commit.", [client.runs(commit), Say("Done.")]).check()
+    assert _git(sandbox, "rev-parse", "HEAD") != before
+
+
+def _git(sandbox: Sandbox, *arguments: str) -> str:
+    words = ["git", "-C", str(sandbox.project), *arguments]
+    return subprocess.run(words, env=sandbox.environ, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def _on_a_terminal(sandbox: Sandbox, *arguments: str) -> None:
+    """Run knowbound as a person does, who answers yes."""
+    program = next(f"{folder}/knowbound" for folder in sandbox.environ["PATH"].split(":"))
+    child, terminal = pty.fork()
+    if child == 0:
+        os.chdir(sandbox.project)
+        os.execve(program, [program, *arguments], sandbox.environ)
+    shown, is_answered = b"", False
+    with suppress(OSError):  # the terminal is closed when the command ends
+        while part := os.read(terminal, 65536):
+            shown += part
+            if not is_answered and b"Write this?" in shown:
+                os.write(terminal, b"y\n")
+                is_answered = True
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, shown.decode("utf-8", "replace")

@@ -72,7 +72,13 @@ def _fix(fix: Fix, settings: Settings, *, yes: bool, reject: bool, branch: bool)
         name = commit_on_branch(fix, settings)
         echo(f"Committed on {name}. The files here are unchanged.")
         return
-    confirm("Write this?", "Nothing was written.", yes=yes)
+    if fix.needs_person and not sys.stdin.isatty():
+        raise InputError(
+            "needs-a-person",
+            f"{fix.id} changes what runs or is refused in this project: --yes does not write it. On a terminal: "
+            f"knowbound fix {fix.id}",
+        )
+    confirm("Write this?", "Nothing was written.", yes=yes and not fix.needs_person)
     apply_fix(fix, settings, user_name())
     echo(f"Done. To take it back: knowbound fix --undo {fix.id}")
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from knowbound.cli.asking import asking_options
 from knowbound.cli.options import project_settings, report_options, root_option
 from knowbound.cli.output import emit
 from knowbound.errors import InputError
@@ -26,10 +27,12 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @root_option
 @report_options(("text", "jsonl"))
+@asking_options()
 def command(input_: Path, root: Path | None, format_: str, output: Path | None) -> int:
     """Say for each missed lookup where the thing really is, or that it is nowhere, or nothing.
 
     The hooks say the same while an agent works (`install`). Here the events are recorded, and the tree is as it is now.
+    Where rules are silent, a model that you allowed is asked; the tree verifies every place that it names.
     """
     emit(_answers(input_, project_settings(root), format_), output)
     return 0
@@ -37,14 +40,24 @@ def command(input_: Path, root: Path | None, format_: str, output: Path | None) 
 
 def _answers(path: Path, settings: Settings, format_: str) -> Iterator[str]:
     """Answer each event with a line."""
+    from knowbound.judge.choice import ModelTask, judge_for
+    from knowbound.judge.registry import asker_for
     from knowbound.lessons.rescue.replay import SECONDS, indexed
     from knowbound.lessons.rescue.rescue import rescue
+    from knowbound.lessons.rescue.words import SILENT
 
     events = list(_events(path))
+    asker = asker_for(settings, judge_for(settings, ModelTask.RESCUE))
     with indexed(settings.root, settings.home) as tree:
-        for number, event in events:
-            said = rescue(event, tree, home=str(settings.home), seconds=SECONDS)
-            yield _shown(event.get("id", number), said, format_)
+        said = [rescue(event, tree, home=str(settings.home), seconds=SECONDS) for _, event in events]
+        if asker is not None:
+            from knowbound.lessons.rescue.asking import rescues_by_model
+
+            silent = [at for at, one in enumerate(said) if one.status == SILENT and one.is_miss]
+            asked = rescues_by_model([events[at][1] for at in silent], tree, asker)
+            said = [one if at not in silent else asked[silent.index(at)] for at, one in enumerate(said)]
+    for (number, event), one in zip(events, said, strict=True):
+        yield _shown(event.get("id", number), one, format_)
 
 
 def _events(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

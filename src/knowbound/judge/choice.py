@@ -52,6 +52,7 @@ class ModelTask(StrEnum):
     CHOOSE = "choose"
     STATEMENTS = "statements"
     RULES = "rules"
+    RESCUE = "rescue"
     MISSES = "misses"
 
 

@@ -32,13 +32,13 @@ from knowbound.text.printable import estimated_tokens
 
 _GROUPS, _TOKENS = 40, 6_000  # shown to the model
 _MEMBERS, _PLACES = 6, 3  # shown of a group
-_WORTH = 3  # calls of one session after which a single miss is shown
+_WORTH = 6  # calls of one session after which a single miss is shown
 _SAID = 160  # characters
 _TITLE = 80
 _CODE = re.compile(r"`([^`]+)`")
 
 
-class ProposedLine(msgspec.Struct, frozen=True):
+class ModelLine(msgspec.Struct, frozen=True):
     """One line of the model's answer."""
 
     groups: list[int]
@@ -46,10 +46,10 @@ class ProposedLine(msgspec.Struct, frozen=True):
     line: str
 
 
-class ProposedLines(msgspec.Struct, frozen=True):
+class ModelLines(msgspec.Struct, frozen=True):
     """The model's answer."""
 
-    lines: list[ProposedLine]
+    lines: list[ModelLine]
 
 
 class _Group(NamedTuple):
@@ -90,7 +90,7 @@ def lessons_by_model(corpus: Corpus, asker: Asker) -> tuple[list[Lesson], str]:
         return [], ""
     rows = (msgspec.json.encode(one.row(number)).decode("utf-8") for number, one in enumerate(groups, 1))
     source = AnswerSource("", corpus.materials[0].project if corpus.materials else "")
-    (asked,) = asker.ask(load_prompt(TOPICS), [{"groups": sendable("\n".join(rows))}], ProposedLines, sources=[source])
+    (asked,) = asker.ask(load_prompt(TOPICS), [{"groups": sendable("\n".join(rows))}], ModelLines, sources=[source])
     if asked.value is None:
         return [], asked.problem
     used: set[int] = set()
@@ -198,7 +198,7 @@ def _commands(materials: Sequence[Material]) -> Iterator[_Group]:
 # Lines
 
 
-def _lesson(line: ProposedLine, groups: Sequence[_Group], corpus: Corpus, judge: str) -> Lesson | None:
+def _lesson(line: ModelLine, groups: Sequence[_Group], corpus: Corpus, judge: str) -> Lesson | None:
     """Return the line as a lesson; None if it names what neither the tree nor the misses have, or says nothing new."""
     text = clean_line(line.line)
     checks = _checks(text, groups, corpus)
@@ -248,7 +248,7 @@ def _checks(text: str, groups: Sequence[_Group], corpus: Corpus) -> tuple[TreeCh
                 checks.append(TreeCheck(CheckKind.ABSENT, value))
         elif (name := script_name(value)) and tree is not None and tree.script(name):
             checks.append(TreeCheck(CheckKind.SCRIPT, text=name))
-        elif value in seen or any(value in one for one in seen):
+        elif any(value in one for one in seen) and (tree is None or "/" not in value or " " in value):
             continue
         elif tree is not None and tree.lines_with(span):
             checks.append(TreeCheck(CheckKind.TEXT, text=span))

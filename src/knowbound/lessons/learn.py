@@ -116,10 +116,16 @@ def _by_meaning(corpus: Corpus, settings: Settings) -> tuple[list[Lesson], str]:
     found, problem = lessons_by_model(corpus, asker)
     if problem:
         return by_rules, f"{name} did not say which misses are worth a line: {problem}"
-    known = {name for one in found for name in one.names}
-    # About lookups and wrong calls the model decides; what hooks, edits and users say is no part of its question.
-    rest = [one for one in by_rules if not one.topics and known.isdisjoint(one.names) and not _is_asked(one)]
-    return [*found, *rest], ""
+    return with_rest(found, by_rules), ""
+
+
+def with_rest(by_model: list[Lesson], by_rules: list[Lesson]) -> list[Lesson]:
+    """Return the model's lessons, and those of rules about hooks, edits, users and often read files.
+
+    About lookups and wrong calls the model decides.
+    """
+    known = {name for one in by_model for name in one.names}
+    return [*by_model, *(one for one in by_rules if known.isdisjoint(one.names) and not _is_asked(one))]
 
 
 def _is_asked(lesson: Lesson) -> bool:

@@ -67,7 +67,12 @@ def proposed_actions(
     for lesson in lessons:
         if lesson.id not in taken and lesson.status in (LessonStatus.NEW, LessonStatus.ACCEPTED):
             found += _write(lesson, lessons, total, settings)
-    return sorted(found, key=lambda one: (-one.worth, one.action.place.count("/"), one.action.title))
+    return sorted(found, key=rank)
+
+
+def rank(one: Proposed) -> tuple[float, int, str]:
+    """Return the key that sorts actions: most worth first."""
+    return (-one.worth, one.action.place.count("/"), one.action.title)
 
 
 # Costs

@@ -26,10 +26,12 @@ from knowbound.errors import InputError
 from knowbound.gaps.filters import Filters
 from knowbound.kms.importing.claude_files import claude_project
 from knowbound.knowledge.lint import items_stamp, lint_project
+from knowbound.knowledge.rules.rules import check_rules
 from knowbound.lessons.kept import failed_commands, failed_lookups, watched
 from knowbound.lessons.learn import Learned, learn
 from knowbound.report.model import ReviewFigures
-from knowbound.review.proposing import proposed_actions
+from knowbound.review.enforcing import enforce_actions
+from knowbound.review.proposing import Proposed, proposed_actions, rank
 from knowbound.store.lessons import KeptLessons
 from knowbound.store.screens import DecidedFix, Fix, FixState, Screens
 from knowbound.text.digest import digest_of
@@ -42,7 +44,7 @@ _NO_SESSIONS = (
     "another agent here and run knowbound again, or name traces: knowbound review PATH"
 )
 _LARGE_CORPUS, _FIRST_LOOK = 80_000_000, 16_000_000  # bytes of traces: above the first, the second is looked at first
-_VERSION = 1  # raise it when the same sessions and tree give other actions
+_VERSION = 2  # raise it when the same sessions and tree give other actions
 
 
 class Reviewed(msgspec.Struct, frozen=True):
@@ -156,6 +158,8 @@ def _made(
         decided = screens.fixes()
     closed = {one.fix.id: one.fix for one in decided if one.state in (FixState.APPLIED, FixState.REJECTED)}
     found = proposed_actions(checked, learned, settings, closed.values())
+    if learned is not None:
+        found = sorted([*found, *_enforcing(paths, settings, filters, root_is_given, environ)], key=rank)
     found = [one for one in found if one.action.id not in closed]
     return Reviewed(
         project_name(str(settings.root)),
@@ -165,6 +169,21 @@ def _made(
         _watched(decided, learned),
         notes + (learned.notes if learned else []),
     )
+
+
+def _enforcing(
+    paths: Sequence[Path],
+    settings: Settings,
+    filters: Filters,
+    root_is_given: bool,
+    environ: Mapping[str, str] | None,
+) -> list[Proposed]:
+    """Return the actions about rules that agents ignore, in the newest sessions."""
+    try:
+        rules = check_rules(paths, settings, filters, root_is_given=root_is_given, environ=environ)
+    except InputError:  # no rule, or no session of this project
+        return []
+    return enforce_actions(rules, settings)
 
 
 def _figures(

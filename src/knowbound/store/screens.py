@@ -36,6 +36,7 @@ class Fix(msgspec.Struct, frozen=True):
     successor: str = ""  # its id, once it is there
     lesson: Lesson | None = None  # the line that is written, or one that stands for the repair: watched afterwards
     is_written_line: bool = False  # the lesson is one of `learn`
+    needs_person: bool = False  # it makes a client or git run or refuse something: never written without being asked
 
 
 class DecidedFix(msgspec.Struct, frozen=True):

@@ -93,11 +93,21 @@ def check_of(rule: Rule) -> SessionCheck | None:
 
 
 def _run_check(text: str) -> SessionCheck | None:
-    wanted = [one for found in _RUN.finditer(text) if (one := _first_command(text[found.end() :]))]
-    at_commit, at_end = _AT_COMMIT.search(text), _AT_END.search(text)
-    if not wanted or not (at_commit or at_end) or _FORBIDS.search(text):
+    wanted, at_end = _runs_of(text), bool(_AT_END.search(text))
+    if not wanted:
         return None
     return lambda activity: _all_of([_run(one, activity, only_commits=not at_end) for one in wanted])
+
+
+def required_runs(rule: Rule) -> list[tuple[str, ...]]:
+    """Return the commands, as words, that a rule wants to have run before a commit or at the end."""
+    return [] if _SOME_CASES.search(rule.text) else _runs_of(rule.text)
+
+
+def _runs_of(text: str) -> list[tuple[str, ...]]:
+    if not (_AT_COMMIT.search(text) or _AT_END.search(text)) or _FORBIDS.search(text):
+        return []
+    return [one for found in _RUN.finditer(text) if (one := _first_command(text[found.end() :]))]
 
 
 def _first_command(rest: str) -> tuple[str, ...]:
@@ -184,18 +194,28 @@ def _all_of(found: Sequence[RuleFinding]) -> RuleFinding:
 
 
 def _forbidden_check(text: str) -> SessionCheck | None:
+    bad, good = _forbidden(text)
+    return (lambda activity: _not_used(bad, good, activity)) if bad else None
+
+
+def forbidden_commands(rule: Rule) -> list[tuple[str, ...]]:
+    """Return the commands, as words, that a rule forbids."""
+    return [] if _SOME_CASES.search(rule.text) else _forbidden(rule.text)[0]
+
+
+def _forbidden(text: str) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
+    """Return the commands that a text forbids, and those that it wants in their place."""
     plain = text.replace("**", "")
     split = _NOT.search(plain) if _USES.search(plain) else None
     if split is not None and not _FORBIDS.search(plain[: split.start()]):
         good, bad = _named(plain[: split.start()]), _named(plain[split.end() :])
         if good and bad:
-            return lambda activity: _not_used(bad, good, activity)
+            return bad, good
     forbids = _FORBIDS.search(plain)
     if forbids and (uses := _USES.search(plain, forbids.end(), forbids.end() + 40)):
-        bad = [words for words in (_words_of(one) for one in _SPAN.findall(plain[uses.end() :])) if len(words) > 1]
-        if bad:
-            return lambda activity: _not_used(bad, [], activity)
-    return None
+        spans = (_words_of(one) for one in _SPAN.findall(plain[uses.end() :]))
+        return [words for words in spans if len(words) > 1], []
+    return [], []
 
 
 def _named(text: str) -> list[tuple[str, ...]]:

@@ -1,0 +1,170 @@
+"""Actions for rules that agents ignore: a gate that the client or git keeps, or the rule at the top of its file.
+
+A gate runs only scripts that a manifest of the project defines, in one of a few fixed forms; no word of a rule or of a
+model becomes part of a command. A person sees it in full and decides: it is never written without being asked.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from knowbound.codebase.checkout import Checkout
+from knowbound.config import Settings
+from knowbound.core.action import Action, ActionCost, ActionKind, action_id
+from knowbound.core.rule import Rule
+from knowbound.core.signal import Example
+from knowbound.knowledge.rules.deciding import forbidden_commands, required_runs
+from knowbound.knowledge.rules.rules import RulesFound
+from knowbound.patching import FilePatch, read_below
+from knowbound.report.rules import RuleSummary, summaries
+from knowbound.review.proposing import Proposed, diff_of
+from knowbound.store.screens import Fix
+
+SETTINGS = ".claude/settings.json"
+_LEAST = 2  # sessions that broke a rule
+_OFTEN_OBEYED = 0.7  # share from which a rule needs no gate
+_EXAMPLES = 5
+_EARLY_LINES = 40  # of a file: what is there is read first
+_HUSKY = ".husky/pre-commit"
+_SCRIPT = re.compile(r"[\w:.-]{1,60}")
+# How a script of each manifest is run.
+_RUNNERS = {"package.json": "npm run", "Makefile": "make", "makefile": "make", "justfile": "just", "Justfile": "just"}
+_LOCKS = {"pnpm-lock.yaml": "pnpm run", "yarn.lock": "yarn run", "bun.lockb": "bun run", "bun.lock": "bun run"}
+# Programs that a project decides for or against; other forbidden commands are left to the rule's words.
+_DENIED = frozenset("npm npx pnpm yarn bun bunx pip pip3 poetry pipenv conda".split())
+# Claude Code gives a hook the call as JSON on stdin; exit 2 stops the call and shows the agent what was printed.
+_AT_COMMIT = """grep -qE '"command": *"[^"]*git( -C [^" ]+)? commit' || exit 0; {command} >&2 || exit 2"""
+
+
+def enforce_actions(found: RulesFound, settings: Settings) -> list[Proposed]:
+    """Return an action for each rule that agents ignore, the most ignored first."""
+    checkout = Checkout(settings.root)
+    made = []
+    for one in summaries(found.checks):
+        broken = one.violated + one.partly
+        share = one.obeyed.value
+        if broken < _LEAST or (share is not None and share >= _OFTEN_OBEYED):
+            continue
+        made.append(_action(one, found, _fix(one.rule, checkout, settings), settings))
+    return made
+
+
+def _action(one: RuleSummary, found: RulesFound, fix: Fix | None, settings: Settings) -> Proposed:
+    checks = [check for check in found.checks if check.rule.key == one.rule.key and check.is_broken]
+    id_ = action_id(ActionKind.ENFORCE, one.rule.key)
+    title = f"{one.rule.file}:{one.rule.line} is ignored: {' '.join(one.rule.text.split())}"
+    reminded = f"; the user reminded {one.reminders} times" if one.reminders else ""
+    why = f"Violated in {one.violated} sessions and partly in {one.partly}; obeyed {one.obeyed}{reminded}."
+    evidence = [Example(check.session, check.trace, check.finding.at_line) for check in checks][:_EXAMPLES]
+    by = next((check.finding.by for check in checks if check.finding.by), "rules")
+    action = Action(
+        id_, ActionKind.ENFORCE, title, why, ActionCost(sessions=one.violated + one.partly), evidence,
+        place=fix.patches[0].path if fix else one.rule.file, diff=diff_of(fix), by=by,
+    )  # fmt: skip
+    return Proposed(action, fix, one.violated + 0.5 * one.partly + 2.0 * one.reminders)
+
+
+def _fix(rule: Rule, checkout: Checkout, settings: Settings) -> Fix | None:
+    """Return a gate if there is a form for it, else the rule at the top of its file."""
+    id_ = action_id(ActionKind.ENFORCE, rule.key)
+    patches = _gate(rule, checkout, settings)
+    if patches:
+        return Fix(id_, f"Enforce {rule.file}:{rule.line}", patches, needs_person=True)
+    moved = _earlier(rule, settings)
+    return Fix(id_, f"Say {rule.file}:{rule.line} first", [moved]) if moved else None
+
+
+# Gates
+
+
+def _gate(rule: Rule, checkout: Checkout, settings: Settings) -> list[FilePatch]:
+    commands = [command for words in required_runs(rule) if (command := _command(words, checkout))]
+    if commands and len(commands) == len(required_runs(rule)):
+        if _HUSKY in checkout.files:
+            return _husky(commands, settings)
+        return _settings_patch(settings, lambda known: _with_hook(known, " && ".join(commands)))
+    denied = [words[0] for words in forbidden_commands(rule) if len(words) == 1 and words[0] in _DENIED]
+    if denied:
+        return _settings_patch(settings, lambda known: _with_denied(known, denied))
+    return []
+
+
+def _command(words: Sequence[str], checkout: Checkout) -> str:
+    """Return the command that runs a script of the root's manifest; "" if no such manifest defines it."""
+    for name in words[1:]:
+        for manifest, runner in _RUNNERS.items():
+            if _SCRIPT.fullmatch(name) and name in checkout.scripts.get(manifest, {}):
+                lock = next((_LOCKS[path] for path in _LOCKS if path in checkout.files), runner)
+                return f"{lock if manifest == 'package.json' else runner} {name}"
+    return ""
+
+
+def _husky(commands: Sequence[str], settings: Settings) -> list[FilePatch]:
+    before = read_below(settings.root, _HUSKY)
+    lines = before.decode("utf-8", "replace").splitlines()
+    new = [command for command in commands if command not in lines]
+    after = before.rstrip(b"\n") + b"\n" + "".join(f"{command}\n" for command in new).encode()
+    return [FilePatch(_HUSKY, before, after)] if new else []
+
+
+def _settings_patch(settings: Settings, change: Any) -> list[FilePatch]:
+    """Return the change of Claude Code's project settings; nothing if they cannot be read or have it already."""
+    before = read_below(settings.root, SETTINGS)
+    try:
+        known = json.loads(before) if before.strip() else {}
+    except ValueError:
+        return []
+    if not isinstance(known, dict) or not change(known):
+        return []
+    return [FilePatch(SETTINGS, before, (json.dumps(known, indent=2, ensure_ascii=False) + "\n").encode())]
+
+
+def _with_hook(known: dict[str, Any], command: str) -> bool:
+    hooks = known.setdefault("hooks", {})
+    events = hooks.setdefault("PreToolUse", []) if isinstance(hooks, dict) else None
+    if not isinstance(events, list):
+        return False
+    entry = {"type": "command", "command": _AT_COMMIT.format(command=command)}
+    if any(entry in one.get("hooks", ()) for one in events if isinstance(one, dict)):
+        return False
+    events.append({"matcher": "Bash", "hooks": [entry]})
+    return True
+
+
+def _with_denied(known: dict[str, Any], programs: Sequence[str]) -> bool:
+    permissions = known.setdefault("permissions", {})
+    denied = permissions.setdefault("deny", []) if isinstance(permissions, dict) else None
+    if not isinstance(denied, list):
+        return False
+    new = [f"Bash({program}:*)" for program in dict.fromkeys(programs) if f"Bash({program}:*)" not in denied]
+    denied.extend(new)
+    return bool(new)
+
+
+# Words
+
+
+def _earlier(rule: Rule, settings: Settings) -> FilePatch | None:
+    """Return the rule moved to the beginning of its file; None if it is early, or more than one line."""
+    before = read_below(settings.root, rule.file)
+    lines = before.decode("utf-8", "replace").split("\n")
+    at = rule.line - 1
+    if at < _EARLY_LINES or at >= len(lines) or " ".join(lines[at].split()) != " ".join(rule.text.split()):
+        return None
+    first = next(_after_title(lines))
+    line = lines[at] if re.match(r"\s*[-*+]\s", lines[at]) else f"- {lines[at].strip()}"
+    rest = [*lines[:at], *lines[at + 1 :]]
+    after = [*rest[:first], line.lstrip(), "", *rest[first:]]
+    return FilePatch(rule.file, before, "\n".join(after).encode())
+
+
+def _after_title(lines: Sequence[str]) -> Iterator[int]:
+    """Yield the place after the first heading and the empty lines below it."""
+    title = next((at for at, line in enumerate(lines) if line.startswith("#")), -1)
+    at = title + 1
+    while at < len(lines) and not lines[at].strip():
+        at += 1
+    yield at

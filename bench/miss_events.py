@@ -22,10 +22,12 @@ REPOSITORIES = {
     "cipherbox": "FSM1+cipher-box", "cipher-box": "FSM1+cipher-box", "agentv": "EntityProcess+agentv",
     "session-bridge": "savekirk+session-bridge", "planetfall": "blackgirlbytes+planetfall-seed-signalkit",
     "entire-bmad": "ShamsiievDmytro+entire-bmad", "pup-mcp": "codyborders+pup-mcp",
-    "tan-mapper": "Ri5ha6h+tan-mapper-app",
+    "tan-mapper": "Ri5ha6h+tan-mapper-app", "tan-mapper-app": "Ri5ha6h+tan-mapper-app",
+    "CyberVPN": "Beep206+CyberVPN", "leeson": "rommeld+leeson", "strato": "samcat116+strato",
+    "safecast-map-MCP": "Safecast+safecast-map-MCP",
 }  # fmt: skip
 TRACES = SHARED / "traces"
-PARTS = ("odd", "even", "new", "aside")
+PARTS = ("odd", "even", "new", "aside", "unseen")
 
 
 def project_of(id_: str) -> str:
@@ -55,6 +57,8 @@ def events(labels: list[dict[str, Any]], traces: Sequence[Path]) -> dict[str, di
                 _take(json.loads(line), ids, found)
         if any(id_ in text for id_, own in ids.items() if own not in found):
             _take_commands(path, ids, found)
+        for event in found.values():
+            event.setdefault("transcript_path", str(path))
     return {id_: event for id_, event in found.items() if "tool_name" in event}
 
 

@@ -15,6 +15,7 @@ from bench.junk.__main__ import ask_junk
 from bench.labels import SHARED
 from bench.learn import ask_lessons
 from bench.real_turns import written_items
+from bench.rescue import ask_rescues
 from bench.rules.__main__ import ask_rules
 from bench.statements.__main__ import ask_statements
 from bench.statuses.__main__ import ask_statuses
@@ -33,7 +34,7 @@ HERE = Path(__file__).parent
 ANSWERS = HERE / "answers"
 UNSEEN = HERE / "unseen"
 # About recordings that are not part of this repository.
-_OUTSIDE = ("real", "sentences", "statements", "rules", "statuses", "lessons")
+_OUTSIDE = ("real", "sentences", "statements", "rules", "statuses", "lessons", "rescues")
 
 
 class LabelledHedge(msgspec.Struct, frozen=True):
@@ -138,5 +139,6 @@ SETS = {
     "rules": RecordedSet(ask_rules),
     "statuses": RecordedSet(ask_statuses),
     "lessons": RecordedSet(ask_lessons),
+    "rescues": RecordedSet(ask_rescues),
     "sentences": RecordedSet(lambda asker: _ask_hedges(sentences(), asker)),
 }

@@ -10,6 +10,7 @@ missing path by its base name only; the same pattern over the whole tree only.
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -19,8 +20,10 @@ from bench.measuring import check_out
 from bench.miss_events import PARTS, REPOSITORIES, TRACES, events, labelled, project_of
 from knowbound.codebase.kept_index import KeptTree, open_tree
 from knowbound.codebase.kept_index_update import open_index, update_index
+from knowbound.judge.models.asking import Asker
+from knowbound.lessons.rescue.asking import rescues_by_model
 from knowbound.lessons.rescue.rescue import rescue
-from knowbound.lessons.rescue.words import Rescue
+from knowbound.lessons.rescue.words import SILENT, Rescue
 from knowbound.stats.rate import Rate
 
 _SECONDS = 5.0  # the time limit is another table's
@@ -62,6 +65,25 @@ def is_right(row: dict[str, Any], said: Iterable[tuple[str, int | None]]) -> boo
     """Whether one of the places is a true one, by its file."""
     true = {place["path"] for place in row["places"]}
     return any(path in true for path, _ in said)
+
+
+def with_model(asker: Asker) -> Answer:
+    """Rules, and a model where they are silent."""
+
+    def answer(event: dict[str, Any], tree: KeptTree) -> Sequence[tuple[str, int | None]]:
+        said = rescue(event, tree, seconds=_SECONDS)
+        if said.status == SILENT and said.is_miss:
+            (said,) = rescues_by_model([event], tree, asker)
+        return places(said)
+
+    return answer
+
+
+def ask_rescues(asker: Asker) -> tuple[int, int]:
+    """Ask about the misses of projects that no rule was made on: KNOWBOUND_CLONES, KNOWBOUND_TRACES."""
+    ANSWERS["with a recorded model"] = with_model(asker)
+    measure(Path(os.environ["KNOWBOUND_CLONES"]), [Path(os.environ["KNOWBOUND_TRACES"])], "unseen", show_wrong=False)
+    return 0, 0
 
 
 def measure(repositories: Path, traces: Sequence[Path], part: str, *, show_wrong: bool) -> None:

@@ -235,6 +235,7 @@ def _checks(text: str, groups: Sequence[_Group], corpus: Corpus) -> tuple[TreeCh
     tree = corpus.tree
     missed = {member.strip("/") for group in groups for member in group.members}
     seen = missed | {place.strip("/") for group in groups for place in (*group.found, *group.worked)}
+    said = [text for group in groups for text in (group.said, group.user)]
     words = {word for one in missed for part in re.split(r"[\s/|]+", one) for word in specific_words(part)}
     checks: list[TreeCheck] = []
     is_about = False
@@ -248,7 +249,7 @@ def _checks(text: str, groups: Sequence[_Group], corpus: Corpus) -> tuple[TreeCh
                 checks.append(TreeCheck(CheckKind.ABSENT, value))
         elif (name := script_name(value)) and tree is not None and tree.script(name):
             checks.append(TreeCheck(CheckKind.SCRIPT, text=name))
-        elif any(value in one for one in seen) and (tree is None or "/" not in value or " " in value):
+        elif any(value in one for one in (*seen, *said)) and (tree is None or "/" not in value or " " in value):
             continue
         elif tree is not None and tree.lines_with(span):
             checks.append(TreeCheck(CheckKind.TEXT, text=span))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from knowbound.codebase.kept_index import DefinedName, KeptTree
 from knowbound.core.paths import is_test
+from knowbound.errors import InputError
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.questions import sendable
 from knowbound.judge.prompts import RESCUE, load_prompt
@@ -17,12 +21,19 @@ from knowbound.lessons.rescue.misses.lookup import MissedLookup, name_words
 from knowbound.lessons.rescue.names import TreeNames
 from knowbound.lessons.rescue.words import MOST_PLACES, NOTHING, Rescue, SuggestedPlace, found, listed, quoted
 from knowbound.text.embedding import embed, similarity
+from knowbound.text.printable import shorten
+from knowbound.traces.activity import ActivityRecord, RecordKind, activity_of
+from knowbound.traces.registry import events_of
+from knowbound.traces.source import Tally
+from knowbound.traces.turns import session_of
 
 RULE = "model"
 _PATHS, _SYMBOLS, _OF_FILE = 60, 60, 4  # names that are shown; definitions of one file
 _BY_MEANING = 4_000  # paths that are compared by meaning, those with a common word first
 _LONGEST = 400  # characters of a query
 _WHY = 100
+_BEFORE, _SAID = 8, 220  # records before the call; characters of each
+_LARGEST = 30_000_000  # bytes of a transcript
 
 
 class ModelPlace(msgspec.Struct, frozen=True):
@@ -39,13 +50,8 @@ class ModelPlaces(msgspec.Struct, frozen=True):
     places: list[ModelPlace]
 
 
-def rescues_by_model(
-    events: Sequence[Mapping[str, Any]], tree: KeptTree, asker: Asker, before: Sequence[str] = ()
-) -> list[Rescue]:
-    """Return what a model says about each event that missed something; nothing where it is not sure.
-
-    `before` has what the agent did before each event, in words.
-    """
+def rescues_by_model(events: Sequence[Mapping[str, Any]], tree: KeptTree, asker: Asker) -> list[Rescue]:
+    """Return what a model says about each event that missed something; nothing where it is not sure."""
     names = TreeNames(tree)
     roots = [EventRoots(str(event.get("cwd") or ""), tree.root, lambda path: path in names.folders) for event in events]
     misses = [missed_lookups(event, root) for event, root in zip(events, roots, strict=True)]
@@ -53,7 +59,7 @@ def rescues_by_model(
     shown = [
         {
             "miss": sendable("\n".join(map(_words, misses[at]))),
-            "before": sendable(before[at] if before else ""),
+            "before": sendable(_before(events[at])),
             "tree": sendable("\n".join(_near(misses[at], names, tree))),
         }
         for at in asked
@@ -78,6 +84,37 @@ def _verified(places: Sequence[ModelPlace], miss: MissedLookup, tree: KeptTree) 
     if not kept:
         return NOTHING
     return found(f"{quoted(miss.query)} is not there; a model takes {listed(kept)} to be meant.", kept, RULE)
+
+
+def _before(event: Mapping[str, Any]) -> str:
+    """Return the last prompt, and what the agent did right before the call, by the transcript that the event names."""
+    path, call = event.get("transcript_path"), event.get("tool_use_id")
+    if not isinstance(path, str) or not path or not isinstance(call, str):
+        return ""
+    records = _records(path)
+    at = next((number for number, one in enumerate(records) if one.call_id == call), len(records))
+    own = [one for one in records[:at] if at == len(records) or one.agent_id in ("", records[at].agent_id)]
+    prompt = next((one for one in reversed(own) if one.kind is RecordKind.PROMPT), None)
+    shown = [one for one in own[-_BEFORE:] if one is not prompt]
+    return "\n".join(_said(one) for one in ([prompt] if prompt else []) + shown)
+
+
+@lru_cache(maxsize=4)
+def _records(path: str) -> list[ActivityRecord]:
+    """Return what a transcript shows; nothing if it cannot be read, or is large."""
+    try:
+        if os.path.getsize(path) > _LARGEST:
+            return []
+        session = session_of(Path(path))
+        return activity_of(events_of(session, Tally()), session.start).records
+    except (OSError, InputError):
+        return []
+
+
+def _said(one: ActivityRecord) -> str:
+    what = {RecordKind.PROMPT: "user", RecordKind.SAID: "agent"}.get(one.kind, one.tool or one.kind.value)
+    ended = "" if one.ok else " (nothing)"
+    return f"{what}{ended}: {shorten(' '.join((one.path or one.text).split()), _SAID)}"
 
 
 def _words(miss: MissedLookup) -> str:

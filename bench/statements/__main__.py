@@ -1,8 +1,8 @@
 """How well statements of instruction files are judged: `python -m bench.statements FOLDER [--aside] [--only A,B]`.
 
-FOLDER has a folder for each project (README.md). `labels.jsonl` has 3,183 statements of 25 public repositories,
+FOLDER has a folder for each project (README.md). `labels.jsonl` has 4,097 statements of 35 public repositories,
 labelled on 2026-11-18 by readers who had not seen the code; `verdicts.jsonl` what rules and a large model together
-said about those of six repositories, recorded on the same day. The last projects are kept aside. The baseline looks
+said about those of twelve repositories, recorded on the same day. The last projects are kept aside. The baseline looks
 whether every path that is written in a code span exists.
 """
 

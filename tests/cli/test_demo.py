@@ -96,15 +96,15 @@ def test_what_should_be_written_down_stands_first(report: ObserveReport, shown: 
         ("retry_budget", 3, 12, {"found": 3}),
         ("revenue_schema", 2, 7, {"went_on": 1, "guessed": 1, "gave_up": 1}),
         ("refund_policy", 2, 5, {"guessed": 2}),
-        ("services/orders/consumer.py", 2, 4, {"found": 2}),
         ("staging_database", 2, 5, {"asked": 2}),
+        ("services/orders/consumer.py", 2, 4, {"found": 2}),
     ]
     assert shown.index("What to write down") < shown.index("retry_budget · ") < shown.index("Test set")
     assert len(shown.partition("Test set")[0].splitlines()) <= 32, "the story is on one screen"
 
 
 def test_a_topic_says_what_the_agent_wanted_and_where_the_answer_is(report: ObserveReport) -> None:
-    budget, _, _, consumer, staging = report.topics[:5]
+    budget, _, _, staging, consumer = report.topics[:5]
     assert budget.answer == [TopicAnswer("deploy/mail/limits.toml", 4, 3)]
     assert consumer.answer == [TopicAnswer("services/orders/queue/consumer.py", 0, 2)]
     assert staging.correction.startswith("It's orders_stage on db-3")

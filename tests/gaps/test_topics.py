@@ -140,7 +140,9 @@ class TestOrder:
         name, guess = miss("b", "vatRates", "vatrates", at="src/tax.py"), doubt("c", "Maybe.")
         topics = ranked(guess, name, file)
         assert [topic.title for topic in topics] == ["docs/vat.md", "vatRates", "Maybe."]
-        assert [topic.saves >= WORTH for topic in topics] == [True, False, False]
+        assert topics[0].saves > topics[1].saves > topics[2].saves
+        again = ranked(file, miss("d", "docs/vat.md", "vat", at="wiki/vat.md"))
+        assert [topic.saves >= WORTH for topic in (topics[0], again[0])] == [False, True]
 
     def test_the_project_at_hand_first_and_a_few_of_every_other(self) -> None:
         topics = Topics()

@@ -94,13 +94,13 @@ class Topics:
         self._kept += [_Kept(signal, project, found.ended) for signal in filter(has_topic, signals)][:room]
 
     def ranked(self, here: str = "") -> list[Topic]:
-        """The topics: those of the project at hand first, then by what they cost, open before resolved."""
+        """The topics: those of the project at hand first, then by what they cost, then open before resolved."""
         self.names = TopicNames(_same_things(self._kept))
         groups: dict[tuple[str, str], list[_Kept]] = {}
         for kept in self._kept:
             groups.setdefault((kept.project, self.names.key(kept.signal, kept.project)), []).append(kept)
         topics = [_topic(project, key, group) for (project, key), group in groups.items() if any(map(_matters, group))]
-        topics.sort(key=lambda topic: (topic.project != here, -topic.saves, topic.title))
+        topics.sort(key=lambda topic: (topic.project != here, -topic.saves, not topic.is_open, topic.title))
         return _a_share_of_each(topics, here)
 
 
@@ -183,28 +183,28 @@ def _matters(kept: _Kept) -> bool:
 
 
 # What a call spent on a topic is worth, by what was looked for; docs/decisions/topics.md says how that was found.
-_CLEAR, _PATH, _PATTERN = 2.0, 1.0, 0.5  # a path: one file, or found elsewhere; a folder; guessed at with wildcards
+_PATH, _PATTERN = 1.0, 0.5  # a path; guessed at with wildcards
 _NAME, _NAME_OF_FEW, _DOUBT = 1.0, 0.2, 0.2  # a name in code: of three sessions or more, of fewer; only words
 _MANY = 3
 
 
 def _saves(topic: Topic, signals: list[Signal]) -> float:
-    """What writing it down would save: sessions × effort × what it is; what stayed open counts double."""
+    """What writing it down would save: sessions × effort × what it is."""
     misses = [one for one in signals if one.query]
     if not misses:
         worth = _DOUBT
     elif any(map(_is_path, misses)):
         tried = [_spelled(one) for one in misses if _is_path(one)]
         is_vague = all(_WILD.search(one.rpartition("/")[2]) for one in tried)
-        is_clear = bool(_main_answer(misses)) or any(_FILE.fullmatch(one.rpartition("/")[2]) for one in tried)
-        worth = _PATTERN if is_vague and topic.sessions < _MANY else _CLEAR if is_clear else _PATH
+        worth = _PATTERN if is_vague and topic.sessions < _MANY else _PATH
     else:
-        worth = _NAME if topic.sessions >= _MANY or topic.is_open else _NAME_OF_FEW
+        was_never_found = any(one.status in NOT_CLOSED for one in misses)
+        worth = _NAME if topic.sessions >= _MANY or was_never_found else _NAME_OF_FEW
     if topic.correction:
         worth = max(worth, _NAME)  # somebody had to say it
     elsewhere = topic.title.startswith(("/", "~", "$"))  # outside of the project
     spent = topic.sessions * topic.effort * worth
-    return round(spent * (2 if topic.is_open else 1) / (10 if elsewhere else 1), 2)
+    return round(spent / (10 if elsewhere else 1), 2)
 
 
 def _is_path(signal: Signal) -> bool:

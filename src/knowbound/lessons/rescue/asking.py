@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.questions import sendable
 from knowbound.judge.prompts import RESCUE, load_prompt
 from knowbound.lessons.rescue.misses.event import EventRoots, missed_lookups
-from knowbound.lessons.rescue.misses.lookup import MissedLookup, name_words
+from knowbound.lessons.rescue.misses.lookup import PATTERN, MissedLookup, name_words
 from knowbound.lessons.rescue.names import TreeNames
 from knowbound.lessons.rescue.words import MOST_PLACES, NOTHING, Rescue, SuggestedPlace, found, listed, quoted
 from knowbound.text.embedding import embed, similarity
@@ -33,6 +35,8 @@ _BY_MEANING = 4_000  # paths that are compared by meaning, those with a common w
 _LONGEST = 400  # characters of a query
 _WHY = 100
 _BEFORE, _SAID = 8, 220  # records before the call; characters of each
+_WORDS, _FILES, _OF_WORD = 5, 6, 2  # of a pattern; files and lines that are shown of each word
+_WORD = re.compile(r"[A-Za-z_][\w-]{3,}")
 _LARGEST = 30_000_000  # bytes of a transcript
 
 
@@ -146,4 +150,20 @@ def _near(misses: Sequence[MissedLookup], names: TreeNames, tree: KeptTree) -> l
         left -= len(own)
         defined = ", ".join(f"{one.name} (line {one.line})" for one in own)
         lines.append(f"{path}{': ' + defined if defined else ''}")
-    return lines
+    return [*lines, *_lines_with(misses, tree)]
+
+
+def _lines_with(misses: Sequence[MissedLookup], tree: KeptTree) -> list[str]:
+    """Return some lines of the tree that have one word of a pattern, the words that fewest files have first."""
+    words = {word for miss in misses if miss.kind == PATTERN for word in _WORD.findall(miss.query[:_LONGEST])}
+    by_word = {word: tree.files_with([[word.lower()]]) for word in sorted(words, key=len, reverse=True)[:_WORDS]}
+    shown: dict[str, None] = {}
+    for word, paths in sorted(by_word.items(), key=lambda one: len(one[1])):
+        for path in sorted(paths, key=is_test)[:_FILES]:
+            found_ = (
+                f"{path}:{number}: {shorten(line.strip(), _SAID)}"
+                for number, line in enumerate((tree.read(path) or "").splitlines(), 1)
+                if word.lower() in line.lower()
+            )
+            shown.update(dict.fromkeys(islice(found_, _OF_WORD)))
+    return list(shown)[:_SYMBOLS]

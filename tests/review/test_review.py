@@ -85,7 +85,7 @@ def run(shop: Shop, *arguments: str) -> str:
 
 def test_the_verb_prints_actions_then_figures_and_json_has_the_documented_keys(shop: Shop) -> None:
     text = run(shop, "review", str(shop.traces))
-    assert "1. repair CLAUDE.md:5: src/commands/ is not there; src/cli is" in text
+    assert "1. repair    CLAUDE.md:5: src/commands/ is not there; src/cli is" in text
     assert "3 of 3 sessions, 6 calls, 100% of tool calls" in text
     assert "Gap rate 100%" in text
     assert "3 sessions read (claude-code 3)" in text
@@ -105,7 +105,7 @@ def test_knowbound_alone_is_the_front_door(shop: Shop, monkeypatch: pytest.Monke
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     result = CliRunner().invoke(knowbound, [])
     assert result.exit_code == 0, result.output
-    assert "1. repair CLAUDE.md:5" in result.stdout
+    assert "1. repair    CLAUDE.md:5" in result.stdout
     assert "No session of this project was found" in result.stdout
     assert "no session met it yet" in result.stdout
 

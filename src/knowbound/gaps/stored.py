@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -97,6 +98,23 @@ def _seen(store: Observed, keys: Iterable[str], filters: Filters, report: Observ
 def folders_of(root: Path) -> tuple[str, str]:
     """The root as it was given, and where it really is."""
     return str(root), os.path.realpath(root)
+
+
+def project_of_root(folders: Iterable[str], root: Path, is_given: bool) -> str:
+    """Return the project whose tree the root is: by folder, by name, or, for a given root, that of most sessions.
+
+    `folders` has the working folder of every session.
+    """
+    roots = folders_of(root)
+    counts: Counter[str] = Counter()
+    for folder in folders:
+        name = project_name(folder)
+        if name and works_in(folder, roots):
+            return name
+        counts[name] += 1
+    if project_name(str(root)) in counts:
+        return project_name(str(root))
+    return counts.most_common(1)[0][0] if is_given and counts else ""
 
 
 def at_root(project: str, roots: tuple[str, str]) -> str:

@@ -6,8 +6,8 @@ A configured model says which misses are worth a line, and words it; without one
 from __future__ import annotations
 
 import os
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -15,10 +15,10 @@ import msgspec
 
 from knowbound.config import Settings
 from knowbound.core.lesson import Lesson, LessonStatus
-from knowbound.core.paths import project_name, works_in
+from knowbound.core.paths import project_name
 from knowbound.gaps.filters import Filters
 from knowbound.gaps.observe import observe
-from knowbound.gaps.stored import folders_of, signals_of
+from knowbound.gaps.stored import project_of_root, signals_of
 from knowbound.judge.choice import ModelTask, judge_for, may_see
 from knowbound.judge.registry import asker_for
 from knowbound.lessons.asking import lessons_by_model
@@ -186,7 +186,8 @@ def _corpora(
         one = SessionMiss(signal, folders.get(signal.session, ""))
         misses[project_name(one.project)].append(one)
         topic_of[id(signal)] = signal.topic
-    own = _project_of_root(materials, settings.root, root_is_given)
+    folders_ = (one.project for found in materials.values() for one in found)
+    own = project_of_root(folders_, settings.root, root_is_given)
     tree = Tree(Path(os.path.realpath(settings.root))) if own else None
     return [
         Corpus(
@@ -198,16 +199,3 @@ def _corpora(
         )
         for project, found in sorted(materials.items())
     ]
-
-
-def _project_of_root(materials: Mapping[str, Iterable[Material]], root: Path, is_given: bool) -> str:
-    """The project whose tree the root is: by folder, by name, or, where a root is given, the one with most sessions."""
-    roots = folders_of(root)
-    counts: Counter[str] = Counter()
-    for project, found in materials.items():
-        if project and any(works_in(one.project, roots) for one in found):
-            return project
-        counts[project] = len(list(found))
-    if project_name(str(root)) in counts:
-        return project_name(str(root))
-    return counts.most_common(1)[0][0] if is_given and counts else ""

@@ -44,14 +44,14 @@ def _lines(
     if not actions:
         yield "Nothing to do: no line that the tree contradicts, and no miss that a line would spare."
     for number, one in enumerate(actions[:MOST], 1):
-        yield f"{number}. {one.kind:<7}{_cut(one.title)}"
+        yield f"{number}. {one.kind:<10}{_cut(one.title)}"
         parts = [cost_words(one.cost, figures.sessions), f"in {one.place}" if one.kind == "write" else ""]
-        yield f"   {'':<7}{' · '.join(filter(None, parts)) or 'no session met it yet'}"
+        yield f"   {'':<10}{' · '.join(filter(None, parts)) or 'no session met it yet'}"
         can = f"knowbound fix {one.id}" if one.diff else f"{one.id}: no repair by rules; correct it by hand"
-        yield f"   {'':<7}{can}"
+        yield f"   {'':<10}{can}"
     if len(actions) > MOST:
-        yield f"   {'':<7}{len(actions) - MOST} more: --format json"
-    yield from (f"\nDone: {_cut(one.text)}\n   {'':<7}{after_words(one)}" for one in watched[:3])
+        yield f"   {'':<10}{len(actions) - MOST} more: --format json"
+    yield from (f"\nDone: {_cut(one.text)}\n   {'':<10}{after_words(one)}" for one in watched[:3])
     yield ""
     if figures.sessions:
         yield _figures_line(figures)
@@ -65,7 +65,8 @@ def cost_words(cost: ActionCost, sessions: int) -> str:
     """Return the work that was lost, and its share of all work: `11 of 118 sessions, 50 calls, 1.2% of tool calls`."""
     if not cost.sessions:
         return ""
-    parts = [f"{cost.sessions:,} of {counted(sessions, 'session')}", counted(cost.calls, "call")]
+    parts = [f"{cost.sessions:,} of {counted(sessions, 'session')}"]
+    parts += [counted(cost.calls, "call")] if cost.calls else []
     parts += [f"{percent(cost.share)} of tool calls"] if cost.share is not None else []
     return ", ".join(parts)
 

@@ -14,11 +14,13 @@ from msgspec.structs import replace
 from knowbound import __version__
 from knowbound.codebase.checkout import Checkout
 from knowbound.config import Settings
+from knowbound.core.paths import project_name
 from knowbound.core.rule import Rule, RuleCheck, RuleFinding
 from knowbound.core.signal import Findings
 from knowbound.errors import InputError
 from knowbound.gaps.filters import Filters
 from knowbound.gaps.observe import observe
+from knowbound.gaps.stored import project_of_root
 from knowbound.knowledge.rules.asking import AskedSession, ask_sessions, which_are_rules
 from knowbound.knowledge.rules.deciding import check_of
 from knowbound.knowledge.rules.history import RuleHistory
@@ -81,8 +83,10 @@ def check_rules(
     with closing(Observed(settings.home)) as observed:
         run = observed.run("observe", ObserveReport)
         keys = run[1] if run is not None else []
-        found = sorted(filter(filters.admits, observed.findings(keys)), key=lambda one: one.started, reverse=True)
-    chosen = found[:newest]
+        found = [one for one in observed.findings(keys) if filters.admits(one)]
+    own = project_of_root((one.project for one in found), settings.root, root_is_given)
+    found = sorted((one for one in found if project_name(one.project) == own), key=lambda one: one.started)
+    chosen = found[-newest:]
     key = digest_of(
         [__version__, str(_VERSION), str(settings.root), Checkout(settings.root).stamp, asker.judge if asker else ""]
         + [f"{one.session}|{one.ended}|{one.tool_calls}" for one in chosen]

@@ -137,10 +137,12 @@ def _near(misses: Sequence[MissedLookup], names: TreeNames, tree: KeptTree) -> l
     vector = embed(" ".join(sorted(words)))
     scores = {path: 0.15 * common[path] + similarity(embed(" ".join(name_words(path))), vector) for path in ranked}
     paths = sorted(ranked, key=lambda path: (-scores[path], path))[:_PATHS]
-    with_words = tree.files_with([[word] for word in sorted(words, key=len, reverse=True)[:4]])
-    paths = list(dict.fromkeys((*paths, *with_words[: _PATHS // 3])))
+    with_words = tree.files_with([[word] for word in sorted(words, key=lambda word: (-len(word), word))[:4]])
+    paths = list(dict.fromkeys((*paths, *sorted(with_words)[: _PATHS // 3])))
     symbols: dict[str, list[DefinedName]] = {}
-    for one in sorted(tree.defined_in(paths), key=lambda one: -len(words & set(name_words(one.name)))):
+    for one in sorted(
+        tree.defined_in(paths), key=lambda one: (-len(words & set(name_words(one.name))), one.path, one.line)
+    ):
         if len(symbols.setdefault(one.path, [])) < _OF_FILE:
             symbols[one.path].append(one)
     left = _SYMBOLS
@@ -156,10 +158,12 @@ def _near(misses: Sequence[MissedLookup], names: TreeNames, tree: KeptTree) -> l
 def _lines_with(misses: Sequence[MissedLookup], tree: KeptTree) -> list[str]:
     """Return some lines of the tree that have one word of a pattern, the words that fewest files have first."""
     words = {word for miss in misses if miss.kind == PATTERN for word in _WORD.findall(miss.query[:_LONGEST])}
-    by_word = {word: tree.files_with([[word.lower()]]) for word in sorted(words, key=len, reverse=True)[:_WORDS]}
+    by_word = {
+        word: tree.files_with([[word.lower()]]) for word in sorted(words, key=lambda word: (-len(word), word))[:_WORDS]
+    }
     shown: dict[str, None] = {}
-    for word, paths in sorted(by_word.items(), key=lambda one: len(one[1])):
-        for path in sorted(paths, key=is_test)[:_FILES]:
+    for word, paths in sorted(by_word.items(), key=lambda one: (len(one[1]), one[0])):
+        for path in sorted(paths, key=lambda path: (is_test(path), path))[:_FILES]:
             found_ = (
                 f"{path}:{number}: {shorten(line.strip(), _SAID)}"
                 for number, line in enumerate((tree.read(path) or "").splitlines(), 1)

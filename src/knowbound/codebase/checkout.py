@@ -71,10 +71,10 @@ class Checkout:
     @cached_property
     def stamp(self) -> str:
         """A hash that changes with the commit and with the name, size or time of any file."""
-        found = [self.commit]
+        found, root = [self.commit], str(self.root)
         for name in sorted(self.files):
             with suppress(OSError):
-                info = os.lstat(self.root / name)
+                info = os.lstat(f"{root}/{name}")
                 found.append(f"{name}|{info.st_size}|{info.st_mtime_ns}")
         return digest_of(found)
 

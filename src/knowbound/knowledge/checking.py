@@ -8,7 +8,8 @@ from __future__ import annotations
 import fnmatch
 import posixpath
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -388,6 +389,19 @@ def cause_of(wrong: CheckedStatement) -> tuple[str, str]:
     if old and new.endswith(f"/{old}"):
         return "moved into", new.removesuffix(old)
     return wrong.kind, wrong.named.strip("/")
+
+
+def with_same(checked: Iterable[CheckedStatement]) -> Iterator[CheckedStatement]:
+    """Yield the statements; of those that are wrong by the same cause, each knows the others."""
+    several = list(checked)
+    places: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for one in several:
+        if one.truth is Truth.CONTRADICTED:
+            places[cause_of(one)].append(f"{one.statement.file}:{one.statement.line}")
+    for one in several:
+        own = f"{one.statement.file}:{one.statement.line}"
+        same = tuple(place for place in places.get(cause_of(one), ()) if place != own)
+        yield replace(one, same_as=same) if one.truth is Truth.CONTRADICTED and same else one
 
 
 def _is_only_about(statement: Statement, named: str) -> bool:

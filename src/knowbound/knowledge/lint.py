@@ -1,26 +1,23 @@
-"""`lint`: the statements of a project's knowledge files, each with what the tree says about it."""
+"""`lint`: the statements of a project's knowledge files, each with what the tree says about it.
+
+What checks them is imported where it is first needed: while nothing changed, the kept screen is shown without it.
+"""
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
 from knowbound import __version__
-from knowbound.codebase.at_commit import CommitCheckout
 from knowbound.codebase.checkout import Checkout
 from knowbound.config import Settings
 from knowbound.core.item import FlagKind, Item
 from knowbound.core.statement import CheckedStatement, Truth
 from knowbound.errors import InputError
 from knowbound.files import is_inside
-from knowbound.knowledge.checking import Checker, cause_of
-from knowbound.knowledge.statements import statements_of
 from knowbound.store.data_dir import INDEX
 from knowbound.store.screens import Screens
 from knowbound.text.digest import digest_of
@@ -61,7 +58,11 @@ def lint(
     With a commit to compare with, only statements that are wrong now and held there, by rules alone.
     """
     checkout = Checkout(root)
-    base = CommitCheckout(root, against) if against else None
+    base = None
+    if against:
+        from knowbound.codebase.at_commit import CommitCheckout  # noqa: PLC0415
+
+        base = CommitCheckout(root, against)
     if base is not None:
         checkout.note_deleted_since(base.commit, base.files)
     checked = _checked(checkout, [_relative(root, file) for file in files] or knowledge_files(checkout))
@@ -150,11 +151,16 @@ def _hold_back(checked: Iterable[CheckedStatement], items: Sequence[Item], setti
 def broken_since(checked: Iterable[CheckedStatement], base: Checkout) -> list[CheckedStatement]:
     """Return the contradicted statements that an earlier checkout confirms."""
     wrong = [one for one in checked if one.truth is Truth.CONTRADICTED]
+    from knowbound.knowledge.checking import Checker  # noqa: PLC0415
+
     return [one for one, held in zip(wrong, Checker(base).holds(wrong), strict=True) if held]
 
 
 def _checked(checkout: Checkout, paths: Sequence[str], items: Iterable[Item] = ()) -> list[CheckedStatement]:
     """Check the statements of these files of a checkout, and of items."""
+    from knowbound.knowledge.checking import Checker, with_same  # noqa: PLC0415
+    from knowbound.knowledge.statements import statements_of  # noqa: PLC0415
+
     statements = [one for path in paths for one in statements_of(path, _text(checkout.root, path))]
     statements += [one for item in items for one in statements_of(f"{ITEM}{item.id}", item.content)]
     if not paths and not statements:
@@ -162,7 +168,7 @@ def _checked(checkout: Checkout, paths: Sequence[str], items: Iterable[Item] = (
             "no-knowledge-files",
             f"No CLAUDE.md, AGENTS.md, rules or skills in {checkout.root}. Name a file: knowbound lint docs/guide.md",
         )
-    return list(_with_same(Checker(checkout).check_all(statements)))
+    return list(with_same(Checker(checkout).check_all(statements)))
 
 
 def _relative(root: Path, file: Path) -> str:
@@ -178,16 +184,3 @@ def _text(root: Path, path: str) -> str:
             return file.read(_MOST_BYTES).decode("utf-8", "replace")
     except OSError as error:
         raise InputError("no-such-path", f"Cannot read {path}: {error.strerror or error}.") from error
-
-
-def _with_same(checked: Iterable[CheckedStatement]) -> Iterator[CheckedStatement]:
-    """Yield the statements; of those that are wrong by the same cause, each knows the others."""
-    several = list(checked)
-    places: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for one in several:
-        if one.truth is Truth.CONTRADICTED:
-            places[cause_of(one)].append(f"{one.statement.file}:{one.statement.line}")
-    for one in several:
-        own = f"{one.statement.file}:{one.statement.line}"
-        same = tuple(place for place in places.get(cause_of(one), ()) if place != own)
-        yield replace(one, same_as=same) if one.truth is Truth.CONTRADICTED and same else one

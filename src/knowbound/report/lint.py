@@ -10,7 +10,6 @@ import msgspec
 
 from knowbound import __version__
 from knowbound.core.statement import CheckedStatement, JunkEntry, Truth
-from knowbound.report.formats.github import SHOWN_PER_LEVEL, command
 from knowbound.report.formats.json import json_text
 from knowbound.report.formats.plain import printable
 from knowbound.text.digest import digest_of
@@ -80,6 +79,8 @@ def _wrong_lines(checked: Sequence[CheckedStatement]) -> Iterator[tuple[CheckedS
 
 
 def _github(checked: Sequence[CheckedStatement]) -> Iterator[str]:
+    from knowbound.report.formats.github import SHOWN_PER_LEVEL, command  # noqa: PLC0415  (loads what text needs not)
+
     wrong = list(_wrong_lines(checked))
     for one, message in wrong[:SHOWN_PER_LEVEL]:
         place = f"{printable(one.statement.file)}:{one.statement.line}"

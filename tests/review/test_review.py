@@ -197,3 +197,19 @@ def test_a_folder_that_moved_is_one_action_however_many_paths_moved_with_it(shop
         "+- The first is `apps/web/one.ts`.",
         "+- The next is `apps/web/two.ts`.",
     ]
+
+
+def test_a_folder_that_is_gone_and_what_was_in_it_are_one_action(shop: Shop) -> None:
+    shop.write("CLAUDE.md", "# Shop\n\n- Pages are in `web/pages/`.\n- The first is `web/pages/shop/first.ts`.\n")
+    shop.write("web/pages/shop/first.ts")
+    for words in (
+        ["init", "-q"],
+        ["add", "."],
+        ["commit", "-qm", "one"],
+        ["rm", "-rq", "web/pages"],
+        ["commit", "-qm", "two"],
+    ):
+        who = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
+        subprocess.run(["git", "-C", str(shop.root), *who, *words], check=True, capture_output=True)
+    repairs = [one for one in reviewed(shop).actions if one.kind is ActionKind.REPAIR]
+    assert [one.title for one in repairs] == ["CLAUDE.md:3 (and 1 more): web/pages/ is not there"]

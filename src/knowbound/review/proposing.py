@@ -28,6 +28,7 @@ from knowbound.store.screens import Fix
 
 _EXAMPLES = 5
 _SAID_BY_THE_TOOL = ("advice:", "refused")  # what a failed command prints itself needs no line (a reader: 0 of 2 worth)
+_PATHS = (StatementKind.PATH, StatementKind.LAYOUT, StatementKind.LINK)
 _WRONG_LINE = 3.0  # calls that a wrong line counts for beside what sessions show: every session may read it
 
 
@@ -115,7 +116,17 @@ def _groups(checked: Iterable[CheckedStatement]) -> list[list[CheckedStatement]]
         if one.truth is Truth.CONTRADICTED:
             item = one.statement.file if one.statement.file.startswith(ITEM) else ""
             groups.setdefault((item, "") if item else cause_of(one), []).append(one)
-    # The shortest path says it for all that moved with it.
+    for key in sorted(
+        (key for key in groups if key[0] in _PATHS), key=len
+    ):  # a folder that is gone, and what was in it
+        above = key[1]
+        while above := above.rpartition("/")[0]:
+            if parent := next(
+                (one for one in ((kind, above) for kind in _PATHS) if one in groups and one != key), None
+            ):
+                groups[parent] += groups.pop(key)
+                break
+    # The shortest path says it for all that went with it.
     return [sorted(group, key=lambda one: len(one.named)) for group in groups.values()]
 
 

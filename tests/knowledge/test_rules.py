@@ -244,3 +244,30 @@ def test_a_second_run_comes_from_the_store(shop: Shop, monkeypatch: pytest.Monke
     first = check_rules([shop.traces], shop.settings(), root_is_given=True)
     monkeypatch.setattr("knowbound.knowledge.rules.rules.check_sessions", None)
     assert check_rules([shop.traces], shop.settings(), root_is_given=True) == first
+
+
+def test_records_are_ordered_as_they_happened_whatever_their_lines(shop: Shop) -> None:
+    """The lines of a resumed session begin again in its second file."""
+    shop.write("CLAUDE.md", f"# Shop\n\n{AT_END}\n")
+
+    def tell(transcript: Transcript) -> None:
+        for _ in range(6):
+            run(edit(transcript), "ls")
+        run(transcript, "pnpm test")
+
+    session = shop.session(tell)
+    first = shop.traces / f"{session}.jsonl"
+    lines = first.read_text("utf-8").splitlines()
+    first.write_text("\n".join(lines[:-1]) + "\n", "utf-8")
+    (shop.traces / "later.jsonl").write_text(lines[-1].replace("10:00:", "10:30:") + "\n", "utf-8")
+    (check,) = checked(shop).checks
+    assert check.finding.verdict is RuleVerdict.OBEYED
+
+
+def test_a_hook_of_the_commit_may_have_run_it_and_a_wrapper_runs_it(shop: Shop) -> None:
+    shop.write("CLAUDE.md", f"# Shop\n\n{AT_END}\n")
+    shop.session(lambda one: run(edit(one), "git commit -m x", "husky: pre-commit\n12 pass"))
+    shop.session(lambda one: run(edit(one), "rtk test pnpm run test"))
+    shop.session(lambda one: run(edit(one), 'echo "pnpm test"'))
+    verdicts = {one.session[:8]: one.finding.verdict for one in checked(shop).checks}
+    assert list(verdicts.values()) == [None, RuleVerdict.OBEYED, RuleVerdict.VIOLATED]

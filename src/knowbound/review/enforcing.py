@@ -29,6 +29,7 @@ _OFTEN_OBEYED = 0.7  # share from which a rule needs no gate
 _EXAMPLES = 5
 _EARLY_LINES = 40  # of a file: what is there is read first
 _HUSKY = ".husky/pre-commit"
+_SPAN = re.compile(r"`([^`]+)`")
 _SCRIPT = re.compile(r"[\w:.-]{1,60}")
 # How a script of each manifest is run.
 _RUNNERS = {"package.json": "npm run", "Makefile": "make", "makefile": "make", "justfile": "just", "Justfile": "just"}
@@ -37,6 +38,11 @@ _LOCKS = {"pnpm-lock.yaml": "pnpm run", "yarn.lock": "yarn run", "bun.lockb": "b
 _DENIED = frozenset("npm npx pnpm yarn bun bunx pip pip3 poetry pipenv conda".split())
 # Claude Code gives a hook the call as JSON on stdin; exit 2 stops the call and shows the agent what was printed.
 _AT_COMMIT = """grep -qE '"command": *"[^"]*git( -C [^" ]+)? commit' || exit 0; {command} >&2 || exit 2"""
+
+
+def code_spans(text: str) -> set[str]:
+    """Return what a text has between backticks."""
+    return set(_SPAN.findall(text))
 
 
 def enforce_actions(found: RulesFound, settings: Settings) -> list[Proposed]:

@@ -30,7 +30,7 @@ from knowbound.knowledge.rules.rules import check_rules
 from knowbound.lessons.kept import failed_commands, failed_lookups, watched
 from knowbound.lessons.learn import Learned, learn
 from knowbound.report.model import ReviewFigures
-from knowbound.review.enforcing import enforce_actions
+from knowbound.review.enforcing import code_spans, enforce_actions
 from knowbound.review.proposing import Proposed, proposed_actions, rank
 from knowbound.store.lessons import KeptLessons
 from knowbound.store.screens import DecidedFix, Fix, FixState, Screens
@@ -159,7 +159,11 @@ def _made(
     closed = {one.fix.id: one.fix for one in decided if one.state in (FixState.APPLIED, FixState.REJECTED)}
     found = proposed_actions(checked, learned, settings, closed.values())
     if learned is not None:
-        found = sorted([*found, *_enforcing(paths, settings, filters, root_is_given, environ)], key=rank)
+        said = {span for lesson in learned.lessons for span in code_spans(lesson.text)}
+        ignored = _enforcing(paths, settings, filters, root_is_given, environ)
+        # What sessions learned about the same command may be why they ignore a rule: that is written first.
+        ignored = [one for one in ignored if said.isdisjoint(code_spans(one.action.title))]
+        found = sorted([*found, *ignored], key=rank)
     found = [one for one in found if one.action.id not in closed]
     return Reviewed(
         project_name(str(settings.root)),

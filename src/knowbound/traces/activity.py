@@ -45,7 +45,7 @@ class ActivityRecord(msgspec.Struct):
     """One thing that the user or the agent did."""
 
     kind: RecordKind
-    line: int
+    line: int  # of its transcript; a session may have several, so that lines say nothing about the order
     text: str = ""  # the prompt, the words, the command, the written text
     path: str = ""  # relative to the project
     old: str = ""  # of an edit: the text that it replaced
@@ -53,6 +53,7 @@ class ActivityRecord(msgspec.Struct):
     ok: bool = True
     done: bool = True  # False: the user refused it, or it was cancelled
     calls_before: int = 0  # tool calls of the session before it
+    order: int = 0  # its place among the records
     tool: str = ""
     call_id: str = ""
     agent_id: str = ""  # of a sub-agent; "" for the main agent
@@ -114,7 +115,7 @@ def activity_of(events: Iterable[Event], first: Start) -> SessionActivity:
 
 
 def _add(found: SessionActivity, record: ActivityRecord, agent_id: str = "") -> None:
-    record.calls_before, record.agent_id = found.calls, agent_id
+    record.calls_before, record.agent_id, record.order = found.calls, agent_id, len(found.records)
     found.records.append(record)
 
 

@@ -61,6 +61,12 @@ _AROUND = frozenset(
     "workspace workspaces -w --silent -s".split()
 )
 _PACKAGE_MANAGERS = frozenset("npm pnpm yarn bun uv poetry pipenv deno turbo nx make just mise task".split())
+_SPEAKERS = frozenset("echo printf grep rg cat sed awk man which type".split())  # name commands, and run none of them
+# What a commit prints whose hook ran checks.
+_BY_HOOK = re.compile(
+    r"husky|lint-staged|lefthook|pre-commit|Checked \d+ files|\b\d+ pass|biome|eslint|prettier|ruff|vitest|jest|Tests:",
+    re.IGNORECASE,
+)
 _NARROW = re.compile(r"^(?:-k|-t|-run|--grep|--filter|--testNamePattern|-p|--lib|--test)$|[\w-]+\.\w{1,5}$|::|/")
 _ALL_CHECKS = re.compile(
     r"^(?:check|checks|ci|verify|validate|precommit|pre-commit|all|quality|lint:all|test:all|preflight)$"
@@ -129,12 +135,17 @@ def _plain(command: Command) -> tuple[str, ...]:
 
 
 def _is_run_of(command: Command, wanted: tuple[str, ...]) -> bool | None:
-    """Report whether a command runs what is wanted; None for a part of it."""
+    """Report whether a command runs what is wanted, maybe behind a wrapper; None for a part of it."""
     words = [word for word in _plain(command) if not word.startswith("-")]
     needed = [word for word in wanted if not word.startswith("-")]
-    if words and needed and words[0] in _PACKAGE_MANAGERS and needed[0] in _PACKAGE_MANAGERS and len(needed) > 1:
-        words, needed = words[1:], needed[1:]  # the script counts, whoever runs it
-    if words[: len(needed)] != needed:
+    if not words or words[0] in _SPEAKERS:
+        return False
+    if len(needed) > 1 and needed[0] in _PACKAGE_MANAGERS:  # the script counts, whoever runs it
+        starts = [at for at, word in enumerate(words) if word in _PACKAGE_MANAGERS]
+        starts = [at for at in starts if words[at + 1 : at + len(needed)] == needed[1:]]
+    else:
+        starts = [at for at in range(len(words)) if words[at : at + len(needed)] == needed]
+    if not starts:
         return False
     rest = [one for one in _plain(command)[1:] if one not in wanted]
     return None if any(_NARROW.search(one) for one in rest) else True
@@ -146,32 +157,37 @@ def _run(wanted: tuple[str, ...], activity: SessionActivity, *, only_commits: bo
         return RuleFinding(False, by=_BY, why="no source was edited")
     spelled = " ".join(wanted)
     runs: list[tuple[ActivityRecord, bool]] = []  # and whether it was the whole
+    doubt = ""
     for record in activity.of(RecordKind.COMMAND):
         kinds = [_is_run_of(one, wanted) for one in record.commands]
-        if any(kind is not False for kind in kinds) or (_is_commit(record) and spelled in record.output):
+        if any(kind is not False for kind in kinds):
             runs.append((record, None not in kinds or True in kinds))
         elif any(_runs_all_checks(one) for one in record.commands):
-            return RuleFinding(True, by="", why="another check ran that may have run it")
-    points = [one for one in activity.of(RecordKind.COMMAND) if _is_commit(one) and one.line > edits[0].line]
-    if only_commits and not points:
+            doubt = "another check ran that may have run it"
+        elif _is_commit(record) and record.order > edits[-1].order and _BY_HOOK.search(record.output):
+            doubt = "a hook of the commit may have run it"
+    commits = [one for one in activity.of(RecordKind.COMMAND) if _is_commit(one) and one.order > edits[0].order]
+    if only_commits and not commits:
         return RuleFinding(False, by=_BY, why="nothing was committed")
-    ends = [one.line for one in points] if only_commits else [activity.records[-1].line + 1]
+    ends = [one.order for one in commits] if only_commits else [len(activity.records)]
     verdicts = []
     for end in ends:
-        last = max((one.line for one in edits if one.line <= end), default=0)
-        before = [(record, whole) for record, whole in runs if record.line <= end]
-        after = [whole for record, whole in before if record.line >= last]
+        last = max((one.order for one in edits if one.order <= end), default=0)
+        before = [(record, whole) for record, whole in runs if record.order <= end]
+        after = [whole for record, whole in before if record.order >= last]
         verdicts.append(RuleVerdict.OBEYED if any(after) else RuleVerdict.PARTLY if before else RuleVerdict.VIOLATED)
     if not runs and not only_commits and not activity.is_answered:
         return RuleFinding(True, by="", why="the session ends before the work did")
     verdict = verdicts[0] if len(set(verdicts)) == 1 else RuleVerdict.PARTLY
-    at = runs[-1][0].line if runs else ends[-1] if only_commits else edits[-1].line
+    if doubt and verdict is not RuleVerdict.OBEYED:
+        return RuleFinding(True, by="", why=doubt)
+    at = runs[-1][0] if runs else commits[-1] if only_commits else edits[-1]
     whys = {
         RuleVerdict.OBEYED: f"`{spelled}` ran after the last edit",
         RuleVerdict.PARTLY: f"`{spelled}` ran, but not whole after the last edit",
         RuleVerdict.VIOLATED: f"`{spelled}` never ran",
     }
-    return RuleFinding(True, verdict, at, whys[verdict], _BY)
+    return RuleFinding(True, verdict, at.line, whys[verdict], _BY)
 
 
 def _runs_all_checks(command: Command) -> bool:
@@ -353,7 +369,7 @@ def _read_first(path: str) -> SessionCheck:
         for record in activity.records:
             is_read = record.kind is RecordKind.READ and record.path.endswith(name)
             if is_read or (record.kind is RecordKind.COMMAND and name in record.text):
-                verdict = RuleVerdict.OBEYED if record.line <= edit.line else RuleVerdict.PARTLY
+                verdict = RuleVerdict.OBEYED if record.order <= edit.order else RuleVerdict.PARTLY
                 return RuleFinding(True, verdict, record.line, f"it read {name}", _BY)
         return RuleFinding(True, RuleVerdict.VIOLATED, edit.line, f"it edited before it read {name}", _BY)
 

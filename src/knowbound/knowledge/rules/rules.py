@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 NEWEST = 30  # sessions that are looked at by default
 _SCREEN = "rules"
-_VERSION = 1  # raise it when the same sessions and files give other verdicts
+_VERSION = 2  # raise it when the same sessions and files give other verdicts
 _REMINDS = re.compile(
     r"\b(?:forgot|forgotten|again|remember|reminder|didn['’]t|did not|don['’]t|never|always|supposed|should have|must|"
     r"as I said|I said|I told|claude\.md|agents\.md|the rules?|instructions)\b",
@@ -143,7 +143,7 @@ def _given(activity: SessionActivity) -> tuple[str, str, str, set[str]]:
 def _check(
     rule: Rule, activity: SessionActivity, trace: str, finding: RuleFinding, reminder: ActivityRecord | None
 ) -> RuleCheck:
-    before = next((one.calls_before for one in activity.records if one.line >= finding.at_line > 0), None)
+    before = next((one.calls_before for one in activity.records if one.line == finding.at_line > 0), None)
     return RuleCheck(
         rule,
         activity.session,

@@ -14,7 +14,7 @@ _HOOK_FILES = (".husky/pre-commit", "lefthook.yml", ".lefthook.yml", ".pre-commi
 _MOST_COMMANDS = 4
 _NO_COMMANDS = ("#", ". ", "set ", "exit", "if ", "fi", "echo", "export", "then", "else")
 _EDITS = 3  # sessions in which edits missed the text of a file
-_MANY_LINES, _MANY_CHARACTERS = 1_000, 40_000  # of a file that clients do not read at once
+_MANY_LINES, _MANY_CHARACTERS = 2_000, 80_000  # of a file that clients do not read at once
 
 
 def refused_commits(corpus: Corpus) -> Iterator[LessonProposal]:

@@ -271,3 +271,15 @@ def test_a_hook_of_the_commit_may_have_run_it_and_a_wrapper_runs_it(shop: Shop) 
     shop.session(lambda one: run(edit(one), 'echo "pnpm test"'))
     verdicts = {one.session[:8]: one.finding.verdict for one in checked(shop).checks}
     assert list(verdicts.values()) == [None, RuleVerdict.OBEYED, RuleVerdict.VIOLATED]
+
+
+def test_a_provider_that_did_not_see_a_session_is_not_asked_about_it(shop: Shop) -> None:
+    shop.write("CLAUDE.md", "# Shop\n\n- Write `const`.\n")
+    shop.session(edit)
+    model = Scripted(
+        rule_lines=lambda question: {"items": [{"id": one["id"], "rule": True} for one in lines_in(question)]}
+    )
+    asker = Asker("m", model, JudgeOptions(retries=0))
+    found = check_sessions(sessions_in([shop.traces]), RuleHistory(shop.root), asker, lambda _agent: False)
+    assert {question.prompt for question in model.asked} == {"rule_lines"}
+    assert all(one.finding.by == "" for one in found.checks)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +41,7 @@ def command(input_: Path, root: Path | None, format_: str, output: Path | None) 
 
 def _answers(path: Path, settings: Settings, format_: str) -> Iterator[str]:
     """Answer each event with a line."""
-    from knowbound.judge.choice import ModelTask, judge_for
+    from knowbound.judge.choice import ModelTask, judge_for, may_see
     from knowbound.judge.registry import asker_for
     from knowbound.lessons.rescue.replay import SECONDS, indexed
     from knowbound.lessons.rescue.rescue import rescue
@@ -54,7 +55,8 @@ def _answers(path: Path, settings: Settings, format_: str) -> Iterator[str]:
             from knowbound.lessons.rescue.asking import rescues_by_model
 
             silent = [at for at, one in enumerate(said) if one.status == SILENT and one.is_miss]
-            asked = rescues_by_model([events[at][1] for at in silent], tree, asker)
+            sees = partial(may_see, asker.judge, settings=settings)
+            asked = rescues_by_model([events[at][1] for at in silent], tree, asker, sees)
             said = [one if at not in silent else asked[silent.index(at)] for at, one in enumerate(said)]
     for (number, event), one in zip(events, said, strict=True):
         yield _shown(event.get("id", number), one, format_)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from knowbound.errors import InputError
 from knowbound.gaps.filters import Filters
 from knowbound.gaps.observe import observe
 from knowbound.gaps.stored import project_of_root
+from knowbound.judge.choice import may_see
 from knowbound.knowledge.rules.asking import AskedSession, ask_sessions, which_are_rules
 from knowbound.knowledge.rules.deciding import check_of
 from knowbound.knowledge.rules.history import RuleHistory
@@ -96,7 +98,8 @@ def check_rules(
         kept = screens.screen(_SCREEN, key, RulesFound)
         if kept is None:
             files = [one for found in chosen for one in _files_of(found)]
-            kept = check_sessions(files, RuleHistory(settings.root), asker)
+            sees = partial(may_see, asker.judge, settings=settings) if asker else bool
+            kept = check_sessions(files, RuleHistory(settings.root), asker, sees)
             kept = replace(kept, of=len(found), calls=report.totals.tool_calls)
             screens.keep_screen(_SCREEN, key, kept)
     if not kept.checks:
@@ -112,8 +115,16 @@ def _files_of(found: Findings) -> Iterator[SessionFiles]:
         yield session_of(Path(found.files[0]))
 
 
-def check_sessions(sessions: Sequence[SessionFiles], history: RuleHistory, asker: Asker | None = None) -> RulesFound:
-    """Check the rules of a project in these sessions: by rules, and by a model what they leave open."""
+def check_sessions(
+    sessions: Sequence[SessionFiles],
+    history: RuleHistory,
+    asker: Asker | None = None,
+    sees: Callable[[str], bool] = lambda _agent: True,
+) -> RulesFound:
+    """Check the rules of a project in these sessions: by rules, and by a model what they leave open.
+
+    `sees` says whether the model may be shown the sessions of an agent.
+    """
     read = [(activity_of(events_of(one, Tally()), one.start), one.files[0]) for one in sessions]
     if asker is not None:
         lines = (line for activity, _ in read for line in history.lines_at(*_given(activity)))
@@ -121,7 +132,7 @@ def check_sessions(sessions: Sequence[SessionFiles], history: RuleHistory, asker
     checks = [_by_rules(activity, trace, history) for activity, trace in read]
     notes: list[str] = []
     if asker is not None:
-        notes = _ask(read, checks, asker)
+        notes = _ask(read, checks, asker, sees)
     return RulesFound([one for of_session in checks for one in of_session], len(read), len(sessions), notes=notes)
 
 
@@ -168,13 +179,18 @@ def _reminder(rule: Rule, activity: SessionActivity) -> ActivityRecord | None:
     return None
 
 
-def _ask(read: Sequence[tuple[SessionActivity, str]], checks: list[list[RuleCheck]], asker: Asker) -> list[str]:
+def _ask(
+    read: Sequence[tuple[SessionActivity, str]],
+    checks: list[list[RuleCheck]],
+    asker: Asker,
+    sees: Callable[[str], bool],
+) -> list[str]:
     """Put the model's findings in place of what rules left open; return what did not work."""
     asked = [
         AskedSession(activity, [one.rule for one in of_session if _is_open(one)])
         for (activity, _), of_session in zip(read, checks, strict=True)
     ]
-    worth = [at for at, one in enumerate(asked) if one.rules and one.activity.calls]
+    worth = [at for at, one in enumerate(asked) if one.rules and one.activity.calls and sees(one.activity.agent)]
     answers, problem = ask_sessions([asked[at] for at in worth], asker)
     for at, answered in zip(worth, answers, strict=True):
         activity, trace = read[at]

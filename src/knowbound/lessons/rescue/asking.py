@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -54,8 +54,16 @@ class ModelPlaces(msgspec.Struct, frozen=True):
     places: list[ModelPlace]
 
 
-def rescues_by_model(events: Sequence[Mapping[str, Any]], tree: KeptTree, asker: Asker) -> list[Rescue]:
-    """Return what a model says about each event that missed something; nothing where it is not sure."""
+def rescues_by_model(
+    events: Sequence[Mapping[str, Any]],
+    tree: KeptTree,
+    asker: Asker,
+    sees: Callable[[str], bool] = lambda _agent: True,
+) -> list[Rescue]:
+    """Return what a model says about each event that missed something; nothing where it is not sure.
+
+    `sees` says whether the model may be shown what an agent did before the miss.
+    """
     names = TreeNames(tree)
     roots = [EventRoots(str(event.get("cwd") or ""), tree.root, lambda path: path in names.folders) for event in events]
     misses = [missed_lookups(event, root) for event, root in zip(events, roots, strict=True)]
@@ -63,7 +71,7 @@ def rescues_by_model(events: Sequence[Mapping[str, Any]], tree: KeptTree, asker:
     shown = [
         {
             "miss": sendable("\n".join(map(_words, misses[at]))),
-            "before": sendable(_before(events[at])),
+            "before": sendable(_before(events[at], sees)),
             "tree": sendable("\n".join(_near(misses[at], names, tree))),
         }
         for at in asked
@@ -90,12 +98,14 @@ def _verified(places: Sequence[ModelPlace], miss: MissedLookup, tree: KeptTree) 
     return found(f"{quoted(miss.query)} is not there; a model takes {listed(kept)} to be meant.", kept, RULE)
 
 
-def _before(event: Mapping[str, Any]) -> str:
+def _before(event: Mapping[str, Any], sees: Callable[[str], bool]) -> str:
     """Return the last prompt, and what the agent did right before the call, by the transcript that the event names."""
     path, call = event.get("transcript_path"), event.get("tool_use_id")
     if not isinstance(path, str) or not path or not isinstance(call, str):
         return ""
-    records = _records(path)
+    agent, records = _records(path)
+    if not sees(agent):
+        return ""
     at = next((number for number, one in enumerate(records) if one.call_id == call), len(records))
     own = [one for one in records[:at] if at == len(records) or one.agent_id in ("", records[at].agent_id)]
     prompt = next((one for one in reversed(own) if one.kind is RecordKind.PROMPT), None)
@@ -104,15 +114,15 @@ def _before(event: Mapping[str, Any]) -> str:
 
 
 @lru_cache(maxsize=4)
-def _records(path: str) -> list[ActivityRecord]:
-    """Return what a transcript shows; nothing if it cannot be read, or is large."""
+def _records(path: str) -> tuple[str, list[ActivityRecord]]:
+    """Return the agent of a transcript and what it shows; nothing if it cannot be read, or is large."""
     try:
         if os.path.getsize(path) > _LARGEST:
-            return []
+            return "", []
         session = session_of(Path(path))
-        return activity_of(events_of(session, Tally()), session.start).records
+        return session.reader, activity_of(events_of(session, Tally()), session.start).records
     except (OSError, InputError):
-        return []
+        return "", []
 
 
 def _said(one: ActivityRecord) -> str:

@@ -120,7 +120,8 @@ def test_a_file_that_users_had_to_ask_for(shop: Shop) -> None:
     (lesson,) = shop.learn().lessons
     assert (lesson.kind, lesson.text) == (
         LessonKind.CORRECTION,
-        "Update `CHANGELOG.md` with every commit without being asked.",
+        "Update `CHANGELOG.md` before you commit a change that belongs in it, without being asked: "
+        "users had to say so.",
     )
 
 

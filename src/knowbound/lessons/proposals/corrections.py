@@ -84,10 +84,10 @@ def _files_to_update(corpus: Corpus) -> Iterator[LessonProposal]:
         if len({material.session for material, _ in seen}) < _AGAIN:
             continue
         commits = sum(bool(_COMMIT.search(said.text)) for _, said in seen)
-        when = "with every commit" if 2 * commits >= len(seen) else "along with the change"
+        when = "before you commit a change that belongs in it" if 2 * commits >= len(seen) else "along with the change"
         yield _proposal(
             f"update {path}",
-            f"Update {code(path)} {when} without being asked.",
+            f"Update {code(path)} {when}, without being asked: users had to say so.",
             seen,
             (TreeCheck(CheckKind.FILE, path),),
             path,

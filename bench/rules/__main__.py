@@ -1,4 +1,4 @@
-"""How well obeyed and ignored rules are told apart: `python -m bench.rules FOLDER [--aside] [--rows]`.
+"""Precision and recall of ignored rules: `python -m bench.rules FOLDER [--aside] [--rows]`.
 
 FOLDER has, for each project of README.md, PROJECT/root (a checkout with its history) and PROJECT/traces.
 `labels.jsonl` has 312 pairs of a rule and a session, labelled on 2026-11-18 by readers who had not seen the code; half

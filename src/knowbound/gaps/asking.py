@@ -19,7 +19,7 @@ from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.questions import AnswerSource, sendable
 from knowbound.judge.prompts import MISSES, load_prompt
 from knowbound.judge.quotations import is_quoted
-from knowbound.text.printable import estimated_tokens
+from knowbound.text.printable import estimated_tokens, short_line
 from knowbound.traces.activity import ActivityRecord, RecordKind, SessionActivity, activity_of
 from knowbound.traces.registry import events_of
 from knowbound.traces.source import Tally
@@ -138,25 +138,20 @@ def _line(one: ActivityRecord) -> str:
     nothing = "" if one.ok and one.done else " (nothing)" if one.done else " (refused by the user)"
     match one.kind:
         case RecordKind.PROMPT:
-            return f"L{one.line} user: {_cut(one.text, _SAID)}"
+            return f"L{one.line} user: {short_line(one.text, _SAID)}"
         case RecordKind.SAID:
-            return f"L{one.line} agent: {_cut(one.text, _SAID)}"
+            return f"L{one.line} agent: {short_line(one.text, _SAID)}"
         case RecordKind.READ:
             return f"L{one.line} read{nothing} {one.path}"
         case RecordKind.EDIT:
-            return f"L{one.line} wrote{nothing} {one.path}: {_cut(one.text, _WRITTEN)}"
+            return f"L{one.line} wrote{nothing} {one.path}: {short_line(one.text, _WRITTEN)}"
         case RecordKind.SKILL:
-            return f"L{one.line} used the skill {_cut(one.text, _QUERY)}"
+            return f"L{one.line} used the skill {short_line(one.text, _QUERY)}"
     said = (
         "searched" if one.kind is RecordKind.SEARCH else "ran" if one.kind is RecordKind.COMMAND else f"used {one.tool}"
     )
-    output = f" → {_cut(one.output, _OUTPUT)}" if one.output else ""
-    return f"L{one.line} {said}{nothing}: {_cut(one.text, _QUERY)}{output}"
-
-
-def _cut(text: str, most: int) -> str:
-    plain = " ".join(text.split())
-    return plain if len(plain) <= most else f"{plain[:most]}…"
+    output = f" → {short_line(one.output, _OUTPUT)}" if one.output else ""
+    return f"L{one.line} {said}{nothing}: {short_line(one.text, _QUERY)}{output}"
 
 
 def _inputs(question: _Question) -> dict[str, str]:

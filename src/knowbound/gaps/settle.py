@@ -14,7 +14,7 @@ _Doubts = dict[tuple[str, int], list[tuple[Signal, frozenset[str]]]]  # by agent
 
 
 def settle(found: Findings) -> None:
-    """Where the agent then guesses about a miss, that is its end, and the guess is of its topic."""
+    """End a miss with the guess that the agent makes about it next; the guess is of its topic."""
     doubts: _Doubts = {}
     for signal in found.signals:
         if signal.type in (SignalType.HEDGING, SignalType.EXPLICIT_MARKER) and signal.status is Status.OPEN:

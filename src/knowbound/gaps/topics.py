@@ -189,7 +189,7 @@ _MANY = 3
 
 
 def _saves(topic: Topic, signals: list[Signal]) -> float:
-    """What writing it down would save: sessions × effort × what it is."""
+    """Return the savings of writing it down: sessions × effort × a weight for its kind."""
     misses = [one for one in signals if one.query]
     if not misses:
         worth = _DOUBT

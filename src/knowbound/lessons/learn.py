@@ -186,8 +186,8 @@ def _corpora(
         one = SessionMiss(signal, folders.get(signal.session, ""))
         misses[project_name(one.project)].append(one)
         topic_of[id(signal)] = signal.topic
-    folders_ = (one.project for found in materials.values() for one in found)
-    own = project_of_root(folders_, settings.root, root_is_given)
+    worked_in = (one.project for found in materials.values() for one in found)
+    own = project_of_root(worked_in, settings.root, root_is_given)
     tree = Tree(Path(os.path.realpath(settings.root))) if own else None
     return [
         Corpus(

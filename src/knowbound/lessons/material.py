@@ -1,4 +1,4 @@
-"""What a session holds that lessons are made of: commands that failed and what ran then, edits, prompts.
+"""The material of lessons in one session: commands that failed and what ran then, edits, prompts.
 
 Read once from the trace of a session and kept in the store, redacted and cut. It is text of traces: data, never run.
 """

@@ -10,7 +10,7 @@ import msgspec
 from knowbound.core.rule import Rule, RuleCheck, RuleVerdict
 from knowbound.report.formats.plain import printable
 from knowbound.stats.rate import Rate
-from knowbound.text.printable import counted, estimated_tokens
+from knowbound.text.printable import counted, estimated_tokens, short_line
 
 _SHOWN, _CUT_SHOWN = 10, 5
 _LONGEST = 150
@@ -107,7 +107,7 @@ def render_rules(
     if never:
         yield f"\nNever applied in {NEVER_FROM} sessions or more: candidates to cut\n"
     for one in sorted(never, key=lambda one: -_cost(one))[:_CUT_SHOWN]:
-        yield printable(f"   {_place(one.rule)}  {_cut(one.rule.text)}  ({_cost(one):,} tokens)\n")
+        yield printable(f"   {_place(one.rule)}  {short_line(one.rule.text, _LONGEST)}  ({_cost(one):,} tokens)\n")
     decided = sum(one.obeyed.n + one.before.n for one in made)
     undecided = sum(one.undecided for one in made)
     obeyed = _obeyed([one for one in checks if one.finding.verdict is not None])
@@ -117,7 +117,7 @@ def render_rules(
 
 
 def _lines(number: int, one: RuleSummary) -> Iterator[str]:
-    yield f"{number}. {_place(one.rule)}  {_cut(one.rule.text)}"
+    yield f"{number}. {_place(one.rule)}  {short_line(one.rule.text, _LONGEST)}"
     parts = [f"violated in {counted(one.violated, 'session')}" if one.violated else ""]
     parts += [f"partly obeyed in {one.partly}" if one.partly else "", f"obeyed {one.obeyed}" if one.obeyed.n else ""]
     parts += [f"the user reminded {one.reminders} times" if one.reminders else ""]
@@ -131,7 +131,7 @@ def _lines(number: int, one: RuleSummary) -> Iterator[str]:
         yield f"   obeyed: {'; '.join(shares)}"
     if one.worst is not None:
         where = f"{one.worst.trace}:{one.worst.finding.at_line}" if one.worst.finding.at_line else one.worst.session
-        yield f"   {_cut(one.worst.finding.why)}  ({where})"
+        yield f"   {short_line(one.worst.finding.why, _LONGEST)}  ({where})"
 
 
 def _cost(one: RuleSummary) -> int:
@@ -141,11 +141,6 @@ def _cost(one: RuleSummary) -> int:
 
 def _place(rule: Rule) -> str:
     return f"{rule.file}:{rule.line}"
-
-
-def _cut(text: str) -> str:
-    plain = " ".join(text.split())
-    return plain if len(plain) <= _LONGEST else f"{plain[:_LONGEST]}…"
 
 
 def rule_row(one: RuleCheck) -> dict[str, object]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from knowbound.codebase.checkout import Checkout
@@ -54,11 +54,11 @@ def enforce_actions(found: RulesFound, settings: Settings) -> list[Proposed]:
         share = one.obeyed.value
         if broken < _LEAST or (share is not None and share >= _OFTEN_OBEYED):
             continue
-        made.append(_action(one, found, _fix(one.rule, checkout, settings), settings))
+        made.append(_action(one, found, _fix(one.rule, checkout, settings)))
     return made
 
 
-def _action(one: RuleSummary, found: RulesFound, fix: Fix | None, settings: Settings) -> Proposed:
+def _action(one: RuleSummary, found: RulesFound, fix: Fix | None) -> Proposed:
     checks = [check for check in found.checks if check.rule.key == one.rule.key and check.is_broken]
     id_ = action_id(ActionKind.ENFORCE, one.rule.key)
     title = f"{one.rule.file}:{one.rule.line} is ignored: {' '.join(one.rule.text.split())}"
@@ -116,7 +116,7 @@ def _husky(commands: Sequence[str], settings: Settings) -> list[FilePatch]:
     return [FilePatch(_HUSKY, before, after)] if new else []
 
 
-def _settings_patch(settings: Settings, change: Any) -> list[FilePatch]:
+def _settings_patch(settings: Settings, change: Callable[[dict[str, Any]], bool]) -> list[FilePatch]:
     """Return the change of Claude Code's project settings; nothing if they cannot be read or have it already."""
     before = read_below(settings.root, SETTINGS)
     try:
@@ -160,17 +160,16 @@ def _earlier(rule: Rule, settings: Settings) -> FilePatch | None:
     at = rule.line - 1
     if at < _EARLY_LINES or at >= len(lines) or " ".join(lines[at].split()) != " ".join(rule.text.split()):
         return None
-    first = next(_after_title(lines))
+    first = _after_title(lines)
     line = lines[at] if re.match(r"\s*[-*+]\s", lines[at]) else f"- {lines[at].strip()}"
     rest = [*lines[:at], *lines[at + 1 :]]
     after = [*rest[:first], line.lstrip(), "", *rest[first:]]
     return FilePatch(rule.file, before, "\n".join(after).encode())
 
 
-def _after_title(lines: Sequence[str]) -> Iterator[int]:
-    """Yield the place after the first heading and the empty lines below it."""
-    title = next((at for at, line in enumerate(lines) if line.startswith("#")), -1)
-    at = title + 1
+def _after_title(lines: Sequence[str]) -> int:
+    """Return the place after the first heading and the empty lines below it."""
+    at = next((at for at, line in enumerate(lines) if line.startswith("#")), -1) + 1
     while at < len(lines) and not lines[at].strip():
         at += 1
-    yield at
+    return at

@@ -6,7 +6,7 @@ is not proposed beside it: the wrong line is repaired, and the work that the lin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -116,18 +116,20 @@ def _groups(checked: Iterable[CheckedStatement]) -> list[list[CheckedStatement]]
         if one.truth is Truth.CONTRADICTED:
             item = one.statement.file if one.statement.file.startswith(ITEM) else ""
             groups.setdefault((item, "") if item else cause_of(one), []).append(one)
-    for key in sorted(
-        (key for key in groups if key[0] in _PATHS), key=len
-    ):  # a folder that is gone, and what was in it
-        above = key[1]
-        while above := above.rpartition("/")[0]:
-            if parent := next(
-                (one for one in ((kind, above) for kind in _PATHS) if one in groups and one != key), None
-            ):
-                groups[parent] += groups.pop(key)
-                break
+    for key in [key for key in groups if key[0] in _PATHS]:
+        if parent := _folder_group(key[1], groups):  # the folder is gone, and this with it
+            groups[parent] += groups.pop(key)
     # The shortest path says it for all that went with it.
     return [sorted(group, key=lambda one: len(one.named)) for group in groups.values()]
+
+
+def _folder_group(path: str, groups: Mapping[tuple[str, ...], object]) -> tuple[str, ...] | None:
+    """Return the key of the group about the nearest folder above a path; None if there is none."""
+    while path := path.rpartition("/")[0]:
+        for kind in _PATHS:
+            if (kind, path) in groups:
+                return kind, path
+    return None
 
 
 def _names(one: CheckedStatement) -> set[str]:

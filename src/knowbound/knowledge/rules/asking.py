@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 import msgspec
@@ -20,7 +21,7 @@ from knowbound.judge.prompts import RULE_LINES, RULES, load_prompt
 from knowbound.judge.quotations import is_quoted
 from knowbound.knowledge.rules.reading import is_rule
 from knowbound.text.digest import digest_of
-from knowbound.text.printable import estimated_tokens
+from knowbound.text.printable import estimated_tokens, short_line
 from knowbound.traces.activity import ActivityRecord, RecordKind, SessionActivity
 
 _TOKENS, _RULE_TOKENS = 5_100, 2_600  # of rules and record together, and of rules alone; 6,000 with the instructions
@@ -186,45 +187,40 @@ def _terms(rule: Rule) -> set[str]:
 
 def _record_lines(activity: SessionActivity, terms: frozenset[str], most: int) -> Iterator[tuple[ActivityRecord, str]]:
     """Yield the record line by line. Reads in a row are one line; of words, the last before a prompt or the end."""
-    records = activity.records
-    reads: list[ActivityRecord] = []
-    for at, one in enumerate(records):
-        if one.kind is RecordKind.READ and one.done:
-            reads.append(one)
+    others = [one for one in activity.records if one.kind is not RecordKind.READ]
+    next_kind = {one.order: two.kind for one, two in pairwise(others)}
+    first_prompt = next((one for one in others if one.kind is RecordKind.PROMPT), None)
+    for is_read, group in groupby(activity.records, key=lambda one: one.kind is RecordKind.READ and one.done):
+        if is_read:
+            reads = list(group)
+            paths = dict.fromkeys(one.path for one in reads[:_MOST_READS])
+            yield reads[0], f"L{reads[0].line} read {', '.join(paths)}"
             continue
-        if reads:
-            yield (
-                reads[0],
-                f"L{reads[0].line} read {', '.join(dict.fromkeys(read.path for read in reads[:_MOST_READS]))}",
-            )
-            reads = []
-        following = next((two for two in records[at + 1 :] if two.kind is not RecordKind.READ), None)
-        is_last_word = following is None or following.kind is RecordKind.PROMPT
-        is_first = one.kind is RecordKind.PROMPT and all(two.kind is not RecordKind.PROMPT for two in records[:at])
-        line = f"L{one.line} user: {_cut(one.text, _FIRST_PROMPT)}" if is_first else ""
-        if line := line or _line(one, terms, most, is_last_word=is_last_word):
-            yield one, line
-    if reads:
-        yield reads[0], f"L{reads[0].line} read {', '.join(dict.fromkeys(read.path for read in reads[:_MOST_READS]))}"
+        for one in group:
+            is_last_word = next_kind.get(one.order, RecordKind.PROMPT) is RecordKind.PROMPT
+            if one is first_prompt:
+                yield one, f"L{one.line} user: {short_line(one.text, _FIRST_PROMPT)}"
+            elif line := _line(one, terms, most, is_last_word=is_last_word):
+                yield one, line
 
 
 def _line(one: ActivityRecord, terms: frozenset[str], most: int, *, is_last_word: bool) -> str:
     ended = "" if one.done and one.ok else " (refused by the user)" if not one.done else " (failed)"
     match one.kind:
         case RecordKind.PROMPT:
-            return f"L{one.line} user: {_cut(one.text, _PROMPT)}"
+            return f"L{one.line} user: {short_line(one.text, _PROMPT)}"
         case RecordKind.SAID:
-            return f"L{one.line} agent said: {_cut(one.text, _SAID)}" if is_last_word else ""
+            return f"L{one.line} agent said: {short_line(one.text, _SAID)}" if is_last_word else ""
         case RecordKind.COMMAND:
-            return f"L{one.line} ran{ended}: {_cut(one.text, _COMMAND)}"
+            return f"L{one.line} ran{ended}: {short_line(one.text, _COMMAND)}"
         case RecordKind.EDIT:
             return f"L{one.line} wrote{ended} {one.path}: {_written(one, terms, most)}"
         case RecordKind.SEARCH:
-            return f"L{one.line} searched{ended}: {_cut(one.text, _OTHER)}"
+            return f"L{one.line} searched{ended}: {short_line(one.text, _OTHER)}"
         case RecordKind.SKILL:
-            return f"L{one.line} used the skill {_cut(one.text, _OTHER)}"
+            return f"L{one.line} used the skill {short_line(one.text, _OTHER)}"
         case RecordKind.OTHER:
-            return f"L{one.line} used {one.tool}{ended}: {_cut(one.text, _OTHER)}"
+            return f"L{one.line} used {one.tool}{ended}: {short_line(one.text, _OTHER)}"
     return ""
 
 
@@ -234,12 +230,7 @@ def _written(one: ActivityRecord, terms: frozenset[str], most: int) -> str:
     added = [line.strip() for line in one.text.splitlines() if line.strip() and line.strip() not in old]
     named = [line for line in added[_FIRST_LINES:] if any(word.lower() in terms for word in _WORD.findall(line))]
     others = [line for line in added[_FIRST_LINES:] if line not in named]
-    return _cut(" ⏎ ".join((*added[:_FIRST_LINES], *named, *others)), most) or "(text not shown)"
-
-
-def _cut(text: str, most: int) -> str:
-    plain = " ".join(text.split())
-    return plain if len(plain) <= most else f"{plain[:most]}…"
+    return short_line(" ⏎ ".join((*added[:_FIRST_LINES], *named, *others)), most) or "(text not shown)"
 
 
 def _both_ends(lines: list[tuple[ActivityRecord, str]], left: int) -> list[tuple[ActivityRecord, str]]:

@@ -99,26 +99,23 @@ def check_of(rule: Rule) -> SessionCheck | None:
 
 
 def _run_check(text: str) -> SessionCheck | None:
-    wanted, at_end = _runs_of(text), bool(_AT_END.search(text))
-    if not wanted:
+    spans, at_end = _runs_of(text), bool(_AT_END.search(text))
+    if not spans:
         return None
-    return lambda activity: _all_of([_run(one, activity, only_commits=not at_end) for one in wanted])
+    return lambda activity: _all_of([_run(one, activity, only_commits=not at_end) for one in spans])
 
 
 def required_runs(rule: Rule) -> list[tuple[str, ...]]:
     """Return the commands, as words, that a rule wants to have run before a commit or at the end."""
-    return [] if _SOME_CASES.search(rule.text) else _runs_of(rule.text)
+    return [] if _SOME_CASES.search(rule.text) else [_words_of(one) for one in _runs_of(rule.text)]
 
 
-def _runs_of(text: str) -> list[tuple[str, ...]]:
+def _runs_of(text: str) -> list[str]:
+    """Return the commands as they are written."""
     if not (_AT_COMMIT.search(text) or _AT_END.search(text)) or _FORBIDS.search(text):
         return []
-    return [one for found in _RUN.finditer(text) if (one := _first_command(text[found.end() :]))]
-
-
-def _first_command(rest: str) -> tuple[str, ...]:
-    found = _SPAN.match(rest)
-    return _words_of(found[1]) if found else ()
+    spans = (_SPAN.match(text, found.end()) for found in _RUN.finditer(text))
+    return [span[1] for span in spans if span is not None and _words_of(span[1])]
 
 
 def _words_of(text: str) -> tuple[str, ...]:
@@ -151,11 +148,11 @@ def _is_run_of(command: Command, wanted: tuple[str, ...]) -> bool | None:
     return None if any(_NARROW.search(one) for one in rest) else True
 
 
-def _run(wanted: tuple[str, ...], activity: SessionActivity, *, only_commits: bool) -> RuleFinding:
+def _run(spelled: str, activity: SessionActivity, *, only_commits: bool) -> RuleFinding:
     edits = [one for one in activity.records if one.is_code]
     if not edits:
         return RuleFinding(False, by=_BY, why="no source was edited")
-    spelled = " ".join(wanted)
+    wanted = _words_of(spelled)
     runs: list[tuple[ActivityRecord, bool]] = []  # and whether it was the whole
     doubt = ""
     for record in activity.of(RecordKind.COMMAND):

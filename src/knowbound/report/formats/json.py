@@ -119,6 +119,7 @@ def signal_fields(signal: Signal) -> dict[str, object]:
         "file": signal.file,
         "line": signal.line,
         "resolved_by": signal.resolved_by,
+        "by": signal.by or "rules",
         "found_at": msgspec.to_builtins(signal.found_at),
         "cost": msgspec.to_builtins(signal.cost),
     }

@@ -13,7 +13,6 @@ The rules have no weights to fit, so cross-validation by project is a row for ea
 
 from __future__ import annotations
 
-import random
 import resource
 import shutil
 import sys
@@ -24,12 +23,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.labels import SHARED
-from bench.measuring import options, process_ms, rows
+from bench.measuring import kappa_words, options, process_ms, rows
 from knowbound.audit.facts import TurnFacts
 from knowbound.audit.reading import read_session, read_turns
 from knowbound.audit.runs.programs import Check
 from knowbound.core.audit import AuditedTurn, ClaimKind, Diagnosis, Support
-from knowbound.stats.printing import estimate
 from knowbound.stats.rate import Rate
 from knowbound.traces.sessions import SharedEvents
 from knowbound.traces.turns import sessions_in
@@ -42,7 +40,6 @@ NAMED = frozenset({*CHECKED_KINDS, ClaimKind.DONE, ClaimKind.NUMBER, ClaimKind.L
                    ClaimKind.COMMAND_OUTPUT})  # fmt: skip
 MECHANICAL = frozenset("tests_pass build_ok lint_ok done number location command_output".split())
 _BAD = frozenset({"unseen", "contradicted"})
-_RESAMPLES = 2000
 
 
 class Label(NamedTuple):
@@ -104,30 +101,6 @@ def naive(facts: TurnFacts, ending: str) -> Callable[[AuditedTurn], str]:
         return "unsupported" if claims and not tested else "grounded"
 
     return say
-
-
-def kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
-    """Cohen's κ of two readings of the same turns."""
-    n = len(pairs)
-    if not n:
-        return None
-    first, second = Counter(one for one, _ in pairs), Counter(other for _, other in pairs)
-    seen = sum(one == other for one, other in pairs) / n
-    chance = sum(first[name] * second[name] for name in first) / (n * n)
-    return None if chance == 1 else (seen - chance) / (1 - chance)
-
-
-def kappa_words(pairs: Sequence[tuple[str, str]]) -> str:
-    """κ with its bootstrap interval."""
-    draw, found = random.Random(17), []
-    for _ in range(_RESAMPLES):
-        value = kappa(draw.choices(pairs, k=len(pairs))) if pairs else None
-        if value is not None:
-            found.append(value)
-    found.sort()
-    if not found:
-        return "unknown"
-    return estimate(kappa(pairs), found[round(0.025 * (len(found) - 1))], found[round(0.975 * (len(found) - 1))])
 
 
 def show(title: str, pairs: Sequence[Pair]) -> None:

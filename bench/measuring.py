@@ -6,15 +6,20 @@ import argparse
 import hashlib
 import json
 import os
+import random
 import resource
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from knowbound.stats.printing import estimate
+
 HOOK = Path(sys.executable).parent / "knowbound-hook"
+_RESAMPLES = 2000
 HALVES = (("developed on", False), ("kept aside", True))
 
 
@@ -88,3 +93,27 @@ def check_out(git: Sequence[str], commit: str, target: Path) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(blobs[start : start + size])
         start += size + 1
+
+
+def kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
+    """Cohen's κ of two readings of the same turns."""
+    n = len(pairs)
+    if not n:
+        return None
+    first, second = Counter(one for one, _ in pairs), Counter(other for _, other in pairs)
+    seen = sum(one == other for one, other in pairs) / n
+    chance = sum(first[name] * second[name] for name in first) / (n * n)
+    return None if chance == 1 else (seen - chance) / (1 - chance)
+
+
+def kappa_words(pairs: Sequence[tuple[str, str]]) -> str:
+    """κ with its bootstrap interval."""
+    draw, found = random.Random(17), []
+    for _ in range(_RESAMPLES):
+        value = kappa(draw.choices(pairs, k=len(pairs))) if pairs else None
+        if value is not None:
+            found.append(value)
+    found.sort()
+    if not found:
+        return "unknown"
+    return estimate(kappa(pairs), found[round(0.025 * (len(found) - 1))], found[round(0.975 * (len(found) - 1))])

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from bench.audited.__main__ import ask_audited
 from bench.choices.__main__ import asked_prompts, chosen_by
 from bench.junk.__main__ import ask_junk
 from bench.labels import SHARED
@@ -34,7 +35,7 @@ HERE = Path(__file__).parent
 ANSWERS = HERE / "answers"
 UNSEEN = HERE / "unseen"
 # About recordings that are not part of this repository.
-_OUTSIDE = ("real", "sentences", "statements", "rules", "statuses", "lessons", "rescues")
+_OUTSIDE = ("audited", "real", "sentences", "statements", "rules", "statuses", "lessons", "rescues")
 
 
 class LabelledHedge(msgspec.Struct, frozen=True):
@@ -138,6 +139,7 @@ SETS = {
     "statements": RecordedSet(ask_statements),
     "rules": RecordedSet(ask_rules),
     "statuses": RecordedSet(ask_statuses),
+    "audited": RecordedSet(ask_audited),
     "lessons": RecordedSet(ask_lessons),
     "rescues": RecordedSet(ask_rescues),
     "sentences": RecordedSet(lambda asker: _ask_hedges(sentences(), asker)),

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from bench.audit import kappa_words
+from bench.measuring import kappa_words
 from knowbound.core.signal import Findings, SignalType, Status
 from knowbound.gaps.asking import decide_misses
 from knowbound.gaps.reading import LensSettings, read_session

@@ -37,7 +37,7 @@ def test_an_api_error_as_the_last_word_is_incomplete(tmp_path: Path) -> None:
 
 def test_an_api_error_that_the_agent_got_over_is_not(tmp_path: Path) -> None:
     turns = started().says("API Error: 500 overloaded", isApiErrorMessage=True)
-    assert last(edit(turns).says("Changed `a` to 2."), tmp_path).diagnosis is Diagnosis.GROUNDED
+    assert last(edit(turns).says("Changed `a` to 2."), tmp_path).diagnosis is Diagnosis.UNKNOWN
 
 
 def test_stopping_to_ask_is_not_incomplete(tmp_path: Path) -> None:
@@ -82,10 +82,18 @@ def test_nothing_that_rules_can_check_is_unknown_and_never_grounded(tmp_path: Pa
     assert last(turns, tmp_path).diagnosis is Diagnosis.UNKNOWN
 
 
-def test_supported_claims_are_grounded(tmp_path: Path) -> None:
-    turns = edit(started()).bash("pytest", "12 passed in 0.80s").says("Fixed. All 12 tests pass.")
-    turn = last(turns, tmp_path)
+def test_supported_claims_are_grounded_where_the_intent_has_its_evidence(tmp_path: Path) -> None:
+    turns = started("Run all the tests").bash("go build ./... && go test ./...", "ok  \tshop/tax\t0.1s")
+    turn = last(turns.says("All tests pass."), tmp_path)
     assert (turn.diagnosis, turn.next) == (Diagnosis.GROUNDED, "")
+    assert (turn.because.quality, turn.because.coverage) == ("verified", "2 of 2")
+    assert turn.because.agreement == ("Build", "Test")
+
+
+def test_supported_claims_without_the_evidence_of_the_intent_are_unknown_with_what_is_missing(tmp_path: Path) -> None:
+    turn = last(edit(started()).bash("pytest", "12 passed in 0.80s").says("Fixed. All 12 tests pass."), tmp_path)
+    assert turn.diagnosis is Diagnosis.UNKNOWN
+    assert "Test at verified, has strong" in turn.why
 
 
 def test_unsupported_names_what_to_get(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from knowbound.core.audit import Diagnosis, Support
-from tests.audit.turns import codes, edit, last, started
+from tests.audit.turns import codes, edit, is_believed, last, started
 
 PASS, FAIL = "12 passed in 0.80s", "1 failed, 11 passed in 0.80s"
 
@@ -47,7 +47,7 @@ def test_looking_at_files_is_no_run(command: str, tmp_path: Path) -> None:
 
 def test_a_run_without_the_change_says_nothing_about_it(tmp_path: Path) -> None:
     turns = edit(started()).bash("pytest", PASS).bash("git stash && pytest; git stash pop", FAIL, code=1)
-    assert last(turns.says("What was implemented: the rounding. Done."), tmp_path).diagnosis is Diagnosis.GROUNDED
+    assert is_believed(last(turns.says("What was implemented: the rounding. Done."), tmp_path))
 
 
 def test_a_failure_may_be_named_by_its_command(tmp_path: Path) -> None:
@@ -58,20 +58,20 @@ def test_a_failure_may_be_named_by_its_command(tmp_path: Path) -> None:
 def test_a_type_check_that_failed_is_taken_back_by_a_build(tmp_path: Path) -> None:
     turns = edit(started(), "web/app.ts").bash("npx tsc --noEmit", "app.ts(1,1): error TS2304: x", code=2)
     turns = turns.bash("npm run build", "✓ built in 2.1s").says("The build succeeds.")
-    assert last(turns, tmp_path).diagnosis is Diagnosis.GROUNDED
+    assert is_believed(last(turns, tmp_path))
 
 
 def test_an_edit_of_layout_or_of_a_note_for_a_tool_needs_no_check(tmp_path: Path) -> None:
-    def turn(old: str, new: str, path: str) -> Diagnosis:
+    def turn(old: str, new: str, path: str) -> bool:
         turns = edit(started(), path).bash("npm test", "Tests: 4 passed, 4 total")
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
         folder.mkdir()
-        return last(edit(turns, path, old, new).says("All tests pass."), folder).diagnosis
+        return is_believed(last(edit(turns, path, old, new).says("All tests pass."), folder))
 
-    assert turn("add(\n  one,\n);", "add(one);", "web/app.ts") is Diagnosis.GROUNDED
-    assert turn("x := f()", "x := f() //nolint:errcheck // best effort", "cmd/app.go") is Diagnosis.GROUNDED
-    assert turn("add(one);", "add(two);", "web/app.ts") is Diagnosis.UNSUPPORTED
-    assert turn("if a:\n    b()\nc()", "if a:\n    b()\n    c()", "app.py") is Diagnosis.UNSUPPORTED
+    assert turn("add(\n  one,\n);", "add(one);", "web/app.ts")
+    assert turn("x := f()", "x := f() //nolint:errcheck // best effort", "cmd/app.go")
+    assert not turn("add(one);", "add(two);", "web/app.ts")
+    assert not turn("if a:\n    b()\nc()", "if a:\n    b()\n    c()", "app.py")
 
 
 def test_a_commit_that_the_client_may_have_told_of_is_not_held_against_an_answer(tmp_path: Path) -> None:
@@ -110,38 +110,9 @@ def test_a_command_that_the_answer_does_not_claim_to_have_run(answer: str, tmp_p
     assert not codes(last(edit(started()).says(answer), tmp_path)) & {"success_without_run", "edited_after_run"}
 
 
-def test_the_own_diff_is_no_history(tmp_path: Path) -> None:
-    def turn(command: str) -> set[str]:
-        turns = edit(started()).bash("pytest", FAIL, code=1).bash(command, "app.py | 2 +-")
-        folder = tmp_path / str(len(list(tmp_path.iterdir())))
-        folder.mkdir()
-        return codes(last(turns.says("Changed it. `pytest` still has an existing unrelated failure."), folder))
-
-    assert "blame_without_history" in turn("git diff --stat")
-    assert "blame_without_history" not in turn("git diff main...HEAD --stat")
-    assert "blame_without_history" not in turn("git log -3")
-
-
 def test_a_clean_working_tree_is_what_git_says_after_the_last_edit(tmp_path: Path) -> None:
     answer = "Changed it. The working tree is clean."
     never = last(edit(started().bash("git status", " M src/app.py")).says(answer), tmp_path / "never")
     asked = last(edit(started()).bash("git status", "nothing to commit").says(answer), tmp_path / "asked")
     assert "state_not_shown" in codes(never)
     assert "state_not_shown" not in codes(asked)
-
-
-def test_a_name_at_a_line_must_have_been_shown(tmp_path: Path) -> None:
-    shown = started().bash("grep -n total src/app.py", "241:def round_total(x):")
-    right = last(shown.says("`round_total` at line 241 rounds down."), tmp_path / "right")
-    shown = started().bash("grep -n total src/app.py", "241:def round_total(x):")
-    wrong = last(shown.says("`truncate_total` at line 241 rounds down."), tmp_path / "wrong")
-    assert (codes(right), "cited_unseen" in codes(wrong)) == (set(), True)
-
-
-def test_a_long_number_that_was_shown_is_supported_and_a_year_is_not(tmp_path: Path) -> None:
-    def turn(answer: str) -> Diagnosis:
-        turns = started("what is the code").bash("grep OTP app.log", "2026 OTP=767985")
-        return last(turns.says(answer), tmp_path / str(len(answer))).diagnosis
-
-    assert turn("Your OTP is 767985.") is Diagnosis.GROUNDED
-    assert turn("It was sent in 2026.") is not Diagnosis.GROUNDED

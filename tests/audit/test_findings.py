@@ -1,4 +1,4 @@
-"""Every finding has a minimal trace that triggers it, and a near miss that does not."""
+"""Every finding of rules has a minimal trace that triggers it, and a near miss that does not."""
 
 from __future__ import annotations
 
@@ -9,15 +9,11 @@ import pytest
 
 from knowbound.catalogue import codes_named
 from knowbound.core.audit import Diagnosis, FindingCode
-from tests.audit.turns import codes, edit, last, started
+from tests.audit.turns import audited, codes, edit, is_believed, last, started
 from tests.transcripts import Transcript
 
 PASS, FAIL = "12 passed in 0.80s", "1 failed, 11 passed in 0.80s"
 Trace = Callable[[], Transcript]
-
-
-def many(number: int) -> str:
-    return "\n".join(f"src/part{at}.py:1: config = {at}" for at in range(number))
 
 
 # Code → a trace that triggers it, and one that is as near as possible and does not.
@@ -52,17 +48,11 @@ TRACES: dict[FindingCode, tuple[Trace, Trace]] = {
         lambda: edit(started()).bash("pytest -k totals", "3 passed in 0.1s").says("All 3 tests pass."),
     ),
     FindingCode.CITED_UNSEEN: (
-        lambda: started("What is next?").grep("phase", ["docs/plan.md"]).says("Per `STATE.md`, phase 4 is next."),
-        lambda: started("What is next?").read("/work/shop/STATE.md").says("Per `STATE.md`, phase 4 is next."),
-    ),
-    FindingCode.OUTPUT_NOT_PRINTED: (
-        lambda: edit(started()).says(
-            "The command now prints:\n\n```console\n$ shop totals --all\nTotal of May: 12.50\n```"),
-        lambda: edit(started()).bash("shop totals --all", "Total of May: 12.50").says(
-            "The command now prints:\n\n```console\n$ shop totals --all\nTotal of May: 12.50\n```"),
+        lambda: edit(started()).bash("git commit -m x", "[main 1a2b3c4] x").says("Committed as f21ec6f."),
+        lambda: edit(started()).bash("git commit -m x", "[main f21ec6f] x").says("Committed as f21ec6f."),
     ),
     FindingCode.NUMBER_NOT_SHOWN: (
-        lambda: edit(started()).bash("pytest", PASS).says("All 57 tests pass."),
+        lambda: edit(started()).bash("pytest", PASS).says("All 7 tests pass."),
         lambda: edit(started()).bash("pytest", PASS).says("All 12 tests pass."),
     ),
     FindingCode.STATE_NOT_SHOWN: (
@@ -70,42 +60,21 @@ TRACES: dict[FindingCode, tuple[Trace, Trace]] = {
         lambda: edit(started()).bash("git push", "To example.org:shop.git\n   1a2b3c4..5d6e7f8  main -> main").says(
             "Done. Pushed to main."),
     ),
-    FindingCode.CAUSE_WITHOUT_EVIDENCE: (
-        lambda: started("Why are totals wrong?").read("/work/shop/src/app.py").says(
-            "The root cause is `LegacyRounder`, which truncates."),
-        lambda: started("Why are totals wrong?").grep("LegacyRounder", ["src/app.py"]).says(
-            "The root cause is `LegacyRounder`, which truncates."),
-    ),
-    FindingCode.BLAME_WITHOUT_HISTORY: (
-        lambda: edit(started()).bash("pytest", FAIL, code=1).says("One test fails. That failure is pre-existing."),
-        lambda: edit(started()).bash("pytest", FAIL, code=1).bash("git stash && pytest; git stash pop", FAIL).says(
-            "One test fails. That failure is pre-existing."),
-    ),
-    FindingCode.LIBRARY_NOT_LOOKED_UP: (
-        lambda: started("Which redirects are fine?").says("For desktop apps, Google supports loopback redirects."),
-        lambda: started("Which redirects are fine?").read("/work/shop/docs/oauth.md").says(
-            "For desktop apps, Google supports loopback redirects."),
-    ),
-    FindingCode.ABSENCE_NOT_SEARCHED: (
-        lambda: edit(started()).says("The helper `round_up` is unused, there are no other callers."),
-        lambda: edit(started()).grep("round_up").says("The helper `round_up` is unused, there are no other callers."),
-    ),
-    FindingCode.WEAK_MATCHES_ONLY: (
-        lambda: started("Where is the config read?").bash("grep -rniE 'conf.*' src", many(20)).says("In src/part3.py."),
-        lambda: started("Where is the config read?").bash("grep -rniE 'conf.*' src", many(20)).read(
-            "/work/shop/src/part3.py").says("In src/part3.py."),
+    FindingCode.USER_CONTRADICTS: (
+        lambda: edit(started()).bash("pytest", PASS).says("It works now.").user("npm ERR! missing script: build"),
+        lambda: edit(started()).bash("pytest", PASS).says("It works now.").user("Great, now round down too."),
     ),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("code", FindingCode)
+@pytest.mark.parametrize("code", TRACES)
 def test_a_minimal_trace_triggers_it(code: FindingCode, tmp_path: Path) -> None:
-    assert code in codes(last(TRACES[code][0](), tmp_path))
+    assert code in codes(audited(TRACES[code][0](), tmp_path)[0])
 
 
-@pytest.mark.parametrize("code", FindingCode)
+@pytest.mark.parametrize("code", TRACES)
 def test_a_near_miss_does_not(code: FindingCode, tmp_path: Path) -> None:
-    assert code not in codes(last(TRACES[code][1](), tmp_path))
+    assert code not in codes(audited(TRACES[code][1](), tmp_path)[0])
 
 
 @pytest.mark.parametrize("code", FindingCode)
@@ -116,9 +85,38 @@ def test_explain_knows_it(code: FindingCode) -> None:
     assert len(entry.example) > 20
 
 
+def test_more_tests_than_ran_is_a_contradiction(tmp_path: Path) -> None:
+    turn = last(edit(started()).bash("pytest", "4 passed in 0.1s").says("All 12 tests pass."), tmp_path)
+    assert (turn.diagnosis, codes(turn)) == (Diagnosis.UNSUPPORTED, {"number_not_shown"})
+    both = edit(started()).bash("pytest a", "4 passed in 0.1s").bash("pytest b", "8 passed in 0.1s")
+    assert last(both.says("12 tests pass."), tmp_path / "both").diagnosis is not Diagnosis.UNSUPPORTED
+
+
+def test_code_that_is_only_imported_is_no_test(tmp_path: Path) -> None:
+    turns = edit(started()).bash('python -c "import app"', "").says("All tests pass.")
+    assert last(turns, tmp_path).diagnosis is Diagnosis.UNSUPPORTED
+
+
+@pytest.mark.parametrize(
+    ("message", "contradicts"),
+    [
+        ("src/app.ts(3,1): error TS2304: Cannot find name 'x'.", True),
+        ("I still get the wrong total", True),
+        ("it doesn't work", True),
+        ("Fix the rounding of totals in app.py", True),
+        ("thanks! now add a test", False),
+        ("Why did you choose half to even?", False),
+    ],
+)
+def test_the_next_message_contradicts_success(message: str, contradicts: bool, tmp_path: Path) -> None:
+    turns = edit(started()).bash("pytest", PASS).says("Fixed. The page works now.").user(message)
+    (turn, _) = audited(turns, tmp_path)
+    assert (turn.diagnosis is Diagnosis.UNSUPPORTED, "user_contradicts" in codes(turn)) == (contradicts, contradicts)
+
+
 def test_a_wrong_side_count_alone_does_not_make_a_turn_unsupported(tmp_path: Path) -> None:
     turn = last(TRACES[FindingCode.NUMBER_NOT_SHOWN][0](), tmp_path)
-    assert turn.diagnosis is Diagnosis.GROUNDED
+    assert turn.diagnosis is not Diagnosis.UNSUPPORTED
 
 
 @pytest.mark.parametrize(
@@ -145,7 +143,7 @@ def test_lint_needs_lint(tmp_path: Path) -> None:
 
 def test_cached_results_count(tmp_path: Path) -> None:
     turns = edit(started(), "tax.go").bash("go test ./...", "ok  \tshop/tax\t(cached)").says("All tests pass.")
-    assert last(turns, tmp_path).diagnosis is Diagnosis.GROUNDED
+    assert is_believed(last(turns, tmp_path))
 
 
 def test_a_run_of_an_earlier_turn_counts_until_the_next_edit(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from knowbound.audit.reading import read_session
-from knowbound.core.audit import AuditedTurn
+from knowbound.core.audit import AuditedTurn, Diagnosis, Support
 from knowbound.judge.turns.rules import RulesTurnJudge
 from knowbound.traces.sessions import SharedEvents
 from knowbound.traces.turns import session_of
@@ -39,3 +39,9 @@ def last(turns: Transcript, folder: Path) -> AuditedTurn:
 def codes(turn: AuditedTurn) -> set[str]:
     """The codes of a turn's findings."""
     return {one.code.value for one in turn.findings}
+
+
+def is_believed(turn: AuditedTurn) -> bool:
+    """Whether rules hold nothing against the answer, and every important claim that they decide is supported."""
+    supports = {one.support for one in turn.claims if one.important and one.is_decided}
+    return turn.diagnosis is not Diagnosis.UNSUPPORTED and supports <= {Support.SUPPORTED} and bool(supports)

@@ -5,28 +5,27 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import date
-from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from knowbound import __version__
 from knowbound.audit.stored import shares_of
 from knowbound.config import Settings
-from knowbound.core.audit import AuditedSession, AuditedTurn, Diagnosis, Support
+from knowbound.core.audit import BY_RULES, AuditedSession, AuditedTurn, Diagnosis, FindingCode
 from knowbound.core.paths import project_name
 from knowbound.errors import InputError
 from knowbound.gaps.filters import Filters
-from knowbound.judge.choice import ModelTask, judge_for, may_see
-from knowbound.judge.names import RULES
+from knowbound.judge.choice import may_see
 from knowbound.report.audit.model import AuditReport, Shares
-from knowbound.stats.rate import Rate
 from knowbound.store.audited import Audited
 from knowbound.store.forgotten import load_forgotten
 from knowbound.store.observed import Observed
 from knowbound.text.clock import utc_now
+from knowbound.text.printable import counted
 from knowbound.traces.corpus import scan
 from knowbound.traces.sessions import (
     Lens,
@@ -40,13 +39,27 @@ from knowbound.traces.sessions import (
 )
 
 if TYPE_CHECKING:
-    from knowbound.audit.asked import ModelClaims
     from knowbound.judge.models.asking import Asker
-    from knowbound.judge.turns.verdict import TurnJudge
 
-RULES_VERSION = 2  # raise it when the same trace gives other claims or another diagnosis: stored ones are made again
+RULES_VERSION = 3  # raise it when the same trace gives other claims or another diagnosis: stored ones are made again
+MOST_JUDGED = 30  # turns that a model reads in one run, unless more are asked for
 _FIRST = 100  # turns to look at first that a report keeps
+# By how much a finding matters: shown to be wrong, then not shown; partial runs and side counts last.
+_MATTERS = (
+    FindingCode.USER_CONTRADICTS, FindingCode.FAILURE_LEFT_OUT, FindingCode.TRACE_CONTRADICTS, FindingCode.NO_TESTS_RAN,
+    FindingCode.RESULT_NOT_SHOWN, FindingCode.EDITED_AFTER_RUN, FindingCode.SUCCESS_WITHOUT_RUN,
+    FindingCode.CAUSE_WITHOUT_EVIDENCE, FindingCode.STATE_NOT_SHOWN, FindingCode.BEHAVIOUR_NOT_SHOWN,
+    FindingCode.CHECK_MISSES_CHANGE, FindingCode.ABSENCE_NOT_SEARCHED, FindingCode.CITED_UNSEEN,
+    FindingCode.OUTPUT_NOT_PRINTED, FindingCode.CLAIM_NOT_SHOWN, FindingCode.NUMBER_NOT_SHOWN, FindingCode.PARTIAL_RUN,
+)  # fmt: skip
 _ORDER = (Diagnosis.UNSUPPORTED, Diagnosis.MISLED, Diagnosis.BLIND, Diagnosis.IGNORED)
+
+
+class Judging(NamedTuple):
+    """The model that reads answers, and how many of them: the most suspicious first."""
+
+    asker: Asker
+    most: int = MOST_JUDGED
 
 
 def audit(
@@ -54,11 +67,12 @@ def audit(
     settings: Settings,
     filters: Filters | None = None,
     *,
+    judging: Judging | None = None,
     progress: Progress | None = None,
     environ: Mapping[str, str] | None = None,
     also: Sequence[Lens] = (),
 ) -> tuple[AuditReport, Iterator[AuditedTurn]]:
-    """Audit the traces below the paths (or where agents keep theirs).
+    """Audit the traces below the paths (or where agents keep theirs) by rules, and the most suspicious by a model.
 
     Other lenses read in the same pass. Gives the report, and the turns one by one for formats that list them all.
     """
@@ -67,100 +81,105 @@ def audit(
     if not paths:
         known, paths = places_of_agents(environ)
         places = [str(path) for path in known]
-    files, left_out = scan(paths)
+    files, notes = scan(paths)
     if not files:
         raise InputError("no-sessions", f"No sessions found in {', '.join(places)}. Try: knowbound audit PATH")
     observed = Observed(settings.home)
     found = sessions_of(files, observed, load_forgotten(settings.home))
     observed.keep_files(row for row in found.fresh if row.path not in found.forgotten)
-    read_together(found.sessions, files, [audit_lens(settings), *also], settings, progress)
-    sessions = [one for one in Audited(settings.home).sessions(keys_of(found.sessions)) if filters.admits(one)]
+    keys, store = keys_of(found.sessions), Audited(settings.home)
+    stored_by = store.rules_version()
+    changed, *_ = read_together(found.sessions, files, [audit_lens(settings), *also], settings, progress)
+    if changed and stored_by is not None and stored_by < RULES_VERSION:
+        again = counted(len(changed), "session")
+        notes.append(f"{again} audited again by newer rules: figures of an earlier version do not compare.")
+    sessions = [one for one in store.sessions(keys) if filters.admits(one)]
     if not sessions:
         given = ", ".join(f"--{name} {value}" for name, value in filters.shown().items())
         where = f"{', '.join(places)}{f' with {given}' if given else ''}"
         raise InputError("no-sessions", f"No sessions found in {where}. Try: knowbound audit --all")
     turns = _kept_turns(sessions, filters)
-    return report_of(turns, places, filters, left_out), (turn for _, turn in turns)
+    asked = JudgedTurns()
+    if judging is not None:
+        asked = judge_turns(turns, judging, settings)
+        turns = [(session, asked.turns.get((turn.session, turn.turn), turn)) for session, turn in turns]
+        store.replace_turns(asked.turns)
+        notes += [asked.problem] if asked.problem else []
+    return report_of(turns, places, filters, notes, asked), (turn for _, turn in turns)
+
+
+class JudgedTurns(msgspec.Struct):
+    """Turns that a model has read, by session and number, and what that took."""
+
+    turns: dict[tuple[str, int], AuditedTurn] = {}
+    tokens: int = 0  # that were sent, as estimated
+    calls: int = 0
+    usd: float | None = 0.0  # None: unknown
+    problem: str = ""  # the first
+
+
+def suspicious(turns: Iterable[AuditedTurn]) -> list[AuditedTurn]:
+    """Return the turns that no model has read and that rules have a reason to doubt: most reasons, newest first."""
+    waiting = [one for one in turns if one.suspicion and one.by == BY_RULES]
+    return sorted(sorted(waiting, key=lambda one: one.time, reverse=True), key=lambda one: -one.suspicion)
+
+
+def judge_turns(turns: _Kept, judging: Judging, settings: Settings) -> JudgedTurns:
+    """Let the model read the most suspicious turns of sessions that it may see."""
+    from knowbound.audit.asking import AskedTurn, ask_turns
+    from knowbound.audit.reading import ReadTurn, audited_turn, questions_of
+
+    judge = judging.asker.judge
+    allowed = [each for session, each in turns if may_see(judge, session.agent, settings)]
+    chosen = suspicious(allowed)[: judging.most]
+    skills = {(one.session, one.turn): one.skill for one in chosen}
+    by_file: dict[str, set[tuple[str, int]]] = {}
+    for one in chosen:
+        by_file.setdefault(one.file, set()).add((one.session, one.turn))
+    read: list[tuple[ReadTurn, AskedTurn]] = []
+    for file, wanted in by_file.items():
+        with suppress(InputError, OSError):  # the transcript is gone
+            read += questions_of(Path(file), wanted)
+    found = JudgedTurns()
+    answers = ask_turns([asked for _, asked in read], judging.asker)
+    for (turn, _), answered in zip(read, answers, strict=True):
+        if answered.claims is None:
+            found.problem = found.problem or answered.problem
+            continue
+        key = turn.turn.session, turn.turn.index
+        turn.checked, turn.by = answered.claims, judge
+        found.turns[key] = audited_turn(turn, skills[key])
+    usage = judging.asker.usage
+    found.calls, found.usd, found.tokens = usage.calls, usage.usd, usage.own_tokens
+    return found
 
 
 def audit_lens(settings: Settings) -> Lens:
-    """The lens that reads the audited turns of sessions."""
+    """Return the lens that reads the audited turns of sessions, by rules."""
     store = Audited(settings.home)
-    claims = judge_for(settings, ModelTask.CLAIMS)
-    turns = _turn_judge(settings)
-    rules = f"{__version__}|{RULES_VERSION}|{turns.version}|{_claims_version(claims)}|{settings.model_cross_provider}"
-    asks = claims != RULES
+    rules = f"{__version__}|{RULES_VERSION}"
 
     def keep(batch: list[tuple[SessionToRead, bytes]]) -> None:
-        store.keep([(one.key, "" if asks and _lacks_answers(found) else one.state, found) for one, found in batch])
+        store.keep((one.key, one.state, found) for one, found in batch)
 
-    return Lens(rules, store.states(), read_one, keep, asks=asks or turns.costs)
-
-
-def lenses_beside(settings: Settings) -> list[Lens]:
-    """Return the lens for the pass of another verb; none where it would ask a model, which only `audit` does."""
-    lens = audit_lens(settings)
-    return [] if lens.asks else [lens]
-
-
-def _lacks_answers(found: bytes) -> bool:
-    """Whether the model failed on a turn: such a session is read again the next time."""
-    return any(one.problem for one in msgspec.msgpack.decode(found, type=list[AuditedSession]))
+    return Lens(rules, store.states(), read_one, keep)
 
 
 def read_one(events: SharedEvents, settings: Settings) -> bytes:
     """Run in a worker: return one session's audited turns, as msgpack."""
-    from knowbound.audit.claims.tree import ProjectFiles
     from knowbound.audit.reading import read_session
+    from knowbound.judge.turns.rules import RulesTurnJudge
 
     try:
-        model = _model(settings)
-        found = read_session(events, partial(_turn_judge, settings), model, ProjectFiles(settings.root))
-        if model is not None and found:
-            found[0].asked, found[0].usd = model.spent.turns, model.spent.usd
-            found[0].problem = model.spent.problem
+        found = read_session(events, RulesTurnJudge)
+        for one in found:
+            one.rules = RULES_VERSION
     except Exception as error:  # a defect of ours: one session never hides the others
         if os.environ.get("KNOWBOUND_TRACEBACK"):
             raise
         problem = f"a defect of ours: {type(error).__name__}"
         found = [AuditedSession(events.session.session, events.session.reader, problem=problem)]
     return msgspec.msgpack.encode(found)
-
-
-def _model(settings: Settings) -> ModelClaims | None:
-    """The model that decides what rules leave open, where one is configured."""
-    name = judge_for(settings, ModelTask.CLAIMS)
-    if name == RULES:
-        return None
-    from knowbound.audit.asked import ModelClaims
-
-    asker = _asker(settings, name)
-    return None if asker is None else ModelClaims(asker, partial(may_see, name, settings=settings))
-
-
-@lru_cache(maxsize=1)
-def _asker(settings: Settings, name: str) -> Asker | None:
-    """Return the asker about claims, one for all sessions: it knows what was spent, and what is hopeless."""
-    from knowbound.judge.registry import asker_for
-
-    return asker_for(settings, name)
-
-
-@lru_cache(maxsize=1)
-def _turn_judge(settings: Settings) -> TurnJudge:
-    from knowbound.judge.registry import turn_judge
-
-    return turn_judge(settings)
-
-
-def _claims_version(name: str) -> str:
-    if name == RULES:
-        return RULES
-    from knowbound.judge.names import parse_name
-    from knowbound.judge.prompts import CLAIMS, load_prompt
-    from knowbound.judge.registry import identity
-
-    return f"{load_prompt(CLAIMS).version}/{identity(parse_name(name))}"
 
 
 _Kept = list[tuple[AuditedSession, AuditedTurn]]
@@ -175,7 +194,9 @@ def _kept_turns(sessions: Iterable[AuditedSession], filters: Filters) -> _Kept:
     ]
 
 
-def report_of(turns: _Kept, places: list[str], filters: Filters, warnings: list[str]) -> AuditReport:
+def report_of(
+    turns: _Kept, places: list[str], filters: Filters, warnings: list[str], asked: JudgedTurns
+) -> AuditReport:
     """Count the audited turns."""
     groups: dict[str, Callable[[AuditedSession, AuditedTurn], str]] = {
         "project": lambda session, _: project_name(session.project),
@@ -188,21 +209,21 @@ def report_of(turns: _Kept, places: list[str], filters: Filters, warnings: list[
     for _, turn in turns:
         for claim in turn.claims:
             claims.setdefault(claim.kind, Counter())[claim.support] += 1
-    total = sum(sum(counts.values()) for counts in claims.values())
-    undecided = sum(counts[Support.NOT_CHECKABLE] for counts in claims.values())
     first = sorted((turn for _, turn in turns if turn.diagnosis in _ORDER), key=_first_key)
-    asked = {session.session: session for session, _ in turns if session.asked}
-    costs = [session.usd for session in asked.values()]
+    waiting = suspicious(turn for _, turn in turns)[:MOST_JUDGED]
     problems = sorted({session.problem for session, _ in turns if session.problem})
     return AuditReport(
         whole=shares_of("all", turns),
         groups={name: _grouped(turns, key) for name, key in groups.items()},
         claims={kind: dict(counts) for kind, counts in claims.items()},
-        not_checkable=Rate(undecided, total),
         findings=dict(Counter(one.code.value for _, turn in turns for one in turn.findings).most_common()),
         first=first[:_FIRST],
-        asked=sum(session.asked for session in asked.values()),
-        usd=None if None in costs else sum(cost for cost in costs if cost is not None),
+        judged=dict(Counter(turn.by for _, turn in turns if turn.by != BY_RULES)),
+        waiting=len(waiting),
+        asked=len(asked.turns),
+        calls=asked.calls,
+        tokens=asked.tokens,
+        usd=asked.usd,
         sessions=len({session.session for session, _ in turns}),
         places=places,
         filters=filters.shown(),
@@ -212,10 +233,10 @@ def report_of(turns: _Kept, places: list[str], filters: Filters, warnings: list[
     )
 
 
-def _first_key(turn: AuditedTurn) -> tuple[int, bool, str, str, int]:
-    """Contradicted before unseen; the newest of each first is what people remember."""
-    contradicted = any(one.support is Support.CONTRADICTED for one in turn.claims)
-    return _ORDER.index(turn.diagnosis), not contradicted, _backwards(turn.time), turn.session, turn.turn
+def _first_key(turn: AuditedTurn) -> tuple[int, int, str, str, int]:
+    """Sort by diagnosis, then by how much the finding matters; the newest of each first is what people remember."""
+    bad = [_MATTERS.index(one.code) for one in turn.findings if one.code in _MATTERS]
+    return _ORDER.index(turn.diagnosis), min(bad, default=len(_MATTERS)), _backwards(turn.time), turn.session, turn.turn
 
 
 def _backwards(time_: str) -> str:

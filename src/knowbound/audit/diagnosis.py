@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import msgspec
 
@@ -10,6 +11,7 @@ from knowbound.audit.claims.answer import Answer
 from knowbound.audit.claims.checked import Checked
 from knowbound.audit.facts import TurnFacts
 from knowbound.core.audit import UNSUPPORTED, AuditFinding, Claim, ClaimKind, Diagnosis, FindingCode, Support
+from knowbound.core.evidence import EvidenceGap, Intent
 from knowbound.core.trace import Outcome, ToolCall
 from knowbound.text.redact import redact
 from knowbound.traces.turns import TraceTurn
@@ -53,6 +55,7 @@ _GET: dict[ClaimKind, str] = {
     ClaimKind.ABSENCE: "search for the name",
     ClaimKind.NUMBER: "count again",
     ClaimKind.BEHAVIOUR: "look it up, or try it",
+    ClaimKind.OTHER: "look at what would show it",
 }
 _BY_CODE: dict[FindingCode, str] = {
     FindingCode.FAILURE_LEFT_OUT: "read the failed run, and run it again",
@@ -116,8 +119,10 @@ def diagnose(
     claims: list[Checked],
     facts: TurnFacts,
     signs: TurnSigns,
+    intent: Intent,
+    gaps: Sequence[EvidenceGap],
 ) -> TurnDiagnosis:
-    """The first diagnosis that fits."""
+    """Return the first diagnosis that fits. Grounded needs the evidence that the intent requires (specification 3)."""
     if unanswered:
         return TurnDiagnosis(Diagnosis.INCOMPLETE, unanswered)
     own = [one.claim for one in claims]
@@ -135,11 +140,14 @@ def diagnose(
     if signs.unused:
         return TurnDiagnosis(Diagnosis.IGNORED, "injected items were on topic, and none was used", signs.unused)
     important = [claim for claim in own if claim.important]
-    if any(claim.support is Support.SUPPORTED for claim in important or own):
-        return TurnDiagnosis(Diagnosis.GROUNDED, "what could be checked is supported")
-    if important:
-        return TurnDiagnosis(Diagnosis.UNKNOWN, f"its important claims are undecided: {important[0].why}")
-    return TurnDiagnosis(Diagnosis.UNKNOWN, "rules can check nothing in the answer")
+    if not important:
+        return TurnDiagnosis(Diagnosis.UNKNOWN, "nobody has judged what it states")
+    if open_ := [claim for claim in important if claim.support is not Support.SUPPORTED]:
+        return TurnDiagnosis(Diagnosis.UNKNOWN, f"undecided: {open_[0].why}")
+    if gaps:
+        needs = "; ".join(f"{one.cls} at {one.need.value}, has {one.have.value}" for one in gaps)
+        return TurnDiagnosis(Diagnosis.UNKNOWN, f"{intent.value.capitalize()} needs {needs}")
+    return TurnDiagnosis(Diagnosis.GROUNDED, "its important claims are supported, each by a cited call")
 
 
 def _is_chat(answer: Answer | None, claims: list[Claim], facts: TurnFacts) -> bool:

@@ -55,6 +55,11 @@ class TurnEvidence(msgspec.Struct, frozen=True):
     entries: tuple[Evidence, ...] = ()
     others: tuple[OtherEvidence, ...] = ()
 
+    @property
+    def agreeing(self) -> tuple[str, ...]:
+        """Classes whose evidence corroborates each other."""
+        return tuple(sorted({one.cls.value for one in self.entries if one.quality is Quality.VERIFIED}))
+
 
 def evidence_of(calls: Iterable[ToolCall], facts: TurnFacts) -> TurnEvidence:
     """The evidence that a turn's calls brought."""
@@ -83,15 +88,6 @@ def best_entries(entries: Iterable[Evidence]) -> list[Evidence]:
         if known is None or (one.quality is not known.quality and one.quality.reaches(known.quality)):
             best[one.cls] = one
     return list(best.values())
-
-
-def weak_matches(evidence: TurnEvidence) -> str:
-    """Why a question was answered after weak matches only; "" where it was not."""
-    found = [one for one in evidence.entries if one.cls is EvidenceClass.FILE_SEARCH and one.match_count]
-    opened = any(one.cls is EvidenceClass.FILE_CONTENT for one in evidence.entries)
-    if not found or opened or any(one.quality.reaches(Quality.MODERATE) for one in found):
-        return ""
-    return f"{found[0].match_count} loose matches for {found[0].query[:60]!r}, and no file was opened"
 
 
 def _entry(cls: EvidenceClass, call: ToolCall, quality: Quality, count: int, note: str) -> Evidence:

@@ -117,6 +117,11 @@ class SessionView:
         self._texts.append(text)
         self._size += len(text)
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Everything that was shown until now."""
+        return tuple(self._texts)
+
     def note(self, paths: Iterable[str]) -> None:
         """Files that were opened, found or changed."""
         for path in paths:

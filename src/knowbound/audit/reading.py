@@ -1,8 +1,8 @@
-"""Reads one session: from its files to its audited turns."""
+"""Reads one session: from its files to its audited turns, by rules; a model reads the turns that are chosen later."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,27 +11,27 @@ import msgspec
 
 from knowbound import __version__
 from knowbound.audit.claims.answer import Answer, answer_of
-from knowbound.audit.claims.blocks import block_claims
-from knowbound.audit.claims.causes import cause_claims
 from knowbound.audit.claims.checked import Checked
-from knowbound.audit.claims.checked import checked as checked_claim
 from knowbound.audit.claims.commands import command_claims
-from knowbound.audit.claims.left_out import left_out
-from knowbound.audit.claims.places import place_claims
+from knowbound.audit.claims.git import git_claims
+from knowbound.audit.claims.left_out import last_failures, left_out
+from knowbound.audit.claims.next_message import complaint, contradicted_by_user
 from knowbound.audit.claims.success import success_claims
 from knowbound.audit.diagnosis import TurnSigns, diagnose, next_step, why_unanswered
-from knowbound.audit.evidence import TurnEvidence, best_entries, evidence_of, weak_matches
+from knowbound.audit.evidence import TurnEvidence, best_entries, evidence_of
 from knowbound.audit.facts import SessionView, TurnFacts, facts_of
+from knowbound.audit.runs.results import Ended
 from knowbound.core.audit import (
+    BY_RULES,
+    UNSUPPORTED,
     AuditedSession,
     AuditedTurn,
     AuditFinding,
+    Because,
     ClaimKind,
-    FindingCode,
     GapRow,
-    Support,
 )
-from knowbound.core.evidence import REQUIREMENTS, Intent, derive_confidence, gaps_of
+from knowbound.core.evidence import REQUIREMENTS, Intent, coverage_of, derive_confidence, gaps_of
 from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn
 from knowbound.core.trace import Event, Prompt, Skill, Start, Step
 from knowbound.errors import InputError
@@ -42,11 +42,10 @@ from knowbound.text.questions.intent import read_question
 from knowbound.text.redact import excerpt, redact
 from knowbound.traces.corpus import SessionFiles
 from knowbound.traces.sessions import SharedEvents, places_of_agents
-from knowbound.traces.turns import TraceTurn, sessions_in, turns_of
+from knowbound.traces.turns import TraceTurn, session_of, sessions_in, turns_of
 
 if TYPE_CHECKING:
-    from knowbound.audit.asked import ModelClaims
-    from knowbound.audit.claims.tree import ProjectFiles
+    from knowbound.audit.asking import AskedTurn
     from knowbound.judge.turns.verdict import TurnJudge
 
 
@@ -56,7 +55,7 @@ _YES = frozenset(
     "yes yeah yep ok okay sure continue go proceed please y do it ahead on lets let's great good thanks".split()
 )
 _MOST_CLAIMS = 40  # of a turn that are kept
-_LOOKS_UP = frozenset({Intent.LOCATE, Intent.NAVIGATE, Intent.EXPLAIN})
+_SUCCESS = frozenset({ClaimKind.TESTS_PASS, ClaimKind.BUILD_OK, ClaimKind.LINT_OK, ClaimKind.DONE})
 _PROMPT, _INJECTED, _WHAT, _ANSWER = 2_000, 400, 160, 8_000  # characters that are shown
 
 
@@ -71,25 +70,37 @@ class ReadTurn(msgspec.Struct):
     evidence: TurnEvidence
     intent: Intent
     signs: TurnSigns
+    suspicion: int = 0
+    by: str = BY_RULES
 
 
-def read_session(
-    shared: SharedEvents,
-    judge: Callable[[], TurnJudge] | None = None,
-    model: ModelClaims | None = None,
-    tree: ProjectFiles | None = None,
-) -> list[AuditedSession]:
-    """The audited turns of a session; a file that holds several sessions gives several."""
+def read_session(shared: SharedEvents, judge: Callable[[], TurnJudge] | None = None) -> list[AuditedSession]:
+    """Return the audited turns of a session; a file that holds several sessions gives several."""
     events = _Events(shared)
     found: dict[str, list[ReadTurn]] = {}
     for read, _ in _read(events, judge):
-        if tree is not None and tree.is_of(read.turn.project):
-            read.checked = tree.looked_up(read.checked)
-        if model is not None and read.answer is not None and not read.unanswered:
-            read.checked = model.decide(read.turn, read.answer, read.checked)
         found.setdefault(read.turn.session, []).append(_lighter(read))
     known = events.sessions
     return [_audited(id_, turns, known.get(id_, _Followed()), shared.session.reader) for id_, turns in found.items()]
+
+
+def questions_of(transcript: Path, turns: Collection[tuple[str, int]]) -> Iterator[tuple[ReadTurn, AskedTurn]]:
+    """Yield these turns of a transcript (session and number), each with what a question about it needs.
+
+    Raises InputError if the transcript is gone.
+    """
+    for read, view in read_turns(session_of(transcript)):
+        if (read.turn.session, read.turn.index) in turns and read.answer is not None and not read.unanswered:
+            yield read, asked_turn(read, view)
+
+
+def asked_turn(read: ReadTurn, view: SessionView) -> AskedTurn:
+    """Return what a question about an answered turn needs; the view is that of the turn's end."""
+    from knowbound.audit.asking import AskedTurn, session_facts  # noqa: PLC0415
+
+    assert read.answer is not None, "a turn without an answer is not asked about"
+    facts = "\n".join(session_facts(read.turn, read.facts, view))
+    return AskedTurn(read.turn, read.answer, read.checked, facts, view.texts)
 
 
 def read_turns(session: SessionFiles) -> Iterator[tuple[ReadTurn, SessionView]]:
@@ -110,13 +121,30 @@ def _read_turn(turn: TraceTurn, view: SessionView, intent: Intent, judge: Callab
     facts = facts_of(turn, view)
     unanswered = why_unanswered(turn)
     answer = answer_of(turn)
-    checked = check_claims(answer, facts, view) if answer is not None and not unanswered else []
-    evidence = evidence_of(turn.calls, facts)
-    if answer is not None and not unanswered and intent in _LOOKS_UP and (weak := weak_matches(evidence)):
-        text = answer.statements[0].text if answer.statements else answer.text
-        code = FindingCode.WEAK_MATCHES_ONLY
-        checked.append(checked_claim(text, ClaimKind.OTHER, Support.UNSEEN, weak, important=False, code=code))
-    return ReadTurn(turn, unanswered, answer, checked, facts, evidence, intent, _signs(turn, answer, judge))
+    checked = check_claims(answer, facts, view, turn) if answer is not None and not unanswered else []
+    read = ReadTurn(
+        turn, unanswered, answer, checked, facts, evidence_of(turn.calls, facts), intent, _signs(turn, answer, judge)
+    )
+    read.suspicion = _suspicion(read, view)
+    return read
+
+
+def _suspicion(read: ReadTurn, view: SessionView) -> int:
+    """Return how many reasons there are to let a model read the answer."""
+    if read.unanswered or read.answer is None:
+        return 0
+    edit, claims = view.last_code_edit, [one.claim for one in read.checked]
+    says_success = any(claim.kind in _SUCCESS for claim in claims)
+    unchecked = edit is not None and not any(run.order > edit.order for run in view.runs)
+    reasons = (
+        3 * bool(read.turn.next_prompt and complaint(read.turn.prompt.text, read.turn.next_prompt)),
+        3 * any(claim.support in UNSUPPORTED for claim in claims),
+        2 * bool(last_failures(read.facts, view)),
+        2 * (says_success and unchecked),
+        1 * (read.facts.last_code_edit is not None),
+        1 * bool(not read.facts.calls and any("`" in one.text for one in read.answer.statements)),
+    )
+    return sum(reasons)
 
 
 def _lighter(read: ReadTurn) -> ReadTurn:
@@ -219,7 +247,10 @@ def _audited(id_: str, turns: list[ReadTurn], followed: _Followed, agent: str) -
 def audited_turn(read: ReadTurn, skill: str = GENERAL) -> AuditedTurn:
     """A turn as it is stored and shown, without secrets."""
     turn, requirements = read.turn, REQUIREMENTS.get(read.intent, ())
-    verdict = diagnose(read.unanswered, read.answer, read.checked, read.facts, read.signs)
+    entries = best_entries(read.evidence.entries)
+    gaps = gaps_of(requirements, (), entries)
+    verdict = diagnose(read.unanswered, read.answer, read.checked, read.facts, read.signs, read.intent, gaps)
+    met, needed, lowest = coverage_of(requirements, (), entries)
     claims = tuple(
         msgspec.structs.replace(one.claim, text=_redacted(one.claim.text), why=_redacted(one.claim.why))
         for one in read.checked[:_MOST_CLAIMS]
@@ -229,8 +260,6 @@ def audited_turn(read: ReadTurn, skill: str = GENERAL) -> AuditedTurn:
         for one, claim in zip(read.checked, claims, strict=False)
         if one.code is not None
     )
-    entries = best_entries(read.evidence.entries)
-    gaps = gaps_of(requirements, (), entries)
     return AuditedTurn(
         session=turn.session,
         turn=turn.index,
@@ -249,6 +278,12 @@ def audited_turn(read: ReadTurn, skill: str = GENERAL) -> AuditedTurn:
         skill=skill,
         model=read.facts.model,
         item=verdict.item,
+        because=Because(lowest, f"{met} of {needed}", read.evidence.agreeing),
+        by=read.by,
+        suspicion=read.suspicion,
+        passed=tuple(
+            sorted({kind.value for run in read.facts.runs if run.ended is Ended.PASSED for kind in run.kinds})
+        ),
     )
 
 
@@ -257,12 +292,17 @@ def _redacted(text: str) -> str:
     return redact(text)
 
 
-def check_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> list[Checked]:
-    """The claims of an answer with their support, a failure that is left out first."""
+def check_claims(answer: Answer, facts: TurnFacts, view: SessionView, turn: TraceTurn) -> list[Checked]:
+    """Return the claims of an answer that rules can check, those that are contradicted first."""
     found: dict[tuple[str, str], Checked] = {}
-    for claims in (left_out, command_claims, success_claims, place_claims, block_claims, cause_claims):
+    for claims in (left_out, command_claims, success_claims, git_claims):
         for one in claims(answer, facts, view):
-            found.setdefault((one.claim.kind, one.claim.text), one)
+            key = one.claim.kind, one.claim.text
+            if key not in found or (one.claim.support in UNSUPPORTED and found[key].claim.support not in UNSUPPORTED):
+                found[key] = one
+    by_user = contradicted_by_user(turn.prompt.text, turn.next_prompt, list(found.values()), facts)
+    for one in by_user:
+        found[one.claim.kind, one.claim.text] = one
     return list(found.values())
 
 

@@ -33,6 +33,14 @@ if TYPE_CHECKING:
 @session_options("turns")
 @click.option("--session", help="Show a turn of this session (its id, or the beginning of its id); needs --turn.")
 @click.option("--turn", type=click.IntRange(1), help="Show the turn of this number; needs --session.")
+@click.option(
+    "--judge",
+    "most",
+    type=click.IntRange(0),
+    default=30,
+    show_default=True,
+    help="Let the model read so many answers, the most suspicious first.",
+)
 @output_options
 @asking_options()
 def command(
@@ -40,18 +48,23 @@ def command(
     root: Path | None,
     session: str | None,
     turn: int | None,
+    most: int,
     format_: str,
     output: Path | None,
     **chosen: Any,
 ) -> None:
     """Check what agents claimed against what their traces show.
 
-    Every turn gets one diagnosis: incomplete, chat, misled, unsupported, blind, ignored, unknown or grounded. PATHS
-    are trace files and folders, as for observe. Without a path, knowbound looks where the agents keep their
-    transcripts, and inside a project it reports that project only. --session and --turn show one turn: what was
-    injected, searched, found and claimed, side by side.
+    Every turn gets one diagnosis: incomplete, chat, misled, unsupported, blind, ignored, unknown or grounded. Rules
+    decide about tests, builds, lint, edits and git. A model that you allowed reads the most suspicious answers whole
+    and quotes what shows each claim, or what contradicts it; without one those turns are unknown. PATHS are trace files
+    and folders, as for observe. Without a path, knowbound looks where the agents keep their transcripts, and inside a
+    project it reports that project only. --session and --turn show one turn: what was injected, searched, found and
+    claimed, side by side.
     """
-    from knowbound.audit.audit import audit
+    from knowbound.audit.audit import Judging, audit
+    from knowbound.judge.choice import ModelTask, judge_for
+    from knowbound.judge.registry import asker_for
     from knowbound.lessons.learn import material_lens
 
     if (session is None) != (turn is None):
@@ -62,8 +75,14 @@ def command(
         return
     filters = session_filters(settings, bool(paths), **chosen)
     with ReadingProgress() as progress, end_agents_on_interrupt("What was audited so far is kept."):
+        asker = asker_for(settings, judge_for(settings, ModelTask.CLAIMS)) if most else None
         report, turns = audit(
-            absolute(paths), settings, filters, progress=progress, also=[material_lens(settings.home)]
+            absolute(paths),
+            settings,
+            filters,
+            judging=Judging(asker, most) if asker is not None else None,
+            progress=progress,
+            also=[material_lens(settings.home)],
         )
     if not paths and filters.project:
         echo(f"Only sessions of {filters.project} (--all: of every project).", err=True)

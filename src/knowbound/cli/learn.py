@@ -91,11 +91,11 @@ def command(
 
 
 def _learn(paths: list[Path], settings: Settings, filters: Filters, *, root_is_given: bool) -> Learned:
-    from knowbound.audit.audit import lenses_beside
+    from knowbound.audit.audit import audit_lens
     from knowbound.lessons.applying import flag_stale_items
     from knowbound.lessons.learn import learn
 
-    also = lenses_beside(settings)
+    also = [audit_lens(settings)]
 
     with ReadingProgress() as progress, end_agents_on_interrupt("What was read so far is kept."):
         learned = learn(paths, settings, filters, root_is_given=root_is_given, progress=progress, also=also)

@@ -33,6 +33,7 @@ class Support(StrEnum):
     NOT_CHECKABLE = "not_checkable"
 
 
+BY_RULES = "rules"
 UNSUPPORTED = frozenset({Support.UNSEEN, Support.CONTRADICTED})
 
 
@@ -64,10 +65,11 @@ class FindingCode(StrEnum):
     NUMBER_NOT_SHOWN = "number_not_shown"
     STATE_NOT_SHOWN = "state_not_shown"
     CAUSE_WITHOUT_EVIDENCE = "cause_without_evidence"
-    BLAME_WITHOUT_HISTORY = "blame_without_history"
-    LIBRARY_NOT_LOOKED_UP = "library_not_looked_up"
+    BEHAVIOUR_NOT_SHOWN = "behaviour_not_shown"
     ABSENCE_NOT_SEARCHED = "absence_not_searched"
-    WEAK_MATCHES_ONLY = "weak_matches_only"
+    CLAIM_NOT_SHOWN = "claim_not_shown"
+    TRACE_CONTRADICTS = "trace_contradicts"
+    USER_CONTRADICTS = "user_contradicts"
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -79,6 +81,7 @@ class Claim(msgspec.Struct, frozen=True):
     why: str = ""
     line: int = 0  # of the trace: the deciding evidence, else the answer
     important: bool = True  # a reader who relies on it is harmed if it is false
+    by: str = BY_RULES  # or the model that decided
 
     @property
     def is_decided(self) -> bool:
@@ -102,6 +105,14 @@ class GapRow(msgspec.Struct, frozen=True, rename={"cls": "class"}):
     need: str
 
 
+class Because(msgspec.Struct, frozen=True):
+    """Grounds of a confidence: lowest quality that was needed, requirements met, classes that agree."""
+
+    quality: str = "none"
+    coverage: str = "0 of 0"
+    agreement: tuple[str, ...] = ()
+
+
 class AuditedTurn(msgspec.Struct, frozen=True):
     """One turn with its diagnosis."""
 
@@ -122,6 +133,10 @@ class AuditedTurn(msgspec.Struct, frozen=True):
     skill: str = ""
     model: str = ""
     item: str = ""  # of a turn that was misled or that ignored an item: the id of the item
+    because: Because = Because()
+    by: str = BY_RULES  # or the model that read the answer
+    suspicion: int = 0  # reasons to let a model read the answer; 0 for none
+    passed: tuple[str, ...] = ()  # kinds of checks that passed in this turn
 
 
 class AuditedSession(msgspec.Struct):
@@ -134,5 +149,4 @@ class AuditedSession(msgspec.Struct):
     ended: str = ""
     turns: list[AuditedTurn] = []
     problem: str = ""  # why the session could not be read
-    asked: int = 0  # turns that a model was asked about
-    usd: float | None = 0.0  # cost of asking; None: unknown
+    rules: int = 0  # version of the rules that audited it

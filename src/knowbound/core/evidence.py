@@ -283,6 +283,26 @@ def is_complete(requirements: Iterable[Requirement], terms: Iterable[str], entri
     return not gaps_of(requirements, terms, entries)
 
 
+def coverage_of(
+    requirements: Iterable[Requirement], terms: Iterable[str], entries: Iterable[Evidence]
+) -> tuple[int, int, Quality]:
+    """Return how many requirements are met, of how many, and the lowest quality among them."""
+    levels = [(level, one) for level, one, _ in _levels(list(requirements), list(terms), list(entries))]
+    lowest = min((level for level, _ in levels), key=lambda level: level.rank, default=Quality.NONE)
+    return sum(level.reaches(one.minimum) for level, one in levels), len(levels), lowest
+
+
+def _levels(
+    requirements: list[Requirement], terms: list[str], entries: list[Evidence]
+) -> list[tuple[Quality, Requirement, str]]:
+    """Return the best quality for each requirement and term."""
+    return [
+        (best_quality(entries, requirement.cls, target or None, requirement.shows), requirement, target)
+        for requirement in requirements
+        for target in (terms if requirement.cls in PER_TERM and terms else [""])
+    ]
+
+
 def derive_confidence(
     requirements: Iterable[Requirement], terms: Iterable[str], entries: Iterable[Evidence]
 ) -> tuple[Confidence, str]:
@@ -290,11 +310,7 @@ def derive_confidence(
     requirements, terms, entries = list(requirements), list(terms), list(entries)
     if not requirements:
         return Confidence.NONE, "Nothing was asked that evidence could answer."
-    levels = [
-        (best_quality(entries, requirement.cls, target or None, requirement.shows), requirement, target)
-        for requirement in requirements
-        for target in (terms if requirement.cls in PER_TERM and terms else [""])
-    ]
+    levels = _levels(requirements, terms, entries)
     lowest = min((level for level, _, _ in levels), key=lambda level: level.rank)
     confidence = {
         Quality.VERIFIED: Confidence.COMPLETE,

@@ -162,10 +162,16 @@ def _calls(calls: Sequence[JudgedCall], names: Collection[str], tokens: int) -> 
         if gap:
             shown.append(_left_out(gap, "call"))
             gap = 0
-        first = shortened(head, max(_LEAST_OF_A_CALL, tokens_of // 2), names)
+        first = _with_number(head, shortened(head, max(_LEAST_OF_A_CALL, tokens_of // 2), names))
         rest = shortened(body, max(0, tokens_of - estimated_tokens(first)), names) if body else ""
         shown.append(f"{first}\n{rest}" if rest else first)
     return "\n".join([*shown, *([_left_out(gap, "call")] if gap else [])])
+
+
+def _with_number(head: str, shown: str) -> str:
+    """Return a shortened head with its number and tool, where its first line did not fit."""
+    number, name = head.split(" ", 2)[:2]
+    return shown if shown.startswith(number) else f"{number} {name} {shown}"
 
 
 def _shares(scores: Sequence[int], sizes: Sequence[int], tokens: int) -> list[int]:

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from knowbound import __version__
-from knowbound.audit.audit import lenses_beside
+from knowbound.audit.audit import audit_lens
 from knowbound.audit.stored import stored_shares
 from knowbound.codebase.checkout import Checkout
 from knowbound.config import Settings
@@ -139,7 +139,7 @@ def _made(
     learned: Learned | None = None
     notes: list[str] = []
     checked: list[CheckedStatement] = []
-    also = lenses_beside(settings)
+    also = [audit_lens(settings)]
     try:
         learned = learn(
             paths, settings, filters, root_is_given=root_is_given, progress=progress, environ=environ, also=also

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
 
-from knowbound.core.audit import AuditedSession
+from knowbound.core.audit import AuditedSession, AuditedTurn
 from knowbound.store.data_dir import FINDINGS
 from knowbound.store.database import Database
 from knowbound.store.forgotten import Forgotten, load_forgotten
@@ -26,6 +26,12 @@ class Audited:
         """Return the state of every stored session, by key."""
         return dict(self._db.rows("SELECT key, state FROM audited"))
 
+    def rules_version(self) -> int | None:
+        """Return the version of the rules that the stored sessions were audited by; None if there are none."""
+        for (sessions,) in self._db.rows("SELECT sessions FROM audited LIMIT 1"):
+            return min((one.rules for one in self._db.decoded(_sessions, sessions)), default=0)
+        return None
+
     def keep(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
         """Store audited sessions (key, state, msgpack), without forgotten ones."""
         with self._db.writing() as db:
@@ -38,6 +44,18 @@ class Audited:
         for key in self.states() if keys is None else keys:
             for (sessions,) in self._db.rows("SELECT sessions FROM audited WHERE key = ?", key):
                 yield from self._db.decoded(_sessions, sessions)
+
+    def replace_turns(self, turns: Mapping[tuple[str, int], AuditedTurn]) -> None:
+        """Store these turns, by session and number, in the place of those that are stored."""
+        names = {session for session, _ in turns}
+        with self._db.writing() as db:
+            for key, encoded in db.execute("SELECT key, sessions FROM audited").fetchall() if turns else ():
+                sessions = _sessions.decode(encoded)
+                if names.isdisjoint(one.session for one in sessions):
+                    continue
+                for one in sessions:
+                    one.turns = [turns.get((turn.session, turn.turn), turn) for turn in one.turns]
+                db.execute("UPDATE audited SET sessions = ? WHERE key = ?", (msgspec.msgpack.encode(sessions), key))
 
 
 def _without(forgotten: Forgotten, rows: Iterable[tuple[str, str, bytes]]) -> Iterator[tuple[str, str, bytes]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from knowbound.core.audit import Claim, ClaimKind, FindingCode, Support
+from knowbound.core.audit import BY_RULES, Claim, ClaimKind, FindingCode, Support
 
 _LONGEST = 300  # characters of a sentence that are kept
 
@@ -25,8 +25,9 @@ def checked(
     line: int = 0,
     important: bool = True,
     code: FindingCode | None = None,
+    by: str = BY_RULES,
 ) -> Checked:
     """A claim with its support; a finding only where it has none."""
     short = " ".join(text.split())[:_LONGEST]
     is_bad = support in (Support.UNSEEN, Support.CONTRADICTED)
-    return Checked(Claim(short, kind, support, why, line, important), code if is_bad else None)
+    return Checked(Claim(short, kind, support, why, line, important, by), code if is_bad else None)

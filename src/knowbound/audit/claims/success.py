@@ -15,7 +15,7 @@ from knowbound.audit.claims import words
 from knowbound.audit.claims.answer import Answer, AnswerSentence
 from knowbound.audit.claims.checked import Checked, checked
 from knowbound.audit.claims.coverage import covers, short_name, uncovered, untested_part, without_tag
-from knowbound.audit.facts import Edit, SessionView, TurnFacts
+from knowbound.audit.facts import Edit, GitAct, SessionView, TurnFacts
 from knowbound.audit.runs.programs import Check
 from knowbound.audit.runs.results import Ended
 from knowbound.audit.runs.runs import Run
@@ -99,8 +99,8 @@ def _checked(
         return checked(one.text, kind, support, why, line=line or answer.line, code=code)
 
     if words.CI.search(one.low) or (name == "checks" and _looks_at_ci(facts) and not view.runs):
-        if _looks_at_ci(facts):
-            return say(Support.SUPPORTED, "what CI says was looked at")
+        if ci := _looks_at_ci(facts):
+            return say(Support.SUPPORTED, "what CI says was looked at", line=ci.line)
         return say(Support.NOT_CHECKABLE, "it is about CI")
     edit = view.last_code_edit
     runs = [run for run in view.runs if run.kinds & KINDS[name]]
@@ -132,9 +132,8 @@ def _checked(
     if after:
         return say(Support.NOT_CHECKABLE, f"how {after[-1].tool} ended is not shown")
     tried = [run for run in view.runs if Check.RUN in run.kinds and (edit is None or run.order > edit.order)]
-    if tried and name in ("tests", "checks"):
-        good = tried[-1].ended is Ended.PASSED and words.TRIES.search(tried[-1].command)
-        return say(Support.SUPPORTED if good else Support.NOT_CHECKABLE, "it was tried out", line=tried[-1].line)
+    if tried and name in ("tests", "checks") and words.TRIES.search(tried[-1].command):
+        return say(Support.NOT_CHECKABLE, "it was tried out, and no test runner ran", line=tried[-1].line)
     if doubt.why or view.is_cut:
         return say(Support.NOT_CHECKABLE, doubt.why or "the session is longer than what was kept of it")
     if any(act.verb.startswith("gh ") for act in facts.gits):
@@ -156,8 +155,9 @@ def _not_reached(facts: TurnFacts, passed: list[Run]) -> Edit | None:
     )
 
 
-def _looks_at_ci(facts: TurnFacts) -> bool:
-    return any(act.verb.startswith(("gh run", "gh pr checks", "gh pr view", "gh workflow")) for act in facts.gits)
+def _looks_at_ci(facts: TurnFacts) -> GitAct | None:
+    verbs = ("gh run", "gh pr checks", "gh pr view", "gh workflow")
+    return next((act for act in reversed(facts.gits) if act.ok and act.verb.startswith(verbs)), None)
 
 
 def _passed(name: str, one: AnswerSentence, *, say_line: int, passed: list[Run], kind: ClaimKind) -> Checked:
@@ -239,8 +239,13 @@ def _done_checked(
 
     edit = facts.last_code_edit
     if edit is None:
-        if facts.edits or facts.gits or facts.runs or facts.calls:
-            return say(Support.SUPPORTED, "what it did succeeded" if not facts.edits else "the edit succeeded")
+        if facts.edits:
+            return say(Support.SUPPORTED, "the edit succeeded", line=facts.edits[-1].line)
+        good = [act.line for act in facts.gits if act.ok] + [
+            run.line for run in facts.runs if run.ended is Ended.PASSED
+        ]
+        if good:
+            return say(Support.SUPPORTED, "what it did succeeded", line=good[-1])
         why = "nothing was changed in this turn"
         return checked(one.text, ClaimKind.DONE, Support.NOT_CHECKABLE, why, line=answer.line, important=False)
     after = [run for run in view.runs if run.order > edit.order]
@@ -286,21 +291,26 @@ def unchecked_edit(one: AnswerSentence, edit: Edit, answer: Answer) -> Checked:
 
 
 def wrong_counts(answer: Answer, view: SessionView) -> Iterator[Checked]:
-    """Counts of tests that are not what the runs after the last edit printed. A side count: never important."""
+    """Yield a count of passing tests that is not what the runs after the last edit printed.
+
+    More tests than all these runs together had is a contradiction; another count is a side remark.
+    """
     edit = view.last_code_edit
     after = [run for run in view.runs if edit is None or run.order > edit.order]
-    counts = {run.passed for run in after if run.passed is not None and Check.TEST in run.kinds}
-    counts |= {run.passed + run.failed for run in after if run.passed is not None}
-    if not counts:
+    known = [run for run in after if run.passed is not None and Check.TEST in run.kinds]
+    counts = {run.passed or 0 for run in known} | {(run.passed or 0) + run.failed for run in known}
+    if not counts or len(known) < len([run for run in after if Check.TEST in run.kinds]):
         return
+    most = sum((run.passed or 0) + run.failed for run in known)
     for one in answer.statements:
         if one.is_open or not words.CLAIMS["tests"].search(one.low):
             continue
         said = {int((first or second).replace(",", "")) for first, second in words.COUNTED.findall(one.low)}
-        if said and not said & counts and not any(view.has(f"{number}") for number in said):
+        if not said or said & counts:
+            continue
+        is_more = min(said) > most and not view.unseen_agents
+        if is_more or not any(view.has(f"{number}") for number in said):
             why = f"the runs say {', '.join(map(str, sorted(counts)))}"
-            code = FindingCode.NUMBER_NOT_SHOWN
-            yield checked(
-                one.text, ClaimKind.NUMBER, Support.CONTRADICTED, why, line=answer.line, important=False, code=code
-            )
+            kind, code = ClaimKind.TESTS_PASS if is_more else ClaimKind.NUMBER, FindingCode.NUMBER_NOT_SHOWN
+            yield checked(one.text, kind, Support.CONTRADICTED, why, line=known[-1].line, important=is_more, code=code)
             return

@@ -85,7 +85,7 @@ CI = re.compile(
 )
 NUMBER = re.compile(r"\b(\d[\d,]*)\b")
 COUNTED = re.compile(r"\b(\d[\d,]*) (?:\w+ ){0,2}?tests?\b|\btests?\W{1,3}(\d[\d,]*) pass")
-TRIES = re.compile(r"assert|expect|test|check|print")
+TRIES = re.compile(r"assert|expect|test|check")
 MAY_BE_DONE = re.compile(
     r"done|fixed|complet|finish|resolv|implement|work|functional|in place|wired|live|all set|verif|tested|confirm|valid"
     r"|proven"

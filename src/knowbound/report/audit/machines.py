@@ -117,12 +117,14 @@ def turn_line(turn: AuditedTurn) -> str:
     document: dict[str, object] = {key: getattr(turn, key) for key in _KEYS}
     document["claims"] = [
         {"text": one.text, "kind": one.kind, "support": one.support, "why": one.why, "line": one.line,
-         "important": one.important}
+         "important": one.important, "by": one.by}
         for one in turn.claims
     ]  # fmt: skip
     document["findings"] = to_builtins(turn.findings)
     document["gaps"] = to_builtins(turn.gaps)
     document["next"] = turn.next
+    document["because"] = to_builtins(turn.because)
+    document["by"] = turn.by
     document |= {"why": turn.why, "file": turn.file, "line": turn.line, "time": turn.time, "skill": turn.skill,
                  "model": turn.model, "item": turn.item}  # fmt: skip
     return json_line(document)

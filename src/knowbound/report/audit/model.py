@@ -26,7 +26,6 @@ class AuditReport(msgspec.Struct, frozen=True):
     whole: Shares
     groups: dict[str, list[Shares]]  # project, agent, model, skill, week → their shares
     claims: dict[str, dict[str, int]]  # kind → support → claims
-    not_checkable: Rate  # of all claims
     findings: dict[str, int]  # code → findings
     first: list[AuditedTurn]  # the turns to look at first
     sessions: int
@@ -35,8 +34,12 @@ class AuditReport(msgspec.Struct, frozen=True):
     warnings: list[str] = []
     made: str = ""
     version: str = ""
-    asked: int = 0  # turns that a model was asked about
-    usd: float | None = 0.0  # what that cost; None: not known
+    judged: dict[str, int] = {}  # model → turns that it has read, now or before
+    waiting: int = 0  # turns that rules doubt and no model has read, of the most suspicious
+    asked: int = 0  # turns that a model read now
+    calls: int = 0
+    tokens: int = 0  # that were sent now, as estimated
+    usd: float | None = 0.0  # what that cost; None: unknown
 
 
 class TurnPage(msgspec.Struct, frozen=True):

@@ -8,6 +8,7 @@ from typing import assert_never
 
 from msgspec import to_builtins
 
+from knowbound.catalogue import codes_named
 from knowbound.core.audit import AuditedTurn, Claim, Diagnosis, Support
 from knowbound.report.audit.model import AuditReport, Shares, TurnPage
 from knowbound.report.format_names import GapFormat, PageFormat
@@ -39,6 +40,7 @@ from knowbound.text.printable import counted
 
 Format = PageFormat | GapFormat
 _SHOWN = 10
+TOKENS_PER_TURN = 7_000  # of a question about a turn: its material and the instructions
 _ORDER = tuple(Diagnosis)
 _MEANING: dict[Diagnosis, str] = {
     Diagnosis.INCOMPLETE: "interrupted, or the trace ends before an answer",
@@ -47,13 +49,13 @@ _MEANING: dict[Diagnosis, str] = {
     Diagnosis.UNSUPPORTED: "an important claim has no support in the trace",
     Diagnosis.BLIND: "it did not find what it needed, and says so",
     Diagnosis.IGNORED: "injected items were on topic, none was used",
-    Diagnosis.UNKNOWN: "rules can check nothing in the answer",
-    Diagnosis.GROUNDED: "what could be checked is supported",
+    Diagnosis.UNKNOWN: "nobody has judged it, or evidence that it needs is missing",
+    Diagnosis.GROUNDED: "the important claims are supported, each by a cited call",
 }
 _TONES = {Diagnosis.UNSUPPORTED: Tone.BAD, Diagnosis.MISLED: Tone.BAD, Diagnosis.BLIND: Tone.FAIR}
 _NOTE = (
-    "Rules check what a trace shows. A claim that they cannot decide is not checkable, and a turn with nothing decided "
-    "is unknown, never grounded. Intervals are at 95% and count sessions, not turns."
+    "Rules decide about runs, edits and git; a model that you allow reads what answers say. What nobody decided is "
+    "unknown, never grounded. Intervals are at 95% and count sessions, not turns."
 )
 _COMMANDS = (
     ("knowbound audit --session ID --turn N", "one turn: injected, searched, found and claimed, side by side"),
@@ -89,8 +91,8 @@ def document(report: AuditReport) -> dict[str, object]:
             for name, groups in report.groups.items()
         },
         "claims": report.claims,
-        "not_checkable": report.not_checkable.to_json(),
-        "model": {"turns": report.asked, "usd": report.usd},
+        "model": {"turns": report.asked, "calls": report.calls, "tokens": report.tokens, "usd": report.usd,
+                  "judged": report.judged, "waiting": report.waiting},
         "findings": report.findings,
         "first": [to_builtins(turn) for turn in report.first],
         "places": report.places,
@@ -98,7 +100,7 @@ def document(report: AuditReport) -> dict[str, object]:
         "warnings": report.warnings,
         "made": report.made,
         "version": report.version,
-    }
+    }  # fmt: skip
 
 
 def _rates(shares: Shares) -> dict[str, object]:
@@ -114,14 +116,12 @@ def _page(report: AuditReport) -> Page:
         origin=(joined((prose(", ".join(report.places)), report.made)),),
         sections=(
             Section(
-                "Look at these first", (Listing(tuple(map(_entry, _short(report))), _SHOWN, "--format json"),), "first"
+                "Look at these first", (Listing(tuple(map(_entry, report.first)), _SHOWN, "--format json"),), "first"
             ),
+            Section("Who judged", (Note(_judged(report)), *_costs(report)), "judged"),
+            Section("Findings", (_findings(report),), "findings"),
             Section("Diagnoses", (_diagnoses(report.whole), Note(_NOTE)), "diagnoses"),
-            Section(
-                "Claims",
-                (_claims(report), Note(f"Not checkable by rules: {report.not_checkable}"), *_costs(report)),
-                "claims",
-            ),
+            Section("Claims", (_claims(report),), "claims"),
             *_groups(report),
             Section("Notes", (Listing(tuple(Entry(prose(one)) for one in report.warnings)),), "notes"),
         ),
@@ -130,12 +130,34 @@ def _page(report: AuditReport) -> Page:
     )
 
 
+def _judged(report: AuditReport) -> str:
+    """Say who judged how many turns, and what judging the most suspicious of the rest would take."""
+    by_model = sum(report.judged.values())
+    unjudged = report.whole.rate(Diagnosis.UNKNOWN)
+    models = f"A model has read {counted(by_model, 'turn')} ({', '.join(sorted(report.judged))}). " if by_model else ""
+    said = f"{models}Nobody has judged {counted(unjudged.k, 'turn')} of {unjudged.n:,}."
+    if not report.waiting:
+        return said
+    tokens, command = report.waiting * TOKENS_PER_TURN, f"knowbound audit --judge {report.waiting} --model NAME"
+    why = "success without a run, a failure left out, or a next message that complains"
+    return f"{said} {counted(report.waiting, 'answer')} look suspicious ({why}). About {tokens:,} tokens: {command}"
+
+
 def _costs(report: AuditReport) -> tuple[Note, ...]:
-    """What asking a model has cost, where one was asked."""
+    """Say what asking a model has cost, where one was asked."""
     if not report.asked:
         return ()
     cost = "unknown" if report.usd is None else f"{report.usd:.4f} USD"
-    return (Note(f"A model was asked about {counted(report.asked, 'turn')}. Cost: {cost}"),)
+    each = f"about {report.tokens // report.asked:,} tokens each" if report.tokens else "from the store"
+    return (Note(f"Read now: {counted(report.asked, 'turn')}, {each}. Cost: {cost}"),)
+
+
+def _findings(report: AuditReport) -> Table:
+    rows = tuple(
+        Row((code, f"{count:,}", soft(codes_named(code)[0].meaning.split(". ")[0])))
+        for code, count in report.findings.items()
+    )
+    return Table((Column("finding"), Column("turns", right=True), Column("what it means", optional=1)), rows)
 
 
 def _lead(report: AuditReport) -> str:
@@ -145,10 +167,6 @@ def _lead(report: AuditReport) -> str:
     if bad.k:
         return f"{counted(bad.k, 'answer')} of {bad.n:,} rest on something that the trace does not show."
     return "No answer was found to rest on something that the trace does not show."
-
-
-def _short(report: AuditReport) -> list[AuditedTurn]:
-    return report.first
 
 
 def _diagnoses(shares: Shares) -> Table:

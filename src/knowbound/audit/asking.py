@@ -1,0 +1,240 @@
+"""Claims that a model reads off whole answers (model.tasks.claims): one question per turn.
+
+Rules build the material, verify each entry and overrule it where they know better. A claim counts only if it is
+verbatim in the answer. "Supported" and "contradicted" need a quotation that is verbatim in the material; "unseen" does
+not count where the session has shown what the claim names. What rules decided about tests, build, lint and git wins.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from knowbound.audit.claims.answer import Answer
+from knowbound.audit.claims.checked import Checked, checked
+from knowbound.audit.claims.coverage import short_name
+from knowbound.audit.facts import SessionView, TurnFacts
+from knowbound.audit.runs.results import Ended
+from knowbound.audit.runs.runs import Run
+from knowbound.core.audit import UNSUPPORTED, ClaimKind, FindingCode, Support
+from knowbound.core.quality import JudgedCall, JudgedTurn
+from knowbound.judge.material import TurnMaterial, turn_material
+from knowbound.judge.models.asking import Asker
+from knowbound.judge.models.questions import AnswerSource, sendable
+from knowbound.judge.prompts import CLAIMS, load_prompt
+from knowbound.judge.quotations import is_quoted
+from knowbound.text.printable import short_line
+from knowbound.text.redact import redact
+from knowbound.traces.turns import TraceTurn
+
+MOST = 8  # claims of a turn
+_TOKENS = 8_000  # of the material
+_REASON, _COMMAND = 200, 100  # characters
+_RUNS = 12  # checks of the session that are listed
+_OF_RULES = frozenset({ClaimKind.TESTS_PASS, ClaimKind.BUILD_OK, ClaimKind.LINT_OK, ClaimKind.GIT_STATE})
+_CODES = {
+    ClaimKind.TESTS_PASS: FindingCode.RESULT_NOT_SHOWN,
+    ClaimKind.BUILD_OK: FindingCode.RESULT_NOT_SHOWN,
+    ClaimKind.LINT_OK: FindingCode.RESULT_NOT_SHOWN,
+    ClaimKind.DONE: FindingCode.SUCCESS_WITHOUT_RUN,
+    ClaimKind.LOCATION: FindingCode.CITED_UNSEEN,
+    ClaimKind.CAUSE: FindingCode.CAUSE_WITHOUT_EVIDENCE,
+    ClaimKind.BEHAVIOUR: FindingCode.BEHAVIOUR_NOT_SHOWN,
+    ClaimKind.NUMBER: FindingCode.NUMBER_NOT_SHOWN,
+    ClaimKind.GIT_STATE: FindingCode.STATE_NOT_SHOWN,
+    ClaimKind.ABSENCE: FindingCode.ABSENCE_NOT_SEARCHED,
+    ClaimKind.COMMAND_OUTPUT: FindingCode.OUTPUT_NOT_PRINTED,
+    ClaimKind.OTHER: FindingCode.CLAIM_NOT_SHOWN,
+}
+_CALL = re.compile(r"^\[(\d+)\] ", re.M)
+_NAMED = re.compile(
+    r"`([^`\n]{3,80})`|(?<![\w./])((?:[\w@.-]+/)*[\w@-]+\.[A-Za-z]\w{0,5})(?::\d+)?\b|(?<![\w.])(\d{3,})\b"
+)
+
+
+class ClaimAnswer(msgspec.Struct, frozen=True):
+    """Answer about one claim."""
+
+    quote: str
+    kind: ClaimKind
+    support: Support
+    call: int = 0
+    evidence: str = ""
+    missing: str = ""
+    important: bool = True
+
+
+class ClaimAnswers(msgspec.Struct, frozen=True):
+    """Answer about a turn."""
+
+    claims: list[ClaimAnswer]
+
+
+class AskedTurn(NamedTuple):
+    """A turn with what a question about it needs, taken when the session was read up to its end."""
+
+    turn: TraceTurn
+    answer: Answer
+    checked: list[Checked]  # by rules
+    facts: str
+    seen: tuple[str, ...]  # texts that the session has shown
+
+
+class AnsweredTurn(NamedTuple):
+    """Claims of a turn as the model and the rules decide them together; None where the model gave no answer."""
+
+    claims: list[Checked] | None
+    problem: str
+
+
+def ask_turns(turns: Sequence[AskedTurn], asker: Asker) -> list[AnsweredTurn]:
+    """Return the claims of each turn, decided."""
+    materials = [_material(one) for one in turns]
+    asked = asker.ask(
+        load_prompt(CLAIMS),
+        [{**material.texts, "facts": sendable(one.facts)} for one, material in zip(turns, materials, strict=True)],
+        ClaimAnswers,
+        sources=[AnswerSource(one.turn.session, one.turn.project) for one in turns],
+    )
+    found = []
+    for one, material, answer in zip(turns, materials, asked, strict=True):
+        if answer.value is None:
+            found.append(AnsweredTurn(None, answer.problem))
+            continue
+        verified = (_verified(each, one, material, asker.judge) for each in answer.value.claims[:MOST])
+        found.append(AnsweredTurn(_joined(one.checked, [each for each in verified if each is not None]), ""))
+    return found
+
+
+def _material(one: AskedTurn) -> TurnMaterial:
+    turn = one.turn
+    return turn_material(
+        JudgedTurn(
+            turn.key,
+            turn.prompt.text,
+            one.answer.text,
+            (),
+            tuple(map(JudgedCall.of, turn.calls)),
+            read_before=turn.read_before,
+            next_message=turn.next_prompt,
+        ),
+        tokens=_TOKENS,
+    )
+
+
+def session_facts(turn: TraceTurn, facts: TurnFacts, view: SessionView) -> Iterator[str]:
+    """Yield what rules know of edits, checks and git in the session, by the numbers of the turn's calls."""
+    first = view.order - len(turn.calls)
+
+    def place(order: int) -> str:
+        return f"call {order - first}" if order > first else "an earlier turn"
+
+    edit = view.last_code_edit
+    if edit is None:
+        yield "No code was edited in this session."
+    else:
+        yield f"The last edit of code is in {place(edit.order)}: {short_name(edit)}."
+    for run in view.runs[-_RUNS:]:
+        when = "" if edit is None else ", after the last edit of code" if run.order > edit.order else ", before it"
+        yield f"{place(run.order)} ran {short_line(run.tool, _COMMAND)}: {_ended(run)}{when}."
+    if edit is not None and not any(run.order > edit.order for run in view.runs):
+        unknown = " that rules know" if view.last_act > edit.order else ""
+        yield f"No test, build, lint or other check{unknown} ran after the last edit of code."
+    for act in facts.gits:
+        ended = {True: "ok", False: "failed", None: "end not shown"}[act.ok]
+        yield f"{place(act.order)} git {act.verb}: {ended}."
+    if facts.unseen_agents:
+        yield "The calls of a sub-agent are not in the trace."
+    if facts.waits:
+        yield "Something was still running in the background."
+
+
+def _ended(run: Run) -> str:
+    counts = "" if run.passed is None else f", {run.passed} passed" + (f", {run.failed} failed" if run.failed else "")
+    ended = "its end is not shown" if run.ended is Ended.UNKNOWN else run.ended.value
+    return f"{ended}{counts}{', a part of the tests' if run.is_filtered else ''}"
+
+
+def _verified(given: ClaimAnswer, one: AskedTurn, material: TurnMaterial, judge: str) -> Checked | None:
+    """Return the claim as far as its quotations hold; None if the claim is not verbatim in the answer."""
+    if not is_quoted(given.quote, [sendable(one.answer.text)]):
+        return None
+    support, important, line, why = given.support, given.important, one.answer.line, _said(given)
+    code = _CODES[given.kind]
+    if support is Support.SUPPORTED:
+        place = _cited(given, material)
+        if place is None:
+            # The model took it for shown: nobody has found it unsupported, and nothing shows it.
+            support, important, why = Support.UNSEEN, False, "the call that is cited for it does not show it"
+        elif place:
+            line = one.turn.calls[place - 1].line if place <= len(one.turn.calls) else line
+    elif support is Support.CONTRADICTED:
+        by_user = is_quoted(given.evidence, [material.next_message])
+        if not by_user and _cited(given, material) is None and not is_quoted(given.evidence, [sendable(one.facts)]):
+            support, why = Support.NOT_CHECKABLE, "what is cited against it is not in the trace"
+        code = FindingCode.USER_CONTRADICTS if by_user else FindingCode.TRACE_CONTRADICTS
+    elif support is Support.UNSEEN and _was_shown(given, one, material):
+        support, why = Support.NOT_CHECKABLE, "the session has shown what it names, outside of what the model was shown"
+    return checked(given.quote, given.kind, support, redact(why), line=line, important=important, code=code, by=judge)
+
+
+def _said(given: ClaimAnswer) -> str:
+    words = " ".join((given.missing if given.support is Support.UNSEEN else given.evidence).split())[:_REASON]
+    match given.support:
+        case Support.UNSEEN:
+            return f"missing: {words}" if words else "nothing in the trace shows it"
+        case Support.CONTRADICTED:
+            return f"“{words}”"
+        case Support.SUPPORTED:
+            return f"“{words}”"
+        case _:
+            return "it cannot be decided from the trace"
+
+
+def _cited(given: ClaimAnswer, material: TurnMaterial) -> int | None:
+    """Return the number of the call that has the quotation (0: the prompt or an earlier turn); None if none has it."""
+    calls = _calls(material.tool_calls)
+    numbers = [given.call, *calls] if given.call in calls else list(calls)
+    for number in numbers:
+        if is_quoted(given.evidence, [calls[number]]):
+            return number
+    return 0 if is_quoted(given.evidence, [material.prompt, material.read_before]) else None
+
+
+def _calls(text: str) -> dict[int, str]:
+    """Return the shown calls by number."""
+    found = list(_CALL.finditer(text))
+    ends = (*(one.start() for one in found[1:]), len(text))
+    return {int(one[1]): text[one.end() : end] for one, end in zip(found, ends, strict=bool(found))}
+
+
+def _was_shown(given: ClaimAnswer, one: AskedTurn, material: TurnMaterial) -> bool:
+    """Report whether everything that a claim names was shown in the session, and a part of that not to the model."""
+    if given.kind not in (ClaimKind.LOCATION, ClaimKind.NUMBER, ClaimKind.COMMAND_OUTPUT):
+        return False
+    names = ["".join(parts) for parts in _NAMED.findall(given.quote)]
+    if not names or not all(any(name in text for text in one.seen) for name in names):
+        return False
+    return any(name not in material.tool_calls and name not in material.prompt for name in names)
+
+
+def _joined(by_rules: Sequence[Checked], by_model: list[Checked]) -> list[Checked]:
+    """Return the model's claims, those about runs and git as rules decided them, and what rules found besides."""
+    rules = [one for one in by_rules if one.claim.is_decided and one.claim.kind in _OF_RULES]
+    found, taken = [], list[Checked]()
+    for one in by_model:
+        own = next((each for each in rules if each.claim.kind is one.claim.kind and _same(each, one)), None)
+        found.append(own or one)
+        taken += [own] if own else []
+    more = (one for one in by_rules if one.claim.support in UNSUPPORTED and one not in taken)
+    facts = [one for one in more if one.claim.kind in _OF_RULES or one.claim.support is Support.CONTRADICTED]
+    return [*found, *facts]
+
+
+def _same(one: Checked, other: Checked) -> bool:
+    """Report whether two claims are the same sentence, or one a part of the other."""
+    first, second = (" ".join(each.claim.text.lower().split()).strip(" .*_`") for each in (one, other))
+    return first in second or second in first

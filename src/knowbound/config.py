@@ -263,6 +263,12 @@ class Settings:
         "done, and its session does not show that: warn informs the user, block informs the agent, which continues "
         "once; off only logs the message.",
     )
+    audit_check_ms: int = _setting(
+        "audit.check_ms",
+        500,
+        "Milliseconds that the check before an agent stops may take; after that it is skipped, and its log says so.",
+        risk=trust.HIGHER,
+    )
     injection_log_days: int = _setting("injection.log_days", 90, "Days that the log of injections is kept.")
     rescue_enabled: bool = _setting(
         "rescue.enabled",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from knowbound.agent.background import SCORING
+from knowbound.judge.choice import Permission, keep_permission
 from knowbound.store.data_dir import STOP_CHECKS
 from tests.audit.turns import edit, started
 from tests.hook_project import Project
@@ -114,3 +116,76 @@ def test_the_turn_is_queued_either_way(project: Project) -> None:
     stop(project, edit(started()), "block")
     ended = [json.loads(line) for file in (project.home / "ended").glob("*") for line in file.read_text().splitlines()]
     assert {line["session"] for line in ended if "event" in line} == {SESSION}
+
+
+@pytest.mark.parametrize(
+    ("turns", "answer"),
+    [
+        (lambda: edit(started()).says("Done.").user("Is it good?"), "Yes. All tests pass."),  # no call in this turn
+        (lambda: edit(started()).bash('python -c "import app"', ""), "All tests pass."),
+        (lambda: edit(started()).bash("pytest tests/test_app.py", "4 passed in 0.1s"), "12 tests pass."),
+        (lambda: edit(started()).bash("pytest tests/test_mail.py", "4 passed in 0.1s"), "All tests pass."),
+    ],
+)
+def test_the_session_decides_and_only_a_test_run_excuses_tests(turns: Any, answer: str, project: Project) -> None:
+    assert stop(project, turns(), "block", answer)["decision"] == "block"
+
+
+def test_after_its_own_limit_the_check_is_skipped_and_says_so_in_its_log(project: Project) -> None:
+    project.environ["KNOWBOUND_AUDIT_CHECK_MS"] = "0"
+    assert stop(project, edit(started()), "block") == {}
+    assert [line.get("skipped") for line in noted(project)] == ["the time was over"]
+
+
+GERMAN = "Alle Tests laufen durch."
+
+
+def allow_model(project: Project, monkeypatch: pytest.MonkeyPatch, answer: object) -> Path:
+    program = project.root / "model.py"
+    program.write_text(
+        "import pathlib, sys\nsys.stdin.read()\n"
+        f"pathlib.Path({str(project.root / 'asked')!r}).touch()\nprint({json.dumps(answer)!r})\n"
+    )
+    name = f"command:{sys.executable} {program}"
+    monkeypatch.setenv("HOME", str(project.root))
+    keep_permission(Permission(name, commands=True, background=True))
+    project.environ["KNOWBOUND_MODEL"] = name
+    return project.root / "asked"
+
+
+def submit(project: Project) -> dict[str, Any]:
+    payload = {"session_id": SESSION, "prompt": "Next: add a header", "cwd": str(project.root), "prompt_id": "p2"}
+    said = project.run("user-prompt-submit", json.dumps(payload).encode(), KNOWBOUND_AUDIT_CHECK="warn")
+    return dict(json.loads(said)) if said.strip() else {}
+
+
+def unseen(quote: str) -> dict[str, object]:
+    return {"claims": [{"quote": quote, "kind": "tests_pass", "support": "unseen", "missing": "a test run"}]}
+
+
+def test_what_rules_cannot_read_goes_to_the_model_and_is_said_once_at_the_next_prompt(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = allow_model(project, monkeypatch, unseen(GERMAN))
+    assert stop(project, edit(started()), "warn", GERMAN) == {}
+    assert asked.exists()
+    assert submit(project)["systemMessage"] == (
+        f'knowbound, about the last answer: The answer says "{GERMAN}", but missing: a test run.'
+    )
+    assert "systemMessage" not in submit(project)
+    assert [(line["said"][:16], line["by"]) for line in noted(project)] == [("The answer says ", "model")]
+
+
+def test_an_answer_after_a_test_run_is_not_handed_over(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = allow_model(project, monkeypatch, unseen(GERMAN))
+    assert stop(project, edit(started()).bash("pytest", "12 passed in 0.8s"), "warn", GERMAN) == {}
+    assert not asked.exists()
+
+
+def test_without_permission_for_the_background_nothing_is_handed_over(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = allow_model(project, monkeypatch, unseen(GERMAN))
+    keep_permission(Permission(project.environ["KNOWBOUND_MODEL"], commands=True, background=False))
+    assert stop(project, edit(started()), "warn", GERMAN) == {}
+    assert not asked.exists()

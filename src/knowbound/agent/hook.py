@@ -103,6 +103,10 @@ def _answer(run: HookRun, event: str, prompt: HookPrompt) -> None:
     from knowbound.store.read_only import IndexOutdatedError  # noqa: PLC0415
 
     settings = run.settings()
+    if event == "user-prompt-submit" and settings.check != "off" and prompt.session and not run.is_trial:
+        from knowbound.agent.stop_check import claim_waiting  # noqa: PLC0415
+
+        run.notice = claim_waiting(run.home, prompt.session)
     if prompt.context_is_gone and not run.is_trial:
         forget(run.home, prompt.context)
     choose = _start_of_session if event == "session-start" else _items
@@ -231,10 +235,10 @@ def _stop_check(run: HookRun, event: str, prompt: HookPrompt, payload: dict[str,
     from knowbound.agent.stop_check import StopCheck  # noqa: PLC0415  # other events need none
 
     try:
-        mode = (hook_settings.cached(run.root, run.home) or run.settings()).check
+        settings = hook_settings.cached(run.root, run.home) or run.settings()
     except Exception:  # a config that cannot be used checks nothing
-        mode = "off"
-    return StopCheck(run.home, mode, prompt, payload)
+        return StopCheck(run.root, run.home, "off", 0, prompt, payload)
+    return StopCheck(run.root, run.home, settings.check, settings.check_ms, prompt, payload)
 
 
 def _finish_turn(run: HookRun, turn: EndedTurn, check: StopCheck | None) -> None:
@@ -248,10 +252,13 @@ def _finish_turn(run: HookRun, turn: EndedTurn, check: StopCheck | None) -> None
         turn.end(run.home, run.spent_ms)
     finally:
         SCORING.ensure_running(run.root, run.home)
-    if check is not None and check.mode == "off":
+    if check is None:
+        return
+    if check.mode == "off":
         from knowbound.agent.stop_check import BACKGROUND_SECONDS  # noqa: PLC0415
 
         check.sentence(time.monotonic() + BACKGROUND_SECONDS)
+    check.hand_over()
 
 
 def _started_in() -> str:

@@ -13,6 +13,7 @@ import _thread  # threading itself costs 4 ms
 import json
 import os
 import time
+from contextlib import suppress
 
 from knowbound import __version__
 from knowbound.agent import hook_log
@@ -80,6 +81,7 @@ class HookRun:
         self.tree = ""  # the source tree whose index is to be updated
         self.index_is_outdated = False
         self.asks_later = False  # a model is to choose after the answer
+        self.notice = ""  # a sentence for the user, beside the context
         given = os.environ.get(_LIMIT_SETTING, "")
         self._limit_is_known = given.isdecimal() and len(given) < 10
         self.limit_ms = int(given) if self._limit_is_known else DEFAULT_LIMIT_MS
@@ -125,7 +127,11 @@ class HookRun:
 
     def deliver(self, event_name: str, chosen: Delivered, prompt: HookPrompt) -> None:
         """Record and write the context. Raises OSError, and writes nothing, if it cannot be recorded."""
-        output = {"hookSpecificOutput": {"hookEventName": event_name, "additionalContext": chosen.text}}
+        output: dict[str, object] = {
+            "hookSpecificOutput": {"hookEventName": event_name, "additionalContext": chosen.text}
+        }
+        if self.notice:
+            output["systemMessage"] = self.notice
         answer = json.dumps(output, ensure_ascii=False).encode("utf-8", "replace")
         if not self.is_trial:
             self.record.begin(self.home)
@@ -166,8 +172,11 @@ class HookRun:
         return self._end("queued" if self.home else "nothing")
 
     def inject_nothing(self, outcome: str = "nothing") -> None:
-        """Write nothing, and record that."""
+        """Inject nothing, and record that. A sentence for the user is written all the same."""
         self._decide()
+        if self.notice:
+            with suppress(OSError):  # the agent has gone
+                _write(json.dumps({"systemMessage": self.notice}, ensure_ascii=False).encode("utf-8", "replace"))
         self._end(outcome)
 
     def end_off(self) -> NoReturn:

@@ -2,9 +2,13 @@
 
 The check speaks once a turn and never in a loop: it is silent if the client says that a hook made the agent go on
 (`stop_hook_active`), or if the turn is in the log already. It is also silent in doubt: without a transcript, or while
-work goes on in the background.
+work goes on in the background. It has a time limit of its own (audit.check_ms); after it the log says "skipped".
 
-    .knowbound/stop_checks/2026-11-16.jsonl    what the check said, or would have said
+Where rules are silent and a model may be used in the background, the model reads the answer after the hook has ended.
+What it finds waits for the next prompt of the session.
+
+    .knowbound/stop_checks/2026-11-16.jsonl       what the check said, or would have said, or that it was skipped
+    .knowbound/stop_checks/waiting/SESSION.json   what the model found, until the next prompt
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ import time
 
 from knowbound.agent.hook_log import json_lines
 from knowbound.store.data_dir import STOP_CHECKS
-from knowbound.user_files import append
+from knowbound.user_files import append, make_file, make_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,12 +35,16 @@ BACKGROUND_SECONDS = 20.0  # limit of a check that no agent waits for
 class StopCheck:
     """The check of one ended turn."""
 
-    def __init__(self, home: str, mode: str, prompt: HookPrompt, payload: Mapping[str, object]) -> None:
-        self._home, self.mode, self._prompt = home, mode if mode in MODES else OFF, prompt
+    def __init__(
+        self, root: str, home: str, mode: str, limit_ms: int, prompt: HookPrompt, payload: Mapping[str, object]
+    ) -> None:
+        self._root, self._home, self.mode, self._prompt = root, home, mode if mode in MODES else OFF, prompt
+        self._limit_ms = limit_ms
         answer = payload.get("last_assistant_message")
         self._answer = answer if isinstance(answer, str) else ""
         self._is_continued = payload.get("stop_hook_active") is True
         self._is_busy = bool(payload.get("background_tasks"))
+        self._is_doubtful = False  # a model should read the answer
 
     def sentence(self, until: float) -> str:
         """Return the sentence and note it in the log; "" if there is none by this monotonic time."""
@@ -44,14 +52,42 @@ class StopCheck:
             return ""
         if self._prompt.agent_id or self._is_noted():
             return ""
+        own_limit = time.monotonic() + self._limit_ms / 1000
         from pathlib import Path  # noqa: PLC0415  # only if there is something to check
 
-        from knowbound.audit.stop import missing_support  # noqa: PLC0415
+        from knowbound.audit.stop import SkippedError, check_answer  # noqa: PLC0415
 
-        said = missing_support(Path(self._prompt.transcript), self._answer, until)
+        try:
+            found = check_answer(Path(self._prompt.transcript), self._answer, min(until, own_limit))
+        except SkippedError as why:
+            self._note(skipped=str(why))
+            return ""
+        self._is_doubtful = found.is_doubtful
+        if found.sentence:
+            self._note(said=found.sentence)
+        return found.sentence
+
+    def hand_over(self) -> None:
+        """Let the model of the background read a doubtful answer; what it finds waits for the next prompt."""
+        if not self._is_doubtful or self.mode == OFF or not self._prompt.session:
+            return
+        from pathlib import Path  # noqa: PLC0415  # nobody waits for this
+
+        from knowbound.audit.stop import SkippedError, ask_about  # noqa: PLC0415
+        from knowbound.config import load  # noqa: PLC0415
+
+        os.chdir(self._home)  # a program that is the model never runs in a folder that an agent works in
+        settings = load(Path(self._root), ignore_untrusted=True)
+        try:
+            said = ask_about(Path(self._prompt.transcript), self._answer, settings, BACKGROUND_SECONDS)
+        except SkippedError as why:
+            self._note(skipped=str(why))
+            return
         if said:
-            self._note(said)
-        return said
+            self._note(said=said, by="model")
+            path = _waiting_path(self._home, self._prompt.session)
+            make_folder(os.path.dirname(path))
+            make_file(path, json.dumps({"said": said}, ensure_ascii=False).encode("utf-8", "replace"))
 
     def output(self, sentence: str) -> bytes:
         """Return the answer for the client: its user sees a warning, or its agent goes on with a reason."""
@@ -72,13 +108,30 @@ class StopCheck:
             (line.get("turn"), line.get("session")) == turn for line in json_lines(self._path())
         )
 
-    def _note(self, said: str) -> None:
+    def _note(self, **fields: str) -> None:
         line = {
             "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "session": self._prompt.session,
             "turn": self._turn,
             "mode": self.mode,
-            "said": said,
+            **fields,
         }
         text = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
         append(self._path(), text.encode("utf-8", "replace") + b"\n")
+
+
+def _waiting_path(home: str, session: str) -> str:
+    name = "".join(character for character in session if character.isalnum() or character in "-_")[:80]
+    return os.path.join(home, STOP_CHECKS, "waiting", f"{name}.json")
+
+
+def claim_waiting(home: str, session: str) -> str:
+    """Return what a model found about the last answer of a session, once; "" for nothing."""
+    path = _waiting_path(home, session)
+    try:
+        with open(path, "rb") as file:
+            said = json.loads(file.read()).get("said", "")
+        os.unlink(path)  # who removes it says it
+    except (OSError, ValueError, AttributeError):
+        return ""
+    return f"knowbound, about the last answer: {said}" if isinstance(said, str) and said else ""

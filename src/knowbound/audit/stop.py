@@ -1,52 +1,88 @@
-"""Whether the answer that an agent is about to stop with claims success without support: one factual sentence, or none.
+"""The answer that an agent is about to stop with, checked against its session: one factual sentence, or none.
 
-Only claims about tests, build, lint and done, and only where the trace settles them: whoever is interrupted wrongly
-switches it off. It reads the transcript of the session and loads as little as that needs.
+Rules speak at once, only about tests, build, lint and done, and only where the session settles it: whoever is
+interrupted wrongly switches it off. What rules cannot read (other languages, other words) is for a model that the user
+allowed in the background: nobody waits for it, and its sentence is shown with the next prompt.
 """
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 from knowbound.audit.claims.answer import Answer, read_answer
 from knowbound.audit.claims.commands import command_claims
 from knowbound.audit.claims.left_out import left_out
 from knowbound.audit.claims.success import success_claims
 from knowbound.audit.facts import SessionView, TurnFacts, facts_of
+from knowbound.audit.runs.programs import Check
+from knowbound.audit.runs.results import Ended
+from knowbound.config import Settings
 from knowbound.core.audit import UNSUPPORTED, Claim, ClaimKind, FindingCode
 from knowbound.text.printable import whole_words
-from knowbound.traces.turns import session_of, turns_in
+from knowbound.traces.turns import TraceTurn, session_of, turns_in
 
 LARGEST = 24 * 1024 * 1024  # bytes of a transcript: a larger one is not read while the agent waits
 _KINDS = frozenset({ClaimKind.TESTS_PASS, ClaimKind.BUILD_OK, ClaimKind.LINT_OK, ClaimKind.DONE})
-_NOT_NOW = frozenset({FindingCode.PARTIAL_RUN, FindingCode.NUMBER_NOT_SHOWN})  # worth a report, not an interruption
+_NOT_NOW = frozenset({FindingCode.PARTIAL_RUN})  # worth a report, not an interruption
 _QUOTED = 140  # characters of the sentence that are repeated
 
 
-def missing_support(transcript: Path, answer: str, until: float) -> str:
-    """What the answer claims and the session does not show, in one sentence; "" where nothing is, or in doubt.
+class SkippedError(Exception):
+    """The transcript is too large, or the time was over before it was read."""
 
-    `until` is a monotonic time: after it the agent has waited long enough.
+
+class StopFinding(NamedTuple):
+    """The sentence of the rules, "" for none; and whether a model should read the answer."""
+
+    sentence: str
+    is_doubtful: bool = False
+
+
+class _LastTurn(NamedTuple):
+    turn: TraceTurn | None
+    facts: TurnFacts
+    view: SessionView
+
+
+def check_answer(transcript: Path, answer: str, until: float) -> StopFinding:
+    """Return what the rules say about the answer.
+
+    `until` is a monotonic time. Raises SkippedError after it: the agent has waited long enough.
     """
+    last = _read(transcript, until)
+    if last.facts.waits or last.view.last_code_edit is None:
+        return StopFinding("")  # something still runs, or nothing was changed that a run would show
+    claim = to_name(read_answer(answer), last.facts, last.view)
+    return StopFinding(sentence(claim)) if claim is not None else StopFinding("", _is_unchecked(last.view))
+
+
+def _read(transcript: Path, until: float) -> _LastTurn:
+    found = _LastTurn(None, TurnFacts(), SessionView())
     try:
-        if transcript.stat().st_size > LARGEST:
-            return ""
+        size = transcript.stat().st_size
     except OSError:
-        return ""
-    view, facts = SessionView(), TurnFacts()
+        return found
+    if size > LARGEST:
+        raise SkippedError(f"the transcript has {size:,} bytes")
     for turn in turns_in(session_of(transcript)):
-        facts = facts_of(turn, view)
+        found = _LastTurn(turn, facts_of(turn, found.view), found.view)
         if time.monotonic() > until:
-            return ""
-    if not facts.calls or facts.waits:
-        return ""  # nothing was done in this turn, or something still runs
-    claim = to_name(read_answer(answer), facts, view)
-    return sentence(claim) if claim is not None else ""
+            raise SkippedError("the time was over")
+    return found
+
+
+def _is_unchecked(view: SessionView) -> bool:
+    """Report whether code was edited and no test has passed since: then an answer may claim too much."""
+    edit = view.last_code_edit
+    return edit is not None and not any(
+        run.order > edit.order and run.ended is Ended.PASSED and Check.TEST in run.kinds for run in view.runs
+    )
 
 
 def to_name(answer: Answer, facts: TurnFacts, view: SessionView) -> Claim | None:
-    """The first claim of success that the session does not show, and that is worth an interruption."""
+    """Return the first claim of success that the session does not show, and that is worth an interruption."""
     found = (*success_claims(answer, facts, view), *command_claims(answer, facts, view), *left_out(answer, facts, view))
     for one in found:
         claim = one.claim
@@ -56,9 +92,30 @@ def to_name(answer: Answer, facts: TurnFacts, view: SessionView) -> Claim | None
 
 
 def sentence(claim: Claim) -> str:
-    """The one sentence: what was said, and what is missing."""
+    """Return the one sentence: what was said, and what is missing."""
     from knowbound.text.redact import redact  # noqa: PLC0415  (its patterns take long, and most answers need none)
 
     text = redact(claim.text)
     said = text if len(text) <= _QUOTED else f"{whole_words(text, _QUOTED)} …"
     return f'The answer says "{said}", but {redact(claim.why)}.'
+
+
+def ask_about(transcript: Path, answer: str, settings: Settings, seconds: float) -> str:
+    """Return what the model of the background says about the answer, as a sentence; "" for nothing."""
+    from knowbound.audit.asking import AskedTurn, ask_turns, session_facts  # noqa: PLC0415
+    from knowbound.judge.choice import ModelTask, judge_for, may_see  # noqa: PLC0415
+    from knowbound.judge.registry import asker_for  # noqa: PLC0415
+
+    name = judge_for(settings, ModelTask.CLAIMS, background=True)
+    asker = asker_for(settings, name, background=True)
+    if asker is None:
+        return ""
+    last = _read(transcript, time.monotonic() + seconds)
+    if last.turn is None or not may_see(name, last.turn.agent, settings):
+        return ""
+    facts = "\n".join(session_facts(last.turn, last.facts, last.view))
+    (answered,) = ask_turns([AskedTurn(last.turn, read_answer(answer), [], facts, last.view.texts)], asker)
+    for one in answered.claims or ():
+        if one.claim.important and one.claim.support in UNSUPPORTED:
+            return sentence(one.claim)
+    return ""

@@ -49,6 +49,7 @@ class HookSettings:
         holdout: float = 0.0,
         rescues: bool = True,
         check: str = "off",
+        check_ms: int = 500,
     ) -> None:
         self.time_limit_ms = time_limit_ms
         self.token_budget = token_budget
@@ -60,6 +61,7 @@ class HookSettings:
         self.subject = subject
         self.holdout = holdout  # share of prompts for which nothing is injected, to compare
         self.rescues = rescues  # answer lookups that miss
+        self.check_ms = check_ms  # that this check may take
         self.check = check  # of an answer before the agent stops: off, warn, block
         self.is_shared = is_shared  # other machines write to the backends: keep the index current
 
@@ -147,4 +149,5 @@ def _read(root: str) -> HookSettings:
         holdout=settings.quality_holdout,
         rescues=settings.rescue_enabled,
         check=settings.audit_check.strip().lower(),
+        check_ms=settings.audit_check_ms,
     )

@@ -58,6 +58,15 @@ def covers(run: Run, edit: Edit) -> bool:
     return any(f"/{folder}/" in path for path in paths for folder in folders)
 
 
+def is_of_other_file(run: Run, edit: Edit) -> bool:
+    """Report whether a run names test files, and none by the name of an edited file; never for an edited test."""
+    tests = [one.rsplit("/", 1)[-1].lower() for one in run.operands if _TEST_FILE.search(one)]
+    edited = [path.rsplit("/", 1)[-1].split(".")[0].lower() for path in edit.paths]
+    if not tests or len(tests) < len(run.operands) or any(_TEST_FILE.search(path) for path in edit.paths):
+        return False
+    return not any(name and name in test for name in edited for test in tests)
+
+
 def _is_in(path: str, folder: str) -> bool:
     return path.startswith(folder.rstrip("/") + "/")
 

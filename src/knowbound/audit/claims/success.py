@@ -14,7 +14,7 @@ import msgspec
 from knowbound.audit.claims import words
 from knowbound.audit.claims.answer import Answer, AnswerSentence
 from knowbound.audit.claims.checked import Checked, checked
-from knowbound.audit.claims.coverage import covers, short_name, uncovered, untested_part, without_tag
+from knowbound.audit.claims.coverage import covers, is_of_other_file, short_name, uncovered, untested_part, without_tag
 from knowbound.audit.facts import Edit, GitAct, SessionView, TurnFacts
 from knowbound.audit.runs.programs import Check
 from knowbound.audit.runs.results import Ended
@@ -125,7 +125,7 @@ def _checked(
         if name == "tests" and not doubt.why and (missed := without_tag(facts, passed)) is not None:
             why = f"{passed[-1].tool} does not run {short_name(missed)}"
             return say(Support.UNSEEN, why, FindingCode.CHECK_MISSES_CHANGE, missed.line)
-        return _passed(name, one, say_line=passed[-1].line, passed=passed, kind=kind)
+        return _passed(name, one, edit, passed, kind)
     empty = next((run for run in reversed(after) if run.ended is Ended.EMPTY), None)
     if empty is not None and name == "tests":
         return say(Support.CONTRADICTED, f"{empty.tool} ran no tests", FindingCode.NO_TESTS_RAN, empty.line)
@@ -160,15 +160,17 @@ def _looks_at_ci(facts: TurnFacts) -> GitAct | None:
     return next((act for act in reversed(facts.gits) if act.ok and act.verb.startswith(verbs)), None)
 
 
-def _passed(name: str, one: AnswerSentence, *, say_line: int, passed: list[Run], kind: ClaimKind) -> Checked:
-    """Something passed: whether it was what the sentence speaks of."""
+def _passed(name: str, one: AnswerSentence, edit: Edit | None, passed: list[Run], kind: ClaimKind) -> Checked:
+    """Return the claim as supported, if what passed is what the sentence speaks of."""
     whole = [run for run in passed if not run.is_filtered]
     numbers = {int(text.replace(",", "")) for text in words.NUMBER.findall(one.low)}
     counted = {run.passed for run in passed if run.passed is not None}
     if name == "tests" and not whole and words.ALL.search(one.low) and not numbers & counted:
         why, code = f"{passed[-1].tool} ran a part of the tests", FindingCode.PARTIAL_RUN
-        return checked(one.text, kind, Support.UNSEEN, why, line=say_line, code=code)
-    return checked(one.text, kind, Support.SUPPORTED, f"{passed[-1].tool} passed", line=say_line)
+        if edit is not None and all(is_of_other_file(run, edit) for run in passed):
+            why, code = f"{passed[-1].tool} ran tests of other files alone", FindingCode.CHECK_MISSES_CHANGE
+        return checked(one.text, kind, Support.UNSEEN, why, line=passed[-1].line, code=code)
+    return checked(one.text, kind, Support.SUPPORTED, f"{passed[-1].tool} passed", line=passed[-1].line)
 
 
 def _is_told(text: str, view: SessionView) -> bool:

@@ -26,8 +26,8 @@ from knowbound.traces.turns import sessions_in
 _TRANSCRIPTS = 6  # that are timed, evenly by size
 _TIMES = 5
 _SCRIPT = (
-    "import sys, time; from pathlib import Path; from knowbound.audit.stop import missing_support; "
-    "missing_support(Path(sys.argv[1]), 'Done. All tests pass.', time.monotonic() + 20)"
+    "import sys, time; from pathlib import Path; from knowbound.audit.stop import check_answer; "
+    "check_answer(Path(sys.argv[1]), 'Done. All tests pass.', time.monotonic() + 20)"
 )
 
 
@@ -49,7 +49,7 @@ def said(folder: Path) -> Iterator[Said | None]:
             if read.unanswered or read.answer is None:
                 continue
             claim: Claim | None = None
-            if read.facts.calls and not read.facts.waits:
+            if (read.facts.calls or view.last_code_edit) and not read.facts.waits:
                 claim = to_name(read.answer, read.facts, view)
             turn = read.turn
             where = turn.session, turn.index, turn.prompt.path, turn.prompt.line

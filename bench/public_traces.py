@@ -1,4 +1,4 @@
-"""The transcripts that public repositories keep in a branch of their own, as files for the other benchmarks.
+"""The transcripts that public repositories keep in a branch or in refs of their own, as files for the other benchmarks.
 
     python -m bench.public_traces --repositories DIR --to FOLDER OWNER+NAME …
 
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bench.labels import SHARED
 
-BRANCH = "refs/heads/entire/checkpoints/v1"
+REFS = ("refs/heads/entire/checkpoints/v1", "refs/entire/checkpoints")  # one branch, or a ref for each checkpoint
 _SESSION = re.compile(
     rb'"sessionId":\s*"([\w-]+)"|"session_meta".{0,400}?"id":\s*"([\w-]+)"|"id":\s*"([0-9a-f-]{36})"', re.S
 )
@@ -40,9 +40,15 @@ def write(repository: Path, target: Path, known: set[str]) -> int:
 
 
 def _transcripts(repository: Path) -> list[str]:
-    command = ["git", "-C", str(repository), "ls-tree", "-r", BRANCH]
-    listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    return [line.split()[2] for line in listing.splitlines() if line.endswith("full.jsonl")]
+    found = dict[str, None]()
+    for ref in _git(repository, "for-each-ref", "--format=%(refname)", *REFS).split():
+        rows = _git(repository, "ls-tree", "-r", ref).splitlines()
+        found.update((line.split()[2], None) for line in rows if line.endswith("full.jsonl"))
+    return list(found)
+
+
+def _git(repository: Path, *arguments: str) -> str:
+    return subprocess.run(["git", "-C", str(repository), *arguments], capture_output=True, text=True, check=True).stdout
 
 
 def main() -> None:

@@ -63,6 +63,7 @@ class Sandbox:
             "LANG": "C.UTF-8",
             "TERM": "dumb",
             "KNOWBOUND_INJECTION_TIME_LIMIT_MS": "4000",  # on a busy machine; tests assert no time
+            "KNOWBOUND_AUDIT_CHECK_MS": "3000",  # as above
             **_GIT,
             **client.environ(),
         }

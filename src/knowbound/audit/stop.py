@@ -52,8 +52,8 @@ def check_answer(transcript: Path, answer: str, until: float) -> StopFinding:
     `until` is a monotonic time. Raises SkippedError after it: the agent has waited long enough.
     """
     last = _read(transcript, until)
-    if last.facts.waits or last.view.last_code_edit is None:
-        return StopFinding("")  # something still runs, or nothing was changed that a run would show
+    if last.facts.waits or not (last.facts.calls or last.view.last_code_edit):
+        return StopFinding("")  # something still runs, or nothing was done that a run would show
     claim = to_name(read_answer(answer), last.facts, last.view)
     return StopFinding(sentence(claim)) if claim is not None else StopFinding("", _is_unchecked(last.view))
 

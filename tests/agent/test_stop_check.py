@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from knowbound.agent.background import SCORING
+from knowbound.agent.stop_check import IF_WRONG
 from knowbound.judge.choice import Permission, keep_permission
 from knowbound.store.data_dir import STOP_CHECKS
 from tests.audit.turns import edit, started
@@ -60,7 +61,7 @@ def test_block_gives_the_agent_one_factual_sentence(project: Project) -> None:
 
 
 def test_warn_tells_the_user(project: Project) -> None:
-    assert stop(project, edit(started()), "warn") == {"systemMessage": f"knowbound: {MISSING}"}
+    assert stop(project, edit(started()), "warn") == {"systemMessage": f"knowbound: {MISSING} {IF_WRONG}"}
 
 
 def test_off_is_silent_and_logs_what_it_would_have_said(project: Project) -> None:
@@ -170,7 +171,8 @@ def test_what_rules_cannot_read_goes_to_the_model_and_is_said_once_at_the_next_p
     assert stop(project, edit(started()), "warn", GERMAN) == {}
     assert asked.exists()
     assert submit(project)["systemMessage"] == (
-        f'knowbound, about the last answer: The answer says "{GERMAN}", but missing: a test run.'
+        f'knowbound, about the last answer: The answer says "{GERMAN}", but nothing shows it (missing: a test run). '
+        f"{IF_WRONG}"
     )
     assert "systemMessage" not in submit(project)
     assert [(line["said"][:16], line["by"]) for line in noted(project)] == [("The answer says ", "model")]

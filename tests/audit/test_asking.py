@@ -59,7 +59,7 @@ def asks() -> Transcript:
 def test_a_cause_without_evidence_is_unsupported_and_names_what_is_missing(tmp_path: Path) -> None:
     turn = read_by(Scripted(claim(CAUSE, "unseen", missing="a stack trace")), asks(), tmp_path)
     assert (turn.diagnosis, codes(turn), turn.by) == (Diagnosis.UNSUPPORTED, {"cause_without_evidence"}, "scripted")
-    assert (turn.claims[0].why, turn.claims[0].by) == ("missing: a stack trace", "scripted")
+    assert (turn.claims[0].why, turn.claims[0].by) == ("nothing shows it (missing: a stack trace)", "scripted")
 
 
 def test_a_supported_claim_cites_the_line_of_the_call_that_shows_it(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 OFF, WARN, BLOCK = "off", "warn", "block"
 MODES = (OFF, WARN, BLOCK)
+IF_WRONG = "(Is that wrong? knowbound wrong)"
 BACKGROUND_SECONDS = 20.0  # limit of a check that no agent waits for
 
 
@@ -91,7 +92,8 @@ class StopCheck:
 
     def output(self, sentence: str) -> bytes:
         """Return the answer for the client: its user sees a warning, or its agent goes on with a reason."""
-        block, warning = {"decision": "block", "reason": sentence}, {"systemMessage": f"knowbound: {sentence}"}
+        block = {"decision": "block", "reason": sentence}
+        warning = {"systemMessage": f"knowbound: {sentence} {IF_WRONG}"}
         return json.dumps(block if self.mode == BLOCK else warning, ensure_ascii=False).encode("utf-8", "replace")
 
     @property
@@ -134,4 +136,4 @@ def claim_waiting(home: str, session: str) -> str:
         os.unlink(path)  # who removes it says it
     except (OSError, ValueError, AttributeError):
         return ""
-    return f"knowbound, about the last answer: {said}" if isinstance(said, str) and said else ""
+    return f"knowbound, about the last answer: {said} {IF_WRONG}" if isinstance(said, str) and said else ""

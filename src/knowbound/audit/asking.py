@@ -185,7 +185,7 @@ def _said(given: ClaimAnswer) -> str:
     words = " ".join((given.missing if given.support is Support.UNSEEN else given.evidence).split())[:_REASON]
     match given.support:
         case Support.UNSEEN:
-            return f"missing: {words}" if words else "nothing in the trace shows it"
+            return f"nothing shows it (missing: {words})" if words else "nothing in the trace shows it"
         case Support.CONTRADICTED:
             return f"“{words}”"
         case Support.SUPPORTED:

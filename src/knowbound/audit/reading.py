@@ -37,6 +37,7 @@ from knowbound.core.trace import Event, Prompt, Skill, Start, Step
 from knowbound.errors import InputError
 from knowbound.gaps.lens import GENERAL
 from knowbound.report.audit.model import TurnPage
+from knowbound.store.audited import Audited
 from knowbound.text.clock import comparable_time
 from knowbound.text.questions.intent import read_question
 from knowbound.text.redact import excerpt, redact
@@ -281,9 +282,12 @@ def audited_turn(read: ReadTurn, skill: str = GENERAL) -> AuditedTurn:
         because=Because(lowest, f"{met} of {needed}", read.evidence.agreeing),
         by=read.by,
         suspicion=read.suspicion,
-        passed=tuple(
-            sorted({kind.value for run in read.facts.runs if run.ended is Ended.PASSED for kind in run.kinds})
-        ),
+        passed={
+            kind.value: _redacted(run.command[:_WHAT])
+            for run in read.facts.runs
+            if run.ended is Ended.PASSED
+            for kind in sorted(run.kinds)
+        },
     )
 
 
@@ -306,8 +310,11 @@ def check_claims(answer: Answer, facts: TurnFacts, view: SessionView, turn: Trac
     return list(found.values())
 
 
-def turn_page(paths: Sequence[Path], session: str, turn: int) -> TurnPage:
-    """The turn of that number of the session whose id begins so. Raises InputError where there is none."""
+def turn_page(paths: Sequence[Path], session: str, turn: int, home: Path) -> TurnPage:
+    """Return the turn of that number of the session whose id begins so, as a model has judged it if one did.
+
+    Raises InputError if there is no such turn.
+    """
     found = [one for one in sessions_in(paths or places_of_agents()[1]) if one.session.startswith(session)]
     last = 0
     for files in found:
@@ -316,20 +323,30 @@ def turn_page(paths: Sequence[Path], session: str, turn: int) -> TurnPage:
                 continue
             last = read.turn.index
             if last == turn:
-                return _page(read)
+                return _page(read, _judged(read.turn, home))
     if not found or not last:
         raise InputError("no-sessions", f"No session whose id begins with {session!r}. Try: knowbound audit --all")
     raise InputError("no-sessions", f"Session {session!r} has {last} turns, and no turn {turn}.")
 
 
-def _page(read: ReadTurn) -> TurnPage:
+def _judged(turn: TraceTurn, home: Path) -> AuditedTurn | None:
+    """Return the turn as it is stored, if a model has read it."""
+    for session in Audited(home).sessions():
+        if session.session == turn.session:
+            for one in session.turns:
+                if one.turn == turn.index and one.by != BY_RULES:
+                    return one
+    return None
+
+
+def _page(read: ReadTurn, judged: AuditedTurn | None) -> TurnPage:
     turn, evidence = read.turn, read.evidence
     found = [
         (one.cls.value, one.quality.value, one.strength.value, _named(one.tool, one.query)) for one in evidence.entries
     ]
     found += [(one.cls.value, one.quality.value, "", _named(one.tool, one.query)) for one in evidence.others]
     return TurnPage(
-        turn=audited_turn(read),
+        turn=judged or audited_turn(read),
         prompt=excerpt(turn.prompt.text, _PROMPT),
         injected=[(one.item or one.path or one.source, excerpt(one.content, _INJECTED)) for one in turn.injections],
         calls=[(call.kind.value, _named(call.name, call.query), call.outcome.value, call.line) for call in turn.calls],

@@ -71,7 +71,7 @@ def command(
         raise click.UsageError("--session and --turn go together.")
     settings = settings_of(root)
     if session is not None and turn is not None:
-        emit(_one_turn(absolute(paths), session, turn, format_, output), output)
+        emit(_one_turn(absolute(paths), session, turn, settings.home, format_, output), output)
         return
     filters = session_filters(settings, bool(paths), **chosen)
     with ReadingProgress() as progress, end_agents_on_interrupt("What was audited so far is kept."):
@@ -103,12 +103,14 @@ def _rendered(report: AuditReport, turns: Iterator[AuditedTurn], format_: str, o
     yield render_audit(report, cast("Any", format_), **layout(output))
 
 
-def _one_turn(paths: list[Path], session: str, turn: int, format_: str, output: Path | None) -> Iterator[str]:
+def _one_turn(
+    paths: list[Path], session: str, turn: int, home: Path, format_: str, output: Path | None
+) -> Iterator[str]:
     from knowbound.audit.reading import turn_page
     from knowbound.report.audit.machines import turn_line
     from knowbound.report.audit.page import render_turn
 
-    page = turn_page(paths, session, turn)
+    page = turn_page(paths, session, turn, home)
     if format_ == "jsonl":
         yield turn_line(page.turn) + "\n"
     elif format_ in PAGE_FORMATS:

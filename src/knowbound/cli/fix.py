@@ -66,6 +66,9 @@ def _fix(fix: Fix, settings: Settings, *, yes: bool, reject: bool, branch: bool)
         reject_fix(fix, settings)
         echo(f"{fix.id} is not shown again.")
         return
+    if fix.session:
+        _open_turn(fix, settings)
+        return
     fix = current(fix, settings)
     _show(fix)
     if branch:
@@ -81,6 +84,17 @@ def _fix(fix: Fix, settings: Settings, *, yes: bool, reject: bool, branch: bool)
     confirm("Write this?", "Nothing was written.", yes=yes and not fix.needs_person)
     apply_fix(fix, settings, user_name())
     echo(f"Done. To take it back: knowbound fix --undo {fix.id}")
+
+
+def _open_turn(fix: Fix, settings: Settings) -> None:
+    """Show the turn of an answer that nothing shows, and what would."""
+    from knowbound.audit.reading import turn_page
+    from knowbound.cli.output import layout
+    from knowbound.report.audit.page import render_turn
+
+    page = turn_page([Path(fix.trace)], fix.session, fix.turn, settings.home)
+    echo(render_turn(page, "text", **layout(None)))
+    echo(f"To verify it: {fix.content}\nNot worth it: knowbound fix --reject {fix.id}")
 
 
 def _show(fix: Fix) -> None:
@@ -121,6 +135,9 @@ def _walk(fixes: list[Fix], settings: Settings) -> None:
             echo(str(error), err=True)
             continue
         echo(f"\n{number} of {len(fixes)}")
+        if fix.session:
+            _open_turn(fix, settings)
+            continue
         _show(fix)
         echo(_KEYS)
         match _key():

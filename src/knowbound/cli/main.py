@@ -46,6 +46,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "trust": ("knowbound.cli.connect.trust", "Allow a project's config to run programs or to name where data go."),
     "on": ("knowbound.cli.connect.hooks:on", "Switch all hooks on again."),
     "off": ("knowbound.cli.connect.hooks:off", "Switch all hooks off, in every agent and project."),
+    "wrong": ("knowbound.cli.connect.hooks:wrong", "Say that the last interruption by a hook was wrong."),
     "hook": ("knowbound.cli.connect.hooks:hook", "Answer an agent's hook (called by the agent)."),
     "mcp": ("knowbound.cli.connect.hooks:mcp", "Serve the knowledge store to an agent (MCP, stdio)."),
     "doctor": ("knowbound.cli.connect.doctor", "Check the store, the index, the hooks and the extras."),

@@ -136,7 +136,7 @@ class AuditedTurn(msgspec.Struct, frozen=True):
     because: Because = Because()
     by: str = BY_RULES  # or the model that read the answer
     suspicion: int = 0  # reasons to let a model read the answer; 0 for none
-    passed: tuple[str, ...] = ()  # kinds of checks that passed in this turn
+    passed: dict[str, str] = {}  # checks that passed in this turn: kind and command
 
 
 class AuditedSession(msgspec.Struct):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from knowbound.core.action import Action, ActionCost
+from knowbound.core.action import Action, ActionCost, ActionKind
 from knowbound.core.lesson import Lesson, LessonStatus
 from knowbound.report.formats.json import json_text
 from knowbound.report.formats.plain import printable
@@ -47,7 +47,8 @@ def _lines(
         yield f"{number}. {one.kind:<10}{_cut(one.title)}"
         parts = [cost_words(one.cost, figures.sessions), f"in {one.place}" if one.kind == "write" else ""]
         yield f"   {'':<10}{' · '.join(filter(None, parts)) or 'no session met it yet'}"
-        can = f"knowbound fix {one.id}" if one.diff else f"{one.id}: no repair by rules; correct it by hand"
+        has_fix = one.diff or one.kind is ActionKind.VERIFY
+        can = f"knowbound fix {one.id}" if has_fix else f"{one.id}: no repair by rules; correct it by hand"
         yield f"   {'':<10}{can}"
     if len(actions) > MOST:
         yield f"   {'':<10}{len(actions) - MOST} more: --format json"

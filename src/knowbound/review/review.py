@@ -32,6 +32,7 @@ from knowbound.lessons.learn import Learned, learn
 from knowbound.report.model import ReviewFigures
 from knowbound.review.enforcing import code_spans, enforce_actions
 from knowbound.review.proposing import Proposed, proposed_actions, rank
+from knowbound.review.verifying import verify_actions
 from knowbound.store.lessons import KeptLessons
 from knowbound.store.screens import DecidedFix, Fix, FixState, Screens
 from knowbound.text.digest import digest_of
@@ -44,7 +45,7 @@ _NO_SESSIONS = (
     "another agent here and run knowbound again, or name traces: knowbound review PATH"
 )
 _LARGE_CORPUS, _FIRST_LOOK = 80_000_000, 16_000_000  # bytes of traces: above the first, the second is looked at first
-_VERSION = 2  # raise it when the same sessions and tree give other actions
+_VERSION = 3  # raise it when the same sessions and tree give other actions
 
 
 class Reviewed(msgspec.Struct, frozen=True):
@@ -163,7 +164,8 @@ def _made(
         ignored = _enforcing(paths, settings, filters, root_is_given, environ)
         # What sessions learned about the same command may be why they ignore a rule: that is written first.
         ignored = [one for one in ignored if said.isdisjoint(code_spans(one.action.title))]
-        found = sorted([*found, *ignored], key=rank)
+        found += [*ignored, *verify_actions(settings.home, _sessions(learned))]
+        found.sort(key=rank)
     found = [one for one in found if one.action.id not in closed]
     return Reviewed(
         project_name(str(settings.root)),
@@ -173,6 +175,10 @@ def _made(
         _watched(decided, learned),
         notes + (learned.notes if learned else []),
     )
+
+
+def _sessions(learned: Learned) -> set[str]:
+    return {one.session for one in learned.corpus.materials} if learned.corpus else set()
 
 
 def _enforcing(

@@ -32,10 +32,13 @@ class Fix(msgspec.Struct, frozen=True):
     title: str
     patches: list[FilePatch] = []
     item: str = ""  # id of the item that is replaced
-    content: str = ""  # of its successor
+    content: str = ""  # of its successor; of an answer to verify: what would show it
     successor: str = ""  # its id, once it is there
     lesson: Lesson | None = None  # the line that is written, or one that stands for the repair: watched afterwards
     is_written_line: bool = False  # the lesson is one of `learn`
+    session: str = ""  # of an answer to verify: its turn is shown, and nothing is written
+    turn: int = 0
+    trace: str = ""
     needs_person: bool = False  # it makes a client or git run or refuse something: never written without being asked
 
 

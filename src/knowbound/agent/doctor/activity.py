@@ -15,6 +15,7 @@ from knowbound.agent.background import FAILED, SCORING
 from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck
 from knowbound.agent.doctor.data_folder import first_row
 from knowbound.agent.hook_entry import AFTER_TOOLS
+from knowbound.agent.interruptions import DAYS, MOST_WRONG, QUIET, wrong_shares
 from knowbound.config import Settings
 from knowbound.errors import ConfigError, KnowboundError
 from knowbound.injection.log import read_log
@@ -105,6 +106,18 @@ def check_hook_runs(home: Path) -> Iterator[HealthCheck]:
     for reason, count in found.reasons.items():
         state = NOTE if found.good_since >= _OVER else PROBLEM
         yield HealthCheck("hook failures", state, f"{count} × {reason} (last failure {found.last_failure})", do)
+
+
+def check_interruptions(home: Path) -> Iterator[HealthCheck]:
+    """Count the interruptions of the last days that a person called wrong; more than one of a kind is too many."""
+    found = wrong_shares(home)
+    if found:
+        shown = ", ".join(f"{one.wrong} of {one.all} {one.kind}s" for one in found)
+        yield HealthCheck("interruptions", OK, f"called wrong in the last {DAYS} days: {shown}")
+    for one in found:
+        if one.wrong > MOST_WRONG:
+            do = f"go quiet: {QUIET[one.kind]}"
+            yield HealthCheck("interruptions", NOTE, f"{one.wrong} of {one.all} {one.kind}s were wrong", do)
 
 
 def check_permission(settings: Settings) -> Iterator[HealthCheck]:

@@ -51,6 +51,7 @@ def examine(settings: Settings, environ: Mapping[str, str], config_problem: str 
         checks += _safely("injections", lambda: activity.check_injections(home))
         checks += _safely("injected by others", lambda: activity.check_unmanaged(home))
         checks += _safely("hook runs", lambda: activity.check_hook_runs(home))
+        checks += _safely("interruptions", lambda: activity.check_interruptions(home))
         checks += _safely("source index", lambda: data_folder.check_source_index(settings))
         checks += _safely("scoring", lambda: activity.check_scoring(settings))
     checks += _safely("model", lambda: activity.check_permission(settings))

@@ -1,4 +1,4 @@
-"""`knowbound hook` and `mcp`, which agents call, and `knowbound on` and `off`, which switch all hooks."""
+"""`knowbound hook` and `mcp`, which agents call; `on` and `off`, which switch all hooks; `wrong`, a word about one."""
 
 from __future__ import annotations
 
@@ -73,3 +73,19 @@ def off() -> None:
             "switch-unwritable", f"The hooks cannot be switched off: {error}. Try: KNOWBOUND_OFF=1"
         ) from error
     echo(f"Hooks are off ({off_state()}). Try: knowbound on")
+
+
+@click.command("wrong")
+@click.argument("kind", type=click.Choice(["injection", "rescue", "check"]), required=False)
+@project_option
+def wrong(kind: str | None, root: Path | None) -> None:
+    """Say that the last interruption was wrong: what was injected, a rescue, or the check before the agent stopped.
+
+    With KIND, the last of that kind. knowbound doctor shows the share of wrong interruptions in the last seven days,
+    and proposes to switch a kind off that was wrong more than once.
+    """
+    from knowbound.agent.interruptions import call_wrong
+    from knowbound.cli.options import settings_of
+
+    found = call_wrong(settings_of(root).home, kind or "")
+    echo(f"Noted: the {found.kind} of {found.time} was wrong. The share of wrong ones: knowbound doctor")

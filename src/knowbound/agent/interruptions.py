@@ -1,0 +1,79 @@
+"""Interruptions that a person called wrong: injections, rescues, the check before an agent stops.
+
+.knowbound/wrong.jsonl   one line for each: its kind, its time, and the time of the person's word
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+from knowbound.agent import hook_log
+from knowbound.errors import InputError
+from knowbound.text.clock import utc_now
+from knowbound.user_files import append
+
+NAME = "wrong.jsonl"
+DAYS = 7  # that the share is counted over
+MOST_WRONG = 1  # in these days; above it the kind should be switched off
+# Outcomes in the hook log by kind, and how each kind is switched off.
+_OUTCOMES = {"injected": "injection", "rescued": "rescue", "warned": "check", "blocked": "check"}
+QUIET = {
+    "injection": "knowbound off",
+    "rescue": "rescue.enabled = false in the config",
+    "check": 'audit.check = "off" in the config',
+}
+KINDS = tuple(QUIET)
+
+
+class Interruption(NamedTuple):
+    """One run of a hook that the agent or its user saw."""
+
+    kind: str
+    time: str
+
+
+class WrongShare(NamedTuple):
+    """Interruptions of one kind in the last days, and how many of them a person called wrong."""
+
+    kind: str
+    wrong: int
+    all: int
+
+
+def call_wrong(home: Path, kind: str = "") -> Interruption:
+    """Note that the newest interruption (of this kind) was wrong. Raises InputError if there is none."""
+    called = set(_called(home))
+    left = [one for one in _interruptions(home) if one not in called and kind in ("", one.kind)]
+    if not left:
+        what = f"{kind} that is" if kind else "interruption that is"
+        raise InputError("no-interruption", f"The log of hooks has no {what} not called wrong already. See: doctor")
+    newest = max(left, key=lambda one: one.time)
+    line = {"kind": newest.kind, "time": newest.time, "said": utc_now()}
+    append(str(home / NAME), json.dumps(line, separators=(",", ":")).encode() + b"\n")
+    return newest
+
+
+def wrong_shares(home: Path) -> list[WrongShare]:
+    """Count the interruptions of the last days by kind."""
+    since = (datetime.fromisoformat(utc_now()) - timedelta(days=DAYS)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    seen, wrong = (
+        Counter(one.kind for one in rows if one.time >= since) for rows in (_interruptions(home), _called(home))
+    )
+    return [WrongShare(kind, wrong[kind], max(seen[kind], wrong[kind])) for kind in KINDS if seen[kind] or wrong[kind]]
+
+
+def _interruptions(home: Path) -> list[Interruption]:
+    return _rows((_OUTCOMES.get(str(run.get("outcome")), ""), run) for run in hook_log.runs(str(home)))
+
+
+def _called(home: Path) -> list[Interruption]:
+    return _rows((str(line.get("kind")), line) for line in hook_log.json_lines(str(home / NAME)))
+
+
+def _rows(lines: Iterable[tuple[str, Mapping[str, object]]]) -> list[Interruption]:
+    return [Interruption(kind, str(line.get("time"))) for kind, line in lines if kind in KINDS]

@@ -90,7 +90,7 @@ def test_a_step_that_is_announced_and_does_not_come_is_incomplete(tmp_path: Path
 
 @pytest.mark.parametrize(
     "answer",
-    ["`pytest` passes.", "Verified with `pytest -q`.", "Verification:\n- `pytest`", "Ran `pytest`; it passed."],
+    ["`pytest` passes.", "Verified with `pytest -q`.", "Verified with:\n- `pytest`", "Ran `pytest`; it passed."],
 )
 def test_a_command_that_the_answer_names_must_have_run(answer: str, tmp_path: Path) -> None:
     ran = last(edit(started()).bash("pytest -q", PASS).says(answer), tmp_path / "ran")
@@ -116,3 +116,30 @@ def test_a_clean_working_tree_is_what_git_says_after_the_last_edit(tmp_path: Pat
     asked = last(edit(started()).bash("git status", "nothing to commit").says(answer), tmp_path / "asked")
     assert "state_not_shown" in codes(never)
     assert "state_not_shown" not in codes(asked)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Acceptance requires all existing and new tests to pass.",
+        "1. **Static validation**: syntax-check the script with `bash -n`.",
+    ],
+)
+def test_a_plan_or_a_condition_claims_nothing(answer: str, tmp_path: Path) -> None:
+    assert last(edit(started()).says(answer), tmp_path).diagnosis is not Diagnosis.UNSUPPORTED
+
+
+def test_a_linter_that_complains_does_not_contradict_done(tmp_path: Path) -> None:
+    turns = edit(started()).bash("pytest", PASS).bash("ruff check .", "Found 3 errors.", code=1)
+    assert last(turns.says("Done. The rounding is fixed."), tmp_path).diagnosis is not Diagnosis.UNSUPPORTED
+
+
+def test_an_edit_of_a_test_alone_leaves_what_was_verified_before_open(tmp_path: Path) -> None:
+    turns = edit(edit(started()).bash("pytest", PASS), "tests/test_app.py")
+    found = last(turns.says("The rounding is verified."), tmp_path)
+    assert [one.support for one in found.claims if one.important] == [Support.NOT_CHECKABLE]
+
+
+def test_an_answer_that_ends_with_a_colon_is_incomplete(tmp_path: Path) -> None:
+    turns = edit(started()).says("Now the release notes get a section:")
+    assert last(turns, tmp_path).diagnosis is Diagnosis.INCOMPLETE

@@ -23,6 +23,7 @@ from knowbound.core.trace import (
     ToolKind,
 )
 from knowbound.traces.readers.codex.rollout import Codex
+from knowbound.traces.readers.codex.script import call_of, output_of
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally, read_head
 from tests.reading import calls, prompts, steps, turns_of, write
@@ -793,3 +794,86 @@ def test_no_other_recording_is_claimed() -> None:
     others = recordings_of_others("codex")
     assert others
     assert [path for path in others if READER.identify(read_head(path))] == []
+
+
+# ---- scripts of `exec`, clients 0.144 and later
+
+SHELL = "exec_command"
+DONE = "Script completed\nWall time 0.1 seconds\nOutput:\n"
+
+
+def script(id_: str, text: str) -> dict[str, Any]:
+    return item("custom_tool_call", call_id=id_, name="exec", status="completed", input=text)
+
+
+def printed(id_: str, *parts: str, header: str = DONE) -> dict[str, Any]:
+    texts = [{"type": "input_text", "text": text} for text in (header, *parts)]
+    return item("custom_tool_call_output", call_id=id_, output=texts if parts else header)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "query"),
+    [
+        (
+            'const r = await tools.exec_command({cmd:"make test","workdir":"/repo"}); text(r.output);',
+            SHELL,
+            "make test",
+        ),
+        ("const r = await tools.exec_command({'cmd': 'make test', yield_time_ms: 5,});", SHELL, "make test"),
+        ('const a = "make test"; // the user\'s own\nawait tools.exec_command({cmd: a})', SHELL, "make test"),
+        ('await Promise.all([tools.exec_command({cmd:"a"}), tools.exec_command({cmd:"b"})])', SHELL, "a\nb"),
+        ('text("tools.exec_command({cmd: 1})")', "exec", 'text("tools.exec_command({cmd: 1})")'),
+        ("text(ALL_TOOLS.length)", "exec", "text(ALL_TOOLS.length)"),
+    ],
+)
+def test_a_script_is_the_call_that_it_makes(text: str, name: str, query: str, tmp_path: Path) -> None:
+    (call,) = calls(read(tmp_path, meta(), user("go"), script("c1", text), printed("c1", "ok")))
+    assert (call.name, call.query) == (name, query)
+
+
+def test_a_script_that_patches_is_an_edit_of_its_files(tmp_path: Path) -> None:
+    patch = "*** Begin Patch\\n*** Update File: src/a.py\\n@@\\n-a\\n+b\\n*** End Patch"
+    text = f'const patch = "{patch}";\nawait tools.apply_patch(patch);'
+    (call,) = calls(read(tmp_path, meta(), user("go"), script("c1", text), printed("c1", "{}")))
+    assert (call.kind, call.paths) == (ToolKind.EDIT, ("src/a.py",))
+
+
+@pytest.mark.parametrize(
+    ("output", "outcome"),
+    [
+        ('{"chunk_id":"1","exit_code":0,"output":"4 passed"}', Outcome.OK),
+        ('{"chunk_id":"1","exit_code":1,"output":"4 failed"}', Outcome.ERROR),
+        ("4 passed", Outcome.OK),
+    ],
+)
+def test_a_command_of_a_script_ends_as_its_own_exit_code_says(output: str, outcome: Outcome, tmp_path: Path) -> None:
+    text = 'const r = await tools.exec_command({cmd:"make test"}); text(JSON.stringify(r));'
+    (call,) = calls(read(tmp_path, meta(), user("go"), script("c1", text), printed("c1", output)))
+    assert call.outcome is outcome
+    assert "4 " in call.text
+
+
+def test_a_script_that_goes_on_is_judged_when_it_is_waited_for(tmp_path: Path) -> None:
+    found = calls(
+        read(
+            tmp_path,
+            meta(),
+            user("go"),
+            script("c1", 'const r = await tools.exec_command({cmd:"make test"}); text(JSON.stringify(r));'),
+            printed("c1", header="Script running with cell ID 9\nWall time 10.0 seconds\nOutput:\n"),
+            item("function_call", call_id="c2", name="wait", arguments='{"cell_id":"9"}'),
+            printed("c2", '{"chunk_id":"1","exit_code":1,"output":"2 failed"}'),
+        )
+    )
+    assert [(one.query, one.outcome) for one in found] == [
+        ("make test", Outcome.UNKNOWN),
+        ("make test", Outcome.ERROR),
+    ]
+
+
+@pytest.mark.hypothesis
+@given(st.text(alphabet="tools.exec_command({cmd:\"'`\\,})/*\n\0 ab", max_size=120))
+def test_any_script_is_read_without_an_error(text: str) -> None:
+    found = call_of(text)
+    assert found is None or found.name
+    assert output_of(DONE + text) is not None

@@ -103,7 +103,9 @@ def why_unanswered(turn: TraceTurn) -> str:
 
 
 def _announces(text: str) -> bool:
-    """Whether the last sentence says what the agent does next, and nothing stands after it."""
+    """Report whether the last sentence says what the agent does next, or ends with a colon: nothing follows it."""
+    if text.rstrip(" *_\n").endswith((":", "：")):
+        return True
     last = text.strip().rsplit("\n", 1)[-1]
     sentence = re.split(r"(?<=[.!?]) ", last)[-1].lower()
     return bool(_ANNOUNCES.match(sentence)) and sentence.endswith((".", ":")) and "background" not in text.lower()

@@ -77,8 +77,9 @@ class RunningCommands:
         """Return the name, input and output that a call is judged by: it may look at a shell, or go on in one."""
         name, input_ = request.name, request.input
         if looks_at in self._known:
-            command, earlier = self._known.pop(looks_at)
+            command, earlier = self._known[looks_at]  # clients do not always say that it has ended
             name, input_, output = self._tool, {self._key: command}, earlier + output
+            self._known[looks_at] = (command, output[:_MAX_RUNNING])
         if runs_in:
             self._known[runs_in] = (text_in(input_, self._key), output[:_MAX_RUNNING])
         return name, input_, output

@@ -32,7 +32,7 @@ _KINDS: dict[str, ToolKind] = {
         ToolKind.EDIT,
     ),
     **dict.fromkeys(
-        ("webfetch", "websearch", "web_search", "web_fetch", "google_web_search", "fetch_url"), ToolKind.WEB
+        ("webfetch", "websearch", "web_search", "web__run", "web_fetch", "google_web_search", "fetch_url"), ToolKind.WEB
     ),
 }  # fmt: skip
 

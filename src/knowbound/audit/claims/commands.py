@@ -21,13 +21,10 @@ from knowbound.core.audit import ClaimKind, FindingCode, Support
 
 _CODE = re.compile(r"`([^`\n]{3,200})`")
 _GOOD = re.compile(r"\b(?:pass(?:es|ed|ing)?|green|succeed(?:s|ed)?|successful(?:ly)?|clean(?:ly)?)\b|[✅✓✔]")
-_CHECKED_WITH = re.compile(
-    r"\b(?:verified|validated|tested|checked|confirmed|verification|validation|re-?ran|ran)\b(?! (?:out of|into))"
-)
+_CHECKED_WITH = re.compile(r"\b(?:verified|validated|tested|checked|confirmed|re-?ran|ran)\b(?! (?:out of|into))")
 # A line that a list of commands stands below.
 _LEAD = re.compile(
-    r"^\W*(?:verif\w+|validat\w+|checks(?: run)?|tests run|i ran|ran|tested(?: with)?)\b[^.:]{0,60}(?::\W*|\*\*)$"
-    r"|^#+ (?:verif|validat)\w+\W*$"
+    r"^\W*(?:verified|validated|checks run|tests run|i ran|ran|tested(?: with)?)\b[^.:]{0,60}(?::\W*|\*\*)$"
 )
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s")
 _NOT_RUN = re.compile(

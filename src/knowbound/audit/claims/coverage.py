@@ -1,38 +1,16 @@
-"""Whether a check can have seen a change: its folder, its package, its language, its build tag."""
+"""Reach of a check: the folder, the package and the build tag of what it can have seen."""
 
 from __future__ import annotations
 
 import re
 
-from knowbound.audit.facts import Edit, SessionView, TurnFacts
+from knowbound.audit.facts import Edit, TurnFacts
 from knowbound.audit.runs.programs import Check
-from knowbound.audit.runs.results import Ended
 from knowbound.audit.runs.runs import Run
-from knowbound.core.paths import extension
 
-# Languages whose tools see no other: a file of one is not checked by the tools of another.
-_LANGUAGES: dict[str, frozenset[str]] = {
-    "go": frozenset({"go"}),
-    "rust": frozenset({"rs"}),
-    "python": frozenset({"py", "pyi"}),
-    "javascript": frozenset({"js", "jsx", "ts", "tsx", "mjs", "cjs", "mts", "vue", "svelte"}),
-    "swift": frozenset({"swift"}),
-}
-_TOOLS: dict[str, str] = {
-    tool: language
-    for language, tools in {
-        "go": "go gotestsum golangci-lint gofmt goimports staticcheck gofumpt",
-        "rust": "cargo rustc rustfmt",
-        "python": "pytest py.test mypy ruff flake8 pylint unittest black isort pyright basedpyright doctest",
-        "javascript": "jest vitest tsc eslint biome mocha prettier ava jasmine vue-tsc svelte-check oxlint tsup",
-        "swift": "swift swiftlint",
-    }.items()
-    for tool in tools.split()
-}
 _APART = re.compile(r"(?:^|/)(?:integration_?tests?|e2e(?:_?tests?)?)/|[._-]e2e[._-]|_integration_test\.go$")
 _RUNS_APART = re.compile(r"integration|e2e|-tags?\b|test:ci|test-ci|test_ci|test:all|playwright|cypress|\bci\b")
 _TEST_FILE = re.compile(r"(?:[._-](?:test|spec)s?\.\w+$|(?:^|/)test_\w+\.py$|(?:^|/)(?:tests?|__tests__|spec)/)")
-_WHOLE = re.compile(r"\b(?:all|both|every\w*|each|two|three|four|five|six|\d+)\b")
 
 
 def short_name(edit: Edit) -> str:
@@ -58,38 +36,22 @@ def covers(run: Run, edit: Edit) -> bool:
     return any(f"/{folder}/" in path for path in paths for folder in folders)
 
 
+def is_test(path: str) -> bool:
+    """Report whether a file is a test by its name or folder."""
+    return bool(_TEST_FILE.search(path))
+
+
 def is_of_other_file(run: Run, edit: Edit) -> bool:
     """Report whether a run names test files, and none by the name of an edited file; never for an edited test."""
-    tests = [one.rsplit("/", 1)[-1].lower() for one in run.operands if _TEST_FILE.search(one)]
+    tests = [one.rsplit("/", 1)[-1].lower() for one in run.operands if is_test(one)]
     edited = [path.rsplit("/", 1)[-1].split(".")[0].lower() for path in edit.paths]
-    if not tests or len(tests) < len(run.operands) or any(_TEST_FILE.search(path) for path in edit.paths):
+    if not tests or len(tests) < len(run.operands) or any(map(is_test, edit.paths)):
         return False
     return not any(name and name in test for name in edited for test in tests)
 
 
 def _is_in(path: str, folder: str) -> bool:
     return path.startswith(folder.rstrip("/") + "/")
-
-
-def language_of(path: str) -> str:
-    """The language of a file, where its tools see no other; "" for others."""
-    ending = extension(path)
-    return next((name for name, extensions in _LANGUAGES.items() if ending in extensions), "")
-
-
-def uncovered(facts: TurnFacts, view: SessionView) -> Edit | None:
-    """An edit of code in this turn whose language none of the later checks that passed is for."""
-    seen: set[str] = set()
-    for edit in reversed(facts.edits):
-        languages = {language_of(path) for path in edit.paths} - {""} - seen
-        if not edit.needs_check or not languages:
-            continue
-        seen |= languages
-        after = [run for run in view.runs if run.order > edit.order and run.ended is not Ended.FAILED]
-        known = {_TOOLS.get(run.tool.split()[0], "") for run in after}
-        if after and "" not in known and not known & languages:
-            return edit
-    return None
 
 
 def without_tag(facts: TurnFacts, passed: list[Run]) -> Edit | None:
@@ -101,20 +63,3 @@ def without_tag(facts: TurnFacts, passed: list[Run]) -> Edit | None:
     if any(name in run.command for name in named for run in passed):
         return None
     return own[-1]
-
-
-def untested_part(text: str, facts: TurnFacts) -> str:
-    """Of several changes that are said to be verified, a file that has no test by the agent's own words."""
-    if not _WHOLE.search(text):
-        return ""
-    if any(Check.RUN in run.kinds for run in facts.runs):
-        return ""  # it was tried out
-    for path in dict.fromkeys(path for edit in facts.edits if edit.needs_check for path in edit.paths):
-        name = path.rsplit("/", 1)[-1]
-        stem = re.escape(name.split(".")[0])
-        says = re.compile(
-            rf"\bno (?:existing )?`?{stem}\S* tests?\b|\bno (?:unit )?tests? (?:file )?(?:for|of) `?{stem}\b", re.I
-        )
-        if not _TEST_FILE.search(path) and any(says.search(text) for text in facts.said):
-            return name
-    return ""

@@ -18,7 +18,7 @@ from knowbound.audit.runs.results import Ended
 from knowbound.audit.runs.runs import Run
 from knowbound.core.audit import ClaimKind, FindingCode, Support
 
-_CHECKS = frozenset({Check.TEST, Check.BUILD, Check.LINT, Check.TYPES})
+_CHECKS = frozenset({Check.TEST, Check.BUILD, Check.TYPES})
 
 
 def left_out(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator[Checked]:

@@ -21,7 +21,8 @@ _PASTED = re.compile(
 _BROKEN = re.compile(
     r"\bstill (?:broken|fail\w*|not|doesn'?t|does not|get\w*|see\w*|happen\w*|crash\w*|wrong|the same)\b"
     r"|\bsame (?:error|problem|issue|thing)\b"
-    r"|\b(?:doesn'?t|does not|didn'?t|did not|isn'?t|not) (?:work\w*|compil\w*|build\w*|start\w*|fixed|done)\b"
+    r"|^\W*(?:no\W+)?(?:it|this|that)(?:'?s| is| does| did)?(?: \w+)? ?(?:n'?t|not) "
+    r"(?:work\w*|compil\w*|build\w*|fixed)\b"
     r"|\b(?:build|tests?|lint|ci|pipeline) (?:is |are |still )*(?:fail\w*|broken|red)\b"
 )
 _READ = 4_000  # characters of the message

@@ -14,7 +14,7 @@ import msgspec
 from knowbound.audit.claims import words
 from knowbound.audit.claims.answer import Answer, AnswerSentence
 from knowbound.audit.claims.checked import Checked, checked
-from knowbound.audit.claims.coverage import covers, is_of_other_file, short_name, uncovered, untested_part, without_tag
+from knowbound.audit.claims.coverage import covers, is_of_other_file, is_test, short_name, without_tag
 from knowbound.audit.facts import Edit, GitAct, SessionView, TurnFacts
 from knowbound.audit.runs.programs import Check
 from knowbound.audit.runs.results import Ended
@@ -32,6 +32,7 @@ _CLAIM_KINDS = {
     "tests": ClaimKind.TESTS_PASS, "lint": ClaimKind.LINT_OK, "types": ClaimKind.LINT_OK, "build": ClaimKind.BUILD_OK,
     "checks": ClaimKind.TESTS_PASS,
 }  # fmt: skip
+_DECIDES_DONE = frozenset({Check.TEST, Check.BUILD, Check.TYPES})  # work can be done while a linter complains
 _NEEDED = {
     "tests": "a test run", "lint": "a lint run", "types": "a type check", "build": "a build", "checks": "a check",
 }  # fmt: skip
@@ -74,6 +75,8 @@ def _subjects(one: AnswerSentence) -> list[str]:
     if one.is_cell and not words.NUMBER.search(text):
         return []
     if (words.is_negated(text) and not words.OTHERS.search(text)) or words.NOT_YET.search(text):
+        return []
+    if words.WANTED.search(text):
         return []
     if any(part != whole for part, whole in words.SHARE.findall(text)):
         return []
@@ -252,7 +255,7 @@ def _done_checked(
         return checked(one.text, ClaimKind.DONE, Support.NOT_CHECKABLE, why, line=answer.line, important=False)
     after = [run for run in view.runs if run.order > edit.order]
     checks = [run for run in after if run.ended is Ended.PASSED]
-    failing = still_failing([run for run in after if Check.RUN not in run.kinds or len(run.kinds) > 1])
+    failing = still_failing([run for run in after if run.kinds & _DECIDES_DONE])
     if failing and not says_failure and not facts.is_compared:
         bad = failing[-1]
         return say(
@@ -262,16 +265,13 @@ def _done_checked(
         if not any(covers(run, edit) for run in checks) and not view.is_cut:
             why = f"no check that passed covers {short_name(edit)}"
             return say(Support.UNSEEN, why, FindingCode.CHECK_MISSES_CHANGE, edit.line)
-        if not doubt.why and not view.is_cut and (missed := uncovered(facts, view)) is not None:
-            why = f"no check that passed can have seen {short_name(missed)}"
-            return say(Support.UNSEEN, why, FindingCode.CHECK_MISSES_CHANGE, missed.line)
-        if words.VERIFIED.search(one.low) and (part := untested_part(one.low, facts)):
-            return say(Support.UNSEEN, f"{part} has no test, as the agent says itself", FindingCode.CHECK_MISSES_CHANGE)
         return say(Support.SUPPORTED, f"{checks[-1].tool} passed after the last edit", line=checks[-1].line)
     if after or doubt.why:
         return say(Support.NOT_CHECKABLE, doubt.why or "how the check ended is not shown")
     if view.last_act > edit.order:
         return say(Support.NOT_CHECKABLE, "something was run that rules do not know")
+    if all(map(is_test, edit.paths)) and any(run.ended is Ended.PASSED for run in view.runs):
+        return say(Support.NOT_CHECKABLE, f"only {short_name(edit)}, a test, was edited after the last check")
     return unchecked_edit(one, edit, answer)
 
 

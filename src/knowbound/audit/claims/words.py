@@ -79,6 +79,7 @@ BLAMES = re.compile(
 ALL = re.compile(
     r"\b(?:all|every) (?:of )?(?:the |existing )*tests?\b|\b(?:full|entire|whole|complete) (?:test )?suite\b"
 )
+WANTED = re.compile(r"\bto (?:pass|succeed|be (?:green|clean))\b")  # a condition of a plan, not a result
 OTHERS = re.compile(r"\ball (?:the )?(?:other|remaining|rest)")
 CI = re.compile(
     r"\b(?:ci|github actions?|workflow|pipeline|pr checks?|checks? (?:on|for) (?:the )?pr|remote checks?)\b"

@@ -17,6 +17,7 @@ from knowbound.core.trace import ToolCall
 from knowbound.traces.calls import finish_call
 from knowbound.traces.dialogue import as_input, as_text, text_in
 from knowbound.traces.outcome import SUCCESS
+from knowbound.traces.readers.codex import script
 from knowbound.traces.steps import PendingCall
 from knowbound.traces.values import NOTHING, line_decoder, object_of, token_count, value_of
 
@@ -129,7 +130,7 @@ class CallOutput(NamedTuple):
 
     text: str
     exit_code: int | None = None
-    running: str = ""  # the session of a command that has not ended
+    running: str = ""  # the shell or cell of a command that has not ended
     failed: bool = False
 
 
@@ -167,7 +168,10 @@ def request_of(item: Payload, number: int) -> PendingCall:
     if item.namespace:
         name = f"{item.namespace}__{name.lstrip('_')}"
     if item.type == "custom_tool_call":
-        return PendingCall(name, {"input": as_text(value_of(item.input))}, number)
+        text = as_text(value_of(item.input))
+        if name == "exec" and (call := script.call_of(text)):
+            return PendingCall(call.name, call.input, number)
+        return PendingCall(name, {"input": text}, number)
     given = item.action if item.type in ("local_shell_call", "web_search_call") else item.arguments
     return PendingCall(name, _argv_joined(as_input(value_of(given))), number)
 
@@ -188,6 +192,8 @@ def result_of(item: Payload) -> CallOutput:
     output = value_of(item.output)
     failed = isinstance(output, dict) and output.get("success") is False
     text = as_text(output.get("content") if isinstance(output, dict) else output)
+    if printed := script.output_of(text):
+        return CallOutput(*printed)
     if text.startswith('{"output":'):
         outer = object_of(text)
         metadata = outer.get("metadata")

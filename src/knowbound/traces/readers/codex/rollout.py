@@ -1,4 +1,4 @@
-"""Codex CLI rollouts (`~/.codex/sessions/**/rollout-*.jsonl`): clients 0.118 to 0.142, and known parts of others.
+"""Codex CLI rollouts (`~/.codex/sessions/**/rollout-*.jsonl`): clients 0.118 to 0.144, and known parts of others.
 
 - A line is `{timestamp, type, payload}`; the oldest clients wrote the bare payload.
 - `response_item` lines are complete in every known version; the events `user_message` and `agent_message` only
@@ -42,6 +42,7 @@ from knowbound.traces.readers.codex.lines import (
     texts_of,
     whose,
 )
+from knowbound.traces.readers.codex.script import cell
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally, read_lines
 from knowbound.traces.steps import MAX_REASON, KnownIds, OpenStep, PendingCall, RunningCommands, by_item
@@ -282,6 +283,7 @@ class _Rollout:
             patch = as_text(request.input.get("input"))
             return finish_patch(id_, patch, result.text, failed=bad, line=request.line)
         shell = str(request.input.get("session_id")) if request.name == "write_stdin" else ""
+        shell = cell(request.input.get("cell_id")) if request.name == "wait" else shell
         name, input_, text = self.running.follow(request, result.text, looks_at=shell, runs_in=result.running)
         failed = result.failed if request.failed is None else request.failed
         call = finish_call(

@@ -18,7 +18,7 @@ import msgspec
 
 from bench.measuring import kappa_words
 from knowbound.audit.asking import AskedTurn, ask_turns
-from knowbound.audit.reading import ReadTurn, asked_turn, audited_turn, read_turns
+from knowbound.audit.reading import ReadTurn, asked_turn, audited_turn, read_turns, take_answer
 from knowbound.audit.runs.programs import Check
 from knowbound.core.audit import AuditedTurn, ClaimKind, Diagnosis
 from knowbound.judge.models.asking import Asker
@@ -91,8 +91,7 @@ def ask_audited(asker: Asker) -> tuple[int, int]:
     asked = [(one, question) for _, one, question in found if question is not None]
     answers = ask_turns([question for _, question in asked], asker)
     for (one, _), answered in zip(asked, answers, strict=True):
-        if answered.claims is not None:
-            one.checked, one.by = answered.claims, asker.judge
+        take_answer(one, answered, asker.judge)
     rows = [_said(audited_turn(one)) for _, one, _ in found]
     (HERE / "verdicts.jsonl").write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
     missing = sum(answered.claims is None for answered in answers)

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from knowbound.audit.asking import ask_turns
 from knowbound.audit.audit import RULES_VERSION
-from knowbound.audit.reading import audited_turn, questions_of
+from knowbound.audit.reading import audited_turn, questions_of, take_answer
 from knowbound.cli.main import knowbound
 from knowbound.core.audit import AuditedTurn, Diagnosis, Support
 from knowbound.judge.models.asking import Asker
@@ -47,8 +47,7 @@ def claim(quote: str, support: str, kind: str = "cause", **more: Any) -> dict[st
 def read_by(model: Scripted, turns: Transcript, folder: Path, turn: int = 1) -> AuditedTurn:
     ((read, asked),) = questions_of(turns.write(folder), {(SESSION, turn)})
     (answered,) = ask_turns([asked], Asker("scripted", model, JudgeOptions(retries=0)))
-    if answered.claims is not None:
-        read.checked, read.by = answered.claims, "scripted"
+    take_answer(read, answered, "scripted")
     return audited_turn(read)
 
 
@@ -208,3 +207,9 @@ def test_a_store_of_earlier_rules_is_audited_again_with_a_note(tmp_path: Path) -
     found = audit_json(tmp_path)
     assert found["totals"]["turns"] == 2
     assert "audited again by newer rules" in found["warnings"][0]
+
+
+def test_a_text_that_only_waits_is_incomplete_if_the_model_says_so(tmp_path: Path) -> None:
+    turns = edit(started()).bash("git push", "done").says("CI 완료를 기다리고 있습니다.")
+    assert read_by(Scripted({"final": False, "claims": []}), turns, tmp_path).diagnosis is Diagnosis.INCOMPLETE
+    assert read_by(Scripted({"claims": []}), turns, tmp_path).diagnosis is not Diagnosis.INCOMPLETE

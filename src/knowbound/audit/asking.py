@@ -71,6 +71,7 @@ class ClaimAnswers(msgspec.Struct, frozen=True):
     """Answer about a turn."""
 
     claims: list[ClaimAnswer]
+    final: bool = True
 
 
 class AskedTurn(NamedTuple):
@@ -88,6 +89,7 @@ class AnsweredTurn(NamedTuple):
 
     claims: list[Checked] | None
     problem: str
+    is_final: bool = True  # it is an answer, not an announcement
 
 
 def ask_turns(turns: Sequence[AskedTurn], asker: Asker) -> list[AnsweredTurn]:
@@ -105,7 +107,8 @@ def ask_turns(turns: Sequence[AskedTurn], asker: Asker) -> list[AnsweredTurn]:
             found.append(AnsweredTurn(None, answer.problem))
             continue
         verified = (_verified(each, one, material, asker.judge) for each in answer.value.claims[:MOST])
-        found.append(AnsweredTurn(_joined(one.checked, [each for each in verified if each is not None]), ""))
+        claims = _joined(one.checked, [each for each in verified if each is not None])
+        found.append(AnsweredTurn(claims, "", answer.value.final))
     return found
 
 

@@ -127,7 +127,7 @@ def suspicious(turns: Iterable[AuditedTurn]) -> list[AuditedTurn]:
 def judge_turns(turns: _Kept, judging: Judging, settings: Settings) -> JudgedTurns:
     """Let the model read the most suspicious turns of sessions that it may see."""
     from knowbound.audit.asking import AskedTurn, ask_turns
-    from knowbound.audit.reading import ReadTurn, audited_turn, questions_of
+    from knowbound.audit.reading import ReadTurn, audited_turn, questions_of, take_answer
 
     judge = judging.asker.judge
     allowed = [each for session, each in turns if may_see(judge, session.agent, settings)]
@@ -143,12 +143,11 @@ def judge_turns(turns: _Kept, judging: Judging, settings: Settings) -> JudgedTur
     found = JudgedTurns()
     answers = ask_turns([asked for _, asked in read], judging.asker)
     for (turn, _), answered in zip(read, answers, strict=True):
-        if answered.claims is None:
-            found.problem = found.problem or answered.problem
-            continue
         key = turn.turn.session, turn.turn.index
-        turn.checked, turn.by = answered.claims, judge
-        found.turns[key] = audited_turn(turn, skills[key])
+        if take_answer(turn, answered, judge):
+            found.turns[key] = audited_turn(turn, skills[key])
+        else:
+            found.problem = found.problem or answered.problem
     usage = judging.asker.usage
     found.calls, found.usd, found.tokens = usage.calls, usage.usd, usage.own_tokens
     return found

@@ -62,6 +62,7 @@ _BY_CODE: dict[FindingCode, str] = {
     FindingCode.NO_TESTS_RAN: "find out why no tests were collected",
 }
 _LONGEST = 120
+NOT_FINAL = "its last words announce or wait for something that did not come"
 
 
 class TurnSigns(msgspec.Struct, frozen=True):
@@ -92,13 +93,13 @@ def why_unanswered(turn: TraceTurn) -> str:
         return "an API error is its last word"
     if not last.calls:
         if words and len(main) > 1 and _announces(words[-1].text):
-            return "its last words announce a step that did not come"
+            return NOT_FINAL
         return "" if words else "no answer of the agent"
     final = last.calls[-1]
     if final.name.lower() in _ENDS or _is_question(final):
         return ""
     if words and words[-1].line > final.line:  # the words came after the calls
-        return ""
+        return NOT_FINAL if _announces(words[-1].text) else ""
     return "the trace ends in the middle of its work"
 
 

@@ -17,7 +17,7 @@ from knowbound.audit.claims.git import git_claims
 from knowbound.audit.claims.left_out import last_failures, left_out
 from knowbound.audit.claims.next_message import complaint, contradicted_by_user
 from knowbound.audit.claims.success import success_claims
-from knowbound.audit.diagnosis import TurnSigns, diagnose, next_step, why_unanswered
+from knowbound.audit.diagnosis import NOT_FINAL, TurnSigns, diagnose, next_step, why_unanswered
 from knowbound.audit.evidence import TurnEvidence, best_entries, evidence_of
 from knowbound.audit.facts import SessionView, TurnFacts, facts_of
 from knowbound.audit.runs.results import Ended
@@ -46,7 +46,7 @@ from knowbound.traces.sessions import SharedEvents, places_of_agents
 from knowbound.traces.turns import TraceTurn, session_of, sessions_in, turns_of
 
 if TYPE_CHECKING:
-    from knowbound.audit.asking import AskedTurn
+    from knowbound.audit.asking import AnsweredTurn, AskedTurn
     from knowbound.judge.turns.verdict import TurnJudge
 
 
@@ -102,6 +102,15 @@ def asked_turn(read: ReadTurn, view: SessionView) -> AskedTurn:
     assert read.answer is not None, "a turn without an answer is not asked about"
     facts = "\n".join(session_facts(read.turn, read.facts, view))
     return AskedTurn(read.turn, read.answer, read.checked, facts, view.texts)
+
+
+def take_answer(read: ReadTurn, answered: AnsweredTurn, judge: str) -> bool:
+    """Put a model's claims in the place of those by rules; False if the model gave none."""
+    if answered.claims is None:
+        return False
+    read.checked, read.by = answered.claims, judge
+    read.unanswered = read.unanswered or ("" if answered.is_final else NOT_FINAL)
+    return True
 
 
 def read_turns(session: SessionFiles) -> Iterator[tuple[ReadTurn, SessionView]]:

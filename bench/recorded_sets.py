@@ -20,6 +20,7 @@ from bench.rescue import ask_rescues
 from bench.rules.__main__ import ask_rules
 from bench.statements.__main__ import ask_statements
 from bench.statuses.__main__ import ask_statuses
+from bench.stop_answers.__main__ import ask_stop
 from bench.train_hedging import examples
 from bench.turn_sets import LabelledTurn, read_set
 from knowbound.judge import tryout
@@ -136,6 +137,7 @@ SETS = {
     "hedges": RecordedSet(lambda asker: _ask_hedges(hedges(), asker)),
     "real": RecordedSet(lambda asker: _ask_turns(written_items(), asker)),
     "junk": RecordedSet(ask_junk),
+    "stop": RecordedSet(ask_stop),
     "statements": RecordedSet(ask_statements),
     "rules": RecordedSet(ask_rules),
     "statuses": RecordedSet(ask_statuses),

@@ -82,6 +82,7 @@ class AskedTurn(NamedTuple):
     checked: list[Checked]  # by rules
     facts: str
     seen: tuple[str, ...]  # texts that the session has shown
+    waits: bool = False  # something was still running
 
 
 class AnsweredTurn(NamedTuple):
@@ -179,6 +180,8 @@ def _verified(given: ClaimAnswer, one: AskedTurn, material: TurnMaterial, judge:
         if not by_user and _cited(given, material) is None and not is_quoted(given.evidence, [sendable(one.facts)]):
             support, why = Support.NOT_CHECKABLE, "what is cited against it is not in the trace"
         code = FindingCode.USER_CONTRADICTS if by_user else FindingCode.TRACE_CONTRADICTS
+    elif support is Support.UNSEEN and one.waits and given.kind in _OF_RULES:
+        support, why = Support.NOT_CHECKABLE, "something was still running"
     elif support is Support.UNSEEN and _was_shown(given, one, material):
         support, why = Support.NOT_CHECKABLE, "the session has shown what it names, outside of what the model was shown"
     return checked(given.quote, given.kind, support, redact(why), line=line, important=important, code=code, by=judge)

@@ -101,7 +101,7 @@ def asked_turn(read: ReadTurn, view: SessionView) -> AskedTurn:
 
     assert read.answer is not None, "a turn without an answer is not asked about"
     facts = "\n".join(session_facts(read.turn, read.facts, view))
-    return AskedTurn(read.turn, read.answer, read.checked, facts, view.texts)
+    return AskedTurn(read.turn, read.answer, read.checked, facts, view.texts, read.facts.waits)
 
 
 def take_answer(read: ReadTurn, answered: AnsweredTurn, judge: str) -> bool:

@@ -8,8 +8,9 @@ allowed in the background: nobody waits for it, and its sentence is shown with t
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from knowbound.audit.claims.answer import Answer, read_answer
 from knowbound.audit.claims.commands import command_claims
@@ -22,6 +23,9 @@ from knowbound.config import Settings
 from knowbound.core.audit import UNSUPPORTED, Claim, ClaimKind, FindingCode
 from knowbound.text.printable import whole_words
 from knowbound.traces.turns import TraceTurn, session_of, turns_in
+
+if TYPE_CHECKING:
+    from knowbound.judge.models.asking import Asker
 
 LARGEST = 24 * 1024 * 1024  # bytes of a transcript: a larger one is not read while the agent waits
 _KINDS = frozenset({ClaimKind.TESTS_PASS, ClaimKind.BUILD_OK, ClaimKind.LINT_OK, ClaimKind.DONE})
@@ -102,7 +106,6 @@ def sentence(claim: Claim) -> str:
 
 def ask_about(transcript: Path, answer: str, settings: Settings, seconds: float) -> str:
     """Return what the model of the background says about the answer, as a sentence; "" for nothing."""
-    from knowbound.audit.asking import AskedTurn, ask_turns, session_facts  # noqa: PLC0415
     from knowbound.judge.choice import ModelTask, judge_for, may_see  # noqa: PLC0415
     from knowbound.judge.registry import asker_for  # noqa: PLC0415
 
@@ -110,11 +113,21 @@ def ask_about(transcript: Path, answer: str, settings: Settings, seconds: float)
     asker = asker_for(settings, name, background=True)
     if asker is None:
         return ""
+    return read_by(asker, transcript, answer, seconds, lambda agent: may_see(name, agent, settings))
+
+
+def read_by(
+    asker: Asker, transcript: Path, answer: str, seconds: float, is_allowed: Callable[[str], bool] = bool
+) -> str:
+    """Return what this model says about the answer, if it may see sessions of the agent; "" for nothing."""
+    from knowbound.audit.asking import AskedTurn, ask_turns, session_facts  # noqa: PLC0415
+
     last = _read(transcript, time.monotonic() + seconds)
-    if last.turn is None or not may_see(name, last.turn.agent, settings):
+    if last.turn is None or not is_allowed(last.turn.agent):
         return ""
     facts = "\n".join(session_facts(last.turn, last.facts, last.view))
-    (answered,) = ask_turns([AskedTurn(last.turn, read_answer(answer), [], facts, last.view.texts)], asker)
+    asked = AskedTurn(last.turn, read_answer(answer), [], facts, last.view.texts, last.facts.waits)
+    (answered,) = ask_turns([asked], asker)
     for one in answered.claims or ():
         if one.claim.important and one.claim.support in UNSUPPORTED:
             return sentence(one.claim)

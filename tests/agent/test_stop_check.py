@@ -192,3 +192,10 @@ def test_without_permission_for_the_background_nothing_is_handed_over(
     keep_permission(Permission(project.environ["KNOWBOUND_MODEL"], commands=True, background=False))
     assert stop(project, edit(started()), "warn", GERMAN) == {}
     assert not asked.exists()
+
+
+def test_an_answer_that_ends_with_a_question_is_left_alone(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = allow_model(project, monkeypatch, unseen(GERMAN))
+    turns = edit(started()).bash("pytest", "2 failed in 0.1s", code=1)
+    assert stop(project, turns, "warn", "Zwei Tests schlagen fehl. Soll ich sie anpassen?") == {}
+    assert not asked.exists()

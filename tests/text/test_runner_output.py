@@ -19,6 +19,8 @@ from knowbound.text.runner_output import RunnerSummary, runner_summaries, withou
         ("12 tests completed, 2 failed", RunnerSummary("gradle", 10, 2)),
         ("ok  \tshop/cart\t0.2s", RunnerSummary("go test", None)),
         ("?   \tshop\t[no test files]", RunnerSummary("go test", None, ran=0)),
+        ("No tests found, exiting with code 0", RunnerSummary("jest", 0)),
+        ("\nNo test files found, exiting with code 1\n", RunnerSummary("vitest", 0)),
     ],
 )
 def test_the_summary_of_a_runner_is_read(output: str, summary: RunnerSummary) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from knowbound.audit.claims.answer import Answer, read_answer
 from knowbound.audit.claims.commands import command_claims
+from knowbound.audit.claims.coverage import covers
 from knowbound.audit.claims.left_out import left_out
 from knowbound.audit.claims.success import success_claims
 from knowbound.audit.facts import SessionView, TurnFacts, facts_of
@@ -59,7 +60,10 @@ def check_answer(transcript: Path, answer: str, until: float) -> StopFinding:
     if last.facts.waits or not (last.facts.calls or last.view.last_code_edit):
         return StopFinding("")  # something still runs, or nothing was done that a run would show
     claim = to_name(read_answer(answer), last.facts, last.view)
-    return StopFinding(sentence(claim)) if claim is not None else StopFinding("", _is_unchecked(last.view))
+    if claim is not None:
+        return StopFinding(sentence(claim))
+    asks = answer.rstrip(" *_`\n").endswith(("?", "？"))  # whoever asks has not closed the work
+    return StopFinding("", not asks and _is_unchecked(last.view))
 
 
 def _read(transcript: Path, until: float) -> _LastTurn:
@@ -78,11 +82,12 @@ def _read(transcript: Path, until: float) -> _LastTurn:
 
 
 def _is_unchecked(view: SessionView) -> bool:
-    """Report whether code was edited and no test has passed since: then an answer may claim too much."""
+    """Report whether code was edited and no test that can have seen it has passed since."""
     edit = view.last_code_edit
-    return edit is not None and not any(
-        run.order > edit.order and run.ended is Ended.PASSED and Check.TEST in run.kinds for run in view.runs
-    )
+    if edit is None:
+        return False
+    passed = [run for run in view.runs if run.order > edit.order and run.ended is Ended.PASSED]
+    return not any(Check.TEST in run.kinds and covers(run, edit) for run in passed)
 
 
 def to_name(answer: Answer, facts: TurnFacts, view: SessionView) -> Claim | None:

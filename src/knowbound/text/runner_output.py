@@ -55,11 +55,15 @@ def _unittest(text: str) -> Iterator[RunnerSummary]:
 
 def _jest(text: str) -> Iterator[RunnerSummary]:
     yield from _with_files("jest", r"^Test Suites:\s+(.*)$", r"^Tests:\s+(.*total.*)$", text)
+    if re.search(r"^No tests found, exiting with code \d", text, re.M):
+        yield RunnerSummary("jest", 0)
 
 
 def _vitest(text: str) -> Iterator[RunnerSummary]:
     tests = r"^[ \t]*Tests\s{2,}(.*(?:passed|failed|skipped).*)$"
     yield from _with_files("vitest", r"^[ \t]*Test Files\s+(.*)$", tests, text)
+    if re.search(r"^No test files found, exiting with code \d", text, re.M):
+        yield RunnerSummary("vitest", 0)
 
 
 def _with_files(runner: str, of_files: str, of_tests: str, text: str) -> Iterator[RunnerSummary]:
@@ -184,8 +188,8 @@ def _ran_and_failed(runner: str, pattern: str) -> Callable[[str], Iterator[Runne
 _READERS: tuple[tuple[tuple[str, ...], Callable[[str], Iterator[RunnerSummary]]], ...] = (
     ((" passed", " failed", " error", "no tests ran", " skipped", " deselected"), _pytest),
     (("Ran ",), _unittest),
-    (("Tests:",), _jest),
-    (("Test Files", "Tests  "), _vitest),
+    (("Tests:", "No tests found"), _jest),
+    (("Test Files", "Tests  ", "No test files"), _vitest),
     ((" fail",), _bun),
     (("ok  ", "ok\t", "FAIL", "PASS", "[no test"), _go),
     (("DONE ",), _gotestsum),

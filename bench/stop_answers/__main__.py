@@ -108,11 +108,9 @@ def by_model(one: ScriptedAnswer, asker: Asker) -> str:
 
 
 def ask_stop(asker: Asker) -> tuple[int, int]:
-    """Ask about the answers that rules leave to a model."""
-    left = [one for one in scripted() if by_rules(one).is_doubtful]
-    for one in left:
-        by_model(one, asker)
-    return asker.usage.calls, len(left)
+    """Ask about the answers that rules leave to a model; the sentences that it has, and the rest."""
+    said = [by_model(one, asker) for one in scripted() if by_rules(one).is_doubtful]
+    return sum(map(bool, said)), sum(not one for one in said)
 
 
 def main() -> None:

@@ -89,17 +89,18 @@ def test_a_turn_whose_important_claims_are_undecided_is_unknown_and_not_grounded
     assert last(undecided, tmp_path).diagnosis is Diagnosis.UNKNOWN
 
 
-def test_all_tests_needs_a_run_that_reaches_every_edit(tmp_path: Path) -> None:
-    def turn(command: str) -> Transcript:
-        both = edit(edit(started(), "billing/tax.go"), "auth/login.go")
-        return both.bash(command, "ok  \tshop/auth\t0.1s").says("All tests pass.")
-
-    assert is_unsupported(turn("go test ./auth/..."), tmp_path / "half", "check_misses_change")
-    assert not is_unsupported(turn("go test ./..."), tmp_path / "whole", "check_misses_change")
-
-
 def test_a_plan_that_asks_for_green_tests_is_no_evidence_of_them(tmp_path: Path) -> None:
     plan = "Implement this plan. Verification: all tests pass."
     assert is_unsupported(edit(started(plan)).says("All tests pass."), tmp_path / "1", "success_without_run")
     said_by_user = started("All tests pass. What is next?").bash("git log -1", "1a2b3c4 Round").says("All tests pass.")
     assert not is_unsupported(said_by_user, tmp_path / "2", "success_without_run")
+
+
+def test_a_failure_is_open_after_a_run_whose_end_is_not_shown(tmp_path: Path) -> None:
+    turns = edit(started()).bash("pytest", "2 failed in 0.1s", code=1).bash("pytest 2>&1 | grep -v ok", "")
+    assert not is_unsupported(turns.says("All tests pass."), tmp_path, "failure_left_out")
+
+
+def test_a_sentence_about_one_test_is_no_claim_about_a_run(tmp_path: Path) -> None:
+    turns = edit(started()).says("Removing the last order leaves the test passing.")
+    assert not is_unsupported(turns, tmp_path, "success_without_run")

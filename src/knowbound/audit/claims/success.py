@@ -121,10 +121,6 @@ def _checked(
             Support.CONTRADICTED, f"{bad.tool} failed, and did not pass later", FindingCode.FAILURE_LEFT_OUT, bad.line
         )
     if passed:
-        is_all = name == "tests" and not doubt.why and bool(words.ALL.search(one.low))
-        if is_all and (apart := _not_reached(facts, passed)) is not None:
-            why = f"no test run that passed covers {short_name(apart)}"
-            return say(Support.UNSEEN, why, FindingCode.CHECK_MISSES_CHANGE, apart.line)
         if name == "tests" and not doubt.why and (missed := without_tag(facts, passed)) is not None:
             why = f"{passed[-1].tool} does not run {short_name(missed)}"
             return say(Support.UNSEEN, why, FindingCode.CHECK_MISSES_CHANGE, missed.line)
@@ -149,13 +145,6 @@ def _checked(
         why = f"{short_name(edit)} was edited after the last {runs[-1].tool}"
         return say(Support.UNSEEN, why, FindingCode.EDITED_AFTER_RUN, edit.line)
     return say(Support.UNSEEN, f"{_NEEDED[name]} is not in the trace", FindingCode.SUCCESS_WITHOUT_RUN)
-
-
-def _not_reached(facts: TurnFacts, passed: list[Run]) -> Edit | None:
-    """An edit of code in this turn that none of the runs that passed can have seen."""
-    return next(
-        (edit for edit in facts.edits if edit.needs_check and not any(covers(run, edit) for run in passed)), None
-    )
 
 
 def _looks_at_ci(facts: TurnFacts) -> GitAct | None:
@@ -186,12 +175,12 @@ def taken_back_by(run: Run) -> frozenset[Check]:
 
 
 def still_failing(runs: list[Run]) -> list[Run]:
-    """The runs that failed and whose check did not pass later, by the same tool or by one of the same kind."""
+    """Return the runs that failed and after which no check of that tool or kind passed, or ended in an unknown way."""
     found = []
     for at, run in enumerate(runs):
         if run.ended is not Ended.FAILED:
             continue
-        later = [one for one in runs[at + 1 :] if one.ended is Ended.PASSED and one.kinds & taken_back_by(run)]
+        later = [one for one in runs[at + 1 :] if one.ended is not Ended.FAILED and one.kinds & taken_back_by(run)]
         if not any(one.tool == run.tool or (not run.is_own_script and not one.is_own_script) for one in later):
             found.append(run)
     return found

@@ -19,7 +19,7 @@ _BETWEEN = r"(?:(?!\b(?:but|except|fail\w*|not|never|without|however)\b)[^.;!?])
 # What is built is no build: "build a heatmap", "builds on that".
 _BUILT = r"(?:an?|the|your|our|my|it|this|that|these|on|up|out|me|us|upon)"
 SUBJECTS: dict[str, str] = {
-    "tests": r"(?:tests?|test suites?|test cases?|specs?|suites?|(?:test|spec) cases?|cases)",
+    "tests": r"(?:tests|test suites?|specs|suites?|(?:test|spec) cases|cases)",
     "lint": r"(?:lint(?:er|ing|s)?|eslint|biome|ruff|golangci-lint|clippy|formatt(?:er|ing)|fmt|prettier)",
     "types": r"(?:type[- ]?check(?:s|ing|er)?|typescript|tsc|types(?! of\b)|mypy|pyright)",
     "build": rf"(?:(?<!to )(?<!will )builds?(?! {_BUILT}\b)|compil(?:es?|ation|ed|ing)|bundles?)",

@@ -40,7 +40,7 @@ class LabelledTurn(msgspec.Struct, frozen=True):
     first: str = ""
     second: str = ""
     kind: str = ""
-    aside: bool = False
+    part: str = ""  # first: looked at; aside: its total was looked at, then its rows; last: other projects, looked at once
 
     @property
     def key(self) -> tuple[str, int]:
@@ -87,7 +87,9 @@ def read(folder: Path, wanted: Sequence[LabelledTurn]) -> Iterator[tuple[Labelle
 
 def ask_audited(asker: Asker) -> tuple[int, int]:
     """Ask about the labelled turns below the folder that KNOWBOUND_AUDITED names, and keep the verdicts."""
-    found = list(read(Path(os.environ["KNOWBOUND_AUDITED"]), labels()))
+    parts = os.environ.get("KNOWBOUND_PART", "first aside last").split()
+    wanted = [one for one in labels() if one.part in parts]
+    found = list(read(Path(os.environ["KNOWBOUND_AUDITED"]), wanted))
     asked = [(one, question) for _, one, question in found if question is not None]
     answers = ask_turns([question for _, question in asked], asker)
     for (one, _), answered in zip(asked, answers, strict=True):
@@ -115,9 +117,9 @@ def naive(one: ReadTurn) -> Diagnosis:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--aside", action="store_true")
+    parser.add_argument("--part", choices=("first", "aside", "last"), default="first")
     given = parser.parse_args()
-    wanted = [one for one in labels() if one.aside is given.aside]
+    wanted = [one for one in labels() if one.part == given.part]
     found = list(read(given.folder, wanted))
     rules = {label.key: _said(audited_turn(one)) for label, one, _ in found}
     pairs = [(one.first, one.second) for one in wanted]

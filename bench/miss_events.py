@@ -24,10 +24,11 @@ REPOSITORIES = {
     "entire-bmad": "ShamsiievDmytro+entire-bmad", "pup-mcp": "codyborders+pup-mcp",
     "tan-mapper": "Ri5ha6h+tan-mapper-app", "tan-mapper-app": "Ri5ha6h+tan-mapper-app",
     "CyberVPN": "Beep206+CyberVPN", "leeson": "rommeld+leeson", "strato": "samcat116+strato",
-    "safecast-map-MCP": "Safecast+safecast-map-MCP",
+    "safecast-map-MCP": "Safecast+safecast-map-MCP", "cc-backend": "ClusterCockpit+cc-backend",
+    "oh-my-posh": "JanDeDobbeleer+oh-my-posh", "StarCar": "polecatspeaks+StarCar", "hk": "jdx+hk",
 }  # fmt: skip
 TRACES = SHARED / "traces"
-PARTS = ("odd", "even", "new", "aside", "unseen")
+PARTS = ("odd", "even", "new", "aside", "unseen", "fresh")
 
 
 def project_of(id_: str) -> str:

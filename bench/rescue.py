@@ -1,6 +1,6 @@
 """How well and how quickly misses are rescued: recorded misses in the trees of their day, against labels.
 
-    python -m bench.rescue --repositories DIR [--traces DIR …] [--part odd|even|new|aside|all] [--wrong]
+    python -m bench.rescue --repositories DIR [--traces DIR …] [--part odd|even|new|aside|unseen|fresh|all] [--wrong]
 
 DIR has the clones `OWNER+NAME/repo` of the public repositories. Right: the true place is among the first three, of what
 was there. Silent: no suggestion, of what was not there, of checks and of what is not about the tree. Baselines: a
@@ -80,9 +80,14 @@ def with_model(asker: Asker) -> Answer:
 
 
 def ask_rescues(asker: Asker) -> tuple[int, int]:
-    """Ask about the misses of projects that no rule was made on: KNOWBOUND_CLONES, KNOWBOUND_TRACES."""
+    """Ask about the misses of projects that no rule was made on: KNOWBOUND_CLONES, KNOWBOUND_TRACES, KNOWBOUND_PART."""
     ANSWERS["with a recorded model"] = with_model(asker)
-    measure(Path(os.environ["KNOWBOUND_CLONES"]), [Path(os.environ["KNOWBOUND_TRACES"])], "unseen", show_wrong=False)
+    measure(
+        Path(os.environ["KNOWBOUND_CLONES"]),
+        [Path(os.environ["KNOWBOUND_TRACES"])],
+        os.environ.get("KNOWBOUND_PART", "unseen"),
+        show_wrong=False,
+    )
     return 0, 0
 
 

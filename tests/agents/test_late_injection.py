@@ -53,7 +53,7 @@ def record(sandbox: Sandbox) -> InjectionRecord:
 def is_kept(sandbox: Sandbox) -> bool:
     """Whether a choice waits for a tool event."""
     folder = sandbox.data / "late"
-    return folder.is_dir() and any(name.count("~") == 1 and "." not in name for name in os.listdir(folder))
+    return folder.is_dir() and any(name.endswith(("~items", "~rescue")) for name in os.listdir(folder))
 
 
 def after(condition: Callable[[], bool], *replies: Reply) -> Callable[[Request], Reply]:

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import json
 from contextlib import closing
+from pathlib import Path
 
 from knowbound.core.lesson import Lesson, LessonKind, LessonStatus
+from knowbound.lessons.rescue.scores import read_rescues
 from knowbound.store.lessons import KeptLessons
 from tests.agents.clients import ClaudeCode
 from tests.agents.sandbox import Sandbox
@@ -29,6 +32,16 @@ def missing(sandbox: Sandbox) -> Reply:
     if isinstance(sandbox.client, ClaudeCode):
         return Call("Read", {"file_path": str(sandbox.project / "src" / "commands" / "export.ts")})
     return sandbox.client.runs("cat src/commands/export.ts")
+
+
+def with_model(sandbox: Sandbox, place: str) -> Path:
+    """A program as the model that is asked in the background, which names this place; what it was asked."""
+    program, asked = sandbox.home / "answer.sh", sandbox.home / "asked"
+    answer = json.dumps({"places": [{"path": place, "line": 1, "why": "w"}]})
+    program.write_text(f"#!/bin/sh\ncat > {asked}\necho '{answer}'\n", "utf-8")
+    program.chmod(0o755)
+    sandbox.knowbound("model", f"command:{program}", "--background")
+    return asked
 
 
 def texts(request: Request) -> list[str]:
@@ -109,3 +122,27 @@ def test_a_name_that_only_an_item_knows_is_answered_with_its_sentence(sandbox: S
         search = sandbox.client.runs("grep -rn ledger_export src")  # not in the data folder, which has the item
     run = sandbox.ask("Go on.", [search, Say("It is elsewhere.")]).check()
     assert run.requests[-1].with_text(f"The ledger_export job is defined in the warehouse repository (item {id_}).")
+
+
+def test_where_rules_are_silent_the_model_s_place_comes_with_a_later_tool_event(sandbox: Sandbox) -> None:
+    asked = with_model(sandbox, "src/cli/export.ts")
+    for number in range(9):  # in many files, so that rules neither name one place nor call it absent
+        (sandbox.project / f"n{number}.md").write_text("writeSpreadsheet\n", "utf-8")
+    with_index(sandbox)
+    said = "`writeSpreadsheet` is not there; a model takes `src/cli/export.ts:1` to be meant."
+    if isinstance(sandbox.client, ClaudeCode):
+        search: Reply = Call("Grep", {"pattern": "writeSpreadsheet", "path": "src"})
+    else:
+        search = sandbox.client.runs("grep -rn writeSpreadsheet src")
+    left = [search, sandbox.client.runs("cat README.md"), sandbox.client.runs("cat README.md"), Say("There.")]
+
+    def script(_request: Request) -> Reply:
+        if len(left) == 3:  # the miss is over: the model answers meanwhile
+            until(lambda: any((sandbox.data / "late").glob("*~rescue")))
+        return left.pop(0)
+
+    run = sandbox.ask("Where is the spreadsheet written?", script).check()
+    assert [sum(text.count(said) for text in texts(request)) for request in run.requests] == [0, 0, 1, 1]
+    assert "writeSpreadsheet" in asked.read_text("utf-8")
+    [record] = [one for one in read_rescues(sandbox.data) if one.model]
+    assert (record.rule, record.delivered, bool(record.late_at)) == ("model", True, True)

@@ -200,10 +200,11 @@ def test_without_the_hook_that_would_deliver_no_model_is_asked(usable: Project) 
 
 def test_an_older_prompt_s_slower_choice_does_not_replace_a_newer_one(usable: Project) -> None:
     home, record = str(usable.home), {"time": "2026-11-01T10:00:00Z", "id": "1", "session": "s"}
-    late.keep(home, "s", "p-2", late.LateChoice([], 600, record, 20.0))
-    late.keep(home, "s", "p-1", late.LateChoice([], 600, record, 10.0))
-    assert late.claim(home, "s", "p-1") is None
-    assert late.claim(home, "s", "p-2") is not None
+    late.keep(home, "s", "p-2", late.LateAnswer(late.ITEMS, record, 20.0))
+    late.keep(home, "s", "p-1", late.LateAnswer(late.ITEMS, record, 10.0))
+    late.keep(home, "s", "p-1", late.LateAnswer(late.RESCUE, record, 10.0))  # of another kind
+    assert [one.kind for one in late.claim(home, "s", "p-1")] == [late.RESCUE]
+    assert [one.kind for one in late.claim(home, "s", "p-2")] == [late.ITEMS]
 
 
 def test_what_the_context_got_meanwhile_is_not_delivered_again(usable: Project) -> None:
@@ -232,7 +233,7 @@ def test_a_session_that_was_forgotten_while_the_model_was_asked_leaves_nothing(u
 def test_a_link_in_place_of_the_folder_is_not_followed(usable: Project, tmp_path: Path) -> None:
     (usable.home / "late").symlink_to(tmp_path)
     with pytest.raises(OSError, match="link"):
-        late.keep(str(usable.home), "s", "p", late.LateChoice([], 1, {}, 0.0))
+        late.keep(str(usable.home), "s", "p", late.LateAnswer(late.ITEMS, {}, 0.0))
     assert not late.is_kept(str(usable.home), "s", "p")
 
 
@@ -314,11 +315,11 @@ def test_a_choice_of_yesterday_is_removed(usable: Project) -> None:
 
 def test_names_of_contexts_and_turns_never_leave_the_folder(usable: Project) -> None:
     home = str(usable.home)
-    made = late.LateChoice([], 600, {"time": "2026-11-01T10:00:00Z", "id": "1", "session": "s"}, 0.0)
+    record = {"time": "2026-11-01T10:00:00Z", "id": "1", "session": "s"}
+    made = late.LateAnswer(late.ITEMS, record, 0.0, budget=600)
     for context, turn in (("../../x", "p"), ("s", "../../../x"), ("a~b", "c"), ("s" * 300, "p" * 300)):
         late.keep(home, context, turn, made)
-        found = late.claim(home, context, turn)
-        assert found is not None
+        [found] = late.claim(home, context, turn)
         assert found.budget == 600
     assert list((usable.home / "late").iterdir()) == []
     assert not (usable.root.parent / "x").exists()

@@ -141,7 +141,7 @@ def _claude_project(root: Path) -> str:
 def entries(agent: str, scope: str, *, late: bool = False) -> OurEntries:
     """Return our entries. A project's settings are shared, so their commands have no path of this machine.
 
-    `late` adds the hook by which a model's later choice is injected. It calls the server for every tool, and where no
+    `late` adds the hook by which a model's later answer is injected. It calls the server for every tool, and where no
     server runs Claude Code shows an error each time: shared settings, which reach other machines, do not have it.
     """
     is_shared = scope == "project"
@@ -159,10 +159,10 @@ def entries(agent: str, scope: str, *, late: bool = False) -> OurEntries:
 
 
 def wants_late(settings: Settings) -> bool:
-    """Report whether a model may choose items while agents work."""
-    from knowbound.judge.choice import chooser  # noqa: PLC0415
+    """Report whether a model may choose items, or say what a miss meant, while agents work."""
+    from knowbound.judge.choice import chooser, rescuer  # noqa: PLC0415
 
-    return bool(chooser(settings))
+    return bool(chooser(settings) or rescuer(settings))
 
 
 def _tool_group(agent: str, event: str) -> dict[str, Any]:

@@ -52,7 +52,8 @@ def main(args: list[str] | None = None, data: bytes | None = None) -> NoReturn:
     given = sys.argv[1:] if args is None else args
     event = given[0] if given else ""
     run = HookRun(event if event in EVENTS else "unknown", is_trial=bool(os.environ.get(TRIAL)))
-    prompt, turn, check = HookPrompt({}), None, None
+    payload: dict[str, Any] = {}
+    prompt, turn, check = HookPrompt(payload), None, None
     try:
         run.watch()
         if is_off():
@@ -86,7 +87,7 @@ def main(args: list[str] | None = None, data: bytes | None = None) -> NoReturn:
             if turn:
                 _finish_turn(run, turn, check)
             else:
-                _finish_answer(run, prompt)
+                _finish_answer(run, prompt, payload)
     finally:
         os._exit(0)  # no interpreter teardown, no late exception, always 0
 
@@ -187,7 +188,7 @@ def _start_of_session(run: HookRun, settings: HookSettings, prompt: HookPrompt) 
     return start
 
 
-def _finish_answer(run: HookRun, prompt: HookPrompt) -> None:
+def _finish_answer(run: HookRun, prompt: HookPrompt, payload: dict[str, Any]) -> None:
     """Do the work that no agent waits for."""
     settings = hook_settings.cached(run.root, run.home)
     _keep_index(run, prompt, settings)
@@ -210,7 +211,11 @@ def _finish_answer(run: HookRun, prompt: HookPrompt) -> None:
         from knowbound.injection.upkeep import tidy  # noqa: PLC0415
 
         tidy(Path(run.home), load(Path(run.root), ignore_untrusted=True).injection_log_days)
-    if run.asks_later and settings:
+    if run.asks_later and settings and run.event in AFTER_TOOLS:
+        from knowbound.agent.rescue_answer import ask_about_miss  # noqa: PLC0415
+
+        ask_about_miss(run, settings.rescue_model, payload, prompt)
+    elif run.asks_later and settings:
         _ask_model(run, settings, prompt)
 
 

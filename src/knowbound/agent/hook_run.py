@@ -80,7 +80,7 @@ class HookRun:
         self.is_recorded = True  # in the log of injections or rescues; the hook log has every run
         self.tree = ""  # the source tree whose index is to be updated
         self.index_is_outdated = False
-        self.asks_later = False  # a model is to choose after the answer
+        self.asks_later = False  # a model is to be asked after the answer
         self.notice = ""  # a sentence for the user, beside the context
         given = os.environ.get(_LIMIT_SETTING, "")
         self._limit_is_known = given.isdecimal() and len(given) < 10

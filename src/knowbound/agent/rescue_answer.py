@@ -1,7 +1,8 @@
 """The hook after a tool call: says what a missed lookup meant, for the agent's next step (lessons/rescue/rescue.py).
 
 The hook reads the kept index of the tree and never builds it. Without an index, or with a stale one, the hook says
-nothing, and a worker in the background updates the index.
+nothing, and a worker in the background updates the index. Where rules are silent and the user allows it, a process that
+nobody waits for asks a model, and a later tool event of the turn delivers its answer (injection/late.py).
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ import os
 import time
 
 from knowbound.agent.hook_entry import AFTER_TOOLS, looks_up
+from knowbound.agent.switch import has_late_hook
 from knowbound.codebase.kept_index import open_tree
 from knowbound.injection import contexts
 from knowbound.store.accepted_lessons import ABOUT_COMMANDS, lessons_naming
-from knowbound.store.data_dir import main_work_tree, work_tree
+from knowbound.store.data_dir import RESCUES, main_work_tree, work_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 _LEAST_SECONDS = 0.02  # for a search
 _MOST_SECONDS = 0.25
 _TO_ANSWER = 0.05  # seconds of the limit, for the record and the answer
+_TO_ASK = 30.0  # seconds for searches, where nobody waits
+_LONGEST_PROBLEM = 300
 
 
 class RescueAnswer:
@@ -69,9 +73,72 @@ def answer(run: HookRun, event: str, payload: Mapping[str, Any], prompt: HookPro
          "names": said.names}
     )  # fmt: skip
     if not said.text or _is_known(run.home, prompt.context, said):
+        run.asks_later = said.is_miss and not said.text and _may_ask_later(run, prompt)
         run.inject_nothing()
         return
     run.deliver(AFTER_TOOLS[event], RescueAnswer(said), prompt)
+
+
+def _may_ask_later(run: HookRun, prompt: HookPrompt) -> bool:
+    """Report whether a model may be asked, and a later tool event of this turn can deliver what it says."""
+    if prompt.agent_id or not (prompt.context and prompt.turn) or run.is_trial:
+        return False
+    return bool(run.settings().rescue_model) and has_late_hook(prompt.agent)
+
+
+def ask_about_miss(run: HookRun, model: str, payload: Mapping[str, Any], prompt: HookPrompt) -> None:
+    """Ask a model about a miss, once in a context, and keep its answer for a later tool event. Raises OSError."""
+    from knowbound.injection import late  # noqa: PLC0415  # none of this is needed while the agent waits
+    from knowbound.injection.record import add_to_record  # noqa: PLC0415
+
+    asked = time.time()
+    key = contexts.checksum_key("miss", repr((payload.get("tool_name"), payload.get("tool_input"))))
+    if key in contexts.keys_of(run.home, prompt.context):
+        return
+    contexts.remember(run.home, prompt.context, [key])
+    os.chdir(run.home)  # a program that is the model never runs in a folder that an agent works in
+    try:
+        said = _by_model(run, model, payload, prompt)
+    except Exception as error:  # the agent goes on without it
+        from knowbound.lessons.rescue.words import NOTHING  # noqa: PLC0415
+
+        said = NOTHING._replace(problem=f"{type(error).__name__}: {error}")
+    if late.is_forgotten(run.home, prompt.session):
+        return
+    known: dict[str, Any] = {"model": model, "model_ms": round((time.time() - asked) * 1000)}
+    if said.problem:
+        from knowbound.text.redact import excerpt  # noqa: PLC0415
+
+        known["problem"] = excerpt(said.problem, _LONGEST_PROBLEM)
+    elif said.text:
+        places = [[place.path, place.line] for place in said.suggestions]
+        known |= {"status": said.status, "rule": said.rule, "text": said.text, "places": places}
+    add_to_record(run.home, run.record.key, known, RESCUES)
+    if said.text:
+        keys = list(map(_place_key, said.suggestions))
+        answer = late.LateAnswer(late.RESCUE, run.record.key, asked, text=said.text, keys=keys)
+        late.keep(run.home, prompt.context, prompt.turn, answer)
+
+
+def _by_model(run: HookRun, model: str, payload: Mapping[str, Any], prompt: HookPrompt) -> Rescue:
+    from dataclasses import replace  # noqa: PLC0415
+    from pathlib import Path  # noqa: PLC0415
+
+    from knowbound.config import load  # noqa: PLC0415
+    from knowbound.judge.choice import may_see  # noqa: PLC0415
+    from knowbound.judge.registry import asker_for  # noqa: PLC0415
+    from knowbound.lessons.rescue.asking import is_reached, rescues_by_model  # noqa: PLC0415
+    from knowbound.lessons.rescue.words import NOTHING  # noqa: PLC0415
+
+    settings = replace(load(Path(run.root), ignore_untrusted=True), home=Path(run.home))
+    if not may_see(model, prompt.agent, settings):
+        return NOTHING._replace(problem="the model is of another provider than the session (model.cross_provider)")
+    asker = asker_for(settings, model, background=True, keep=False, is_quick=True)
+    tree = open_tree(run.home, run.tree, work_seconds=_TO_ASK)
+    if asker is None or tree is None:
+        return NOTHING
+    (said,) = rescues_by_model([payload], tree, asker)
+    return NOTHING if is_reached(payload, said) else said
 
 
 def tree_of(cwd: str, root: str) -> str:

@@ -32,8 +32,9 @@ _SENT = {
     "of agents with the passage around them and your question; of audited or scored turns your prompt, the answer, "
     "edits, and parts of tool outputs; lessons and headings of documents",
     "background": "while agents work, it gets each prompt with the end of the messages before it, the names of files, "
-    "and up to forty items to choose from; and each turn that items were injected into: your prompt, the answer, "
-    "edits, parts of tool outputs, and the items",
+    "and up to forty items to choose from; with a lookup that found nothing, what was looked for, what the agent did "
+    "right before, and names and lines of files near to it; and each turn that items were injected into: your prompt, "
+    "the answer, edits, parts of tool outputs, and the items",
 }
 
 
@@ -84,9 +85,7 @@ def command(
         path = keep_permission(permission)
         echo(f"\n{_permission_words(permission)} Kept in {path}; knowbound model --off takes it back.")
     if permission.background:
-        echo(
-            "What it chooses for a prompt comes by a hook of its own: knowbound install claude-code (or codex) adds it."
-        )
+        echo("What it answers while an agent works comes by a hook: knowbound install claude-code (or codex) adds it.")
     return 0
 
 
@@ -111,7 +110,7 @@ def _allowed(before: Permission, name: str, commands: bool | None, background: b
     background = same.background if background is None else background
     if background and name.startswith("agent:"):
         raise ConfigError("no-judge", f"{name} answers when you ask it to, never in the background. Try: --commands")
-    return Permission(name if commands or background else "", commands, background, utc_now(), choosing=background)
+    return Permission(name if commands or background else "", commands, background, utc_now(), background, background)
 
 
 def _asked(name: str) -> tuple[bool, bool]:

@@ -268,16 +268,13 @@ def keep_for_later(
     home: str, prompt: HookPrompt, record: dict[str, Any], choice: ModelChoice, *, budget: int, prompted: float
 ) -> None:
     """Record the choice for a prompt that is answered already, and keep what is new to the context. Raises OSError."""
-    from pathlib import Path  # noqa: PLC0415
-
     from knowbound.injection import late  # noqa: PLC0415
     from knowbound.injection.bundle import compose  # noqa: PLC0415
     from knowbound.injection.contexts import new_to_context  # noqa: PLC0415
     from knowbound.injection.record import add_to_record, item_row  # noqa: PLC0415
-    from knowbound.store.forgotten import load_forgotten  # noqa: PLC0415
 
-    if (forgotten := load_forgotten(Path(home))) and forgotten.has_session(prompt.session):
-        return  # the session was forgotten while the model was asked
+    if late.is_forgotten(home, prompt.session):
+        return
     bundle = compose(new_to_context(home, prompt.context, choice.items or []), budget=budget)
     outcome = LATE if choice.outcome == CHOSEN else choice.outcome
     known = choice.fields() | {"chooser_outcome": outcome}
@@ -285,5 +282,6 @@ def keep_for_later(
     known |= {"chooser_problem": choice.problem} if choice.problem else {}
     add_to_record(home, record, known)
     if bundle.items:
-        chosen = late.LateChoice([item_to_json(item) for item in bundle.items], budget, record, prompted)
+        items = [item_to_json(item) for item in bundle.items]
+        chosen = late.LateAnswer(late.ITEMS, record, prompted, items=items, budget=budget)
         late.keep(home, prompt.context, prompt.turn, chosen)

@@ -48,6 +48,7 @@ class HookSettings:
         waits_longer: bool = False,
         holdout: float = 0.0,
         rescues: bool = True,
+        rescue_model: str = "",
         check: str = "off",
         check_ms: int = 500,
     ) -> None:
@@ -61,6 +62,7 @@ class HookSettings:
         self.subject = subject
         self.holdout = holdout  # share of prompts for which nothing is injected, to compare
         self.rescues = rescues  # answer lookups that miss
+        self.rescue_model = rescue_model  # the model that is asked where rules are silent, or ""
         self.check_ms = check_ms  # that this check may take
         self.check = check  # of an answer before the agent stops: off, warn, block
         self.is_shared = is_shared  # other machines write to the backends: keep the index current
@@ -133,7 +135,7 @@ def _read(root: str) -> HookSettings:
     from pathlib import Path  # noqa: PLC0415  # the slow way, once after a change
 
     from knowbound.config import load as load_config  # noqa: PLC0415
-    from knowbound.judge.choice import chooser  # noqa: PLC0415
+    from knowbound.judge.choice import chooser, rescuer  # noqa: PLC0415
 
     settings = load_config(Path(os.path.abspath(root)), ignore_untrusted=True)
     return HookSettings(
@@ -148,6 +150,7 @@ def _read(root: str) -> HookSettings:
         is_shared=bool(settings.shared_backends),
         holdout=settings.quality_holdout,
         rescues=settings.rescue_enabled,
+        rescue_model=rescuer(settings),
         check=settings.audit_check.strip().lower(),
         check_ms=settings.audit_check_ms,
     )

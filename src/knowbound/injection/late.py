@@ -1,10 +1,10 @@
-"""Choices that a model made while the agent worked, kept until the next tool event of the same turn.
+"""Answers of a model that came while the agent worked, kept until the next tool event of the same turn.
 
-    .knowbound/late/<context>~<checksum of the turn>    one choice at most per context: that of its last prompt
+    .knowbound/late/<context>~<checksum of the turn>~<kind>    one at most per context and kind: the newest
 
-Whoever removes the file delivers the choice, so of several tool events at once one does. A turn that is over has no
-further tool event: its choice is never delivered, and the choice of a later prompt replaces it. The hooks and the MCP
-server load this module: it imports next to nothing.
+Whoever removes the file delivers the answer, so of several tool events at once one does. A turn that is over has no
+further tool event: its answers are never delivered, and those of a later prompt or miss replace them. The hooks and the
+MCP server load this module: it imports next to nothing.
 """
 
 from __future__ import annotations
@@ -20,48 +20,76 @@ from knowbound.user_files import make_file, make_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
+ITEMS, RESCUE = "items", "rescue"  # kinds: items that a model chose for a prompt; the place that a miss meant
+_KINDS = (ITEMS, RESCUE)
 _BETWEEN = "~"  # in no name of a context
-_CHECKSUM = 8  # hex digits; the name of a file that is being written is longer
 
 
-class LateChoice:
-    """The chosen items, and the record that they belong to."""
+class LateAnswer:
+    """An answer of a model, and the record that it belongs to."""
 
-    def __init__(self, items: list[dict[str, Any]], budget: int, record: dict[str, Any], prompted: float) -> None:
-        self.items = items  # as choosing.item_to_json makes them
+    def __init__(
+        self,
+        kind: str,
+        record: dict[str, Any],
+        asked: float,
+        *,
+        items: list[dict[str, Any]] | None = None,
+        budget: int = 0,
+        text: str = "",
+        keys: list[str] | None = None,
+    ) -> None:
+        self.kind = kind
+        self.record = record  # time, id and session of the record of the prompt or the miss
+        self.asked = asked  # seconds since 1970
+        self.items = items or []  # as choosing.item_to_json makes them
         self.budget = budget  # tokens of their bundle
-        self.record = record  # time, id and session of the prompt's record
-        self.prompted = prompted  # seconds since 1970
+        self.text = text  # of a rescue
+        self.keys = keys or []  # of its places: what the context has once it is delivered
 
 
-def keep(home: str, context: str, turn: str, choice: LateChoice) -> None:
-    """Keep a choice until it is claimed, unless a later prompt of the context has one already. Raises OSError."""
+def keep(home: str, context: str, turn: str, answer: LateAnswer) -> None:
+    """Keep an answer until it is claimed, unless the context has a newer one of its kind. Raises OSError."""
     folder = os.path.join(home, LATE)
     if os.path.islink(folder):
         raise OSError(errno.ELOOP, "the folder is a link", folder)
     make_folder(folder)
     for name in os.listdir(folder):
-        of, _, checksum = name.partition(_BETWEEN)
-        if of == name_of(context) and len(checksum) == _CHECKSUM:
+        if name.split(_BETWEEN)[::2] == [name_of(context), answer.kind]:
             other = _read(os.path.join(folder, name))
-            if other is not None and other.prompted > choice.prompted:
+            if other is not None and other.asked > answer.asked:
                 return
             _remove(os.path.join(folder, name))
-    make_file(_file(home, context, turn), json.dumps(vars(choice)).encode())
+    make_file(_file(home, context, turn, answer.kind), json.dumps(vars(answer)).encode())
 
 
 def is_kept(home: str, context: str, turn: str) -> bool:
-    """Report whether a choice waits for this turn."""
-    return not os.path.islink(os.path.join(home, LATE)) and os.path.exists(_file(home, context, turn))
+    """Report whether an answer waits for this turn."""
+    return not os.path.islink(os.path.join(home, LATE)) and any(
+        os.path.exists(_file(home, context, turn, kind)) for kind in _KINDS
+    )
 
 
-def claim(home: str, context: str, turn: str) -> LateChoice | None:
-    """Return the choice for this turn to the first caller, and None to all others."""
-    path = _file(home, context, turn)
-    found = _read(path)
-    return found if found is not None and _remove(path) else None
+def claim(home: str, context: str, turn: str) -> Iterator[LateAnswer]:
+    """Yield each answer for this turn to the first caller alone."""
+    for kind in _KINDS:
+        path = _file(home, context, turn, kind)
+        found = _read(path)
+        if found is not None and _remove(path):
+            yield found
+
+
+def is_forgotten(home: str, session: str) -> bool:
+    """Report whether the session was forgotten while a model was asked."""
+    from pathlib import Path  # noqa: PLC0415
+
+    from knowbound.store.forgotten import load_forgotten  # noqa: PLC0415
+
+    forgotten = load_forgotten(Path(home))
+    return bool(forgotten and forgotten.has_session(session))
 
 
 def context_of_file(name: str) -> str:
@@ -69,10 +97,10 @@ def context_of_file(name: str) -> str:
     return name.partition(_BETWEEN)[0]
 
 
-def _read(path: str) -> LateChoice | None:
+def _read(path: str) -> LateAnswer | None:
     try:
         with open(path, encoding="utf-8") as file:
-            return LateChoice(**json.load(file))
+            return LateAnswer(**json.load(file))
     except (OSError, ValueError, TypeError):
         return None
 
@@ -85,6 +113,6 @@ def _remove(path: str) -> bool:
     return True
 
 
-def _file(home: str, context: str, turn: str) -> str:
+def _file(home: str, context: str, turn: str, kind: str) -> str:
     checksum = binascii.crc32(turn.encode("utf-8", "surrogatepass"))
-    return os.path.join(home, LATE, f"{name_of(context)}{_BETWEEN}{checksum:08x}")
+    return os.path.join(home, LATE, _BETWEEN.join((name_of(context), f"{checksum:08x}", kind)))

@@ -151,9 +151,9 @@ class Record:
         append(path, _as_line(line))
 
 
-def add_to_record(home: str, key: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
-    """Append a line to the record of an injection that has this key: what a model chose later. Raises OSError."""
-    append(os.path.join(home, INJECTIONS, f"{key['time'][:10]}.jsonl"), _as_line({**key, **fields}))
+def add_to_record(home: str, key: Mapping[str, Any], fields: Mapping[str, Any], folder: str = INJECTIONS) -> None:
+    """Append a line to the record that has this key: what a model answered later. Raises OSError."""
+    append(os.path.join(home, folder, f"{key['time'][:10]}.jsonl"), _as_line({**key, **fields}))
 
 
 def _as_line(fields: Mapping[str, Any]) -> bytes:

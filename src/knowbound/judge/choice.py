@@ -63,7 +63,9 @@ class Permission(msgspec.Struct, frozen=True):
     commands: bool = False  # commands that the user starts
     background: bool = False  # scoring turns while agents work
     made: str = ""  # UTC
-    choosing: bool = False  # with `background`: choosing items for prompts; earlier versions did not ask for that
+    # With `background`, what earlier versions did not ask for:
+    choosing: bool = False  # choosing items for prompts
+    rescuing: bool = False  # naming the place that a miss meant
 
     @property
     def provider(self) -> str:
@@ -134,10 +136,19 @@ def chooser(settings: Settings) -> str:
     """
     if is_named_for_choosing(settings):
         return settings.model_tasks_choose.strip()
-    if not load_permission().choosing:
+    return _while_agents_work(settings, ModelTask.CHOOSE) if load_permission().choosing else ""
+
+
+def rescuer(settings: Settings) -> str:
+    """Return the model that is asked about a miss while the agent works; "" for none."""
+    if not settings.rescue_enabled or not load_permission().rescuing:
         return ""
+    return _while_agents_work(settings, ModelTask.RESCUE)
+
+
+def _while_agents_work(settings: Settings, task: ModelTask) -> str:
     try:
-        name = judge_for(settings, ModelTask.CHOOSE, background=True)
+        name = judge_for(settings, task, background=True)
     except ConfigError:  # no hook fails by the name of a model
         return ""
     return "" if name == RULES else name

@@ -1,4 +1,4 @@
-"""Checks of the model that chooses items while agents work: its key, its hook, and whether its choices come in time."""
+"""Checks of the model that is asked while agents work: its key, its hook, and whether its answers come in time."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from knowbound.errors import ConfigError
 from knowbound.injection.choosing import CHOSEN, FAILED
 from knowbound.injection.hook_settings import wait_of
 from knowbound.injection.log import InjectionRecord, read_log
-from knowbound.judge.choice import chooser
+from knowbound.judge.choice import chooser, rescuer
 from knowbound.judge.models.completion import KEYS
 from knowbound.judge.names import JudgeKind, Provider, parse_name
 from knowbound.judge.registry import check_judge
+from knowbound.lessons.rescue.scores import read_rescues
+from knowbound.lessons.rescue.words import FOUND
 from knowbound.text.redact import redact
 
 _NAME, _RUNS_NAME = "hook model", "hook model runs"
@@ -33,6 +35,9 @@ _DO = "knowbound explain hook-model"
 def check_model(settings: Settings, environ: Mapping[str, str], found: Sequence[Installation]) -> Iterator[HealthCheck]:
     """Check the model that chooses what is injected, if there is one."""
     model, wait = chooser(settings), wait_of(settings)
+    if (model and not wait) or rescuer(settings):
+        yield from _missing_hooks(found)
+    yield from _rescues(settings)
     if not model:
         return
     try:
@@ -49,11 +54,27 @@ def check_model(settings: Settings, environ: Mapping[str, str], found: Sequence[
         yield HealthCheck(_NAME, NOTE, f"{says}, but {'; '.join(wrong)}", _DO)
     else:
         yield HealthCheck(_NAME, OK, f"{says}, {f'within {wait} ms' if wait else 'while the agent works'}")
-    for one in found if not wait else ():
-        if one.hooks and not one.tool_hooks and one.scope != "project":
-            lacks = "has no hook for what the model chooses while the agent works: it is never injected"
-            yield HealthCheck(one.name, NOTE, lacks, one.install_command)
     yield from _runs(settings)
+
+
+def _missing_hooks(found: Sequence[Installation]) -> Iterator[HealthCheck]:
+    for one in found:
+        if one.hooks and not one.tool_hooks and one.scope != "project":
+            lacks = "has no hook for what the model answers while the agent works: it is never injected"
+            yield HealthCheck(one.name, NOTE, lacks, one.install_command)
+
+
+def _rescues(settings: Settings) -> Iterator[HealthCheck]:
+    """Check how the model did for the last misses that rules were silent about."""
+    asked = [one for one in read_rescues(settings.home)[-_LAST:] if one.model]
+    if not asked:
+        return
+    failed = [one for one in asked if one.problem]
+    found = f"of the last {len(asked)} misses that it was asked about, it named a place for "
+    found += f"{sum(one.status == FOUND for one in asked)}, in time for {sum(bool(one.late_at) for one in asked)}, "
+    reasons = Counter(one.problem for one in failed)
+    found += f"and failed for {len(failed)}" + "".join(f"; {n} × {why}" for why, n in reasons.most_common(2))
+    yield HealthCheck("rescue model runs", _state(len(asked), len(failed)), found, _DO if failed else "")
 
 
 def _missing_key(model: str, environ: Mapping[str, str]) -> list[str]:

@@ -2,9 +2,10 @@
 
     {"type": "mcp_tool", "server": "knowbound", "tool": "hook_event", "input": {…}}      in an agent's settings
 
-Clients call it for every tool event, so most calls end after a look for one file. The tool is not listed: agents cannot
-call it (tests/agents/test_late_injection.py). It delivers what a model chose for the turn's prompt meanwhile: once, and
-only to the main agent, whose events have no `agent_id`. Every failure means that nothing is said.
+Clients call it for every tool event, so most calls end after a look for two files. The tool is not listed: agents
+cannot call it (tests/agents/test_late_injection.py). It delivers what a model answered meanwhile (injection/late.py):
+the items that it chose for the turn's prompt, the place that a miss meant. Once, and only to the main agent, whose
+events have no `agent_id`. Every failure means that nothing is said.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from knowbound.core.tool_kinds import ToolKind
 from knowbound.injection import contexts, late
 from knowbound.injection.prompt import HookPrompt
 from knowbound.injection.record import add_to_record
-from knowbound.store.data_dir import data_folder
+from knowbound.store.data_dir import RESCUES, data_folder
 from knowbound.store.owner import is_usable
 from knowbound.traces.tools import kind_of
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from knowbound.agent.mcp.protocol import Json, Later
-    from knowbound.injection.late import LateChoice
+    from knowbound.injection.late import LateAnswer
 
 NAME = "hook_event"
 # The events that take context, as both clients name them, and the fields that each client fills in. Codex drops a hook
@@ -64,8 +65,11 @@ def _answer(values: Json, edited: dict[str, None], later: Later) -> Json:
     home = next((one for one in _homes(prompt.cwd) if late.is_kept(one, prompt.context, prompt.turn)), "")
     if not home or not is_usable(home):  # the look for the file costs less
         return {}
-    choice = late.claim(home, prompt.context, prompt.turn)
-    text = _delivered(home, prompt, choice, prompt.turn in edited, later) if choice else ""
+    texts = [
+        _rescue(home, prompt, one, later) if one.kind == late.RESCUE else _items(home, prompt, one, edited, later)
+        for one in late.claim(home, prompt.context, prompt.turn)
+    ]
+    text = "\n\n".join(filter(None, texts))
     return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}} if text else {}
 
 
@@ -82,7 +86,7 @@ def _homes(cwd: str) -> Iterator[str]:
         yield own
 
 
-def _delivered(home: str, prompt: HookPrompt, choice: LateChoice, is_after_edit: bool, later: Later) -> str:
+def _items(home: str, prompt: HookPrompt, choice: LateAnswer, edited: dict[str, None], later: Later) -> str:
     """Return the bundle of what is new to the context, "" for nothing. Raises OSError if it cannot be recorded.
 
     The delivery is recorded before the answer is sent, and again when it was.
@@ -94,8 +98,9 @@ def _delivered(home: str, prompt: HookPrompt, choice: LateChoice, is_after_edit:
     bundle = compose(items, budget=choice.budget)
     if not bundle.items:
         return ""
-    ms = round((time.time() - choice.prompted) * 1000)
-    add_to_record(home, choice.record, {"late_ms": ms} | ({"late_after_edit": True} if is_after_edit else {}))
+    ms = round((time.time() - choice.asked) * 1000)
+    after_edit = {"late_after_edit": True} if prompt.turn in edited else {}
+    add_to_record(home, choice.record, {"late_ms": ms} | after_edit)
 
     def sent() -> None:
         contexts.remember(home, prompt.context, [contexts.item_key(item) for item in bundle.items])
@@ -103,3 +108,19 @@ def _delivered(home: str, prompt: HookPrompt, choice: LateChoice, is_after_edit:
 
     later.append(sent)
     return bundle.text
+
+
+def _rescue(home: str, prompt: HookPrompt, answer: LateAnswer, later: Later) -> str:
+    """Return the sentence about a miss, "" if the context has its places. Raises OSError if it cannot be recorded."""
+    if set(answer.keys) <= contexts.keys_of(home, prompt.context):
+        return ""
+    now = time.time()
+    at = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now % 1 * 1000):03}Z"
+    add_to_record(home, answer.record, {"late_at": at, "late_ms": round((now - answer.asked) * 1000)}, RESCUES)
+
+    def sent() -> None:
+        contexts.remember(home, prompt.context, answer.keys)
+        add_to_record(home, answer.record, {"delivered": True}, RESCUES)
+
+    later.append(sent)
+    return answer.text

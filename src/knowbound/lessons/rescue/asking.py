@@ -21,7 +21,17 @@ from knowbound.judge.prompts import RESCUE, load_prompt
 from knowbound.lessons.rescue.misses.event import EventRoots, missed_lookups
 from knowbound.lessons.rescue.misses.lookup import PATTERN, MissedLookup, name_words
 from knowbound.lessons.rescue.names import TreeNames
-from knowbound.lessons.rescue.words import MOST_PLACES, NOTHING, Rescue, SuggestedPlace, found, listed, quoted
+from knowbound.lessons.rescue.words import (
+    MOST_PLACES,
+    NOTHING,
+    Rescue,
+    SuggestedPlace,
+    found,
+    listed,
+    quoted,
+    texts_of,
+    without_secrets,
+)
 from knowbound.text.embedding import embed, similarity
 from knowbound.text.printable import shorten
 from knowbound.traces.activity import ActivityRecord, RecordKind, activity_of
@@ -79,9 +89,23 @@ def rescues_by_model(
     answers = asker.ask(load_prompt(RESCUE), shown, ModelPlaces)
     said = [NOTHING] * len(events)
     for at, answer in zip(asked, answers, strict=True):
-        if answer.value is not None:
-            said[at] = _verified(answer.value.places, misses[at][0], tree)
+        if answer.value is None:
+            said[at] = NOTHING._replace(problem=answer.problem)
+        else:
+            said[at] = without_secrets(_verified(answer.value.places, misses[at][0], tree), texts_of(events[at]))
     return said
+
+
+def is_reached(event: Mapping[str, Any], said: Rescue) -> bool:
+    """Report whether the agent has found the places itself by now, as far as its transcript shows."""
+    path, call = event.get("transcript_path"), event.get("tool_use_id")
+    if not said.suggestions or not isinstance(path, str) or not path:
+        return False
+    _records.cache_clear()
+    records = _records(path)[1]
+    at = next((number for number, one in enumerate(records) if one.call_id == call), len(records))
+    after = [one for one in records[at + 1 :] if one.ok and one.kind is not RecordKind.PROMPT]
+    return all(any(place.path in f"{one.path} {one.text} {one.output}" for one in after) for place in said.suggestions)
 
 
 def _verified(places: Sequence[ModelPlace], miss: MissedLookup, tree: KeptTree) -> Rescue:

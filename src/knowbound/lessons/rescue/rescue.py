@@ -19,7 +19,7 @@ from knowbound.lessons.rescue.names import TreeNames, stem_of
 from knowbound.lessons.rescue.paths import rescue_path
 from knowbound.lessons.rescue.patterns import rescue_pattern
 from knowbound.lessons.rescue.search import Searcher
-from knowbound.lessons.rescue.words import ABSENT, NO_MISS, NOTHING, Rescue, quoted, without_secrets
+from knowbound.lessons.rescue.words import ABSENT, NO_MISS, NOTHING, Rescue, quoted, texts_of, without_secrets
 from knowbound.store.accepted_lessons import ABOUT_COMMANDS, lessons_naming
 from knowbound.traces.tools import COMMAND_KEYS, first_text
 
@@ -48,7 +48,7 @@ def rescue(event: Mapping[str, Any], tree: KeptTree, *, home: str = "", seconds:
     search = Searcher(tree, time.monotonic() + seconds)
     if not misses:
         said = _of_command(event, roots, names, search, home) if home else None
-        return without_secrets(said, _texts(event)) if said else NO_MISS
+        return without_secrets(said, texts_of(event)) if said else NO_MISS
     said = _first(_rescued(miss, names, search) for miss in misses)
     if home and (said is None or said.rule in _NEIGHBOURS):
         from knowbound.lessons.rescue.learned import rescue_by_lesson  # noqa: PLC0415  # not where the tree has it
@@ -59,9 +59,9 @@ def rescue(event: Mapping[str, Any], tree: KeptTree, *, home: str = "", seconds:
 
         said = rescue_by_item(misses, names, home)
     if said:
-        return without_secrets(said, _texts(event))
+        return without_secrets(said, texts_of(event))
     is_absent = not search.is_late() and all(is_nowhere(miss, names, search) for miss in misses)
-    return without_secrets(absent(misses, tree), _texts(event)) if is_absent and tree.has_same_names() else NOTHING
+    return without_secrets(absent(misses, tree), texts_of(event)) if is_absent and tree.has_same_names() else NOTHING
 
 
 def _first(answers: Iterator[Rescue | None]) -> Rescue | None:
@@ -81,12 +81,6 @@ def _of_command(
     from knowbound.lessons.rescue.commands import rescue_command  # noqa: PLC0415
 
     return rescue_command(event, found, roots, names, search)
-
-
-def _texts(event: Mapping[str, Any]) -> list[str]:
-    """What the agent gave its tool."""
-    given = event.get("tool_input")
-    return [value for value in given.values() if isinstance(value, str)] if isinstance(given, dict) else []
 
 
 def _rescued(miss: MissedLookup, names: TreeNames, search: Searcher) -> Rescue | None:

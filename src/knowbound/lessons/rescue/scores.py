@@ -50,6 +50,9 @@ class RescueRecord(msgspec.Struct, frozen=True):
     names: tuple[str, ...] = ()  # in what a lesson or an item says: by these a call is known that follows it
     delivered: bool | None = None  # None: unknown
     ms: float | None = None
+    model: str = ""  # that was asked after the rules were silent
+    problem: str = ""  # the reason why it gave no answer
+    late_at: str = ""  # the moment of a later delivery
     used: bool | None = None  # whether the agent went there; None: not scored yet
     contradicted: bool | None = None  # whether it went there and found nothing
 
@@ -128,7 +131,8 @@ def judge(record: RescueRecord, turns: Iterable[TraceTurn], *, now: datetime | N
         at = next((number for number, call in enumerate(calls) if call.id == record.call), None)
         if at is None:
             continue
-        after = calls[at + 1 : at + 1 + NEXT_CALLS]
+        later = [call for step in turn.steps if step.time > record.late_at for call in step.calls]
+        after = (later if record.late_at else calls[at + 1 :])[:NEXT_CALLS]
         paths, missed = [path for path, _ in record.places], _text_of(calls[at])
         there = [
             call

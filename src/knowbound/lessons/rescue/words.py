@@ -8,7 +8,8 @@ from knowbound.text.printable import printable_line, shorten
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
+    from typing import Any
 
 FOUND, ABSENT, SILENT = "found", "absent", "silent"
 KNOWN = ("lesson", "item")  # rules that say what is known, and not only what the tree has
@@ -39,6 +40,7 @@ class Rescue(NamedTuple):
     is_miss: bool = True  # whether the call was a lookup that found nothing
     names: tuple[str, ...] = ()  # besides the places, by what a call is known that follows it
     item: str = ""  # the id of the item of the store that says it, where one does
+    problem: str = ""  # the reason why a model that was asked gave no answer
 
 
 NOTHING = Rescue()
@@ -67,6 +69,12 @@ def listed(places: list[SuggestedPlace]) -> str:
     """Up to three places in a row."""
     shown = [place.shown for place in places[:MOST_PLACES]]
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def texts_of(event: Mapping[str, Any]) -> list[str]:
+    """Return what the agent gave its tool."""
+    given = event.get("tool_input")
+    return [value for value in given.values() if isinstance(value, str)] if isinstance(given, dict) else []
 
 
 def without_secrets(said: Rescue, asked: Iterable[str]) -> Rescue:

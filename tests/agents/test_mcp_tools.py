@@ -110,10 +110,10 @@ def test_a_lesson_that_the_agent_proposes_waits_for_a_person(sandbox: Sandbox) -
     line = "The VAT rate is in `billing/tax.py`, not in the settings."
     replies = sandbox.client.calls("propose_lesson", text=line, kind="location", path="billing/tax.py", symbol="vat")
     run = sandbox.ask("Remember where the rate is.", [*replies, Say("Proposed.")]).check()
-    (part,) = run.requests[-1].with_text("knowbound learn --accept")
+    (part,) = run.requests[-1].with_text("knowbound fix ")
     assert part.role == "tool"
     (lesson,) = json.loads(sandbox.knowbound("learn", "--format", "json"))["lessons"]
     assert (lesson["text"], lesson["status"]) == (line, "new")
-    sandbox.knowbound("learn", "--accept", lesson["id"])
+    sandbox.knowbound("fix", lesson["id"], "--to", "rescue", "--yes")
     (accepted,) = json.loads(sandbox.knowbound("learn", "--status", "--format", "json"))["lessons"]
     assert (accepted["id"], accepted["status"]) == (lesson["id"], "accepted")

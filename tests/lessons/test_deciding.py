@@ -11,15 +11,17 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from knowbound.cli.fix import command as fix
 from knowbound.cli.learn import command
 from knowbound.cli.observe import command as observe
 from knowbound.core.lesson import LessonStatus
 from knowbound.errors import InputError
 from knowbound.evals.samples.load import load_samples
 from knowbound.kms.opening import open_knowledge_store
-from knowbound.lessons.applying import BEGIN, END, accepted, plan_files, with_section, write_files, write_items
+from knowbound.lessons.applying import BEGIN, END, with_section
 from knowbound.lessons.by_agent import propose
-from knowbound.lessons.kept import decide
+from knowbound.review.fixing import apply_fix, line_of
+from knowbound.store.accepted_lessons import lessons_naming
 from knowbound.store.lessons import KeptLessons
 from tests.lessons.shop import Shop
 from tests.transcripts import Transcript
@@ -43,6 +45,12 @@ def _kept(shop: Shop) -> dict[str, LessonStatus]:
         return {one.id: one.status for one in store.lessons()}
 
 
+def _fixed(shop: Shop, *arguments: str) -> str:
+    result = CliRunner().invoke(fix, [*arguments, "--root", str(shop.root)], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
 def _run(shop: Shop, *arguments: str) -> str:
     result = CliRunner().invoke(command, [*arguments, "--root", str(shop.root)], catch_exceptions=False)
     assert result.exit_code == 0, result.output
@@ -52,62 +60,94 @@ def _run(shop: Shop, *arguments: str) -> str:
 def test_what_is_accepted_is_written_into_a_marked_section_and_nothing_else_changes(shop: Shop) -> None:
     id_ = _taught(shop)
     before = (shop.root / "CLAUDE.md").read_bytes()
-    assert "1 accepted" in _run(shop, "--accept", id_)
-    shown = _run(shop, "--apply", "file", "--yes")
+    shown = _fixed(shop, id_, "--yes")
     assert "+- `export.ts` is at `src/cli/export.ts`, not at `src/commands/export.ts`." in shown
     after = (shop.root / "CLAUDE.md").read_bytes()
     assert after.startswith(before)
     assert after.count(BEGIN.encode()) == 1
     assert _kept(shop) == {id_: LessonStatus.APPLIED}
-    assert "Nothing to write" in _run(shop, "--apply", "file", "--yes")
+    refused = CliRunner().invoke(fix, [id_, "--yes", "--root", str(shop.root)])
+    assert "is applied already" in str(refused.exception)
     assert (shop.root / "CLAUDE.md").read_bytes() == after
+    _fixed(shop, "--undo", id_, "--yes")
+    assert (shop.root / "CLAUDE.md").read_bytes() == before
+    assert _kept(shop) == {id_: LessonStatus.NEW}
 
 
 def test_without_agreement_nothing_is_written(shop: Shop) -> None:
     id_ = _taught(shop)
-    decide(shop.settings().home, [id_], LessonStatus.ACCEPTED)
     before = (shop.root / "CLAUDE.md").read_bytes()
-    result = CliRunner().invoke(command, ["--apply", "file", "--root", str(shop.root)], input="n\n")
-    assert result.exit_code != 0
+    for to in ("file", "items", "samples", "rescue"):
+        result = CliRunner().invoke(fix, [id_, "--to", to, "--root", str(shop.root)], input="n\n")
+        assert result.exit_code != 0
     assert (shop.root / "CLAUDE.md").read_bytes() == before
-    assert _kept(shop) == {id_: LessonStatus.ACCEPTED}
+    assert _kept(shop) == {id_: LessonStatus.NEW}
 
 
 def test_what_is_rejected_is_not_proposed_again(shop: Shop) -> None:
     id_ = _taught(shop)
-    _run(shop, "--reject", id_)
+    _fixed(shop, "--reject", id_)
     shop.session(_misses)
     assert [(one.id, one.status) for one in shop.learn().lessons] == [(id_, LessonStatus.REJECTED)]
     assert id_ not in _run(shop, str(shop.traces))
 
 
-def test_an_unknown_id_changes_nothing(shop: Shop) -> None:
+def test_what_only_rescue_is_to_say_is_accepted_and_written_nowhere(shop: Shop) -> None:
     id_ = _taught(shop)
-    with pytest.raises(InputError, match="no-such-lesson"):
-        decide(shop.settings().home, [id_, "nothere"], LessonStatus.ACCEPTED)
-    assert _kept(shop) == {id_: LessonStatus.NEW}
+    before = (shop.root / "CLAUDE.md").read_bytes()
+    _fixed(shop, id_, "--to", "rescue", "--yes")
+    assert _kept(shop) == {id_: LessonStatus.ACCEPTED}
+    assert [one.id for one in lessons_naming(str(shop.settings().home), ["export.ts"])] == [id_]
+    assert (shop.root / "CLAUDE.md").read_bytes() == before
+    _fixed(shop, "--reject", id_)
+    assert lessons_naming(str(shop.settings().home), ["export.ts"]) == []
+
+
+def test_a_stale_line_is_taken_out_of_its_file(shop: Shop) -> None:
+    id_ = _taught(shop)
+    before = (shop.root / "CLAUDE.md").read_bytes()
+    _fixed(shop, id_, "--yes")
+    (shop.root / "src/cli/export.ts").rename(shop.root / "src/export.ts")
+    shop.learn()
+    assert _kept(shop)[id_] is LessonStatus.STALE
+    assert "Take out: " in _fixed(shop, id_, "--yes")
+    assert (shop.root / "CLAUDE.md").read_bytes().strip() == before.strip()
+    refused = CliRunner().invoke(fix, [id_, "--to", "items", "--yes", "--root", str(shop.root)])
+    assert "no-such-lesson" in str(refused.exception)
+
+
+def test_several_lines_are_written_into_one_section(shop: Shop) -> None:
+    shop.write("jest.config.js")
+    for _ in range(2):
+        shop.session(lambda transcript: transcript.read(f"{transcript.project}/jest.config.ts", there=False))
+        shop.session(_misses)
+    ids = [one.id for one in shop.learn().lessons]
+    assert len(ids) == 2
+    _fixed(shop, *ids, "--yes")
+    text = (shop.root / "CLAUDE.md").read_text("utf-8")
+    assert text.count(BEGIN) == 1
+    assert "jest.config.js" in text
+    assert "src/cli/export.ts" in text
 
 
 def test_a_file_that_changed_after_the_diff_is_not_overwritten(shop: Shop) -> None:
     id_ = _taught(shop)
-    decide(shop.settings().home, [id_], LessonStatus.ACCEPTED)
-    with closing(KeptLessons(shop.settings().home)) as store:
-        plan = plan_files(store.lessons(), shop.settings())
+    planned = line_of(id_, shop.settings())
+    assert planned is not None
     shop.write("CLAUDE.md", "# Changed meanwhile\n")
     with pytest.raises(InputError, match="file-changed"):
-        write_files(plan, shop.settings())
+        apply_fix(planned, shop.settings(), "ada")
     assert (shop.root / "CLAUDE.md").read_text("utf-8") == "# Changed meanwhile\n"
 
 
 def test_a_knowledge_file_that_leads_out_of_the_project_is_left_alone(shop: Shop, tmp_path: Path) -> None:
     id_ = _taught(shop)
-    decide(shop.settings().home, [id_], LessonStatus.ACCEPTED)
     outside = tmp_path / "outside.md"
     outside.write_text("theirs\n", "utf-8")
     (shop.root / "CLAUDE.md").unlink()
     (shop.root / "CLAUDE.md").symlink_to(outside)
-    with closing(KeptLessons(shop.settings().home)) as store, pytest.raises(InputError, match="leads-out"):
-        plan_files(store.lessons(), shop.settings())
+    with pytest.raises(InputError, match="leads-out"):
+        line_of(id_, shop.settings())
     assert outside.read_text("utf-8") == "theirs\n"
 
 
@@ -157,8 +197,9 @@ def test_the_least_useful_lessons_leave_where_the_budget_is_full(shop: Shop) -> 
 def test_items_are_added_once_and_flagged_when_the_tree_has_moved_on(shop: Shop) -> None:
     id_ = _taught(shop)
     settings = shop.settings()
-    decide(settings.home, [id_], LessonStatus.ACCEPTED)
-    (written,) = write_items(accepted(settings.home), settings, "ada")
+    _fixed(shop, id_, "--to", "items", "--yes")
+    with closing(KeptLessons(settings.home)) as kept:
+        (written,) = kept.lessons()
     assert written.applied is not None
     (shop.root / "src/cli/export.ts").rename(shop.root / "src/export.ts")
     shown = _run(shop, str(shop.traces), "--status")
@@ -170,8 +211,7 @@ def test_items_are_added_once_and_flagged_when_the_tree_has_moved_on(shop: Shop)
 
 
 def test_samples_ask_what_the_lesson_answers(shop: Shop) -> None:
-    _run(shop, "--accept", _taught(shop))
-    _run(shop, "--apply", "samples", "--yes")
+    _fixed(shop, _taught(shop), "--to", "samples", "--yes")
     (sample,) = load_samples(shop.root / "eval-samples.yaml").samples
     assert "src/commands/export.ts" in sample.prompt
     assert "src/cli/export.ts" in sample.assertions[0].values

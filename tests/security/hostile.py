@@ -312,7 +312,7 @@ def commands() -> list[tuple[str, ...]]:
     asked = [("investigate", "--", question) for question in QUESTIONS]
     return [
         ("audit", "."), ("audit", "linked.jsonl", "--format", "jsonl"),
-        ("observe", "."), ("observe",), ("learn", "."), ("learn", "--apply", "file", "--yes"),
+        ("observe", "."), ("observe",), ("learn", "."), ("fix", "--yes"),
         ("observe", "linked.jsonl"), ("report",), ("report", "--format", "html"),
         ("report", "--format", "sarif"), *asked,
         ("rescue", "--input", "prompts.jsonl"), ("rules",), ("rules", "linked.jsonl"),

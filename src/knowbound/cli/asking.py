@@ -25,23 +25,20 @@ MODEL = "knowbound.model"  # key of the context: the name that --model gave
 _BY_PLAN = "counts against your plan, or is billed by your key"
 
 
-def asking_options(*, with_model: bool = True, with_yes: bool = True) -> Callable[[Function], Function]:
-    """Add --model, --yes and --show-request to a command that may ask a model; a command may have its own --yes."""
+def asking_options(*, with_model: bool = True) -> Callable[[Function], Function]:
+    """Add --model, --yes and --show-request to a command that may ask a model."""
     shown = "Print what would be sent to the model, and send nothing."
-    options = [click.option("--show-request", is_flag=True, help=shown)]
-    if with_yes:
-        options.insert(0, click.option("--yes", "yes_ask", is_flag=True, help="Do not ask before a model is asked."))
+    asks_not = click.option("--yes", "yes_ask", is_flag=True, help="Do not ask before a model is asked.")
+    options = [asks_not, click.option("--show-request", is_flag=True, help=shown)]
     if with_model:
         name = "Ask this model (judge list), or none; default: the one that `knowbound model` was allowed to use."
         options.insert(0, click.option("--model", "model_asked", metavar="NAME", help=name))
 
     def with_options(function: Function) -> Function:
         @functools.wraps(function)
-        def wrapped(
-            *args: Any, show_request: bool, yes_ask: bool = False, model_asked: str | None = None, **given: Any
-        ) -> Any:
+        def wrapped(*args: Any, show_request: bool, yes_ask: bool, model_asked: str | None = None, **given: Any) -> Any:
             click.get_current_context().meta[MODEL] = model_asked
-            with announced(yes=yes_ask or bool(given.get("yes")), show_request=show_request):
+            with announced(yes=yes_ask, show_request=show_request):
                 return function(*args, **given)
 
         decorated: Any = wrapped

@@ -25,9 +25,17 @@ _KEYS = "a accept · e edit · r reject · l later · q quit"
 @click.option("--yes", is_flag=True, help="Write without asking.")
 @click.option("--undo", is_flag=True, help="Take the fixes IDS back.")
 @click.option("--reject", is_flag=True, help="Never show the actions IDS again.")
+@click.option(
+    "--to",
+    type=click.Choice(("file", "items", "samples", "rescue")),
+    default="file",
+    help="Write lines to their file, or add them to the knowledge store, to the test set, or only to what rescue says.",
+)
 @click.option("--branch", is_flag=True, help="Commit on a branch of its own, and leave the files as they are.")
-def command(ids: tuple[str, ...], root: Path | None, yes: bool, undo: bool, reject: bool, branch: bool) -> None:
-    """Carry out the actions IDS that knowbound shows: show the diff, ask, write.
+def command(
+    ids: tuple[str, ...], root: Path | None, yes: bool, undo: bool, reject: bool, to: str, branch: bool
+) -> None:
+    """Carry out the actions IDS that knowbound shows, or the lessons IDS of learn: show the diff, ask, write.
 
     Without an id, on a terminal, go through all actions with single keys. A file is written only if it is a regular
     file below the root and still the one that the diff was made from. --undo takes a fix back; where its lines changed
@@ -37,6 +45,8 @@ def command(ids: tuple[str, ...], root: Path | None, yes: bool, undo: bool, reje
 
     if sum((undo, reject, branch)) > 1:
         raise click.UsageError("Only one of --undo, --reject and --branch.")
+    if to != "file" and (undo or reject or branch or not ids):
+        raise click.UsageError("Which lessons? knowbound fix ID … --to items|samples|rescue")
     settings = settings_of(root)
     reviewed, decided = known_fixes(settings)
     if undo:
@@ -48,12 +58,18 @@ def command(ids: tuple[str, ...], root: Path | None, yes: bool, undo: bool, reje
         _walk([fixes[one.id] for one in reviewed.actions if one.id in fixes] if reviewed else [], settings)
         return
     for id_ in ids:
-        _fix(_named(id_, fixes, decided), settings, yes=yes, reject=reject, branch=branch)
+        fix = _named(id_, fixes, decided, settings)
+        if to == "file":
+            _fix(fix, settings, yes=yes, reject=reject, branch=branch)
+        else:
+            _add(fix, to, settings, yes)
 
 
-def _named(id_: str, fixes: dict[str, Fix], decided: dict[str, DecidedFix]) -> Fix:
-    if id_ in fixes:
-        return fixes[id_]
+def _named(id_: str, fixes: dict[str, Fix], decided: dict[str, DecidedFix], settings: Settings) -> Fix:
+    from knowbound.review.fixing import line_of
+
+    if (found := fixes.get(id_) or line_of(id_, settings)) is not None:
+        return found
     known = decided.get(id_)
     state = f"The action {id_} is {known.state} already." if known else f"There is no action {id_!r} with a fix."
     raise InputError("no-such-action", f"{state} To see them: knowbound")
@@ -70,6 +86,9 @@ def _fix(fix: Fix, settings: Settings, *, yes: bool, reject: bool, branch: bool)
         _open_turn(fix, settings)
         return
     fix = current(fix, settings)
+    if fix.lesson is not None and fix.lesson.id == fix.id and not fix.patches:
+        echo("Nothing to write: the line is there, or learn.max_lines and learn.max_tokens leave no room for it.")
+        return
     _show(fix)
     if branch:
         name = commit_on_branch(fix, settings)
@@ -95,6 +114,36 @@ def _open_turn(fix: Fix, settings: Settings) -> None:
     page = turn_page([Path(fix.trace)], fix.session, fix.turn, settings.home)
     echo(render_turn(page, "text", **layout(None)))
     echo(f"To verify it: {fix.content}\nNot worth it: knowbound fix --reject {fix.id}")
+
+
+def _add(fix: Fix, to: str, settings: Settings, yes: bool) -> None:
+    """Use the line of a lesson elsewhere than in its file."""
+    from knowbound.core.lesson import LessonStatus
+    from knowbound.lessons.applying import decide, mark_applied, write_item
+
+    lesson = fix.lesson if fix.is_written_line else None
+    if lesson is None:
+        raise InputError("no-such-lesson", f"{fix.id} is no line of learn that holds: --to is for those.")
+    echo(lesson.text)
+    if to == "rescue":
+        confirm("Have rescue say this?", "Nothing was changed.", yes=yes)
+        decide(lesson, LessonStatus.ACCEPTED, settings.home)
+        echo(f"Rescue says it from now on. To take it back: knowbound fix --reject {lesson.id}")
+        return
+    if to == "items":
+        confirm("Add this to the knowledge store?", "Nothing was written.", yes=yes)
+        write_item(lesson, settings, user_name())
+        echo("Added to the knowledge store. To see it: knowbound kms list")
+        return
+    from knowbound.cli.evals.draft import samples_file
+    from knowbound.evals.drafts.file import add
+    from knowbound.evals.drafts.sources import sample_of_lesson
+
+    path = samples_file(settings)
+    confirm(f"Add this to {path}?", "Nothing was written.", yes=yes)
+    add([sample_of_lesson(lesson)], path)
+    mark_applied(lesson, "samples", str(path), settings.home)
+    echo(f"Added to {path}.")
 
 
 def _show(fix: Fix) -> None:

@@ -1,4 +1,4 @@
-"""Writes accepted lessons to one target: a marked section of the knowledge file, or items of the store.
+"""Writes lessons that a person accepted: into a marked section of the knowledge file, or as items of the store.
 
 The section is kept sorted and without duplicates. What is outside of its marks stays as it is, byte for byte.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -19,27 +18,19 @@ from knowbound.errors import InputError
 from knowbound.kms.opening import open_knowledge_store
 from knowbound.kms.validation import NewItem
 from knowbound.lessons.proposing import within_budget
-from knowbound.patching import FilePatch, check_patches, read_below, write_patches
+from knowbound.patching import FilePatch, read_below
 from knowbound.store.lessons import KeptLessons
 from knowbound.text.clock import utc_now
 
-BEGIN = "<!-- knowbound lessons: begin (written by `knowbound learn --apply file`) -->"
+BEGIN = "<!-- knowbound lessons: begin (written by `knowbound fix`) -->"
 END = "<!-- knowbound lessons: end -->"
 _MARK = "<!-- knowbound lessons: begin"
 _TITLE = "## Lessons from earlier sessions"
 _SUBJECT = "lessons"
 
 
-class FilePlan(NamedTuple):
-    """What `--apply file` would write, and which lessons would be in it."""
-
-    patches: list[FilePatch]
-    written: list[Lesson]  # as they are once the files are written
-    left_out: list[Lesson]  # accepted, and the budget has no room for them
-
-
-def plan_files(lessons: Iterable[Lesson], settings: Settings) -> FilePlan:
-    """The sections as they should be: what is accepted or written and holds, within the budget."""
+def plan_files(lessons: Iterable[Lesson], settings: Settings) -> list[FilePatch]:
+    """Return the changes that make the sections as they should be: what is accepted or written and holds."""
     known = list(lessons)
     wanted = [one for one in known if one.status is LessonStatus.ACCEPTED or _is_in_file(one)]
     fitting = within_budget(
@@ -55,29 +46,25 @@ def plan_files(lessons: Iterable[Lesson], settings: Settings) -> FilePlan:
         after = with_section(before, [one.text for one in fitting if one.file == path], gone)
         if after != before:
             patches.append(FilePatch(path, before, after))
-    now = utc_now()
-    kept = {one.id for one in fitting}
-    written = [
-        replace(one, status=LessonStatus.APPLIED, applied=Applied("file", now, one.file))
-        if one.status is LessonStatus.ACCEPTED
-        else one
-        for one in fitting
-    ]
-    left_out = [one for one in wanted if one.id not in kept and one.status is not LessonStatus.STALE]
-    return FilePlan(patches, written, left_out)
+    return patches
 
 
 def _is_in_file(lesson: Lesson) -> bool:
     return lesson.status in WRITTEN and lesson.applied is not None and lesson.applied.target == "file"
 
 
-def write_files(plan: FilePlan, settings: Settings) -> None:
-    """Write the files as they were shown; one that changed meanwhile is an error, and nothing more is written."""
-    check_patches(settings.root, plan.patches, "knowbound learn --apply file")
-    write_patches(settings.root, plan.patches)
-    removed = [replace(one, status=LessonStatus.ACCEPTED, applied=None) for one in plan.left_out]
-    with closing(KeptLessons(settings.home)) as store:
-        store.keep([*plan.written, *removed])
+def mark_written(lesson: Lesson, time: str, patches: Sequence[FilePatch], home: Path) -> None:
+    """Remember that the line of a lesson is in its file, and which lines left it because the budget was full."""
+    written = {patch.path: patch.after for patch in patches}
+    with closing(KeptLessons(home)) as store:
+        left = [
+            replace(one, status=LessonStatus.ACCEPTED, applied=None)
+            for one in store.lessons(lesson.project)
+            if _is_in_file(one) and one.id != lesson.id and one.status is not LessonStatus.STALE
+            and one.text.encode() not in written.get(one.file, one.text.encode())
+        ]  # fmt: skip
+        done = replace(lesson, status=LessonStatus.APPLIED, applied=Applied("file", time, lesson.file))
+        store.keep([done, *left])
 
 
 def with_section(before: bytes, lines: Sequence[str], gone: Iterable[str] = ()) -> bytes:
@@ -109,18 +96,12 @@ def _section(text: bytes) -> tuple[int, int, list[str]]:
     return start, end + len(END), [line.rstrip() for line in inner if line.strip() and line.strip() != _TITLE]
 
 
-def write_items(lessons: Sequence[Lesson], settings: Settings, by: str) -> list[Lesson]:
-    """Add accepted lessons to the store of items; one that says the same already is that item."""
-    written = []
-    with closing(open_knowledge_store(settings, by=by)) as store, closing(KeptLessons(settings.home)) as kept:
-        for lesson in lessons:
-            kind = ItemType.FACT if lesson.kind is LessonKind.LOCATION else ItemType.PROCEDURE
-            new = NewItem(content=lesson.text, type=kind, subject=_SUBJECT, metadata={"lesson": lesson.id})
-            item = store.add(new).item
-            done = replace(lesson, status=LessonStatus.APPLIED, applied=Applied("items", utc_now(), item.id))
-            kept.keep([done])  # one by one: what fails later does not undo what is there
-            written.append(done)
-    return written
+def write_item(lesson: Lesson, settings: Settings, by: str) -> Lesson:
+    """Add a lesson to the store of items; an item that says the same already is that item."""
+    kind = ItemType.FACT if lesson.kind is LessonKind.LOCATION else ItemType.PROCEDURE
+    new = NewItem(content=lesson.text, type=kind, subject=_SUBJECT, metadata={"lesson": lesson.id})
+    with closing(open_knowledge_store(settings, by=by)) as store:
+        return mark_applied(lesson, "items", store.add(new).item.id, settings.home)
 
 
 def flag_stale_items(lessons: Iterable[Lesson], settings: Settings) -> list[Lesson]:
@@ -138,20 +119,15 @@ def flag_stale_items(lessons: Iterable[Lesson], settings: Settings) -> list[Less
     return stale
 
 
-def mark_applied(lessons: Sequence[Lesson], target: str, place: str, settings: Settings) -> None:
-    """Remember that lessons were written to a target of its own."""
-    done = [replace(one, status=LessonStatus.APPLIED, applied=Applied(target, utc_now(), place)) for one in lessons]
-    with closing(KeptLessons(settings.home)) as store:
-        store.keep(done)
-
-
-def accepted(home: Path, ids: Sequence[str] = ()) -> list[Lesson]:
-    """The accepted lessons, or those of them with these ids."""
+def mark_applied(lesson: Lesson, target: str, place: str, home: Path) -> Lesson:
+    """Remember that a lesson was written to a target other than its file."""
+    done = replace(lesson, status=LessonStatus.APPLIED, applied=Applied(target, utc_now(), place))
     with closing(KeptLessons(home)) as store:
-        known = store.lessons()
-    chosen = [one for one in known if one.status is LessonStatus.ACCEPTED and (not ids or one.id in ids)]
-    if missing := [id_ for id_ in ids if id_ not in {one.id for one in chosen}]:
-        raise InputError(
-            "no-such-lesson", f"{missing[0]!r} is no accepted lesson. Try: knowbound learn --accept {missing[0]}"
-        )
-    return chosen
+        store.keep([done])
+    return done
+
+
+def decide(lesson: Lesson, status: LessonStatus, home: Path) -> None:
+    """Remember that a person accepted a lesson, which rescue then says, or rejected it."""
+    with closing(KeptLessons(home)) as store:
+        store.keep([replace(lesson, status=status)])

@@ -6,15 +6,12 @@ where its misses became fewer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from knowbound.core.lesson import WRITTEN, Lesson, LessonKind, LessonStatus, MissCount, lesson_id
-from knowbound.errors import InputError
 from knowbound.gaps.wanted import plain_name
 from knowbound.lessons.material import Material
 from knowbound.lessons.proposals.locations import missed_path
@@ -23,8 +20,6 @@ from knowbound.lessons.tree import Tree
 from knowbound.lessons.verifying import verify
 from knowbound.stats.paired import Difference, unpaired_difference
 from knowbound.stats.rate import Rate
-from knowbound.store.lessons import KeptLessons
-from knowbound.text.printable import listed
 
 _DECIDED = frozenset({LessonStatus.ACCEPTED, *WRITTEN})
 BY_AGENT = "agent"
@@ -64,26 +59,6 @@ def _of_today(lesson: Lesson, known: Lesson | None, tree: Tree | None) -> Lesson
     if not verify(known.checks, tree).contradicted:
         return lesson
     return replace(lesson, id=lesson_id(lesson.project, lesson.kind, lesson.id + lesson.text))
-
-
-def decide(home: Path, ids: Sequence[str], status: LessonStatus) -> list[Lesson]:
-    """Accept or reject lessons by their ids; all of them or none."""
-    with closing(KeptLessons(home)) as store:
-        known = {one.id: one for one in store.lessons()}
-        if unknown := [one for one in ids if one not in known]:
-            some = listed([f"{one.id} ({one.text})" for one in known.values() if one.status is LessonStatus.NEW])
-            raise InputError("no-such-lesson", f"There is no lesson {unknown[0]!r}. New ones: {some or 'none'}.")
-        decided = []
-        for id_ in dict.fromkeys(ids):
-            lesson = known[id_]
-            if lesson.status is LessonStatus.STALE and status is LessonStatus.ACCEPTED:
-                raise InputError("lesson-stale", f"{id_} is stale: the tree contradicts it. Nothing was accepted.")
-            if status is LessonStatus.ACCEPTED and lesson.status in WRITTEN:
-                decided.append(lesson)  # it is written down already
-            else:
-                decided.append(replace(lesson, status=status))
-        store.keep(decided)
-    return decided
 
 
 class LessonOccurrence(NamedTuple):

@@ -119,8 +119,6 @@ def _counts(lesson: Lesson) -> tuple[str, str]:
 def _commands(lessons: Sequence[Lesson]) -> Iterator[tuple[str, str]]:
     new = next((one for one in lessons if one.status is LessonStatus.NEW), None)
     if new is not None:
-        yield f"knowbound learn --accept {new.id}", "accept a lesson (--reject: never propose it again)"
-    if any(one.status is LessonStatus.ACCEPTED for one in lessons):
-        yield "knowbound learn --apply file", "write what is accepted into the knowledge file, after a look at the diff"
+        yield f"knowbound fix {new.id}", "write it into its file, after a look at the diff (--reject: never again)"
     if any(one.status in WRITTEN for one in lessons):
         yield "knowbound learn --status", "what became of those that were written down"

@@ -15,18 +15,21 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from knowbound.config import Settings
-from knowbound.core.lesson import Applied, LessonStatus
+from knowbound.core.lesson import LessonStatus
 from knowbound.errors import InputError
 from knowbound.git import run_git
 from knowbound.kms.opening import open_knowledge_store
 from knowbound.kms.validation import ItemEdit
+from knowbound.lessons.applying import decide, mark_written
 from knowbound.patching import FilePatch, check_patches, moved_to, read_below, write_patches
+from knowbound.review.proposing import line_fix
 from knowbound.review.review import SCREEN, Reviewed
 from knowbound.store.lessons import KeptLessons
 from knowbound.store.screens import DecidedFix, Fix, FixState, Screens
 from knowbound.text.clock import utc_now
 from knowbound.user_files import PRIVATE_FILE, make_folder
 
+_WAITING = (LessonStatus.NEW, LessonStatus.ACCEPTED, LessonStatus.STALE)
 _SECONDS, _BYTES = 20.0, 200_000  # of one git command
 
 
@@ -48,8 +51,20 @@ def _finished(one: DecidedFix, settings: Settings, screens: Screens) -> DecidedF
     return DecidedFix(one.fix, FixState.APPLIED, one.time)
 
 
+def line_of(id_: str, settings: Settings) -> Fix | None:
+    """Return the fix that writes the line of a lesson that waits for a person, or takes a stale line out."""
+    with closing(KeptLessons(settings.home)) as kept:
+        known = kept.lessons()
+    lesson = next((one for one in known if one.id == id_ and one.status in _WAITING), None)
+    if lesson is None:
+        return None
+    return line_fix(lesson, [one for one in known if one.project == lesson.project], settings)
+
+
 def current(fix: Fix, settings: Settings) -> Fix:
     """Return the fix for the files as they are now. Raises InputError if its lines have changed since."""
+    if fix.lesson is not None and fix.is_written_line:
+        return line_of(fix.lesson.id, settings) or fix
     patches = []
     for patch in fix.patches:
         moved = moved_to(patch, read_below(settings.root, patch.path))
@@ -79,14 +94,13 @@ def apply_fix(fix: Fix, settings: Settings, by: str) -> None:
 def _written(fix: Fix, time: str, settings: Settings) -> None:
     """Remember that the line of a lesson is written, so that `learn` watches it."""
     if fix.is_written_line and fix.lesson is not None:
-        lesson = fix.lesson
-        with closing(KeptLessons(settings.home)) as kept:
-            applied = Applied("file", time, lesson.file)
-            kept.keep([replace(lesson, status=LessonStatus.APPLIED, applied=applied)])
+        mark_written(fix.lesson, time, fix.patches, settings.home)
 
 
 def reject_fix(fix: Fix, settings: Settings) -> None:
     """Remember that a person does not want this action."""
+    if fix.lesson is not None and fix.lesson.id == fix.id:
+        decide(fix.lesson, LessonStatus.REJECTED, settings.home)
     with closing(Screens(settings.home)) as screens:
         screens.keep_fix(fix, FixState.REJECTED, utc_now())
 

@@ -243,13 +243,9 @@ def _write(lesson: Lesson, lessons: Sequence[Lesson], total: int, settings: Sett
     """Yield the action that writes a line, if the line would save enough and is not there."""
     if lesson.saves < WORTH or any(name.startswith(_SAID_BY_THE_TOOL) for name in lesson.names):
         return
-    accepted = replace(lesson, status=LessonStatus.ACCEPTED)
-    others = [one for one in lessons if one.id != lesson.id and one.status is not LessonStatus.ACCEPTED]
-    patches = plan_files([accepted, *others], settings).patches
-    if not patches:
+    fix = line_fix(lesson, lessons, settings)
+    if not fix.patches:
         return
-    id_ = action_id(ActionKind.WRITE, lesson.id)
-    fix = Fix(id_, lesson.text, patches, lesson=lesson, is_written_line=True)
     cost = ActionCost(
         lesson.sessions, lesson.cost.calls, lesson.cost.tokens, lesson.cost.calls / total if total else None
     )
@@ -257,7 +253,19 @@ def _write(lesson: Lesson, lessons: Sequence[Lesson], total: int, settings: Sett
     doubt = f" Not shown by the tree: {lesson.unverified}." if lesson.unverified else ""
     evidence = [Example(one.session, one.file, one.line) for one in lesson.evidence][:_EXAMPLES]
     action = Action(
-        id_, ActionKind.WRITE, lesson.text, f"Missed in {lesson.sessions} sessions.{shown}{doubt}", cost, evidence,
+        fix.id, ActionKind.WRITE, lesson.text, f"Missed in {lesson.sessions} sessions.{shown}{doubt}", cost, evidence,
         place=lesson.file, diff=diff_of(fix), by=lesson.by,
     )  # fmt: skip
     yield Proposed(action, fix, lesson.saves)
+
+
+def line_fix(lesson: Lesson, lessons: Iterable[Lesson], settings: Settings) -> Fix:
+    """Return what writes the line of a lesson, or takes out one that is stale; without a patch there is nothing to do.
+
+    `lessons` are those of the project: the section of a file has the lines of all that are written.
+    """
+    others = [one for one in lessons if one.id != lesson.id and one.status is not LessonStatus.ACCEPTED]
+    is_stale = lesson.status is LessonStatus.STALE
+    own = lesson if is_stale else replace(lesson, status=LessonStatus.ACCEPTED)
+    title = f"Take out: {lesson.text}" if is_stale else lesson.text
+    return Fix(lesson.id, title, plan_files([own, *others], settings), lesson=lesson, is_written_line=not is_stale)

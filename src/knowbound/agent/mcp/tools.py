@@ -228,7 +228,7 @@ class Tools:
         session = caller_of(self._meta, os.environ).session
         lesson = propose(text, kind, self._settings, path=path, symbol=symbol, command=command, session=session)
         shown = {"id": lesson.id, "text": lesson.text, "file": lesson.file, "status": lesson.status}
-        return {"lesson": shown, "verified": lesson.verified is not None, "accepted_by": "knowbound learn --accept"}
+        return {"lesson": shown, "verified": lesson.verified is not None, "accepted_by": f"knowbound fix {lesson.id}"}
 
     def rescue(self, pattern: str = "", path: str = "", glob: str = "") -> Answer:
         """Say where something is that a search or a path did not find: a pattern in a path, a glob, or a path alone.

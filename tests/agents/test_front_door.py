@@ -104,3 +104,47 @@ def _on_a_terminal(sandbox: Sandbox, *arguments: str) -> None:
                 is_answered = True
     os.close(terminal)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, shown.decode("utf-8", "replace")
+
+
+def test_a_denied_program_a_commit_hook_and_a_rules_file_work_in_the_real_client(sandbox: Sandbox) -> None:
+    if not isinstance(sandbox.client, ClaudeCode):
+        pytest.skip("these are settings and rules of Claude Code")
+    project, client = sandbox.project, sandbox.client
+    rule = "- Commits must follow Conventional Commits; so do notes in `src/api/`."
+    lines = ["- Use `pnpm`, not `npm`.", "- Run `npm run check` before committing.", rule]
+    (project / "CLAUDE.md").write_text("# Orders\n\n" + "\n".join(lines) + "\n")
+    (project / "package.json").write_text('{"name": "orders", "scripts": {"check": "test -f checked"}}\n')
+    (project / "src/api").mkdir(parents=True)
+    (project / "src/api/a.ts").write_text("export const a = 1;\n")
+    (project / ".husky").mkdir()
+    (project / ".husky/pre-commit").write_text("true\n")
+    (project / ".husky/pre-commit").chmod(0o755)
+    (project / ".gitignore").write_text(".knowbound/\nchecked\n")
+    for words in (("user.name", "a"), ("user.email", "a@b.c")):
+        _git(sandbox, "config", *words)
+    _git(sandbox, "add", ".")
+    _git(sandbox, "commit", "-qm", "chore: one")
+    commit = "git commit -qam work"
+    for number in (2, 3):
+        change = {"file_path": str(project / "src/api/a.ts"), "content": f"export const a = {number};\n"}
+        replies = [client.reads(project / "src/api/a.ts"), Call("Write", change), client.runs("npm --version")]
+        replies += [client.runs(commit), Say("Done.")]
+        sandbox.ask("Change a and commit.", replies, options=("--permission-mode", "acceptEdits")).check()
+    found = json.loads(sandbox.knowbound("review", "--format", "json"))
+    by_file = {one["fix"]["file"]: one for one in found["actions"] if one["kind"] == "enforce"}
+    assert set(by_file) == {".claude/settings.json", ".husky/pre-commit", ".claude/rules/src-api.md"}
+    for file in (".claude/settings.json", ".husky/pre-commit"):  # what runs or is refused needs a person
+        _on_a_terminal(sandbox, "fix", by_file[file]["id"])
+    sandbox.knowbound("fix", by_file[".claude/rules/src-api.md"]["id"], "--yes")
+    _git(sandbox, "config", "core.hooksPath", ".husky")
+    (project / "CLAUDE.md").write_text("# Orders\n")  # the rules file alone says it now
+    before = _git(sandbox, "rev-parse", "HEAD")
+    (project / "src/api/a.ts").write_text("export const a = 9;\n")
+    replies = [client.runs("npm --version"), client.runs(commit), client.reads(project / "src/api/a.ts"), Say("Done.")]
+    run = sandbox.ask("Go on.", replies).check()
+    assert "denied" in run.requests[1].results[-1]
+    assert _git(sandbox, "rev-parse", "HEAD") == before  # the check fails
+    assert [bool(request.with_text(rule)) for request in run.requests] == [False, False, False, True]
+    (project / "checked").write_text("")
+    sandbox.ask("Commit.", [client.runs(commit), Say("Done.")]).check()
+    assert _git(sandbox, "rev-parse", "HEAD") != before

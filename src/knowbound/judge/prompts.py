@@ -29,6 +29,7 @@ RESCUE = "rescue-1"
 TOPICS = "topics-1"
 MISSES = "misses-1"
 RULE_LINES = "rule_lines-1"
+WORDING = "wording-1"
 
 
 class PromptFile(msgspec.Struct, frozen=True):

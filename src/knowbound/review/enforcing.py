@@ -1,4 +1,4 @@
-"""Actions for rules that agents ignore: a gate that the client or git keeps, or the rule at the top of its file.
+"""Actions for rules that agents ignore: a gate that the client or git keeps, or the rule in another place and words.
 
 A gate runs only scripts that a manifest of the project defines, in one of a few fixed forms; no word of a rule or of a
 model becomes part of a command. A person sees it in full and decides: it is never written without being asked.
@@ -21,15 +21,14 @@ from knowbound.knowledge.rules.rules import RulesFound
 from knowbound.patching import FilePatch, read_below
 from knowbound.report.rules import RuleSummary, summaries
 from knowbound.review.proposing import Proposed, diff_of
+from knowbound.review.wording import earlier, scoped, shorter
 from knowbound.store.screens import Fix
 
 SETTINGS = ".claude/settings.json"
 _LEAST = 2  # sessions that broke a rule
 _OFTEN_OBEYED = 0.7  # share from which a rule needs no gate
 _EXAMPLES = 5
-_EARLY_LINES = 40  # of a file: what is there is read first
 _HUSKY = ".husky/pre-commit"
-_SPAN = re.compile(r"`([^`]+)`")
 _SCRIPT = re.compile(r"[\w:.-]{1,60}")
 # How a script of each manifest is run.
 _RUNNERS = {"package.json": "npm run", "Makefile": "make", "makefile": "make", "justfile": "just", "Justfile": "just"}
@@ -40,22 +39,21 @@ _DENIED = frozenset("npm npx pnpm yarn bun bunx pip pip3 poetry pipenv conda".sp
 _AT_COMMIT = """grep -qE '"command": *"[^"]*git( -C [^" ]+)? commit' || exit 0; {command} >&2 || exit 2"""
 
 
-def code_spans(text: str) -> set[str]:
-    """Return what a text has between backticks."""
-    return set(_SPAN.findall(text))
-
-
 def enforce_actions(found: RulesFound, settings: Settings) -> list[Proposed]:
     """Return an action for each rule that agents ignore, the most ignored first."""
     checkout = Checkout(settings.root)
-    made = []
-    for one in summaries(found.checks):
-        broken = one.violated + one.partly
-        share = one.obeyed.value
-        if broken < _LEAST or (share is not None and share >= _OFTEN_OBEYED):
-            continue
-        made.append(_action(one, found, _fix(one.rule, checkout, settings)))
-    return made
+    ignored = [one for one in summaries(found.checks) if _is_ignored(one)]
+    fixes = {one.rule.key: _gate_fix(one.rule, checkout, settings) for one in ignored}
+    words = shorter([one.rule for one in ignored if fixes[one.rule.key] is None], settings)
+    return [
+        _action(one, found, fixes[one.rule.key] or _earlier_fix(one.rule, words.get(one.rule.key, ""), settings))
+        for one in ignored
+    ]
+
+
+def _is_ignored(one: RuleSummary) -> bool:
+    share = one.obeyed.value
+    return one.violated + one.partly >= _LEAST and (share is None or share < _OFTEN_OBEYED)
 
 
 def _action(one: RuleSummary, found: RulesFound, fix: Fix | None) -> Proposed:
@@ -73,14 +71,19 @@ def _action(one: RuleSummary, found: RulesFound, fix: Fix | None) -> Proposed:
     return Proposed(action, fix, one.violated + 0.5 * one.partly + 2.0 * one.reminders)
 
 
-def _fix(rule: Rule, checkout: Checkout, settings: Settings) -> Fix | None:
-    """Return a gate if there is a form for it, else the rule at the top of its file."""
+def _gate_fix(rule: Rule, checkout: Checkout, settings: Settings) -> Fix | None:
+    """Return a gate, or a rules file for the files that the rule names; None if there is a form for neither."""
     id_ = action_id(ActionKind.ENFORCE, rule.key)
-    patches = _gate(rule, checkout, settings)
-    if patches:
+    if patches := _gate(rule, checkout, settings):
         return Fix(id_, f"Enforce {rule.file}:{rule.line}", patches, needs_person=True)
-    moved = _earlier(rule, settings)
-    return Fix(id_, f"Say {rule.file}:{rule.line} first", [moved]) if moved else None
+    own = scoped(rule, checkout, settings)
+    return Fix(id_, f"Say {rule.file}:{rule.line} where its files are", [own]) if own else None
+
+
+def _earlier_fix(rule: Rule, text: str, settings: Settings) -> Fix | None:
+    moved = earlier(rule, text, settings)
+    title = f"Say {rule.file}:{rule.line} first{' and shorter' if text else ''}"
+    return Fix(action_id(ActionKind.ENFORCE, rule.key), title, [moved]) if moved else None
 
 
 # Gates
@@ -148,28 +151,3 @@ def _with_denied(known: dict[str, Any], programs: Sequence[str]) -> bool:
     new = [f"Bash({program}:*)" for program in dict.fromkeys(programs) if f"Bash({program}:*)" not in denied]
     denied.extend(new)
     return bool(new)
-
-
-# Words
-
-
-def _earlier(rule: Rule, settings: Settings) -> FilePatch | None:
-    """Return the rule moved to the beginning of its file; None if it is early, or more than one line."""
-    before = read_below(settings.root, rule.file)
-    lines = before.decode("utf-8", "replace").split("\n")
-    at = rule.line - 1
-    if at < _EARLY_LINES or at >= len(lines) or " ".join(lines[at].split()) != " ".join(rule.text.split()):
-        return None
-    first = _after_title(lines)
-    line = lines[at] if re.match(r"\s*[-*+]\s", lines[at]) else f"- {lines[at].strip()}"
-    rest = [*lines[:at], *lines[at + 1 :]]
-    after = [*rest[:first], line.lstrip(), "", *rest[first:]]
-    return FilePatch(rule.file, before, "\n".join(after).encode())
-
-
-def _after_title(lines: Sequence[str]) -> int:
-    """Return the place after the first heading and the empty lines below it."""
-    at = next((at for at, line in enumerate(lines) if line.startswith("#")), -1) + 1
-    while at < len(lines) and not lines[at].strip():
-        at += 1
-    return at

@@ -30,9 +30,10 @@ from knowbound.knowledge.rules.rules import check_rules
 from knowbound.lessons.kept import failed_commands, failed_lookups, watched
 from knowbound.lessons.learn import Learned, learn
 from knowbound.report.model import ReviewFigures
-from knowbound.review.enforcing import code_spans, enforce_actions
+from knowbound.review.enforcing import enforce_actions
 from knowbound.review.proposing import Proposed, proposed_actions, rank
 from knowbound.review.verifying import verify_actions
+from knowbound.review.wording import code_spans
 from knowbound.store.lessons import KeptLessons
 from knowbound.store.screens import DecidedFix, Fix, FixState, Screens
 from knowbound.text.digest import digest_of

@@ -54,6 +54,7 @@ _READS = re.compile(
     r"|\b(?:before|first)\b[^.`]{0,60}\b(?:read|consult|study)\b[^.`]{0,30}`(?P<later>[^`\s]+\.\w{1,5})`",
     re.IGNORECASE,
 )
+_GIVES_MESSAGE = re.compile(r"-[A-Za-z]*m|--message")
 _MESSAGE = re.compile(r"""<<-?\s*['"]?EOF['"]?\s*\n(.*?)\n\s*EOF""", re.DOTALL)
 # Words around the script of a package manager, and wrappers in front of a program.
 _AROUND = frozenset(
@@ -315,7 +316,7 @@ def _messages(record: ActivityRecord) -> Iterator[str]:
         if words[:1] != ["commit"]:
             continue
         for flag, value in pairwise(words):
-            if flag in ("-m", "--message", "-am"):
+            if _GIVES_MESSAGE.fullmatch(flag):
                 inner = _MESSAGE.search(value)
                 yield inner[1].strip() if inner else value
                 break

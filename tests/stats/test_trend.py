@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from fractions import Fraction
 from pathlib import Path
 
 import msgspec
@@ -17,9 +18,12 @@ from knowbound.cli.main import main
 from knowbound.report.format_names import PAGE_FORMATS
 from knowbound.report.trend import Format, render_trend
 from knowbound.stats.evaluation import EvaluationHead, Origin
-from knowbound.stats.figures import WARNING, Watermark
+from knowbound.stats.figures import WARNING, RateKind, Watermark
+from knowbound.stats.gate import GateOutcome, Limits, evaluation_gates
+from knowbound.stats.rate import Rate
 from knowbound.stats.trend import NUDGE, Reading, direction_of, nudge, trend
 from knowbound.store.evaluations import Evaluations
+from tests.evaluation_examples import evaluation_of, sample_run
 from tests.trend_examples import FIRST_SET, SECOND_SET, evaluation, falling, head, with_break
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -403,3 +407,30 @@ def test_the_nudge_of_check_is_a_note_and_no_failure(tmp_path: Path, capsys: pyt
     assert code == 0
     assert json.loads(out)["nudge"] == NUDGE
     assert msgspec.json.decode(out)["exit_code"] == 0
+
+
+def counted_anew(before: EvaluationHead) -> EvaluationHead:
+    """The evaluation as a version makes it that counts undecided misses apart."""
+    gap = msgspec.structs.replace(before.gap, open_most=before.gap.open)
+    return msgspec.structs.replace(before, gap=gap)
+
+
+def test_another_way_to_count_open_misses_is_marked_and_the_gap_rate_goes_on() -> None:
+    heads = falling()
+    found = trend([*heads[:2], *map(counted_anew, heads[2:])])
+    assert [row.breaks_open for row in found.rows] == [False, False, True, False, False]
+    assert found.panels[0].series[0].reading is trend(heads).panels[0].series[0].reading
+    for format_ in ("text", "html", "markdown"):
+        assert render_trend(found, format_).count("counted anew") == 2  # the row, and what it means
+        assert "counted anew" not in render_trend(trend(heads), format_)
+    rows = json.loads(render_trend(found, "json"))["evaluations"]
+    assert [row["breaks_open"] for row in rows] == [False, False, True, False, False]
+
+
+def test_a_gate_compares_no_open_rates_that_are_counted_in_different_ways() -> None:
+    before = evaluation_of([sample_run(1), sample_run(2)])
+    now = msgspec.structs.replace(before, gap=msgspec.structs.replace(before.gap, open_most=Rate(2, 2)))
+    old = msgspec.structs.replace(before, gap=msgspec.structs.replace(before.gap, open_most=Rate()))
+    for kind, outcome in ((RateKind.OPEN, GateOutcome.NO_BASELINE), (RateKind.RAW, GateOutcome.PASSED)):
+        (result,) = evaluation_gates(Limits(gap_rate_regression=Fraction(0), kind=kind), now, old)
+        assert result.outcome is outcome

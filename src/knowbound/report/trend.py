@@ -40,6 +40,10 @@ NEXT_COMMANDS: tuple[tuple[str, str], ...] = (
     ("knowbound trend --format html -o trend.html", "the chart in a browser"),
     ("knowbound compare previous latest", "the last two evaluations, sample by sample"),
 )
+_OPEN_BREAK = (
+    "counted anew: from this evaluation on, misses that nobody decided are not called open or found. Open rates before "
+    "and after it do not compare."
+)
 # The columns of specification 1, section 6, with the weighted and the open rate and what changed.
 _COLUMNS = (
     Column("#", right=True),
@@ -129,7 +133,9 @@ def _evaluations(trend: Trend) -> Section:
     rows = tuple(_row(row) for panel in trend.panels for series in panel.series for row in series.rows)
     dirty = any(row.head.dirty and row.head.commit for row in trend.rows)
     star = (Note(soft("* with uncommitted changes")),) if dirty else ()
-    return Section("Evaluations", (Table(_COLUMNS, rows, len(rows)), INTERVALS, *star), "evaluations")
+    broken = any(row.breaks_open for row in trend.rows)
+    marks = (Note(soft(_OPEN_BREAK)),) if broken else ()
+    return Section("Evaluations", (Table(_COLUMNS, rows, len(rows)), INTERVALS, *marks, *star), "evaluations")
 
 
 def _row(row: TrendRow) -> Row:
@@ -143,7 +149,7 @@ def _row(row: TrendRow) -> Row:
         score(head.composite.value),
         share_cell(head.coverage.rate),
         share_cell(head.gap.rate),
-        share_cell(head.gap.open),
+        joined((strong("counted anew") if row.breaks_open else "", share_cell(head.gap.open)), " "),
         share_cell(head.gap.weighted),
         (*((strong("changed"), " ") if row.breaks else ()), data(_set_words(head))),
         f"{head.samples:,}",
@@ -189,5 +195,6 @@ def _row_fields(row: TrendRow) -> dict[str, object]:
         "knowledge_change": as_json(row.change),
         "also_changed": row.differs,
         "breaks": row.breaks,
+        "breaks_open": row.breaks_open,
         "broken": row.broken,
     }

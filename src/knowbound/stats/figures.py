@@ -85,6 +85,11 @@ class GapFigures(msgspec.Struct, frozen=True):
         return self.open_most if self.open_most.n else self.open
 
     @property
+    def has_undecided(self) -> bool:
+        """Report whether misses that nobody decided are counted apart; earlier versions did not."""
+        return self.open_most.n > 0
+
+    @property
     def band(self) -> Band | None:
         """Band of the weighted rate; None if unseen samples could change it."""
         return self._band(self.weighted)

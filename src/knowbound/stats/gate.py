@@ -282,9 +282,12 @@ def run_gates(
 
 
 def evaluation_gates(limits: Limits, now: Evaluation, before: Evaluation | None) -> list[GateResult]:
-    """Return the gates of an evaluation; `before` is its baseline, an earlier run with the same test set."""
+    """Return the gates of an evaluation; `before` is its baseline, an earlier run with the same test set.
+
+    Open rates that are counted in different ways are not compared.
+    """
     kind = limits.kind
-    if before is None:
+    if before is None or (kind is RateKind.OPEN and before.gap.has_undecided != now.gap.has_undecided):
         return run_gates(limits, now.gap.of(kind), unseen=now.gap.unseen)
     broken = broken_between(before, now, kind)
     rates, pairs = (now.gap.of(kind), before.gap.of(kind)), pairs_of(before, now, kind)

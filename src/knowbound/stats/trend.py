@@ -47,6 +47,7 @@ class TrendRow(msgspec.Struct, frozen=True):
     change: KnowledgeChange | None = None  # of the knowledge; None for the first evaluation
     differs: list[str] = []  # other changes: executor, model, …
     breaks: bool = False  # the test set, or who judged hedges, differs from the previous row of the panel
+    breaks_open: bool = False  # open misses are counted in another way: open rates before and after do not compare
     broken: list[str] | None = None  # samples that broke since then; None for the first evaluation and across test sets
 
 
@@ -118,7 +119,8 @@ def _rows(heads: Sequence[EvaluationHead], last: int, broken: FindBroken | None)
     for before, head in pairwise(heads[-last - 1 :] if last else heads):
         change, breaks = knowledge_change(before.knowledge, head.knowledge), head.series != before.series
         names = None if breaks or broken is None else broken(before, head)
-        rows.append(TrendRow(head, change, differences(before, head), breaks, names))
+        counted = [one.gap.has_undecided for one in (before, head) if one.gap.rate.n]
+        rows.append(TrendRow(head, change, differences(before, head), breaks, len(set(counted)) > 1, names))
     return rows[-last:]
 
 

@@ -167,18 +167,45 @@ def test_a_session_is_held_to_the_file_of_its_day_and_of_its_agent(shop: Shop) -
     }
 
 
-def test_a_reminder_of_the_user_is_noted(shop: Shop) -> None:
+@pytest.mark.parametrize(
+    ("runs_before", "said", "reminded"),
+    [
+        (False, "pnpm test, please", True),
+        (False, "You forgot the tests again.", False),  # it names nothing of the rule
+        (True, "Never mind, pnpm test was slow again.", False),  # nothing was broken
+    ],
+)
+def test_a_message_that_names_the_rule_after_a_breach_is_a_reminder(
+    shop: Shop, runs_before: bool, said: str, reminded: bool
+) -> None:
     shop.write("CLAUDE.md", f"# Shop\n\n{AT_END}\n")
 
     def tell(transcript: Transcript) -> None:
         edit(transcript)
-        transcript.says("Done.").user("You forgot to run `pnpm test` again.")
+        if runs_before:
+            run(transcript, "pnpm test")
+        transcript.says("Done.").user(said)
+        run(transcript, "pnpm test")
+
+    shop.session(tell)
+    (check,) = checked(shop).checks
+    assert check.reminded is reminded
+    assert check.finding.verdict is RuleVerdict.OBEYED
+
+
+def test_what_the_user_says_when_refusing_a_call_is_a_reminder(shop: Shop) -> None:
+    shop.write("CLAUDE.md", "# Shop\n\n- Use `pnpm`, not `npm`.\n")
+    refused = "The user doesn't want to proceed with this tool use. To proceed, the user said:\nuse pnpm"
+
+    def tell(transcript: Transcript) -> None:
+        run(transcript, "npm install")
+        transcript.calls("Bash", {"command": "npm test"}, "toolu_r")
+        transcript.result("toolu_r", refused, "User rejected tool use", is_error=True)
         run(transcript, "pnpm test")
 
     shop.session(tell)
     (check,) = checked(shop).checks
     assert check.reminded
-    assert check.finding.verdict is RuleVerdict.OBEYED
 
 
 class Scripted:

@@ -15,6 +15,7 @@ from knowbound.core.trace import Event, Outcome, Prompt, Start, Step, ToolCall, 
 from knowbound.lessons.invocations import LOOKED_THROUGH, CommandLine, misused_line, read_line
 from knowbound.text.printable import both_ends
 from knowbound.text.redact import excerpt, redact
+from knowbound.traces.activity import SAID_INSTEAD
 from knowbound.traces.tools import COMMAND_KEYS, OLD_KEYS, first_text
 
 MATERIAL_VERSION = 3  # raise it when the same trace gives other material: stored one is made again
@@ -37,7 +38,6 @@ _TOO_LARGE = re.compile(r"exceeds (?:the )?maximum allowed (?:tokens|size)", re.
 _HOOK = re.compile(
     r"husky - (?P<name>[a-z-]+) (?:script|hook) (?:failed|exited)|^- hook id: |\blefthook\b", re.MULTILINE
 )
-_SAID_INSTEAD = re.compile(r"the user said:\s*(?P<said>.+)", re.DOTALL)
 
 
 class Follow(msgspec.Struct, frozen=True):
@@ -132,7 +132,7 @@ class _Reading:
             self.found.said.append(UserText(" ".join(redact(text).split()), self._turn, line))
 
     def call(self, call: ToolCall, step: Step) -> None:
-        if call.outcome is Outcome.REJECTED and (said := _SAID_INSTEAD.search(call.text[-_TAIL:])):
+        if call.outcome is Outcome.REJECTED and (said := SAID_INSTEAD.search(call.text[-_TAIL:])):
             self._say(said["said"], call.line)
         if call.kind is ToolKind.EDIT:
             self._edit(call, step)

@@ -21,6 +21,8 @@ from knowbound.traces.tools import COMMAND_KEYS, NEW_KEYS, OLD_KEYS, PATH_KEYS, 
 
 _LONGEST = 60_000  # characters of a command or of written text that are looked at
 _NOT_DONE = frozenset({Outcome.REJECTED, Outcome.CANCELLED})
+# The user's words in the result of a call that the user refused.
+SAID_INSTEAD = re.compile(r"the user said:\s*(?P<said>.+)", re.DOTALL)
 _CONTENT_KEYS = ("content", "file_text", "new_source", "contents", "text")
 _PATCH_KEYS = ("patch", "input", "diff")
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
@@ -110,6 +112,8 @@ def activity_of(events: Iterable[Event], first: Start) -> SessionActivity:
                     for record in _records(call, found.project):
                         record.call_id = call.id
                         _add(found, record, event.agent_id)
+                    if call.outcome is Outcome.REJECTED and (told := SAID_INSTEAD.search(call.text[-_LONGEST:])):
+                        _add(found, ActivityRecord(RecordKind.PROMPT, call.line, told["said"].strip()))
                     found.calls += 1
     return found
 

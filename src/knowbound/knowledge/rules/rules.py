@@ -16,7 +16,7 @@ from knowbound import __version__
 from knowbound.codebase.checkout import Checkout
 from knowbound.config import Settings
 from knowbound.core.paths import project_name
-from knowbound.core.rule import Rule, RuleCheck, RuleFinding
+from knowbound.core.rule import Rule, RuleCheck, RuleFinding, RuleVerdict
 from knowbound.core.signal import Findings
 from knowbound.errors import InputError
 from knowbound.gaps.filters import Filters
@@ -24,7 +24,7 @@ from knowbound.gaps.observe import observe
 from knowbound.gaps.stored import project_of_root
 from knowbound.judge.choice import may_see
 from knowbound.knowledge.rules.asking import AskedSession, ask_sessions, which_are_rules
-from knowbound.knowledge.rules.deciding import check_of
+from knowbound.knowledge.rules.deciding import SessionCheck, check_of
 from knowbound.knowledge.rules.history import RuleHistory
 from knowbound.report.model import ObserveReport
 from knowbound.store.observed import Observed
@@ -42,13 +42,8 @@ if TYPE_CHECKING:
 
 NEWEST = 30  # sessions that are looked at by default
 _SCREEN = "rules"
-_VERSION = 2  # raise it when the same sessions and files give other verdicts
-_REMINDS = re.compile(
-    r"\b(?:forgot|forgotten|again|remember|reminder|didn['’]t|did not|don['’]t|never|always|supposed|should have|must|"
-    r"as I said|I said|I told|claude\.md|agents\.md|the rules?|instructions)\b",
-    re.IGNORECASE,
-)
-_SPAN = re.compile(r"`([^`\n]{3,60})`")
+_VERSION = 3  # raise it when the same sessions and files give other verdicts
+_SPAN = re.compile(r"`([^`\n]{2,60})`")
 _LONGEST_REMINDER = 400  # a longer prompt is a task
 
 
@@ -141,7 +136,7 @@ def _by_rules(activity: SessionActivity, trace: str, history: RuleHistory) -> li
     for rule in history.at(*_given(activity)):
         decide = check_of(rule)
         finding = decide(activity) if decide is not None else RuleFinding()
-        checks.append(_check(rule, activity, trace, finding, _reminder(rule, activity)))
+        checks.append(_check(rule, activity, trace, finding, _reminder(rule, activity, decide)))
     return checks
 
 
@@ -168,14 +163,17 @@ def _check(
     )
 
 
-def _reminder(rule: Rule, activity: SessionActivity) -> ActivityRecord | None:
-    """Return a later, short message of the user that names what the rule names, as a reminder would."""
-    named = [one for one in _SPAN.findall(rule.text) if not one.isidentifier()]  # a single word is in many messages
-    prompts = [one for one in activity.records if one.kind is RecordKind.PROMPT][1:]
-    for one in prompts:
-        is_short = len(one.text) <= _LONGEST_REMINDER and bool(_REMINDS.search(one.text))
-        if is_short and any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", one.text) for name in named):
-            return one
+def _reminder(rule: Rule, activity: SessionActivity, decide: SessionCheck | None) -> ActivityRecord | None:
+    """Return the short message of the user that names what the rule names, when the rule was broken until then.
+
+    In 52 messages of real users with words such as "again" or "I said", none was about a rule: words alone say nothing.
+    """
+    named = [re.compile(rf"(?<![\w-]){re.escape(one)}(?![\w-])", re.IGNORECASE) for one in _SPAN.findall(rule.text)]
+    for one in list(activity.of(RecordKind.PROMPT))[1:] if decide else ():
+        if len(one.text) <= _LONGEST_REMINDER and any(name.search(one.text) for name in named):
+            until_then = msgspec.structs.replace(activity, records=activity.records[: one.order])
+            if decide and decide(until_then).verdict in (RuleVerdict.VIOLATED, RuleVerdict.PARTLY):
+                return one
     return None
 
 
@@ -198,9 +196,7 @@ def _ask(
             if _is_open(one) and (found := answered.get(one.rule)) is not None:
                 line = found.reminded_line
                 reminder = next((record for record in activity.records if record.line == line > 0), None)
-                checks[at][place] = _check(
-                    one.rule, activity, trace, found.finding, reminder or _reminder(one.rule, activity)
-                )
+                checks[at][place] = _check(one.rule, activity, trace, found.finding, reminder)
     return [f"{asker.judge} did not answer for every session: {problem}"] if problem else []
 
 

@@ -151,10 +151,6 @@ def test_ids_are_the_same_in_every_run_and_do_not_depend_on_counts(shop: Shop) -
     assert [(one.id, one.sessions) for one in shop.learn().lessons] == [(first[0], 3)]
 
 
-def _asks(words: str) -> Callable[[Transcript], object]:
-    return lambda transcript: transcript.user("look at the cart").says("It rounds.").user(words)
-
-
 def _globs(pattern: str) -> Callable[[Transcript], object]:
     def tell(transcript: Transcript) -> None:
         transcript.calls("Glob", {"pattern": pattern}, "glob_1")
@@ -182,17 +178,4 @@ def test_a_variable_inside_of_a_function_is_no_place(shop: Shop) -> None:
     shop.write("src/keys.ts", "export function open() {\n  const publicToken = read();\n  return publicToken;\n}\n")
     for _ in range(2):
         shop.session(lambda one: one.bash("grep -rn publicToken src/cli", "", code=1))
-    assert shop.texts() == []
-
-
-def test_users_who_have_to_say_that_nothing_is_to_be_changed_yet(shop: Shop) -> None:
-    for words in ("ideas? dont make any changes yet", "Don't implement anything yet.", "do not change anything yet"):
-        shop.session(_asks(words))
-    (text,) = shop.texts()
-    assert text.startswith("When asked for ideas, a review or an explanation, answer, and change nothing")
-
-
-def test_what_is_said_about_the_work_at_hand_is_no_rule(shop: Shop) -> None:
-    for _ in range(2):
-        shop.session(lambda one: one.user("go on").says("Done.").user("never show that banner on the title screen now"))
     assert shop.texts() == []

@@ -23,7 +23,7 @@ from knowbound.judge.prompts import TOPICS, load_prompt
 from knowbound.lessons.invocations import script_name
 from knowbound.lessons.kept import failed_commands, failed_lookups
 from knowbound.lessons.material import Failure, Material
-from knowbound.lessons.proposals.locations import missed_path, misses
+from knowbound.lessons.proposals.locations import denied, missed_path, misses
 from knowbound.lessons.proposals.proposal import SEVERAL, Corpus, SessionMiss, first_of_each
 from knowbound.lessons.proposing import clean_line, is_said, knowledge_file
 from knowbound.lessons.tree import Tree
@@ -68,6 +68,7 @@ class _Group(NamedTuple):
     topics: tuple[str, ...] = ()
     tree: tuple[str, ...] = ()
     worked: tuple[str, ...] = ()  # commands that ran afterwards and succeeded
+    denied: frozenset[str] = frozenset()  # places that the user corrected: no line sends anybody there
 
     @property
     def sessions(self) -> int:
@@ -122,6 +123,7 @@ def _groups(corpus: Corpus) -> list[_Group]:
 
 def _lookups(corpus: Corpus) -> Iterator[_Group]:
     by_topic: dict[str, list[SessionMiss]] = {}
+    disputed = denied(corpus)
     for one in misses(corpus):
         key = corpus.topic_of.get(id(one.signal)) or missed_path(one) or " ".join(one.signal.names[:1])
         if key:
@@ -129,7 +131,9 @@ def _lookups(corpus: Corpus) -> Iterator[_Group]:
     for key, group in by_topic.items():
         signals = [one.signal for one in group]
         tried = dict.fromkeys(missed_path(one) or one.near(one.signal.query) for one in group)
-        found = Counter(one.near(one.signal.found_at.path) for one in group if one.signal.found_at is not None)
+        wrong = dict(disputed[id(one)] for one in group if id(one) in disputed)
+        places = (one.near(one.signal.found_at.path) for one in group if one.signal.found_at is not None)
+        found = Counter(place for place in places if place not in wrong)
         yield _Group(
             key,
             LessonKind.LOCATION,
@@ -139,10 +143,11 @@ def _lookups(corpus: Corpus) -> Iterator[_Group]:
             [place for place, _ in found.most_common(_PLACES) if place and not place.startswith(("/", "~"))],
             dict(Counter(str(one.ending) for one in signals if one.ending)),
             next((one.said[:_SAID] for one in signals if one.said), ""),
-            next((one.correction[:_SAID] for one in signals if one.correction), ""),
+            next((text[:_SAID] for text in (*wrong.values(), *(one.correction for one in signals)) if text), ""),
             frozenset(name for one in failed_lookups(group) for name in one.names if not name.startswith("folder:")),
             (key,) if key in corpus.topic_of.values() else (),
-            _in_tree(corpus.tree, tried),
+            tuple(place for place in _in_tree(corpus.tree, tried) if place not in wrong),
+            denied=frozenset(wrong),
         )
 
 
@@ -242,6 +247,8 @@ def _checks(text: str, groups: Sequence[_Group], corpus: Corpus) -> tuple[TreeCh
     for span in _CODE.findall(text):
         value = span.strip().removeprefix("./").strip("/")
         is_about = is_about or value in seen or not words.isdisjoint(specific_words(value.rpartition("/")[2]))
+        if any(value in group.denied for group in groups):
+            return None
         if tree is not None and tree.has(value):
             checks.append(TreeCheck(CheckKind.FILE, value))
         elif any(value == one or one.startswith(f"{value}/") for one in missed):

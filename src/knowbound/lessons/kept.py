@@ -82,10 +82,6 @@ def failed_commands(material: Material) -> Iterator[LessonOccurrence]:
         of_line.setdefault(line, set()).add("refused")
     for line in material.missed_edits:
         of_line.setdefault(line, set()).add("edit")
-    for name, line in material.unknown_skills:
-        of_line.setdefault(line, set()).add(f"skill:{name}")
-    for path, line in material.too_large:
-        of_line.setdefault(line, set()).add(f"large:{path}")
     for line, names in sorted(of_line.items()):
         yield LessonOccurrence(material.session, LessonKind.COMMAND, frozenset(names), line)
 

@@ -18,7 +18,7 @@ from knowbound.text.redact import excerpt, redact
 from knowbound.traces.activity import SAID_INSTEAD
 from knowbound.traces.tools import COMMAND_KEYS, OLD_KEYS, first_text
 
-MATERIAL_VERSION = 3  # raise it when the same trace gives other material: stored one is made again
+MATERIAL_VERSION = 4  # raise it when the same trace gives other material: stored one is made again
 _FOLLOWED = 8  # commands after one that failed
 _MOST_FAILURES, _MOST_PROMPTS, _MOST_READ = 200, 300, 200
 _LONGEST_PROMPT = 400  # a longer one is a task, not a correction
@@ -33,8 +33,6 @@ _COMPLAINT = re.compile(r"^\W*(?P<said>[A-Z][^\n]{12,110}?)[!.]?\s*$", re.MULTIL
 _NOT_FOUND = re.compile(
     r"string to replace (?:was )?not found|old_string (?:was )?not found|could not find the string", re.IGNORECASE
 )
-_UNKNOWN_SKILL = re.compile(r"unknown (?:skill|command|slash command): /?(?P<name>[\w:-]{2,60})", re.IGNORECASE)
-_TOO_LARGE = re.compile(r"exceeds (?:the )?maximum allowed (?:tokens|size)", re.IGNORECASE)
 _HOOK = re.compile(
     r"husky - (?P<name>[a-z-]+) (?:script|hook) (?:failed|exited)|^- hook id: |\blefthook\b", re.MULTILINE
 )
@@ -80,8 +78,6 @@ class Material(msgspec.Struct):
     file: str = ""
     failures: list[Failure] = []
     missed_edits: list[int] = []  # lines of edits whose text was not there as it was written
-    unknown_skills: list[tuple[str, int]] = []  # name, line
-    too_large: list[tuple[str, int]] = []  # files that could not be read at once: path, line
     refused_commits: list[tuple[str, int]] = []  # by a hook: its name where it says that, line
     said: list[UserText] = []
     read: list[str] = []  # files of the project, each once
@@ -136,14 +132,10 @@ class _Reading:
             self._say(said["said"], call.line)
         if call.kind is ToolKind.EDIT:
             self._edit(call, step)
-        elif call.kind is ToolKind.READ and call.outcome is Outcome.ERROR and _TOO_LARGE.search(call.text[:400]):
-            self.found.too_large.append((redact(relative_to(call.query, self.found.project)), call.line))
         elif call.kind is ToolKind.READ and call.outcome is Outcome.OK:
             path = relative_to(call.query, self.found.project)
             if len(self.found.read) < _MOST_READ and path[:1] not in ("/", "~", "") and path not in self.found.read:
                 self.found.read.append(redact(path))
-        elif call.name == "Skill" and (unknown := _UNKNOWN_SKILL.search(call.text[:400])):
-            self.found.unknown_skills.append((redact(unknown["name"]), call.line))
         elif command := first_text(call.input or {}, COMMAND_KEYS):
             self._command(call, step, read_line(command, self.found.project))
 

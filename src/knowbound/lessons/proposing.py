@@ -14,7 +14,7 @@ from knowbound.core.signal import Cost
 from knowbound.kms.screening import screened
 from knowbound.lessons.material import Material
 from knowbound.lessons.proposals.corrections import corrections
-from knowbound.lessons.proposals.hooks import indentation, large_files, refused_commits, unknown_skills
+from knowbound.lessons.proposals.hooks import indentation, refused_commits
 from knowbound.lessons.proposals.invocations import wrong_invocations
 from knowbound.lessons.proposals.locations import locations
 from knowbound.lessons.proposals.proposal import Corpus, LessonProposal, first_of_each
@@ -28,8 +28,6 @@ RULES: tuple[Callable[[Corpus], Iterator[LessonProposal]], ...] = (
     wrong_invocations,
     refused_commits,
     indentation,
-    unknown_skills,
-    large_files,
     corrections,
 )
 LONGEST = 400  # characters of a line

@@ -1,12 +1,11 @@
-"""Hooks that refuse commits, skills that are not there, files that are too long to read at once, and indentation."""
+"""Hooks that refuse commits, and indentation."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 
 from knowbound.core.lesson import CheckKind, LessonEvidence, LessonKind, TreeCheck
-from knowbound.lessons.proposals.proposal import SEVERAL, Corpus, LessonProposal, code, listed
+from knowbound.lessons.proposals.proposal import Corpus, LessonProposal, code, listed
 from knowbound.lessons.tree import Tree
 
 _COMMITS = 3  # sessions whose commits a hook refused
@@ -14,7 +13,6 @@ _HOOK_FILES = (".husky/pre-commit", "lefthook.yml", ".lefthook.yml", ".pre-commi
 _MOST_COMMANDS = 4
 _NO_COMMANDS = ("#", ". ", "set ", "exit", "if ", "fi", "echo", "export", "then", "else")
 _EDITS = 3  # sessions in which edits missed the text of a file
-_MANY_LINES, _MANY_CHARACTERS = 2_000, 80_000  # of a file that clients do not read at once
 
 
 def refused_commits(corpus: Corpus) -> Iterator[LessonProposal]:
@@ -53,57 +51,6 @@ def _commands(tree: Tree, path: str) -> list[str]:
     ]
     is_plain = 0 < len(commands) <= _MOST_COMMANDS and not any(set("$;|{`") & set(one) for one in commands)
     return commands if is_plain else []
-
-
-def unknown_skills(corpus: Corpus) -> Iterator[LessonProposal]:
-    """A skill that agents invoke again and again, and that nobody wrote."""
-    seen: dict[str, list[LessonEvidence]] = defaultdict(list)
-    for material in corpus.materials:
-        for name, line in material.unknown_skills:
-            seen[name].append(LessonEvidence(material.session, line, material.file))
-    for name, evidence in seen.items():
-        if len({one.session for one in evidence}) < SEVERAL:
-            continue
-        instead = f" run {code('git commit')} yourself" if name.endswith("commit") else " do the work yourself"
-        yield LessonProposal(
-            LessonKind.COMMAND,
-            f"skill {name}",
-            f"There is no {code(name)} skill here:{instead}.",
-            tuple(evidence),
-            len(evidence),
-            (f"skill:{name}",),
-            tuple(
-                TreeCheck(CheckKind.ABSENT, f".claude/{place}")
-                for place in (f"skills/{name}", f"commands/{name}.md", f"skills/{name}/SKILL.md")
-            ),
-        )
-
-
-def large_files(corpus: Corpus) -> Iterator[LessonProposal]:
-    """Files of the project that no read gets whole."""
-    seen: dict[str, list[LessonEvidence]] = defaultdict(list)
-    for material in corpus.materials:
-        for path, line in material.too_large:
-            seen[path].append(LessonEvidence(material.session, line, material.file))
-    for path, evidence in seen.items():
-        is_here = not path.startswith(("/", "~", ".."))
-        if len({one.session for one in evidence}) < SEVERAL or not is_here:
-            continue
-        text = corpus.tree.text(path) if corpus.tree is not None else ""
-        lines = text.count("\n")
-        if corpus.tree is not None and lines < _MANY_LINES and len(text) < _MANY_CHARACTERS:
-            continue
-        size = f" (about {round(lines, -2):,} lines)" if lines else ""
-        yield LessonProposal(
-            LessonKind.LOCATION,
-            f"large {path}",
-            f"{code(path)} is too long to read at once{size}: search in it first, then read the lines that matter.",
-            tuple(evidence),
-            len(evidence),
-            (f"large:{path}",),
-            (TreeCheck(CheckKind.FILE, path),),
-            subject=path.rpartition("/")[0],
-        )
 
 
 def indentation(corpus: Corpus) -> Iterator[LessonProposal]:

@@ -42,9 +42,31 @@ def misses(corpus: Corpus) -> list[SessionMiss]:
     return found
 
 
+def denied(corpus: Corpus) -> dict[int, tuple[str, str]]:
+    """Return misses whose found place the user then corrects, by identity: the place, and the user's words.
+
+    The next message names that place and another one of the project: which of them is right, rules cannot say.
+    """
+    said = {(material.session, one.turn): one.text for material in corpus.materials for one in material.said}
+    found = {}
+    for one in corpus.misses:
+        place, text = _found_at(one, corpus.tree), said.get((one.signal.session, one.signal.turn + 1), "")
+        named = {word.strip("`'\".,;:()") for word in text.split()}
+        own = {place, place.rpartition("/")[2]}
+        if place and not own.isdisjoint(named) and any(_is_place(word, corpus.tree) for word in named - own):
+            found[id(one)] = (place, text)
+    return found
+
+
+def _is_place(word: str, tree: Tree | None) -> bool:
+    return bool(_FILE.fullmatch(word.rpartition("/")[2])) and (tree is None or tree.has(word) or word in tree.by_name)
+
+
 def locations(corpus: Corpus) -> Iterator[LessonProposal]:
     """Lessons about where things are. Without a tree only what several sessions found in one place."""
-    seen = misses(corpus)
+    disputed = denied(corpus)
+    wrong = {place for place, _ in disputed.values()}
+    seen = [one for one in misses(corpus) if id(one) not in disputed and _found_at(one, corpus.tree) not in wrong]
     answered: set[int] = set()
     for rule in (_moved_paths, _no_folder, _no_file, _often_read):
         for proposal, used in rule(corpus, [one for one in seen if id(one) not in answered]):

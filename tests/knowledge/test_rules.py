@@ -132,6 +132,9 @@ def test_rules_decide_what_a_trace_shows(
         "- Keep functions short.",
         "- Never log keys.",
         "- Use `const` instead of `let`.",
+        "- Always run `detect_changes()` before committing.",
+        "- Prefer conventional commit style for the titles of PRs.",
+        "- Do not default to the whole `bun run test` suite.",
     ],
 )
 def test_what_words_leave_open_is_not_decided_by_rules(rule: str) -> None:

@@ -19,6 +19,7 @@ SessionCheck = Callable[[SessionActivity], RuleFinding]
 
 _SPAN = re.compile(r"`([^`\n]{2,80})`")
 _PROGRAM = re.compile(r"[a-z][\w.+-]*$")
+_CALL = re.compile(r"[(){}<>]")
 _RUN = re.compile(r"\b(?:run|execute|runs|running)\b[^.;`]{0,80}(?=`)", re.IGNORECASE)
 _AT_COMMIT = re.compile(r"\bbefore (?:\w+ ){0,3}(?:commit|push)|\b(?:pre-?commit|commits?:)", re.IGNORECASE)
 _AT_END = re.compile(
@@ -47,6 +48,7 @@ _EDITS = re.compile(
     r"\b(?:never|do not|don['’]t|must not|not be|NOT be)\b[^.`]{0,30}\b(?:edit|modif|chang|touch)\w*", re.IGNORECASE
 )
 _CONVENTIONAL = re.compile(r"conventional commits?", re.IGNORECASE)
+_OTHER_TITLES = re.compile(r"\b(?:titles?|pull requests?|PRs?|branch(?:es)?|prefer\w*)\b", re.IGNORECASE)
 _SUBJECT = re.compile(r"^(?:feat|fix|docs|style|refactor|perf|test|build|ci|chore|revert)(?:\([^)]+\))?!?: \S")
 _AUTHOR = re.compile(r"co-authored-by", re.IGNORECASE)
 _READS = re.compile(
@@ -80,7 +82,7 @@ def check_of(rule: Rule) -> SessionCheck | None:
     text = rule.text
     if found := _PREFIX.search(text):
         return _prefixed(found[1])
-    if _CONVENTIONAL.search(text) and not _SOME_CASES.search(text):
+    if _CONVENTIONAL.search(text) and not _SOME_CASES.search(text) and not _OTHER_TITLES.search(text):
         return _commits(lambda message: bool(_SUBJECT.match(message.lstrip())), "the subject is no conventional commit")
     if found := _PUSH.search(text):
         return _pushes(found[1])
@@ -121,7 +123,7 @@ def _runs_of(text: str) -> list[str]:
 
 def _words_of(text: str) -> tuple[str, ...]:
     """Return the words of a command without what is around its script; nothing where it is no command."""
-    simple = list(commands(parse(text)))
+    simple = list(commands(parse(text))) if not _CALL.search(text) else []  # `f()` is a tool or a function
     words = _plain(simple[0]) if len(simple) == 1 else ()
     return words if words and _PROGRAM.match(words[0]) else ()
 
@@ -220,13 +222,14 @@ def forbidden_commands(rule: Rule) -> list[tuple[str, ...]]:
 def _forbidden(text: str) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
     """Return the commands that a text forbids, and those that it wants in their place."""
     plain = text.replace("**", "")
-    split = _NOT.search(plain) if _USES.search(plain) else None
+    prose = _SPAN.sub(lambda span: " " * len(span[0]), plain)  # a verb in code is part of a command
+    split = _NOT.search(plain) if _USES.search(prose) else None
     if split is not None and not _FORBIDS.search(plain[: split.start()]):
         good, bad = _named(plain[: split.start()]), _named(plain[split.end() :])
         if good and bad:
             return bad, good
     forbids = _FORBIDS.search(plain)
-    if forbids and (uses := _USES.search(plain, forbids.end(), forbids.end() + 40)):
+    if forbids and (uses := _USES.search(prose, forbids.end(), forbids.end() + 40)):
         spans = (_words_of(one) for one in _SPAN.findall(plain[uses.end() :]))
         return [words for words in spans if len(words) > 1], []
     return [], []

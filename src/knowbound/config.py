@@ -77,6 +77,11 @@ class Settings:
         3,
         "Failed calls of one class within 3 steps that make a repeated failure.",
     )
+    as_specified: bool = _setting(
+        "as_specified",
+        False,
+        "Whether specification 1 is counted by its letter: every failed Grep, Read and search command, no other tool.",
+    )
     hedging_classifier_enabled: bool = _setting(
         "hedging_classifier.enabled",
         True,

@@ -13,6 +13,7 @@ from knowbound.cli.long_runs import ReadingProgress, end_agents_on_interrupt
 from knowbound.cli.options import (
     FilePath,
     absolute,
+    as_specified_option,
     output_options,
     root_option,
     session_filters,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 @root_option
 @session_options("samples")
 @click.option("--all-rates", is_flag=True, help="Show every rate with its interval and how to read it.")
+@as_specified_option
 @click.option("--verbose", is_flag=True, help="Show everything: more topics, sources, skills, files, every signal.")
 @output_options
 @asking_options()
@@ -41,6 +43,7 @@ def command(
     paths: tuple[Path, ...],
     root: Path | None,
     all_rates: bool,
+    as_specified: bool,
     verbose: bool,
     format_: str,
     output: Path | None,
@@ -56,7 +59,7 @@ def command(
     """
     from knowbound.gaps.observe import observe as observe_traces
 
-    settings = settings_of(root)
+    settings = settings_of(root, as_specified=as_specified or None)
     filters = session_filters(settings, bool(paths), **chosen)
     with ReadingProgress() as progress, end_agents_on_interrupt("What was read so far is kept."):
         report, signals = observe_traces(

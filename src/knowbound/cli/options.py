@@ -51,17 +51,17 @@ project_option = _root_option(
 )  # as hooks find it
 
 
-def settings_of(root: Path | None) -> Settings:
-    """Return the settings of the folder `root`, or of the current folder.
+def settings_of(root: Path | None, **flags: object) -> Settings:
+    """Return the settings of the folder `root`, or of the current folder; a flag that is not None replaces one.
 
     Raises an error for a data folder of another user: nothing in it is read or written.
     """
     from knowbound.config import load
 
-    return checked(load((root or Path()).resolve(), flags=_model_flags()))
+    return checked(load((root or Path()).resolve(), flags=_model_flags() | flags))
 
 
-def _model_flags() -> dict[str, str]:
+def _model_flags() -> dict[str, object]:
     """Return the settings that --model of the running command replaces: it counts for every task."""
     from knowbound.cli.asking import MODEL
 
@@ -70,6 +70,11 @@ def _model_flags() -> dict[str, str]:
     if named is None:
         return {}
     return {"model_name": named} | {f"model_tasks_{task}": "" for task in _TASKS}
+
+
+as_specified_option = click.option(
+    "--as-specified", is_flag=True, help="Count failed searches by the letter of specification 1, errors included."
+)
 
 
 def project_settings(root: Path | None) -> Settings:

@@ -47,6 +47,7 @@ class ToolCall(msgspec.Struct, frozen=True, gc=False):
     output: str | None = None  # whole; None: not in the trace
     reason: str = ""  # reason for the outcome
     intent: LookupIntent = LookupIntent.LOOKUP  # used only for calls that missed
+    failed: bool = False  # the client reports an error, or the command an exit code other than 0
     gone: tuple[str, ...] = ()  # names that an edit removed
     agent_id: str = ""  # the sub-agent that this call started
     line: int = 0

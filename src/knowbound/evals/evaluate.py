@@ -135,7 +135,7 @@ class _Work:
         # What two runs share of which one may go on with the other, but for the knowledge.
         who = (executor.name, executor.version, judge.version if judge else "")
         injected = [plan.inject] if plan.inject is not Inject.OFF else []
-        what = [plan.set.sha256, plan.origin, str(settings.root)]
+        what = [plan.set.sha256, plan.origin, str(settings.root), *["as specified"] * settings.as_specified]
         self._same = digest_of([*what, *who, str(plan.repeat), plan.against, *injected])
 
     @contextmanager
@@ -180,7 +180,7 @@ class _Work:
         runner = Runner(
             executor=self._executor,
             limits=plan.limits,
-            lens=LensSettings(self._globs, self._settings.repeated_failure_calls),
+            lens=LensSettings.of(self._settings, self._globs),
             store=store,
             journal=journal,
             run_dir=run_dir,
@@ -289,6 +289,7 @@ class _Work:
             model=models.most_common(1)[0][0] if models else "",
             judge=self._judge.version if self._judge else "",
             hedges=self._hedges_judged_by(),
+            as_specified=self._settings.as_specified,
             repeat=plan.repeat,
             root=str(self._settings.root),
             commit=version.commit.hash,

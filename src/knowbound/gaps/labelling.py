@@ -109,7 +109,7 @@ def _newest_run(settings: Settings) -> _Run:
 
 def _hedges(session: SessionFiles, run: _Run, settings: Settings) -> Iterator[Signal]:
     """Every sentence of a session that may speak of doubt, judged or not, as `observe` reads it."""
-    for found in read_session(SharedEvents(session), LensSettings(settings.knowledge, settings.repeated_failure_calls)):
+    for found in read_session(SharedEvents(session), LensSettings.of(settings, settings.knowledge)):
         if run.filters.admits(found):
             yield from _of_hedging(found, run.filters)
 

@@ -38,11 +38,17 @@ class SessionLens:
     """Follows one session. Feed it the events in order, then ask for the findings."""
 
     def __init__(
-        self, *, session: str, agent: str, knowledge: tuple[str, ...] = (), repeat_at_least: int = AT_LEAST
+        self,
+        *,
+        session: str,
+        agent: str,
+        knowledge: tuple[str, ...] = (),
+        repeat_at_least: int = AT_LEAST,
+        as_specified: bool = False,
     ) -> None:
         self.found = Findings(session=session, agent=agent)
         self._knowledge = knowledge
-        self._misses = Misses()
+        self._misses = Misses(as_specified)
         self._repeats = Repeats(repeat_at_least)
         self._reached: dict[str, None] = {}
         self._loaded: dict[str, None] = {}

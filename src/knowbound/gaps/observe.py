@@ -281,7 +281,7 @@ def lens_state(settings: Settings) -> str:
     enabled = settings.hedging_classifier_enabled
     judge = hedging_judge_version(judge_for(settings, ModelTask.HEDGES)) if enabled else "none"
     cap = settings.hedging_classifier_max_candidates
-    off = "|hedges off" if settings.hedges_off else ""
+    off = "|hedges off" * settings.hedges_off + "|as specified" * settings.as_specified
     off += "" if (misses := judge_for(settings, ModelTask.MISSES)) == RULES else f"|{misses}"
     return f"{__version__}|{LENS_VERSION}|{judge}|{cap}|{settings.knowledge}|{settings.repeated_failure_calls}{off}"
 

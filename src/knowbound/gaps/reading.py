@@ -29,6 +29,12 @@ class LensSettings(msgspec.Struct, frozen=True):
 
     knowledge: tuple[str, ...] = ()
     repeat_at_least: int = 3
+    as_specified: bool = False  # count failed searches by the letter of specification 1
+
+    @classmethod
+    def of(cls, settings: Settings, knowledge: tuple[str, ...]) -> LensSettings:
+        """Return what the lens needs of the settings."""
+        return cls(knowledge, settings.repeated_failure_calls, settings.as_specified)
 
 
 class ReadSessions(NamedTuple):
@@ -74,7 +80,7 @@ def read_what_changed(
 def _read_one(events: SharedEvents, settings: Settings) -> bytes:
     """Run in a worker: return one session's findings, hedges judged, as msgpack."""
     try:
-        found = read_session(events, LensSettings(settings.knowledge, settings.repeated_failure_calls))
+        found = read_session(events, LensSettings.of(settings, settings.knowledge))
     except Exception as error:  # a defect of ours, or no memory left: one session never hides the others
         if os.environ.get("KNOWBOUND_TRACEBACK"):
             raise
@@ -171,6 +177,7 @@ def findings_of(events: Iterator[Event], first: Start, files: Iterable[str], set
             agent=first.agent,
             knowledge=settings.knowledge,
             repeat_at_least=settings.repeat_at_least,
+            as_specified=settings.as_specified,
         )
         if found:
             lens.start(start)

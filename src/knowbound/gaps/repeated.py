@@ -7,7 +7,7 @@ from collections import deque
 from msgspec.structs import replace
 
 from knowbound.core.signal import Signal, SignalType, Status
-from knowbound.core.trace import LOOKUPS, MISSES, Step, ToolCall, ToolKind
+from knowbound.core.trace import LOOKUPS, Step, ToolCall, ToolKind
 from knowbound.gaps.searches import Misses
 from knowbound.text.redact import cut
 
@@ -43,7 +43,7 @@ class Repeats:
             window = self._windows[step.agent_id] = deque(maxlen=WINDOW)
         window.append(step)
         events: list[Signal] = []
-        if not self._running and MISSES.isdisjoint([call.outcome for call in step.calls]):
+        if not self._running and not any(map(misses.is_miss, step.calls)):
             return events
         by_kind: dict[str, list[tuple[ToolCall, Step]]] = {
             kind: [] for kind in dict.fromkeys(map(tool_class, step.calls)) if kind

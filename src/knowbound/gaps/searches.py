@@ -18,12 +18,14 @@ from knowbound.gaps.endings import Endings, ExistenceCheck
 from knowbound.gaps.search_words import asks_whether, expects_absence
 from knowbound.gaps.wanted import is_about_a_path
 from knowbound.text.similar import path_terms, similar, terms
+from knowbound.traces.tools import COMMAND_KEYS, first_text, kind_of
 
 _NAME = re.compile(r"[A-Za-z_]\w{3,}")
 _LINE = re.compile(r"(?::\d+(?:[-:]\d+)?|#L\d+(?:-L?\d+)?)$")  # a line number after a path
 # A path in prose ends at what prose puts around it: brackets, quotes, commas, Chinese signs.
-_AROUND_PATHS = "`'\"()[]{}<>,;:!?*"
-_GIVEN = re.compile(r"[^\s`'\"()\[\]{}<>,;!?*=|\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]+")
+_AROUND_PATHS = "`'\"()[]{}<>,;:!?*“”‘’«»"
+_GIVEN = re.compile(r"[^\s`'\"()\[\]{}<>,;!?*=|“”‘’«»\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]+")
+_SEARCHES = re.compile(r"(?:^|[;&|(]\s*)(?:e|f|git )?(?:grep|rg|find)\s")  # the specification's searching commands
 _MOST_PROMPT = 100_000  # characters of a prompt that are searched for paths
 _STATUSES = {LookupIntent.MALFORMED: Status.MALFORMED, LookupIntent.INCIDENTAL: Status.INCIDENTAL}
 _MOST_GONE = 20_000  # names remembered of what the agent removed
@@ -32,6 +34,15 @@ _MOST_GONE = 20_000  # names remembered of what the agent removed
 def is_failed_search(call: ToolCall) -> bool:
     """The call looked something up, and it was not there."""
     return call.kind in LOOKUPS and call.outcome in MISSES
+
+
+def failed_as_specified(call: ToolCall) -> bool:
+    """Specification 1, source 1, to the letter: a Grep, a Read or a searching command that found nothing or failed."""
+    if kind_of(call.name) is ToolKind.SHELL:
+        is_lookup = bool(_SEARCHES.search(first_text(call.input or {}, COMMAND_KEYS)))
+    else:
+        is_lookup = call.kind in (ToolKind.SEARCH, ToolKind.READ) and "glob" not in call.name.lower()
+    return is_lookup and (call.failed or call.outcome in MISSES)
 
 
 def terms_of(call: ToolCall) -> frozenset[str]:
@@ -50,7 +61,8 @@ def _is_in_one_file(call: ToolCall) -> bool:
 class Misses:
     """The failed searches of one session, in order."""
 
-    def __init__(self) -> None:
+    def __init__(self, as_specified: bool = False) -> None:
+        self._failed = failed_as_specified if as_specified else is_failed_search
         self._project = ""
         self._given: set[str] = set()  # paths that the user named
         self._gone: OrderedDict[str, None] = OrderedDict()  # names that the agent removed, oldest first
@@ -78,12 +90,10 @@ class Misses:
         self._endings.begin_turn(self._said, text)
         self._said = ""
         text = text[:_MOST_PROMPT]
-        like_paths = [word for word in text.split() if "/" in word or "." in word]
         # Whole words, since a path may hold brackets (`app/(shop)/[id].tsx`), and words without what prose puts around.
-        words = {*(word.strip(_AROUND_PATHS) for word in like_paths), *_GIVEN.findall(" ".join(like_paths))}
-        for word in words:
-            path = _LINE.sub("", word.rstrip(".:")).removeprefix("@").removeprefix("./")
-            if "/" in path or "." in path:
+        # A plain word counts too: "the Makefile" is a path. It is given only where the agent reads exactly that name.
+        for word in {*(word.strip(_AROUND_PATHS) for word in text.split()), *_GIVEN.findall(text)}:
+            if path := _LINE.sub("", word.rstrip(".:")).removeprefix("@").removeprefix("./"):
                 self._given.add(path)
 
     def step(self, step: Step, new: Signal) -> list[Signal]:
@@ -108,7 +118,7 @@ class Misses:
 
     def is_miss(self, call: ToolCall) -> bool:
         """A failed search of the agent's own: what the user named is not its guess."""
-        return is_failed_search(call) and not self._given_by_user(call)
+        return self._failed(call) and not self._given_by_user(call)
 
     def shown_query(self, call: ToolCall) -> str:
         """The query as reports show it: a path relative to the project, a pattern as it is."""

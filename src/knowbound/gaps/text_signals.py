@@ -17,8 +17,8 @@ from knowbound.text.sentences import HIDDEN, Sentence, mask, prose_lines, senten
 
 _MARKER = re.compile(
     r"【\s{0,3}(?:推断|知识缺口|未知)\s{0,3}】"
-    r"|(?<![\w\])}\[\\|^$¤!])\\?\[\s{0,3}(?:inferred|unknown|knowledge[ _-]{1,3}gap)\s{0,3}\\?\]"
-    r"(?![\w(\[{|?+]|:\s?http|\s?=|\.\w)",  # not an index, a link, a type, a pattern, an assignment
+    r"|(?<![_\])}\[\\|^$¤!])\\?\[\s{0,3}(?:inferred|unknown|knowledge[ _-]{1,3}gap)\s{0,3}\\?\]"
+    r"(?![_(\[{|?+]|:\s?http|\s?[+*/%-]?=|\.\w)",  # not an index, a link, a type, a pattern, an assignment
     re.IGNORECASE,
 )
 _MAY_MARK = re.compile(r"[【\[]\s{0,3}(?:推断|知识缺口|未知|inferred|unknown|knowledge[ _-]{1,3}gap)", re.IGNORECASE)
@@ -40,6 +40,10 @@ _NO_NOUN_AFTER = re.compile(
     r"\W{0,3}(?:$|[.,;:)]|(?:is|are|was|were|means?|in|on|at|for|with|from|by|to|and|or|when|where|instead)\b)",
     re.IGNORECASE,
 )
+# A name right before the bracket has an index or a type there: `Array[unknown]`, `byName[unknown]`, `n[unknown] + 1`
+_NAME_BEFORE = re.compile(r"(?:\b[A-Z][a-z]+|[a-z][A-Z]\w*|_\w+)$")
+_WORD_BEFORE = re.compile(r"[A-Za-z0-9]$")
+_SENTENCE_GOES_ON = re.compile(r"\s+[A-Za-z\u4e00-\u9fff]|\s*(?:$|[.,;:)。，；：）|])|[\u4e00-\u9fff]")
 _SAYS = re.compile(r"\W{0,3}\b(?:is|are|means?)\b", re.IGNORECASE)
 _TABLE_RULE = re.compile(r"\s*\|[\s|:-]+\Z")
 _LEGEND = re.compile(
@@ -107,6 +111,8 @@ def _is_talk(masked: str, marker: re.Match[str]) -> bool:
     before = masked[max(0, marker.start() - 24) : marker.start()]
     after = masked[marker.end() : marker.end() + 24]
     if _TALK_BEFORE.search(before) or _TALK_AFTER.match(after):
+        return True
+    if _WORD_BEFORE.search(before) and (_NAME_BEFORE.search(before) or not _SENTENCE_GOES_ON.match(after)):
         return True
     if _ARTICLE.search(before):
         return bool(_NO_NOUN_AFTER.match(after))

@@ -172,6 +172,7 @@ class EvaluationHead(msgspec.Struct, frozen=True, kw_only=True):
     model: str = ""
     judge: str = ""  # judge of rubrics; "": none
     hedges: str = ""  # prompt and model that judged hedges; "": rules
+    as_specified: bool = False  # failed searches counted by the letter of specification 1
     repeat: int = 1
     root: str = ""
     commit: str = ""  # of the knowledge base; "" outside git
@@ -192,9 +193,9 @@ class EvaluationHead(msgspec.Struct, frozen=True, kw_only=True):
     gates: dict[str, bool] = {}  # gate → passed at its last check
 
     @property
-    def series(self) -> tuple[str, str, str]:
-        """Key of the evaluations that compare: the same test set, hedges judged by the same prompt and model."""
-        return self.sha256, self.origin, self.hedges
+    def series(self) -> tuple[str, str, str, bool]:
+        """Key of the evaluations that compare: the same test set, signals counted in the same way."""
+        return self.sha256, self.origin, self.hedges, self.as_specified
 
 
 class Evaluation(EvaluationHead, frozen=True, kw_only=True):

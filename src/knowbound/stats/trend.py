@@ -125,7 +125,7 @@ def _rows(heads: Sequence[EvaluationHead], last: int, broken: FindBroken | None)
 
 
 def _panel(rows: list[TrendRow]) -> Panel:
-    by_set: dict[tuple[str, ...], list[TrendRow]] = {}
+    by_set: dict[tuple[str | bool, ...], list[TrendRow]] = {}
     for row in rows:
         by_set.setdefault(row.head.series, []).append(row)
     return Panel(rows, [_series(part) for part in by_set.values()])

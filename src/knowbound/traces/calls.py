@@ -20,6 +20,7 @@ from knowbound.traces.shell.lookup import CallReading, read_shell, split_exit_co
 from knowbound.traces.tools import COMMAND_KEYS, NEW_KEYS, OLD_KEYS, PATH_KEYS, QUERY_KEYS, first_text, kind_of
 
 _NO_RESULT = (Outcome.UNKNOWN, "no result in the trace")
+_FAILED = frozenset({Outcome.ERROR, Outcome.TIMEOUT, Outcome.REJECTED, Outcome.CANCELLED})
 MAX_PATHS = 200  # paths kept with a call, for coverage
 _QUERY = 500  # characters of a pattern, path or command kept with a call
 _WORDS = lazy(r"[A-Za-z_]\w{3,}")
@@ -76,6 +77,7 @@ def finish_call(
         output=output,
         reason=found.reason,
         intent=found.intent,
+        failed=bool(is_error or exit_code) or found.outcome in _FAILED,
         gone=_names_gone(first_text(input_, OLD_KEYS), first_text(input_, NEW_KEYS)) if kind is ToolKind.EDIT else (),
         line=line,
         undecoded=undecoded,

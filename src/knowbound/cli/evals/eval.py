@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from knowbound.cli.long_runs import end_agents_on_interrupt
-from knowbound.cli.options import gate_options, limits_of, output_options, root_option, settings_of
+from knowbound.cli.options import as_specified_option, gate_options, limits_of, output_options, root_option, settings_of
 from knowbound.cli.output import echo, emit, layout
 from knowbound.errors import UNDECIDED, InputError
 
@@ -57,6 +57,7 @@ _BUDGET = click.FloatRange(0, 10**9, min_open=True)
 )
 @click.option("--resume", is_flag=True, help="Continue the interrupted run.")
 @click.option("--allow-run", is_flag=True, help="Allow custom assertions to run their files.")
+@as_specified_option
 @click.option("--validate", is_flag=True, help="Only check the samples file.")
 @gate_options
 @output_options
@@ -77,6 +78,7 @@ def command(
     in_place: bool,
     resume: bool,
     allow_run: bool,
+    as_specified: bool,
     validate: bool,
     max_gap_rate: Fraction | None,
     gap_rate_regression: Fraction | None,
@@ -102,7 +104,7 @@ def command(
     from knowbound.report.gate_words import gate_name
     from knowbound.stats.gate import evaluation_gates, exit_code
 
-    settings = settings_of(root)
+    settings = settings_of(root, as_specified=as_specified or None)
     wanted = limits_of(settings, max_gap_rate, gap_rate_regression, rate)
     set_ = _test_set(samples, settings)
     if validate:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 
 from knowbound.text.hedges import Cue, cues, lowered, words
-from knowbound.text.sentences import mask, shape
+from knowbound.text.sentences import HIDDEN, mask, shape
 
 _WORD_LENGTH = 12
 _NEAR = 90  # characters on each side of a cue that are looked at
@@ -135,7 +135,7 @@ _FORMS = _table(
     a_second_thought=r"^\W{0,6}(?:but|wait|hmm|actually|or|so|oh|ah|interesting|looking)\b|^(?:但|不过|等等|嗯)",
 )
 _CHINESE_AROUND = _table(
-    people=r"用户|客户",
+    people=r"用户(?![表名])|客户(?![表名])",
     trouble=r"问题|原因|报错|失败|错误",
     options=r"方案|建议|可以考虑|场景",
     future=r"将来|未来|以后|后续|日后|将会|届时",
@@ -195,6 +195,8 @@ _GOES_TO_LOOK = re.compile(
     r".{0,60}?\b(?:check|look|see|verify|find|investigat|read|debug|trac|try|test|confirm|examin|inspect|search|run|print|reproduc)"
     r"|(?:让我|我来|我先|接下来).{0,20}(?:看|查|确认|验证|试)"
 )
+# A name of a program is hidden like quoted code: the "user" of user_profile is nobody.
+_IDENTIFIER = re.compile(r"(?<![^\W_])(?:[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w+)(?!['’]\w)", re.ASCII)
 _NEW_CLAUSE = re.compile(r"[;:(—–,]| - |\b(?:because|since|as|but|so)\b|[，；：（]")
 
 
@@ -202,7 +204,7 @@ def features(sentence: str, after: str = "") -> list[tuple[Cue, list[str]]]:
     """Each word of doubt in a sentence with its features; `after` is the text that follows it."""
     masked = mask(sentence)
     found = cues(masked)
-    low = lowered(masked)
+    low = lowered(_IDENTIFIER.sub(lambda name: HIDDEN * len(name[0]), masked))
     shared = _around(sentence, low)
     if _GOES_TO_LOOK.match(lowered(after[:200])):
         shared.append("then goes to look")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
@@ -21,6 +22,13 @@ from knowbound.judge.hedging.features import features
 from knowbound.judge.hedging.verdict import HedgingCandidate
 
 _NAMED = 3  # features that a reason names
+# The specification's own statements of missing knowledge are doubt whatever stands around them, unless the sentence
+# sets a condition, asks the user, speaks of the future, reports somebody else or says that the question is settled.
+_DECLARED = re.compile(r"(?:insufficient|not enough) information|not sure|没有足够的?信息|无法确认", re.IGNORECASE)
+_DECLARED_LACK = "a declared lack of knowledge"
+_UNLESS = frozenset(
+    ["after a condition", "with asks the user", "with future", "with a report", "with settled", "of people", "of you"]
+)
 
 
 class HedgingWeights(msgspec.Struct, frozen=True):
@@ -55,7 +63,7 @@ class RulesJudge:
 
     def __init__(self, weights: HedgingWeights | None = None) -> None:
         self._weights = weights or shipped_weights()
-        self.version = f"rules/2-{self._weights.fingerprint}"
+        self.version = f"rules/3-{self._weights.fingerprint}"
 
     def known(self, _candidate: HedgingCandidate) -> HedgingVerdict | None:
         """Return nothing: rules keep no verdicts."""
@@ -70,9 +78,12 @@ class RulesJudge:
         weight = self._weights.features.get
         best: tuple[float, str, list[str]] | None = None
         for cue, names in features(sentence, text_after(candidate)):
-            score = self._weights.bias + sum(weight(name, 0.0) for name in names)
-            if best is None or score > best[0]:
-                best = score, sentence[cue.start : cue.end], names
+            word, score = sentence[cue.start : cue.end], self._weights.bias + sum(weight(name, 0.0) for name in names)
+            found = score, word, names
+            if score <= 0 and _DECLARED.search(word) and _UNLESS.isdisjoint(names):
+                found = 1.0, word, [_DECLARED_LACK]
+            if best is None or found[0] > best[0]:
+                best = found
         if best is None:
             return HedgingVerdict(False, 1.0, "no word of doubt outside code and quotations", self.version)
         score, word, names = best
@@ -88,7 +99,7 @@ class RulesJudge:
     def _because(self, names: list[str], doubt: bool) -> str:
         """The features that decided, strongest first."""
         sign = 1 if doubt else -1
-        weights = self._weights.features
+        weights = {_DECLARED_LACK: 1.0, **self._weights.features}
         deciding = [name for name in names if sign * weights.get(name, 0.0) > 0]
         deciding.sort(key=lambda name: -sign * weights[name])
         return ", ".join(deciding[:_NAMED]) or "the word alone"

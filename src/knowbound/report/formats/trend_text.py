@@ -56,6 +56,8 @@ def _breaking_changes(rows: Sequence[TrendRow]) -> Iterator[str]:
         one, other = before.head, after.head
         if one.sha256 != other.sha256:
             yield f"the test set changed: {one.watermark.sha256_8} → {other.watermark.sha256_8}"
+        elif one.as_specified is not other.as_specified:
+            yield "failed searches are counted by another rule (--as-specified)"
         elif after.breaks:
             yield f"others judge hedges: {one.hedges or 'rules'} → {other.hedges or 'rules'}"
 

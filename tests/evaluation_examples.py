@@ -37,20 +37,20 @@ def _trace(number: int) -> str:
 
 
 def _missed(query: str, number: int, **more: object) -> Signal:
-    more = {"turn": 1, "sample": f"s{number:03d}#1", "where": "docs/", "line": 4, **more}
+    more = {"turn": 1, "step": more.pop("step", 1), "sample": f"s{number:03d}#1", "where": "docs/", "line": 4, **more}
     return failed_search(query, file=_trace(number), **more)  # type: ignore[arg-type]
 
 
 REVENUE = _missed(
     "revenue_schema",
     3,
-    turn=4,
+    step=4,
     said="need to verify which domain the revenue field definitions live in",
 )
 GUESSED = _missed(
     "",
     7,
-    turn=2,
+    step=2,
     type=SignalType.EXPLICIT_MARKER,
     tool="",
     call_ids=[],
@@ -60,7 +60,7 @@ GUESSED = _missed(
 UNSURE = _missed(
     "",
     7,
-    turn=2,
+    step=2,
     line=6,
     type=SignalType.HEDGING,
     tool="",

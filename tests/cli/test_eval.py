@@ -411,6 +411,36 @@ def test_after_eval_of_a_folder_the_other_verbs_need_not_be_told_it_again(
         assert (ran.returncode, "eval-samples.yaml" in ran.stdout) == (0, True), ran.stderr
 
 
+def test_eval_of_a_folder_finds_the_samples_of_the_current_folder(project: Path) -> None:
+    ran = knowbound(project, "eval", "--root", "docs")
+    assert (ran.returncode, "eval-samples.yaml" in ran.stdout) == (0, True), ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("commits", "advice"),
+    [
+        (0, "It is in no git repository with a commit. Try: --against DIR"),
+        (1, "Try: --against DIR, or commit a change first"),
+        (3, "Try: --against DIR, or one of the last commits: "),
+    ],
+)
+def test_a_version_that_is_not_there_names_those_that_are(tmp_path: Path, commits: int, advice: str) -> None:
+    base = begin(tmp_path / "kb") if commits else tmp_path
+    for step in COMMITS[:commits]:
+        commit(base, step)
+    (base / "eval-samples.yaml").write_text("- sample_id: a\n  prompt: Who approves refunds?\n")
+    ran = knowbound(base, "eval", "--against", "HEAD~9")
+    assert (ran.returncode, advice in ran.stderr) == (2, True), ran.stderr
+    assert "HEAD~1" not in ran.stderr
+
+
+def test_the_line_of_a_gate_in_a_log_has_its_watermark(project: Path) -> None:
+    ran = knowbound(project, "eval", "--max-gap-rate", "0.2", "-o", "report.html", "--format", "html")
+    gate = next(line for line in ran.stderr.splitlines() if line.startswith("max-gap-rate"))
+    assert "Test set: eval-samples.yaml · 1 samples · sha256 " in gate.replace(f"{project}/", "")
+    assert WARNING in ran.stderr
+
+
 @pytest.mark.long
 def test_several_evaluated_folders_are_named_and_none_is_chosen(project: Path) -> None:
     shutil.copytree(project / "docs", project / "handbook")

@@ -91,6 +91,8 @@ def test_an_agent_of_plain_text_gets_no_green_zero(base: Path) -> None:
     gap = document["gap"]
     assert (gap["rate"]["k"], gap["rate"]["n"], gap["unseen"]) == (0, 4, 4)
     assert gap["band"] is gap["open_band"] is None
+    assert document["coverage"]["rate"]["value"] is None
+    assert "no tool call left a trace" in document["coverage"]["reason"]
     assert [run["shows_calls"] for run in document["runs"]] == [False] * 4
     for format_ in ("text", "markdown", "html"):
         shown = " ".join(knowbound(base, "report", "--format", format_).stdout.split())
@@ -104,14 +106,23 @@ def test_an_agent_of_plain_text_gets_no_green_zero(base: Path) -> None:
         assert "The tool calls of 4 of 4 samples left no trace" in knowbound(base, "report", "--format", format_).stdout
 
 
-def test_a_gate_that_passes_unseen_is_not_settled(base: Path) -> None:
+def test_a_gate_of_which_nothing_was_measured_is_undecided(base: Path) -> None:
     (base / "agent.py").write_text(SILENT)
     evaluated(base)
-    assert knowbound(base, "check", "--max-gap-rate", "0.9", "--strict").returncode == 3
     ran = knowbound(base, "check", "--max-gap-rate", "0.9", "--format", "json")
     (gate,) = json.loads(ran.stdout)["gates"]
+    assert (ran.returncode, gate["outcome"], gate["settled"]) == (3, "undecided", None)
+    assert "No tool call of any sample left a trace" in gate["words"]
+
+
+def test_a_gate_that_passes_partly_unseen_is_not_settled(base: Path) -> None:
+    (base / "agent.py").write_text(HALF)
+    evaluated(base)
+    assert knowbound(base, "check", "--max-gap-rate", "0.4", "--strict").returncode == 3
+    ran = knowbound(base, "check", "--max-gap-rate", "0.4", "--format", "json")
+    (gate,) = json.loads(ran.stdout)["gates"]
     assert (ran.returncode, gate["outcome"], gate["settled"]) == (0, "passed", False)
-    assert gate["words"].endswith("The data do not settle it: the tool calls of 4 of 4 samples left no trace.")
+    assert gate["words"].endswith("The data do not settle it: the tool calls of 2 of 4 samples left no trace.")
 
 
 def test_where_some_samples_are_seen_the_report_says_how_many_are_not(base: Path) -> None:

@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -212,6 +213,24 @@ def test_a_trace_that_has_its_prompt_is_left_as_it_is(tmp_path: Path, agent: Age
 def test_json_that_is_no_trace_is_text(tmp_path: Path, agent: AgentMaker) -> None:
     agent("a", "print(json.dumps({'answer': 42}))")
     assert CommandExecutor("a").run(task_in(tmp_path)).answer == '{"answer": 42}'
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"type": "system", "subtype": "init", "cwd": "/x", "session_id": "s", "tools": ["Grep"], "model": "m"},
+        {"type": "assistant", "message": {"id": "m", "role": "assistant", "content": [{"type": "text", "text": "Hm"}]},
+         "session_id": "s"},
+        {"type": "thread.started", "thread_id": "t"},
+        {"type": "item.completed", "item": {"id": "i", "type": "agent_message", "text": "Looking."}},
+    ],
+    ids=["claude-init", "claude-message", "codex-thread", "codex-message"],
+)  # fmt: skip
+def test_a_stream_that_ends_after_its_first_line_is_incomplete(
+    tmp_path: Path, agent: AgentMaker, line: dict[str, Any]
+) -> None:
+    agent("a", f"print({json.dumps(line)!r})")
+    assert CommandExecutor("a").run(task_in(tmp_path)).ending is RunEnding.INCOMPLETE
 
 
 def test_any_stream_that_a_reader_knows_brings_its_cost(tmp_path: Path, agent: AgentMaker) -> None:

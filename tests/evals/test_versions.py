@@ -184,7 +184,7 @@ def test_a_folder_is_a_version_without_git(copies: Copies, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("name", ["no-such-ref", "-n", "HEAD~99"])
 def test_a_version_that_is_not_there_is_an_error(base: Path, copies: Copies, name: str) -> None:
-    with pytest.raises(InputError, match="neither a folder nor a git ref"):
+    with pytest.raises(InputError, match="neither a folder nor a commit"):
         copies.other(base, name)
     assert not copies.folder("other").exists()
 

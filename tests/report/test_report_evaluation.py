@@ -178,7 +178,7 @@ def test_every_entry_leads_to_its_sample_and_to_its_trace(format_: Format) -> No
 
 def test_text_shows_an_entry_as_the_specification_does() -> None:
     assert (
-        "  Sample s003 / turn 4 / [failed search] open\n"
+        "  Sample s003 / step 4 / [failed search] open\n"
         '    Grep "revenue_schema" in docs/ → no matches\n'
         "    agent self-report: need to verify which domain the revenue field definitions live in\n"
     ) in everything("text")
@@ -247,7 +247,7 @@ def test_repeated_samples_are_counted_as_samples_and_their_runs_are_shown() -> N
     assert "1 of 3 samples" in page
     assert "3 samples · 9 runs (1 not in the rates)" in page
     assert "s003    2 of 2" in page
-    assert "Sample s003 (run 2) / turn 4" in page
+    assert "Sample s003 (run 2) / step 4" in page
 
 
 def test_runs_that_0_1_0_counted_are_called_runs() -> None:

@@ -68,7 +68,7 @@ def test_what_the_intervals_cannot_tell_apart_is_said() -> None:
 def test_a_reading_names_both_ends_and_the_interval_of_the_difference() -> None:
     assert (
         direction_of(rates(14, 10, 6, 4))[1]
-        == "Falling: 58.3% → 16.7% over 4 evaluations, −41.7 points (95% −65 to −8)."
+        == "Falling: 58.3% (3e74b8e) → 16.7% (9c23ce3) over 4 evaluations, −41.7 points (95% −65 to −8)."
     )
 
 
@@ -88,6 +88,33 @@ def test_a_mirrored_series_is_read_the_other_way(gaps: list[int]) -> None:
 def test_noise_in_a_long_series_is_not_taken_for_a_movement() -> None:
     noise = [7, 9, 6, 11, 8, 5, 10, 7, 9, 4, 8, 6, 10, 7, 12, 8, 5, 9, 7, 6]
     assert direction_of(rates(*noise))[0] in (Reading.FLAT, Reading.INCONCLUSIVE)
+
+
+@pytest.mark.parametrize(
+    ("gaps", "advice"),
+    [
+        ((20, 14, 8, 4), "Each addition to the knowledge base lowered it (5daf155, 7ce971c, 9c23ce3): a healthy"),
+        ((20, 21, 8, 4), "Lowered with 7ce971c, 9c23ce3; not with 5daf155: what these added hit no gap."),
+        ((20, 14, 14, 4), "Lowered with 5daf155, 9c23ce3; not with 7ce971c: what these added hit no gap."),
+    ],
+)
+def test_each_addition_is_said_to_lower_the_rate_only_where_each_did(gaps: tuple[int, ...], advice: str) -> None:
+    assert trend(rates(*gaps)).panels[0].series[0].advice.startswith(advice)
+
+
+def test_a_rate_that_fell_without_a_change_of_the_knowledge_says_so() -> None:
+    heads = [msgspec.structs.replace(one, knowledge={"a.md": "1"}) for one in rates(20, 14, 8, 4)]
+    assert trend(heads).panels[0].series[0].advice.startswith("The knowledge did not change where it fell")
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 200])
+def test_the_table_has_sample_set_and_count_at_every_width(width: int) -> None:
+    table = render_trend(trend(with_break()), "text", width=width).partition("\nEvaluations\n")[2].splitlines()
+    assert {"gap_rate", "Sample set", "Sample count"} <= set(re.split(r"\s{2,}", table[0].strip()))
+    for hash_, count in [("5f0c2a9e", "24")] * 4 + [("81be22d0", "40")] * 3:
+        line = next(line for line in table if hash_ in line)
+        assert re.search(rf"%.*{hash_}.* {count}\b", line), line
+        table.remove(line)
 
 
 def test_readings_say_what_to_check() -> None:
@@ -242,7 +269,7 @@ def test_the_table_has_the_columns_of_the_specification() -> None:
     wanted = ["Time", "git commit", "composite", "coverage", "gap_rate", "Sample set", "Sample count", "Cost"]
     assert [column for column in columns if column in wanted] == wanted
     assert {"weighted", "open"} <= set(columns)
-    assert "`samples.yaml 5f0c2a9e`" in shown
+    assert "`5f0c2a9e samples.yaml`" in shown
 
 
 @pytest.mark.parametrize("format_", PAGE_FORMATS)

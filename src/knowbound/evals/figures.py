@@ -40,16 +40,27 @@ def figures_of(runs: Iterable[SampleRun], knowledge: Sequence[str]) -> Evaluatio
         turns = max(run.turns, 1)
         counts.add(run.signals, turns, len({signal.turn for signal in run.signals if 1 <= signal.turn <= turns}))
     reached, uncovered = split_by_reach(knowledge, {path for run in complete for path in run.reached})
+    unknown = _no_coverage(complete) if knowledge else ""  # without knowledge files that is the reason
     composites: dict[str, list[float]] = {}
     for run in complete:
         if run.grade.composite is not None:
             composites.setdefault(run.cluster, []).append(run.grade.composite)
     return EvaluationFigures(
         gap=_by_sample(counts.figures(), samples),
-        coverage=Coverage(Rate(len(reached), len(knowledge)), uncovered) if complete else Coverage(Rate(), []),
+        coverage=Coverage(Rate(), [], reason=unknown)
+        if unknown
+        else Coverage(Rate(len(reached), len(knowledge)), uncovered),
         composite=mean_of(composites.values()),
         topics=_missed_searches(complete),
     )
+
+
+def _no_coverage(complete: Sequence[SampleRun]) -> str:
+    """Return why the reached files are unknown; "" if a run shows its calls, or reached a file all the same."""
+    if not complete:
+        return "no sample has a complete run"
+    seen = any(run.shows_calls or run.reached for run in complete)
+    return "" if seen else "no tool call left a trace: the files that were read are not known"
 
 
 def _by_sample(counted: GapFigures, samples: Mapping[str, Sequence[SampleRun]]) -> GapFigures:

@@ -135,10 +135,21 @@ def commit_named(root: Path, ref: str) -> KnowledgeCommit:
     known = None if ref.startswith("-") else git(root, "log", "-1", "--format=%H%n%s", f"{ref}^{{commit}}", "--")
     if not known:
         raise InputError(
-            "no-such-version", f"--against {ref}: neither a folder nor a git ref of {root}. Try: --against HEAD~1"
+            "no-such-version", f"--against {ref}: neither a folder nor a commit of {root}. {_other_versions(root, ref)}"
         )
     hash_, _, subject = known.strip().partition("\n")
     return KnowledgeCommit(hash_, redact(subject))
+
+
+def _other_versions(root: Path, ref: str) -> str:
+    """Return which versions there are to name instead."""
+    known = git(root, "log", "-4", "--format=%h", "--")
+    if not known:
+        return "It is in no git repository with a commit. Try: --against DIR"
+    hashes = [one for one in known.split() if one != ref]
+    if len(hashes) == 1:
+        return f"There is one commit only, {hashes[0]}. Try: --against DIR, or commit a change first"
+    return f"Try: --against DIR, or one of the last commits: {', '.join(hashes[1:])}"
 
 
 def current_version(root: Path, globs: tuple[str, ...]) -> Version:

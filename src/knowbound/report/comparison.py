@@ -112,10 +112,12 @@ def verdict_words(comparison: Comparison) -> str:
         return "Nothing to compare: no sample is complete on both sides."
     if not pairs.shifts:
         return f"No sample changed in its gaps: {difference} over {counted(pairs.n, 'pair')}."
-    went = "rose" if difference.value > 0 else "fell" if difference.value < 0 else "stayed"
+    went = f"The gap rate {'rose' if difference.value > 0 else 'fell'}"
+    if not pairs.settled:
+        went = "The data do not settle whether the gap rate changed"
     clusters = "" if pairs.clusters == pairs.n else f" in {counted(pairs.clusters, 'cluster')}"
     test = f"exact paired test p = {probability(pairs.p)} over {counted(pairs.n, 'pair')}{clusters}"
-    return f"The gap rate {went}: {difference}; {test}. {_settled_words(comparison)}"
+    return f"{went}: {difference}; {test}. {_settled_words(comparison)}"
 
 
 def _settled_words(comparison: Comparison) -> str:
@@ -123,8 +125,9 @@ def _settled_words(comparison: Comparison) -> str:
         return "The data settle it: this is more than chance."
     more = comparison.pairs.more
     if more is None:
-        return "The data do not settle it; no reasonable number of samples like these would."
-    return f"The data do not settle it; {about(more)} more {'sample' if more == 1 else 'samples'} like these would."
+        return "No reasonable number of samples like these would settle it."
+    said = f"{about(more)} more {'sample' if more == 1 else 'samples'} like these would settle it."
+    return said[0].upper() + said[1:]
 
 
 def _composite_words(mean: Mean) -> str:

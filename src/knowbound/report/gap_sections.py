@@ -79,6 +79,7 @@ class InventoryEntry(NamedTuple):
     prompt: str = ""  # what the sample asks
     label: Line = ""  # what people call an observed sample, which has no name of its own
     topic: str = ""  # the anchor of its topic
+    is_run: bool = False  # of a run of a test set
 
 
 def mark_section(mark: Watermark) -> Section:
@@ -274,7 +275,8 @@ def _entry(one: InventoryEntry, anchor: str, about: str, prompt: str) -> Entry:
         "Sample ",
         Span(signal.sample, Tone.DATA, one.anchor),
         *((" (", data(one.note), ")") if one.note else ()),
-        f" / turn {signal.turn}",
+        # A sample of a test set is mostly one turn: its steps are what the specification's inventory calls turns.
+        f" / step {signal.step}" if one.is_run and signal.step else f" / turn {signal.turn}",
     )
     filters = [("Source", signal.type.value, TYPE_NAMES[signal.type])]
     filters += [("Status", signal.status.value, STATUS_NAMES[signal.status])]

@@ -75,7 +75,7 @@ def outcome_words(check: GateReport) -> str:
     if any(result.failed for result in check.results):
         return "failed"
     if any(result.outcome is GateOutcome.UNDECIDED for result in check.results):
-        return "undecided: nothing was counted"
+        return "undecided"
     if all(result.settled for result in check.results):
         return "passed"
     return "not settled, and --strict asks for that" if check.strict else "passed, not settled"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from knowbound.report.sections import Entry, Listing, Section, Span, Tone, data, prose
-from knowbound.stats.figures import RateKind
+from knowbound.stats.figures import RateKind, Watermark
 from knowbound.stats.gate import GateOutcome, GateResult
 
 GATE_NAMES: dict[GateOutcome, str] = {
@@ -33,6 +33,11 @@ def gate_outcome(gate: GateResult) -> str:
 def gate_reason(gate: GateResult) -> str:
     """Why it came out so, and what else differs."""
     return " ".join(filter(None, (gate.words, gate.note)))
+
+
+def gate_line(gate: GateResult, watermark: Watermark) -> str:
+    """A gate in one line for a log, with the watermark of its rate."""
+    return f"{gate_name(gate)}: {gate_outcome(gate)}. {gate.words} {watermark}"
 
 
 def gates_section(gates: Iterable[GateResult]) -> Section:

@@ -140,6 +140,7 @@ def evaluation_entries(evaluation: Evaluation) -> list[InventoryEntry]:
             tuple(filter(None, (sample_place(run), place_words(signal.file, signal.line)))),
             anchors[run.sample],
             run.prompt,
+            is_run=True,
         )
         for run in evaluation.runs
         if run.is_complete

@@ -31,7 +31,7 @@ from knowbound.report.sections import (
 )
 from knowbound.stats.evaluation import EvaluationHead, Origin
 from knowbound.stats.figures import Watermark
-from knowbound.stats.printing import money, score
+from knowbound.stats.printing import money, percent, score
 from knowbound.stats.trend import Panel, Series, Trend, TrendRow
 from knowbound.text.printable import counted
 
@@ -44,20 +44,21 @@ _OPEN_BREAK = (
     "counted anew: from this evaluation on, misses that nobody decided are not called open or found. Open rates before "
     "and after it do not compare."
 )
-# The columns of specification 1, section 6, with the weighted and the open rate and what changed.
+# The columns of specification 1, section 6, with the weighted and the open rate and what changed. A rate never stands
+# without its sample set and sample count: what a narrow terminal has no room for goes in the order of `optional`.
 _COLUMNS = (
-    Column("#", right=True),
+    Column("#", right=True, optional=1),
     Column("Time"),
-    Column("UTC", optional=4),
+    Column("UTC", optional=6),
     Column("git commit"),
-    Column("composite", right=True),
-    Column("coverage"),
+    Column("composite", right=True, optional=2),
+    Column("coverage", right=True),
     Column("gap_rate"),
-    Column("open"),
-    Column("weighted", optional=1),
-    Column("Sample set", optional=2),
-    Column("Sample count", right=True, optional=3),
-    Column("Cost", right=True),
+    Column("open", right=True, optional=4),
+    Column("weighted", right=True, optional=5),
+    Column("Sample set"),
+    Column("Sample count", right=True),
+    Column("Cost", right=True, optional=3),
     Column("knowledge"),
 )
 
@@ -141,26 +142,27 @@ def _evaluations(trend: Trend) -> Section:
 def _row(row: TrendRow) -> Row:
     head = row.head
     broken = strong(f"{counted(len(row.broken), 'sample')} broken") if row.broken else ""
+    another = strong("another series") if row.breaks else ""
     cells = (
         str(head.id),
         head.made[:10],
         head.made[11:16],
         data(commit_words(head)),
         score(head.composite.value),
-        share_cell(head.coverage.rate),
+        percent(head.coverage.rate.value),
         share_cell(head.gap.rate),
-        joined((strong("counted anew") if row.breaks_open else "", share_cell(head.gap.open)), " "),
-        share_cell(head.gap.weighted),
-        (*((strong("changed"), " ") if row.breaks else ()), data(_set_words(head))),
+        joined((strong("counted anew") if row.breaks_open else "", percent(head.gap.open.value)), " "),
+        percent(head.gap.weighted.value),
+        data(_set_words(head)),
         f"{head.samples:,}",
         money(head.usd),
-        joined(("" if row.change is None else str(row.change), data(", ".join(row.differs)), broken), "; "),
+        joined((another, "" if row.change is None else str(row.change), data(", ".join(row.differs)), broken), "; "),
     )
     return Row(cells)
 
 
 def _set_words(head: EvaluationHead) -> str:
-    return f"{head.watermark.path.rpartition('/')[2]} {head.watermark.sha256_8}"
+    return f"{head.watermark.sha256_8} {head.watermark.path.rpartition('/')[2]}"
 
 
 def _document(trend: Trend) -> dict[str, object]:

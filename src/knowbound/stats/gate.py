@@ -33,7 +33,7 @@ class GateOutcome(StrEnum):
 
     PASSED = "passed"
     FAILED = "failed"
-    UNDECIDED = "undecided"  # nothing was counted
+    UNDECIDED = "undecided"  # nothing was counted, or nothing of what was searched was seen
     NO_BASELINE = "no_baseline"  # no earlier run with the same test set to compare with
 
 
@@ -234,6 +234,11 @@ def _decided(
     unseen: int,
 ) -> GateResult:
     """Return the result. The hidden calls of `unseen` samples could turn a pass into a failure."""
+    if unseen == gap.n and not failed:
+        words = (
+            f"{said}. No tool call of any sample left a trace: failed searches were not measured. Nothing is decided."
+        )
+        return GateResult(name, float(limit), gap, GateOutcome.UNDECIDED, None, None, words, kind=kind)
     outcome = GateOutcome.FAILED if failed else GateOutcome.PASSED
     sure = _settled_words(settled, more)
     if unseen and not failed:

@@ -134,14 +134,34 @@ def _panel(rows: list[TrendRow]) -> Panel:
 def _series(rows: list[TrendRow]) -> Series:
     heads = [row.head for row in rows]
     reading, words = direction_of(heads)
-    return Series(rows, reading, words, _advice(reading, heads[-1]), _other_changes(heads), nudge(heads))
+    return Series(rows, reading, words, _advice(reading, rows), _other_changes(heads), nudge(heads))
 
 
-def _advice(reading: Reading, last: EvaluationHead) -> str:
+def _advice(reading: Reading, rows: Sequence[TrendRow]) -> str:
     """Return the next step. The built-in executor is deterministic: repeating it adds nothing."""
-    if reading is Reading.INCONCLUSIVE and last.executor == _DETERMINISTIC:
+    if reading is Reading.INCONCLUSIVE and rows[-1].head.executor == _DETERMINISTIC:
         return "More samples would tell."
-    return _ADVICE[reading]
+    return _additions(rows) if reading is Reading.FALLING else _ADVICE[reading]
+
+
+def _additions(rows: Sequence[TrendRow]) -> str:
+    """Return which changes of the knowledge lowered the rate, by their commits: each did, or only some."""
+    lowered: list[str] = []
+    others: list[str] = []
+    known = [row for row in rows if row.head.gap.rate.n]
+    for before, after in pairwise(known):
+        if after.change:
+            fell = (after.head.gap.rate.value or 0.0) < (before.head.gap.rate.value or 0.0)
+            (lowered if fell else others).append(_commit(after.head))
+    if not lowered:
+        return "The knowledge did not change where it fell: look at what else did."
+    if others:
+        return f"Lowered with {', '.join(lowered)}; not with {', '.join(others)}: what these added hit no gap."
+    return f"Each addition to the knowledge base lowered it ({', '.join(lowered)}): a healthy convergence."
+
+
+def _commit(head: EvaluationHead) -> str:
+    return head.commit[:7] or f"evaluation {head.id}"
 
 
 def _other_changes(heads: Sequence[EvaluationHead]) -> list[str]:
@@ -150,7 +170,6 @@ def _other_changes(heads: Sequence[EvaluationHead]) -> list[str]:
 
 
 _ADVICE: dict[Reading, str] = {
-    Reading.FALLING: "Each addition to the knowledge base lowers it: a healthy convergence.",
     Reading.FLAT: "What was added did not hit the real gaps: check the priority of the uncovered files.",
     Reading.RISING: "The hash says that the samples are the same: they did not get harder and were not swapped. So the "
     "knowledge base was broken, or the agent changed: compare the two evaluations, and look at what was removed.",
@@ -178,7 +197,10 @@ def direction_of(heads: Sequence[EvaluationHead]) -> tuple[Reading, str]:
         return reading, f"A single evaluation: gap rate {rate}."
     start, difference = _movement(known)
     since = _evaluations(heads, start)
-    moved = f"{percent(start.gap.rate.value)} → {percent(rate.value)} over {since}, {difference}"
+    moved = (
+        f"{percent(start.gap.rate.value)} ({_commit(start)}) → {percent(rate.value)} ({_commit(last)}) over {since}, "
+    )
+    moved += str(difference)
     is_certain = not difference.low <= 0 <= difference.high
     unclear = "" if is_certain else f"; at {rate.n} samples these cannot be told apart"
     if is_near_zero(last):

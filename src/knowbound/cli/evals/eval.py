@@ -89,9 +89,9 @@ def command(
 ) -> int:
     """Run a test set through an agent and report its gap rate.
 
-    SAMPLES is a samples file (JSON, YAML, JSONL) or a folder of samples files (default: eval-samples.* in the root).
-    The built-in executor answers from the knowledge files alone, without a model. Every evaluation is kept for
-    `trend`, `compare` and `check`. The exit code is 1 when a gate fails.
+    SAMPLES is a samples file (JSON, YAML, JSONL) or a folder of samples files (default: eval-samples.* in the root or
+    the current folder). The built-in executor answers from the knowledge files alone, without a model. Every evaluation
+    is kept for `trend`, `compare` and `check`. The exit code is 1 when a gate fails, 3 where nothing was measured.
     """
     from knowbound.agent.clients import hook_commands
     from knowbound.cli.long_runs import EvalProgress
@@ -101,7 +101,7 @@ def command(
     from knowbound.evals.injecting import Inject
     from knowbound.evals.runner import RunLimits
     from knowbound.judge.choice import ModelTask, model_for
-    from knowbound.report.gate_words import gate_name
+    from knowbound.report.gate_words import gate_line
     from knowbound.stats.gate import evaluation_gates, exit_code
 
     settings = settings_of(root, as_specified=as_specified or None)
@@ -149,7 +149,7 @@ def command(
         echo(f"{which} is evaluation {done.other.id}: knowbound compare {ids}", err=True)
     for gate in gates:
         if gate.failed or output is not None or format_ != "text":
-            echo(f"{gate_name(gate)}: {gate.outcome}. {gate.words}", err=True)
+            echo(gate_line(gate, done.evaluation.watermark), err=True)
     finish(done, settings)
     if not done.evaluation.runs_complete:
         echo("knowbound: no sample has a complete trace: nothing is decided.", err=True)
@@ -188,11 +188,13 @@ def _test_set(samples: Path | None, settings: Settings) -> SampleSet:
     """Load the named samples, or those of the project."""
     from knowbound.evals.samples.load import find_samples, load_samples
 
-    path = samples or find_samples(settings.root, settings.eval_samples)
+    here = Path.cwd()
+    path = samples or find_samples(settings.root, settings.eval_samples) or find_samples(here)
     if path is None:
+        where = f"{settings.root}" if here == settings.root else f"{settings.root} or {here}"
         raise InputError(
             "no-samples",
-            f"No samples file in {settings.root} (looked for eval-samples.* and samples.* as json, yaml, yml or jsonl, "
+            f"No samples file in {where} (looked for eval-samples.* and samples.* as json, yaml, yml or jsonl, "
             "and for .omk/). Try: knowbound eval FILE, or knowbound draft -o eval-samples.draft.yaml for proposals",
         )
     return load_samples(path, settings.root)

@@ -100,7 +100,10 @@ def _ending(ended: AgentExit, summary: StreamSummary, *, is_stream: bool) -> tup
 
 
 def _read_stream(stdout: Path) -> tuple[Reader, StreamSummary] | None:
-    """The reader of a stream, and what it says; None where it is text, or JSON without a step in it."""
+    """The reader of a stream, and what it says; None where it is text, or JSON that is no trace.
+
+    A client's stream that ends after its first line is a run that was cut off, and no answer in plain text.
+    """
     try:
         known = recognise(read_head(stdout))
     except Exception:  # nothing there, or a head that only looks like an archive
@@ -108,7 +111,8 @@ def _read_stream(stdout: Path) -> tuple[Reader, StreamSummary] | None:
     if known is None:
         return None
     events = list(known[0].read([stdout], {}, Tally()))
-    return (known[0], _summary(events)) if any(isinstance(event, Step | Broken) for event in events) else None
+    is_stream = isinstance(known[0], Stream) or any(isinstance(event, Step | Broken) for event in events)
+    return (known[0], _summary(events)) if is_stream else None
 
 
 def _summary(events: Sequence[Event]) -> StreamSummary:

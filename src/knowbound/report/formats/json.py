@@ -104,6 +104,7 @@ def signal_fields(signal: Signal) -> dict[str, object]:
         "weight": signal.weight,
         "session": signal.session,
         "turn": signal.turn,
+        "step": signal.step,
         "sample": signal.sample,
         "call_ids": signal.call_ids,
         "message_id": signal.message_id,

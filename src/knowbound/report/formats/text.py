@@ -187,7 +187,8 @@ class _Terminal:
         columns = list(enumerate(part.columns))
         texts = [[column.name for column in part.columns], *([words(cell) for cell in row.cells] for row in rows)]
         widths = [max(cells(row[at]) for row in texts) for at, _ in columns]
-        while self._width(widths, columns) > self.width and any(one.optional for _, one in columns):
+        wrapped = [*widths[:-1], min(widths[-1], _NARROW_LAST)]
+        while self._width(wrapped, columns) > self.width and any(one.optional for _, one in columns):
             columns.remove(max(columns, key=lambda one: one[1].optional))
         self._fit(widths, columns)
         if any(column.name for _, column in columns):

@@ -30,6 +30,7 @@ TOPICS = "topics-1"
 MISSES = "misses-1"
 RULE_LINES = "rule_lines-1"
 WORDING = "wording-1"
+SCOPE = "scope-1"
 
 
 class PromptFile(msgspec.Struct, frozen=True):

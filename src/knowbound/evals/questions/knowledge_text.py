@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 from knowbound.files import read_text
-from knowbound.text.markdown import BlockKind, DocumentSection, file_words, sections_of
+from knowbound.text.markdown import BlockKind, DocumentBlock, DocumentSection, file_words, sections_of
 from knowbound.text.stems import stem
 from knowbound.text.stop_words import STOP_WORDS
 from knowbound.text.terms import split_words
 
+_MOST_PRINCIPLES = 60
 _MOST_BYTES = 1_000_000  # of one file; a knowledge file is prose, not data
 # Pages about the project rather than of it: nobody asks a knowledge base for them.
 _NO_KNOWLEDGE = re.compile(
@@ -65,6 +65,17 @@ class KnowledgePage(NamedTuple):
         """Whether it is CLAUDE.md, AGENTS.md or the like: its bullets are principles."""
         return bool(_INSTRUCTIONS.search(self.path))
 
+    @property
+    def blocks(self) -> list[DocumentBlock]:
+        """Its paragraphs, items, rows and code, in order."""
+        return [block for section in self.sections for block in section.blocks]
+
+    @property
+    def heading_lines(self) -> str:
+        """Its path and its headings below it, indented."""
+        found = [f"{'  ' * len(one.headings)}{one.headings[-1]}" for one in self.sections if one.headings]
+        return "\n".join([self.path, *found])
+
 
 class KnowledgeText:
     """The pages of a knowledge base, and what is counted over all of them."""
@@ -84,26 +95,15 @@ class KnowledgeText:
         )
 
     @cached_property
-    def stems(self) -> frozenset[str]:
-        """The stem of every content word that occurs anywhere."""
-        return frozenset(word for page in self.pages for word in content_stems(f"{page.path} {page.text}"))
-
-    @cached_property
-    def subjects(self) -> frozenset[str]:
-        """The stems it is about: those of headings and file names, and those that several files share."""
-        named: set[str] = set()
-        files: Counter[str] = Counter()
-        times: Counter[str] = Counter()
-        for page in self.pages:
-            here: Counter[str] = Counter()
-            named |= content_stems(file_words(page.path))
-            for section in page.sections:
-                named |= content_stems(" ".join(section.headings[-1:]))
-                for text in (*section.headings, *(f"{block.lead} {block.text}" for block in section.blocks)):
-                    here.update(content_stems(text))
-            files.update(here.keys())
-            times.update(here)
-        return frozenset(named | {word for word, count in files.items() if count >= 2 and times[word] >= 3})
+    def principles(self) -> list[str]:
+        """The bullets of instruction files, the first of them."""
+        return [
+            block.text[:300]
+            for page in self.pages
+            if page.is_instructions
+            for block in page.blocks
+            if block.kind is BlockKind.ITEM
+        ][:_MOST_PRINCIPLES]
 
 
 def read_knowledge(root: Path, files: Iterable[str]) -> KnowledgeText:

@@ -22,21 +22,19 @@ from knowbound.evals.evaluate import EvalPlan, evaluate
 from knowbound.evals.executor import BUILT_IN
 from knowbound.evals.knowledge import files_of, knowledge_globs
 from knowbound.evals.questions.from_rules import questions_by_rules
-from knowbound.evals.questions.knowledge_text import KnowledgePage, KnowledgeText, read_knowledge
-from knowbound.evals.questions.scope import kept
+from knowbound.evals.questions.knowledge_text import KnowledgeText, read_knowledge
+from knowbound.evals.questions.scope import ScopeVerdict, kept, scope_verdicts, structure_of
 from knowbound.evals.runner import RunLimits, RunProgress
 from knowbound.evals.samples.values import EvalSample, SampleSet
 from knowbound.judge.models.asking import Asker
+from knowbound.judge.models.completion import known_sum
 from knowbound.judge.prompts import load_prompt
 from knowbound.judge.registry import asker_for, check_judge
 from knowbound.stats.evaluation import Evaluation, Origin
 from knowbound.store.evaluations import Evaluations
 from knowbound.text.digest import digest_of
-from knowbound.text.markdown import BlockKind
 
 PROMPT = "competency-1"
-_MOST_CHARACTERS = 12_000  # of each part of the structure
-_MOST_PRINCIPLES = 60
 
 
 class Probed(NamedTuple):
@@ -89,12 +87,16 @@ def competency_questions(root: Path, files: Sequence[str], *, count: int, asker:
     proposals = list(questions_by_rules(knowledge))
     notes: tuple[str, ...] = ()
     usd: float | None = 0.0
+    verdicts: dict[str, ScopeVerdict] = {}
     if asker is not None:
         by_model = proposed_by_model(knowledge, asker, count)
         notes, usd = by_model.notes, by_model.usd
         # Of two questions that ask the same the first is kept, and a model words them better than a rule.
         proposals = [*by_model.questions, *proposals]
-    good = kept(knowledge, proposals, dropped)
+        asked = [one.question for one in by_model.questions]
+        given, scope_usd = scope_verdicts(knowledge, asked, asker) if asked else ([], 0.0)
+        verdicts, usd = dict(zip(asked, given, strict=True)), known_sum(usd, scope_usd)
+    good = kept(proposals, dropped, verdicts)
     chosen = spread(good, count)
     return Probe(str(root), tuple(chosen), tuple(dropped), len(good) - len(chosen), notes, usd)
 
@@ -166,7 +168,7 @@ class ProposedQuestions(NamedTuple):
 
 def proposed_by_model(knowledge: KnowledgeText, asker: Asker, count: int) -> ProposedQuestions:
     """The questions that the model would ask of this knowledge base."""
-    asked = asker.ask(load_prompt(PROMPT), [_structure(knowledge, count)], Proposal)[0]
+    asked = asker.ask(load_prompt(PROMPT), [{**structure_of(knowledge), "how_many": str(count)}], Proposal)[0]
     if asked.value is None:
         return ProposedQuestions([], (f"{asker.judge} proposed no questions: {asked.problem}",), asked.usd)
     known = {page.path for page in knowledge.pages}
@@ -182,33 +184,3 @@ def proposed_by_model(knowledge: KnowledgeText, asker: Asker, count: int) -> Pro
         for one in asked.value.questions[: 4 * count]
     ]
     return ProposedQuestions(questions, (), asked.usd)
-
-
-def _structure(knowledge: KnowledgeText, count: int) -> dict[str, str]:
-    return {
-        "files": _cut(page.path for page in knowledge.pages),
-        "headings": _cut(_headings(page) for page in knowledge.pages),
-        "principles": _cut(_principles(knowledge)),
-        "how_many": str(count),
-    }
-
-
-def _headings(page: KnowledgePage) -> str:
-    found = [f"{'  ' * len(one.headings)}{one.headings[-1]}" for one in page.sections if one.headings]
-    return "\n".join([page.path, *found])
-
-
-def _principles(knowledge: KnowledgeText) -> list[str]:
-    return [
-        block.text[:300]
-        for page in knowledge.pages
-        if page.is_instructions
-        for section in page.sections
-        for block in section.blocks
-        if block.kind is BlockKind.ITEM
-    ][:_MOST_PRINCIPLES]
-
-
-def _cut(parts: Iterable[str]) -> str:
-    text = "\n".join(parts)
-    return text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS].rpartition("\n")[0] + "\n…"

@@ -1,19 +1,28 @@
 """Which proposed questions are not asked, and why (specification 1, section 9).
 
 A question that the knowledge base never claimed to answer would count as a gap of it: "inventing out-of-scope
-questions pollutes the gap rate". Every drop has a reason that is shown; docs/decisions/competency.md has the numbers.
+questions pollutes the gap rate". A model decides about the scope, and quotes what puts a question in it. Every drop has
+a reason that is shown.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
-from functools import cached_property, lru_cache
-from itertools import islice
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple, cast
+
+import msgspec
+from msgspec.structs import replace
 
 from knowbound.core.competency import CompetencyQuestion, Dropped
 from knowbound.evals.questions.knowledge_text import KnowledgeText, content_stems
+from knowbound.judge.models.asking import Asker
+from knowbound.judge.models.completion import known_sum
+from knowbound.judge.models.questions import AskedEntry, AskResult, EntryGroup, sendable
+from knowbound.judge.prompts import SCOPE, input_hash, load_prompt
+from knowbound.judge.quotations import is_quoted
 from knowbound.kms.screening import screened
 from knowbound.text.embedding import embed, similarity
 from knowbound.text.redact import redact
@@ -21,10 +30,11 @@ from knowbound.text.stop_words import STOP_WORDS
 
 _SAME = 0.80  # mean of cosine and shared words, from which two questions are the same
 _SAME_IF_CONTAINED = 0.65  # cosine, where one question has every content word of the other
-_NEAR_A_HEADING = 0.45  # cosine with a heading, from which a question is about it in other words
 _MOST_CHARACTERS = 180
 _LEAST_WORDS = 3
-_MOST_HEADINGS = 2000
+_MOST_SHOWN = 12_000  # characters of each part of the structure
+_BY_WORDS, _BY_MEANING, _PASSAGE = 2, 2, 300  # passages beside a question, and characters of one
+_TOGETHER = 10  # questions in one call
 _BEGINNING = re.compile(
     r"^(?:how|what|when|where|which|who|whom|whose|why|can|could|may|must|should|is|are|do|does|did|was|were|will|has|have|"
     r"in|for|to|at|on|from|under|after|before|if)\b|.*[\u4e00-\u9fff]",
@@ -35,21 +45,27 @@ _QUESTION_WORD = re.compile(r"\b(?:who|when|where|which|why|how|what)\w*", re.IG
 
 
 def kept(
-    knowledge: KnowledgeText, proposed: Iterable[CompetencyQuestion], dropped: list[Dropped]
+    proposed: Iterable[CompetencyQuestion],
+    dropped: list[Dropped],
+    verdicts: Mapping[str, ScopeVerdict] | None = None,
 ) -> list[CompetencyQuestion]:
-    """The proposals that may be asked, of duplicates the first; the others go to `dropped` with their reasons."""
-    scope = KnowledgeScope(knowledge)
+    """The proposals that may be asked, of duplicates the first; the others go to `dropped` with their reasons.
+
+    What rules made of a heading or a principle is in scope by its source; a model decides about what a model proposed.
+    """
+    verdicts = verdicts or {}
     found: list[CompetencyQuestion] = []
     duplicates = Duplicates()
     for one in proposed:
-        reason = unfit(one.question) or scope.reason(one.question)
+        verdict = verdicts.get(one.question)
+        reason = unfit(one.question) or (verdict.reason if verdict else "")
         if not reason and (other := duplicates.same_as(one.question)):
             reason = f"asks the same as: {other}"
         if reason:
             dropped.append(Dropped(redact(one.question), reason, one.kind, one.place))
         else:
             duplicates.add(one.question)
-            found.append(one)
+            found.append(replace(one, why=f"in scope by “{verdict.quote}”") if verdict else one)
     return found
 
 
@@ -75,41 +91,78 @@ def gives_orders(text: str) -> bool:
     return screened(text) is not None or bool(_ROLE_TAG.search(text))
 
 
-class KnowledgeScope:
-    """What a knowledge base is about, by its words and by the meaning of its headings."""
+class ScopeAnswer(msgspec.Struct, frozen=True):
+    """Answer of the model about one question."""
 
-    def __init__(self, knowledge: KnowledgeText) -> None:
-        self._knowledge = knowledge
+    id: str
+    in_scope: bool = msgspec.field(name="inScope")
+    quote: str = ""
+    reason: str = ""
 
-    @cached_property
-    def _headings(self) -> list[bytes]:
-        headings = (
-            f"{page.title} {section.headings[-1]}"
-            for page in self._knowledge.pages
-            for section in page.sections
-            if section.headings
-        )
-        return [embed(heading) for heading in islice(headings, _MOST_HEADINGS)]
 
-    def reason(self, question: str) -> str:
-        """Why a question is out of scope, or an empty string.
+class ScopeVerdict(NamedTuple):
+    """The text that puts a question in scope, or else the reason for not asking it."""
 
-        Most of its content words must occur in the knowledge base, and one of them as a subject; where exactly half of
-        them occur, its meaning must be near a heading.
-        """
-        stems = content_stems(question)
-        if not stems:
-            return "trivial: no word in it says what it is about"
-        unknown = stems - self._knowledge.stems
-        if not unknown or (stems & self._knowledge.subjects and 2 * len(unknown) < len(stems)):
-            return ""
-        if 2 * len(unknown) == len(stems) and self._is_near_a_heading(question):
-            return ""
-        return f"out of scope: {', '.join(sorted(unknown))} is nowhere a subject here"
+    quote: str
+    reason: str = ""
 
-    def _is_near_a_heading(self, question: str) -> bool:
-        vector = _vector(question)
-        return any(similarity(vector, heading) >= _NEAR_A_HEADING for heading in self._headings)
+
+def scope_verdicts(
+    knowledge: KnowledgeText, questions: Sequence[str], asker: Asker
+) -> tuple[list[ScopeVerdict], float | None]:
+    """Ask the model which questions are within scope, and the cost; a verdict counts only with its quotation."""
+    structure = structure_of(knowledge)
+    passages = [(block.text, embed(block.text)) for page in knowledge.pages for block in page.blocks]
+    entries = []
+    for number, question in enumerate(questions, 1):
+        shown = {"question": question, "passages": nearest_passages(question, passages)}
+        key = input_hash({**structure, "entry": msgspec.json.encode(shown).decode()})
+        entries.append(AskedEntry(f"q{number}", shown, key))
+
+    def unquoted(entry: AskedEntry, answer: ScopeAnswer) -> str:
+        shown = (*structure.values(), *cast("list[str]", entry.shown["passages"]))
+        is_shown = not answer.in_scope or is_quoted(answer.quote, shown)
+        return "" if is_shown else "the quotation is not in the material"
+
+    group = EntryGroup(entries, structure)
+    (asked,) = asker.ask_entries(load_prompt(SCOPE), [group], ScopeAnswer, size=_TOGETHER, check=unquoted)
+    usd: float | None = 0.0
+    for one in asked:
+        usd = known_sum(usd, one.usd)
+    return [_verdict(one) for one in asked], usd
+
+
+def _verdict(asked: AskResult[ScopeAnswer]) -> ScopeVerdict:
+    if asked.value is None:
+        return ScopeVerdict("", f"its scope was not decided: {asked.problem}")
+    if asked.value.in_scope:
+        return ScopeVerdict(asked.value.quote)
+    return ScopeVerdict("", f"out of scope: {' '.join(asked.value.reason.split())[:200] or 'another subject'}")
+
+
+def structure_of(knowledge: KnowledgeText) -> dict[str, str]:
+    """Return the file names, headings and principles of a knowledge base, as a model is shown them."""
+    return {
+        "files": _cut(page.path for page in knowledge.pages),
+        "headings": _cut(page.heading_lines for page in knowledge.pages),
+        "principles": _cut(knowledge.principles),
+    }
+
+
+def _cut(parts: Iterable[str]) -> str:
+    text = sendable("\n".join(parts))
+    return text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN].rpartition("\n")[0] + "\n…"
+
+
+def nearest_passages(question: str, passages: Sequence[tuple[str, bytes]]) -> list[str]:
+    """Return the passages that share most words with a question, then those nearest in meaning."""
+    stems, vector = content_stems(question), _vector(question)
+    ranked = sorted(
+        passages, key=lambda one: (-len(stems & content_stems(one[0])), -similarity(vector, one[1]), one[0])
+    )
+    by_meaning = sorted(passages, key=lambda one: (-similarity(vector, one[1]), one[0]))
+    chosen = dict.fromkeys(text for text, _ in (*ranked[:_BY_WORDS], *by_meaning[:_BY_MEANING]))
+    return [sendable(text)[:_PASSAGE] for text in chosen]
 
 
 class Duplicates:

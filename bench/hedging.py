@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
-from bench.recorded_sets import LabelledHedge, asker_of, hedges, recording_of
+from bench.recorded_sets import UNSEEN, LabelledHedge, asker_of, hedges, recording_of
 from bench.train_hedging import Example, examples, fit
 from bench.turn_sets import is_aside as is_kept_aside
 from knowbound.judge.hedging.model import ModelHedgingJudge
@@ -88,7 +88,8 @@ def measure(rows: Sequence[tuple[Example, bool]]) -> Measured:
 
 
 def main() -> None:
-    _print_unseen()
+    for set_ in ("hedges", "hedges-specified"):
+        _print_unseen(set_)
     found = judged()
     for name, rows in (
         ("developed on, out of fold by project", found.by_project),
@@ -103,17 +104,18 @@ def main() -> None:
     _print_drawn([(example, called) for example, called in found.by_project if example.drawn])
 
 
-def _print_unseen() -> None:
+def _print_unseen(set_: str) -> None:
     """The sentences that nothing was made with: rules, the recorded large model, and words of doubt alone."""
-    rows = hedges()
-    model = ModelHedgingJudge("recorded", True, asker_of(recording_of("hedges")))
+    rows = hedges(UNSEEN / f"{set_.replace('-', '_')}.jsonl")
+    recording = recording_of(set_)
+    model = ModelHedgingJudge("recorded", True, asker_of(recording)) if recording.exists() else None
     judges: dict[str, Callable[[LabelledHedge], bool]] = {
         "rules": lambda row: any(one and one.is_uncertainty for one in RulesJudge().judge([row.candidate])),
-        "a large model, recorded": lambda row: bool((said := model.known(row.candidate)) and said.is_uncertainty),
+        **({"a large model, recorded": lambda row: _is_doubt(model, row)} if model is not None else {}),
         "baseline: a word of doubt": lambda row: bool(cues(mask(row.sentence))),
         "baseline: specified words": lambda row: bool(_SPECIFIED.search(row.sentence)),
     }
-    print(f"unseen, with question and context ({len(rows)} sentences)")
+    print(f"unseen: {set_} ({len(rows)} sentences)")
     for name, says in judges.items():
         called = [(row, says(row)) for row in rows]
         parts = {"all": called, "kept aside": [one for one in called if is_kept_aside(one[0].id)]}
@@ -121,6 +123,11 @@ def _print_unseen() -> None:
         for part, of_part in parts.items():
             right, calls, doubts = _counts([(row.uncertain, said) for row, said in of_part])
             print(f"  {name:26} {part:10} F1 {_f1(right, calls, doubts):.2f}  {right} of {calls} called, of {doubts}")
+
+
+def _is_doubt(model: ModelHedgingJudge, row: LabelledHedge) -> bool:
+    said = model.known(row.candidate)
+    return said is not None and said.is_uncertainty
 
 
 def _print_drawn(rows: list[tuple[Example, bool]]) -> None:

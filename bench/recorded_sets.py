@@ -18,6 +18,7 @@ from bench.learn import ask_lessons
 from bench.real_turns import written_items
 from bench.rescue import ask_rescues
 from bench.rules.__main__ import ask_rules
+from bench.scope import ask_scope
 from bench.statements.__main__ import ask_statements
 from bench.statuses.__main__ import ask_statuses
 from bench.stop_answers.__main__ import ask_stop
@@ -136,6 +137,8 @@ SETS = {
     "hostile": RecordedSet(lambda asker: _ask_turns(read_set(UNSEEN / "hostile_turns.jsonl"), asker)),
     "hedges": RecordedSet(lambda asker: _ask_hedges(hedges(), asker)),
     "real": RecordedSet(lambda asker: _ask_turns(written_items(), asker)),
+    "hedges-specified": RecordedSet(lambda asker: _ask_hedges(hedges(UNSEEN / "hedges_specified.jsonl"), asker)),
+    "scope": RecordedSet(ask_scope),
     "junk": RecordedSet(ask_junk),
     "stop": RecordedSet(ask_stop),
     "statements": RecordedSet(ask_statements),

@@ -65,7 +65,11 @@ def codes() -> str:
     parts = ["# Codes\n\nWhat the codes in reports and JSON mean. `knowbound explain CODE` prints the same text.\n"]
     for group in dict.fromkeys(entry.group for entry in catalogue.codes()):
         parts.append(f"## {group}\n")
-        parts += [f"- **{one.code}**: {one.meaning} *{one.example}*" for one in catalogue.codes() if one.group == group]
+        parts += [
+            f"- **{one.code}**: {one.meaning} *{one.example}*{f' {one.zh}' * bool(one.zh)}"
+            for one in catalogue.codes()
+            if one.group == group
+        ]
         parts.append("")
     return "\n".join(parts)
 

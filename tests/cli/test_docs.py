@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 from bench.make_docs import pages
+from click.testing import CliRunner
 
 from knowbound.catalogue import codes, problems
+from knowbound.cli.explain import command as explain
 from knowbound.core.audit import Diagnosis, FindingCode, Support
 from knowbound.core.signal import Ending, SignalType, Status
 from knowbound.core.trace import Outcome
@@ -83,3 +85,18 @@ def test_every_test_that_the_security_page_names_exists() -> None:
         if not (root / file).is_file() or (test and f"def {test}(" not in (root / file).read_text("utf-8"))
     ]
     assert missing == []
+
+
+def test_the_terms_of_specification_1_are_explained_in_both_languages() -> None:
+    rows = re.findall(
+        r"^\| (.+?) \| (.+?) \| `(\w+)` \|$", (ROOT / "docs" / "words.md").read_text("utf-8"), re.MULTILINE
+    )
+    assert len(rows) == 11
+    for chinese, _, code in rows:
+        entries = [entry for entry in codes() if entry.code == code and entry.zh]
+        assert len(entries) == 1, code
+        assert entries[0].zh.startswith(f"{chinese}："), code
+        assert entries[0].zh in (ROOT / "docs" / "codes.md").read_text("utf-8")
+        shown = CliRunner().invoke(explain, [chinese]).output
+        assert entries[0].zh in shown
+        assert entries[0].meaning in shown

@@ -17,6 +17,7 @@ class Code(NamedTuple):
     group: str
     meaning: str
     example: str
+    zh: str = ""  # term and definition in Chinese, of the terms of specification 1
 
 
 class Problem(NamedTuple):

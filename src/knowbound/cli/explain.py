@@ -26,10 +26,13 @@ def command(code: str | None) -> None:
         return
     # A code has underscores, a slug has hyphens: the user may type either, in any case.
     known = {_plain(one): one for one in (*problems(), *(entry.code for entry in codes()))}
+    chinese = {entry.zh.partition("：")[0]: entry.code for entry in codes() if entry.zh}
+    known |= {_plain(name): code for term, code in chinese.items() for name in (term, *term.split(" / "))}
     key = known.get(_plain(code), code)
     if meanings := codes_named(key):
-        texts = (f"{entry.code} ({entry.group})\n\n{entry.meaning}\n\n{entry.example}" for entry in meanings)
-        echo("\n\n".join(texts))
+        for entry in meanings:
+            parts = (f"{entry.code} ({entry.group})", entry.zh, entry.meaning, entry.example)
+            echo("\n\n".join(filter(None, parts)))
     elif problem := problems().get(key):
         echo(f"{problem.slug} (error)\n\n{problem.what}\n{problem.why}\n\n{problem.do}")
     else:

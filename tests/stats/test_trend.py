@@ -21,7 +21,7 @@ from knowbound.stats.evaluation import EvaluationHead, Origin
 from knowbound.stats.figures import WARNING, RateKind, Watermark
 from knowbound.stats.gate import GateOutcome, Limits, evaluation_gates
 from knowbound.stats.rate import Rate
-from knowbound.stats.trend import NUDGE, Reading, direction_of, nudge, trend
+from knowbound.stats.trend import NUDGE, OLD_SET, Reading, direction_of, nudge, trend
 from knowbound.store.evaluations import Evaluations
 from tests.evaluation_examples import evaluation_of, sample_run
 from tests.trend_examples import FIRST_SET, SECOND_SET, evaluation, falling, head, with_break
@@ -224,6 +224,24 @@ def test_the_knowledge_change_is_since_the_evaluation_before() -> None:
 )
 def test_three_low_evaluations_of_one_test_set_in_a_row_are_nudged(heads: list[EvaluationHead], nudged: bool) -> None:
     assert nudge(heads) == (NUDGE if nudged else None)
+
+
+@pytest.mark.parametrize(
+    ("last", "origin", "proposed"),
+    [
+        ("2026-12-31T09:00:00Z", Origin.WRITTEN, False),
+        ("2027-02-02T09:00:00Z", Origin.WRITTEN, True),
+        ("2027-02-02T09:00:00Z", Origin.PROBED, False),
+    ],
+)
+def test_a_test_set_of_a_quarter_is_to_be_replaced_by_a_new_series(last: str, origin: Origin, proposed: bool) -> None:
+    first, second = (msgspec.structs.replace(one, origin=origin) for one in rates(20, 18))
+    heads = [msgspec.structs.replace(first, made="2026-11-04T09:00:00Z"), msgspec.structs.replace(second, made=last)]
+    said = nudge(heads)
+    assert (said == OLD_SET.format(days=90)) is proposed
+    shown = " ".join(render_trend(trend(heads), "text").split())
+    assert "in use since 2026-11-04" in shown
+    assert (OLD_SET.format(days=90) in shown) is proposed
 
 
 def test_the_nudge_is_the_specifications_word_for_word() -> None:

@@ -32,7 +32,7 @@ from knowbound.report.sections import (
 from knowbound.stats.evaluation import EvaluationHead, Origin
 from knowbound.stats.figures import Watermark
 from knowbound.stats.printing import money, percent, score
-from knowbound.stats.trend import Panel, Series, Trend, TrendRow
+from knowbound.stats.trend import Panel, Series, Trend, TrendRow, days_in_use
 from knowbound.text.printable import counted
 
 Format = PageFormat
@@ -122,6 +122,8 @@ def _panel(panel: Panel, name: str, shown: Watermark) -> Section:
             rows.append(("", ("Not only the knowledge changed: ", data(changed), ".")))
         if broken := series.rows[-1].broken:
             rows.append(("Broken", ("since the evaluation before: ", data(", ".join(broken)))))
+        days = days_in_use([row.head for row in series.rows])
+        rows.append(("Age", f"in use since {series.rows[0].head.made[:10]}, {counted(days, 'day')}"))
         rows += [("Note", series.nudge)] if series.nudge else []
         parts.append(Facts(tuple(rows)))
         if series.last.watermark != shown:
@@ -180,6 +182,7 @@ def _series_fields(series: Series) -> dict[str, object]:
     return {
         **fields(series.last, "watermark sha256 origin"),
         **fields(series, "reading words advice also_changed nudge"),
+        "days_in_use": days_in_use([row.head for row in series.rows]),
         "evaluations": [row.head.id for row in series.rows],
     }
 

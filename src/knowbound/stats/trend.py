@@ -7,13 +7,14 @@ samples and questions of `probe` are different series too.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
 from enum import StrEnum
 from itertools import pairwise
 
 import msgspec
 
 from knowbound.stats.comparison import differences
-from knowbound.stats.evaluation import EvaluationHead, KnowledgeChange, knowledge_change
+from knowbound.stats.evaluation import EvaluationHead, KnowledgeChange, Origin, knowledge_change
 from knowbound.stats.paired import Difference, unpaired_difference
 from knowbound.stats.printing import percent
 
@@ -25,6 +26,13 @@ NUDGE = (
     "⚠ The current sample set's gap rate has been below 10% for 3 evaluations in a row. Consider expanding the sample "
     'set to probe new areas, otherwise the drop in gap rate may only reflect "sample domestication" rather than '
     '"knowledge filled in."'
+)
+
+
+_QUARTER = 90  # days; specification 1, section 8: "swap in a fresh batch of test sets each quarter"
+OLD_SET = (
+    "This test set has been in use for {days} days. What the knowledge base has learnt probes nothing: begin a new series "
+    "with a fresh batch (knowbound draft -o eval-samples.new.yaml), and keep this one for its own trend."
 )
 
 
@@ -252,12 +260,22 @@ def is_near_zero(head: EvaluationHead) -> bool:
 
 
 def nudge(heads: Sequence[EvaluationHead]) -> str | None:
-    """Return the advice of section 8 if the last 3 evaluations of the newest test set were at most 10% each."""
+    """Return the advice of section 8: after 3 evaluations of at most 10% in a row, and for a test set of 90 days."""
     if not heads:
         return None
     newest = heads[-1]
-    same = [head for head in heads if _is_same_set(head, newest)][-_IN_A_ROW:]
-    return NUDGE if len(same) == _IN_A_ROW and all(is_near_zero(head) for head in same) else None
+    same = [head for head in heads if _is_same_set(head, newest)]
+    last = same[-_IN_A_ROW:]
+    is_low = len(last) == _IN_A_ROW and all(is_near_zero(head) for head in last)
+    days = days_in_use(same)
+    old = [OLD_SET.format(days=days)] if days >= _QUARTER and newest.origin is Origin.WRITTEN else []
+    return " ".join([*[NUDGE] * is_low, *old]) or None
+
+
+def days_in_use(heads: Sequence[EvaluationHead]) -> int:
+    """Return the age of a test set: days from its first to its newest evaluation."""
+    first, last = (datetime.fromisoformat(head.made) for head in (heads[0], heads[-1]))
+    return max(0, (last - first).days)
 
 
 def _is_same_set(one: EvaluationHead, other: EvaluationHead) -> bool:

@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -88,6 +89,16 @@ def test_knowledge_changes_are_marked_with_what_changed() -> None:
     words = [one.text for one in elements(drawing, "text")]
     assert words.count("+1") == 5
     assert words.count("−3") == 1
+
+
+def test_what_was_added_is_written_at_its_mark_and_the_first_commit_has_words_too() -> None:
+    first, *others = falling()
+    heads = [msgspec.structs.replace(first, subject="Begin the handbook"), *others]
+    words = [one.text for one in elements(trend_svg(trend(heads).panels[0]), "text")]
+    assert "Begin the handbook" in words
+    assert "+05.md" in words
+    taken = [word for word in words if word and word.startswith("+") and word.endswith(".md")]
+    assert len(taken) == len(heads) - 1
 
 
 def test_higher_is_a_higher_gap_rate() -> None:

@@ -31,8 +31,8 @@ NUDGE = (
 
 _QUARTER = 90  # days; specification 1, section 8: "swap in a fresh batch of test sets each quarter"
 OLD_SET = (
-    "This test set has been in use for {days} days. What the knowledge base has learnt probes nothing: begin a new series "
-    "with a fresh batch (knowbound draft -o eval-samples.new.yaml), and keep this one for its own trend."
+    "This test set has been in use for {days} days. What the knowledge base has learnt probes nothing: begin a new "
+    "series with a fresh batch (knowbound draft -o eval-samples.new.yaml), and keep this one for its own trend."
 )
 
 

@@ -20,9 +20,10 @@ from knowbound.stats.evaluation import Origin
 from knowbound.stats.printing import percent
 from knowbound.stats.trend import NEAR_ZERO, Panel, TrendRow
 
-WIDTH, HEIGHT = 1000, 480
+WIDTH, HEIGHT = 1000, 498
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56.0, 984.0, 108.0, 378.0  # the plot
 _LABEL = 68.0  # room for a commit and its date
+_STORY, _CHARACTER = 84.0, 6.2  # least room for what was added, and for one character of it
 _WHISKERS = 40  # above so many points the band alone shows the intervals
 
 
@@ -62,6 +63,7 @@ def _drawn(panel: Panel, style: str) -> str:
         *_axes(),
         *_breaks(placed),
         *_changes(placed),
+        *_story(placed),
         *_labels(placed),
         *(part for run in _runs(placed) for part in _line(run, whiskers=len(placed) <= _WHISKERS)),
         *_points(placed),
@@ -165,6 +167,34 @@ def _changes(placed: Sequence[EvaluationPoint]) -> Iterator[str]:
             room = point.x - half - 4
             label = text(point.x, _BOTTOM + 25, words, size=11, fill="marker", anchor="middle", weight=600)
         yield f"<g><title>{escape(change_words(change))}</title>{_triangle(point.x, _BOTTOM + 4)}{label}</g>"
+
+
+def _story(placed: Sequence[EvaluationPoint]) -> Iterator[str]:
+    """What was added at each mark, in words: the file, or the subject of the first commit; counted from the newest."""
+    room = WIDTH - 2.0
+    step = (_RIGHT - _LEFT) / len(placed)
+    for at in range(len(placed) - 1, -1, -1):
+        words = _added(placed[at].row, is_first=at == 0)
+        most = int(max(step, _STORY) / _CHARACTER) - 1
+        words = words if len(words) <= most else words[: most - 1] + "…"
+        half = len(words) * _CHARACTER / 2 + 2
+        x = min(max(placed[at].x, half + 2), WIDTH - half - 2)
+        if not words or x + half > room:
+            continue
+        room = x - half
+        yield text(x, _BOTTOM + 77, words, size=11, fill="marker", anchor="middle")
+
+
+def _added(row: TrendRow, *, is_first: bool) -> str:
+    """Return the first file that changed and how many more did; for the first evaluation what its commit says."""
+    change = row.change
+    if not change:
+        return row.head.subject or "first evaluation" if is_first else ""
+    sign, paths = next(
+        (sign, paths) for sign, paths in (("+", change.added), ("~", change.changed), ("−", change.removed)) if paths
+    )
+    more = len(change.added) + len(change.changed) + len(change.removed) - 1
+    return f"{sign}{paths[0].rpartition('/')[2]}{f' and {more} more' if more else ''}"
 
 
 def _labels(placed: Sequence[EvaluationPoint]) -> Iterator[str]:

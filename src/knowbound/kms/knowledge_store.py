@@ -33,7 +33,7 @@ from knowbound.kms.corrections.flags import (
 )
 from knowbound.kms.duplicates import NearCopy, NearDuplicate, near_copies, near_duplicates
 from knowbound.kms.index.database import Index, Synced
-from knowbound.kms.index.entry import with_effective
+from knowbound.kms.index.entry import effective_of, with_effective
 from knowbound.kms.refusals import Refusals, WithdrawnItems, quoted
 from knowbound.kms.store_writer import StoreWriter, retried
 from knowbound.kms.validation import ItemEdit, NewItem
@@ -395,7 +395,8 @@ class KnowledgeStore(StoreWriter):
         if "content" in given:
             changed["timestamp"] = ""
         item = validation.checked(NewItem(**kept | changed), old.id, self._time())
-        return replace(item, flag=old.flag, stale=old.stale and "content" not in given)
+        item = replace(item, flag=old.flag, stale=old.stale and "content" not in given)
+        return with_effective(item, effective_of(old)) if item.content_sha == old.content_sha else item
 
     def _same_successor(self, old: Item, by_id: str, by: ItemEdit | None) -> Item | None:
         """Return the item's successor if it is the requested one: the call was made before."""

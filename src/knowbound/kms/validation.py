@@ -11,6 +11,7 @@ import msgspec
 
 from knowbound.core.item import Anchor, FlagKind, Item, ItemSource, ItemType, Relationship
 from knowbound.errors import InputError
+from knowbound.kms.index.entry import with_effective
 from knowbound.kms.screening import screened
 from knowbound.text.printable import shorten
 from knowbound.text.redact import redact
@@ -57,11 +58,14 @@ class ItemEdit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def checked(draft: NewItem, id_: str, now: str) -> Item:
-    """Return the draft as an item, or raise an error that names the problem."""
+    """Return the draft as an item, or raise an error that names the problem.
+
+    Measured quality belongs to the wording that was injected: the item starts without one.
+    """
     content = _text(draft.content, "content", _MAX_CONTENT)
     if not content:
         raise _wrong("The content is empty.")
-    return Item(
+    item = Item(
         id=checked_id(draft.id or id_),
         content=content,
         type=_kind(ItemType, draft.type, "type"),
@@ -75,6 +79,7 @@ def checked(draft: NewItem, id_: str, now: str) -> Item:
         copy_of=checked_id(draft.copy_of) if draft.copy_of else "",
         metadata=_metadata(draft.metadata),
     )
+    return with_effective(item, None)
 
 
 def checked_id(id_: str) -> str:

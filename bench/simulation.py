@@ -17,11 +17,19 @@ from itertools import accumulate
 
 import msgspec
 
-from knowbound.core.quality import Closing, Counts, Discovery, ItemVerdict, LoggedItem, Metric, QualityTurn
+from knowbound.core.quality import (
+    Closing,
+    Counts,
+    Discovery,
+    ItemVerdict,
+    LoggedItem,
+    Metric,
+    QualityScores,
+    QualityTurn,
+)
 from knowbound.kms.corrections.changes import Correction
 from knowbound.kms.search.ranking import RELEVANCE_FLOOR, FoundItem, rank, relevant
 from knowbound.quality.discovery import RESOLVED_DAYS, discoveries, discovery_rate
-from knowbound.stats.effective import QualityScores
 
 FIRST_DAY = date(2026, 1, 1)
 SEEDS, DAYS, TURNS = 3, 60, 300
@@ -98,7 +106,7 @@ class Simulation:
     def run_day(self) -> None:
         """Run one day of prompts, and the rollup after it."""
         day = len(self.days)
-        total, by_item, wrong = Counts(), dict[str, Counts](), 0
+        total, by_item, wrong = Counts(), dict[str, list[ItemVerdict]](), 0
         for turn in range(self._turns):
             topic = bisect(self._topic_weights, self._prompts.random() * self._topic_weights[-1])
             chosen = self._choose(topic)
@@ -107,7 +115,7 @@ class Simulation:
                 verdict = self._judged(item, topic, f"{_date(day)}T12:00:00Z", turn)
                 counts = Counts(1, verdict.on_topic, verdict.used, verdict.contradicted)
                 total += counts
-                by_item[item.id] = by_item.get(item.id, Counts()) + counts
+                by_item.setdefault(item.id, []).append(verdict)
                 if item.nature is Nature.WRONG:
                     wrong += 1
                     self._last_injected[item.id] = day
@@ -115,8 +123,9 @@ class Simulation:
                         self._first_contradicted.setdefault(item.id, day)
         self.days.append(total)
         self.wrong_shares.append(wrong / max(1, total.judged))
-        for id_, counts in by_item.items():
-            self._items[id_].scores = self._items[id_].scores.after(counts)
+        for id_, verdicts in by_item.items():
+            for said in verdicts:
+                self._items[id_].scores = self._items[id_].scores.after(said.used, said.contradicted)
         self._answer(day)
         self.records = discoveries(self.records, self._contradictions, self._corrections)
         if self._loop.is_corrected:
@@ -138,7 +147,7 @@ class Simulation:
         for id_, share in words.items():
             item = self._items[id_]
             if item.is_served:
-                quality = item.scores.factor if self._loop.is_ranked else 1.0
+                quality = item.scores.factor() if self._loop.is_ranked else 1.0
                 flag = "UNVERIFIED" if item.is_unverified else ""
                 pool.append(
                     FoundItem(id_, "sqlite", id_, words=_WORDS * share, prior=_PRIOR, quality=quality, flag=flag)

@@ -10,40 +10,21 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from knowbound import trust
 from knowbound.config_files import eval_file, project_file, toml_of
+from knowbound.config_values import Setting, parsed, typed, variable
 from knowbound.errors import ConfigError
 from knowbound.trust import Risk, RiskRule, RiskySetting, absolute_command, is_trusted, refusal, risky_setting
 from knowbound.user_files import config_folder
 
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One key of the config file, made from a field of `Settings`."""
-
-    key: str  # as in the file; a dot separates table and key
-    name: str  # the field of `Settings`
-    type: type
-    default: Any
-    help: str
-    also: str  # another spelling of the key in the file
-    risk: RiskRule  # finds values that need the user's permission
-    most: float = 1.0  # of a number that need not be whole
-
-    @property
-    def env(self) -> str:
-        """The environment variable of the setting."""
-        return variable(self.key)
-
-
-def variable(key: str) -> str:
-    """Return the environment variable of a key."""
-    return "KNOWBOUND_" + key.replace(".", "_").upper()
+# Specification 2, "Effective confidence".
+ALPHA = 0.5  # how much use raises
+BETA = 2.0  # how much contradiction lowers
+GAMMA = 0.3  # weight of the newest injection in both averages
 
 
 def _setting(
@@ -285,6 +266,21 @@ class Settings:
         0.0,
         "Share of prompts (0 to 1) whose items are withheld: `quality status` compares these turns with the others.",
     )
+    quality_ranking: bool = _setting(
+        "quality.ranking",
+        True,
+        "Whether measured quality may rank items. Running agents see a change with their next prompt; "
+        "KMS_QUALITY_RANKING_ENABLED=false has the same effect for processes that start with it.",
+    )
+    quality_alpha: float = _setting("quality.alpha", ALPHA, "How much use raises effective confidence.", most=100.0)
+    quality_beta: float = _setting(
+        "quality.beta", BETA, "How much contradiction lowers effective confidence.", most=100.0
+    )
+    quality_gamma: float = _setting(
+        "quality.gamma",
+        GAMMA,
+        "Weight (0 to 1) of an item's newest injection in the averages of use and contradiction.",
+    )
     home_is_given: bool = False  # the user named the data folder: KNOWBOUND_HOME
     hedges_off: bool = False  # the calibration of the configured judge switched hedges off
     source: str = field(default="defaults", compare=False)  # file of the settings
@@ -314,8 +310,6 @@ SETTINGS: tuple[Setting, ...] = tuple(
 )
 # Hooks and workers use these from other folders.
 _RUN_ANYWHERE = "model."
-_LARGEST = 10**12  # a larger number is a mistake
-_LONGEST_NUMBER = 18  # characters
 # Settings of earlier versions that still count, and the settings that replaced them.
 REPLACED = {
     "hedging_classifier.model": "model.tasks.hedges",
@@ -354,7 +348,7 @@ def load(
     old = {key: new for key, new in REPLACED.items() if variable(key) in environ}
     by_environment = {_BY_KEY[new].name: environ[variable(key)].strip() or _NONE for key, new in old.items()}
     by_environment |= {
-        setting.name: _parsed(setting, environ[setting.env]) for setting in SETTINGS if setting.env in environ
+        setting.name: parsed(setting, environ[setting.env]) for setting in SETTINGS if setting.env in environ
     }
     if "KNOWBOUND_MODEL" in environ:  # for every task that has no variable of its own
         every = {setting.name: "" for setting in SETTINGS if setting.key.startswith("model.tasks.")}
@@ -427,7 +421,7 @@ def _values(file: Path | None, table: dict[str, Any]) -> tuple[dict[str, Any], l
         if REPLACED[key] in flat:
             raise ConfigError("config-twice", f"{file}: {key} was replaced by {REPLACED[key]}. Leave {key} out.")
         flat[REPLACED[key]] = flat.pop(key) or _NONE
-    return {_BY_KEY[key].name: _typed(_BY_KEY[key], value, str(file)) for key, value in flat.items()}, old
+    return {_BY_KEY[key].name: typed(_BY_KEY[key], value, str(file)) for key, value in flat.items()}, old
 
 
 def _flat(table: dict[str, Any], file: Path | None, prefix: str = "") -> dict[str, Any]:
@@ -455,46 +449,3 @@ def _flat(table: dict[str, Any], file: Path | None, prefix: str = "") -> dict[st
 
 def _taken_out(given: str, key: str) -> ConfigError:
     return ConfigError("config-unknown-key", f"{given} was taken out. {TAKEN_OUT[key]} Remove it.")
-
-
-def _typed(setting: Setting, value: Any, where: str) -> Any:
-    shown = "what is given" if "password" in setting.key else repr(value)
-    wanted = _article(setting.type) if setting.most == 1 else "a number of 0 or more"
-    wrong = ConfigError("config-wrong-type", f"{where}: {setting.key} must be {wanted}, not {shown}.")
-    if setting.type is list:
-        if not isinstance(value, list) or not all(isinstance(part, str) for part in value):
-            raise wrong
-        return tuple(value)
-    if setting.type is float:
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= setting.most
-        if not is_number:
-            raise wrong
-        return float(value)
-    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST
-    if not isinstance(value, setting.type) or (setting.type is int and not is_count):
-        raise wrong
-    return value
-
-
-def _parsed(setting: Setting, text: str) -> Any:
-    value: Any = text
-    if setting.type is list:
-        value = [part for part in text.split(os.pathsep) if part]
-    elif setting.type is int and text.strip().isdecimal() and len(text) < _LONGEST_NUMBER:
-        value = int(text)
-    elif setting.type is float:
-        with suppress(ValueError):
-            value = float(text)
-    elif setting.type is bool and text.lower() in ("1", "true", "yes", "on", "0", "false", "no", "off"):
-        value = text.lower() in ("1", "true", "yes", "on")
-    return _typed(setting, value, setting.env)
-
-
-def _article(type_: type) -> str:
-    return {
-        list: "a list of strings",
-        int: "a whole number of 0 or more",
-        float: "a number from 0 to 1",
-        bool: "true or false",
-        str: "a string",
-    }[type_]

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 
 import pytest
 
-from knowbound.injection.inject import EPSILON, drawn, is_held_out
+from knowbound.agent.sync_worker import settings_for
+from knowbound.injection import hook_settings
+from knowbound.injection.inject import EPSILON, choose_for_prompt, drawn, is_held_out
 from knowbound.injection.prompt import HookPrompt
+from knowbound.kms.opening import open_knowledge_store
 from knowbound.store.rollout_file import RolloutFile, keep_rollout
 from tests.hook_project import PORT, PROMPT, Project
 
@@ -101,3 +105,20 @@ def test_a_lower_ranked_item_is_tried_where_exploration_is_on(
     assert len(record.items) == 2
     assert [item.explored for item in record.items] == [False, expected]
     assert (record.items[1].rank > 2) is expected
+
+
+# The switch
+
+
+def test_a_running_process_sees_the_switch_with_its_next_prompt(project: Project) -> None:
+    project.store(*ALIKE[:2])
+    with closing(open_knowledge_store(settings_for(project.root, project.home))) as store:
+        wrong = next(one.item.id for one in store.index.all_items() if one.item.content == ALIKE[0])
+        store.set_quality({("sqlite", wrong): 0.0})
+    prompt = HookPrompt({"session_id": SESSION, "cwd": str(project.root), "prompt": PROMPT, "prompt_id": "p1"})
+    config, found = project.root / "knowbound.toml", list[bool]()
+    for ranking in ("true", "false", "true"):
+        config.write_text(f"[quality]\nranking = {ranking}\n" + "# another size\n" * len(found))
+        settings = hook_settings.load(str(project.root), str(project.home))
+        found.append(wrong in [item.id for item in choose_for_prompt(str(project.home), settings, prompt).items])
+    assert found == [False, True, False]

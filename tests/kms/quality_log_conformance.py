@@ -21,12 +21,14 @@ from knowbound.core.quality import (
     ItemVerdict,
     LoggedCall,
     LoggedItem,
+    QualityScores,
     QualityTurn,
     TurnEnding,
 )
 from knowbound.core.suggestions import SuggestionAnswer, SuggestionDecision
 from knowbound.errors import StoreError
 from knowbound.kms.quality_log.protocol import LoggedDay, QualityLog
+from knowbound.quality.rollup import day_of, roll_up
 from tests.conftest import some_examples
 
 OpenLog = Callable[[], QualityLog]
@@ -114,6 +116,10 @@ _days = st.builds(
     prompt_ms=_durations,
     stop_ms=_durations,
     judges=st.dictionaries(_texts, _numbers, max_size=3),
+    scores=st.dictionaries(
+        _texts | st.sampled_from(HOSTILE), st.builds(QualityScores, st.floats(0, 1), st.floats(0, 1), _texts, _texts)
+    ),
+    gamma=st.none() | st.floats(0, 1),
 )
 _records = st.builds(
     Discovery, _texts, _texts, _texts, _texts, _texts, _numbers, st.sampled_from(Closing), _texts, _texts
@@ -132,6 +138,26 @@ class QualityLogConformance:
         log.close()
 
     # One turn
+
+    def test_a_log_of_the_version_before_gets_its_averages_once(self, log: QualityLog) -> None:
+        """Days without turns are folded as whole days and marked; days with turns turn by turn."""
+        gone, kept = "2026-06-01", "2026-11-16"
+        log.put_rollups([DayRollup(gone, turns=2, by_item={"k1": Counts(4, 4, 2, 2), "k2": Counts(1, 1, 1)})])
+        said = (True, False), (False, True), (False, True)
+        items = [LoggedItem("k1", "mongo", "text", 4, verdict=ItemVerdict("k1", True, *one)) for one in said]
+        for number, item in enumerate(items):
+            time = f"{kept}T10:0{number}:00Z"
+            log.put(QualityTurn("s1", f"t{number}", time, injected_items=(item,), judge="j", scored_at=time))
+        log.put_rollups([day_of(kept, log.of_day(kept))])  # as the version before wrote it: without averages
+        roll_up(log, [], today="2026-11-17")
+        old, new = log.rollups()
+        assert (old.scores_by_day, old.scores["k1"]) == (True, QualityScores(0.15, 0.15, gone))
+        by_turn = old.scores["k1"].after(1, 0).after(0, 1).after(0, 1, last=f"{kept}T10:02:00Z")
+        assert (new.scores_by_day, new.scores) == (False, {"k1": by_turn})
+        assert new.injected == Counts(3, 3, 1, 2)
+        again = log.rollups()
+        roll_up(log, [], today="2026-11-17")
+        assert log.rollups() == again
 
     def test_a_turn_comes_back_exactly_also_to_another_process(self, log: QualityLog, open_log: OpenLog) -> None:
         assert log.put(FULL)

@@ -152,7 +152,8 @@ class ScoredProject(Project):
 
 def _counts(day: DayRollup) -> dict[str, Any]:
     fields: dict[str, Any] = msgspec.to_builtins(day)
-    fields.pop("made_at", None)
+    for name in ("made_at", "scores", "gamma", "scores_by_day"):
+        fields.pop(name, None)
     return fields
 
 

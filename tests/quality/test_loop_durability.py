@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from knowbound.config import load
 from knowbound.core.item import Item
-from knowbound.core.quality import Closing, Counts, DayRollup
+from knowbound.core.quality import Closing, DayRollup, QualityScores
 from knowbound.kms.index.database import Index
 from knowbound.kms.index.entry import effective_of
 from knowbound.kms.opening import open_knowledge_store, open_quality_log
@@ -24,9 +24,17 @@ from tests.services import ReplicaSet, emptied
 from tests.stores import items_of, put_items
 
 ITEMS = [Item(f"k{n}", f"The service number {n} listens on port {8000 + n}.", confidence=0.8) for n in range(30)]
+USED = QualityScores().after(1, 0, last="2026-11-15")
 DAYS = [
-    DayRollup("2026-11-15", by_item={item.id: Counts(2, 2, 2) for item in ITEMS[::2]}),
-    DayRollup("2026-11-16", by_item={item.id: Counts(2, 2, 0, 1) for item in ITEMS[::3]}),
+    DayRollup("2026-11-15", scores={item.id: USED for item in ITEMS[::2]}),
+    DayRollup(
+        "2026-11-16",
+        scores={
+            item.id: (USED if n % 6 == 0 else QualityScores()).after(0, 0.5, last="2026-11-16")
+            for n, item in enumerate(ITEMS)
+            if n % 3 == 0
+        },
+    ),
 ]
 
 

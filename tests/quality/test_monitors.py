@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.core.quality import Counts, DayRollup, Durations, Metric
+from knowbound.core.quality import Counts, DayRollup, Durations, Metric, QualityScores
 from knowbound.quality.monitors import Watched, longest_chain, monitors
 from knowbound.report.quality.rollout import tripped_lines
 from knowbound.stats.rollout import FailureMode, Monitor
 
 TODAY = "2026-11-16"
-USED, WRONG = Counts(1, 1, 1), Counts(1, 1, 0, 1)
 
 
 def found(mode: FailureMode, days: list[DayRollup] | None = None, **more: object) -> Monitor:
@@ -51,8 +50,10 @@ def test_a_judge_that_drifted_trips(drifted: tuple[Metric, ...] | None, expected
 
 
 def test_demotions_that_are_reversed_trip_over_10_percent() -> None:
-    days = [DayRollup(back(20), by_item={"k1": WRONG, "k2": WRONG})]
-    days += [DayRollup(back(20 - n), by_item={"k1": USED}) for n in (1, 2, 3)]
+    wrong = QualityScores().after(0, 1)
+    used = [wrong, wrong.after(1, 0), wrong.after(1, 0).after(1, 0), wrong.after(1, 0).after(1, 0).after(1, 0)]
+    days = [DayRollup(back(20), scores={"k1": wrong, "k2": wrong})]
+    days += [DayRollup(back(20 - n), scores={"k1": used[n]}) for n in (1, 2, 3)]
     one = found(FailureMode.FALSE_DEMOTIONS, days)
     assert (one.value, one.n, one.tripped) == (0.5, 2, True)
     assert not found(FailureMode.FALSE_DEMOTIONS, days[:1]).tripped
@@ -70,7 +71,7 @@ def test_a_chain_is_never_longer_than_its_items_also_in_a_circle(successors: Map
 
 
 def test_a_store_that_feeds_itself_trips() -> None:
-    before = DayRollup(back(10), by_item={"high": USED})
+    before = DayRollup(back(10), scores={"high": QualityScores(0.3)})
     week = DayRollup(back(1), by_item={"high": Counts(40, 40, 36), "low": Counts(40, 40, 4)})
     one = found(FailureMode.SELF_REINFORCING, [before, week])
     assert one.value == pytest.approx(9)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.core.item import Item
-from knowbound.core.quality import Counts, DayRollup, ItemVerdict, Metric
+from knowbound.core.quality import DayRollup, ItemVerdict, Metric, QualityScores
 from knowbound.injection.log import InjectedItem, InjectionRecord
 from knowbound.kms.search.ranking import RANKER, FoundItem
 from knowbound.quality.replay import LoggedPool, compare_rankings, logged_pools
@@ -34,7 +34,7 @@ def pool(number: int, rows: Sequence[tuple[object, ...]], day: str = "2026-11-16
     return LoggedPool(day, f"s{number}", tuple(rows), verdicts(**said))  # type: ignore[arg-type]
 
 
-WRONG_BEFORE = [DayRollup("2026-11-10", by_item={"bad": Counts(1, 1, 0, 1)})]
+WRONG_BEFORE = [DayRollup("2026-11-10", scores={"bad": QualityScores(0.0, 0.3)})]
 
 
 def test_an_item_that_was_contradicted_before_falls_behind_and_that_is_better() -> None:
@@ -49,7 +49,7 @@ def test_an_item_that_was_contradicted_before_falls_behind_and_that_is_better() 
 
 def test_no_turn_is_ranked_by_its_own_verdicts_or_by_later_ones() -> None:
     pools = [pool(n, [row("bad", 0.82), row("good", 0.8)], bad="c", good="tu") for n in range(30)]
-    same_day = [DayRollup("2026-11-16", by_item={"bad": Counts(30, 30, 0, 30)})]
+    same_day = [DayRollup("2026-11-16", scores={"bad": QualityScores(0.0, 1.0)})]
     assert compare_rankings(pools, same_day, PRESENT, QUALITY, 1).metrics[Metric.ON_TOPIC].after == Rate(0, 30)
 
 

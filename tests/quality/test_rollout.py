@@ -126,11 +126,10 @@ def replay_state(status: RolloutStatus) -> CriterionState:
 def test_it_does_not_advance_to_a_ranking_whose_replay_is_worse(project: MeasuredProject) -> None:
     (project.root / "knowbound.toml").write_text("[injection]\nmost_items = 1\n")
     project.log(a_day(7, "tc"))
-    right = [
-        turn(day_before(TODAY, back), n, [logged(PORT, "tu"), logged(RETRY, "-")]) for back in (6, 5) for n in range(40)
-    ]
-    project.log(right + [one for back in range(4, 0, -1) for one in a_day(back, "t")])
-    project.log_candidates(right, [PORT, RETRY])  # measured quality puts the wrong one first on these days
+    both = [logged(PORT, "tu"), logged(RETRY, "-")]
+    right = [turn(day_before(TODAY, 6), n, both, session_id=f"s{n}") for n in range(40)]
+    project.log(right + [one for back in range(5, 0, -1) for one in a_day(back, "t")])
+    project.log_candidates(right, [PORT, RETRY])  # measured quality puts the wrong one first on this day
     calibrated(project)
     status = advance(project.settings, today=TODAY)
     assert status.refused
@@ -163,7 +162,7 @@ def test_it_advances_when_nothing_is_missing_and_writes_effective_confidence(pro
         (EventKind.ADVANCED, 0, 1, "ada")
     ]
     assert status.state.baselines[1].first == "2026-11-09"
-    assert effective(project, PORT.id) == pytest.approx(0.8 * (1 + 0.5 * (1 - 0.7**7)), abs=1e-3)
+    assert effective(project, PORT.id) == pytest.approx(0.8 * 1.5, abs=1e-3)  # used with every injection
     assert json.loads((project.home / NAME).read_text()) == {"leg": 1, "corrective_loop": False, "exploration": False}
 
 

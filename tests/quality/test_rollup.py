@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.core.quality import Counts, DayRollup, Durations, Spread
+from knowbound.core.quality import Counts, DayRollup, Durations, QualityScores, Spread
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
 from knowbound.quality.rollup import day_of, roll_up
 from tests.quality.examples import JUDGE, item, turn
@@ -68,6 +68,31 @@ def test_turns_leave_after_ninety_days_and_days_stay(log: SqliteQualityLog) -> N
     assert roll_up(log, [], today="2027-02-14").pruned == 0
     assert roll_up(log, [], today="2027-02-15").pruned == 1
     assert (list(log.since("")), [day.injected.used for day in log.rollups()]) == ([], [1])
+
+
+def test_a_late_turn_is_folded_in_where_it_belongs(log: SqliteQualityLog) -> None:
+    log.put(turn(1, item("k1", "u"), time="2026-11-15T10:00:00Z"))
+    log.put(turn(2, item("k1", "u"), time="2026-11-16T10:00:00Z"))
+    log.put(turn(3, item("k2", "u"), time="2026-11-16T11:00:00Z"))
+    roll_up(log, [], today=TODAY)
+    assert log.rollups()[1].scores["k1"].usage == pytest.approx(0.51)
+    late = turn(4, item("k1", "c"), time="2026-11-15T09:00:00Z", scored="2026-11-17T00:00:00Z")
+    log.put(late)
+    roll_up(log, [], today=TODAY)
+    first, second = log.rollups()
+    assert first.scores["k1"] == QualityScores().after(0, 1).after(1, 0, last="2026-11-15T10:00:00Z")
+    assert second.scores["k1"] == first.scores["k1"].after(1, 0, last="2026-11-16T10:00:00Z")
+    assert second.scores["k2"] == QualityScores().after(1, 0, last="2026-11-16T11:00:00Z")
+
+
+def test_another_gamma_is_folded_from_the_turns_that_are_kept(log: SqliteQualityLog) -> None:
+    log.put(turn(1, item("k1", "c")))
+    roll_up(log, [], today=TODAY)
+    roll_up(log, [], today=TODAY, gamma=0.5)
+    assert (log.rollups()[0].gamma, log.rollups()[0].scores["k1"].contradiction) == (0.5, 0.5)
+    roll_up(log, [], today="2027-02-15", gamma=0.5)  # the turns leave
+    roll_up(log, [], today="2027-02-15", gamma=0.3)
+    assert log.rollups()[0].scores["k1"].contradiction == 0.5
 
 
 counts = st.builds(

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.core.quality import Counts, DayRollup
+from knowbound.core.quality import Counts, DayRollup, QualityScores
 from knowbound.stats.demotion import Demotion, Reinforcement, demotions, false_demotions, reinforcement
-from knowbound.stats.effective import QualityScores, scores_of
+from knowbound.stats.effective import scores_of
 from knowbound.stats.rate import Rate
 
 USED, WRONG, IDLE = Counts(1, 1, 1), Counts(1, 1, 0, 1), Counts(1, 1)
@@ -16,16 +16,26 @@ USED, WRONG, IDLE = Counts(1, 1, 1), Counts(1, 1, 0, 1), Counts(1, 1)
 
 def days(*counts: Counts | None, item: str = "k1") -> list[DayRollup]:
     """One day after the other from 1 November on; None: not injected."""
-    first = date(2026, 11, 1)
-    return [
-        DayRollup((first + timedelta(days=n)).isoformat(), by_item={item: one} if one else {})
-        for n, one in enumerate(counts)
-    ]
+    first, scores, found = date(2026, 11, 1), QualityScores(), []
+    for n, one in enumerate(counts):
+        if one:
+            scores = scores.after(one.used, one.contradicted)
+        day = (first + timedelta(days=n)).isoformat()
+        found.append(DayRollup(day, by_item={item: one} if one else {}, scores={item: scores} if one else {}))
+    return found
 
 
 def test_a_contradiction_demotes_and_use_brings_an_item_back() -> None:
     assert demotions(days(WRONG, USED, USED, USED)) == [Demotion("k1", "2026-11-01", "2026-11-04")]
     assert demotions(days(WRONG)) == [Demotion("k1", "2026-11-01")]
+
+
+def test_a_reworded_item_was_not_promoted() -> None:
+    some = [
+        DayRollup("2026-11-01", scores={"k1": QualityScores(0.0, 0.3, sha="old")}),
+        DayRollup("2026-11-02", scores={"k1": QualityScores(0.3, 0.0, sha="new")}),
+    ]
+    assert demotions(some) == [Demotion("k1", "2026-11-01")]
 
 
 def test_an_item_that_is_only_not_used_is_never_demoted() -> None:
@@ -55,7 +65,7 @@ def test_only_demotions_whose_seven_days_are_over_count() -> None:
 @given(st.lists(st.sampled_from([USED, WRONG, IDLE, None]), max_size=25))
 def test_whoever_ends_below_1_has_an_open_demotion(given_days: list[Counts | None]) -> None:
     some = days(*given_days)
-    factor = scores_of(some).get("k1", QualityScores()).factor
+    factor = scores_of(some).get("k1", QualityScores()).factor()
     is_open = any(not one.back for one in demotions(some))
     assert is_open is (factor < 1)
 

@@ -97,7 +97,8 @@ def checked(settings: Settings) -> Settings:
 
 
 def _replacement(key: str) -> str:
-    from knowbound.config import REPLACED, variable
+    from knowbound.config import REPLACED
+    from knowbound.config_values import variable
 
     by_variable = {variable(old): variable(new) for old, new in REPLACED.items()}
     return REPLACED.get(key) or by_variable[key]

@@ -16,11 +16,13 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
+from knowbound.config import ALPHA, BETA, GAMMA
 from knowbound.core.trace import ToolCall
 
 KEPT_DAYS = 90  # of raw turns
 EXCERPT = 500  # code points of an item's content
 LONGEST_TEXT = 4_000  # code points of the prompt and of the answer
+_SHA = 16  # digits of a content's hash that logs keep
 
 
 class _Addable(Protocol):
@@ -195,6 +197,42 @@ class Counts(msgspec.Struct, frozen=True, omit_defaults=True):
         return int(getattr(self, metric))
 
 
+class Weights(msgspec.Struct, frozen=True):
+    """The constants of effective confidence (section 4), as the settings have them."""
+
+    alpha: float = ALPHA
+    beta: float = BETA
+    gamma: float = GAMMA
+
+
+CONTRACT = Weights()
+
+
+class QualityScores(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The two moving averages of an item with one wording, over its injections in the order of turns."""
+
+    usage: float = 0.0
+    contradiction: float = 0.0
+    last: str = ""  # time of the last turn that is folded in, or the day where whole days were
+    sha: str = ""  # version of the content; "" if unknown
+
+    def after(
+        self, used: float, contradicted: float, gamma: float = GAMMA, *, last: str = "", sha: str = ""
+    ) -> QualityScores:
+        """Return the averages after one more judged injection. Another wording starts from 0."""
+        known = self if not sha or not self.sha or sha[:_SHA] == self.sha[:_SHA] else QualityScores()
+        return QualityScores(
+            (1 - gamma) * known.usage + gamma * used,
+            (1 - gamma) * known.contradiction + gamma * contradicted,
+            last or known.last,
+            sha or known.sha,
+        )
+
+    def factor(self, weights: Weights = CONTRACT) -> float:
+        """Return the quotient of effective and stored confidence, never below 0."""
+        return max(0.0, 1 + weights.alpha * self.usage - weights.beta * self.contradiction)
+
+
 class Spread(msgspec.Struct, frozen=True, omit_defaults=True):
     """Sums over turns with n judged items and k positive verdicts; they add.
 
@@ -268,6 +306,9 @@ class DayRollup(msgspec.Struct, frozen=True, omit_defaults=True):
     prompt_ms: Durations = Durations()
     stop_ms: Durations = Durations()
     judges: dict[str, int] = {}  # version → turns
+    scores: dict[str, QualityScores] = {}  # item → its averages at the end of the day; a sum of days has none
+    gamma: float | None = None  # with which they were made; None: not yet
+    scores_by_day: bool = False  # the day's turns were gone: its counts were folded in as one injection
 
     def __add__(self, other: DayRollup) -> DayRollup:
         return DayRollup(

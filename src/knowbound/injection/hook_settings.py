@@ -24,6 +24,7 @@ _PREFIXES = (
     "KNOWBOUND_KMS_BACKENDS",
     "KNOWBOUND_KMS_SYNC",
     "KNOWBOUND_QUALITY_HOLDOUT",
+    "KNOWBOUND_QUALITY_RANKING",
     "KNOWBOUND_RESCUE_",
     "KNOWBOUND_AUDIT_CHECK",
     "KNOWBOUND_MODEL",
@@ -33,7 +34,7 @@ _OLD_MODEL = frozenset({"injection.model", "KNOWBOUND_INJECTION_MODEL"})
 
 
 class HookSettings:
-    """The settings that the hook needs (keys injection.*, kms.*, quality.holdout, rescue.enabled, audit.check)."""
+    """The settings that the hook needs (keys injection.*, kms.*, quality.*, rescue.enabled, audit.check)."""
 
     def __init__(
         self,
@@ -51,6 +52,7 @@ class HookSettings:
         rescue_model: str = "",
         check: str = "off",
         check_ms: int = 500,
+        ranks: bool = True,
     ) -> None:
         self.time_limit_ms = time_limit_ms
         self.token_budget = token_budget
@@ -65,6 +67,7 @@ class HookSettings:
         self.rescue_model = rescue_model  # the model that is asked where rules are silent, or ""
         self.check_ms = check_ms  # that this check may take
         self.check = check  # of an answer before the agent stops: off, warn, block
+        self.ranks = ranks  # whether measured quality may rank items
         self.is_shared = is_shared  # other machines write to the backends: keep the index current
 
 
@@ -153,4 +156,5 @@ def _read(root: str) -> HookSettings:
         rescue_model=rescuer(settings),
         check=settings.audit_check.strip().lower(),
         check_ms=settings.audit_check_ms,
+        ranks=settings.quality_ranking,
     )

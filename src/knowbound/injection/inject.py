@@ -67,10 +67,11 @@ def choose_for_prompt(home: str, settings: HookSettings, prompt: HookPrompt) -> 
         return Choice(bundle.Bundle("", []), [], floor=floor, budget=budget)
     from knowbound.kms.search.retrieval import POOL, search  # noqa: PLC0415  # not needed where there is no store
 
-    found = search(index, prompt.text, limit=POOL)
-    new = new_to_context(home, prompt.context, relevant(found.items, floor))
+    is_on = quality_is_on(settings.ranks)
+    found = search(index, prompt.text, limit=POOL, with_quality=is_on)
+    new = new_to_context(home, prompt.context, relevant(found.items, floor, with_quality=is_on))
     first = new[: settings.most_items]
-    if new[settings.most_items :] and quality_is_on() and read_rollout(home).exploration:
+    if new[settings.most_items :] and is_on and read_rollout(home).exploration:
         first = explored(prompt, first, new[settings.most_items :])
     return Choice(bundle.compose(first, budget=budget), found.pool, floor=floor, budget=budget)
 

@@ -10,7 +10,7 @@ from datetime import date
 
 import msgspec
 
-from knowbound.core.quality import KEPT_DAYS, DayRollup, Metric
+from knowbound.core.quality import CONTRACT, KEPT_DAYS, DayRollup, Metric, Weights
 from knowbound.kms.corrections.flags import MAX_CHAIN, end_of_chain
 from knowbound.quality.legs import is_too_slow
 from knowbound.stats.demotion import (
@@ -32,13 +32,14 @@ _EXPIRY_DAYS = 1  # that the removal of a turn may be late: a TTL index works in
 class Watched(msgspec.Struct, frozen=True):
     """What the monitors look at."""
 
-    days: Sequence[DayRollup]  # without what was said about earlier wordings
+    days: Sequence[DayRollup]
     today: str
     drifted: tuple[Metric, ...] | None = None  # None: there is no weekly sample
     successors: Mapping[str, str] = {}  # superseded item → its successor
     oldest_turn: str = ""  # the day of the oldest raw turn
     stored: Mapping[str, float] = {}  # item → its stored confidence
     is_on: bool = True  # whether measured quality may count at all
+    weights: Weights = CONTRACT
 
 
 def monitors(watched: Watched) -> tuple[Monitor, ...]:
@@ -55,9 +56,9 @@ def monitors(watched: Watched) -> tuple[Monitor, ...]:
     )
 
 
-def is_self_reinforcing(days: Sequence[DayRollup], today: str, stored: Mapping[str, float]) -> bool | None:
+def is_self_reinforcing(watched: Watched) -> bool | None:
     """Whether exploration is needed; None where nobody can tell."""
-    found = _reinforcement(days, today, stored)
+    found = _reinforcement(watched)
     return found.is_tripped if found.is_known else None
 
 
@@ -98,7 +99,7 @@ def _drift(watched: Watched) -> Monitor:
 def _false_demotions(watched: Watched) -> Monitor:
     """The contract's own number: the rate itself decides here, because the answer is a look at two constants."""
     first, last = window(watched.today, DEMOTION_DAYS)
-    rate = false_demotions(demotions(watched.days), first, last)
+    rate = false_demotions(demotions(watched.days, watched.weights), first, last)
     tripped = rate.value is not None and rate.value > MOST_REVERSED
     return Monitor(FailureMode.FALSE_DEMOTIONS, rate.value, MOST_REVERSED, tripped, rate.n)
 
@@ -110,15 +111,15 @@ def _chains(successors: Mapping[str, str]) -> Monitor:
 
 
 def _reinforcing(watched: Watched) -> Monitor:
-    found = _reinforcement(watched.days, watched.today, watched.stored)
+    found = _reinforcement(watched)
     n = found.above.n + found.below.n
     return Monitor(FailureMode.SELF_REINFORCING, found.ratio, MOST_RATIO, found.is_tripped, n)
 
 
-def _reinforcement(days: Sequence[DayRollup], today: str, stored: Mapping[str, float]) -> Reinforcement:
-    first, last = window(today)
-    scores = scores_of(day for day in days if day.date < first)
-    return reinforcement(sum_of_days(days, first, last), scores, stored)
+def _reinforcement(watched: Watched) -> Reinforcement:
+    first, last = window(watched.today)
+    scores = scores_of(day for day in watched.days if day.date < first)
+    return reinforcement(sum_of_days(watched.days, first, last), scores, watched.stored, watched.weights)
 
 
 def _log_size(watched: Watched) -> Monitor:

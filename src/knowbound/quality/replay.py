@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from knowbound.config import Settings
-from knowbound.core.quality import DayRollup, ItemVerdict, Metric, QualityTurn
+from knowbound.core.quality import CONTRACT, DayRollup, ItemVerdict, Metric, QualityScores, QualityTurn, Weights
 from knowbound.injection.choosing import CHOSEN
 from knowbound.injection.log import AT_START, InjectionRecord, read_log
 from knowbound.injection.prompt import CONTEXT_IS_GONE
 from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.kms.search.ranking import RANKER, RELEVANCE_FLOOR, FoundItem, rank, relevant
-from knowbound.stats.effective import QualityScores
+from knowbound.quality.effective import weights_of
 from knowbound.stats.replay import Ranker, Ranking, ReplayResult, TurnPair, compare
 from knowbound.text.clock import utc_now
 
@@ -44,7 +44,7 @@ def replay(
     turns = {(turn.session_id, turn.turn_id): turn for turn in log.since("")}
     pools = list(logged_pools(read_log(settings.home).records, turns))
     before, after = Ranking(Ranker.PRESENT, present, floor), Ranking(Ranker.QUALITY, candidate, floor)
-    return compare_rankings(pools, days, before, after, settings.injection_most_items)
+    return compare_rankings(pools, days, before, after, settings.injection_most_items, weights_of(settings))
 
 
 def logged_pools(
@@ -73,12 +73,17 @@ def logged_pools(
 
 
 def compare_rankings(
-    pools: Sequence[LoggedPool], days: Iterable[DayRollup], before: Ranking, after: Ranking, k: int
+    pools: Sequence[LoggedPool],
+    days: Iterable[DayRollup],
+    before: Ranking,
+    after: Ranking,
+    k: int,
+    weights: Weights = CONTRACT,
 ) -> ReplayResult:
     """Rank every pool both ways, and compare the verdicts on the first k."""
     pairs: dict[Metric, list[TurnPair]] = {metric: [] for metric in Metric}
     for pool, scores in _with_scores(pools, days):
-        verdicts = [_first_verdicts(pool, ranking, scores, k) for ranking in (before, after)]
+        verdicts = [_first_verdicts(pool, ranking, scores, k, weights) for ranking in (before, after)]
         if all(verdicts):
             for metric in Metric:
                 said = [tuple(one.says(metric) for one in some) for some in verdicts]
@@ -101,18 +106,18 @@ def _with_scores(
     waiting = sorted(days, key=lambda day: day.date, reverse=True)
     for pool in sorted(pools, key=lambda pool: pool.day):
         while waiting and waiting[-1].date < pool.day:
-            for item, counts in waiting.pop().by_item.items():
-                scores[item] = scores.get(item, QualityScores()).after(counts)
+            scores |= waiting.pop().scores
         yield pool, scores
 
 
 def _first_verdicts(
-    pool: LoggedPool, ranking: Ranking, scores: Mapping[str, QualityScores], k: int
+    pool: LoggedPool, ranking: Ranking, scores: Mapping[str, QualityScores], k: int, weights: Weights
 ) -> list[ItemVerdict]:
     """Return the verdicts on the judged items among the first k that would be injected, best first."""
     items = [FoundItem(*row) for row in pool.rows]  # type: ignore[arg-type]
     for item in items:
-        is_measured = item.backend in ranking.backends
-        item.quality = scores.get(item.id, QualityScores()).factor if is_measured else 1.0
+        known = scores.get(item.id, QualityScores())
+        is_measured = item.backend in ranking.backends and (not known.sha or known.sha[:16] == item.content_sha)
+        item.quality = known.factor(weights) if is_measured else 1.0
     ranked = relevant(rank(items, len(items), with_quality=True), ranking.floor, with_quality=True)
     return [pool.verdicts[item.id] for item in ranked[:k] if item.id in pool.verdicts]

@@ -25,7 +25,7 @@ from knowbound.kms.opening import open_index, open_quality_log
 from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.kms.search.ranking import quality_is_on
 from knowbound.quality.discovery import discovery_rate
-from knowbound.quality.effective import without_outdated, write_effective
+from knowbound.quality.effective import weights_of, write_effective
 from knowbound.quality.legs import decided, entering, legs_for, plan_of, present_leg, ranked_backends
 from knowbound.quality.monitors import Watched, is_self_reinforcing, monitors
 from knowbound.quality.replay import replay
@@ -140,7 +140,7 @@ class _Known:
         if current + 1 < len(legs):
             after = self.legs[current + 1]
             legs[current + 1] = LegStatus(after, enter=entering(after, facts, can_leave))
-        watched = watch(self._log, self._index, self._days, self._today, facts.drifted)
+        watched = watch(self._settings, self._log, self._index, self._days, self._today, facts.drifted)
         return RolloutStatus(tuple(legs), self.state, monitors(watched))
 
     def facts(self) -> LegFacts:
@@ -162,7 +162,7 @@ class _Known:
             stop_ms=week.stop_ms,
             now=rates(self._days, self._records, first, self._today),
             before=baseline.rates if baseline else {},
-            demotions=false_demotions(demotions(self._days), began, self._today),
+            demotions=false_demotions(demotions(self._days, weights_of(self._settings)), began, self._today),
             replay=self._replay(),
         )
 
@@ -173,8 +173,7 @@ class _Known:
         """
         present, candidate = self._rankings()
         if present != candidate:
-            days = without_outdated(self._days, self._index.corrections())
-            result = replay(self._settings, self._log, days, present, candidate)
+            result = replay(self._settings, self._log, self._days, present, candidate)
             if result.verdict is not ReplayVerdict.TOO_FEW or self._replay() is None:
                 self._log.put_note(REPLAY, msgspec.json.encode(result))
 
@@ -219,8 +218,7 @@ class _Known:
         """As it was where nobody can tell; never where nothing is ranked by measured quality."""
         if not self.leg.number:
             return False
-        days = without_outdated(self._days, self._index.corrections())
-        found = is_self_reinforcing(days, self._today, stored_confidences(self._index, days, self._today))
+        found = is_self_reinforcing(watch(self._settings, self._log, self._index, self._days, self._today))
         return self.state.exploration if found is None else found
 
     def _apply(self) -> None:
@@ -263,7 +261,7 @@ class _Opened(_Known):
             log.close()
             raise
         try:
-            roll_up(log, index.corrections(), today=today)
+            roll_up(log, index.corrections(), today=today, gamma=settings.quality_gamma)
             super().__init__(settings, log, index, today)
         except BaseException:
             index.close()
@@ -277,19 +275,24 @@ class _Opened(_Known):
 
 
 def watch(
-    log: QualityLog, index: Index, days: Sequence[DayRollup], today: str, drifted: tuple[Metric, ...] | None
+    settings: Settings,
+    log: QualityLog,
+    index: Index,
+    days: Sequence[DayRollup],
+    today: str,
+    drifted: tuple[Metric, ...] | None = None,
 ) -> Watched:
     """What the monitors look at."""
-    known = without_outdated(days, index.corrections())
     logged = log.days()
     return Watched(
-        days=known,
+        days=days,
         today=today,
         drifted=drifted,
         successors={one.item.id: one.item.flag.superseded_by for one in index.superseded() if one.item.flag},
         oldest_turn=logged[0].date if logged else "",
-        stored=stored_confidences(index, known, today),
-        is_on=quality_is_on(),
+        stored=stored_confidences(index, days, today),
+        is_on=quality_is_on(settings.quality_ranking),
+        weights=weights_of(settings),
     )
 
 

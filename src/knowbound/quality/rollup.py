@@ -3,22 +3,28 @@
 It makes anew every day that has other turns than when it was made last, so late turns are welcome and running it twice
 changes nothing. It only ever writes whole days. Turns older than 90 days leave the log after their day was rolled up;
 days stay for ever. What comes so late that the other turns of its day have left the log is added to that day.
+
+A day keeps the averages that its items had at its end (section 4). From the first day that changed on, they are made
+again from the turns, in their order. Of days whose turns are gone the averages stay; those of an earlier version, which
+kept none, are made of the day's counts, once, and marked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 
 import msgspec
 from msgspec.structs import replace
 
+from knowbound.config import GAMMA
 from knowbound.core.quality import (
     KEPT_DAYS,
     Counts,
     DayRollup,
     Durations,
     LoggedItem,
+    QualityScores,
     QualityTurn,
     Spread,
     TurnEnding,
@@ -27,6 +33,7 @@ from knowbound.injection.inject import HELD_OUT
 from knowbound.kms.corrections.changes import Correction
 from knowbound.kms.quality_log.protocol import LoggedDay, QualityLog
 from knowbound.quality.discovery import discoveries
+from knowbound.stats.effective import scores_by_day, scores_by_turns
 from knowbound.text.clock import utc_now
 
 
@@ -40,7 +47,12 @@ class RolledUp(msgspec.Struct, frozen=True):
 
 
 def roll_up(
-    log: QualityLog, corrections: Iterable[Correction], *, today: str = "", written: Collection[str] = ()
+    log: QualityLog,
+    corrections: Iterable[Correction],
+    *,
+    today: str = "",
+    written: Collection[str] = (),
+    gamma: float = GAMMA,
 ) -> RolledUp:
     """Bring the days and the warranted corrections up to the log. `corrections` are those of the store.
 
@@ -48,8 +60,8 @@ def roll_up(
     """
     oldest, leaving = _days_before(today or utc_now()[:10])
     logged = log.days()
-    known = {day.date: day for day in log.rollups(min([oldest, *(now.date for now in logged)]))}
-    made = []
+    known = {day.date: day for day in log.rollups()}
+    made: list[DayRollup] = []
     for now in logged:
         day = known.get(now.date)
         if now.date < oldest:
@@ -57,13 +69,39 @@ def roll_up(
             made += [day_of(now.date, late, day)] if late else []
         elif now.date in written or not _is_made_of(day, now, may_shrink=now.date >= leaving):
             made.append(day_of(now.date, log.of_day(now.date)))
-    log.put_rollups(made)
+    turns = {now.date: now.turns for now in logged if now.date >= oldest}
+    log.put_rollups(_with_scores(log, known, made, turns, gamma))
     before = log.discoveries()
     records = discoveries(before, log.since(oldest), corrections, log.answers())
     log.put_discoveries(records)
     # A turn that came late can be the first contradiction of an item: the record then has an earlier time, and its id.
     log.drop_discoveries({one.id for one in before} - {one.id for one in records})
     return RolledUp(tuple(day.date for day in made), log.prune(oldest))
+
+
+def _with_scores(
+    log: QualityLog, known: Mapping[str, DayRollup], made: Iterable[DayRollup], turns: Mapping[str, int], gamma: float
+) -> list[DayRollup]:
+    """Return the days to write: those that were made, and those whose averages are others now.
+
+    `turns` is the number of turns in the log, by day.
+    """
+    changed = {day.date: day for day in made}
+    days = {**known, **changed}
+    scores: dict[str, QualityScores] = {}
+    is_behind, written = False, []
+    for date, found in sorted(days.items()):
+        day = found
+        is_raw = turns.get(date, 0) >= day.turns > 0
+        is_behind = is_behind or date in changed or day.gamma is None or (is_raw and day.gamma != gamma)
+        if is_behind and is_raw:
+            day = replace(day, scores=scores_by_turns(scores, log.of_day(date), gamma), gamma=gamma)
+        elif day.gamma is None:
+            day = replace(day, scores=scores_by_day(scores, day, gamma), gamma=gamma, scores_by_day=True)
+        if day != known.get(date):
+            written.append(day)
+        scores |= day.scores
+    return written
 
 
 def day_of(date: str, turns: Iterable[QualityTurn], known: DayRollup | None = None) -> DayRollup:
@@ -119,6 +157,9 @@ def _with(day: DayRollup, turn: QualityTurn) -> DayRollup:
         prompt_ms=day.prompt_ms + _took(turn.prompt_ms),
         stop_ms=day.stop_ms + _took(turn.stop_ms),
         judges=_one_more(day.judges, turn.judge),
+        scores=day.scores,
+        gamma=day.gamma,
+        scores_by_day=day.scores_by_day,
     )
 
 

@@ -81,7 +81,7 @@ def score_queue(settings: Settings, *, again: bool = False, background: bool = F
 def rolled_up(settings: Settings, log: QualityLog, written: Collection[str] = ()) -> RolledUp:
     """Bring the days of a log up to its turns, and what is ranked up to the days."""
     with closing(open_index(settings)) as index:
-        done = roll_up(log, index.corrections(), written=written)
+        done = roll_up(log, index.corrections(), written=written, gamma=settings.quality_gamma)
         try:
             reverted = keep_up(settings, log, index)
         except KnowboundError as error:  # a backend is down: the next worker does it

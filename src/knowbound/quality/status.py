@@ -56,7 +56,7 @@ def quality_status(settings: Settings, *, today: str = "") -> QualityStatus:
     """Everything that the screen shows. `today` is a day in UTC."""
     today = today or utc_now()[:10]
     with closing(open_quality_log(settings)) as log, closing(open_index(settings)) as index:
-        roll_up(log, index.corrections(), today=today)
+        roll_up(log, index.corrections(), today=today, gamma=settings.quality_gamma)
         days, records = log.rollups(), log.discoveries()
         until = _until(days, today)
         fixing = to_fix(log.since(window(until, ITEM_DAYS)[0]), log, index)
@@ -83,7 +83,7 @@ def quality_of_item(settings: Settings, id_: str, *, today: str = "") -> ItemQua
     """One item in full. Raises InputError where nobody knows it."""
     today = today or utc_now()[:10]
     with closing(open_quality_log(settings)) as log, closing(open_index(settings)) as index:
-        roll_up(log, index.corrections(), today=today)
+        roll_up(log, index.corrections(), today=today, gamma=settings.quality_gamma)
         days = log.rollups()
         fixing = to_fix(log.since(window(_until(days, today), ITEM_DAYS)[0]), log, index)
         return item_quality(log, index, id_, days, next((one for one in fixing if one.id == id_), None))

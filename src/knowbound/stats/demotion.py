@@ -11,8 +11,8 @@ from statistics import median
 
 import msgspec
 
-from knowbound.core.quality import DayRollup
-from knowbound.stats.effective import QualityScores, effective_confidence
+from knowbound.core.quality import CONTRACT, DayRollup, QualityScores, Weights
+from knowbound.stats.effective import effective_confidence
 from knowbound.stats.rate import Rate
 
 REVERSED_DAYS = 7  # "demoted, then promoted again within 7 days"
@@ -34,19 +34,25 @@ class Demotion(msgspec.Struct, frozen=True):
         return bool(self.back) and self.back <= _later(self.date)
 
 
-def demotions(days: Iterable[DayRollup]) -> list[Demotion]:
-    """Return every fall of an item's factor below 1, oldest first."""
+def demotions(days: Iterable[DayRollup], weights: Weights = CONTRACT) -> list[Demotion]:
+    """Return every fall of an item's factor below 1, oldest first, by the averages at the end of each day.
+
+    An item that was reworded was not promoted: its demotion belongs to the wording before.
+    """
     scores: dict[str, QualityScores] = {}
     found: list[Demotion] = []
     open_: dict[str, int] = {}  # item → index of its demotion
     for day in sorted(days, key=lambda one: one.date):
-        for item, counts in day.by_item.items():
+        for item, after in day.scores.items():
             before = scores.get(item, QualityScores())
-            scores[item] = after = before.after(counts)
-            if before.factor >= 1 > after.factor:
+            scores[item] = after
+            if before.sha and after.sha and before.sha != after.sha:
+                open_.pop(item, None)
+                before = QualityScores()
+            if before.factor(weights) >= 1 > after.factor(weights):
                 open_[item] = len(found)
                 found.append(Demotion(item, day.date))
-            elif after.factor >= 1 and item in open_:
+            elif after.factor(weights) >= 1 and item in open_:
                 at = open_.pop(item)
                 found[at] = msgspec.structs.replace(found[at], back=day.date)
     return found
@@ -87,10 +93,14 @@ class Reinforcement(msgspec.Struct, frozen=True):
         return self.above.k * self.below.n > MOST_RATIO * self.below.k * self.above.n
 
 
-def reinforcement(window: DayRollup, scores: Mapping[str, QualityScores], stored: Mapping[str, float]) -> Reinforcement:
+def reinforcement(
+    window: DayRollup, scores: Mapping[str, QualityScores], stored: Mapping[str, float], weights: Weights = CONTRACT
+) -> Reinforcement:
     """Return the usage in a window by the effective confidence before it, so that use does not explain itself."""
     judged = {item: counts for item, counts in window.by_item.items() if counts.judged}
-    ranked = {item: effective_confidence(stored.get(item, 1.0), scores.get(item, QualityScores())) for item in judged}
+    ranked = {
+        item: effective_confidence(stored.get(item, 1.0), scores.get(item, QualityScores()), weights) for item in judged
+    }
     if len(set(ranked.values())) < 2:
         return Reinforcement()
     middle = median(ranked.values())

@@ -51,13 +51,17 @@ class Tools:
         subject, type (memory, insight, pattern, relationship, fact, procedure), flag (UNVERIFIED) and user narrow it.
         """
         from knowbound.agent.background import keep_current
+        from knowbound.kms.search.ranking import quality_is_on
         from knowbound.kms.search.retrieval import search
 
         most = max(1, min(MOST_RESULTS, limit))
         with self._index() as index:
             if index is None:
                 return {"results": []}
-            found = search(index, query, subject=subject, type=type, flag=flag, user=user, limit=most)
+            is_on = quality_is_on(self._settings.quality_ranking)
+            found = search(
+                index, query, subject=subject, type=type, flag=flag, user=user, limit=most, with_quality=is_on
+            )
         late = keep_current(self._settings)
         self._note_pull("unified_search", query, found.items)
         return {"results": [_result(item) for item in found.items]} | ({"late": late} if late else {})

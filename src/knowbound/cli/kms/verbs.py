@@ -112,11 +112,13 @@ def search(words: tuple[str, ...], subject: str, limit: int, root: Path | None, 
     """
     from knowbound.agent.background import keep_current
     from knowbound.kms.opening import open_index
+    from knowbound.kms.search.ranking import quality_is_on
     from knowbound.kms.search.retrieval import search as find
 
     settings, query = project_settings(root), " ".join(words)
     with closing(open_index(settings)) as made, made.reading() as index:
-        items = find(index, query, limit=limit, subject=subject).items
+        is_on = quality_is_on(settings.quality_ranking)
+        items = find(index, query, limit=limit, subject=subject, with_quality=is_on).items
         is_empty = not any(served for _, served in made.counts().values())
     injected = _injected(settings, query)
     names = ("id", "backend", "type", "subject", "score", "flag", "content")

@@ -11,7 +11,7 @@
     confidence  as stored, 0 to 1
     quality     the factor that measured use puts on the confidence (specification 2, "Effective confidence"):
                 effective over stored confidence, per item and backend; 1 until something sets it, and 1 for all
-                with KMS_QUALITY_RANKING_ENABLED=false
+                with quality.ranking = false or KMS_QUALITY_RANKING_ENABLED=false
     mark        UNVERIFIED for an unverified item, times STALE for one whose source has changed
 
 Confidence and quality multiply the whole score. As one part of a sum they move next to nothing where stored confidence
@@ -166,6 +166,11 @@ def recency_of(age_days: float | None) -> float | None:
     return None if age_days is None else 0.5 ** (max(0.0, age_days) / HALF_LIFE_DAYS)
 
 
-def quality_is_on() -> bool:
-    """Report whether measured quality counts: the off switch of specification 2."""
-    return os.environ.get("KMS_QUALITY_RANKING_ENABLED", "").strip().lower() not in ("false", "0", "no", "off")
+def quality_is_on(is_allowed: bool = True) -> bool:
+    """Report whether measured quality counts: the setting, and the off switch of specification 2."""
+    return is_allowed and os.environ.get("KMS_QUALITY_RANKING_ENABLED", "").strip().lower() not in (
+        "false",
+        "0",
+        "no",
+        "off",
+    )

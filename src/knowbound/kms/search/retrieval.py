@@ -61,10 +61,12 @@ def search(
     limit: int = 10,
     now: float | None = None,
     as_a_whole: bool = False,
+    with_quality: bool | None = None,
 ) -> FoundItems:
     """Search the index for what the query is about, best first; filters that are not empty narrow the result.
 
     `now` is in seconds since 1970. `as_a_whole` takes the meaning of the whole query, not of its nearest part.
+    `with_quality` is whether measured quality counts; None: by the off switch alone.
     """
     only = {"subject": subject, "type": type, "user": user, "flag": flag}
     is_nested = index.in_transaction
@@ -77,7 +79,7 @@ def search(
     finally:
         if not is_nested:
             index.rollback()
-    return FoundItems(rank(pool, limit), pool)
+    return FoundItems(rank(pool, limit, with_quality=with_quality), pool)
 
 
 def _pool(

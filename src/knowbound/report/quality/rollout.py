@@ -67,11 +67,14 @@ _NAMES: dict[CriterionName, str] = {
 _MODES: dict[FailureMode, tuple[str, str]] = {  # what it is, and the answer to it
     FailureMode.SLOW_STOP_HOOK: ("stop hook", "run knowbound doctor: scoring belongs into the worker"),
     FailureMode.JUDGE_DRIFT: ("judge drift", "knowbound judge calibrate --question turns: it counts as a new judge"),
-    FailureMode.FALSE_DEMOTIONS: ("demotions reversed", "raise α, lower β (stats/effective.py)"),
+    FailureMode.FALSE_DEMOTIONS: ("demotions reversed", "raise quality.alpha (α), lower quality.beta (β)"),
     FailureMode.LONG_CHAINS: ("longest supersede chain", "knowbound kms reap compacts it"),
     FailureMode.SELF_REINFORCING: ("self-reinforcing", "a tenth of the prompts tries an item that was ranked lower"),
     FailureMode.LOG_SIZE: ("oldest raw turn", "knowbound quality score --queue removes turns older than 90 days"),
-    FailureMode.SWITCHED_OFF: ("off switch", "unset KMS_QUALITY_RANKING_ENABLED to rank by measured quality again"),
+    FailureMode.SWITCHED_OFF: (
+        "off switch",
+        "quality.ranking or KMS_QUALITY_RANKING_ENABLED is false: set it to true to rank by measured quality again",
+    ),
 }
 
 

@@ -74,7 +74,7 @@ def rolling() -> tuple[WindowRates, ...]:
 
 
 def judge() -> JudgeWorth:
-    """Measured on 60 turns: it passes on two metrics; of contradictions there were too few."""
+    """Measured on 60 turns: it passes."""
 
     def measured(yes: int, no: int, missed: int, invented: int) -> MeasuredMetric:
         pairs = [Pair(True, at >= missed, session=f"y{at}") for at in range(yes)]
@@ -85,7 +85,7 @@ def judge() -> JudgeWorth:
     found = {
         Metric.ON_TOPIC: measured(70, 50, 2, 3),
         Metric.USED: measured(60, 60, 5, 4),
-        Metric.CONTRADICTED: measured(2, 118, 1, 0),
+        Metric.CONTRADICTED: measured(8, 112, 1, 0),
     }
     return JudgeWorth({"rules-1": 35}, 60, "2026-11-12T09:00:00Z", found)
 

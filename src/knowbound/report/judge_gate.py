@@ -10,6 +10,7 @@ from knowbound.stats.calibration import Calibration, Estimate, Share
 from knowbound.stats.judge_gate import (
     AGREEMENT,
     DRIFT_TURNS,
+    FEWEST_OF_AN_ANSWER,
     KILL_AGREEMENT,
     LABELLED_TURNS,
     GateReason,
@@ -18,7 +19,6 @@ from knowbound.stats.judge_gate import (
     WeeklySample,
 )
 from knowbound.stats.printing import estimate, percent, percent_words
-from knowbound.text.printable import counted
 
 METRIC_NAMES: dict[Metric, str] = {
     Metric.ON_TOPIC: "on topic",
@@ -51,25 +51,20 @@ def _reason_words(gate: MetricGate, found: Calibration) -> str:
             return "the judge gave no verdict on any label"
         case GateReason.FEW_TURNS:
             return f"{agreement}; {LABELLED_TURNS} labelled turns are needed: label {gate.more} more"
-        case GateReason.UNDECIDED:
-            return f"{agreement}, which may be above or below {percent(AGREEMENT)}; {_more_words(gate)}"
         case GateReason.ONE_SIDED:
-            answer = "yes" if found.prevalence.k else "no"
-            return f"every label says {answer}: whether the judge knows the other answer cannot be told; label more"
+            rarer = min(found.prevalence.k, found.prevalence.n - found.prevalence.k)
+            answer = "yes" if found.prevalence.k == rarer else "no"
+            return f"{rarer} of {found.prevalence.n} labels say {answer}: {FEWEST_OF_AN_ANSWER} are needed to tell"
         case GateReason.NOT_BEYOND_CHANCE:
-            return f"{agreement}, but {kappa}: that may be chance; {_more_words(gate)}"
+            return f"{agreement}, but {kappa}: no better than chance"
         case GateReason.ONE_ANSWER:
             answer, missed = ("yes", found.specificity) if found.said.k else ("no", found.sensitivity)
             known = f"where people say otherwise it is right in {missed.k} of {missed.n}"
             return f"it says {answer} to everything: {known}, and κ is 0, although {agreement}"
-        case GateReason.BELOW:
+        case GateReason.BELOW | GateReason.UNDECIDED:
             return f"{agreement}, below {percent(AGREEMENT)}"
         case GateReason.FAR_BELOW:
             return f"{agreement}, below {percent(KILL_AGREEMENT)}: do not use this judge"
-
-
-def _more_words(gate: MetricGate) -> str:
-    return f"about {counted(gate.more, 'more labelled turn')} would tell" if gate.more else "label more turns"
 
 
 def _fallback_words(gate: MetricGate) -> str:
@@ -78,7 +73,7 @@ def _fallback_words(gate: MetricGate) -> str:
     if gate.state in (GateState.HALTED, GateState.KILLED) and gate.fallback:
         return "the larger model fails too: the prompt needs work, not a bigger model"
     if gate.state is GateState.UNDERPOWERED and gate.fallback:
-        return f"whether the larger model is better cannot be told yet: {_more_words(gate)}"
+        return "whether the larger model is better cannot be told yet: label more turns"
     return ""
 
 

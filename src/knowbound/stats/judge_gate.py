@@ -1,34 +1,31 @@
 """Gate of a judge of turns, metric by metric (specification 2, "The judge" and "Rollout", leg 0).
 
 The specification asks for 50 hand-labelled turns and an agreement of at least 85%. Below 85% the larger model is tried,
-and if that fails too the prompt needs work; below 70% the judge is dropped. Agreement on a rare answer says little, so
-two rules are added:
+and if that fails too the prompt needs work; below 70% the judge is dropped. The agreement itself decides; its interval
+is shown as a caution. Agreement on a rare answer says little, so two rules are added:
 
-- An interval decides, not its middle. 43 of 50 is 86%, and anything from 74% to 93%: that is underpowered, not passed.
-- A judge must be shown to agree beyond chance (κ above 0). If 5% of the items are contradicted, a judge that always
-  says "not contradicted" agrees in 95% and has seen nothing.
+- A judge must agree beyond chance: it finds at least one of each answer, and κ is above 0. If 5% of the items are
+  contradicted, a judge that always says "not contradicted" agrees in 95% and has seen nothing.
+- With fewer than four labels of the rarer answer nobody can tell: the metric is underpowered.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
 import msgspec
 
 from knowbound.core.quality import Metric
-from knowbound.stats.calibration import Calibration, Share, more_labels
-from knowbound.stats.rate import wilson
+from knowbound.stats.calibration import Calibration, Share
 
 LABELLED_TURNS = 50  # "The judge": hand-labelled turns that a judge is compared with
 AGREEMENT = 0.85  # "The judge": below it the larger model is tried
 KILL_AGREEMENT = 0.70  # "The judge" and "Rollout", leg 0: below it the judge is dropped
-COIN = 0.5  # share of the rare answer; a judge with one answer is blind if it surely finds less
+FEWEST_OF_AN_ANSWER = 4  # labels of the rarer answer, before agreement says anything about it
 RANKING: tuple[Metric, ...] = (Metric.USED, Metric.CONTRADICTED)  # "Effective confidence" uses these two
 DRIFT_TURNS = 10  # hand-labelled turns of the weekly sample
 DRIFT_DAYS = 7
-_MOST_TIMES = 2_000  # multiple of the present labels beyond which no number decides in practice
 
 
 class GateState(StrEnum):
@@ -48,10 +45,10 @@ class GateReason(StrEnum):
     AGREES = "agrees"
     NO_VERDICT = "no_verdict"
     FEW_TURNS = "few_turns"
-    UNDECIDED = "undecided"  # the interval of agreement includes the limit
-    ONE_SIDED = "one_sided"  # every label gives the same answer
-    NOT_BEYOND_CHANCE = "not_beyond_chance"  # the interval of κ includes 0
-    ONE_ANSWER = "one_answer"  # the judge always gives one answer, and surely misses the other
+    UNDECIDED = "undecided"  # in calibrations of earlier versions: the interval of agreement included the limit
+    ONE_SIDED = "one_sided"  # too few labels give the rarer answer
+    NOT_BEYOND_CHANCE = "not_beyond_chance"  # κ is not above 0
+    ONE_ANSWER = "one_answer"  # the judge always gives one answer
     BELOW = "below"
     FAR_BELOW = "far_below"
 
@@ -79,26 +76,21 @@ class MeasuredMetric(msgspec.Struct, frozen=True):
 
 def gate(found: Calibration, turns: int) -> MetricGate:
     """Return the gate of one judge on one metric, from its verdicts on the items of labelled turns."""
-    agreement, kappa = found.agreement, found.kappa
-    if not turns or agreement.low is None or agreement.high is None:
+    agreement = found.agreement.value
+    if not turns or agreement is None:
         return MetricGate(GateState.UNMEASURED, GateReason.NO_VERDICT, LABELLED_TURNS)
     if turns < LABELLED_TURNS:
-        return _undecided(GateReason.FEW_TURNS, LABELLED_TURNS - turns)
-    if agreement.high < KILL_AGREEMENT:
+        return MetricGate(GateState.UNDERPOWERED, GateReason.FEW_TURNS, LABELLED_TURNS - turns)
+    if agreement < KILL_AGREEMENT:
         return MetricGate(GateState.KILLED, GateReason.FAR_BELOW)
-    if agreement.high < AGREEMENT:
+    if agreement < AGREEMENT:
         return MetricGate(GateState.FALLBACK, GateReason.BELOW)
-    if _is_blind(found):
+    if min(found.prevalence.k, found.prevalence.n - found.prevalence.k) < FEWEST_OF_AN_ANSWER:
+        return MetricGate(GateState.UNDERPOWERED, GateReason.ONE_SIDED)
+    if found.said.k in (0, found.said.n):
         return MetricGate(GateState.FALLBACK, GateReason.ONE_ANSWER)
-    if found.prevalence.k in (0, found.prevalence.n):
-        return _undecided(GateReason.ONE_SIDED, None)
-    if agreement.low < AGREEMENT:
-        return _undecided(GateReason.UNDECIDED, _more_turns(agreement, turns))
-    if kappa.value is None or kappa.low is None or kappa.high is None or kappa.low <= 0:
-        more = None
-        if kappa.value is not None and kappa.low is not None and kappa.high is not None and kappa.value > 0:
-            more = more_labels(kappa.value, kappa.low, kappa.high, 0.0, turns)
-        return _undecided(GateReason.NOT_BEYOND_CHANCE, more)
+    if not found.true_yes or not found.true_no or (found.kappa.value or 0.0) <= 0:
+        return MetricGate(GateState.FALLBACK, GateReason.NOT_BEYOND_CHANCE)
     return MetricGate(GateState.PASSED, GateReason.AGREES)
 
 
@@ -123,43 +115,8 @@ def waits_for(gates: Mapping[Metric, MetricGate], metrics: Iterable[Metric]) -> 
 
 
 def may_rely_on(gates: Mapping[Metric, MetricGate], metrics: Iterable[Metric]) -> bool:
-    """Report whether all these metrics may be used: `RANKING` for the ranking, every metric to leave leg 0."""
+    """Report whether all these metrics may be used: `RANKING` for the ranking and to leave leg 0."""
     return not waits_for(gates, metrics)
-
-
-def _undecided(reason: GateReason, more: int | None) -> MetricGate:
-    return MetricGate(GateState.UNDERPOWERED, reason, more)
-
-
-def _is_blind(found: Calibration) -> bool:
-    """Report whether a judge always gives one answer and surely misses most of the other.
-
-    Its κ is 0 at any number of labels, so that further labels would not help.
-    """
-    said = found.said
-    if said.k not in (0, said.n):
-        return False
-    missed = found.specificity if said.k else found.sensitivity
-    return missed.high is not None and missed.high < COIN
-
-
-def _more_turns(agreement: Share, turns: int) -> int | None:
-    """Return the number of missing turns until the interval of a constant agreement is on one side of the limit."""
-    assert agreement.value is not None
-
-    def decides(times: float) -> bool:
-        low, high = wilson(agreement.value or 0.0, agreement.effective * times)
-        return low >= AGREEMENT or high < AGREEMENT
-
-    few, many = 1.0, 2.0
-    while not decides(many):
-        few, many = many, many * 2
-        if many > _MOST_TIMES:
-            return None
-    for _ in range(20):
-        middle = (few + many) / 2
-        few, many = (few, middle) if decides(middle) else (middle, many)
-    return max(1, math.ceil(turns * many) - turns)
 
 
 class SampledMetric(msgspec.Struct, frozen=True):

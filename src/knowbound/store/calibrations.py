@@ -15,7 +15,7 @@ import msgspec
 from knowbound.core.quality import Metric
 from knowbound.errors import StoreError
 from knowbound.files import replacing
-from knowbound.stats.judge_gate import MeasuredMetric, MetricGate
+from knowbound.stats.judge_gate import MeasuredMetric, MetricGate, gate, with_fallback
 from knowbound.user_files import make_folder
 
 HEDGING_FILE = "calibration.json"
@@ -74,8 +74,20 @@ def keep_hedging_calibration(home: Path, judge: str, found: HedgingCalibration) 
 
 
 def turn_judge_calibration(home: Path, version: str) -> TurnJudgeCalibration | None:
-    """Return the newest calibration of this version of a judge of turns, if any."""
-    return _load(home / TURNS_FILE, TurnJudgeCalibration, "knowbound judge calibrate --question turns").get(version)
+    """Return the newest calibration of this version of a judge of turns, if any, with the gates of its counts.
+
+    Earlier versions decided by other rules: what they kept of a gate is made again.
+    """
+    known = _load(home / TURNS_FILE, TurnJudgeCalibration, "knowbound judge calibrate --question turns")
+    found, other = known.get(version), known.get(known[version].fallback) if version in known else None
+    if found is None:
+        return None
+    second = {metric: gate(one.found, other.turns) for metric, one in other.metrics.items()} if other else {}
+    gated = {
+        metric: MeasuredMetric(one.found, with_fallback(gate(one.found, found.turns), second.get(metric)))
+        for metric, one in found.metrics.items()
+    }
+    return msgspec.structs.replace(found, metrics=gated)
 
 
 def keep_turn_judge_calibrations(home: Path, found: dict[str, TurnJudgeCalibration]) -> None:

@@ -128,7 +128,7 @@ def test_a_fallback_that_cannot_be_asked_is_named(project: Project) -> None:
         "says = {'on_topic': True, 'used': True, 'contradicted': False, 'quote': 'Port 90'}\n"
         "print(json.dumps({'items': [{'id': id_, **says} for id_ in ids]}))\n"
     )
-    few = write_labels(project.root / "few.jsonl", [labelled(at, (True, True, at < 10)) for at in range(52)])
+    few = write_labels(project.root / "few.jsonl", [labelled(at, (True, True, at < 5)) for at in range(52)])
     name = f"command:{shlex.join([sys.executable, str(script)])}"
     report = calibrate_turns(project.settings(name, "command:no-such-program-here"), few)
     assert report.gates[Metric.CONTRADICTED].state is GateState.HALTED

@@ -266,6 +266,16 @@ class Settings:
         0.0,
         "Share of prompts (0 to 1) whose items are withheld: `quality status` compares these turns with the others.",
     )
+    rollout_auto: bool = _setting(
+        "rollout.auto",
+        True,
+        "Whether a leg of the rollout of measured ranking begins by itself once every criterion is met.",
+    )
+    quality_corrections: bool = _setting(
+        "quality.corrections",
+        True,
+        "Whether the next session of an agent starts with up to three suggested corrections, found by a trusted judge.",
+    )
     quality_ranking: bool = _setting(
         "quality.ranking",
         True,

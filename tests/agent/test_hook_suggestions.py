@@ -10,7 +10,6 @@ import pytest
 from knowbound.core.bundle import is_bundle, is_ours
 from knowbound.injection.shown_suggestions import FILE, INTRO, MOST_TOKENS, ShownSuggestion, composed, keep
 from knowbound.kms.validation import ItemEdit
-from knowbound.store.rollout_file import RolloutFile, keep_rollout
 from knowbound.text.printable import estimated_tokens
 from tests.hook_project import PORT, RETRY, Project
 
@@ -22,11 +21,10 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path)
 
 
-def suggested(project: Project, *, is_on: bool = True) -> str:
+def suggested(project: Project) -> str:
     """A store with a suggestion about its first item; its id."""
     ids = project.store(PORT, RETRY)
     suggest(project, ids[0])
-    keep_rollout(project.home, RolloutFile(3, corrective_loop=is_on))
     return ids[0]
 
 
@@ -36,7 +34,7 @@ def suggest(project: Project, id_: str, draft: str = DRAFT) -> None:
     assert item
     keep(
         str(project.home),
-        [ShownSuggestion(id_, item.content_sha, item.content, draft, "2026-11-16T09:00:00Z", "s-earlier-1")],
+        [ShownSuggestion(id_, item.content_sha, item.content, draft, "2026-11-16T09:00:00Z", "s-earlier-1", "t-1")],
     )
 
 
@@ -45,15 +43,10 @@ def test_a_session_starts_with_what_was_contradicted_and_how_to_answer(project: 
     text = project.start()
     index, said = text.split(INTRO)
     assert PORT[:30] in index
-    assert f"[{id_}] {PORT} (contradicted 2026-11-16, session s-earlie) suggested: {DRAFT}" in said
+    assert f"[{id_}] {PORT} (contradicted 2026-11-16, session s-earlie, turn t-1) suggested: {DRAFT}" in said
     assert all(word in INTRO for word in ("kms_supersede", "kms_accept_suggestion", "kms_dismiss", "accept ID"))
     assert is_ours(text)
     assert not is_bundle(text)
-
-
-def test_nothing_is_shown_while_the_loop_is_off(project: Project) -> None:
-    suggested(project, is_on=False)
-    assert INTRO not in project.start()
 
 
 def test_prompts_have_no_suggestions(project: Project) -> None:

@@ -192,6 +192,7 @@ def contradicted(root: Path) -> str:
 
 def test_a_suggestion_is_listed_and_accepted_with_its_draft(tmp_path: Path) -> None:
     id_ = contradicted(tmp_path)
+    (tmp_path / "orders.ini").write_text("port = 9090\n")
 
     async def conversation(agent: Agent) -> None:
         (one,) = (await agent.call("kms_suggestions"))["suggestions"]

@@ -8,12 +8,15 @@ from pathlib import Path
 
 from knowbound.config import Settings, load
 from knowbound.core.item import Item
-from knowbound.core.quality import ItemVerdict, LoggedItem, QualityTurn, TurnEnding
+from knowbound.core.quality import ItemVerdict, LoggedItem, Metric, QualityTurn, TurnEnding
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index
 from knowbound.kms.knowledge_store import KnowledgeStore
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
 from knowbound.kms.search.ranking import RANKER, FoundItem
+from knowbound.stats.calibration import Pair, calibrate
+from knowbound.stats.judge_gate import MeasuredMetric, gate
+from knowbound.store.calibrations import TurnJudgeCalibration, keep_turn_judge_calibrations
 from tests.stores import put_items
 
 TODAY = "2026-11-16"
@@ -53,6 +56,19 @@ def turn(date: str, number: int, items: Sequence[LoggedItem] = (), **more: objec
         "ending": TurnEnding.STOPPED,
     }
     return QualityTurn(**{**given, **more})  # type: ignore[arg-type]
+
+
+def calibrate_judge(home: Path, version: str, *, contradicted: int = 10, finds: int | None = None) -> None:
+    """Keep a calibration: of so many contradicted labels the judge finds so many, and all else is right."""
+    missed = contradicted - (contradicted if finds is None else finds)
+    pairs = [Pair(True, n >= missed, session=f"y{n}") for n in range(contradicted)]
+    pairs += [Pair(False, False, session=f"n{n}") for n in range(100)]
+    found = calibrate(pairs)
+    even = calibrate(Pair(n % 2 == 0, n % 2 == 0, session=f"{n}") for n in range(100))
+    measured = {metric: MeasuredMetric(one, gate(one, one.n)) for metric, one in (
+        (Metric.ON_TOPIC, even), (Metric.USED, even), (Metric.CONTRADICTED, found))}  # fmt: skip
+    kept = TurnJudgeCalibration(version, "2026-11-01T00:00:00Z", "0" * 8, 100, measured)
+    keep_turn_judge_calibrations(home, {version: kept})
 
 
 class MeasuredProject:

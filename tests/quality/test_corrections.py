@@ -7,19 +7,21 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from knowbound.config import load as settings_of
 from knowbound.core.item import FlagKind, Item
 from knowbound.core.quality import Closing, Discovery
 from knowbound.core.suggestions import SuggestionDecision
 from knowbound.errors import InputError
 from knowbound.injection.shown_suggestions import FILE, load
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
-from knowbound.quality.corrections import UNANSWERED, Corrections
+from knowbound.quality.corrections import Corrections
+from knowbound.quality.judging import is_trusted
 from knowbound.quality.loop import tend
 from knowbound.quality.rollup import roll_up
-from knowbound.store.rollout_file import RolloutFile, keep_rollout
 from tests.kills import killed_at_each_step
-from tests.quality.measured_project import MeasuredProject, logged, turn
+from tests.quality.measured_project import MeasuredProject, calibrate_judge, logged, turn
 
 DAY = "2026-11-16"
 NOW = f"{DAY}T12:00:00Z"
@@ -286,18 +288,21 @@ def _killed(tmp_path: Path, answer: Callable[[Corrections], None], *, undo: bool
 # Without an answer
 
 
-def _switch_on(loop: Loop) -> None:
-    keep_rollout(loop.project.home, RolloutFile(3, corrective_loop=True))
+def _trust(loop: Loop) -> None:
+    """Labels show that the judge of the turn finds contradictions."""
+    calibrate_judge(loop.project.home, "rules-1")
 
 
-def test_fourteen_days_without_an_answer_flag_the_item_once_and_close_nothing(loop: Loop) -> None:
-    _switch_on(loop)
-    assert tend(loop.project.settings, loop.log, now="2026-11-30T09:00:59Z") == []
-    assert tend(loop.project.settings, loop.log, now="2026-11-30T09:01:00Z") == [PORT.id]
+def test_fourteen_days_without_an_answer_flag_the_item_once_with_the_reason_and_close_nothing(loop: Loop) -> None:
+    _trust(loop)
+    assert tend(loop.project.settings, loop.log, now="2026-11-16T12:00:00Z") == []  # shown from now on
+    assert tend(loop.project.settings, loop.log, now="2026-11-30T11:59:59Z") == []
+    assert tend(loop.project.settings, loop.log, now="2026-11-30T12:00:00Z") == [PORT.id]
     item = loop.store.get(PORT.id)
     assert item
     assert item.flag
-    assert (item.flag.kind, item.flag.note) == (FlagKind.UNVERIFIED, UNANSWERED)
+    note = f"contradicted once since {DAY}, by the judge rules-1; nobody answered for 14 days"
+    assert (item.flag.kind, item.flag.note, item.flag.by) == (FlagKind.UNVERIFIED, note, "knowbound")
     assert loop.record().closing is Closing.OPEN
     assert loop.corrections.open()[0].is_unverified
     loop.store.unflag(PORT.id)
@@ -306,19 +311,94 @@ def test_fourteen_days_without_an_answer_flag_the_item_once_and_close_nothing(lo
 
 
 def test_what_was_answered_is_not_flagged(loop: Loop) -> None:
-    _switch_on(loop)
+    _trust(loop)
     loop.corrections.dismiss(PORT.id)
     assert tend(loop.project.settings, loop.log, now="2026-12-30T00:00:00Z") == []
 
 
-def test_nothing_is_flagged_or_shown_while_the_loop_is_off(loop: Loop) -> None:
-    assert tend(loop.project.settings, loop.log, now="2026-12-30T00:00:00Z") == []
+@pytest.mark.parametrize("why", ["nobody measured the rules", "labels condemn the judge", "switched off"])
+def test_nothing_is_flagged_or_shown(loop: Loop, why: str) -> None:
+    if why == "labels condemn the judge":
+        calibrate_judge(loop.project.home, "rules-1", finds=0)
+    if why == "switched off":
+        _trust(loop)
+        (loop.project.root / "knowbound.toml").write_text("[quality]\ncorrections = false\n")
+    for now in (NOW, "2026-12-30T00:00:00Z"):
+        assert tend(loop.project.settings, loop.log, now=now) == []
     assert not (loop.project.home / FILE).exists()
+    assert loop.corrections.open()  # a person sees it all the same
+
+
+@pytest.mark.parametrize(
+    ("judge", "labels", "expected"),
+    [
+        ("rules-turns-3", None, False),
+        ("rules-turns-3", (4, 4), True),
+        ("rules-turns-3", (4, 0), False),
+        ("rules-turns-3", (3, 3), False),  # underpowered: corrections stay with a person
+        ("turns-2/model", None, True),
+        ("turns-2/model", (4, 4), True),
+        ("turns-2/model", (4, 0), False),
+        ("turns-2/model", (3, 3), False),
+        ("", None, False),
+    ],
+)
+def test_rules_are_trusted_where_labels_show_it_and_a_model_until_they_do_not(
+    tmp_path: Path, judge: str, labels: tuple[int, int] | None, expected: bool
+) -> None:
+    settings = settings_of(tmp_path, environ={})
+    if labels:
+        calibrate_judge(settings.home, judge, contradicted=labels[0], finds=labels[1])
+    assert is_trusted(settings, judge) is expected
+
+
+# Against planted values
+
+
+@pytest.mark.parametrize(
+    ("tree", "prompt", "expected"),
+    [
+        ("", "Question 1", True),  # only the agent said it: from whatever it read
+        ("port = 9090\n", "Question 1", False),
+        ("retries = 9090\n", "Question 1", True),  # the number, about something else
+        ("", "our API server is on port 9090 now", False),
+    ],
+)
+def test_a_drafted_value_that_neither_tree_nor_user_has_is_for_a_person(
+    tmp_path: Path, tree: str, prompt: str, expected: bool
+) -> None:
+    with closing(Loop(tmp_path)) as loop:
+        (tmp_path / "config.ini").write_text(tree)
+        (known,) = loop.log.since("")
+        loop.log.put(replace(known, user_prompt=prompt))
+        _trust(loop)
+        agent = Corrections(loop.log, loop.store, by="mcp", root=tmp_path, is_person=False)
+        (one,) = agent.open()
+        assert one.needs_person is expected
+        tend(loop.project.settings, loop.log, now=NOW)
+        (shown,) = load(str(loop.project.home))
+        assert (shown.draft, shown.needs_person) == ("" if expected else one.draft, expected)
+        if expected:
+            with pytest.raises(InputError) as refused:
+                agent.accept(PORT.id)
+            assert refused.value.slug == "suggestion-needs-person"
+            person = Corrections(loop.log, loop.store, by="ada", root=tmp_path)
+            assert person.accept(PORT.id).content == one.draft
+        else:
+            assert agent.accept(PORT.id).content == one.draft
+
+
+def test_an_item_that_ranking_silenced_is_still_suggested(loop: Loop) -> None:
+    _trust(loop)
+    loop.store.set_quality({("sqlite", PORT.id): 0.0})
+    tend(loop.project.settings, loop.log, now=NOW)
+    assert [one.id for one in load(str(loop.project.home))] == [PORT.id]
 
 
 def test_a_flagged_item_can_still_be_accepted(loop: Loop) -> None:
-    _switch_on(loop)
-    tend(loop.project.settings, loop.log, now="2026-12-30T00:00:00Z")
+    _trust(loop)
+    for now in (NOW, "2026-12-30T00:00:00Z"):
+        tend(loop.project.settings, loop.log, now=now)
     successor = loop.corrections.accept(PORT.id)
     assert successor.flag is None
     loop.corrections.undo(PORT.id)
@@ -329,10 +409,10 @@ def test_a_flagged_item_can_still_be_accepted(loop: Loop) -> None:
 
 
 def test_the_next_session_is_shown_what_waits_and_not_what_was_answered(loop: Loop) -> None:
-    _switch_on(loop)
+    _trust(loop)
     tend(loop.project.settings, loop.log, now=NOW)
     (shown,) = load(str(loop.project.home))
-    assert (shown.id, shown.draft) == (PORT.id, "The API server listens on port 9090.")
+    assert (shown.id, shown.session, shown.turn, shown.date[:10]) == (PORT.id, f"session-{DAY}", "turn-1", DAY)
     loop.corrections.dismiss(PORT.id)
     tend(loop.project.settings, loop.log, now=NOW)
     assert load(str(loop.project.home)) == []

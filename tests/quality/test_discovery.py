@@ -32,7 +32,7 @@ def correction(days: float, tool: str = "kms_supersede", id_: str = "k1", **deta
 
 def test_a_contradiction_raises_a_record_of_the_item_with_its_session_and_turn() -> None:
     (record,) = discoveries([], [contradicted(0)], [])
-    assert record == Discovery("k1", at(0), "s1", "t1", "it is 9090")
+    assert record == Discovery("k1", at(0), "s1", "t1", "it is 9090", judge="test-1")
     assert record.closing is Closing.OPEN
 
 

@@ -22,7 +22,7 @@ from knowbound.quality.legs import (
 )
 from knowbound.stats.calibration import Pair, calibrate
 from knowbound.stats.judge_gate import GateState, MeasuredMetric, gate
-from knowbound.stats.quality import FEWEST_RUNS, PROMPT_LIMIT_MS, STOP_LIMIT_MS, QualityMetric
+from knowbound.stats.quality import FEWEST_RUNS, RANKING_LIMIT_MS, STOP_LIMIT_MS, QualityMetric
 from knowbound.stats.rate import Rate
 from knowbound.stats.rollout import CriterionName, CriterionState, LegFacts, RolloutCriterion
 
@@ -60,26 +60,27 @@ def judged(right: int, wrong: int) -> MeasuredMetric:
 
 def test_the_numbers_of_the_contract() -> None:
     assert (LEG_DAYS, MOST_UNSCORED, ON_TOPIC_RISE, USAGE_RISE) == (7, 0.05, 0.10, 0.05)
-    assert (STOP_LIMIT_MS, PROMPT_LIMIT_MS) == (500, 150)
+    assert (STOP_LIMIT_MS, RANKING_LIMIT_MS) == (500, 150)
     assert ORDER == ("mem0", "neo4j", "mongo", "sqlite")
 
 
 @pytest.mark.parametrize(
     ("backends", "plan"),
     [
-        (["sqlite"], ("sqlite", "loop")),
-        (["mongo"], ("mongo", "loop")),
-        (["mongo", "neo4j", "mem0"], ("mem0", "neo4j", "mongo+loop")),
-        (["sqlite", "mongo"], ("mongo", "sqlite+loop")),
-        (["sqlite", "mongo", "mem0", "neo4j"], ("mem0", "neo4j", "mongo", "sqlite+loop")),
-        ([], ("sqlite", "loop")),
+        (["sqlite"], ("sqlite",)),
+        (["mongo"], ("mongo",)),
+        (["mongo", "neo4j", "mem0"], ("mem0", "neo4j", "mongo")),
+        (["sqlite", "mongo"], ("mongo", "sqlite")),
+        (["sqlite", "mongo", "mem0", "neo4j"], ("mem0", "neo4j", "mongo", "sqlite")),
+        ([], ("sqlite",)),
     ],
 )
-def test_one_leg_per_backend_and_the_corrective_loop_last(backends: list[str], plan: tuple[str, ...]) -> None:
+def test_one_leg_per_backend_and_the_targets_last(backends: list[str], plan: tuple[str, ...]) -> None:
     legs = legs_for(backends)
     assert plan_of(legs) == plan
     assert [leg.number for leg in legs] == list(range(len(plan) + 1))
-    assert [leg.corrective_loop for leg in legs] == [False] * len(plan) + [True]
+    wants = [CriterionName.DISCOVERY_TARGET in leg.leave for leg in legs]
+    assert wants == [False] * len(plan) + [True]
     assert legs[0].backends == ()
 
 
@@ -107,6 +108,21 @@ def test_other_backends_never_switch_on_what_no_leg_allowed(was: set[str], now: 
 def test_a_state_that_was_never_written_is_leg_0() -> None:
     assert present_leg(0, (), legs_for(["sqlite"])) == 0
     assert present_leg(3, (), legs_for(["sqlite"])) == 0
+
+
+@pytest.mark.parametrize(
+    ("backends", "plan", "leg", "expected"),
+    [
+        (["mem0", "neo4j", "mongo"], ("mem0", "neo4j", "mongo+loop"), 3, 3),
+        (["mem0", "neo4j", "mongo"], ("mem0", "neo4j", "mongo+loop"), 2, 2),
+        (["sqlite"], ("sqlite", "loop"), 2, 1),  # corrections are no leg any more
+        (["sqlite"], ("sqlite", "loop"), 1, 1),
+    ],
+)
+def test_a_state_of_the_version_before_keeps_its_leg(
+    backends: list[str], plan: tuple[str, ...], leg: int, expected: int
+) -> None:
+    assert present_leg(leg, plan, legs_for(backends)) == expected
 
 
 # Leg 0
@@ -157,13 +173,11 @@ def test_the_stop_hook_may_take_500_ms(ms: float, runs: int, expected: Criterion
     assert state(CriterionName.STOP_HOOK, LegFacts(stop_ms=took(ms, runs))) is expected
 
 
-@given(st.floats(1, 10_000))
-def test_a_hook_within_its_limit_never_trips(ms: float) -> None:
-    found = state(CriterionName.PROMPT_HOOK, LegFacts(prompt_ms=took(ms, 20)))
-    if ms <= PROMPT_LIMIT_MS:
-        assert found is MET
-    if ms > PROMPT_LIMIT_MS * 1.21:
-        assert found is TRIPPED
+@pytest.mark.parametrize(
+    ("slow", "days", "expected"), [(0, 0, UNKNOWN), (0, 7, MET), (1, 7, MET), (3, 7, MET), (4, 7, TRIPPED)]
+)
+def test_ranking_is_too_slow_where_most_days_of_the_week_were(slow: int, days: int, expected: CriterionState) -> None:
+    assert state(CriterionName.RANKING_COST, LegFacts(slow_days=Rate(slow, days))) is expected
 
 
 # Legs that rank
@@ -175,22 +189,22 @@ def test_a_hook_within_its_limit_never_trips(ms: float) -> None:
         (Rate(), Rate(50, 100), UNKNOWN),
         (Rate(220, 1000), Rate(330, 1000), MET),
         (Rate(220, 1000), Rate(310, 1000), NOT_YET),  # nine points
-        (Rate(2, 10), Rate(4, 10), NOT_YET),  # twenty points, which may be chance
-        (Rate(900, 1000), Rate(900, 1000), MET),  # the target is met for certain
-        (Rate(85, 100), Rate(85, 100), NOT_YET),  # the interval begins below the target
+        (Rate(2, 10), Rate(4, 10), MET),  # the value decides; the interval is shown beside it
+        (Rate(900, 1000), Rate(900, 1000), MET),  # the target is met
+        (Rate(79, 100), Rate(79, 100), NOT_YET),
     ],
 )
 def test_on_topic_has_to_rise_by_ten_points_or_to_meet_its_target(
     before: Rate, now: Rate, expected: CriterionState
 ) -> None:
-    assert state(CriterionName.ON_TOPIC_RISE, LegFacts(now=rates(now), before=rates(before))) is expected
+    assert state(CriterionName.ON_TOPIC_RISE, LegFacts(leg_now=rates(now), leg_before=rates(before))) is expected
 
 
 @pytest.mark.parametrize(
     ("now", "expected"), [(Rate(350, 1000), MET), (Rate(340, 1000), NOT_YET), (Rate(900, 1000), MET)]
 )
 def test_used_has_to_rise_by_five_points(now: Rate, expected: CriterionState) -> None:
-    facts = LegFacts(now=rates(used=now), before=rates(used=Rate(300, 1000)))
+    facts = LegFacts(leg_now=rates(used=now), leg_before=rates(used=Rate(300, 1000)))
     assert state(CriterionName.USAGE_RISE, facts) is expected
 
 
@@ -198,7 +212,7 @@ def test_used_has_to_rise_by_five_points(now: Rate, expected: CriterionState) ->
     ("now", "expected"), [(Rate(50, 1000), MET), (Rate(60, 1000), MET), (Rate(100, 1000), NOT_YET), (Rate(), UNKNOWN)]
 )
 def test_contradicted_must_not_rise_for_certain(now: Rate, expected: CriterionState) -> None:
-    facts = LegFacts(now=rates(contradicted=now), before=rates(contradicted=Rate(50, 1000)))
+    facts = LegFacts(leg_now=rates(contradicted=now), leg_before=rates(contradicted=Rate(50, 1000)))
     assert state(CriterionName.CONTRADICTION, facts) is expected
 
 
@@ -207,7 +221,7 @@ def test_contradicted_must_not_rise_for_certain(now: Rate, expected: CriterionSt
     [(Rate(500, 1000), MET), (Rate(470, 1000), MET), (Rate(400, 1000), TRIPPED), (Rate(2, 10), MET), (Rate(), UNKNOWN)],
 )
 def test_a_drop_of_on_topic_kills_where_the_whole_interval_is_below_0(now: Rate, expected: CriterionState) -> None:
-    facts = LegFacts(now=rates(now), before=rates(Rate(500, 1000)))
+    facts = LegFacts(leg_now=rates(now), leg_before=rates(Rate(500, 1000)))
     assert state(CriterionName.ON_TOPIC_DROP, facts) is expected
 
 
@@ -222,7 +236,7 @@ def test_reversed_demotions_kill_where_they_are_over_10_percent_for_certain(
 
 @given(st.integers(0, 200), st.integers(0, 200))
 def test_nothing_that_can_be_left_is_killed_for_the_same_metric(before: int, now: int) -> None:
-    facts = LegFacts(now=rates(Rate(now, 200)), before=rates(Rate(before, 200)))
+    facts = LegFacts(leg_now=rates(Rate(now, 200)), leg_before=rates(Rate(before, 200)))
     rose, dropped = (state(name, facts) for name in (CriterionName.ON_TOPIC_RISE, CriterionName.ON_TOPIC_DROP))
     if rose is MET and now < 160:
         assert dropped is MET
@@ -232,13 +246,13 @@ def test_nothing_that_can_be_left_is_killed_for_the_same_metric(before: int, now
 
 
 @pytest.mark.parametrize(
-    ("now", "expected"), [(Rate(90, 100), MET), (Rate(85, 100), NOT_YET), (Rate(50, 100), NOT_YET), (Rate(), UNKNOWN)]
+    ("now", "expected"), [(Rate(90, 100), MET), (Rate(80, 100), MET), (Rate(79, 100), NOT_YET), (Rate(), UNKNOWN)]
 )
-def test_the_last_leg_wants_80_percent_on_topic_for_certain(now: Rate, expected: CriterionState) -> None:
+def test_the_last_leg_wants_80_percent_on_topic(now: Rate, expected: CriterionState) -> None:
     assert state(CriterionName.ON_TOPIC_TARGET, LegFacts(now=rates(now))) is expected
 
 
-@pytest.mark.parametrize(("found", "expected"), [(Rate(20, 20), MET), (Rate(8, 10), NOT_YET), (Rate(), UNKNOWN)])
+@pytest.mark.parametrize(("found", "expected"), [(Rate(7, 10), MET), (Rate(6, 10), NOT_YET), (Rate(), UNKNOWN)])
 def test_the_last_leg_wants_70_percent_of_corrections(found: Rate, expected: CriterionState) -> None:
     assert state(CriterionName.DISCOVERY_TARGET, LegFacts(now=rates(found=found))) is expected
 
@@ -260,11 +274,11 @@ def test_a_judge_that_drifted_kills_the_last_leg(drifted: tuple[Metric, ...] | N
 # Entering
 
 
-def test_a_ranking_leg_is_entered_with_a_replay_and_the_loop_alone_without() -> None:
-    ranking, loop = legs_for(["sqlite"])[1:]
-    first = {one.name: one.state for one in entering(ranking, LegFacts(), True)}
+def test_a_leg_is_entered_with_a_replay_after_the_leg_before_it() -> None:
+    (leg,) = legs_for(["sqlite"])[1:]
+    first = {one.name: one.state for one in entering(leg, LegFacts(), True)}
     assert first == {CriterionName.LEG_BEFORE: MET, CriterionName.REPLAY: UNKNOWN}
-    assert entering(loop, LegFacts(days=9), False) == (RolloutCriterion(CriterionName.LEG_BEFORE, NOT_YET, n=9),)
+    assert entering(leg, LegFacts(days=9), False)[0] == RolloutCriterion(CriterionName.LEG_BEFORE, NOT_YET, n=9)
 
 
 def test_every_criterion_of_every_leg_can_be_decided_from_nothing() -> None:

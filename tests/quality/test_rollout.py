@@ -14,13 +14,13 @@ from knowbound.cli.main import main
 from knowbound.core.item import Item
 from knowbound.core.quality import Metric, QualityTurn
 from knowbound.errors import InputError, StoreError
+from knowbound.judge.registry import turn_judge_version
 from knowbound.kms.index.database import Index
 from knowbound.kms.index.entry import effective_of
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
 from knowbound.kms.validation import ItemEdit
 from knowbound.quality.rollout import (
     advance,
-    is_loop_on,
     keep_up,
     load_state,
     revert,
@@ -55,12 +55,15 @@ def a_week(first: int, said: str = "t") -> list[QualityTurn]:
     return [one for back in range(first, first - 7, -1) for one in a_day(back, said)]
 
 
-def calibrated(project: MeasuredProject) -> None:
+RULES = turn_judge_version("rules")
+
+
+def calibrated(project: MeasuredProject, version: str = RULES) -> None:
     cells = [(n % 2 == 0, n % 2 == 0) for n in range(300)]
     found = calibrate(Pair(label, said, session=f"{n}") for n, (label, said) in enumerate(cells))
     measured = MeasuredMetric(found, gate(found, found.n))
     judge = TurnJudgeCalibration("rules", "2026-11-01T00:00:00Z", "0" * 8, 300, dict.fromkeys(Metric, measured))
-    keep_turn_judge_calibrations(project.home, {"rules-1": judge})
+    keep_turn_judge_calibrations(project.home, {version: judge})
 
 
 def ready(project: MeasuredProject, said: str = "t") -> None:
@@ -95,7 +98,6 @@ def test_without_data_it_is_in_leg_0_and_says_what_is_missing(project: MeasuredP
         CriterionState.UNKNOWN,
         CriterionState.UNKNOWN,
     ]
-    assert not is_loop_on(project.settings)
 
 
 def test_measuring_writes_no_effective_confidence(project: MeasuredProject) -> None:
@@ -163,7 +165,7 @@ def test_it_advances_when_nothing_is_missing_and_writes_effective_confidence(pro
     ]
     assert status.state.baselines[1].first == "2026-11-09"
     assert effective(project, PORT.id) == pytest.approx(0.8 * 1.5, abs=1e-3)  # used with every injection
-    assert json.loads((project.home / NAME).read_text()) == {"leg": 1, "corrective_loop": False, "exploration": False}
+    assert json.loads((project.home / NAME).read_text()) == {"leg": 1, "exploration": False}
 
 
 def test_an_item_that_was_never_injected_or_only_not_used_keeps_its_stored_confidence(
@@ -222,7 +224,7 @@ def test_a_leg_whose_on_topic_drops_is_reverted_by_itself_and_says_so(
     status = rollout_status(project.settings, today=later(2))
     event = status.state.last_kill
     assert event is not None
-    assert (event.before, event.after, event.tripped) == (1, 0, (CriterionName.ON_TOPIC_DROP,))
+    assert (event.before, event.after, event.tripped) == (1, 0, (CriterionName.ON_TOPIC_DROP, CriterionName.REGRESSION))
     assert effective(project, PORT.id) is None
     assert worked(project, later(2)) is None
     monkeypatch.chdir(project.root)
@@ -250,14 +252,66 @@ def test_what_was_said_about_an_earlier_wording_counts_no_more(project: Measured
     assert effective(project, PORT.id) is None
 
 
-def test_the_loop_is_on_in_the_last_leg_alone(project: MeasuredProject) -> None:
-    with closing(SqliteQualityLog(project.home)) as log:
-        log.put_note("rollout", b'{"leg": 2, "plan": ["sqlite", "loop"]}')
+# By itself
+
+
+def test_a_leg_whose_criteria_are_met_is_left_by_itself_and_says_so(
+    project: MeasuredProject, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ready(project, "tu")
+    assert worked(project) == 1
+    (event,) = rollout_status(project.settings, today=TODAY).state.history
+    assert (event.kind, event.by, event.before, event.after) == (EventKind.ADVANCED, "knowbound", 0, 1)
+    assert worked(project) is None
+    monkeypatch.chdir(project.root)
+    with pytest.raises(SystemExit):
+        main(["quality", "rollout"])
+    assert "advanced by knowbound" in " ".join(capsys.readouterr().out.split())
+
+
+def test_it_stays_where_it_is_if_nobody_wants_that_or_something_is_open(project: MeasuredProject) -> None:
+    (project.root / "knowbound.toml").write_text("[rollout]\nauto = false\n")
+    ready(project, "tu")
+    assert worked(project) is None
+    assert advance(project.settings, today=TODAY).current.leg.number == 1
+
+
+@pytest.mark.parametrize("calibrated_version", [RULES, "rules-turns-of-old"])
+def test_the_gate_looks_at_the_judge_that_judges_from_now_on(project: MeasuredProject, calibrated_version: str) -> None:
+    """The days were judged by a version that is neither."""
+    turns = a_week(7, "tu")
+    project.log(turns)
+    project.log_candidates(turns, [PORT])
+    calibrated(project, calibrated_version)
+    assert (worked(project) == 1) is (calibrated_version == RULES)
+
+
+def test_a_leg_can_be_forced_and_what_was_open_is_kept(
+    project: MeasuredProject, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.log(a_day(1, "tu"))
+    monkeypatch.chdir(project.root)
+    with pytest.raises(SystemExit) as ended:
+        main(["quality", "rollout", "--advance", "--force"])
+    assert ended.value.code == 0
+    assert "forced" in capsys.readouterr().out
+    (event,) = rollout_status(project.settings, today=TODAY).state.history
+    assert event.kind is EventKind.FORCED
+    assert {CriterionName.DAYS, CriterionName.JUDGE, CriterionName.REPLAY} <= set(event.tripped)
+
+
+def test_after_a_kill_what_contradictions_silenced_stays_held_back(project: MeasuredProject) -> None:
+    ready(project, "tu")
+    project.log([turn(day_before(TODAY, 1), 50 + n, [logged(RETRY, "tc")]) for n in range(3)])
+    advance(project.settings, today=TODAY)
     worked(project)
-    assert is_loop_on(project.settings)
-    revert(project.settings, today=TODAY)
-    assert not is_loop_on(project.settings)
-    assert read_rollout(project.home).leg == 1
+    assert [effective(project, RETRY.id), effective(project, PORT.id)] == pytest.approx([0.0, 1.2], abs=1e-3)
+    project.log(a_day(-1, "-") + a_day(-2, "-"))
+    assert worked(project, later(2)) == 0
+    assert (effective(project, RETRY.id), effective(project, PORT.id)) == (0.0, None)
+    with closing(project.store()) as store:
+        store.update(RETRY.id, ItemEdit(content="Webhooks are retried seven times."))
+    assert effective(project, RETRY.id) is None
 
 
 # The files
@@ -267,7 +321,7 @@ def test_the_loop_is_on_in_the_last_leg_alone(project: MeasuredProject) -> None:
 def test_a_damaged_copy_is_leg_0_for_the_hook(tmp_path: Path, text: str) -> None:
     (tmp_path / NAME).write_text(text)
     found = read_rollout(tmp_path)
-    assert (found.leg, found.corrective_loop, found.exploration) == (0, False, False)
+    assert (found.leg, found.exploration) == (0, False)
 
 
 def test_a_damaged_state_is_an_error_with_a_slug(project: MeasuredProject) -> None:
@@ -293,7 +347,7 @@ def test_the_verb_shows_legs_criteria_and_what_is_watched(
     if format_ == "json":
         document = json.loads(out)
         assert document["format"] == "knowbound.rollout/1"
-        assert [leg["name"] for leg in document["legs"]] == ["measure", "sqlite", "loop"]
+        assert [leg["name"] for leg in document["legs"]] == ["measure", "sqlite"]
         assert len(document["monitors"]) == 7
     else:
         assert "days with turns" in out
@@ -311,9 +365,10 @@ def test_the_verb_exits_1_when_it_does_not_advance(
 
 
 def test_a_store_that_feeds_itself_explores_and_stops_when_it_does_not(project: MeasuredProject) -> None:
-    ready(project, "tu")
+    ready(project, "t")
     advance(project.settings, today=TODAY)
     used, unused = logged(PORT, "tu"), logged(RETRY, "t")
+    project.log(turn(later(1), n, [used]) for n in range(5))
     project.log(turn(later(2), n, [used, unused]) for n in range(60))
     worked(project, later(8))  # what was used before the week ranks above what was not
     assert read_rollout(project.home).exploration

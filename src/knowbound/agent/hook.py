@@ -135,7 +135,9 @@ def _items(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> Choice:
             choice = _waited_for(run, settings, prompt, choice)
         elif not prompt.agent_id and prompt.turn and not run.is_trial and has_late_hook(prompt.agent):
             run.asks_later = True  # a later tool event of this turn can deliver the choice
-    run.record.add_choice(choice.items, choice.pool, ranker=RANKER, floor=choice.floor, budget=choice.budget)
+    run.record.add_choice(
+        choice.items, choice.pool, ranker=RANKER, floor=choice.floor, budget=choice.budget, ms=choice.ms
+    )
     return choice
 
 

@@ -51,8 +51,8 @@ def _score(root: Path, home: Path) -> bool:
     scored, days = done.scored, ", ".join(done.rolled_up.days)
     reason = scored.problem or done.problem
     SCORING.note(folder, "scored", turns=scored.turns, failed=scored.failed, reason=reason, days=days)
-    if done.rolled_up.reverted_to is not None:
-        SCORING.note(folder, "reverted", leg=done.rolled_up.reverted_to)
+    if (moved := done.rolled_up.moved) is not None:
+        SCORING.note(folder, "reverted" if moved.after < moved.before else "advanced", leg=moved.after)
     return True
 
 

@@ -194,24 +194,26 @@ def _score_queue(settings: Settings, *, again: bool) -> int:
 
 @command.command("rollout")
 @click.option("--advance", is_flag=True, help="Begin the next leg; refused while a criterion is open.")
+@click.option("--force", is_flag=True, help="With --advance: begin it although criteria are open.")
 @click.option("--revert", is_flag=True, help="Go back to the previous leg.")
 @project_option
 @report_options(SHORT_FORMATS)
-def rollout(advance: bool, revert: bool, root: Path | None, format_: str, output: Path | None) -> int:
+def rollout(advance: bool, force: bool, revert: bool, root: Path | None, format_: str, output: Path | None) -> int:
     """Show the present leg of the rollout of measured ranking, and its open criteria.
 
-    Leg 0 measures. Each further leg ranks the items of one backend by their effective confidence; the last leg also
-    suggests corrections. A leg lasts a week of turns at least. --advance begins the next leg if the criteria are met
-    and a replay of its ranking is no worse; otherwise the exit code is 1. A kill criterion reverts a leg by itself.
+    Leg 0 measures. Each further leg ranks the items of one backend by their effective confidence. A leg lasts a week of
+    turns at least. The next one begins by itself once every criterion is met and a replay of its ranking is no worse
+    (rollout.auto = false: only with --advance; while a criterion is open the exit code is 1). --force begins it all the
+    same, says what was open, and leaves the kill criteria on: they revert a leg by itself.
     """
     from knowbound.quality import rollout as rolling
     from knowbound.report.quality.rollout import render_rollout
 
-    if advance and revert:
-        raise InputError("rollout-refused", "Either --advance or --revert.")
+    if (advance and revert) or (force and not advance):
+        raise InputError("rollout-refused", "Either --advance, with --force or without, or --revert.")
     settings = project_settings(root)
     if advance:
-        status = rolling.advance(settings, by=user_name())
+        status = rolling.advance(settings, by=user_name(), force=force)
     elif revert:
         status = rolling.revert(settings, by=user_name())
     else:

@@ -28,9 +28,9 @@ _again = click.option("--again", is_flag=True, help="Store content that was with
 def corrections(context: click.Context, root: Path | None, format_: str, output: Path | None) -> None:
     """Show suggested corrections: items that an agent contradicted, and the drafts that would replace them.
 
-    A suggestion is open until it is accepted or dismissed here, or its item is corrected in any other way. While the
-    corrective loop is on (quality rollout), the next session of an agent starts with up to three suggestions, and an
-    item whose suggestion has no answer for 14 days is flagged UNVERIFIED.
+    A suggestion is open until it is accepted or dismissed here, or its item is corrected in any other way. The next
+    session of an agent starts with up to three that a trusted judge found (quality.corrections = false: none). An item
+    whose suggestion has no answer for 14 days is flagged UNVERIFIED.
     """
     if context.invoked_subcommand:
         return
@@ -104,7 +104,7 @@ def _opened(root: Path | None) -> Iterator[Corrections]:
         closing(open_quality_log(settings)) as log,
         closing(open_knowledge_store(settings, by=by)) as store,
     ):
-        found = Corrections(log, store, by=by)
+        found = Corrections(log, store, by=by, root=settings.root)
         found.finish()
         roll_up(log, store.index.corrections())
         yield found

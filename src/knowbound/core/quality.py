@@ -152,6 +152,8 @@ class QualityTurn(msgspec.Struct, frozen=True, omit_defaults=True):
     turn_tokens: int | None = None  # of the agent; None: not in the trace
     injected_tokens: int = 0
     arm: str = ""  # of a holdout, if an item was found for the prompt: injected, held_out
+    silenced: tuple[str, ...] = ()  # ids of items that the prompt was about, and that ranking at 0 held back
+    rank_ms: float | None = None  # of searching and ranking, without the start of the hook
     prompt_ms: float | None = None  # of the hook that injected
     stop_ms: float | None = None  # of the hook that queued the turn
     trace: str = ""  # file of the trace, needed to judge the turn again
@@ -303,6 +305,9 @@ class DayRollup(msgspec.Struct, frozen=True, omit_defaults=True):
     corrective_calls: int = 0
     injected_tokens: int = 0
     held_out: int = 0  # prompts for which a found item was not injected
+    silenced: dict[str, int] = {}  # item → prompts that it was held back from because it was contradicted
+    silenced_prompts: int = 0  # prompts that an item was held back from
+    rank_ms: Durations = Durations()
     prompt_ms: Durations = Durations()
     stop_ms: Durations = Durations()
     judges: dict[str, int] = {}  # version → turns
@@ -329,6 +334,9 @@ class DayRollup(msgspec.Struct, frozen=True, omit_defaults=True):
             corrective_calls=self.corrective_calls + other.corrective_calls,
             injected_tokens=self.injected_tokens + other.injected_tokens,
             held_out=self.held_out + other.held_out,
+            silenced=_merged(self.silenced, other.silenced, 0),
+            silenced_prompts=self.silenced_prompts + other.silenced_prompts,
+            rank_ms=self.rank_ms + other.rank_ms,
             prompt_ms=self.prompt_ms + other.prompt_ms,
             stop_ms=self.stop_ms + other.stop_ms,
             judges=_merged(self.judges, other.judges, 0),
@@ -360,6 +368,7 @@ class Discovery(msgspec.Struct, frozen=True, omit_defaults=True):
     closing: Closing = Closing.OPEN
     closed: str = ""  # UTC
     closed_by: str = ""  # the corrective tool
+    judge: str = ""  # version of the judge that found the newest contradiction; "" in records of earlier versions
 
     @property
     def id(self) -> str:

@@ -66,9 +66,16 @@ class Suggestion(msgspec.Struct, frozen=True):
     contradictions: int
     is_unverified: bool  # the item is flagged UNVERIFIED
     record: str  # id of the warranted correction
+    needs_person: bool = False  # the draft's value is neither in the tree nor in the user's words: no agent accepts it
+    judge: str = ""  # version of the judge that found the contradiction
     answer: SuggestionAnswer | None = None  # an answer that was taken back, or FLAGGED
 
+    @property
+    def is_unanswered(self) -> bool:
+        """Report whether nobody ever answered, and its item was not flagged for that."""
+        return self.answer is None or self.answer.kind is SuggestionDecision.NONE
+
     def is_due(self, since: str, now: str) -> bool:
-        """Report whether the suggestion has waited too long since it was raised, or since it could first be shown."""
-        waited = datetime.fromisoformat(now) - datetime.fromisoformat(max(self.raised, since))
+        """Report whether the suggestion has waited too long since it could first be shown."""
+        waited = datetime.fromisoformat(now) - datetime.fromisoformat(since)
         return waited >= timedelta(days=ANSWER_DAYS)

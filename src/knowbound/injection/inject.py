@@ -8,6 +8,7 @@ this module on every prompt: it imports next to nothing.
 from __future__ import annotations
 
 import os
+import time
 
 from knowbound.injection import bundle
 from knowbound.injection.contexts import item_key, new_to_context
@@ -39,6 +40,7 @@ class Choice:
         *,
         floor: float | None,
         budget: int,
+        ms: float | None = None,
     ) -> None:
         self.text = chosen.text
         self.items = chosen.items
@@ -46,6 +48,7 @@ class Choice:
         self.pool = pool  # best first
         self.floor = floor  # of relevance; None where nothing was searched
         self.budget = budget
+        self.ms = ms  # of searching and ranking; None where nothing was searched
 
     def keys(self) -> list[str]:
         """Return the keys of the items, for the context that gets them."""
@@ -55,7 +58,7 @@ class Choice:
         """Return the choice of these items from the same pool."""
         known = {item_key(item) for item in self.pool}
         pool = self.pool + [item for item in items if item_key(item) not in known]
-        return Choice(bundle.compose(items, budget=self.budget), pool, floor=self.floor, budget=self.budget)
+        return Choice(bundle.compose(items, budget=self.budget), pool, floor=self.floor, budget=self.budget, ms=self.ms)
 
 
 def choose_for_prompt(home: str, settings: HookSettings, prompt: HookPrompt) -> Choice:
@@ -67,13 +70,14 @@ def choose_for_prompt(home: str, settings: HookSettings, prompt: HookPrompt) -> 
         return Choice(bundle.Bundle("", []), [], floor=floor, budget=budget)
     from knowbound.kms.search.retrieval import POOL, search  # noqa: PLC0415  # not needed where there is no store
 
-    is_on = quality_is_on(settings.ranks)
+    is_on, began = quality_is_on(settings.ranks), time.perf_counter()
     found = search(index, prompt.text, limit=POOL, with_quality=is_on)
     new = new_to_context(home, prompt.context, relevant(found.items, floor, with_quality=is_on))
     first = new[: settings.most_items]
     if new[settings.most_items :] and is_on and read_rollout(home).exploration:
         first = explored(prompt, first, new[settings.most_items :])
-    return Choice(bundle.compose(first, budget=budget), found.pool, floor=floor, budget=budget)
+    spent = (time.perf_counter() - began) * 1000
+    return Choice(bundle.compose(first, budget=budget), found.pool, floor=floor, budget=budget, ms=spent)
 
 
 # Chance

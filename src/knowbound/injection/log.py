@@ -69,6 +69,7 @@ class InjectionRecord(msgspec.Struct, frozen=True):
     late_delivered: bool | None = None  # None: no tool event of the turn followed, or unknown
     late_after_edit: bool = False  # the agent had edited a file before
     items: tuple[InjectedItem, ...] = ()  # delivered, or meant to be delivered
+    rank_ms: float | None = None  # of searching and ranking
     pool: tuple[tuple[str | float | bool | list[int] | None, ...], ...] = ()
     arm: str = ""  # of a holdout: injected, held_out; "" without a holdout, or if nothing was found
     index: IndexRecord | None = None  # the index that the session starts with

@@ -72,11 +72,19 @@ class Record:
         }
 
     def add_choice(
-        self, items: Iterable[FoundItem], pool: Sequence[FoundItem], *, ranker: str, floor: float | None, budget: int
+        self,
+        items: Iterable[FoundItem],
+        pool: Sequence[FoundItem],
+        *,
+        ranker: str,
+        floor: float | None,
+        budget: int,
+        ms: float | None = None,
     ) -> None:
-        """Add the choice and its candidates, with every part of their scores."""
+        """Add the choice and its candidates, with every part of their scores, and the time it took."""
         self._known |= {
             "ranker": ranker,
+            "rank_ms": None if ms is None else round(ms, 1),
             "floor": floor,
             "budget": budget,
             "items": [item_row(item) for item in sorted(items, key=lambda item: item.rank)],

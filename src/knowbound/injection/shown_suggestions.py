@@ -1,6 +1,6 @@
 """The suggested corrections that a session starts with (specification 2, section 5).
 
-    .knowbound/suggestions.json    what may be shown, written after each rollup and answer while the loop is on
+    .knowbound/suggestions.json    what may be shown, written after each rollup and answer
 
 The file is sealed with the user's key: a checkout may bring a file of that name. A suggestion is shown while its item
 is served with the content that was contradicted; a correction from anywhere ends it. The text states facts and has no
@@ -14,7 +14,6 @@ import json
 import os
 
 from knowbound.injection.bundle import fence_of, for_brackets
-from knowbound.store.rollout_file import read_rollout
 from knowbound.text.printable import estimated_tokens, whole_words
 from knowbound.user_files import is_sealed, make_file, seal
 
@@ -40,13 +39,24 @@ _SERVED = "SELECT 1 FROM item WHERE id = ? AND content_sha = ? AND served = 1 LI
 class ShownSuggestion:
     """A suggestion that a session may start with."""
 
-    __slots__ = ("content", "date", "draft", "id", "session", "sha")
+    __slots__ = ("content", "date", "draft", "id", "needs_person", "session", "sha", "turn")
 
-    def __init__(self, id: str, sha: str, content: str, draft: str, date: str, session: str) -> None:
+    def __init__(
+        self,
+        id: str,
+        sha: str,
+        content: str,
+        draft: str,
+        date: str,
+        session: str,
+        turn: str = "",
+        needs_person: bool = False,
+    ) -> None:
         self.id, self.sha = id, sha  # the item, and the hash of its content when it was contradicted
         self.content = content  # the beginning
         self.draft = draft  # the beginning of the drafted replacement, or ""
-        self.date, self.session = date, session  # of the turn that contradicted it
+        self.date, self.session, self.turn = date, session, turn  # of the turn that contradicted it
+        self.needs_person = needs_person  # its replacement is not confirmed: it is not shown
 
 
 class StartText:
@@ -83,9 +93,7 @@ def load(home: str) -> list[ShownSuggestion]:
 
 
 def suggestions_for_session(home: str, index: sqlite3.Connection) -> StartText:
-    """Return the text for a session that starts; it is empty if no suggestion is open, or the loop is off."""
-    if not read_rollout(home).corrective_loop:
-        return StartText()
+    """Return the text for a session that starts; it is empty if no suggestion is open."""
     waiting = [one for one in load(home) if index.execute(_SERVED, (one.id, one.sha)).fetchone()]
     return composed(waiting)
 
@@ -109,10 +117,11 @@ def _text(shown: Sequence[ShownSuggestion], more: int, most: int) -> str:
 
 def _line(one: ShownSuggestion, most: int) -> str:
     """Return the line of a suggestion: the entry, the turn that contradicted it, and the replacement."""
-    when = f"contradicted {for_brackets(one.date[:10])}" + (
-        f", session {for_brackets(one.session, 8)}" if one.session else ""
-    )
-    new = f"suggested: {_cut(one.draft, most)}" if one.draft else "no replacement drafted"
+    named = (("session", one.session), ("turn", one.turn))
+    where = "".join(f", {name} {for_brackets(id_, 8)}" for name, id_ in named if id_)
+    when = f"contradicted {for_brackets(one.date[:10])}{where}"
+    missing = "a person decides on a replacement" if one.needs_person else "no replacement drafted"
+    new = f"suggested: {_cut(one.draft, most)}" if one.draft else missing
     return f"[{for_brackets(one.id)}] {_cut(one.content, most)} ({when}) {new}"
 
 

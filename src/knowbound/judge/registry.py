@@ -135,6 +135,11 @@ def hedging_judge_version(name: str) -> str:
     return f"{load_prompt(HEDGING).version}/{identity(judge)}"
 
 
+def is_rules(version: str) -> bool:
+    """Report whether a version is one of the embedded rules, of this release or an earlier one."""
+    return version.startswith("rules-")
+
+
 def turn_judge_version(name: str) -> str:
     """Return a version that changes whenever this judge's verdicts on turns may change."""
     from knowbound.judge.prompts import TURNS, load_prompt  # noqa: PLC0415

@@ -6,7 +6,8 @@ answer whose process was killed is finished by whoever comes next, here or on an
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -20,12 +21,11 @@ from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.kms.screening import screened
 from knowbound.kms.validation import ItemEdit
 from knowbound.quality.discovery import DISMISS, UNDO
-from knowbound.quality.drafting import drafted
+from knowbound.quality.drafting import drafted, is_confirmed
 from knowbound.quality.fixing import on_present_content
 from knowbound.text.clock import utc_now
 from knowbound.text.redact import redact
 
-UNANSWERED = f"contradicted, and no answer for {ANSWER_DAYS} days"
 _ACCEPTED = "a suggested correction was accepted"
 _TAKEN_BACK = "a suggested correction was taken back"
 
@@ -34,13 +34,21 @@ class Corrections:
     """The suggested corrections of a project, to be answered. `by` is who answers."""
 
     def __init__(
-        self, log: QualityLog, store: KnowledgeStore, *, by: str = "", clock: Callable[[], str] = utc_now
+        self,
+        log: QualityLog,
+        store: KnowledgeStore,
+        *,
+        by: str = "",
+        clock: Callable[[], str] = utc_now,
+        root: Path | None = None,
+        is_person: bool = True,
     ) -> None:
         self._log, self._store, self._by, self._clock = log, store, by, clock
+        self._root, self._is_person = root, is_person
 
     def open(self) -> list[Suggestion]:
         """What waits for an answer."""
-        return suggestions(self._log, self._store.index)
+        return suggestions(self._log, self._store.index, self._root)
 
     def suggestion(self, id_: str) -> Suggestion:
         """The one about this item. Raises InputError where none waits."""
@@ -54,6 +62,9 @@ class Corrections:
         one = self._find(id_)
         if one is None:
             return self._accepted_before(id_, content)
+        if one.needs_person and not self._is_person:
+            words = f"What would replace {id_} is neither in the tree nor in the user's words: a person decides."
+            raise InputError("suggestion-needs-person", f"{words} Try: knowbound quality corrections accept {id_}")
         wanted = content.strip() or one.draft
         if not wanted:
             words = f"Nothing was drafted for {id_} ({one.missing}). Try: knowbound quality corrections accept {id_} "
@@ -97,15 +108,15 @@ class Corrections:
                 self._put(replace(answer, kind=_GIVEN_UP.get(answer.kind, answer.kind), done=True, content=""))
         return len(left)
 
-    def flag_unanswered(self, since: str) -> list[str]:
+    def flag_unanswered(self, since: Mapping[str, str]) -> list[str]:
         """Flag the items of suggestions that waited for too long as UNVERIFIED, each once. It answers nothing.
 
-        `since` is when suggestions are shown: nobody could answer before.
+        `since` has when each record could be shown first: nobody could answer before.
         """
-        never = [one for one in self.open() if one.answer is None or one.answer.kind is SuggestionDecision.NONE]
-        due = [one for one in never if one.is_due(since, self._clock())]
+        never = [one for one in self.open() if one.is_unanswered and one.record in since]
+        due = [one for one in never if one.is_due(since[one.record], self._clock())]
         for one in due:
-            self._flag(self._claim(one, SuggestionDecision.FLAGGED))
+            self._flag(self._claim(one, SuggestionDecision.FLAGGED, note=_unanswered(one)))
         return [one.item for one in due]
 
     # The steps: each of them may have been done before
@@ -135,7 +146,7 @@ class Corrections:
         return self._put(replace(claim, done=True))
 
     def _flag(self, claim: SuggestionAnswer) -> SuggestionAnswer:
-        self._store.flag(claim.item, FlagKind.UNVERIFIED, UNANSWERED, automatic=True)
+        self._store.flag(claim.item, FlagKind.UNVERIFIED, claim.note, automatic=True)
         return self._put(replace(claim, done=True))
 
     # Details
@@ -217,13 +228,20 @@ def _detail(answer: SuggestionAnswer) -> dict[str, str]:
     return known | ({"note": answer.note} if answer.note else {})
 
 
-def suggestions(log: QualityLog, index: Index) -> list[Suggestion]:
-    """All of them: what was contradicted most often first, then the oldest."""
+def _unanswered(one: Suggestion) -> str:
+    """The reason on the flag: what happened, who found it, and that nobody confirmed it."""
+    often = "once" if one.contradictions == 1 else f"{one.contradictions} times"
+    judge = f", by the judge {one.judge}" if one.judge else ""
+    return f"contradicted {often} since {one.raised[:10]}{judge}; nobody answered for {ANSWER_DAYS} days"
+
+
+def suggestions(log: QualityLog, index: Index, root: Path | None = None) -> list[Suggestion]:
+    """All of them: what was contradicted most often first, then the oldest. `root` is the tree that drafts rest on."""
     answers = {answer.record: answer for answer in log.answers()}
     found = []
     for record in log.discoveries():
         answer = answers.get(record.id)
-        if _is_open(record, answer) and (one := _suggestion(record, answer, log, index)):
+        if _is_open(record, answer) and (one := _suggestion(record, answer, log, index, root)):
             found.append(one)
     return sorted(found, key=lambda one: (-one.contradictions, one.raised, one.item))
 
@@ -235,12 +253,15 @@ def _is_open(record: Discovery, answer: SuggestionAnswer | None) -> bool:
     return bool(answer and answer.kind is SuggestionDecision.UNDONE and record.closed <= answer.time)
 
 
-def _suggestion(record: Discovery, answer: SuggestionAnswer | None, log: QualityLog, index: Index) -> Suggestion | None:
+def _suggestion(
+    record: Discovery, answer: SuggestionAnswer | None, log: QualityLog, index: Index, root: Path | None
+) -> Suggestion | None:
     held = next((one.item for one in index.known(record.item) if one.served), None)
     if held is None or on_present_content(record, held, log) is None:
         return None
     statement = "" if screened(record.statement) else redact(record.statement)
     draft = drafted(held.content, record.statement)
+    words = _users_words(record, log) if draft.content else ""
     return Suggestion(
         item=held.id,
         content=redact(held.content),
@@ -254,5 +275,13 @@ def _suggestion(record: Discovery, answer: SuggestionAnswer | None, log: Quality
         contradictions=record.contradictions,
         is_unverified=bool(held.flag and held.flag.kind is FlagKind.UNVERIFIED),
         record=record.id,
+        needs_person=bool(draft.content) and not is_confirmed(held.content, draft.content, words, root),
+        judge=record.judge,
         answer=answer,
     )
+
+
+def _users_words(record: Discovery, log: QualityLog) -> str:
+    """What the user said in the session of that day, as far as the log has it."""
+    turns = log.of_day(record.raised[:10])
+    return "\n".join(turn.user_prompt for turn in turns if turn.session_id == record.session_id)

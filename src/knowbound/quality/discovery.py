@@ -31,6 +31,7 @@ class _Contradiction(NamedTuple):
     session: str
     turn: str
     statement: str
+    judge: str
 
 
 class _Closed(NamedTuple):
@@ -52,7 +53,9 @@ def discoveries(
     for turn in turns:
         for one in turn.injected_items:
             if one.verdict and one.verdict.contradicted:
-                said = _Contradiction(turn.timestamp, turn.session_id, turn.turn_id, one.verdict.correction)
+                given = one.verdict
+                judge = given.judge or turn.judge
+                said = _Contradiction(turn.timestamp, turn.session_id, turn.turn_id, given.correction, judge)
                 raised.setdefault(one.id, []).append(said)
         for call in turn.tool_calls:
             for item in call.corrected:
@@ -131,13 +134,17 @@ def _replayed(
     for one in openings:
         if current is not None and (not current.closed or current.closed > _raised(one)):
             again += 1
-            current = replace(current, contradictions=max(current.contradictions, 1 + again))
+            judge = one.judge or current.judge
+            current = replace(current, contradictions=max(current.contradictions, 1 + again), judge=judge)
             continue
         if current is not None:
             yield current
         again = 0
-        opened = one if isinstance(one, Discovery) else Discovery(item, one.time, one.session, one.turn, one.statement)
-        current = _closed_by(opened, closed)
+        if isinstance(one, Discovery):
+            current = _closed_by(one, closed)
+        else:
+            new = Discovery(item, one.time, one.session, one.turn, one.statement, judge=one.judge)
+            current = _closed_by(new, closed)
     if current is not None:
         yield current
 

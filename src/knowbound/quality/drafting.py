@@ -1,9 +1,10 @@
 """Drafts the content that would supersede a contradicted item (specification 2, section 5).
 
-The contradicting statement is the agent's own words. Where it gives the new value plainly ("8080" is "9090"), the
-draft is the item with that value in place of the old one; else it is the statement. What is not plausible is not
-drafted: then a person or an agent writes the content. A draft is data of a recorded session, so it is screened like any
-new item.
+The contradicting statement is in the agent's or the judge's words. Where it gives the new value plainly ("8080" is
+"9090"), the draft is the item with that value in place of the old one; else it is the one sentence of the statement
+that is about the item and does not repeat the old value. What is not plausible is not drafted: then a person or an
+agent writes the content. A draft is data of a recorded session, so it is screened like any new item, and a new value
+counts only where the tree or the user has it: output of tools and of the web may be planted.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import NamedTuple
 
+from knowbound.codebase.ripgrep import matches
 from knowbound.core.same_content import content_sha
 from knowbound.judge.turns.values import Value, ValueKind, values_of
 from knowbound.kms.duplicates import likeness, stems
@@ -39,6 +42,7 @@ _UNKNOWN = re.compile(
 )
 _MEASURED = frozenset(ValueKind) - {ValueKind.PATH, ValueKind.FLAG, ValueKind.NAME}  # what is read off words beside it
 _NEAR, _WORDS_BESIDE = 30, 2  # characters, and specific words, on each side of a value
+_SECONDS = 2.0  # that a search of the tree may take
 _QUESTION = re.compile(r"[?？]\s*[\"'”’)*_`]*\s*$")
 
 
@@ -51,6 +55,7 @@ class NoDraft(StrEnum):
     OTHER_SUBJECT = "other subject"
     TOO_LONG = "too long"
     SAME = "same"
+    OLD_VALUE = "old value"  # no sentence says what is true without the value that is wrong
     SCREENED = "screened"
     SECRET = "secret"
 
@@ -71,9 +76,43 @@ def drafted(item: str, statement: str) -> Draft:
     subject_is_open = replaced is not None and not _subject(said)  # "it is 9090": nothing else is spoken of
     if not subject_is_open and not is_same_subject(item, said):
         return Draft("", NoDraft.OTHER_SUBJECT)
-    content = said if replaced is None else replaced
-    refused = _refused(item, content)
+    content = _sentence(item, said) if replaced is None else replaced
+    refused = _refused(item, content) if content else NoDraft.OLD_VALUE
     return Draft("" if refused else content, refused)
+
+
+def is_confirmed(item: str, draft: str, words: str, root: Path | None) -> bool:
+    """Report whether every new value of a draft is in the user's words or in the tree. Without one nobody can tell."""
+    known = {(one.kind, one.key) for one in values_of(item)}
+    new = [one for one in values_of(draft) if (one.kind, one.key) not in known]
+    said = {(one.kind, one.key) for one in values_of(words)}
+    return bool(new) and all(
+        (one.kind, one.key) in said or (root is not None and _is_in_tree(one, draft, root)) for one in new
+    )
+
+
+def _is_in_tree(value: Value, draft: str, root: Path) -> bool:
+    """Report whether a file has the value: a number beside a word of the draft, a path as a file or in one."""
+    text = draft[value.start : value.end]
+    if value.kind is ValueKind.PATH and ".." not in text and (root / text.lstrip("/")).exists():
+        return True
+    edges = (r"\b" if text[0].isalnum() else "", r"\b" if text[-1].isalnum() else "")
+    found, _ = matches(root, [f"{edges[0]}{re.escape(text)}{edges[1]}"], _SECONDS, ignore_case=False)
+    subject = _subject(draft).keys()
+    return any(value.kind not in _MEASURED or _terms(f"{one.path} {one.text}").keys() & subject for one in found)
+
+
+def _sentence(item: str, said: str) -> str:
+    """The one sentence that is most about the item; "" where each that says something repeats a denied value."""
+    held = {(one.kind, one.key) for one in values_of(item)}
+    found: list[tuple[float, str]] = []
+    for sentence in plain_sentences(said):
+        values = values_of(sentence)
+        is_old = any((one.kind, one.key) in held and _is_denied(one, sentence) for one in values)
+        if not is_old and _doubt(sentence) is None:
+            is_new = any((one.kind, one.key) not in held for one in values)
+            found.append((_shared(item, sentence) + is_new, sentence.strip()))
+    return max(found, key=lambda one: one[0])[1] if found else ""
 
 
 def is_same_subject(item: str, statement: str) -> bool:

@@ -1,6 +1,7 @@
 """Writes effective confidences on items after the rollup (specification 2, section 4).
 
-Only for the backends whose leg is on; from others they are taken away, so a reverted leg leaves nothing behind. An item
+Only for the backends whose leg is on; from others they are taken away, so a reverted leg leaves nothing behind, except
+that an item that contradictions had silenced stays held back until somebody corrects or dismisses it. An item
 that was never injected keeps its stored confidence, and so does one that was only not used. What was said about an
 earlier wording counts no more: averages belong to the wording that was injected.
 """
@@ -63,8 +64,9 @@ def _changed(
     measured = [one for id_ in scores for one in index.known(id_)]
     for one in (*measured, *index.with_quality()):
         item, found = one.item, scores.get(one.item.id, QualityScores())
-        is_ranked = one.backend in backends and item.is_served and not _is_outdated(found, item, reworded)
-        is_ranked = is_ranked and found.factor(weights) != 1.0
+        is_measured = item.is_served and not _is_outdated(found, item, reworded) and found.factor(weights) != 1.0
+        is_silenced = effective_of(item) == 0.0 and found.factor(weights) == 0.0
+        is_ranked = is_measured and (one.backend in backends or is_silenced)
         value = effective_confidence(item.confidence, found, weights) if is_ranked else None
         if (value is not None or effective_of(item) is not None) and with_effective(item, value) is not item:
             wanted[one.backend, item.id] = value

@@ -29,6 +29,7 @@ from knowbound.core.same_content import is_version_of
 from knowbound.core.trace import LOOKUPS, MISSES, Injection, Outcome, ToolCall
 from knowbound.injection.log import InjectedItem, InjectionRecord, PullRecord
 from knowbound.kms.importing.pieces import split
+from knowbound.kms.search.ranking import RANKER, FoundItem, relevant
 from knowbound.quality.ended import INTERRUPT, STOP_FAILURE, answer_sum
 from knowbound.quality.queue import EndedRecord
 from knowbound.store.observed import KNOWLEDGE_SOURCES
@@ -101,6 +102,8 @@ def join(known: TurnSources, stored: Callable[[str], StoredText | None]) -> Join
         turn_tokens=trace.tokens if trace else None,
         injected_tokens=_tokens(injected) if injected and mine else 0,
         arm=injected.arm if injected else "",
+        silenced=_silenced(injected) if injected else (),
+        rank_ms=injected.rank_ms if injected else None,
         prompt_ms=injected.ms if injected else None,
         stop_ms=ended.ms if ended else None,
         trace=trace.prompt.path if trace else "",
@@ -238,6 +241,14 @@ def _delivered(injected: InjectionRecord | None, texts: Mapping[str, str]) -> It
     return [item for item in at_once if injected.delivered or item.item in texts] + [
         item for item in injected.late if injected.late_delivered or item.item in texts
     ]
+
+
+def _silenced(injected: InjectionRecord) -> tuple[str, ...]:
+    """The items that would have been injected, had contradictions not brought their confidence to 0."""
+    if injected.floor is None or injected.ranker != RANKER:
+        return ()
+    pool = [FoundItem(*row) for row in injected.pool]  # type: ignore[arg-type]
+    return tuple(item.id for item in relevant(pool, injected.floor, with_quality=False) if not item.quality)
 
 
 def _tokens(injected: InjectionRecord) -> int:

@@ -2,10 +2,9 @@
 
     leg 0      measures; nothing is ranked by it
     leg 1, …   one backend each, in the order of ORDER: its items are ranked by effective confidence
-    last leg   with the last backend comes the corrective loop; where there is only one backend, after it
 
-Values in, values out. An interval decides wherever one can be had: what leaves a leg has to be shown, and what reverts
-one by itself has to be certain (docs/decisions/rollout.md).
+Values in, values out. A rise is decided by its value, with the interval shown beside it; what reverts a leg by itself
+has to be certain (docs/decisions/rollout.md).
 """
 
 from __future__ import annotations
@@ -27,14 +26,12 @@ from knowbound.stats.paired import Difference, unpaired_difference
 from knowbound.stats.quality import (
     FEWEST_RUNS,
     ITEM_METRICS,
-    PROMPT_LIMIT_MS,
+    RANKING_LIMIT_MS,
     STOP_LIMIT_MS,
     TARGETS,
     WINDOW_DAYS,
     QualityMetric,
-    TargetState,
     p95_ms,
-    state_of,
 )
 from knowbound.stats.rate import Rate
 from knowbound.stats.replay import ReplayVerdict
@@ -45,11 +42,13 @@ LEG_DAYS = WINDOW_DAYS  # "one week of measurement at least per leg"
 MOST_UNSCORED = 0.05  # of the turns of "clean data"
 ON_TOPIC_RISE = 0.10  # "on-topic +10 points"
 USAGE_RISE = 0.05  # "usage +5 points"
+SLOW_DAYS = 4  # of the last seven: one slow day of a machine reverts nothing
+_LOOP = "+loop"  # after the name of the last leg, in states of earlier versions
 _LOOKS = LEG_DAYS  # a loss is looked for every day: the interval is as wide as that many looks need (Bonferroni)
 _STEP = 1.1  # between the limits of durations: a p95 is known to be above the limit before its own
 
 _ENTER = (CriterionName.LEG_BEFORE, CriterionName.REPLAY)
-_RANKING_KILLS = (CriterionName.ON_TOPIC_DROP, CriterionName.PROMPT_HOOK, CriterionName.FALSE_DEMOTIONS)
+_RANKING_KILLS = (CriterionName.ON_TOPIC_DROP, CriterionName.RANKING_COST, CriterionName.FALSE_DEMOTIONS)
 _MEASURE = Leg(
     0,
     leave=(CriterionName.DAYS, CriterionName.CLEAN, CriterionName.JUDGE),
@@ -70,11 +69,9 @@ def legs_for(backends: Iterable[str]) -> tuple[Leg, ...]:
     used = [name for name in ORDER if name in set(backends)] or ["sqlite"]
     legs = [_MEASURE]
     for number, name in enumerate(used, 1):
-        is_last = number == len(used) and number > 1
+        is_last = number == len(used)
         leave, kill = (_LEAVE_LAST, _KILL_LAST) if is_last else (_LEAVE_RANKING, _RANKING_KILLS)
-        legs.append(Leg(number, (name,), is_last, _ENTER, leave, kill))
-    if len(used) == 1:
-        legs.append(Leg(2, (), True, (CriterionName.LEG_BEFORE,), _LEAVE_LAST, _KILL_LAST))
+        legs.append(Leg(number, (name,), _ENTER, leave, kill))
     return tuple(legs)
 
 
@@ -86,7 +83,7 @@ def plan_of(legs: Sequence[Leg]) -> tuple[str, ...]:
 def present_leg(leg: int, plan: Sequence[str], legs: Sequence[Leg]) -> int:
     """The leg that a store is in, where its backends changed since: as far as the legs are the same."""
     for number, (was, now) in enumerate(zip(plan[:leg], plan_of(legs), strict=False)):
-        if was != now:
+        if was.removesuffix(_LOOP) != now:
             return number
     return min(leg, len(plan), len(legs) - 1)
 
@@ -145,11 +142,11 @@ def _agreement(facts: LegFacts) -> float | None:
 
 
 def _on_topic_rise(facts: LegFacts) -> RolloutCriterion:
-    """Or the target is met for certain: what is above it cannot rise by ten points with every leg."""
+    """Or the target is met: what is above it cannot rise by ten points with every leg."""
     rise = _rise(facts, CriterionName.ON_TOPIC_RISE, QualityMetric.ON_TOPIC, ON_TOPIC_RISE)
-    if _target_state(facts, QualityMetric.ON_TOPIC) is TargetState.MET:
-        return _with(rise, CriterionState.MET)
-    return rise
+    share = facts.leg_now.get(QualityMetric.ON_TOPIC, Rate()).value
+    is_met = share is not None and share >= TARGETS[QualityMetric.ON_TOPIC].share
+    return _with(rise, CriterionState.MET) if is_met else rise
 
 
 def _usage_rise(facts: LegFacts) -> RolloutCriterion:
@@ -157,11 +154,11 @@ def _usage_rise(facts: LegFacts) -> RolloutCriterion:
 
 
 def _rise(facts: LegFacts, name: CriterionName, metric: QualityMetric, wanted: float) -> RolloutCriterion:
-    """It rose by so much, and the interval shows that it rose at all."""
+    """It rose by so much, with the items of the backend that the leg ranks. The interval is only shown."""
     found = _difference(facts, metric)
     if found is None:
         return RolloutCriterion(name, CriterionState.UNKNOWN, limit=wanted)
-    has_risen = round(found.value, 9) >= wanted and found.low > 0
+    has_risen = round(found.value, 9) >= wanted
     return _compared(name, CriterionState.MET if has_risen else CriterionState.NOT_YET, facts, metric, wanted)
 
 
@@ -184,8 +181,8 @@ def _discovery_target(facts: LegFacts) -> RolloutCriterion:
 def _target(facts: LegFacts, name: CriterionName, metric: QualityMetric) -> RolloutCriterion:
     rate, share = facts.now.get(metric, Rate()), TARGETS[metric].share
     low, high = rate.interval or (None, None)
-    states = {TargetState.MET: CriterionState.MET, TargetState.UNKNOWN: CriterionState.UNKNOWN}
-    state = states.get(_target_state(facts, metric), CriterionState.NOT_YET)
+    is_met = rate.value is not None and rate.value >= share
+    state = CriterionState.UNKNOWN if rate.value is None else CriterionState.MET if is_met else CriterionState.NOT_YET
     return RolloutCriterion(name, state, rate.value, share, low, high, rate.n)
 
 
@@ -193,15 +190,16 @@ def _target(facts: LegFacts, name: CriterionName, metric: QualityMetric) -> Roll
 
 
 def _stop_hook(facts: LegFacts) -> RolloutCriterion:
-    return _slow(CriterionName.STOP_HOOK, facts.stop_ms, STOP_LIMIT_MS)
+    state = _kept(is_too_slow(facts.stop_ms, STOP_LIMIT_MS))
+    took = p95_ms(facts.stop_ms)
+    return RolloutCriterion(CriterionName.STOP_HOOK, state, took, STOP_LIMIT_MS, n=facts.stop_ms.runs)
 
 
-def _prompt_hook(facts: LegFacts) -> RolloutCriterion:
-    return _slow(CriterionName.PROMPT_HOOK, facts.prompt_ms, PROMPT_LIMIT_MS)
-
-
-def _slow(name: CriterionName, durations: Durations, limit: int) -> RolloutCriterion:
-    return RolloutCriterion(name, _kept(is_too_slow(durations, limit)), p95_ms(durations), limit, n=durations.runs)
+def _ranking_cost(facts: LegFacts) -> RolloutCriterion:
+    """The p95 of searching and ranking was over the limit on most days of the week."""
+    state = _kept(facts.slow_days.k >= SLOW_DAYS if facts.slow_days.n else None)
+    took = p95_ms(facts.rank_ms)
+    return RolloutCriterion(CriterionName.RANKING_COST, state, took, RANKING_LIMIT_MS, n=facts.rank_ms.runs)
 
 
 def is_too_slow(durations: Durations, limit: int) -> bool | None:
@@ -237,7 +235,10 @@ def _false_demotions(facts: LegFacts) -> RolloutCriterion:
 
 def _regression(facts: LegFacts) -> RolloutCriterion:
     looks = _LOOKS * len(ITEM_METRICS)
-    found = {metric: _difference(facts, metric, looks) for metric in ITEM_METRICS}
+    found = {
+        metric: unpaired_difference(facts.before.get(metric, Rate()), facts.now.get(metric, Rate()), looks)
+        for metric in ITEM_METRICS
+    }
     worse = [metric for metric, one in found.items() if one and _is_worse(metric, one)]
     is_known = any(found.values())
     return RolloutCriterion(
@@ -284,7 +285,8 @@ def entering(leg: Leg, facts: LegFacts, can_leave: bool) -> tuple[RolloutCriteri
 
 
 def _difference(facts: LegFacts, metric: QualityMetric, looks: int = 1) -> Difference | None:
-    return unpaired_difference(facts.before.get(metric, Rate()), facts.now.get(metric, Rate()), looks)
+    """The change since the days before the leg, of the backend that it ranks."""
+    return unpaired_difference(facts.leg_before.get(metric, Rate()), facts.leg_now.get(metric, Rate()), looks)
 
 
 def _is_worse(metric: QualityMetric, found: Difference) -> bool:
@@ -299,14 +301,10 @@ def _compared(
     limit: float,
     looks: int = 1,
 ) -> RolloutCriterion:
-    found, n = _difference(facts, metric, looks), facts.now.get(metric, Rate()).n
+    found, n = _difference(facts, metric, looks), facts.leg_now.get(metric, Rate()).n
     if found is None:
         return RolloutCriterion(name, state, limit=limit, n=n)
     return RolloutCriterion(name, state, found.value, limit, found.low, found.high, n)
-
-
-def _target_state(facts: LegFacts, metric: QualityMetric) -> TargetState:
-    return state_of(facts.now.get(metric, Rate()), TARGETS[metric])
 
 
 def _kept(is_broken: bool | None) -> CriterionState:
@@ -333,7 +331,7 @@ _DECIDING: dict[CriterionName, Callable[[LegFacts], RolloutCriterion]] = {
     CriterionName.STOP_HOOK: _stop_hook,
     CriterionName.AGREEMENT: _agreement_kill,
     CriterionName.ON_TOPIC_DROP: _on_topic_drop,
-    CriterionName.PROMPT_HOOK: _prompt_hook,
+    CriterionName.RANKING_COST: _ranking_cost,
     CriterionName.FALSE_DEMOTIONS: _false_demotions,
     CriterionName.REGRESSION: _regression,
     CriterionName.DRIFT: _drift,

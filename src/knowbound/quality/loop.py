@@ -1,12 +1,18 @@
 """What the worker does for suggested corrections after each rollup, and every answer for the next session.
 
-Answers that a killed process left are finished. While the loop is on, suggestions without an answer for 14 days flag
-their item, and the file that session starts read is written anew (specification 2, section 5).
+Answers that a killed process left are finished. What a trusted judge found contradicted is written for the sessions
+that start next, in every leg of the rollout, unless `quality.corrections` is off; ranking that silences an item hides
+nothing here. A suggestion that sessions could start with for 14 days, and nobody answered, flags its item UNVERIFIED
+(specification 2, section 5).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
+from functools import cache
+
+import msgspec
 
 from knowbound.config import Settings
 from knowbound.core.suggestions import Suggestion
@@ -18,8 +24,11 @@ from knowbound.kms.opening import open_index, open_knowledge_store
 from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.kms.screening import screened
 from knowbound.quality.corrections import Corrections, suggestions
-from knowbound.quality.rollout import is_loop_on, load_state
+from knowbound.quality.judging import is_trusted
 from knowbound.text.clock import utc_now
+
+SHOWN = "suggestions"  # note of the quality log: record → since when sessions can start with it
+_BY = "knowbound"
 
 
 def tend(settings: Settings, log: QualityLog, *, now: str = "") -> list[str]:
@@ -27,26 +36,32 @@ def tend(settings: Settings, log: QualityLog, *, now: str = "") -> list[str]:
 
     The store is opened only where something is to be written.
     """
-    now, since = now or utc_now(), _since(settings, log)
+    now = now or utc_now()
     with closing(open_index(settings)) as index:
-        waiting = suggestions(log, index)
+        waiting = for_sessions(settings, log, index)
+        since = _since(log, waiting, now)
         is_left = any(not answer.done for answer in log.answers())
-        is_due = since is not None and any(one.answer is None and one.is_due(since, now) for one in waiting)
     flagged = []
-    if is_left or is_due:
-        with closing(open_knowledge_store(settings)) as store:
+    if is_left or any(one.is_due(since[one.record], now) for one in waiting if one.is_unanswered):
+        with closing(open_knowledge_store(settings, by=_BY)) as store:
             corrections = Corrections(log, store, clock=lambda: now)
             corrections.finish()
-            flagged = corrections.flag_unanswered(since) if since is not None else []
+            flagged = corrections.flag_unanswered(since)
     with closing(open_index(settings)) as index:
         show(settings, log, index)
     return flagged
 
 
+def for_sessions(settings: Settings, log: QualityLog, index: Index) -> list[Suggestion]:
+    """The suggestions that sessions start with: those of a trusted judge; none where corrections are off."""
+    trusts = cache(lambda judge: is_trusted(settings, judge))
+    found = suggestions(log, index, settings.root) if settings.quality_corrections else []
+    return [one for one in found if screened(one.content) is None and trusts(one.judge)]
+
+
 def show(settings: Settings, log: QualityLog, index: Index) -> None:
-    """Have the next sessions start with what waits for an answer now; with nothing while the loop is off."""
-    waiting = suggestions(log, index) if is_loop_on(settings) else []
-    rows = [_shown(one) for one in waiting if screened(one.content) is None][:MOST_KEPT]
+    """Have the next sessions start with what waits for an answer now."""
+    rows = [_shown(one) for one in for_sessions(settings, log, index)[:MOST_KEPT]]
     try:
         shown_suggestions.keep(str(settings.home), rows)
     except OSError as error:
@@ -54,13 +69,25 @@ def show(settings: Settings, log: QualityLog, index: Index) -> None:
         raise StoreError("store-unwritable", f"Cannot write {place}: {error.strerror or error}.") from error
 
 
-def _since(settings: Settings, log: QualityLog) -> str | None:
-    """When suggestions were shown first, UTC; None while the loop is off."""
-    return load_state(log).since if is_loop_on(settings) else None
+def _since(log: QualityLog, waiting: Sequence[Suggestion], now: str) -> dict[str, str]:
+    """Since when each of them could be shown, for all machines: nobody could answer before."""
+    kept = log.note(SHOWN)
+    known: dict[str, str] = msgspec.json.decode(kept, type=dict[str, str]) if kept else {}
+    since = {one.record: known.get(one.record, now) for one in waiting}
+    if since != known:
+        log.put_note(SHOWN, msgspec.json.encode(since))
+    return since
 
 
 def _shown(one: Suggestion) -> ShownSuggestion:
-    content, draft = one.content[:MOST_OF_A_TEXT], one.draft[:MOST_OF_A_TEXT]
+    draft = "" if one.needs_person else one.draft[:MOST_OF_A_TEXT]
     return ShownSuggestion(
-        id=one.item, sha=one.content_sha, content=content, draft=draft, date=one.raised, session=one.session
+        id=one.item,
+        sha=one.content_sha,
+        content=one.content[:MOST_OF_A_TEXT],
+        draft=draft,
+        date=one.raised,
+        session=one.session,
+        turn=one.turn,
+        needs_person=one.needs_person,
     )

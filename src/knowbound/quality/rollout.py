@@ -1,13 +1,14 @@
 """Where the rollout of measured ranking is, and how it moves (specification 2, section 6).
 
-It goes on only where somebody asks for it and nothing is missing; a kill criterion reverts it by itself, to the leg
-before. The state is a note of the quality log, which all machines see; every data folder has a copy for its hook.
+A leg whose criteria are met is left by itself (`rollout.auto`), or on request; a kill criterion reverts it by itself,
+to the leg before. The state is a note of the quality log, which all machines see; every data folder has a copy for its
+hook.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Iterable, Sequence
+from contextlib import closing
 from datetime import date, timedelta
 from typing import TypeVar
 
@@ -15,25 +16,30 @@ import msgspec
 from msgspec.structs import replace
 
 from knowbound.config import Settings
-from knowbound.core.quality import DayRollup, Discovery, Metric
-from knowbound.errors import InputError, KnowboundError, StoreError
-from knowbound.judge.calibration import weekly_sample
-from knowbound.judge.label_files import TURN_LABELS, read_turn_labels
-from knowbound.judge.registry import turn_judge
+from knowbound.core.quality import DayRollup, Discovery, Durations, Metric
+from knowbound.errors import InputError, StoreError
 from knowbound.kms.index.database import Index
 from knowbound.kms.opening import open_index, open_quality_log
 from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.kms.search.ranking import quality_is_on
 from knowbound.quality.discovery import discovery_rate
 from knowbound.quality.effective import weights_of, write_effective
-from knowbound.quality.legs import decided, entering, legs_for, plan_of, present_leg, ranked_backends
+from knowbound.quality.judging import configured_worth
+from knowbound.quality.legs import (
+    decided,
+    entering,
+    is_too_slow,
+    legs_for,
+    plan_of,
+    present_leg,
+    ranked_backends,
+)
 from knowbound.quality.monitors import Watched, is_self_reinforcing, monitors
 from knowbound.quality.replay import replay
 from knowbound.quality.rollup import roll_up
 from knowbound.report.quality.model import JudgeWorth
 from knowbound.stats.demotion import demotions, false_demotions
-from knowbound.stats.judge_gate import WeeklySample
-from knowbound.stats.quality import QualityMetric, day_before, item_rates, sum_of_days, window
+from knowbound.stats.quality import RANKING_LIMIT_MS, QualityMetric, day_before, item_rates, sum_of_days, window
 from knowbound.stats.rate import Rate
 from knowbound.stats.replay import ReplayResult, ReplayVerdict
 from knowbound.stats.rollout import (
@@ -48,18 +54,13 @@ from knowbound.stats.rollout import (
     RolloutState,
     RolloutStatus,
 )
-from knowbound.store.calibrations import TurnJudgeCalibration, turn_judge_calibration
-from knowbound.store.rollout_file import RolloutFile, keep_rollout, read_rollout
+from knowbound.store.rollout_file import RolloutFile, keep_rollout
 from knowbound.text.clock import utc_now
 
 STATE, REPLAY = "rollout", "replay"  # notes of the quality log
 _MOST_EVENTS = 100
+_BY = "knowbound"  # who begins a leg by itself
 _Kept = TypeVar("_Kept", RolloutState, ReplayResult)
-
-
-def is_loop_on(settings: Settings) -> bool:
-    """Whether corrections are to be suggested: the last leg has begun."""
-    return read_rollout(settings.home).corrective_loop
 
 
 def rollout_status(settings: Settings, *, today: str = "") -> RolloutStatus:
@@ -74,18 +75,22 @@ def status_of(settings: Settings, log: QualityLog, index: Index, *, today: str =
     return _Known(settings, log, index, today).status()
 
 
-def advance(settings: Settings, *, by: str = "", today: str = "") -> RolloutStatus:
-    """Begin the next leg, where nothing is missing; otherwise nothing changes, and the status says what is."""
+def advance(settings: Settings, *, by: str = "", today: str = "", force: bool = False) -> RolloutStatus:
+    """Begin the next leg, where nothing is missing; otherwise nothing changes, and the status says what is.
+
+    With `force` it begins all the same. The event names what was open; kill criteria watch it like any other leg.
+    """
     with closing(_Opened(settings, today)) as opened:
         opened.replay_next()
         status = opened.status()
         after = status.next
         if after is None:
             raise InputError("rollout-refused", "The rollout is in its last leg: there is none after it.")
-        is_open = any(one.state is not CriterionState.MET for one in (*status.current.leave, *after.enter))
-        if is_open or status.current.tripped:
+        missing = missing_of(status)
+        if missing and not force:
             return replace(status, refused=True)
-        event = opened.move(after.leg.number, EventKind.ADVANCED, by)
+        kind = EventKind.FORCED if missing else EventKind.ADVANCED
+        event = opened.move(after.leg.number, kind, by, missing)
         return replace(opened.status(), changed=event)
 
 
@@ -98,8 +103,16 @@ def revert(settings: Settings, *, by: str = "", today: str = "") -> RolloutStatu
         return replace(opened.status(), changed=event)
 
 
+def missing_of(status: RolloutStatus) -> tuple[CriterionName, ...]:
+    """What keeps the next leg from beginning; none where there is no next leg."""
+    after = status.next
+    needed = (*status.current.leave, *(after.enter if after else ()))
+    open_ = [one.name for one in needed if one.state is not CriterionState.MET]
+    return (*(one.name for one in status.current.tripped), *open_)
+
+
 def keep_up(settings: Settings, log: QualityLog, index: Index, *, today: str = "") -> RolloutEvent | None:
-    """After a rollup: revert a leg whose kill criterion holds, switch exploration, write effective confidences."""
+    """After a rollup: revert or leave a leg whose criteria say so, switch exploration, write effective confidences."""
     return _Known(settings, log, index, today).keep_up()
 
 
@@ -148,8 +161,9 @@ class _Known:
         began = self._began()
         first = max(began, window(self._today)[0])
         week = sum_of_days(self._days, first, self._today)
-        judge = judge_worth(self._settings, week.judges, utc_now())
-        baseline = self.state.baselines.get(self.leg.number)
+        judge = configured_worth(self._settings, week.judges, utc_now())
+        baseline = self.state.baselines.get(self.leg.number) or Baseline("", "")
+        backends = self.leg.backends if baseline.of_backend else ()
         in_leg = [day for day in self._days if began <= day.date <= self._today and day.turns]
         return LegFacts(
             days=len(in_leg),
@@ -158,10 +172,13 @@ class _Known:
             measured=judge.measured,
             labelled=judge.labelled,
             drifted=drifted_of(judge),
-            prompt_ms=week.prompt_ms,
+            rank_ms=week.rank_ms,
+            slow_days=_slow_days(day.rank_ms for day in in_leg if day.date >= first),
             stop_ms=week.stop_ms,
             now=rates(self._days, self._records, first, self._today),
-            before=baseline.rates if baseline else {},
+            before=baseline.rates,
+            leg_now=item_rates(week, backends),
+            leg_before=baseline.of_backend or baseline.rates,
             demotions=false_demotions(demotions(self._days, weights_of(self._settings)), began, self._today),
             replay=self._replay(),
         )
@@ -178,8 +195,8 @@ class _Known:
                 self._log.put_note(REPLAY, msgspec.json.encode(result))
 
     def keep_up(self) -> RolloutEvent | None:
-        """Revert, explore, write, and mirror."""
-        event = self._killed()
+        """Revert or go on, explore, write, and mirror."""
+        event = self._killed() or self._advanced()
         exploration = self._explores()
         if exploration != self.state.exploration:
             self._save(replace(self.state, exploration=exploration))
@@ -193,7 +210,8 @@ class _Known:
         baselines = {leg: one for leg, one in self.state.baselines.items() if leg <= number}
         if number > before:
             first, last = window(day_before(self._today))
-            baselines[number] = Baseline(first, last, rates(self._days, self._records, first, last))
+            of_backend = item_rates(sum_of_days(self._days, first, last), self.legs[number].backends)
+            baselines[number] = Baseline(first, last, rates(self._days, self._records, first, last), of_backend)
         self._save(
             replace(
                 self.state,
@@ -214,6 +232,19 @@ class _Known:
         tripped = [one.name for one in decided(self.leg.kill, self.facts()) if one.state is CriterionState.TRIPPED]
         return self.move(self.leg.number - 1, EventKind.KILLED, "", tripped) if tripped else None
 
+    def _advanced(self) -> RolloutEvent | None:
+        """Begin the next leg by itself, once nothing is missing. The replay is made only when all else is met."""
+        if not self._settings.rollout_auto or self.leg.number + 1 == len(self.legs):
+            return None
+        facts = self.facts()
+        leave = decided(self.leg.leave, facts)
+        if any(one.state is not CriterionState.MET for one in leave):
+            return None
+        self.replay_next()
+        if missing_of(self.status()):
+            return None
+        return self.move(self.leg.number + 1, EventKind.ADVANCED, _BY)
+
     def _explores(self) -> bool:
         """As it was where nobody can tell; never where nothing is ranked by measured quality."""
         if not self.leg.number:
@@ -224,8 +255,7 @@ class _Known:
     def _apply(self) -> None:
         """Bring items and the hook's copy up to the present leg."""
         write_effective(self._settings, self._index, self._days, ranked_backends(self.legs, self.leg.number))
-        loop = any(leg.corrective_loop for leg in self.legs[: self.leg.number + 1])
-        keep_rollout(self._settings.home, RolloutFile(self.leg.number, loop, self.state.exploration))
+        keep_rollout(self._settings.home, RolloutFile(self.leg.number, self.state.exploration))
 
     def _save(self, state: RolloutState) -> None:
         self._log.put_note(STATE, msgspec.json.encode(state))
@@ -310,6 +340,12 @@ def drifted_of(judge: JudgeWorth) -> tuple[Metric, ...] | None:
     return judge.weekly.drifted if judge.weekly and judge.weekly.metrics else None
 
 
+def _slow_days(days: Iterable[Durations]) -> Rate:
+    """Of the days with enough runs, those on which the p95 of ranking was over the limit for certain."""
+    known = [slow for one in days if (slow := is_too_slow(one, RANKING_LIMIT_MS)) is not None]
+    return Rate(sum(known), len(known))
+
+
 def rates(days: Sequence[DayRollup], records: Sequence[Discovery], first: str, last: str) -> dict[QualityMetric, Rate]:
     """The four metrics from one day to another."""
     return {
@@ -324,21 +360,3 @@ def _note(log: QualityLog, name: str, kind: type[_Kept]) -> _Kept | None:
         return msgspec.json.decode(found, type=kind) if found else None
     except msgspec.MsgspecError as error:
         raise StoreError("store-corrupt", f"The note {name!r} of the quality log is none of ours: {error}") from error
-
-
-def judge_worth(settings: Settings, versions: Mapping[str, int], now: str) -> JudgeWorth:
-    """Of the judge that judged most turns. `versions` are the judges of the window, with their turns."""
-    main = JudgeWorth(dict(versions)).version
-    found = turn_judge_calibration(settings.home, main) if main else None
-    if found is None:
-        return JudgeWorth(dict(versions))
-    return JudgeWorth(dict(versions), found.turns, found.made, found.metrics, _weekly(settings, main, found, now))
-
-
-def _weekly(settings: Settings, version: str, found: TurnJudgeCalibration, now: str) -> WeeklySample | None:
-    """The weekly sample, where it can be had for nothing."""
-    with suppress(KnowboundError):  # no label file any more, or no such judge: there is nothing to compare
-        judge = turn_judge(settings)
-        if judge.version == version and not judge.costs:
-            return weekly_sample(found, read_turn_labels(settings.home / TURN_LABELS).labels, judge, now)
-    return None

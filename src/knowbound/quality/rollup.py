@@ -34,6 +34,7 @@ from knowbound.kms.corrections.changes import Correction
 from knowbound.kms.quality_log.protocol import LoggedDay, QualityLog
 from knowbound.quality.discovery import discoveries
 from knowbound.stats.effective import scores_by_day, scores_by_turns
+from knowbound.stats.rollout import RolloutEvent
 from knowbound.text.clock import utc_now
 
 
@@ -42,7 +43,7 @@ class RolledUp(msgspec.Struct, frozen=True):
 
     days: tuple[str, ...] = ()  # that were made anew
     pruned: int = 0  # turns that were too old
-    reverted_to: int | None = None  # the leg of the rollout, where a kill criterion held
+    moved: RolloutEvent | None = None  # the leg of the rollout was left or reverted by itself
     problem: str = ""  # why effective confidences could not be written
 
 
@@ -154,6 +155,9 @@ def _with(day: DayRollup, turn: QualityTurn) -> DayRollup:
         corrective_calls=day.corrective_calls + sum(bool(call.corrected) for call in turn.tool_calls),
         injected_tokens=day.injected_tokens + turn.injected_tokens,
         held_out=day.held_out + (turn.arm == HELD_OUT),
+        silenced=day.silenced | {one: day.silenced.get(one, 0) + 1 for one in turn.silenced},
+        silenced_prompts=day.silenced_prompts + bool(turn.silenced),
+        rank_ms=day.rank_ms + _took(turn.rank_ms),
         prompt_ms=day.prompt_ms + _took(turn.prompt_ms),
         stop_ms=day.stop_ms + _took(turn.stop_ms),
         judges=_one_more(day.judges, turn.judge),

@@ -83,10 +83,10 @@ def rolled_up(settings: Settings, log: QualityLog, written: Collection[str] = ()
     with closing(open_index(settings)) as index:
         done = roll_up(log, index.corrections(), written=written, gamma=settings.quality_gamma)
         try:
-            reverted = keep_up(settings, log, index)
+            moved = keep_up(settings, log, index)
         except KnowboundError as error:  # a backend is down: the next worker does it
             return replace(done, problem=str(error))
-        return replace(done, reverted_to=reverted and reverted.after)
+        return replace(done, moved=moved)
 
 
 class Scorer:

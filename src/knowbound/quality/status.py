@@ -21,7 +21,8 @@ from knowbound.kms.opening import open_index, open_quality_log
 from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.quality.discovery import RESOLVED_DAYS, discovery_rate
 from knowbound.quality.fixing import is_present, to_fix
-from knowbound.quality.rollout import judge_worth, rates, status_of
+from knowbound.quality.judging import judge_worth
+from knowbound.quality.rollout import rates, status_of
 from knowbound.quality.rollup import roll_up
 from knowbound.report.quality.model import (
     FIRST_ITEMS,

@@ -6,7 +6,7 @@ sums over turns that each day keeps give the design effect.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import date, timedelta
 from enum import StrEnum
 
@@ -19,7 +19,8 @@ from knowbound.stats.paired import Difference, unpaired_difference
 from knowbound.stats.rate import Rate, clustered_rate
 
 WINDOW_DAYS = 7  # section 2: "each over a rolling 7 days"
-PROMPT_LIMIT_MS = 150  # section 6: the p95 of the hook that injects
+PROMPT_LIMIT_MS = 150  # the p95 of the hook that injects, with the start of its process
+RANKING_LIMIT_MS = 150  # section 6: the p95 of searching and ranking
 STOP_LIMIT_MS = 500  # section 6: the time that the Stop hook may add
 SLOW_SHARE = 0.95  # the p95
 FEWEST_RUNS = 20  # of a hook: with fewer runs the p95 is only the slowest run
@@ -142,9 +143,16 @@ def item_rate(counts: Counts, spread: Spread, metric: Metric) -> Rate:
     return clustered_rate(k, n, spread.turns, max(0.0, squares))
 
 
-def item_rates(day: DayRollup) -> dict[QualityMetric, Rate]:
-    """Return the three metrics about items, of a day or of a sum of days."""
-    return {name: item_rate(day.injected, day.spread, metric) for name, metric in ITEM_METRICS.items()}
+def item_rates(day: DayRollup, backends: Collection[str] = ()) -> dict[QualityMetric, Rate]:
+    """Return the three metrics about items, of a day or of a sum of days; with backends, of their items alone.
+
+    Days keep sums over turns for all items: those of a backend get the same design effect.
+    """
+    found = {name: item_rate(day.injected, day.spread, metric) for name, metric in ITEM_METRICS.items()}
+    if not backends:
+        return found
+    counts = sum((day.by_backend.get(name, Counts()) for name in backends), Counts())
+    return {name: Rate(counts.of(ITEM_METRICS[name]), counts.judged, one.design) for name, one in found.items()}
 
 
 def window(end: str, days: int = WINDOW_DAYS) -> tuple[str, str]:

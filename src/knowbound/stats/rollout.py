@@ -33,7 +33,7 @@ class CriterionName(StrEnum):
     STOP_HOOK = "stop_hook"
     AGREEMENT = "agreement"
     ON_TOPIC_DROP = "on_topic_drop"
-    PROMPT_HOOK = "prompt_hook"
+    RANKING_COST = "ranking_cost"  # of searching and ranking, without the start of a process
     FALSE_DEMOTIONS = "false_demotions"
     REGRESSION = "regression"  # any of the three metrics of items is worse
     DRIFT = "drift"
@@ -67,7 +67,6 @@ class Leg(msgspec.Struct, frozen=True):
 
     number: int
     backends: tuple[str, ...] = ()  # backends ranked by measured quality from this leg on
-    corrective_loop: bool = False  # from this leg on
     enter: tuple[CriterionName, ...] = ()
     leave: tuple[CriterionName, ...] = ()
     kill: tuple[CriterionName, ...] = ()
@@ -75,7 +74,7 @@ class Leg(msgspec.Struct, frozen=True):
     @property
     def name(self) -> str:
         """Stored name, made from the features of the leg."""
-        return "+".join((*self.backends, *(("loop",) if self.corrective_loop else ()))) or "measure"
+        return "+".join(self.backends) or "measure"
 
 
 class Baseline(msgspec.Struct, frozen=True):
@@ -84,12 +83,14 @@ class Baseline(msgspec.Struct, frozen=True):
     first: str
     last: str
     rates: dict[QualityMetric, Rate] = {}
+    of_backend: dict[QualityMetric, Rate] = {}  # of the backend that the leg ranks; empty in earlier versions
 
 
 class EventKind(StrEnum):
     """Reason for a change of the leg."""
 
-    ADVANCED = "advanced"  # requested by a person
+    ADVANCED = "advanced"  # requested by a person, or by itself: every criterion was met
+    FORCED = "forced"  # requested by a person although criteria were open
     REVERTED = "reverted"  # requested by a person
     KILLED = "killed"  # a kill criterion tripped
 
@@ -102,7 +103,7 @@ class RolloutEvent(msgspec.Struct, frozen=True, omit_defaults=True):
     before: int
     after: int
     by: str = ""
-    tripped: tuple[CriterionName, ...] = ()
+    tripped: tuple[CriterionName, ...] = ()  # of a forced leg: the open criteria
 
 
 class RolloutState(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -130,10 +131,13 @@ class LegFacts(msgspec.Struct, frozen=True):
     measured: dict[Metric, MeasuredMetric] = {}  # of the judge; empty: never compared with labels
     labelled: int = 0  # labelled turns of that comparison
     drifted: tuple[Metric, ...] | None = None  # None: no weekly sample
-    prompt_ms: Durations = Durations()
+    rank_ms: Durations = Durations()  # of searching and ranking in the last seven days
+    slow_days: Rate = Rate()  # of these, days on which its p95 was over the limit
     stop_ms: Durations = Durations()
     now: dict[QualityMetric, Rate] = {}  # last seven days of the leg
     before: dict[QualityMetric, Rate] = {}  # the baseline
+    leg_now: dict[QualityMetric, Rate] = {}  # the same of the backend that the leg ranks
+    leg_before: dict[QualityMetric, Rate] = {}
     demotions: Rate = Rate()  # in the leg: share of reversed ones
     replay: ReplayResult | None = None  # newest replay for the next leg
 

@@ -14,13 +14,12 @@ NAME = "rollout.json"
 
 
 class RolloutFile:
-    """The present leg, and its features beside ranking."""
+    """The present leg, and whether prompts explore."""
 
-    __slots__ = ("corrective_loop", "exploration", "leg")
+    __slots__ = ("exploration", "leg")
 
-    def __init__(self, leg: int = 0, corrective_loop: bool = False, exploration: bool = False) -> None:
+    def __init__(self, leg: int = 0, exploration: bool = False) -> None:
         self.leg = leg
-        self.corrective_loop = corrective_loop
         self.exploration = exploration
 
 
@@ -32,14 +31,14 @@ def read_rollout(home: str | os.PathLike[str]) -> RolloutFile:
         leg = kept["leg"]
         if not isinstance(leg, int) or isinstance(leg, bool) or leg < 0:
             return RolloutFile()
-        return RolloutFile(leg, kept.get("corrective_loop") is True, kept.get("exploration") is True)
+        return RolloutFile(leg, kept.get("exploration") is True)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return RolloutFile()
 
 
 def keep_rollout(home: str | os.PathLike[str], rollout: RolloutFile) -> None:
     """Replace the file if the state differs."""
-    values = {name: getattr(rollout, name) for name in ("leg", "corrective_loop", "exploration")}
+    values = {name: getattr(rollout, name) for name in RolloutFile.__slots__}
     known = read_rollout(home)
     path = os.path.join(home, NAME)
     if all(getattr(known, name) == value for name, value in values.items()) and os.path.exists(path):

@@ -187,7 +187,8 @@ class Tools:
         if not self._settings.home.is_dir():
             return {"suggestions": []}
         with closing(open_quality_log(self._settings)) as log, closing(open_index(self._settings)) as index:
-            return {"suggestions": [_suggested(one) for one in suggestions(log, index)[:MOST_IN_A_LIST]]}
+            waiting = suggestions(log, index, self._settings.root)
+            return {"suggestions": [_suggested(one) for one in waiting[:MOST_IN_A_LIST]]}
 
     def kms_accept_suggestion(self, id: str, content: str = "", again: bool = False) -> Answer:
         """Confirm a suggested correction: its draft, or the content that is given, supersedes the entry of that id.
@@ -306,7 +307,7 @@ class Tools:
 
         def work(store: KnowledgeStore) -> _Done:
             with closing(open_quality_log(self._settings)) as log:
-                done = answer(Corrections(log, store, by="mcp"))
+                done = answer(Corrections(log, store, by="mcp", root=self._settings.root, is_person=False))
                 show(self._settings, log, store.index)
                 return done
 
@@ -415,8 +416,13 @@ def _entry(shown: ShownItem) -> Answer:
 
 def _suggested(one: Suggestion) -> Answer:
     where = {"raised": one.raised, "session": one.session, "turn": one.turn, "contradictions": one.contradictions}
-    texts = {"content": _cut(one.content), "statement": _cut(one.statement), "draft": one.draft or None}
-    return {"id": one.item, **texts, "no_draft": one.missing or None, **where, "unverified": one.is_unverified}
+    texts = {
+        "content": _cut(one.content),
+        "statement": _cut(one.statement),
+        "draft": None if one.needs_person else one.draft or None,
+    }
+    missing = "a person has to confirm its value" if one.needs_person else one.missing or None
+    return {"id": one.item, **texts, "no_draft": missing, **where, "unverified": one.is_unverified}
 
 
 def _found(shown: ShownItem) -> FoundItem:

@@ -59,7 +59,7 @@ _NAMES: dict[CriterionName, str] = {
     CriterionName.STOP_HOOK: "the stop hook is quick",
     CriterionName.AGREEMENT: "the judge agrees with labels",
     CriterionName.ON_TOPIC_DROP: "on topic did not drop",
-    CriterionName.PROMPT_HOOK: "the prompt hook is quick",
+    CriterionName.RANKING_COST: "searching and ranking is quick",
     CriterionName.FALSE_DEMOTIONS: "demotions stay",
     CriterionName.REGRESSION: "no metric is worse",
     CriterionName.DRIFT: "the judge has not drifted",
@@ -95,7 +95,6 @@ def rollout_document(status: RolloutStatus) -> dict[str, object]:
                 "leg": one.leg.number,
                 "name": one.leg.name,
                 "backends": list(one.leg.backends),
-                "corrective_loop": one.leg.corrective_loop,
                 "place": "current" if one.is_current else "done" if one.is_done else "ahead",
                 **{kind: as_json(getattr(one, kind)) for kind in ("enter", "leave", "kill")},
             }
@@ -129,7 +128,6 @@ def tripped_lines(monitors: tuple[Monitor, ...]) -> Iterator[Line]:
 def leg_words(leg: Leg) -> str:
     """What a leg switches on."""
     parts = [f"items of {name} are ranked by measured quality" for name in leg.backends]
-    parts += ["corrections are suggested"] if leg.corrective_loop else []
     return ", ".join(parts) or "measures, ranks nothing by it"
 
 
@@ -154,6 +152,9 @@ def _verdict(status: RolloutStatus) -> Line:
     current = status.current
     if status.refused:
         return Span(f"Not advanced: {_missing(status)}.", Tone.BAD)
+    if status.changed and status.changed.kind is EventKind.FORCED:
+        named = ", ".join(_NAMES[name] for name in status.changed.tripped)
+        return f"Leg {current.leg.number} begins, forced: {leg_words(current.leg)}. Not shown before it: {named}."
     if status.changed:
         return f"Leg {current.leg.number} begins: {leg_words(current.leg)}."
     return f"Leg {current.leg.number}{_since(status)}: {leg_words(current.leg)}."
@@ -215,7 +216,7 @@ _DIFFERENCES = (
     CriterionName.CONTRADICTION,
     CriterionName.ON_TOPIC_DROP,
 )
-_HOOKS = (CriterionName.STOP_HOOK, CriterionName.PROMPT_HOOK)
+_TIMES = (CriterionName.STOP_HOOK, CriterionName.RANKING_COST)
 
 
 def _now(one: RolloutCriterion) -> str:
@@ -228,7 +229,7 @@ def _now(one: RolloutCriterion) -> str:
         return f"unknown{more}"
     if one.name is CriterionName.DAYS:
         return f"{one.value:g}"
-    if one.name in _HOOKS:
+    if one.name in _TIMES:
         return f"p95 {one.value:,.0f} ms, {counted(one.n, 'run')}"
     if one.name in _DIFFERENCES and one.low is not None and one.high is not None:
         return f"{points(one.value)} points (95% {points(one.low, 0)} to {points(one.high, 0)})"
@@ -242,8 +243,10 @@ def _wanted(one: RolloutCriterion) -> str:
     match one.name:
         case CriterionName.DAYS:
             return f"{one.limit:g}"
-        case CriterionName.STOP_HOOK | CriterionName.PROMPT_HOOK:
+        case CriterionName.STOP_HOOK:
             return f"≤ {one.limit:g} ms"
+        case CriterionName.RANKING_COST:
+            return f"≤ {one.limit:g} ms on most days"
         case CriterionName.ON_TOPIC_RISE | CriterionName.USAGE_RISE:
             return f"{points(one.limit, 0)} points"
         case CriterionName.CONTRADICTION:
@@ -300,6 +303,9 @@ def _event(one: RolloutEvent) -> Line:
             why: Line = Span(
                 f"reverted by itself, no longer true: {', '.join(_NAMES[name] for name in one.tripped)}", Tone.BAD
             )
+        case EventKind.FORCED:
+            named = ", ".join(_NAMES[name] for name in one.tripped)
+            why = ("forced by ", data(one.by or "somebody"), f", although open: {named}")
         case EventKind.ADVANCED | EventKind.REVERTED:
             why = (f"{one.kind} by ", data(one.by)) if one.by else str(one.kind)
     return joined((move, why))

@@ -22,6 +22,7 @@ _WHY = {
     "other subject": "the agent spoke of something else",
     "too long": "what the agent said is far longer than the item",
     "same": "what the agent said is the item itself",
+    "old value": "no sentence says what is true without the value that is wrong",
     "screened": "what the agent said is kept back: it may command an agent",
     "secret": "what the agent said holds a secret",
 }
@@ -64,6 +65,8 @@ def _lines(one: Suggestion) -> Iterator[Line]:
         yield f"contradicted{times}: ", Span(one.statement, Tone.QUOTE)
     if one.draft:
         yield "suggested: ", Span(one.draft, Tone.QUOTE)
+        if one.needs_person:
+            yield "check it: the value is neither in the tree nor in the user's words, so no agent can accept it"
     else:
         yield f"nothing drafted: {_WHY.get(one.missing, one.missing)}"
 

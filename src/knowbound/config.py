@@ -264,7 +264,7 @@ class Settings:
     quality_holdout: float = _setting(
         "quality.holdout",
         0.0,
-        "Share of prompts (0 to 1) whose items are withheld: `quality status` compares these turns with the others.",
+        "Share of sessions (0 to 1) that get no items, drawn at random: `quality status` compares them with the rest.",
     )
     rollout_auto: bool = _setting(
         "rollout.auto",

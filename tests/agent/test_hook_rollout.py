@@ -20,13 +20,9 @@ ALIKE = [f"The orders service listens on port {port} in region {name}." for port
          ((8081, "east"), (8082, "west"), (8083, "north"), (8084, "south"))]  # fmt: skip
 
 
-def prompt_id(wanted: bool, share: float) -> str:
-    """An id whose prompt is held out at this share, or is not."""
-    return next(
-        f"p{n}"
-        for n in range(1000)
-        if is_held_out(HookPrompt({"session_id": SESSION, "prompt_id": f"p{n}"}), share) is wanted
-    )
+def session_id(wanted: bool, share: float) -> str:
+    """A session that is held out at this share, or is not."""
+    return next(f"s{n}" for n in range(1000) if is_held_out(HookPrompt({"session_id": f"s{n}"}), share) is wanted)
 
 
 def hold_out(project: Project, share: float) -> None:
@@ -35,7 +31,7 @@ def hold_out(project: Project, share: float) -> None:
 
 def test_a_held_out_prompt_gets_nothing_and_the_record_says_what_it_would_have_got(filled: Project) -> None:
     hold_out(filled, 0.5)
-    assert filled.ask(prompt_id=prompt_id(True, 0.5)) == ""
+    assert filled.ask(session_id=session_id(True, 0.5)) == ""
     [record] = filled.records()
     assert (record.outcome, record.arm, record.delivered) == ("held_out", "held_out", False)
     assert [item.excerpt for item in record.items] == [PORT]
@@ -44,15 +40,15 @@ def test_a_held_out_prompt_gets_nothing_and_the_record_says_what_it_would_have_g
 
 def test_the_other_prompts_get_theirs_and_are_marked_to_be_compared(filled: Project) -> None:
     hold_out(filled, 0.5)
-    assert PORT in filled.ask(prompt_id=prompt_id(False, 0.5))
+    assert PORT in filled.ask(session_id=session_id(False, 0.5))
     [record] = filled.records()
     assert (record.outcome, record.arm) == ("injected", "injected")
 
 
 def test_what_was_held_out_can_still_be_injected_later(filled: Project) -> None:
     hold_out(filled, 0.5)
-    filled.ask(prompt_id=prompt_id(True, 0.5))
-    assert PORT in filled.ask(prompt_id=prompt_id(False, 0.5))
+    filled.ask(session_id=session_id(True, 0.5))
+    assert PORT in filled.ask(session_id=session_id(False, 0.5))
 
 
 def test_a_prompt_that_would_get_nothing_is_on_no_side(filled: Project) -> None:
@@ -63,7 +59,7 @@ def test_a_prompt_that_would_get_nothing_is_on_no_side(filled: Project) -> None:
 
 
 def test_without_the_setting_nobody_is_held_out(filled: Project) -> None:
-    assert PORT in filled.ask(prompt_id=prompt_id(True, 0.5))
+    assert PORT in filled.ask(session_id=session_id(True, 0.5))
     assert filled.records()[0].arm == ""
 
 

@@ -7,7 +7,7 @@ from knowbound.injection.inject import EPSILON, drawn, explored, is_held_out
 from knowbound.injection.prompt import HookPrompt
 from knowbound.kms.search.ranking import FoundItem
 
-PROMPTS = [HookPrompt({"session_id": f"s{n % 7}", "prompt_id": f"p{n}"}) for n in range(4000)]
+PROMPTS = [HookPrompt({"session_id": f"s{n // 2}", "prompt_id": f"p{n}"}) for n in range(4000)]
 
 
 @given(st.text(), st.text())
@@ -21,6 +21,11 @@ def test_about_the_share_is_held_out_and_none_and_all_at_the_ends() -> None:
     assert 0.17 < sum(is_held_out(one, 0.2) for one in PROMPTS) / len(PROMPTS) < 0.23
     assert not any(is_held_out(one, 0.0) for one in PROMPTS)
     assert all(is_held_out(one, 1.0) for one in PROMPTS)
+
+
+def test_all_prompts_of_a_session_are_on_one_side() -> None:
+    sides = [is_held_out(one, 0.5) for one in PROMPTS]
+    assert sides[::2] == sides[1::2]
 
 
 def test_whoever_is_held_out_for_a_share_is_for_a_larger_one() -> None:
@@ -58,6 +63,6 @@ def test_nothing_is_tried_where_nothing_else_is_relevant_or_nothing_is_injected(
         assert explored(prompt, [], items("c")) == []
 
 
-def test_without_ids_the_words_of_the_prompt_count() -> None:
-    given_prompts = [HookPrompt({"session_id": "s", "prompt": f"question {n}"}) for n in range(400)]
+def test_without_a_session_the_words_of_the_prompt_count() -> None:
+    given_prompts = [HookPrompt({"prompt": f"question {n}"}) for n in range(400)]
     assert 0 < sum(is_held_out(one, 0.5) for one in given_prompts) < 400

@@ -23,7 +23,8 @@ PORT = Item("k-port", "The orders service listens on port 8080.")
 
 def arm(side: str, number: int, steps: int, **more: object) -> QualityTurn:
     items = [logged(PORT, "t")] if side == "injected" else []
-    return turn(TODAY, number, items, arm=side, steps=steps, trace="/t.jsonl", session_id=f"s{number}", **more)
+    given: dict[str, object] = {"arm": side, "steps": steps, "tool_calls_count": steps, "trace": "/t.jsonl"}
+    return turn(TODAY, number, items, **(given | {"session_id": f"s{number}"} | more))
 
 
 def both(number: int = 40) -> list[QualityTurn]:
@@ -51,19 +52,29 @@ def test_turns_without_a_holdout_or_without_a_trace_are_not_compared() -> None:
 def test_corrective_calls_steps_failed_searches_and_tokens_are_compared() -> None:
     call = LoggedCall("kms_flag", "ok", corrected=("k1",))
     found = holdout_comparison(
-        [arm("injected", 1, 3, turn_tokens=900), arm("held_out", 2, 5, failed_searches=2, tool_calls=(call,))]
+        [
+            arm("injected", 1, 3, turn_tokens=900),
+            arm("held_out", 2, 5, failed_searches=2, tool_calls=(call,), tool_calls_count=1),
+        ]
     )
     assert found is not None
     means = {one.outcome: (one.injected, one.held_out) for one in found.outcomes}
     assert means == {
         TurnOutcome.STEPS: (3, 5),
+        TurnOutcome.CALLS: (3, 1),
         TurnOutcome.FAILED_SEARCHES: (0, 2),
         TurnOutcome.CORRECTIVE_CALLS: (0, 1),
         TurnOutcome.TOKENS: (900, None),
     }
 
 
-@pytest.mark.parametrize(("number", "expected"), [(40, "steps −5.0 (95%"), (5, "no difference can be told yet")])
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [
+        (40, "With injection: calls −5.0 (95%"),
+        (5, "Whether injecting helps cannot be told yet: about 30 more sessions"),
+    ],
+)
 def test_the_status_says_what_difference_injecting_makes_or_that_it_cannot_tell(
     tmp_path: Path, number: int, expected: str
 ) -> None:
@@ -81,4 +92,17 @@ def test_without_a_holdout_the_status_says_nothing_about_one(tmp_path: Path) -> 
     project.log([turn(TODAY, 1, [logged(PORT, "t")])])
     status = quality_status(project.settings, today=TODAY)
     assert status.holdout is None
-    assert "Held out" not in render_quality(status, "text")
+    text = render_quality(status, "text")
+    assert "Held out" not in text
+    assert "Helps?" not in text
+
+
+@pytest.mark.parametrize(("prompts", "share", "expected"), [(49, 0.0, False), (50, 0.0, True), (50, 0.1, False)])
+def test_a_holdout_is_offered_once_50_prompts_were_measured(
+    tmp_path: Path, prompts: int, share: float, expected: bool
+) -> None:
+    project = MeasuredProject(tmp_path, [PORT])
+    (tmp_path / "knowbound.toml").write_text(f"[quality]\nholdout = {share}\n")
+    project.log([turn(TODAY, n, [logged(PORT, "t")]) for n in range(prompts)])
+    shown = render_quality(quality_status(project.settings, today=TODAY), "text")
+    assert ("quality.holdout = 0.1" in shown) is expected

@@ -152,7 +152,7 @@ def test_a_wrong_item_is_shown_with_what_was_said_and_the_way_back(project: Meas
     assert one.statement == MOVED
     assert (one.session, one.turn) == ("session-2026-11-10", "turn-3")
     assert one.counts.judged == 2
-    assert one.commands == ('knowbound kms supersede port "…"',)
+    assert one.commands == ("knowbound quality corrections accept port",)
 
 
 def test_four_verdicts_are_too_few_to_call_an_item_off_topic_or_ignored(project: MeasuredProject) -> None:

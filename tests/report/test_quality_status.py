@@ -149,7 +149,7 @@ def test_a_narrow_terminal_gets_all_metrics() -> None:
 def test_every_item_has_its_numbers_its_way_back_and_its_command() -> None:
     text = screen(everyday_status())
     assert "contradicted 3 times · last 2026-11-14 · session 5f0c2a9e… · turn turn-9" in text
-    assert 'knowbound kms supersede k7m2p "…"' in text
+    assert 'knowbound quality corrections accept k7m2p --content "…"' in text
     assert "knowbound kms show x3f9a then narrow it, or knowbound kms delete x3f9a" in text
     assert "knowbound kms update 'it'\"'\"'s 1' --content \"…\" or leave it: not being used is no fault" in text
 

@@ -1,8 +1,8 @@
 """The choice of items to inject: found in the index, new to the context, composed within the budget.
 
-Chance is repeatable (specification 2, section 7): a hash of the session and the prompt's id decides whether a prompt is
-held out and whether it explores, so a replay decides alike, and the two do not depend on each other. The hook loads
-this module on every prompt: it imports next to nothing.
+Chance is repeatable (specification 2, section 7): a hash of the session decides whether its prompts are held out, one
+of the session and the prompt's id whether a prompt explores, so a replay decides alike, and the two do not depend on
+each other. The hook loads this module on every prompt: it imports next to nothing.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ def choose_for_prompt(home: str, settings: HookSettings, prompt: HookPrompt) -> 
 
 
 def is_held_out(prompt: HookPrompt, share: float) -> bool:
-    """Report whether nothing is injected for this prompt, to compare with prompts that get items."""
-    return drawn("holdout", prompt) < share
+    """Report whether nothing is injected in the session of this prompt, to compare with sessions that get items."""
+    return drawn("holdout", prompt, by_session=True) < share
 
 
 def explored(prompt: HookPrompt, chosen: list[FoundItem], others: list[FoundItem]) -> list[FoundItem]:
@@ -97,9 +97,9 @@ def explored(prompt: HookPrompt, chosen: list[FoundItem], others: list[FoundItem
     return [*chosen[:-1], tried]
 
 
-def drawn(purpose: str, prompt: HookPrompt) -> float:
-    """Draw a number from 0 to under 1, the same for each prompt (by its id, else its text) and purpose."""
-    key = prompt.prompt_id or prompt.turn_id or prompt.text
+def drawn(purpose: str, prompt: HookPrompt, *, by_session: bool = False) -> float:
+    """Draw a number from 0 to under 1, the same for each prompt (by its id, else its text), or session, and purpose."""
+    key = "" if by_session and prompt.session else prompt.prompt_id or prompt.turn_id or prompt.text
     try:
         from _blake2 import blake2b  # noqa: PLC0415  # all of hashlib costs the hook 8 ms
     except ImportError:

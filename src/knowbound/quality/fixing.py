@@ -12,7 +12,9 @@ from knowbound.core.item import Item
 from knowbound.core.quality import Closing, Counts, Discovery, LoggedItem, QualityTurn
 from knowbound.core.same_content import is_version_of
 from knowbound.kms.index.database import Index
+from knowbound.kms.index.entry import effective_of
 from knowbound.kms.quality_log.protocol import QualityLog
+from knowbound.quality.drafting import drafted
 from knowbound.quality.rollup import counted
 from knowbound.report.quality.model import ENOUGH, Fault, ItemToFix
 from knowbound.text.redact import excerpt
@@ -87,6 +89,8 @@ def _faults(held: Item, versions: Mapping[str, _Seen], record: Discovery | None)
         turn=newest.turn_id,
         time=newest.timestamp,
         statement=excerpt(record.statement, CONTENT_SHOWN) if record and fault is Fault.WRONG else "",
+        draft=drafted(held.content, record.statement).content if record and fault is Fault.WRONG else "",
+        is_silenced=effective_of(held) == 0.0,
         flag=str(held.flag.kind) if held.flag else "",
     )
 

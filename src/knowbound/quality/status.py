@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 
+from msgspec.structs import replace
+
 from knowbound import __version__
 from knowbound.config import Settings
 from knowbound.core.item import Item
@@ -31,6 +33,7 @@ from knowbound.report.quality.model import (
     ItemDay,
     ItemInjection,
     ItemQuality,
+    ItemSaving,
     ItemToFix,
     JudgeWorth,
     QualityStatus,
@@ -48,7 +51,9 @@ from knowbound.stats.quality import (
 )
 from knowbound.text.clock import utc_now
 from knowbound.text.redact import excerpt
+from knowbound.text.specific_words import places, readable
 
+OFFER_PROMPTS = 50  # prompts with items, before a holdout is offered
 _MOST_INJECTIONS = 10
 _REASON, _CONTENT, _PROMPT = 160, 500, 200  # characters that are shown: of a judge's problem, of an item, of a prompt
 
@@ -76,6 +81,8 @@ def quality_status(settings: Settings, *, today: str = "") -> QualityStatus:
             pages=tuple(item_quality(log, index, one.id, days, one) for one in fixing[:FIRST_ITEMS]),
             rollout=status_of(settings, log, index, today=today),
             holdout=_holdout(log, days),
+            offers_holdout=not settings.quality_holdout
+            and sum(day.prompts_with_items for day in days) >= OFFER_PROMPTS,
             version=__version__,
         )
 
@@ -87,7 +94,21 @@ def quality_of_item(settings: Settings, id_: str, *, today: str = "") -> ItemQua
         roll_up(log, index.corrections(), today=today, gamma=settings.quality_gamma)
         days = log.rollups()
         fixing = to_fix(log.since(window(_until(days, today), ITEM_DAYS)[0]), log, index)
-        return item_quality(log, index, id_, days, next((one for one in fixing if one.id == id_), None))
+        found = item_quality(log, index, id_, days, next((one for one in fixing if one.id == id_), None))
+        return replace(found, saving=_saving(log, found.content, found.days[0].date if found.days else ""))
+
+
+def _saving(log: QualityLog, content: str, first: str) -> ItemSaving | None:
+    """Tool calls with a specific word of the item, a turn, before the day it was injected first and from then on."""
+    words = {terms[0] for _, terms in places(readable(content))}
+    if not first or not words:
+        return None
+    counts = {False: [0, 0], True: [0, 0]}
+    for turn in log.since(""):
+        side = counts[turn.date >= first]
+        side[0] += sum(bool(words & {t[0] for _, t in places(readable(one.input_excerpt))}) for one in turn.tool_calls)
+        side[1] += 1
+    return ItemSaving(*counts[False], *counts[True])
 
 
 def _until(days: list[DayRollup], today: str) -> str:
@@ -184,6 +205,7 @@ def holdout_comparison(turns: Iterable[QualityTurn]) -> HoldoutComparison | None
 def _arm_turn(turn: QualityTurn) -> ArmTurn:
     outcomes: dict[TurnOutcome, float] = {
         TurnOutcome.STEPS: turn.steps,
+        TurnOutcome.CALLS: turn.tool_calls_count,
         TurnOutcome.FAILED_SEARCHES: turn.failed_searches,
         TurnOutcome.CORRECTIVE_CALLS: sum(bool(call.corrected) for call in turn.tool_calls),
     }

@@ -6,6 +6,7 @@ Turns of one session are dependent: whole sessions are resampled.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
@@ -22,6 +23,7 @@ class TurnOutcome(StrEnum):
     """Compared count of a turn; lower is better."""
 
     STEPS = "steps"
+    CALLS = "calls"
     FAILED_SEARCHES = "failed_searches"
     CORRECTIVE_CALLS = "corrective_calls"
     TOKENS = "tokens"
@@ -60,13 +62,22 @@ class HoldoutComparison(msgspec.Struct, frozen=True):
     injected: int  # turns
     held_out: int
     outcomes: tuple[OutcomeDifference, ...]
+    sessions: int = 0
+
+    @property
+    def more_sessions(self) -> int | None:
+        """Return about how many further sessions like these would decide an outcome; None if unknown."""
+        needed = [one.more for one in self.outcomes if one.more]
+        turns = self.injected + self.held_out
+        return math.ceil(min(needed) * self.sessions / turns) if needed and turns else None
 
 
 def compare_arms(turns: Iterable[ArmTurn]) -> HoldoutComparison:
     """Compare every outcome of both sides."""
     given = list(turns)
     held = sum(turn.is_held_out for turn in given)
-    return HoldoutComparison(len(given) - held, held, tuple(_compared(given, outcome) for outcome in TurnOutcome))
+    outcomes = tuple(_compared(given, outcome) for outcome in TurnOutcome)
+    return HoldoutComparison(len(given) - held, held, outcomes, len({turn.session for turn in given}))
 
 
 def _compared(turns: Sequence[ArmTurn], outcome: TurnOutcome) -> OutcomeDifference:

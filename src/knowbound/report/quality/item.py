@@ -98,6 +98,15 @@ def item_sections(page: ItemQuality, *, is_whole: bool) -> Iterator[Section]:
 
 def _facts(page: ItemQuality) -> Iterator[tuple[str, Line]]:
     yield "State", joined(("served" if page.is_served else "not served", page.flag))
+    if page.tokens:
+        yield "Cost", f"about {page.tokens:,} tokens injected"
+    if page.saving:
+        one = page.saving
+        sides = ((one.calls_before, one.turns_before), (one.calls_after, one.turns_after))
+        said = [
+            f"{calls / turns:.2f} a turn ({calls:,} in {turns:,})" if turns else "unknown" for calls, turns in sides
+        ]
+        yield "Saving", f"calls with its words: {said[0]} before it was injected, {said[1]} after; not causal"
     if page.fault:
         yield "Fault", page.fault.fault
         yield "Next", joined(map(data, page.fault.commands), " or ")

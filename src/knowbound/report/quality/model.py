@@ -11,13 +11,14 @@ from knowbound.core.quality import Counts, DayRollup, Discovery, ItemVerdict, Me
 from knowbound.stats.calibration import Estimate, corrected
 from knowbound.stats.holdout import HoldoutComparison
 from knowbound.stats.judge_gate import GateState, MeasuredMetric, WeeklySample
-from knowbound.stats.quality import MetricStatus, WindowRates
+from knowbound.stats.quality import MetricStatus, WindowRates, window
 from knowbound.stats.rate import Rate
 from knowbound.stats.rollout import RolloutStatus
 
 ITEM_DAYS = 30  # of injections that the items to fix are chosen from
 ENOUGH = 5  # verdicts before an item is called never on topic, or ignored
 FIRST_ITEMS = 5  # of the items to fix: what a screen shows
+NEW_DAYS = 8  # of measuring, while the screen says what the rates mean
 
 
 class Fault(StrEnum):
@@ -40,6 +41,8 @@ class ItemToFix(msgspec.Struct, frozen=True):
     turn: str
     time: str
     statement: str = ""  # what an agent said instead, where it is wrong
+    draft: str = ""  # what would replace it
+    is_silenced: bool = False  # contradictions brought its confidence to 0: it is not injected any more
     flag: str = ""
 
     @property
@@ -48,7 +51,8 @@ class ItemToFix(msgspec.Struct, frozen=True):
         id_ = shlex.quote(self.id)
         match self.fault:
             case Fault.WRONG:
-                return (f'knowbound kms supersede {id_} "…"',)
+                content = "" if self.draft else ' --content "…"'
+                return (f"knowbound quality corrections accept {id_}{content}",)
             case Fault.OFF_TOPIC:
                 return f"knowbound kms show {id_}", f"knowbound kms delete {id_}"
             case Fault.IGNORED:
@@ -107,6 +111,15 @@ class CorrectionMade(msgspec.Struct, frozen=True):
     session: str = ""
 
 
+class ItemSaving(msgspec.Struct, frozen=True):
+    """Tool calls about what an item says, and turns, before it was injected first and from then on."""
+
+    calls_before: int
+    turns_before: int
+    calls_after: int
+    turns_after: int
+
+
 class ItemQuality(msgspec.Struct, frozen=True):
     """One item in full: its numbers, its last injections, its records and its corrections."""
 
@@ -121,6 +134,12 @@ class ItemQuality(msgspec.Struct, frozen=True):
     corrections: tuple[CorrectionMade, ...]
     fault: ItemToFix | None = None  # as in the list of items to fix
     version: str = ""
+    saving: ItemSaving | None = None  # None: not looked at, or it has no specific word
+
+    @property
+    def tokens(self) -> int:
+        """About how many tokens its injections cost, by its present length."""
+        return self.content_length // 4 * (self.counts.judged + self.counts.unjudged)
 
     @property
     def counts(self) -> Counts:
@@ -153,7 +172,8 @@ class QualityStatus(msgspec.Struct, frozen=True):
     series: tuple[WindowRates, ...] = ()
     pages: tuple[ItemQuality, ...] = ()  # of the first five items to fix
     rollout: RolloutStatus | None = None
-    holdout: HoldoutComparison | None = None  # None: no prompt was held out
+    holdout: HoldoutComparison | None = None  # None: no session was held out
+    offers_holdout: bool = False  # enough was measured to ask whether injecting helps
     rescues: RescueFigures | None = None  # None: no lookup missed
     version: str = ""
 
@@ -161,6 +181,11 @@ class QualityStatus(msgspec.Struct, frozen=True):
     def is_empty(self) -> bool:
         """Whether nothing was ever logged."""
         return not self.first
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the reader may see the four rates for the first time."""
+        return not self.first or self.first > window(self.until, NEW_DAYS)[0]
 
     @property
     def wrong(self) -> int:

@@ -110,7 +110,17 @@ def rollout_document(status: RolloutStatus) -> dict[str, object]:
 
 def rollout_row(status: RolloutStatus) -> Iterator[tuple[str, Line]]:
     """For the screen of `quality status`: the leg, a leg that was reverted, and what went wrong."""
-    yield "Rollout", joined((f"leg {status.current.leg.number}: {leg_words(status.current.leg)}", _outlook(status)))
+    leg = f"leg {status.current.leg.number}{_since(status)}: {leg_words(status.current.leg)}"
+    yield "Rollout", joined((leg, _outlook(status)))
+    if open_ := _open(status):
+        more = f"{len(open_) - 1} more: " if len(open_) > 1 else ""
+        first = f"{_NAMES[open_[0].name]}, now {_now(open_[0]) or 'unknown'}"
+        wanted = f", wanted {_wanted(open_[0])}" if _wanted(open_[0]) else ""
+        yield "Open", joined((first + wanted, (more, data("knowbound quality rollout"))))
+    if before := status.state.baselines.get(1):
+        known = [(metric, one) for metric, one in before.rates.items() if one.n]
+        rates = (f"{metric.value.replace('_', ' ')} {percent(one.value)} of {one.n:,}" for metric, one in known)
+        yield "Leg 0", joined(("measured before ranking", *rates))
     if event := status.state.last_kill:
         yield "Reverted", _event(event)
     for line in tripped_lines(status.monitors):
@@ -170,7 +180,7 @@ def _outlook(status: RolloutStatus) -> Line:
     if status.next is None and not status.current.missing:
         return "complete"
     if _open(status):
-        return f"{len(_open(status))} criteria open: ", data("knowbound quality rollout")
+        return f"{len(_open(status))} open"
     return "ready: ", data(ADVANCE)
 
 

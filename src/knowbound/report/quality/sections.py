@@ -113,9 +113,15 @@ def _cells(one: MetricStatus, is_wide: bool) -> tuple[Line, ...]:
 
 
 def _needed(one: MetricStatus) -> str:
-    if one.state is not TargetState.UNDECIDED:
-        return ""
-    return f" ({one.more:,})" if one.more else f" ({one.pending:,} open)" if one.pending else ""
+    """What waits for a correction; or how many more would decide."""
+    if one.pending:
+        return f" ({one.pending:,} wait)"
+    return f" ({one.more:,})" if one.state is TargetState.UNDECIDED and one.more else ""
+
+
+def meanings() -> tuple[Part, ...]:
+    """What the four rates mean, one line each, for whoever sees them first."""
+    return (Facts(tuple((METRIC_NAMES[metric].capitalize(), words) for metric, words in _MEANINGS.items())),)
 
 
 def _adjusted(found: Estimate, is_wide: bool) -> str:
@@ -284,11 +290,13 @@ def judge_parts(judge: JudgeWorth) -> tuple[Part, ...]:
 def _who(judge: JudgeWorth) -> Line:
     if not judge.versions:
         return "none judged a turn of these days"
-    by = joined((data(one), f" ({counted(turns, 'turn')})") for one, turns in judge.versions.items())
+    by: Line = joined((data(one), f" ({counted(turns, 'turn')})") for one, turns in judge.versions.items())
+    if all(one.startswith("rules-") for one in judge.versions):  # they find plain contradictions alone
+        by = joined((by, "contradicted is a lower bound"))
     if not judge.measured:
         return joined((by, "unmeasured: nobody knows yet how often it errs"))
-    against = f"against {counted(judge.labelled, 'labelled turn')}, {judge.made[:10]}"
-    return joined((by, (data(judge.version), f" {against}") if len(judge.versions) > 1 else against))
+    against = f"{counted(judge.labelled, 'labelled turn')}, {judge.made[:10]}"
+    return joined((by, (data(judge.version), f" against {against}") if len(judge.versions) > 1 else against))
 
 
 def _row(metric: Metric, judge: JudgeWorth) -> Row:
@@ -317,7 +325,9 @@ def _entry(one: ItemToFix, is_screen: bool, *, is_linked: bool) -> Entry:
     id_ = Span(one.id, Tone.DATA, anchor_of(one.id) if is_linked else "")
     head: Line = (Span(one.fault, _FAULT_TONES[one.fault]), " ", id_, ": ", Span(words, Tone.QUOTE))
     statement = shorten(one.statement, _STATEMENT) if is_screen else one.statement
-    said: tuple[Line, ...] = (("agents say: ", Span(statement, Tone.QUOTE)),) if statement else ()
+    said: tuple[Line, ...] = (("agents say: ", Span(statement, Tone.QUOTE)),) if statement and not one.draft else ()
+    draft = shorten(one.draft, _STATEMENT) if is_screen else one.draft
+    said += (("suggested: ", Span(draft, Tone.QUOTE)),) if draft else ()
     numbers = joined((_times(one), f"last {one.time[:10]}", *turn_words(one.session, one.turn, is_short=is_screen)))
     return Entry(head, (*said, numbers), place=_what_to_run(one))
 
@@ -325,7 +335,8 @@ def _entry(one: ItemToFix, is_screen: bool, *, is_linked: bool) -> Entry:
 def _times(one: ItemToFix) -> str:
     match one.fault:
         case Fault.WRONG:
-            return f"contradicted {_often(one.times)}"
+            silenced = ", silenced: not injected any more" if one.is_silenced else ""
+            return f"contradicted {_often(one.times)}{silenced}"
         case Fault.OFF_TOPIC:
             return f"injected {_often(one.times)}, on topic never"
         case Fault.IGNORED:

@@ -26,6 +26,7 @@ from knowbound.report.quality.sections import (
     items_to_fix,
     judge_parts,
     judge_rows,
+    meanings,
     metric_charts,
     metric_table,
     others_row,
@@ -51,7 +52,7 @@ def _page(status: QualityStatus, format: Format) -> Page:
         lead=f"The four metrics of what is injected, over {WINDOW_DAYS} days.",
         totals=next_step(status),
         origin=() if status.is_empty else tuple(_origin(status)),
-        sections=() if status.is_empty else tuple(_sections(status, format)),
+        sections=(_meanings(),) if status.is_empty else tuple(_sections(status, format)),
         commands=_commands(status),
         version=status.version,
     )
@@ -65,10 +66,13 @@ def _sections(status: QualityStatus, format: Format) -> Iterator[Section]:
     yield Section(title, (*cards, metric_table(status, is_wide=not is_screen), *_notes(status, is_screen)), "metrics")
     if not is_screen:
         yield Section("Over time", metric_charts(status), "time")
+    if is_screen and status.is_new:
+        yield _meanings()
     yield items_to_fix(status, is_screen)
     if is_screen:
         rows = (*judge_rows(status.judge), ("Cost", cost_line(status)), *others_row(status))
-        rows = (*rows, *_rollout_rows(status), *holdout_rows(status.holdout), *rescue_rows(status.rescues))
+        rows = (*rows, *_rollout_rows(status), *holdout_rows(status.holdout), *_offer(status))
+        rows = (*rows, *rescue_rows(status.rescues))
         rows = (*rows, ("More", _more(status)))
         yield Section("", (Facts(rows),))
     else:
@@ -83,12 +87,31 @@ def _sections(status: QualityStatus, format: Format) -> Iterator[Section]:
             yield from item_sections(page, is_whole=False)
 
 
+def _meanings() -> Section:
+    return Section("What the four rates mean", meanings(), "meanings")
+
+
 def _rollout_rows(status: QualityStatus) -> Iterator[tuple[str, Line]]:
     if status.rollout:
         yield from rollout_row(status.rollout)
+    if prompts := status.window.silenced_prompts:
+        items = counted(len(status.window.silenced), "item")
+        yield "Silenced", f"{counted(prompts, 'prompt')} did not get {items} that contradictions brought to 0"
+
+
+def causal_line(found: HoldoutComparison) -> str:
+    """Whether injecting helps, by sessions drawn at random; or how many more it takes to tell."""
+    known = {one.outcome: one for one in found.outcomes}
+    told = [(name, known[name]) for name in (TurnOutcome.CALLS, TurnOutcome.FAILED_SEARCHES) if name in known]
+    if any(one.is_decided for _, one in told):
+        return f"With injection: {', '.join(f'{_NAMES[name]} {_verdict(one)}' for name, one in told)} a turn."
+    more = f"about {counted(found.more_sessions, 'more session')}" if found.more_sessions else "more sessions"
+    return f"Whether injecting helps cannot be told yet: {more} would."
 
 
 def _origin(status: QualityStatus) -> Iterator[Line]:
+    if status.holdout:
+        yield causal_line(status.holdout)
     window = status.window
     ends = f"{WINDOW_DAYS} days to {status.until}"
     if not status.is_current:
@@ -184,8 +207,15 @@ def rescue_rows(found: RescueFigures | None) -> Iterator[tuple[str, Line]]:
     yield "Rescue", joined((answered, used, contradicted))
 
 
+def _offer(status: QualityStatus) -> Iterator[tuple[str, Line]]:
+    if status.offers_holdout and status.holdout is None:
+        how = data("quality.holdout = 0.1")
+        yield "Helps?", ("unknown without a comparison: ", how, " withholds items from one session in ten")
+
+
 _NAMES: dict[TurnOutcome, str] = {
     TurnOutcome.STEPS: "steps",
+    TurnOutcome.CALLS: "calls",
     TurnOutcome.FAILED_SEARCHES: "failed searches",
     TurnOutcome.CORRECTIVE_CALLS: "corrective calls",
     TurnOutcome.TOKENS: "tokens",

@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-
-import msgspec
 import pytest
 
 from knowbound.core.quality import Closing
 from knowbound.injection.log import AT_START, read_log
 from knowbound.injection.shown_suggestions import INTRO
-from knowbound.kms.quality_log.sqlite import SqliteQualityLog
-from knowbound.quality.legs import legs_for, plan_of
-from knowbound.quality.rollout import STATE
-from knowbound.stats.rollout import RolloutState
-from knowbound.text.clock import utc_now
+from knowbound.judge.registry import turn_judge_version
 from tests.agents.sandbox import Run, Sandbox
 from tests.agents.scripted_model import Say
 from tests.agents.test_scored_turns import DENIES, NEXT_PROMPT, PORT, PROMPT, discoveries
+from tests.quality.measured_project import calibrate_judge
 
 RIGHT = PORT.replace("8080", "9090")
 
 
 @pytest.fixture
 def item(sandbox: Sandbox) -> str:
-    """The id of the one item in the store that the client is connected to; the corrective loop is on."""
+    """The id of the one item in the store that the client is connected to; labels show that the judge finds such.
+
+    The rollout is in leg 0: corrections are no leg.
+    """
     stored = sandbox.add(PORT)
-    legs = legs_for(["sqlite"])
-    with closing(SqliteQualityLog(sandbox.data)) as log:
-        state = RolloutState(len(legs) - 1, utc_now(), plan_of(legs))
-        log.put_note(STATE, msgspec.json.encode(state))
+    calibrate_judge(sandbox.data, turn_judge_version("rules"))
+    (sandbox.project / "orders.ini").write_text("port = 9090\n")
     sandbox.install()
     return stored
 
@@ -49,9 +44,8 @@ def test_a_contradicted_item_is_suggested_confirmed_and_gone(sandbox: Sandbox, i
     confirms = sandbox.client.calls(how, id=item, **content)
     second = sandbox.ask(NEXT_PROMPT, [*confirms, Say("Confirmed.")]).check()
     shown = said_to_the_model(second)
-    assert (
-        f"[{item}] {PORT} (contradicted {record.raised[:10]}, session {first.session[:8]}) suggested: {RIGHT}" in shown
-    )
+    where = f"session {first.session[:8]}, turn {record.turn_id[:8]}"
+    assert f"[{item}] {PORT} (contradicted {record.raised[:10]}, {where}) suggested: {RIGHT}" in shown
     starts = [one for one in read_log(sandbox.data).records if one.event == AT_START and one.session == second.session]
     assert [one.corrections for one in starts] == [(item,)]
     (record,) = discoveries(sandbox)

@@ -42,6 +42,7 @@ _UNKNOWN = re.compile(
 )
 _MEASURED = frozenset(ValueKind) - {ValueKind.PATH, ValueKind.FLAG, ValueKind.NAME}  # what is read off words beside it
 _NEAR, _WORDS_BESIDE = 30, 2  # characters, and specific words, on each side of a value
+_NOT_A_WORD = re.compile(r"[^\w\s]|_")
 _SECONDS = 2.0  # that a search of the tree may take
 _QUESTION = re.compile(r"[?？]\s*[\"'”’)*_`]*\s*$")
 
@@ -99,7 +100,8 @@ def _is_in_tree(value: Value, draft: str, root: Path) -> bool:
     edges = (r"\b" if text[0].isalnum() else "", r"\b" if text[-1].isalnum() else "")
     found, _ = matches(root, [f"{edges[0]}{re.escape(text)}{edges[1]}"], _SECONDS, ignore_case=False)
     subject = _subject(draft).keys()
-    return any(value.kind not in _MEASURED or _terms(f"{one.path} {one.text}").keys() & subject for one in found)
+    lines = (_NOT_A_WORD.sub(" ", one.text) for one in found)  # `api.port = 9090` is about a port
+    return any(value.kind not in _MEASURED or _terms(line).keys() & subject for line in lines)
 
 
 def _sentence(item: str, said: str) -> str:

@@ -1,0 +1,366 @@
+"""A month of the loop, hands off except for 50 labels, with a moved clock: `python -m bench.month`.
+
+Specification 2. Real are the store and its index, the hook's choice of items, the log of injections, the join, the
+quality log, rollups, rollout, suggestions at the start of a session and their acceptance by an agent. Made up are the
+prompts, what the agent does with an item, and the judge: it is planted, with the error rates below, and stands in for
+the configured judge under its version. No model and no real client takes part.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import patch
+
+import msgspec
+from msgspec.structs import replace
+
+from knowbound.config import Settings, load
+from knowbound.core.quality import Closing, ItemVerdict, LoggedItem, Metric, QualityTurn
+from knowbound.errors import InputError
+from knowbound.injection import hook_settings
+from knowbound.injection.inject import choose_for_prompt
+from knowbound.injection.log import read_log
+from knowbound.injection.prompt import HookPrompt
+from knowbound.injection.record import Record
+from knowbound.injection.shown_suggestions import suggestions_for_session
+from knowbound.judge.registry import turn_judge_version
+from knowbound.kms.opening import open_index, open_knowledge_store, open_quality_log
+from knowbound.kms.quality_log.protocol import QualityLog
+from knowbound.kms.search.ranking import RANKER
+from knowbound.kms.validation import NewItem
+from knowbound.quality.corrections import Corrections
+from knowbound.quality.discovery import discovery_rate
+from knowbound.quality.joining import TurnSources, join
+from knowbound.quality.loop import show, tend
+from knowbound.quality.rollout import load_state
+from knowbound.quality.scoring import rolled_up
+from knowbound.quality.status import quality_status
+from knowbound.stats.calibration import Pair, calibrate
+from knowbound.stats.judge_gate import LABELLED_TURNS, MeasuredMetric, gate
+from knowbound.stats.rate import Rate
+from knowbound.store.calibrations import TurnJudgeCalibration, keep_turn_judge_calibrations
+
+FIRST = datetime(2026, 3, 2, 9, tzinfo=UTC)
+DAYS, TURNS = 35, 310
+TOPICS = ("billing", "ledger", "search", "mailer", "catalog", "gateway", "reports", "uploads")
+RIGHT, WRONG, IRRELEVANT = 23, 12, 25
+USED, CONTRADICTED = 0.7, 0.6  # how often the agent uses a right item, and contradicts a wrong one
+CONFIRMS = 0.9  # how often the agent confirms a suggestion that a session starts with
+MISSED, INVENTED, WRONG_TOPIC, WRONG_USE = 0.10, 0.01, 0.04, 0.06  # the errors of the planted judge
+SESSIONS = 3  # a day
+_NAMES = ("port", "queue", "bucket", "timeout", "owner")
+
+
+class MonthItem(msgspec.Struct):
+    """An item whose truth only the month knows."""
+
+    content: str
+    topic: str
+    kind: str  # right, wrong, irrelevant
+    truth: str = ""  # of a wrong item: what is true instead
+
+
+class Day(msgspec.Struct):
+    """One row of the table."""
+
+    date: str
+    leg: int
+    turns: int
+    on_topic: Rate
+    used: Rate
+    contradicted: Rate
+    open: int
+    corrected: int
+    silenced: int
+    event: str = ""
+
+
+class Month:
+    """One store, played day by day."""
+
+    def __init__(self, settings: Settings, turns: int, seed: int = 1, killed_in_leg: int = 1) -> None:
+        self.settings, self._turns, self._killed_in_leg = settings, turns, killed_in_leg
+        self._world, self._judge = random.Random(f"{seed}/world"), random.Random(f"{seed}/judge")
+        self.items = _items()
+        self._by_id: dict[str, MonthItem] = {}
+        self._labels: dict[Metric, list[Pair]] = {metric: [] for metric in Metric}
+        self._labelled = 0
+        self._bad_days = -1  # days left on which nothing is on topic; -1: not provoked yet
+        self.now, self.days = FIRST, list[Day]()
+        self.injections = 0
+        self.version = turn_judge_version("rules")
+
+    def play(self, days: int = DAYS) -> None:
+        """Play all days, and write the store before the first."""
+        with self._moved_clock():
+            self._fill()
+            for number in range(days):
+                self.now = FIRST + timedelta(days=number)
+                self._play_day(number, days)
+
+    # The world
+
+    def _fill(self) -> None:
+        lines = [f"{one.topic}.{one.truth}" for one in self.items if one.truth]
+        (self.settings.root / "services.ini").write_text("\n".join(lines) + "\n")
+        with closing(open_knowledge_store(self.settings, by="bench")) as store:
+            names = list(store.backends)
+            for number, one in enumerate(self.items):
+                stored = store.add(NewItem(content=one.content, subject=one.topic), names[number % len(names)]).item
+                self._by_id[stored.id] = one
+
+    def _play_day(self, number: int, days: int) -> None:
+        per_day = self._turns // days + (number < self._turns % days)
+        asked: dict[str, tuple[str, str]] = {}
+        for at in range(per_day):
+            self.now += timedelta(minutes=7)
+            session = f"s{number}-{at % SESSIONS}"
+            if at < SESSIONS:
+                self._start(session)
+            asked[f"p{number}-{at}"] = (session, self._ask(session, f"p{number}-{at}"))
+        with closing(open_quality_log(self.settings)) as log:
+            before = load_state(log)
+            self._score(log, asked)
+            done = rolled_up(self.settings, log, [self.now.date().isoformat()])
+            assert not done.problem, done.problem
+            self._calibrate()
+            tend(self.settings, log)
+            after = load_state(log)
+            self._provoke(after.leg)
+            event = f"leg {before.leg} → {after.leg}" if before.leg != after.leg else ""
+            if after.leg < before.leg:
+                event += f" (kill: {', '.join(after.history[-1].tripped)})"
+            self.days.append(self._row(per_day, after.leg, event))
+
+    def _start(self, session: str) -> None:
+        """A session starts: the agent reads the suggestions, and confirms most of those that have a replacement."""
+        with closing(open_index(self.settings)) as index, index.reading() as reading:
+            shown = suggestions_for_session(str(self.settings.home), reading).ids
+        if not shown:
+            return
+        with (
+            closing(open_quality_log(self.settings)) as log,
+            closing(open_knowledge_store(self.settings, by=session)) as store,
+        ):
+            corrections = Corrections(log, store, by="mcp", root=self.settings.root, is_person=False)
+            for id_ in shown:
+                if self._world.random() < CONFIRMS:
+                    try:
+                        new = corrections.accept(id_)
+                    except InputError:  # nothing was drafted, or a person has to confirm it
+                        continue
+                    old = self._by_id[id_]
+                    is_right = bool(old.truth) and old.truth.split(" = ")[1] in new.content
+                    self._by_id[new.id] = MonthItem(new.content, old.topic, "right" if is_right else "wrong", old.truth)
+            show(self.settings, log, store.index)
+
+    def _ask(self, session: str, prompt_id: str) -> str:
+        """A prompt: what the hook chooses is recorded as the hook records it."""
+        topic = self._world.choice(TOPICS)
+        names = [one.content.split(" its ")[1].split()[0] for one in self.items if one.topic == topic]
+        asked = ", ".join(self._world.sample(names, 4))
+        text = f"Where does the {topic} service of the shop have its {asked}?"
+        prompt = HookPrompt({"session_id": session, "prompt_id": prompt_id, "prompt": text})
+        hook = hook_settings.load(str(self.settings.root), str(self.settings.home), keep=False)
+        began = time.perf_counter()
+        choice = choose_for_prompt(str(self.settings.home), hook, prompt)
+        record = Record("user-prompt-submit")
+        record.add_prompt(prompt)
+        record.add_choice(
+            choice.items, choice.pool, ranker=RANKER, floor=choice.floor, budget=choice.budget, ms=choice.ms
+        )
+        home = str(self.settings.home)
+        record.begin(home)
+        spent = (time.perf_counter() - began) * 1000
+        outcome = "injected" if choice.items else "nothing"
+        record.end(home, outcome, spent, choice.tokens, delivered=bool(choice.items), reason="")
+        self.injections += len(choice.items)
+        return text
+
+    def _score(self, log: QualityLog, asked: dict[str, tuple[str, str]]) -> None:
+        for record in read_log(self.settings.home).records:
+            if record.prompt_id in asked:
+                turn = join(TurnSources(injected=record), lambda _: None).turn
+                judged = tuple(self._judged(item, turn) for item in turn.injected_items)
+                is_labelled = judged and self._labelled < LABELLED_TURNS
+                self._labelled += bool(is_labelled)
+                scored = replace(
+                    turn,
+                    user_prompt=asked[record.prompt_id][1],
+                    injected_items=tuple(item for item, _ in judged),
+                    judge=self.version if judged else "",
+                    scored_at=self.now.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+                )
+                for item, truth in judged if is_labelled else ():
+                    assert item.verdict is not None
+                    for metric in Metric:
+                        pair = Pair(truth.says(metric), item.verdict.says(metric), session=turn.id)
+                        self._labels[metric].append(pair)
+                log.put(scored)
+
+    def _judged(self, item: LoggedItem, turn: QualityTurn) -> tuple[LoggedItem, ItemVerdict]:
+        """What the agent does with an item, and what the planted judge makes of it."""
+        one, world, judge = self._by_id[item.id], self._world, self._judge
+        on_topic = one.kind != "irrelevant" and self._bad_days <= 0
+        used = on_topic and one.kind == "right" and world.random() < USED
+        contradicted = one.kind == "wrong" and world.random() < CONTRADICTED
+        truth = ItemVerdict(item.id, on_topic, used, contradicted)
+        name, _, value = one.truth.partition(" = ")
+        said = f"The stored entry is wrong. The {one.topic} service of the shop has its {name} at {value}."
+        seen = judge.random() >= MISSED if contradicted else judge.random() < INVENTED
+        verdict = ItemVerdict(
+            item.id,
+            on_topic != (judge.random() < WRONG_TOPIC),
+            used != (judge.random() < WRONG_USE),
+            seen,
+            (said if one.truth else "That is not so.") if seen else "",
+            judge=self.version,
+        )
+        return replace(item, verdict=verdict), truth
+
+    def _calibrate(self) -> None:
+        """The 50 labels, once they are there: the only thing that a person does."""
+        if self._labelled == LABELLED_TURNS and self._labels[Metric.USED]:
+            found = {metric: calibrate(pairs) for metric, pairs in self._labels.items()}
+            measured = {metric: MeasuredMetric(one, gate(one, LABELLED_TURNS)) for metric, one in found.items()}
+            made = self.now.strftime("%Y-%m-%dT%H:%M:%SZ")
+            kept = TurnJudgeCalibration("planted", made, "0" * 8, LABELLED_TURNS, measured)
+            keep_turn_judge_calibrations(self.settings.home, {self.version: kept})
+            self._labels = {metric: [] for metric in Metric}
+
+    def _provoke(self, leg: int) -> None:
+        """Three days after the leg that is to be killed began, everything injected is off topic for three days."""
+        if self._bad_days > 0:
+            self._bad_days -= 1
+        in_leg = [day for day in self.days[-3:] if day.leg == self._killed_in_leg]
+        if self._bad_days == -1 and leg == self._killed_in_leg and len(in_leg) == 3:
+            self._bad_days = 3
+
+    def _row(self, turns: int, leg: int, event: str) -> Day:
+        today = self.now.date().isoformat()
+        with closing(open_quality_log(self.settings)) as log:
+            records = log.discoveries()
+            day = next((one for one in log.rollups() if one.date == today), None)
+        counts = day.injected if day else None
+        on_topic, used, contradicted = (
+            Rate(counts.of(metric), counts.judged) if counts else Rate() for metric in Metric
+        )
+        waiting = sum(one.closing is Closing.OPEN for one in records)
+        closed = sum(one.closing is Closing.RESOLVED for one in records)
+        silenced = day.silenced_prompts if day else 0
+        return Day(today, leg, turns, on_topic, used, contradicted, waiting, closed, silenced, event)
+
+    # The clock
+
+    @contextmanager
+    def _moved_clock(self) -> Iterator[None]:
+        month = self
+
+        class Moved(datetime):
+            @classmethod
+            def now(cls, tz: object = None) -> datetime:  # type: ignore[override]
+                return month.now
+
+        shim = SimpleNamespace(gmtime=lambda: timetuple(month), strftime=time.strftime, perf_counter=time.perf_counter)
+        with ExitStack() as stack:
+            stack.enter_context(patch("knowbound.text.clock.datetime", Moved))
+            stack.enter_context(patch("knowbound.kms.knowledge_store.datetime", Moved))
+            stack.enter_context(patch("knowbound.injection.record.time", shim))
+            yield
+
+    # What came of it
+
+    def corrected_within(self, days: int = 7) -> Rate:
+        """Of the wrong items that a judge found contradicted, those that were corrected within so many days."""
+        with closing(open_quality_log(self.settings)) as log:
+            first: dict[str, tuple[str, str]] = {}
+            for one in log.discoveries():
+                if one.item in self._by_id and self._by_id[one.item].truth and self._by_id[one.item] in self.items:
+                    known = first.setdefault(one.item, (one.raised, ""))
+                    if one.closing is Closing.RESOLVED and not known[1]:
+                        first[one.item] = (known[0], one.closed)
+        last = self.now - timedelta(days=days)
+        due = [pair for pair in first.values() if pair[1] or datetime.fromisoformat(pair[0]) <= last]
+        in_time = [
+            bool(closed) and datetime.fromisoformat(closed) - datetime.fromisoformat(raised) <= timedelta(days=days)
+            for raised, closed in due
+        ]
+        return Rate(sum(in_time), len(in_time))
+
+    def discovery(self) -> Rate:
+        """Of all warranted corrections of the month, those that were made in time."""
+        with closing(open_quality_log(self.settings)) as log:
+            return discovery_rate(log.discoveries(), FIRST.date().isoformat(), self.now.date().isoformat())
+
+    def table(self) -> Iterator[str]:
+        """Yield the month, day by day."""
+        heads = [("day", 3), ("leg", 3), ("turns", 5), ("on topic", 15), ("used", 15), ("contradicted", 15)]
+        heads += [("open", 5), ("done", 5), ("silenced", 9)]
+        yield " ".join(f"{name:>{width}}" for name, width in heads) + "  event"
+        for number, one in enumerate(self.days, 1):
+            rates = (f"{rate.value or 0:6.0%} of {rate.n:>4}" for rate in (one.on_topic, one.used, one.contradicted))
+            shown = " ".join(f"{rate:>15}" for rate in rates)
+            counts = f"{one.open:>5} {one.corrected:>5} {one.silenced:>9}"
+            yield f"{number:>3} {one.leg:>3} {one.turns:>5} {shown} {counts}  {one.event}"
+
+
+def timetuple(month: Month) -> time.struct_time:
+    """Return the moved time as `time.gmtime` does."""
+    return month.now.utctimetuple()
+
+
+def _items() -> list[MonthItem]:
+    found = []
+    for number in range(RIGHT):
+        topic, name = TOPICS[number % len(TOPICS)], _NAMES[number // len(TOPICS) % len(_NAMES)]
+        found.append(MonthItem(f"The {topic} service of the shop has its {name} at {4100 + number}.", topic, "right"))
+    for number in range(WRONG):
+        topic, name = TOPICS[number % len(TOPICS)], ("replica", "backup")[number // len(TOPICS)]
+        content = f"The {topic} service of the shop has its {name} at {8100 + number}."
+        found.append(MonthItem(content, topic, "wrong", f"{name} = {9100 + number}"))
+    for number in range(IRRELEVANT):
+        topic, name = TOPICS[number % len(TOPICS)], ("party", "poster", "mascot", "anthem")[number // len(TOPICS)]
+        content = f"The {topic} service of the shop has its {name} at {6100 + number}."
+        found.append(MonthItem(content, topic, "irrelevant"))
+    random.Random("month").shuffle(found)
+    return found
+
+
+def summary(month: Month) -> Iterator[str]:
+    """Yield the figures of the month."""
+    legs = "".join(dict.fromkeys(str(day.leg) for day in month.days))
+    kills = sum("kill" in day.event for day in month.days)
+    yield f"legs {legs}, kills {kills}; corrected within 7 days of the first contradiction: {month.corrected_within()}"
+    yield f"discovery: {month.discovery()}; injected items: {month.injections:,}"
+
+
+def play_sqlite(root: Path, seed: int = 1) -> Month:
+    """Play the month on the embedded store."""
+    month = Month(load(root, environ={}), TURNS, seed)
+    month.play()
+    return month
+
+
+def main(seeds: Sequence[int] = (1,)) -> None:
+    """Print the month on SQLite."""
+    for seed in seeds:
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder) / "shop"
+            root.mkdir()
+            month = play_sqlite(root, seed)
+            print(f"seed {seed}: {TURNS} turns, {len(month.items)} items, {WRONG} wrong, {IRRELEVANT} irrelevant")
+            print(f"planted judge: misses {MISSED:.0%} of contradictions, invents {INVENTED:.0%};", end=" ")
+            print(f"wrong about the topic {WRONG_TOPIC:.0%}, about use {WRONG_USE:.0%}")
+            print(*month.table(), *summary(month), sep="\n")
+            print(f"waiting at the end: {quality_status(month.settings, today=month.days[-1].date).wrong}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""A month of the loop with a moved clock, hands off except for 50 labels (specification 2).
+
+The judge is planted with the error rates of `bench/month.py`; everything else that decides is real.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from bench.month import DAYS, TURNS, Month, play_sqlite
+
+from knowbound.config import load
+from knowbound.kms.opening import open_index, open_quality_log
+from tests.services import BoltServer, emptied
+
+pytestmark = [pytest.mark.long]
+
+
+def check(month: Month) -> None:
+    """What the contract wants of a month, and that nothing was lost."""
+    table = "\n".join(month.table())
+    corrected, discovery = month.corrected_within(7), month.discovery()
+    assert corrected.n >= 8, table
+    assert (corrected.value or 0) >= 0.7, f"{corrected}\n{table}"
+    assert (discovery.value or 0) >= 0.7, f"{discovery}\n{table}"
+    assert sum("kill" in day.event for day in month.days) >= 1, table
+    with closing(open_quality_log(month.settings)) as log, closing(open_index(month.settings)) as index:
+        days = log.rollups()
+        assert (len(days), sum(day.turns for day in days)) == (DAYS, sum(day.turns for day in month.days))
+        assert sum(day.injected.judged for day in days) == month.injections
+        known = {one.item.id for one in index.all_items()}
+        assert len(known) >= len(month.items)  # a superseded item stays in the store
+        assert sum(one.served for one in index.all_items()) == len(month.items)
+
+
+def test_a_month_on_sqlite_closes_the_loop(tmp_path: Path) -> None:
+    month = play_sqlite(tmp_path)
+    check(month)
+    assert sum(day.turns for day in month.days) == TURNS
+    legs = [day.leg for day in month.days]
+    killed = next(at for at, day in enumerate(month.days) if "kill" in day.event)
+    assert (legs[killed - 1], legs[killed]) == (1, 0)
+    assert 1 in legs[killed:]  # it comes back by itself
+
+
+def test_a_month_on_three_backends_goes_from_leg_0_to_leg_3(
+    tmp_path: Path, mongo_url: str, bolt_server: BoltServer
+) -> None:
+    environ = {
+        "KNOWBOUND_KMS_BACKENDS": "mem0:neo4j:mongo",
+        "KNOWBOUND_KMS_MONGO_URL": emptied(mongo_url),
+        "KNOWBOUND_KMS_NEO4J_URL": bolt_server.url,
+        "KNOWBOUND_KMS_NEO4J_USER": bolt_server.user,
+        "KNOWBOUND_KMS_NEO4J_PASSWORD": bolt_server.password,
+        "KNOWBOUND_KMS_NEO4J_DATABASE": bolt_server.empty_database(),
+    }
+    month = Month(load(tmp_path, environ=environ), 60 * DAYS, killed_in_leg=3)
+    month.play()
+    check(month)
+    assert {day.leg for day in month.days} == {0, 1, 2, 3}

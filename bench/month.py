@@ -52,7 +52,7 @@ DAYS, TURNS = 35, 310
 TOPICS = ("billing", "ledger", "search", "mailer", "catalog", "gateway", "reports", "uploads")
 RIGHT, WRONG, IRRELEVANT = 23, 12, 25
 USED, CONTRADICTED = 0.7, 0.6  # how often the agent uses a right item, and contradicts a wrong one
-CONFIRMS = 0.9  # how often the agent confirms a suggestion that a session starts with
+CONFIRMS, DISMISSES = 0.9, 0.5  # how often the agent confirms a suggestion of a session's start; dismisses a false one
 MISSED, INVENTED, WRONG_TOPIC, WRONG_USE = 0.10, 0.01, 0.04, 0.06  # the errors of the planted judge
 SESSIONS = 3  # a day
 _NAMES = ("port", "queue", "bucket", "timeout", "owner")
@@ -85,8 +85,11 @@ class Day(msgspec.Struct):
 class Month:
     """One store, played day by day."""
 
-    def __init__(self, settings: Settings, turns: int, seed: int = 1, killed_in_leg: int = 1) -> None:
+    def __init__(
+        self, settings: Settings, turns: int, seed: int = 1, *, killed_in_leg: int = 1, most_items: int = 3
+    ) -> None:
         self.settings, self._turns, self._killed_in_leg = settings, turns, killed_in_leg
+        self._most_items = most_items  # for a prompt
         self._world, self._judge = random.Random(f"{seed}/world"), random.Random(f"{seed}/judge")
         self.items = _items()
         self._by_id: dict[str, MonthItem] = {}
@@ -108,6 +111,7 @@ class Month:
     # The world
 
     def _fill(self) -> None:
+        (self.settings.root / "knowbound.toml").write_text(f"[injection]\nmost_items = {self._most_items}\n")
         lines = [f"{one.topic}.{one.truth}" for one in self.items if one.truth]
         (self.settings.root / "services.ini").write_text("\n".join(lines) + "\n")
         with closing(open_knowledge_store(self.settings, by="bench")) as store:
@@ -140,7 +144,7 @@ class Month:
             self.days.append(self._row(per_day, after.leg, event))
 
     def _start(self, session: str) -> None:
-        """A session starts: the agent reads the suggestions, and confirms most of those that have a replacement."""
+        """A session starts: the agent reads the suggestions, and answers most of them."""
         with closing(open_index(self.settings)) as index, index.reading() as reading:
             shown = suggestions_for_session(str(self.settings.home), reading).ids
         if not shown:
@@ -151,7 +155,10 @@ class Month:
         ):
             corrections = Corrections(log, store, by="mcp", root=self.settings.root, is_person=False)
             for id_ in shown:
-                if self._world.random() < CONFIRMS:
+                if self._by_id[id_].kind != "wrong":
+                    if self._world.random() < DISMISSES:
+                        corrections.dismiss(id_)
+                elif self._world.random() < CONFIRMS:
                     try:
                         new = corrections.accept(id_)
                     except InputError:  # nothing was drafted, or a person has to confirm it
@@ -165,7 +172,7 @@ class Month:
         """A prompt: what the hook chooses is recorded as the hook records it."""
         topic = self._world.choice(TOPICS)
         names = [one.content.split(" its ")[1].split()[0] for one in self.items if one.topic == topic]
-        asked = ", ".join(self._world.sample(names, 4))
+        asked = ", ".join(self._world.sample(names, 5))
         text = f"Where does the {topic} service of the shop have its {asked}?"
         prompt = HookPrompt({"session_id": session, "prompt_id": prompt_id, "prompt": text})
         hook = hook_settings.load(str(self.settings.root), str(self.settings.home), keep=False)

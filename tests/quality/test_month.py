@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from bench.month import DAYS, TURNS, Month, play_sqlite
+from bench.month import DAYS, TURNS, Month, play_sqlite, summary
 
 from knowbound.config import load
 from knowbound.kms.opening import open_index, open_quality_log
@@ -20,7 +20,8 @@ pytestmark = [pytest.mark.long]
 
 def check(month: Month) -> None:
     """What the contract wants of a month, and that nothing was lost."""
-    table = "\n".join(month.table())
+    table = "\n".join([*month.table(), *summary(month)])
+    print(table)
     corrected, discovery = month.corrected_within(7), month.discovery()
     assert corrected.n >= 8, table
     assert (corrected.value or 0) >= 0.7, f"{corrected}\n{table}"
@@ -56,7 +57,7 @@ def test_a_month_on_three_backends_goes_from_leg_0_to_leg_3(
         "KNOWBOUND_KMS_NEO4J_PASSWORD": bolt_server.password,
         "KNOWBOUND_KMS_NEO4J_DATABASE": bolt_server.empty_database(),
     }
-    month = Month(load(tmp_path, environ=environ), 60 * DAYS, killed_in_leg=3)
+    month = Month(load(tmp_path, environ=environ), 60 * DAYS, killed_in_leg=3, most_items=2)
     month.play()
     check(month)
     assert {day.leg for day in month.days} == {0, 1, 2, 3}

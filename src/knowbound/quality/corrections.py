@@ -236,14 +236,18 @@ def _unanswered(one: Suggestion) -> str:
 
 
 def suggestions(log: QualityLog, index: Index, root: Path | None = None) -> list[Suggestion]:
-    """All of them: what was contradicted most often first, then the oldest. `root` is the tree that drafts rest on."""
+    """All of them: what was contradicted most often first, then what has a draft that an agent may confirm, the oldest.
+
+    `root` is the tree that drafts rest on. A contradiction that a judge invented has no draft, and is not confirmed: it
+    would keep the others from ever being shown.
+    """
     answers = {answer.record: answer for answer in log.answers()}
     found = []
     for record in log.discoveries():
         answer = answers.get(record.id)
         if _is_open(record, answer) and (one := _suggestion(record, answer, log, index, root)):
             found.append(one)
-    return sorted(found, key=lambda one: (-one.contradictions, one.raised, one.item))
+    return sorted(found, key=lambda one: (-one.contradictions, not one.draft or one.needs_person, one.raised, one.item))
 
 
 def _is_open(record: Discovery, answer: SuggestionAnswer | None) -> bool:

@@ -53,7 +53,7 @@ def test_sentences_bullets_rows_and_commands_are_statements_with_their_lines() -
     assert (12, "It goes on here.") in rows()
     assert found[17] == "| `src/a.ts` | first |"
     assert found[21] == "make dev          # starts it"
-    assert not any("example" in text or "not" in text or "comment" in text for _, text in rows())
+    assert not any("example" in text or "not" in text for _, text in rows())
 
 
 def test_a_sentence_knows_the_lines_that_it_spans() -> None:
@@ -115,12 +115,16 @@ def commands(line: str) -> list[tuple[StatementKind, str, str]]:
 
 
 def test_scripts_and_files_of_command_lines_are_named() -> None:
-    command, path = StatementKind.COMMAND, StatementKind.PATH
+    command, path, option = StatementKind.COMMAND, StatementKind.PATH, StatementKind.OPTION
     assert commands("npm run build:all -- --watch") == [(command, "npm build:all", "")]
     assert commands("$ make lint && just test") == [(command, "make lint", ""), (command, "just test", "")]
     assert commands("cd web/app && bun run css") == [(path, "web/app/", ""), (command, "bun css", "web/app")]
     assert commands("pnpm --filter web run dev") == [(command, "pnpm dev", "")]
-    assert commands("DEBUG=1 node scripts/seed.js --all") == [(path, "scripts/seed.js", "")]
+    assert commands("DEBUG=1 node scripts/seed.js --all") == [
+        (path, "scripts/seed.js", ""),
+        (option, "scripts/seed.js --all", ""),
+    ]
+    assert commands("SHOP_ENV=dev ./run.sh") == [(StatementKind.VARIABLE, "SHOP_ENV", ""), (path, "./run.sh", "")]
     assert commands("bun run src/index.ts cli") == []
     assert commands("yarn add left-pad") == []
     assert commands("git commit -m 'x'") == []
@@ -153,3 +157,11 @@ def test_a_bullet_knows_the_folder_of_its_heading_and_of_the_bullet_above_it() -
     text += "\n## Other\n\n- x\n"
     found = {one.line: one.under for one in statements_of("AGENTS.md", text) if not one.text.startswith("#")}
     assert found == {3: "src/", 4: "src/api/", 5: "src/", 6: "src/", 7: "web/app/", 11: ""}
+
+
+def test_a_comment_in_a_block_of_commands_is_a_statement_and_no_command() -> None:
+    found = statements_of("AGENTS.md", "```bash\n#!/bin/sh\n# UI: localhost:3000\nmake dev\n```\n")
+    assert [(one.line, one.text, one.is_code) for one in found] == [
+        (3, "UI: localhost:3000", False),
+        (4, "make dev", True),
+    ]

@@ -10,6 +10,7 @@ from knowbound.codebase.checkout import LARGEST, MOST_OUTPUT, SECONDS, Checkout,
 from knowbound.core.paths import IGNORED_IN_SOURCES
 from knowbound.errors import InputError
 from knowbound.git import run_git
+from knowbound.process import Ran
 
 
 class CommitCheckout(Checkout):
@@ -29,6 +30,7 @@ class CommitCheckout(Checkout):
             output_bytes=200,
         )
         self._commit = ran.out.decode("ascii", "replace").strip()
+        self._head = self._commit
         if ran.code != 0 or not self._commit:
             raise InputError("no-such-commit", f"There is no commit {commit!r} in {root}. Try: git fetch")
 
@@ -67,6 +69,13 @@ class CommitCheckout(Checkout):
             is_whole = ran is not None and ran.code == 0 and not ran.cut
             self._texts[path] = ran.out.decode("utf-8", "replace") if ran is not None and is_whole else ""
         return self._texts[path]
+
+    def _search_files(self, name: str) -> Ran:
+        given = ("grep", "-F", "-w", "-l", "-I", "-z", "--full-name", "-e", name, self._commit, "--")
+        return run_git(self.root, *given, seconds=SECONDS, output_bytes=MOST_OUTPUT)
+
+    def _in_tree(self, place: str) -> str:
+        return place.partition(":")[2]
 
     def _lines_of(self, names: list[str], most_of_file: int) -> Iterator[tuple[str, TreeLine]]:
         """Yield the lines that have one of the names as a whole word."""

@@ -31,6 +31,7 @@ _COMMITS_AT_ONCE = 200
 MOST_OUTPUT = 20_000_000  # bytes of history
 _SEARCH_OUTPUT = 4_000_000  # bytes of one search for names
 _FEW_LINES, _MANY_LINES = 5, 1_000  # lines of a file that the first and the second search take
+_EARLIER = 3  # versions of a knowledge file whose trees are searched for names that are gone
 _TOML_TASK = re.compile(r"""^\[tasks\.["']?([\w:.-]+)["']?\]""")
 _TARGETS = re.compile(r"^([A-Za-z0-9_.%/-][^:=#\t]*?)\s*::?(?![=:])")  # of a Makefile, several before one colon
 _RECIPE = re.compile(r"^(?:alias\s+([\w-]+)\s*:=|@?([A-Za-z_][\w-]*)(?:\s[^:=]*(?:=[^:]*)?)*:(?!=))")
@@ -51,15 +52,26 @@ class TreeLine(NamedTuple):
     quality: str = Quality.VERIFIED
 
 
+class PastLine(NamedTuple):
+    """A name of an earlier tree: the commit, and the files that had it."""
+
+    commit: str
+    paths: frozenset[str]
+
+
 class Checkout:
     """The files of one checkout."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self._head = "HEAD"
+        self._base = ""  # the commit that this checkout is compared with
         self._texts: dict[str, str] = {}
         self._lines: dict[str, list[str]] = {}
         self.unsearched: set[str] = set()  # names whose search ended early: that none was found says nothing
         self._searched: dict[str, list[TreeLine]] = {}
+        self._commits_of: dict[str, list[str]] = {}
+        self._with_name: dict[str, frozenset[str] | None] = {}
         self._renames: dict[str, dict[str, str]] = {}  # by commit
 
     @cached_property
@@ -126,6 +138,7 @@ class Checkout:
             while (path := path.rpartition("/")[0]) and path not in gone and not self.has(path):
                 gone[path] = commit
         self.deleted.update(gone)
+        self._base = commit
         given = ("diff", "-M", "--diff-filter=R", "--name-status", "--no-ext-diff", commit)
         ran = run_git(self.root, *given, seconds=SECONDS, output_bytes=MOST_OUTPUT)
         rows = (line.split("\t") for line in ran.out.decode("utf-8", "replace").splitlines() if ran.code == 0)
@@ -205,17 +218,37 @@ class Checkout:
     def places_of(self, names: Iterable[str]) -> dict[str, list[TreeLine]]:
         """Return some lines that have each name as a whole word, found in few searches.
 
-        The first search stops early in files with many names, so names that it did not find are searched again.
+        The first search stops early in files with many names, so names that it found in prose alone are searched again.
         """
         found: dict[str, list[TreeLine]] = {name: [] for name in sorted(set(names))}
         for most_of_file in (_FEW_LINES, _MANY_LINES):
-            wanted = sorted((name for name, places in found.items() if not places), key=lambda name: (-len(name), name))
+            open_ = (name for name, places in found.items() if all(is_prose(place.path) for place in places))
+            wanted = sorted(open_, key=lambda name: (-len(name), name))
             for at in range(0, len(wanted), _NAMES):
                 for name, place in self._lines_of(wanted[at : at + _NAMES], most_of_file):
                     if name in found:
                         found[name].append(place)
         # Sorted before they are cut: a search in several threads finds them in any order.
-        return {name: sorted(places)[:_PLACES] for name, places in found.items()}
+        return {
+            name: sorted(set(places), key=lambda place: (is_prose(place.path), place))[:_PLACES]
+            for name, places in found.items()
+        }
+
+    def files_with(self, name: str) -> frozenset[str] | None:
+        """Return every file that has a name as a whole word; None if the search ended early."""
+        if name not in self._with_name:
+            ran = self._search_files(name)
+            paths = (path.removeprefix("./") for path in ran.out.decode("utf-8", "replace").split("\0") if path)
+            self._with_name[name] = None if _ended_early(ran) else frozenset(map(self._in_tree, paths))
+        return self._with_name[name]
+
+    def _search_files(self, name: str) -> Ran:
+        given = ["--fixed-strings", "--word-regexp", "--files-with-matches", "--null", "-e", name, "--", "."]
+        return rg(self.root, given, SECONDS, _SEARCH_OUTPUT)
+
+    def _in_tree(self, place: str) -> str:
+        """Return the path of a place that a search prints."""
+        return place
 
     def _lines_of(self, names: list[str], most_of_file: int) -> Iterator[tuple[str, TreeLine]]:
         """Yield the lines that have one of the names as a whole word, at most so many of a file."""
@@ -232,8 +265,53 @@ class Checkout:
 
     def _note_end(self, names: Iterable[str], ran: Ran) -> None:
         """Note whether a search for names came to its end; its exit code is 1 if nothing was found."""
-        ended_early = ran.cut or ran.timed_out or ran.code not in (0, 1)
-        self.unsearched = self.unsearched | set(names) if ended_early else self.unsearched - set(names)
+        self.unsearched = self.unsearched | set(names) if _ended_early(ran) else self.unsearched - set(names)
+
+    def commits_of(self, file: str) -> list[str]:
+        """Return commits that changed a file, newest first: the newest, the middle and the oldest.
+
+        The commit that this checkout is compared with comes before them.
+        """
+        if file not in self._commits_of:
+            given = ("log", "--format=%h", f"--max-count={_COMMITS}", self._head, "--", file)
+            ran = run_git(self.root, *given, seconds=SECONDS, output_bytes=MOST_OUTPUT)
+            found = ran.out.decode("ascii", "replace").split() if ran.code == 0 else []
+            some = [found[len(found) * at // (_EARLIER - 1) - bool(at)] for at in range(_EARLIER)] if found else []
+            self._commits_of[file] = list(dict.fromkeys([self._base, *some] if self._base else some))
+        return self._commits_of[file]
+
+    def text_at(self, commit: str, path: str) -> str:
+        """Return the text of a file at a commit; "" if it had none."""
+        key = f"{commit}:{path}"
+        if key not in self._texts:
+            ran = run_git(self.root, "cat-file", "blob", key, seconds=SECONDS, output_bytes=LARGEST)
+            self._texts[key] = ran.out.decode("utf-8", "replace") if ran.code == 0 and not ran.cut else ""
+        return self._texts[key]
+
+    def earlier(self, file: str, names: Iterable[str]) -> dict[str, PastLine]:
+        """Return the names that the tree had when versions of a file were committed, with the files that had them."""
+        wanted = sorted(set(names))
+        commits = self.commits_of(file) if wanted else []
+        if not commits:
+            return {}
+        options = ("-F", "-w", "-o", "-I", "-z", "--full-name", "--max-count", str(_MANY_LINES))
+        patterns = [part for name in wanted for part in ("-e", name)]
+        given = ("grep", *options, *patterns, *commits, "--")
+        ran = run_git(self.root, *given, seconds=SECONDS, output_bytes=MOST_OUTPUT)
+        found: dict[str, dict[str, set[str]]] = {}
+        for line in ran.out.decode("utf-8", "replace").splitlines():
+            place, null, name = line.partition("\0")
+            commit, _, path = place.partition(":")
+            if null:
+                found.setdefault(name, {}).setdefault(commit, set()).add(path)
+        last = {name: min(by_commit, key=commits.index) for name, by_commit in found.items()}
+        return {name: PastLine(commit, frozenset(found[name][commit])) for name, commit in last.items()}
+
+    def removed_by(self, name: str, paths: Iterable[str]) -> str:
+        """Return the last commit that changed how often these files have a name; "" if history does not show it."""
+        given = ("log", "-1", "--format=%h", f"-S{name}", self._head, "--", *sorted(paths)[:_PLACES])
+        ran = run_git(self.root, *given, seconds=SECONDS, output_bytes=1000)
+        return ran.out.decode("ascii", "replace").strip() if ran.code == 0 else ""
 
     @cached_property
     def scripts(self) -> dict[str, dict[str, int]]:
@@ -278,6 +356,15 @@ class Checkout:
             if name in self.scripts[path] and (not manifest or path == manifest):
                 return TreeLine(path, self.scripts[path][name])
         return None
+
+
+def is_prose(path: str) -> bool:
+    """Report whether a file is written for readers: that a name occurs in it shows nothing."""
+    return path.lower().endswith((".md", ".mdc", ".mdx", ".rst", ".txt", ".adoc"))
+
+
+def _ended_early(ran: Ran) -> bool:
+    return ran.cut or ran.timed_out or ran.code not in (0, 1)
 
 
 def _places(output: str) -> Iterator[TreeLine]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import NamedTuple
 
 import msgspec
 
@@ -67,6 +68,18 @@ class CheckedStatement(msgspec.Struct, frozen=True):
     since: str = ""  # the commit that made it wrong, if history shows one
     same_as: tuple[str, ...] = ()  # other statements that name the same wrong thing, as file:line
     by: str = "rules"
+
+
+class Looked(NamedTuple):
+    """Result of looking one named thing up."""
+
+    truth: Truth
+    place: StatementPlace | None = None  # where it is, or what contradicts it
+    instead: str = ""  # what the tree has in its place
+    since: str = ""  # the commit that took it away, if history shows one
+
+
+UNKNOWN = Looked(Truth.NOT_CHECKABLE)
 
 
 class JunkKind(StrEnum):

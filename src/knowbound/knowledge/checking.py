@@ -11,13 +11,24 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from knowbound.codebase.checkout import LARGEST, Checkout, TreeLine
-from knowbound.core.statement import CheckedStatement, Statement, StatementKind, StatementPlace, Truth
+from knowbound.codebase.checkout import LARGEST, Checkout, is_prose
+from knowbound.core.statement import (
+    UNKNOWN,
+    CheckedStatement,
+    Looked,
+    Statement,
+    StatementKind,
+    StatementPlace,
+    Truth,
+)
 from knowbound.knowledge.named import NEEDS, Named, named_in
+from knowbound.knowledge.names import WORDS, Names
+from knowbound.knowledge.options import Options
+from knowbound.knowledge.ports import Ports
+from knowbound.knowledge.versions import Versions
 
 # Made by tools, by the user, or outside of the project: their absence says nothing.
 _MADE = re.compile(
@@ -31,33 +42,19 @@ _MANIFEST_OF = {
 }  # fmt: skip
 _OWN = {"npm": frozenset({"test", "start"})}
 # That a name occurs does not show what a statement says about it.
-_ONLY_WORDS = frozenset({StatementKind.SYMBOL, StatementKind.VARIABLE, StatementKind.OTHER})
+_ONLY_WORDS = frozenset({*WORDS, StatementKind.OTHER})
+# What is not known about these leaves a statement confirmed by the rest of what it names.
+_BESIDE = frozenset({StatementKind.OPTION, StatementKind.PORT, StatementKind.VERSION})
 # Files that are often shared by projects, and written for none: there only history counts.
 _GENERAL = re.compile(r"(?:^|/)\.\w+/(?:skills|agents|commands)/")
 _SUBMODULE = re.compile(r"^\s*path\s*=\s*(\S+?)/?\s*$", re.MULTILINE)
-_HUMPS = re.compile(r"[a-z][A-Z]")
-_VERSIONS = {
-    "python": ("pyproject.toml", re.compile(r"""requires-python\s*=\s*["']\s*>=\s*(3\.\d+)""")),
-    "node": ("package.json", re.compile(r"""\s*"node"\s*:\s*"\s*(?:>=|\^)\s*(\d{2})""")),
-}
 _FOLDER_CHANGE = re.compile(r"`[\w.@-]+/[\w./@-]*`")  # a heading that says in which folder the commands below it run
 _NAME = re.compile(r'"name"\s*:\s*"(@?[\w./-]+)"')
 _FEW = 2  # places of a path that are no pattern of the project
 _SEVERAL = 2  # packages that make a scope the project's own
 _USUAL_FOLDERS = frozenset("src lib app apps packages core test tests docs".split())
 _WORD = re.compile(r"[A-Z][a-z]+|[a-z]+|[A-Z]+(?![a-z])|\d+")
-_RARE_FILE, _RARE_NAME = 2, 3  # words of a name that hardly another file, or another program, has
-
-
-class Looked(NamedTuple):
-    """Result of looking one named thing up."""
-
-    truth: Truth
-    place: StatementPlace | None = None  # where it is, or what contradicts it
-    instead: str = ""  # what the tree has in its place
-
-
-_UNKNOWN = Looked(Truth.NOT_CHECKABLE)
+_RARE_FILE = 2  # words of a name that hardly another file has
 
 
 class Checker:
@@ -66,12 +63,12 @@ class Checker:
     def __init__(self, checkout: Checkout) -> None:
         self._tree = checkout
         self._ignored = _ignored(checkout)
-        self._places: dict[str, list[TreeLine]] = {}
+        self._names = Names(checkout, ())
+        self._versions, self._ports, self._options = Versions(checkout), Ports(checkout), Options(checkout)
 
     def check_all(self, statements: Sequence[Statement]) -> list[CheckedStatement]:
         """Return the statements with their truth; names are looked up together."""
-        named = [named for one in statements for named in named_in(one)]
-        self._places = self._tree.places_of(_searched(one) for one in named if one.kind in _ONLY_WORDS)
+        self._names = Names(self._tree, statements)
         return [self._check(one) for one in statements]
 
     def holds(self, several: Sequence[CheckedStatement]) -> list[bool]:
@@ -80,8 +77,7 @@ class Checker:
             [named for named in named_in(one.statement) if (named.kind, named.value) == (one.kind, one.named)]
             for one in several
         ]
-        words = [named for some in decided for named in some if named.kind in _ONLY_WORDS]
-        self._places = self._tree.places_of(map(_searched, words))
+        self._names = Names(self._tree, [one.statement for one in several])
         return [
             any(self._look(named, one.statement).truth is Truth.CONFIRMED for named in some)
             for one, some in zip(several, decided, strict=True)
@@ -92,15 +88,17 @@ class Checker:
         is_open = False  # something that is named could not be decided
         for named in named_in(statement):
             found = self._look(named, statement)
-            since = self._since(named, statement) if found.truth is Truth.CONTRADICTED else ""
+            since = found.since or self._since(named, statement) if found.truth is Truth.CONTRADICTED else ""
             is_own = since and "/" in named.value.strip("/")  # every project has a `src/`
-            is_meant = (named.is_sure or (named.is_place and since)) and (is_own or not _GENERAL.search(statement.file))
+            is_meant = (named.is_sure or (named.if_deleted and since)) and (
+                is_own or not _GENERAL.search(statement.file)
+            )
             if found.truth is Truth.CONTRADICTED and is_meant:
                 wrong = CheckedStatement(statement, named.kind, found.truth, named.value, found.place, since=since)
-                return repaired(replace(wrong, why=_why(named, found.instead)), found.instead)
+                return repaired(replace(wrong, why=_why(named, found.place, found.instead)), found.instead)
             if found.truth is Truth.CONFIRMED and found.place is not None:
                 held.append((named, found.place))
-            else:
+            elif named.kind not in _BESIDE and not named.needs_history:
                 is_open = True
         shown = [one for one in held if one[0].kind not in _ONLY_WORDS]
         if not shown or is_open:
@@ -116,27 +114,23 @@ class Checker:
             case StatementKind.COMMAND:
                 return self._command(named, statement)
             case StatementKind.SYMBOL | StatementKind.VARIABLE:
-                return self._name(named, statement)
+                return self._names.look(named, statement)
             case StatementKind.OTHER:
                 return self._package(named)
             case StatementKind.VERSION:
-                return self._version(named)
-        return _UNKNOWN
+                return self._versions.look(named.value, statement.file)
+            case StatementKind.SKILL:
+                return self._skill(named.value.removeprefix("/"))
+            case StatementKind.PORT:
+                return self._ports.look(named, named_in(statement), statement)
+            case StatementKind.OPTION:
+                return self._options.look(named, statement)
+        return UNKNOWN
 
     def _since(self, named: Named, statement: Statement) -> str:
         """Return the commit that deleted what a statement names; "" if history does not show it."""
         paths = (_joined(base, named.value) for base in _bases(named, statement))
         return next((self._tree.deleted[path] for path in paths if path in self._tree.deleted), "")
-
-    def _version(self, named: Named) -> Looked:
-        """Judge the least version of Python or Node: that of the manifest in the root."""
-        tool, _, stated = named.value.partition(" ")
-        manifest, requires = _VERSIONS[tool]
-        for number, line in enumerate(self._tree.lines(manifest), 1):
-            if found := requires.match(line):
-                place = StatementPlace(manifest, number)
-                return Looked(Truth.CONFIRMED if found[1] == stated else Truth.CONTRADICTED, place, found[1])
-        return _UNKNOWN
 
     @cached_property
     def _packages(self) -> dict[str, str]:
@@ -153,9 +147,17 @@ class Checker:
             return Looked(Truth.CONFIRMED, StatementPlace(self._packages[named.value]))
         scope = named.value.partition("/")[0]
         is_own = sum(name.startswith(f"{scope}/") for name in self._packages) >= _SEVERAL
-        is_used = any(not _is_prose(place.path) for place in self._places[named.value])
+        is_used = any(not is_prose(place.path) for place in self._names.places[named.value])
         is_gone = is_own and not is_used and named.value not in self._tree.unsearched
-        return Looked(Truth.CONTRADICTED) if is_gone else _UNKNOWN
+        return Looked(Truth.CONTRADICTED) if is_gone else UNKNOWN
+
+    def _skill(self, name: str) -> Looked:
+        """Judge a slash command: a command, a skill or an agent of the project; gone only if history had one."""
+        files = re.compile(rf"(?:^|/)(?:commands/(?:.+/)?{name}\.md|skills/{name}/SKILL\.md|skills/{name}\.md)$")
+        if found := next((path for path in sorted(self._tree.files) if files.search(path)), ""):
+            return Looked(Truth.CONFIRMED, StatementPlace(found))
+        gone = next((path for path in sorted(self._tree.deleted) if files.search(path)), "")
+        return Looked(Truth.CONTRADICTED, since=self._tree.deleted[gone]) if gone else UNKNOWN
 
     # Paths
 
@@ -173,34 +175,42 @@ class Checker:
         value = named.value.strip("/").removeprefix("./")
         gone = [path for path in tried if path in self._tree.deleted]
         is_under = bool(statement.under)
+        is_made = bool(_MADE.search(value)) or self._is_ignored(value)
+        if "/" in value and not is_made and (older := [path for path in gone if self._is_older(statement, path)]):
+            return Looked(Truth.CONTRADICTED, instead=self._renamed(older))
         if is_under and (away := [path for path in gone if path in _below(statement, named)]):
             return Looked(Truth.CONTRADICTED, instead=self._renamed(away))
         is_placed = bool(statement.under) and named.kind is StatementKind.PATH
         inner = [path for path in self._paths_named(value) if path == value or path.endswith(f"/{value}")]
         is_whole = "/" in value or named.value.endswith("/")  # not only the name of a file
         if len(inner) > _FEW and gone and not is_under:
-            return _UNKNOWN  # several folders have one: the text means each of them
+            return UNKNOWN  # several folders have one: the text means each of them
         if inner and gone and is_whole and (moved := self._renamed(gone)):
             return Looked(Truth.CONTRADICTED, instead=moved)
         if inner and (gone or is_placed):
-            return _UNKNOWN  # others of that name are there, the one that is meant is not
+            return UNKNOWN  # others of that name are there, the one that is meant is not
         if named.needs_history and not gone:
-            return _UNKNOWN
+            return UNKNOWN
         if inner:
             # Written from a folder that the text means: it is there, where exactly is not said.
             return Looked(Truth.CONFIRMED, StatementPlace(min(inner, key=lambda path: (path.count("/"), path))))
-        if _MADE.search(value) or any(path is None for path in tried) or self._is_ignored(value):
-            return _UNKNOWN
+        if is_made or any(path is None for path in tried):
+            return UNKNOWN
         if "/" not in value and not gone:
-            return _UNKNOWN  # the absence of a name without a folder says little
+            return UNKNOWN  # the absence of a name without a folder says little
         first = value.split("/")[0]
         is_anchored = any(self._tree.has(posixpath.join(base, first)) for base in bases)
         is_known = named.kind is StatementKind.LINK or bool(gone) or first in self._tree.deleted
         moved = self._renamed(tried) or self._moved(value)
         is_hidden = first.startswith(".")  # settings there may be those of a user's own project
         if not is_known and (is_hidden or not (is_anchored or moved)):
-            return _UNKNOWN
+            return UNKNOWN
         return Looked(Truth.CONTRADICTED, instead=moved)
+
+    def _is_older(self, statement: Statement, path: str) -> bool:
+        """Report whether the statement was written before the path went away: it means that very path."""
+        before = self._tree.text_at(f"{self._tree.deleted[path]}^", statement.file)
+        return bool(before) and " ".join(statement.text.split()) in " ".join(before.split())
 
     def _glob(self, pattern: str, bases: Sequence[str]) -> Looked:
         """Judge a glob: wrong only if history took everything away that it matched."""
@@ -210,7 +220,7 @@ class Checker:
                 return Looked(Truth.CONFIRMED, StatementPlace(found))
             if any(map(glob.match, self._tree.deleted)):
                 return Looked(Truth.CONTRADICTED)
-        return _UNKNOWN
+        return UNKNOWN
 
     def _renamed(self, paths: Sequence[str | None]) -> str:
         return next(filter(None, (self._tree.renamed(path) for path in paths if path)), "")
@@ -244,10 +254,10 @@ class Checker:
         names = NEEDS[named.value.strip()]
         near = [posixpath.join(base, name).lstrip("/") for base in _bases(named, statement) for name in names]
         if any(map(self._tree.has, near)) or any(_FOLDER_CHANGE.search(one) for one in (statement.heading,)):
-            return _UNKNOWN
+            return UNKNOWN
         gone = next((path for path in near if path in self._tree.deleted), "")
         if not gone:
-            return _UNKNOWN
+            return UNKNOWN
         others = self._tree.by_name.get(posixpath.basename(gone).lower(), [])
         return Looked(Truth.CONTRADICTED, instead=others[0] if len(others) == 1 else "")
 
@@ -258,7 +268,7 @@ class Checker:
         for number, line in enumerate(self._tree.lines(config), 1):
             if found.match(line):
                 return Looked(Truth.CONFIRMED, StatementPlace(config, number))
-        return Looked(Truth.CONTRADICTED) if self._tree.lines(config) else _UNKNOWN
+        return Looked(Truth.CONTRADICTED) if self._tree.lines(config) else UNKNOWN
 
     def _command(self, named: Named, statement: Statement) -> Looked:
         program, _, script = named.value.partition(" ")
@@ -274,6 +284,10 @@ class Checker:
             for path, scripts in self._tree.scripts.items()
             if path.rpartition("/")[2].lower().startswith(wanted) or (wanted == "mise" and "mise" in path)
         }
+        own = posixpath.join(named.folder or posixpath.dirname(statement.file), wanted)
+        if own in manifests and script not in manifests[own] and self._had_script(own, script, statement):
+            near = {name for name in manifests[own] if _alike(name, script)}
+            return Looked(Truth.CONTRADICTED, StatementPlace(own), near.pop() if len(near) == 1 else "")
         for path in sorted(manifests, key=lambda path: (path.count("/"), path)):
             if script in manifests[path]:
                 return Looked(Truth.CONFIRMED, StatementPlace(path, manifests[path][script]))
@@ -283,9 +297,19 @@ class Checker:
             "%" in name for path, one in manifests.items() if posixpath.dirname(path) in near_by for name in one
         )
         if not manifests or script in _OWN.get(program, ()) or takes_in or self._is_dependency(program, script):
-            return _UNKNOWN
+            return UNKNOWN
         near = {name for name in known if _alike(name, script)}
         return Looked(Truth.CONTRADICTED, instead=near.pop() if len(near) == 1 else "")
+
+    def _had_script(self, manifest: str, script: str, statement: Statement) -> bool:
+        """Report whether a manifest had a script when the statement was there: it means that very script."""
+        for commit in self._tree.commits_of(statement.file):
+            is_said = " ".join(statement.text.split()) in " ".join(self._tree.text_at(commit, statement.file).split())
+            if is_said and re.search(
+                rf'^\s*"{re.escape(script)}"\s*:', self._tree.text_at(commit, manifest), re.MULTILINE
+            ):
+                return True
+        return False
 
     def _is_dependency(self, program: str, name: str) -> bool:
         """Report whether pnpm or yarn may run a program of a dependency: some manifest has its name."""
@@ -302,26 +326,7 @@ class Checker:
                 if whole_name.search(line):
                     return Looked(Truth.CONFIRMED, StatementPlace(path, number))
         locked = len(self._tree.text("uv.lock"))
-        return Looked(Truth.CONTRADICTED) if 0 < locked < LARGEST else _UNKNOWN  # of a longer file the rest is not read
-
-    # Names
-
-    def _name(self, named: Named, statement: Statement) -> Looked:
-        places = self._places[_searched(named)]
-        for place in places:
-            if not _is_prose(place.path):
-                return Looked(Truth.CONFIRMED, StatementPlace(place.path, place.line))
-        # Names with underscores are often those of other programs: fields of an API, settings of a service.
-        is_own = named.kind is StatementKind.SYMBOL and bool(_HUMPS.search(_searched(named)))
-        is_rare = is_own and len(_WORD.findall(_searched(named))) >= _RARE_NAME
-        is_gone = is_rare and all(place.path == statement.file for place in places)
-        is_gone = is_gone and _searched(named) not in self._tree.unsearched
-        return Looked(Truth.CONTRADICTED) if is_gone else _UNKNOWN
-
-
-def _searched(named: Named) -> str:
-    """Return the word that is searched for a name: of a dotted name the last part."""
-    return named.value if named.kind is StatementKind.OTHER else named.value.rpartition(".")[2]
+        return Looked(Truth.CONTRADICTED) if 0 < locked < LARGEST else UNKNOWN  # of a longer file the rest is not read
 
 
 def _bases(named: Named, statement: Statement) -> list[str]:
@@ -336,10 +341,6 @@ def _below(statement: Statement, named: Named) -> list[str | None]:
     """Return the places of a path in the folder that the text above a bullet names."""
     own = posixpath.dirname(statement.file)
     return [_joined(posixpath.join(base, statement.under), named.value) for base in dict.fromkeys(("", own))]
-
-
-def _is_prose(path: str) -> bool:
-    return path.lower().endswith((".md", ".mdx", ".rst", ".txt"))
 
 
 def _joined(base: str, value: str) -> str | None:
@@ -371,8 +372,7 @@ def repaired(wrong: CheckedStatement, instead: str) -> CheckedStatement:
     A row about nothing but a path that history deleted is taken out: its repair is empty.
     """
     named, text = wrong.named, wrong.statement.text
-    has_program = wrong.kind in (StatementKind.COMMAND, StatementKind.VERSION)
-    old = named.partition(" ")[2] if has_program else named
+    old = named.partition(" ")[2] if wrong.kind is StatementKind.COMMAND else named
     new = f"{instead}/" if named.endswith("/") and not instead.endswith("/") else instead
     if wrong.kind is StatementKind.LAYOUT and posixpath.dirname(old.rstrip("/")) == posixpath.dirname(new.rstrip("/")):
         old, new = (posixpath.basename(one.rstrip("/")) for one in (old, new))  # a row has only the last part
@@ -410,10 +410,14 @@ def _is_only_about(statement: Statement, named: str) -> bool:
     return is_leaf or statement.text.replace(" ", "").startswith(f"|`{named}`|")
 
 
-def _why(named: Named, instead: str) -> str:
-    if named.kind is StatementKind.VERSION:
-        tool = named.value.partition(" ")[0]
-        return f"{_VERSIONS[tool][0]} requires {tool.capitalize()} {instead}"
+def _why(named: Named, place: StatementPlace | None, instead: str) -> str:
+    if named.kind in (StatementKind.VERSION, StatementKind.PORT):
+        return f"{place.path if place else 'the tree'} states " + (instead or f"another than {named.value}")
+    if named.kind is StatementKind.OPTION:
+        program, _, option = named.value.rpartition(" ")
+        return f"{program} has no option {option}"
+    if named.kind is StatementKind.SYMBOL and place:
+        return f"{place.path} has no {named.value.rpartition(':')[2]}" + (f"; there is {instead}" if instead else "")
     if named.value.strip() in NEEDS:
         return f"there is no {NEEDS[named.value.strip()][0]} here" + (f"; {instead} is" if instead else "")
     if named.value.startswith("pre-commit "):

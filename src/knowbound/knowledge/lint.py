@@ -34,7 +34,7 @@ _LOADED = re.compile(
 )
 _IN_TESTS = re.compile(r"(?:^|/)(?:tests?|fixtures?|examples?|testdata|vendor|demo|bench(?:mark)?s?)/")
 _MOST_BYTES = 1_000_000  # of a knowledge file
-_VERSION = 2  # raise it when the same files and tree give other verdicts
+_VERSION = 3  # raise it when the same files and tree give other verdicts
 _SCREEN, _BY = "lint", "lint"
 ITEM = "item:"  # before the id of an item, in place of a file
 

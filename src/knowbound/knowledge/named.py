@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 from knowbound.core.paths import language_of
 from knowbound.core.statement import Statement, StatementKind
+from knowbound.knowledge.versions import versions_in
 
 _SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 _LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)")
@@ -33,6 +34,8 @@ _SYMBOL = re.compile(r"(?P<name>[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*)(?:\(\))
 _COMMENT = re.compile(r"\s+#.*$|\s+//.*$|\s{2,}\(.*\)$")
 _PROMPT = re.compile(r"^(?:\$|>|%)\s+")
 # What a text says about something that is not, not yet or not always there: anywhere, and right before its name.
+# What is said to be optional or deprecated is still said to be there.
+_KEPT = re.compile(r"\b(?:optional(?:ly)?|deprecated|legacy|if (?:it |one |they )?exists?|if present)\b", re.IGNORECASE)
 _ELSEWHERE = re.compile(
     r"\b(?:e\.g\.?|for example|for instance|such as|(?:auto-?)?generated|gitignored|git-ignored|not committed"
     r"|build outputs?|if (?:it |one |they )?exists?|if present|optional(?:ly)?|planned|in the future|no longer|removed"
@@ -47,13 +50,14 @@ _BEFORE = re.compile(
     r"|downloads?|install(?:s|ed)?|into|your|own)\b[^.;:]{0,40}$|['’]s\s+$",
     re.IGNORECASE,
 )
-_PYTHON = re.compile(
-    r"\bPython\b[*_:\s]{0,6}(?:version )?(?:≥|>=)?\s?(3\.\d{1,2})(?:\+|\b(?= or (?:newer|later|higher)))"
-)
 _AT = re.compile(r"\b(?:to|in|under|from)\s+$")
-_NODE = re.compile(
-    r"\bNode(?:\.js)?\b[*_:`\s]{0,6}(?:version )?(?:(?:≥|>=)\s?v?(\d{2})|v?(\d{2})(?:\+| or (?:newer|later|higher)))"
+_PORT = re.compile(
+    r"(?:\blocalhost|\b127\.0\.0\.1|\b0\.0\.0\.0):(\d{4,5})\b|\bports?\b[:\s`*]{1,3}(\d{4,5})\b", re.IGNORECASE
 )
+_BARE_FILE = re.compile(r"(?<![\w`/@.:<*-])([\w-]+(?:\.[\w-]+)*\.[a-z]{2,10})(?![\w`/>(])")
+_PLACED = re.compile(r"(?P<path>[\w@.+/-]+\.\w+)(?:::?(?P<name>[A-Za-z_]\w*)(?:\(\))?|:\d+(?:-\d+)?|#L\d+(?:-L?\d+)?)$")
+_OPTION = re.compile(r"--[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
+_SLASH_COMMAND = re.compile(r"(/[a-z][a-z0-9_-]+)(?=$|\s+[\w<\[\"-])")
 _GLOB = re.compile(r"[\w@.+-]+(?:/[\w@.+*-]+)+")
 # Programs that work on the manifest of the folder that they run in.
 NEEDS = {
@@ -72,6 +76,7 @@ _OWN_COMMANDS = frozenset(
 _INTERPRETERS = frozenset("python python3 node tsx ts-node bash sh zsh ruby perl source .".split())
 _READERS = frozenset("pytest vitest jest ruff mypy cat ls rg grep".split())  # their files are often examples
 _ENV = re.compile(r"[A-Z_][A-Z0-9_]*=\S*$")
+_SET = re.compile(r"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)=\S*")
 
 
 class Named(NamedTuple):
@@ -82,7 +87,7 @@ class Named(NamedTuple):
     folder: str = ""  # where a command runs, relative to the folder of the statement
     is_sure: bool = True  # nothing around it says that it may not be there
     needs_history: bool = False  # written without any sign that it is a path: only what was deleted is wrong
-    is_place: bool = False  # written as the place where something is or goes: "add it to X"
+    if_deleted: bool = False  # it counts if history deleted it: the place of something, or said to be optional
 
 
 def named_in(statement: Statement) -> list[Named]:
@@ -93,35 +98,48 @@ def named_in(statement: Statement) -> list[Named]:
 def _named(statement: Statement) -> Iterator[Named]:
     if statement.path:
         if not _PLACEHOLDER.search(statement.path) and "." != statement.path[:1] != "…":
-            yield Named(StatementKind.LAYOUT, statement.path, is_sure=not _ELSEWHERE.search(statement.text))
+            is_sure, is_kept = _sureness(statement.text)
+            yield Named(StatementKind.LAYOUT, statement.path, is_sure=is_sure, if_deleted=is_kept)
         return
     if statement.is_code:
         yield from commands_in(statement.text)
         return
     text = statement.text
-    is_sure = not _ELSEWHERE.search(text)
+    is_sure, is_kept = _sureness(text)
     for link in _LINK.finditer(text):
         if not _URL.match(link[1]) and not _PLACEHOLDER.search(link[1]):
             yield Named(StatementKind.LINK, unquote(link[1].partition("#")[0]), is_sure=is_sure)
     text = _LINK.sub(_without_foreign_names, text)
     later = text.find("|", 1) if text.startswith("|") else len(text)  # only the first cell of a row is its subject
     for span in _SPAN.finditer(text):
-        is_meant = is_sure and not _BEFORE.search(text[: span.start()])
+        is_asked = not _BEFORE.search(text[: span.start()])
+        is_meant = is_sure and is_asked
         for one in _of_span(span[1].strip()):
             is_subject = one.kind is not StatementKind.SYMBOL or span.start() < later
-            is_place = is_sure and bool(_AT.search(text[: span.start()]))
-            yield one._replace(is_sure=one.is_sure and is_meant and is_subject, is_place=is_place)
-    for node in _NODE.finditer(text):
-        yield Named(StatementKind.VERSION, f"node {node[1] or node[2]}", is_sure=is_sure)
-    for python in _PYTHON.finditer(text):
-        yield Named(StatementKind.VERSION, f"python {python[1]}", is_sure=is_sure)
+            if_deleted = (is_sure and bool(_AT.search(text[: span.start()]))) or (is_kept and is_asked)
+            yield one._replace(is_sure=one.is_sure and is_meant and is_subject, if_deleted=if_deleted)
+    for version in versions_in(text):
+        yield Named(StatementKind.VERSION, version.words, is_sure=is_sure)
+    for port in _PORT.finditer(text):
+        yield Named(StatementKind.PORT, port[1] or port[2], is_sure=is_sure)
     plain = _SPAN.sub(lambda span: " " * len(span.group()), _LINK.sub(lambda link: " " * len(link.group()), text))
     for bare in _BARE.finditer(plain):
         last = bare[1].rstrip("/").rpartition("/")[2]
         is_file = bool(_FILE.match(last)) and _is_known_ending(last)
         if (is_file or _looks_like_folders(bare[1])) and not _PLACEHOLDER.search(bare[1]):
             is_meant = is_sure and not _BEFORE.search(plain[: bare.start()])
-            yield Named(StatementKind.PATH, bare[1], is_sure=is_meant, needs_history=not is_file)
+            if_deleted = is_sure and bool(_AT.search(plain[: bare.start()]))
+            yield Named(StatementKind.PATH, bare[1], is_sure=is_meant, needs_history=not is_file, if_deleted=if_deleted)
+    for bare in _BARE_FILE.finditer(plain):
+        if _is_known_ending(bare[1]) and not _PLACEHOLDER.search(bare[1]):
+            is_meant = is_sure and not _BEFORE.search(plain[: bare.start()])
+            yield Named(StatementKind.PATH, bare[1], is_sure=is_meant, needs_history=True)
+
+
+def _sureness(text: str) -> tuple[bool, bool]:
+    """Report whether a text says that its things are there, and whether it says so of optional or old things."""
+    is_sure = not _ELSEWHERE.search(text)
+    return is_sure, not is_sure and not _ELSEWHERE.search(_KEPT.sub(" ", text))
 
 
 def _without_foreign_names(link: re.Match[str]) -> str:
@@ -131,13 +149,24 @@ def _without_foreign_names(link: re.Match[str]) -> str:
 
 def _of_span(span: str) -> Iterator[Named]:
     """Yield what a code span names."""
+    if slash := _SLASH_COMMAND.match(span):
+        yield Named(StatementKind.SKILL, slash[1])
     if " " in span:
         yield from commands_in(span)
         return
     if "*" in span and _GLOB.fullmatch(span) and not _PLACEHOLDER.search(span.replace("*", "")):
         yield Named(StatementKind.PATH, span, needs_history=True)
         return
-    if _URL.match(span) or _PLACEHOLDER.search(span):
+    if _PLACEHOLDER.search(span):
+        if variable := _SET.fullmatch(span):
+            yield Named(StatementKind.VARIABLE, variable[1])
+        return
+    if (placed := _PLACED.fullmatch(span)) and is_path(placed["path"]) and not span.startswith("/"):
+        yield Named(StatementKind.PATH, placed["path"])
+        if placed["name"]:
+            yield Named(StatementKind.SYMBOL, f"{placed['path']}:{placed['name']}")
+        return
+    if _URL.match(span):
         return
     if _PACKAGE.fullmatch(span):
         yield Named(StatementKind.OTHER, span)
@@ -199,6 +228,10 @@ def commands_in(line: str) -> Iterator[Named]:
             words = shlex.split(part, comments=True)
         except ValueError:
             return
+        for word in words:
+            if not (variable := _SET.fullmatch(word)):
+                break
+            yield Named(StatementKind.VARIABLE, variable[1])
         while words and (_ENV.fullmatch(words[0]) or words[0] in ("sudo", "env", "time", "npx", "bunx", "uvx", "exec")):
             words = words[1:]
         if not words:
@@ -209,6 +242,22 @@ def commands_in(line: str) -> Iterator[Named]:
                 yield Named(StatementKind.PATH, f"{folder.rstrip('/')}/")
             continue
         yield from _of_command(words, folder)
+        yield from _options(words, folder)
+
+
+def _options(words: list[str], folder: str) -> Iterator[Named]:
+    """Yield the options of a command line, each with the script or the program that it is given to."""
+    if words[0] in ("uv", "poetry", "pdm") and words[1:2] == ["run"]:
+        words = words[2:]
+    if words and words[0] in _INTERPRETERS:
+        words = words[1:]
+    if not words or words[0].startswith("-") or _PLACEHOLDER.search(words[0]) or words[0] in _RUNNERS:
+        return
+    for word in words[1:]:
+        if word == "--":
+            return
+        if option := _OPTION.match(word):
+            yield Named(StatementKind.OPTION, f"{words[0]} {option.group()}", folder)
 
 
 def _of_command(words: list[str], folder: str) -> Iterator[Named]:

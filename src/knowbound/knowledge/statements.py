@@ -148,8 +148,10 @@ def _block(file: str, first: int, lines: list[str], language: str, heading: str)
         yield from _indented(file, first, lines, heading)
         return
     for number, line in enumerate(lines, first + 1):
-        if line.strip() and not line.lstrip().startswith(("#", "//")):
-            yield Statement(file, number, number, line.strip(), is_code=True, heading=heading)
+        is_comment = line.lstrip().startswith(("#", "//"))
+        if line.strip(" \t#/") and not line.lstrip().startswith("#!"):
+            text = line.strip().lstrip("#/ ") if is_comment else line.strip()
+            yield Statement(file, number, number, text, is_code=not is_comment, heading=heading)
 
 
 def _is_indented_tree(lines: list[str]) -> bool:

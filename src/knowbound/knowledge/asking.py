@@ -1,7 +1,9 @@
 """Statements that rules leave open, decided by a model from passages of the tree that rules found.
 
 The model sees the statements of one section together, with the folders, settings and lines that they may be about. It
-quotes what contradicts or confirms a statement; a verdict without a verbatim quotation does not count.
+quotes what contradicts or confirms a statement; a verdict without a verbatim quotation does not count. Where the
+passages settle nothing it names terms once; these are searched, and it is asked once more. It words repairs, also of
+statements that rules contradict; a repair counts only if rules find everything in it that the old statement had not.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.questions import sendable
 from knowbound.judge.prompts import STATEMENTS, load_prompt
 from knowbound.judge.quotations import is_quoted
+from knowbound.knowledge.checking import Checker
+from knowbound.knowledge.named import named_in
 from knowbound.text.printable import estimated_tokens
 
 _ITEMS = "entries of a memory store"
@@ -40,6 +44,8 @@ _DEFINES = r"\b(?:class|def|function|func|fn|interface|type|const|enum|struct|tr
 _NO_SOURCE = re.compile(
     r"(?:^|/)(?:LICEN[CS]E|CHANGELOG|NOTICE|AUTHORS)[\w.-]*$|\.(?:snap|lock|svg|csv|map)$|lock\.\w+$", re.IGNORECASE
 )
+_MOST_TERMS = 6  # that the model names for a second look
+_NUMBER = re.compile(r"\d+(?:\.\d+)*")
 _WORDS = 3  # that a statement has at least
 _COMMON = frozenset(
     "The This That When Use Always Never Run All Each Every For From With Note If It In On At To And Or No Not Do "
@@ -67,28 +73,98 @@ class StatementAnswers(msgspec.Struct, frozen=True):
     """Answer about the statements of a question."""
 
     statements: list[StatementAnswer]
+    terms: list[str] = []
 
 
 def decided_by_model(checked: Sequence[CheckedStatement], checkout: Checkout, asker: Asker) -> list[CheckedStatement]:
     """Return the statements, those that rules left open as the model decides them. A failure leaves them open."""
-    batches = list(_batches(checked))
-    searched = checkout.places_of(
-        {term for batch in batches for at in batch for term in terms_of(checked[at].statement)}
-    )
-    shown = [_Material(checkout, searched, [checked[at].statement for at in batch]) for batch in batches]
-    asked = asker.ask(
-        load_prompt(STATEMENTS),
-        [one.inputs() for one in shown],
-        StatementAnswers,
-        checks=[_numbered(len(batch)) for batch in batches],
-    )
     decided = list(checked)
-    for batch, material, answer in zip(batches, shown, asked, strict=True):
-        for one in answer.value.statements if answer.value is not None else ():
-            if 1 <= one.number <= len(batch):
-                at = batch[one.number - 1]
-                decided[at] = _decided(checked[at], one, material, asker.judge)
+    asking = _Asking(checkout, asker)
+    batches = list(_batches(checked))
+    named = asking.ask(decided, batches, [[]] * len(batches))
+    again = [
+        (left, terms)
+        for batch, terms in zip(batches, named, strict=True)
+        if terms and (left := [at for at in batch if decided[at].truth is Truth.NOT_CHECKABLE])
+    ]
+    asking.ask(decided, [left for left, _ in again], [terms for _, terms in again])
     return decided
+
+
+class _Asking:
+    """Asks about statements of a checkout, and checks the answers."""
+
+    def __init__(self, checkout: Checkout, asker: Asker) -> None:
+        self._tree, self._asker, self._checker = checkout, asker, Checker(checkout)
+
+    def ask(
+        self, decided: list[CheckedStatement], batches: Sequence[list[int]], named: Sequence[list[str]]
+    ) -> list[list[str]]:
+        """Decide the statements at the places of each batch; return the terms that the model names for each."""
+        words = {term for batch in batches for at in batch for term in terms_of(decided[at].statement)}
+        searched = self._tree.places_of(words | {term for terms in named for term in terms})
+        shown = [
+            _Material(self._tree, searched, [decided[at] for at in batch], terms)
+            for batch, terms in zip(batches, named, strict=True)
+        ]
+        asked = self._asker.ask(
+            load_prompt(STATEMENTS),
+            [one.inputs() for one in shown],
+            StatementAnswers,
+            checks=[_numbered(len(batch)) for batch in batches],
+        )
+        for batch, material, answer in zip(batches, shown, asked, strict=True):
+            for one in answer.value.statements if answer.value is not None else ():
+                if 1 <= one.number <= len(batch):
+                    at = batch[one.number - 1]
+                    decided[at] = self._decided(decided[at], one, material)
+        return [_searchable(answer.value.terms) if answer.value is not None else [] for answer in asked]
+
+    def _decided(self, one: CheckedStatement, answer: StatementAnswer, material: _Material) -> CheckedStatement:
+        """Return the statement as the model decides it, if its quotation is in the material."""
+        if one.truth is Truth.CONTRADICTED:
+            return self._repaired(one, answer.repair, material)
+        if answer.truth is Truth.NOT_CHECKABLE:
+            return one
+        place = material.place_of(answer.quote)
+        if place is None or (answer.truth is Truth.CONFIRMED and one.truth is Truth.CONFIRMED):
+            return one
+        kind = one.kind if one.kind is not StatementKind.OTHER else StatementKind.BEHAVIOUR
+        evidence = place if place.path else None
+        found = replace(one, kind=kind, truth=answer.truth, named=one.statement.text, evidence=evidence)
+        found = replace(found, by=self._asker.judge)
+        if answer.truth is Truth.CONFIRMED:
+            return found
+        where = f"{place.path}:{place.line}" if place.path else "the tree"
+        return self._repaired(replace(found, why=f"{where} says otherwise: {answer.quote}"), answer.repair, material)
+
+    def _repaired(self, wrong: CheckedStatement, words: str, material: _Material) -> CheckedStatement:
+        """Return the statement with the model's repair, if rules find what it names; else with the repair it has."""
+        repair, old = " ".join(words.split()), wrong.statement
+        is_new = bool(repair) and repair not in (old.text, wrong.repair) and old.line == old.end_line
+        keeps = wrong.swap is None or wrong.swap[1] in repair  # a repair of rules is worded, not replaced
+        if not is_new or not keeps or wrong.repair == "" or not self._is_shown(old, repair, material):
+            return wrong
+        return replace(wrong, repair=repair, swap=(old.text, repair))
+
+    def _is_shown(self, old: Statement, repair: str, material: _Material) -> bool:
+        """Report whether the tree has everything that a repair names and its statement did not."""
+        new = replace(old, text=repair, path="")
+        known = {(one.kind, one.value) for one in named_in(old)}
+        if any((one.kind, one.value) not in known for one in self._checker.unshown(new)):
+            return False
+        [again] = self._checker.check_all([new])
+        passages = "\n".join(material.lines)
+        added = [span for span in _SPAN.findall(repair) if span not in old.text]
+        spans = {span for span in added if not named_in(replace(new, text=f"`{span}`"))}
+        numbers = set(_NUMBER.findall(repair)) - set(_NUMBER.findall(old.text))
+        return again.truth is not Truth.CONTRADICTED and all(one in passages for one in spans | numbers)
+
+
+def _searchable(terms: Sequence[str]) -> list[str]:
+    """Return the terms of a model that can be searched as whole words."""
+    plain = dict.fromkeys(term.strip().strip("`") for term in terms)
+    return [term for term in plain if 2 < len(term) <= _LINE and "\n" not in term][:_MOST_TERMS]
 
 
 def is_open(one: CheckedStatement) -> bool:
@@ -99,9 +175,14 @@ def is_open(one: CheckedStatement) -> bool:
     return one.truth is not Truth.CONTRADICTED and not is_heading and has_words and bool(terms_of(statement))
 
 
+def _is_wordable(one: CheckedStatement) -> bool:
+    """Report whether a model may word the repair of a statement that rules contradict: it is one line of text."""
+    return one.truth is Truth.CONTRADICTED and one.repair != "" and not one.statement.is_code and not one.statement.path
+
+
 def _batches(checked: Sequence[CheckedStatement]) -> Iterator[list[int]]:
-    """Yield the places of open statements, those of one section together."""
-    open_ = [at for at, one in enumerate(checked) if is_open(one)]
+    """Yield the places of statements that a model is asked about, those of one section together."""
+    open_ = [at for at, one in enumerate(checked) if is_open(one) or _is_wordable(one)]
     for _, section in groupby(open_, key=lambda at: _section(checked[at].statement)):
         places = list(section)
         for start in range(0, len(places), _TOGETHER):
@@ -131,9 +212,15 @@ class _Material:
     """The material of a question about some statements: settings, folders, and lines with their terms."""
 
     def __init__(
-        self, checkout: Checkout, searched: dict[str, list[TreeLine]], statements: Sequence[Statement]
+        self,
+        checkout: Checkout,
+        searched: dict[str, list[TreeLine]],
+        checked: Sequence[CheckedStatement],
+        named: Sequence[str],
     ) -> None:
-        self._tree, self._searched, self._statements = checkout, searched, statements
+        self._tree, self._searched, self._named = checkout, searched, named
+        self._statements = [one.statement for one in checked]
+        self._wrong = [one.why if one.truth is Truth.CONTRADICTED else "" for one in checked]
         self.places: list[tuple[str, int]] = []
         self.lines: list[str] = []
         left = _TOKENS
@@ -148,7 +235,8 @@ class _Material:
         """Return the texts of the prompt file."""
         rows = (
             {"number": number, "section": one.heading, "statement": sendable(one.text)}
-            for number, one in enumerate(self._statements, 1)
+            | ({"wrong": sendable(why)} if why else {})
+            for number, (one, why) in enumerate(zip(self._statements, self._wrong, strict=True), 1)
         )
         return {
             "file": _section(self._statements[0])[0],
@@ -166,7 +254,7 @@ class _Material:
     def _terms(self) -> Iterator[tuple[str, str, int]]:
         """Yield lines with each term: its definition with the lines after it first; of a common word only settings."""
         own = {one.file for one in self._statements}
-        for term in dict.fromkeys(term for one in self._statements for term in terms_of(one)):
+        for term in dict.fromkeys((*self._named, *(term for one in self._statements for term in terms_of(one)))):
             known = self._searched.get(term, [])
             found = [place for place in known if place.path not in own and not _NO_SOURCE.search(place.path)]
             is_absent = all(place.path in own for place in known) and term not in self._tree.unsearched
@@ -229,28 +317,3 @@ def _numbered(count: int) -> Callable[[StatementAnswers], str]:
         return f"no answer for the statements {sorted(missing)}" if missing else ""
 
     return problem
-
-
-def _decided(one: CheckedStatement, answer: StatementAnswer, material: _Material, judge: str) -> CheckedStatement:
-    """Return the statement as the model decides it, if its quotation is in the material."""
-    if answer.truth is Truth.NOT_CHECKABLE:
-        return one
-    place = material.place_of(answer.quote)
-    if place is None or (answer.truth is Truth.CONFIRMED and one.truth is Truth.CONFIRMED):
-        return one
-    kind = one.kind if one.kind is not StatementKind.OTHER else StatementKind.BEHAVIOUR
-    found = replace(
-        one, kind=kind, truth=answer.truth, named=one.statement.text, evidence=place if place.path else None, by=judge
-    )
-    if answer.truth is Truth.CONFIRMED:
-        return found
-    repair = " ".join(answer.repair.split())
-    is_new = bool(repair) and repair != one.statement.text
-    why = (
-        f"{place.path}:{place.line} says otherwise: {answer.quote}"
-        if place.path
-        else f"the tree says otherwise: {answer.quote}"
-    )
-    return replace(
-        found, why=why, repair=repair if is_new else None, swap=(one.statement.text, repair) if is_new else None
-    )

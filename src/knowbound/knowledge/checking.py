@@ -83,6 +83,12 @@ class Checker:
             for one, some in zip(several, decided, strict=True)
         ]
 
+    def unshown(self, statement: Statement) -> list[Named]:
+        """Return what a statement names and the tree does not show."""
+        self._names = Names(self._tree, [statement])
+        several = [one for one in named_in(statement) if "/" in one.value or not one.needs_history]
+        return [one for one in several if self._look(one, statement).truth is not Truth.CONFIRMED]
+
     def _check(self, statement: Statement) -> CheckedStatement:
         held: list[tuple[Named, StatementPlace]] = []
         is_open = False  # something that is named could not be decided

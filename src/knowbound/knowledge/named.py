@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -90,9 +91,10 @@ class Named(NamedTuple):
     if_deleted: bool = False  # it counts if history deleted it: the place of something, or said to be optional
 
 
-def named_in(statement: Statement) -> list[Named]:
+@lru_cache(maxsize=10_000)
+def named_in(statement: Statement) -> tuple[Named, ...]:
     """Return what a statement names, in order, each thing once."""
-    return list(dict.fromkeys(_named(statement)))
+    return tuple(dict.fromkeys(_named(statement)))
 
 
 def _named(statement: Statement) -> Iterator[Named]:

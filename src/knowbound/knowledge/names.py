@@ -20,7 +20,7 @@ _HUMPS = re.compile(r"[a-z][A-Z]")
 _WORD = re.compile(r"[A-Z][a-z]+|[a-z]+|[A-Z]+(?![a-z])|\d+")
 _RARE = 3  # words of a name that hardly another program has
 _NEIGHBOURS = 2  # variables with the same first word that make it the project's own
-_NEAR = 12  # lines around a variable in which its neighbours are
+_NEAR = 12  # lines around a variable in which its neighbours are, and places of a name that are read first
 _MEMBER = re.compile(r"(?P<owner>[A-Z]\w+)\.(?P<name>[a-z_]\w+)$")
 _DEFINES = r"\b(?:class|def|function|func|fn|interface|type|const|enum|struct|trait|object|var|let)\s+"
 WORDS = (StatementKind.SYMBOL, StatementKind.VARIABLE)
@@ -109,6 +109,9 @@ class Names:
 
     def _share(self, owner: str, word: str) -> bool:
         """Report whether a source file has both names, or whether that is not known."""
+        near = {place.path for place in self.places.get(word, ())[:_NEAR] if not is_prose(place.path)}
+        if any(self._has(path, owner) for path in near):  # mostly so, without a search
+            return True
         both = [self._tree.files_with(name) for name in (owner, word)]
         return both[0] is None or both[1] is None or any(not is_prose(path) for path in both[0] & both[1])
 

@@ -60,8 +60,8 @@ from knowbound.evals.drafts.wording import question_of_hedge, question_of_prompt
 from knowbound.evals.questions.from_rules import plain_heading
 from knowbound.evals.questions.scope import unfit
 from knowbound.evals.samples.load import load_samples
-from knowbound.evidence.question.history import read_history_question
-from knowbound.evidence.question.parsing import parse
+from knowbound.evidence.plan import read_plan
+from knowbound.evidence.producers.history import read_history_question
 from knowbound.gaps.aggregate import Aggregate
 from knowbound.gaps.judging import judge_findings
 from knowbound.gaps.observe import observe
@@ -77,7 +77,6 @@ from knowbound.report.observe import render_observe
 from knowbound.text.embedding import embed
 from knowbound.text.hedges import cues
 from knowbound.text.markdown import sections_of
-from knowbound.text.questions.intent import read_question
 from knowbound.text.redact import redact
 from knowbound.text.sentences import plain_sentences, sentences
 from knowbound.text.similar import similar, terms
@@ -128,8 +127,7 @@ def reported(path: Path) -> None:
 
 
 def _question(text: str) -> None:
-    asked = read_question(text)
-    parse(asked)
+    read_plan(text, given=[text])
     read_history_question(text)
 
 

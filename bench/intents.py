@@ -12,13 +12,22 @@ from pathlib import Path
 import msgspec
 
 from bench.measuring import HALVES, options
-from knowbound.core.evidence import QuestionKind
+from knowbound.core.evidence import Intent
 from knowbound.stats.rate import Rate
-from knowbound.text.questions.intent import read_question
+from knowbound.text.intent import intent_of
 
 _ROWS = Path(__file__).parent / "questions/intents.jsonl"
-# A label names what is needed; these kinds need the same.
-_SAME = {QuestionKind.OPEN: "locate", QuestionKind.WORKS: "tests_pass", QuestionKind.EXECUTE: "run_tests"}
+# The intent of each label, where it has another name.
+_INTENTS = {
+    "callers": Intent.NAVIGATE,
+    "history": Intent.STATUS,
+    "ci_state": Intent.STATUS,
+    "ci_cause": Intent.DIAGNOSE,
+    "compiles": Intent.EXECUTE,
+    "tests_pass": Intent.EXECUTE,
+    "run_build": Intent.EXECUTE,
+    "run_tests": Intent.EXECUTE,
+}
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -36,10 +45,11 @@ def rows() -> tuple[Row, ...]:
     return tuple(msgspec.json.decode(line, type=Row) for line in lines if line)
 
 
-def read_as(row: Row) -> str:
-    """The need that the rules see."""
-    kind = read_question(row.question).kind
-    return _SAME.get(kind, kind.value)
+def is_right(row: Row) -> bool:
+    """Report whether the table sees the intent of the label."""
+    meant = _INTENTS[row.need] if row.need in _INTENTS else Intent(row.need)
+    seen = intent_of(row.question)
+    return seen is meant or {seen, meant} == {Intent.LOCATE, Intent.NAVIGATE}  # both look in files
 
 
 def rates(some: list[Row]) -> dict[str, Rate]:
@@ -47,7 +57,7 @@ def rates(some: list[Row]) -> dict[str, Rate]:
     found: dict[str, Rate] = {}
     for row in some:
         for name in (row.need, "all"):
-            found[name] = found.get(name, Rate()) + Rate(int(read_as(row) == row.need), 1)
+            found[name] = found.get(name, Rate()) + Rate(int(is_right(row)), 1)
     return dict(sorted(found.items(), key=lambda one: (one[0] == "all", one[0])))
 
 
@@ -59,8 +69,8 @@ def report(*, wrong: bool = False, developed_only: bool = False) -> None:
         for need, rate in rates(half).items():
             print(f"    {need:12} {rate}")
     for row in rows() if wrong else ():
-        if not row.aside and read_as(row) != row.need:
-            print(f"  {row.id}: {row.question}\n      needs {row.need}, read as {read_as(row)}")
+        if not row.aside and not is_right(row):
+            print(f"  {row.id}: {row.question}\n      needs {row.need}, read as {intent_of(row.question)}")
 
 
 if __name__ == "__main__":

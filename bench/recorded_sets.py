@@ -12,6 +12,7 @@ import msgspec
 
 from bench.audited.__main__ import ask_audited
 from bench.choices.__main__ import asked_prompts, chosen_by
+from bench.investigated import ask_investigations
 from bench.junk.__main__ import ask_junk
 from bench.labels import SHARED
 from bench.learn import ask_lessons
@@ -37,7 +38,7 @@ HERE = Path(__file__).parent
 ANSWERS = HERE / "answers"
 UNSEEN = HERE / "unseen"
 # About recordings that are not part of this repository.
-_OUTSIDE = ("audited", "real", "sentences", "statements", "rules", "statuses", "lessons", "rescues")
+_OUTSIDE = ("audited", "real", "sentences", "statements", "rules", "statuses", "lessons", "rescues", "investigations")
 
 
 class LabelledHedge(msgspec.Struct, frozen=True):
@@ -147,5 +148,6 @@ SETS = {
     "audited": RecordedSet(ask_audited),
     "lessons": RecordedSet(ask_lessons),
     "rescues": RecordedSet(ask_rescues),
+    "investigations": RecordedSet(ask_investigations),
     "sentences": RecordedSet(lambda asker: _ask_hedges(sentences(), asker)),
 }

@@ -30,7 +30,7 @@ from typing import Any, NoReturn
 ROOT = Path(__file__).resolve().parents[1]
 KNOWBOUND = Path(sys.executable).with_name("knowbound")
 HOOK = KNOWBOUND.with_name("knowbound-hook")
-PACKAGES = "agent cli codebase documents evals evidence gaps judge kms report stats store text traces".split()
+PACKAGES = "agent cli codebase evals evidence gaps judge kms report stats store text traces".split()
 _one_call = threading.Lock()  # a server answers one call after the other
 
 

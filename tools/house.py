@@ -21,7 +21,6 @@ FIRST_WORDS = frozenset(
 # Rooms whose sentences are rewritten together with their rules; each leaves this list with its rewrite.
 NOT_REWRITTEN = (
     "audit",
-    "documents",
     "evals",
     "evidence",
     "gaps",

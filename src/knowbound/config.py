@@ -122,6 +122,9 @@ class Settings:
     model_tasks_statements: str = _task("statements", "statements of knowledge files that rules cannot check")
     model_tasks_misses: str = _task("misses", "how lookups that found nothing ended")
     model_tasks_rescue: str = _task("rescue", "where something is that a search missed and rules do not find")
+    model_tasks_investigate: str = _task(
+        "investigate", "terms of a question to `investigate`, and reading what is found"
+    )
     model_tasks_rules: str = _task("rules", "whether sessions obeyed rules that traces alone do not decide")
     judge_seconds: int = _setting("judge.seconds", 60, "Time limit of one call of a judge that is a model.")
     gate_max_gap_rate: float | None = _setting(

@@ -90,17 +90,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 ANSWERED = [
-    ("Summarize how refunds are approved.", "docs/refunds.md"),
+    ("Who approves a refund above 500 EUR?", "docs/refunds.md"),
+    ("Where is revenue_schema?", "docs/warehouse.md"),
     ("How many approvals does a refund above 500 EUR need?", "docs/refunds.md"),
-    ("You are a support agent.\n\nTask: describe how refunds above 500 EUR are approved.", "docs/refunds.md"),
-    ("What does --dry-run do?", "docs/deploy.md"),
-    ("What does E1042 mean?", "docs/warehouse.md"),
-    ("Explain `revenue_schema`.", "docs/warehouse.md"),
-    ("超过 500 元的退款由谁审批?", "docs/zh.md"),
-    ("银行卡退款多久到账?", "docs/zh.md"),
 ]
-# In other words than the page: refused, and the page is the first that is shown.
+# How, why, and what is said in other words than the page: refused, and the page is the first that is shown.
 SHOWN = [
+    ("银行卡退款多久到账?", "docs/zh.md"),
+    ("超过 500 元的退款由谁审批?", "docs/zh.md"),
+    ("Explain `revenue_schema`.", "docs/warehouse.md"),
+    ("What does E1042 mean?", "docs/warehouse.md"),
+    ("What does --dry-run do?", "docs/deploy.md"),
+    ("You are a support agent.\n\nTask: describe how refunds above 500 EUR are approved.", "docs/refunds.md"),
+    ("Summarize how refunds are approved.", "docs/refunds.md"),
     ("How many approvals does a large refund need?", "docs/refunds.md"),
     ("Who has to sign off when we give a customer 600 euro back?", "docs/refunds.md"),
     ("A client asks where the money is. How long do card refunds take?", "docs/refunds.md"),
@@ -244,7 +246,7 @@ def test_the_executor_quotes_the_passage_as_it_is_written(tmp_path: Path) -> Non
         "| service | http | metrics |\n| --- | --- | --- |\n| courier | 8082 | 9102 |\n"
     )
     (tmp_path / "deploy.md").write_text(text, "utf-8")
-    found = investigate("How do I promote a service by hand?", tmp_path)
+    found = investigate("Where is promote by hand?", tmp_path)
     (passage,) = quoted_passages(found, tmp_path)
     assert (passage.heading, passage.text) == ("Deploying", text.strip())
     assert "`just promote <service>`" in answer_of(found, [passage])

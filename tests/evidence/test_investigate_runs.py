@@ -33,7 +33,7 @@ def asked(question: str, root: Path, allow_run: bool = True) -> Investigation:
 def test_do_the_tests_pass_is_answered_no_with_the_test_that_fails(tmp_path: Path) -> None:
     found = asked("do the tests pass", project(tmp_path, BROKEN))
     assert (found.outcome, found.intent) == (SUCCESS, Intent.EXECUTE)
-    assert said(found) == "No, the tests do not pass: 1 of 2 tests: tests/test_parser.py::test_parse"
+    assert said(found) == "No: 1 of 2 tests: tests/test_parser.py::test_parse"
     assert {entry.cls for entry in found.evidence} == {EvidenceClass.TEST}
 
 
@@ -50,7 +50,7 @@ def test_an_order_to_run_the_tests_is_carried_out_only_where_they_pass(tmp_path:
 def test_does_it_compile_needs_a_build_alone(tmp_path: Path) -> None:
     found = asked("does it still compile?", project(tmp_path, PYTHON | {"src/tiny/parser.py": "def parse(:\n"}))
     assert found.outcome == SUCCESS
-    assert said(found).startswith("No, it does not build: src/tiny/parser.py:1")
+    assert said(found).startswith("No: src/tiny/parser.py:1")
     assert {entry.cls for entry in found.evidence} == {EvidenceClass.BUILD}
 
 
@@ -78,7 +78,7 @@ def test_a_folder_of_documents_answers_no_order_and_no_question_about_runs(
 def test_no_path_of_a_temporary_folder_is_said(tmp_path: Path) -> None:
     files = {"Makefile": "all:\n\t@echo error: no $(CURDIR)/input.txt >&2; false\n"}
     found = asked("does it build?", project(tmp_path, files))
-    assert said(found) == "No, it does not build: error: no input.txt"
+    assert said(found) == "No: error: no input.txt"
     assert "knowbound-" not in str(found)
 
 
@@ -104,12 +104,18 @@ def test_is_the_pipeline_green_is_answered_by_ci_alone(tmp_path: Path, gh: Fake)
     gh()
     found = asked("is the pipeline green", project(tmp_path / "tree", WORKFLOW), allow_run=False)
     assert (found.outcome, found.intent) == (SUCCESS, Intent.STATUS)
-    assert said(found).startswith("No, it failed: Tests 3: failure")
+    assert said(found).startswith("No: Tests 3: failure")
     assert {entry.cls for entry in found.evidence} == {EvidenceClass.CI_WORKFLOW}
 
 
-def test_what_is_this_project_is_answered_by_its_readme_and_two_scans(tmp_path: Path) -> None:
-    found = asked("what is this project?", project(tmp_path, PYTHON | {"README.md": "# Tiny\n\nDoubles numbers.\n"}))
-    assert (found.outcome, found.sources[0].path) == (SUCCESS, "README.md"), found.explanation
-    verified = {entry.cls for entry in found.evidence if entry.quality == "verified"}
-    assert EvidenceClass.DISCOVERY in verified
+def test_what_kind_of_project_is_answered_by_two_scans_alone(tmp_path: Path) -> None:
+    found = asked("what kind of project is this?", project(tmp_path, PYTHON))
+    assert found.outcome == SUCCESS, found.explanation
+    assert {entry.cls for entry in found.evidence} == {EvidenceClass.DISCOVERY}
+    assert said(found).startswith("Python project")
+
+
+def test_an_order_to_change_something_never_succeeds_because_nothing_was_changed(tmp_path: Path) -> None:
+    found = asked("change LIMIT to 5", project(tmp_path, PYTHON | {"src/tiny/limit.py": "LIMIT = 3\n"}))
+    assert found.outcome != SUCCESS
+    assert "nothing was changed" in found.explanation

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.core.evidence import REQUIREMENTS, Evidence, EvidenceClass, Intent, Place, Quality, Strength
-from knowbound.evidence.planner import Collected, collect, corroborated
+from knowbound.evidence.plan import Plan, Term, TermKind
+from knowbound.evidence.planner import Collected, collect, comparable, corroborated
 from knowbound.evidence.producers.protocol import READER, SEARCH, Ask, Context
-from knowbound.evidence.question.terms import Focus, ParsedQuestion, Term, TermKind
 
 _SEARCH, _CONTENT = EvidenceClass.FILE_SEARCH, EvidenceClass.FILE_CONTENT
 
@@ -44,10 +44,8 @@ class Fake:
 
 
 def _collected(tools: list[Fake], tmp_path: Path, terms: tuple[str, ...] = ("x",), calls: int = 40) -> Collected:
-    question = ParsedQuestion(
-        "?", Intent.LOCATE, Focus.DEFINITION, tuple(Term(term, TermKind.IDENTIFIER, (term,)) for term in terms)
-    )
-    return collect(question, REQUIREMENTS[Intent.LOCATE], tools, Context(tmp_path), calls)
+    plan = Plan("?", Intent.LOCATE, tuple(Term(term, TermKind.IDENTIFIER, (term,)) for term in terms))
+    return collect(plan, REQUIREMENTS[Intent.LOCATE], tools, Context(tmp_path), calls)
 
 
 def test_the_best_suited_tool_is_asked_first_and_the_next_only_where_it_fails(tmp_path: Path) -> None:
@@ -106,7 +104,7 @@ def test_two_search_tools_never_verify_and_the_searched_string_is_no_agreement(
     collected = Collected()
     for tool in (first, second):
         collected.add(tool.produce(Ask(tool.cls, "x", Intent.LOCATE, "?"), context), tool)
-    both_strong = one is Quality.STRONG and other is Quality.STRONG
+    both_strong = one.reaches(Quality.STRONG) and other.reaches(Quality.STRONG)  # a tool that says more says Strong
     assert bool(corroborated(collected)) == (both_strong and same_place and not same_group)
 
 
@@ -117,3 +115,17 @@ def test_an_authority_is_verified_alone() -> None:
     collected.add(git.produce(Ask(EvidenceClass.GIT_LOG, "", Intent.STATUS, "?"), Context(Path())), git)
     (verified,) = corroborated(collected)
     assert (verified.quality, verified.cites) == (Quality.VERIFIED, (0,))
+
+
+def test_a_producer_cannot_say_verified(tmp_path: Path) -> None:
+    tools = [Fake("grep", _SEARCH, Quality.VERIFIED), Fake("read", _CONTENT, Quality.VERIFIED, READER)]
+    found = _collected(tools, tmp_path)
+    assert {entry.quality for entry in found.entries} == {Quality.STRONG}
+
+
+def test_a_disputed_class_is_never_more_than_moderate() -> None:
+    ci = EvidenceClass.CI_WORKFLOW
+    listed = Evidence(ci, "gh run list", "", "", Quality.STRONG, Strength.LOW)
+    viewed = Evidence(ci, "gh run view", "", "", Quality.MODERATE, Strength.LOW, disputes=True)
+    assert {entry.quality for entry in comparable([listed, viewed])} == {Quality.MODERATE}
+    assert comparable([listed]) == [listed]

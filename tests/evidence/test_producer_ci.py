@@ -163,15 +163,29 @@ def test_a_newer_run_that_is_still_going_is_said_beside_the_one_that_failed(gh: 
     assert "a newer run is still going: Tests 5: in_progress" in entry.note
 
 
-def test_a_list_of_runs_that_are_all_going_explains_no_failure(gh: Fake, root: Path) -> None:
+def test_a_run_in_progress_neither_explains_a_failure_nor_says_that_it_is_green(gh: Fake, root: Path) -> None:
+    gh(runs=[a_run(5, "Tests", "", "in_progress"), a_run(4, "Tests")])
+    assert produce(RunList(), root, "Is the Tests workflow green?", Intent.STATUS).quality is Q.MODERATE
+    assert produce(RunView(), root, "Is the Tests workflow green?", Intent.STATUS).quality is Q.MODERATE
     gh(runs=[a_run(5, "Tests", "", "in_progress")])
     assert produce(RunList(), root).quality is Q.MODERATE
-    assert produce(RunList(), root, "Is the Tests workflow still running?", Intent.STATUS).quality is Q.STRONG
 
 
 def test_a_view_that_disagrees_with_the_list_is_only_moderate(gh: Fake, root: Path) -> None:
     gh(view=VIEW | {"conclusion": "success"})
-    assert produce(RunView(), root).quality is Q.MODERATE
+    entry = produce(RunView(), root)
+    assert (entry.quality, entry.disputes) == (Q.MODERATE, True)
+
+
+@pytest.mark.parametrize(
+    ("question", "quality"),
+    [("Why does the `lint` job fail in CI?", Q.MODERATE), ("Why does the pytest step fail?", Q.STRONG)],
+)
+def test_another_failure_is_no_evidence_for_the_one_that_is_asked_for(
+    question: str, quality: Quality, gh: Fake, root: Path
+) -> None:
+    gh()
+    assert produce(RunView(), root, question).quality is quality
 
 
 def test_to_diagnose_a_workflow_that_fails_now_is_looked_at_first(gh: Fake, root: Path) -> None:

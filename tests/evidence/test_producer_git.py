@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from knowbound.core.evidence import Evidence, EvidenceClass, Intent, Quality, Strength
+from knowbound.evidence.investigate import investigate
 from knowbound.evidence.producers.git import GitLog, GitStatus
+from knowbound.evidence.producers.history import HistoryKind, date_of, read_history_question
 from knowbound.evidence.producers.protocol import Ask, Context
 from knowbound.evidence.producers.repository import parse_log, parse_status
-from knowbound.evidence.question.history import HistoryKind, date_of, read_history_question
 
 K = HistoryKind
 LAST_COMMIT = "What is the last commit?"
@@ -91,7 +92,7 @@ def history(root: Path, question: str, target: str = "") -> Evidence:
         ("When was retry_middleware added?", K.ADDED, "retry_middleware"),
         ("Which commit introduced the retry budget?", K.ADDED, "retry budget"),
         ("when was old.py deleted?", K.REMOVED, "old.py"),
-        ("Who removed retry_budget from the client?", K.REMOVED, "retry_budget"),
+        ("Who removed retry_budget from the client?", K.REMOVED, "retry_budget client"),
         ("What changed since v1.0?", K.SINCE, "v1.0"),
         ("what happened last week?", K.SINCE, "1 weeks ago"),
         ("What did commit 1a2b3c4d do?", K.COMMIT, "1a2b3c4d"),
@@ -402,3 +403,17 @@ def test_a_rename_is_one_change() -> None:
     state = parse_status("# branch.head main\x002 R. N... 100644 100644 100644 a b R100 new.py\x00old.py\x00? x\x00")
     assert state.changed == ("new.py",)
     assert state.untracked == ("x",)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"), [("Is the working tree clean?", "No: "), ("Is anything uncommitted?", "Yes: ")]
+)
+def test_a_dirty_tree_is_said_to_be_dirty(question: str, answer: str, tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet", "--initial-branch=main")
+    (tmp_path / "a.py").write_text("x = 1\n")
+    commit(tmp_path, "Start", "2026-01-01T12:00:00Z")
+    (tmp_path / "a.py").write_text("x = 2\n")
+    found = investigate(question, tmp_path)
+    assert found.outcome == "success"
+    assert found.answer is not None
+    assert found.answer.text.startswith(answer), found.answer.text

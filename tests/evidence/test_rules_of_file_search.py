@@ -11,15 +11,14 @@ from hypothesis import strategies as st
 
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality, Strength
 from knowbound.evidence.investigate import investigate
-from knowbound.evidence.planner import Collected, about_the_same, corroborated
+from knowbound.evidence.plan import read_plan
+from knowbound.evidence.planner import Collected, comparable, corroborated
 from knowbound.evidence.producers.find import Find
 from knowbound.evidence.producers.grep import Grep
 from knowbound.evidence.producers.passages import PassageSearch
 from knowbound.evidence.producers.protocol import Ask, Context
 from knowbound.evidence.producers.read import Read
 from knowbound.evidence.producers.references import References
-from knowbound.evidence.question.parsing import parse
-from knowbound.text.questions.intent import read_question
 from tests.conftest import some_examples
 from tests.evidence_trees import plant
 
@@ -48,9 +47,9 @@ def root(tmp_path: Path) -> Path:
 
 
 def ask(question: str, cls: EvidenceClass = C.FILE_SEARCH, candidates: tuple[Place, ...] = ()) -> Ask:
-    parsed = parse(read_question(question))
-    (term,) = parsed.terms
-    return Ask(cls, term.text, parsed.intent, question, term, candidates)
+    plan = read_plan(question)
+    (term,) = plan.terms
+    return Ask(cls, term.text, plan.intent, question, term, candidates)
 
 
 def found(tool: Grep | Find | References | PassageSearch, question: str, root: Path) -> Evidence:
@@ -153,12 +152,6 @@ def test_a_one_letter_correction_is_moderate_and_said(root: Path) -> None:
     assert (entry.quality, entry.read_as) == (Q.MODERATE, "ConnectionPool")
 
 
-def test_another_kind_than_asked_is_answered_with_the_correction(root: Path) -> None:
-    answered = investigate("Where is the ConnectionPool enum defined?", root)
-    assert answered.outcome == "success"
-    assert any("ConnectionPool is a class, not an enum" in note for note in answered.notes)
-
-
 # ---- FileSearch, passages
 
 
@@ -254,7 +247,7 @@ _entries = st.builds(
 
 @given(st.lists(_entries, max_size=6))
 def test_a_read_of_another_file_never_completes_a_search(entries: list[Evidence]) -> None:
-    kept = about_the_same(entries)
+    kept = comparable(entries)
     for read in (entry for entry in kept if entry.cls is C.FILE_CONTENT and entry.places):
         searches = [entry for entry in entries if entry.cls is C.FILE_SEARCH and entry.target == read.target]
         best = max((entry.quality.rank for entry in searches), default=None)

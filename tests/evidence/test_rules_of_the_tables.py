@@ -9,8 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.core.evidence import (
-    AUTHORITATIVE,
-    INTENTS,
     REQUIREMENTS,
     Confidence,
     Evidence,
@@ -18,7 +16,6 @@ from knowbound.core.evidence import (
     Intent,
     Place,
     Quality,
-    QuestionKind,
     Requirement,
     Shows,
     Strength,
@@ -34,6 +31,7 @@ from knowbound.evidence.producers.discovery import ManifestScan, Project, TreeSc
 from knowbound.evidence.producers.git import GitLog, GitStatus
 from knowbound.evidence.producers.protocol import Ask, Context, Producer
 from knowbound.evidence.producers.systems.system import Built, OutcomeCounts, Tested
+from knowbound.text.intent import evidence_needed, intent_of
 from tests.evidence.test_producer_git import commit, git
 
 Q, C = Quality, EvidenceClass
@@ -166,6 +164,26 @@ def test_discovery_verified_same_result_from_two_scans(tmp_path: Path) -> None:
     assert verified(*pairs) == {C.DISCOVERY}
 
 
+def test_discovery_is_not_verified_where_the_counts_of_the_scans_disagree(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "tiny"\nversion = "1"\n')
+    (tmp_path / "tiny.py").write_text("x = 1\n")
+    (tmp_path / "page.ts").write_text("export const x = 1\n")
+    (tmp_path / "more.py").write_text("x = 1\n")
+    ask = Ask(C.DISCOVERY, "", Intent.EXPLAIN, "what is this project?")
+    pairs: list[tuple[Evidence, Producer]] = [
+        (scan.produce(ask, Context(tmp_path)), scan) for scan in (TreeScan(), ManifestScan())
+    ]
+    assert verified(*pairs) == set()
+
+
+def test_discovery_of_a_mixed_tree_names_both_languages(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n")
+    (tmp_path / "b.ts").write_text("export const x = 1\n")
+    entry = TreeScan().produce(Ask(C.DISCOVERY, "", Intent.EXPLAIN, "how?"), Context(tmp_path))
+    assert entry.quality is Q.STRONG
+    assert " and " in entry.note.partition(" project")[0]
+
+
 # --- CIWorkflow
 
 RUN = WorkflowRun(7, "Tests", status="completed", conclusion="failure")
@@ -183,6 +201,11 @@ def test_ciworkflow_strong_run_list_with_matching_workflow() -> None:
     assert grade_runs(Runs([RUN], [RUN], True))[0] is Q.STRONG
 
 
+def test_ciworkflow_moderate_while_the_last_run_is_still_going() -> None:
+    going = WorkflowRun(8, "Tests", status="in_progress")
+    assert grade_runs(Runs([going, RUN], [going, RUN], True))[0] is Q.MODERATE
+
+
 @pytest.mark.parametrize("shows", [Shows.PASSES, Shows.FAILS])
 def test_ciworkflow_verified_run_log_confirms_failure_or_success(shows: Shows) -> None:
     assert verified((ran(C.CI_WORKFLOW, shows), RunView())) == {C.CI_WORKFLOW}
@@ -192,29 +215,35 @@ def test_ciworkflow_verified_run_log_confirms_failure_or_success(shows: Shows) -
 # --- what questions beside the table need, and the invariants
 
 
-def test_questions_that_the_table_does_not_list_need_the_authoritative_class() -> None:
-    shown = {
-        kind.value: [(need.cls.value, need.minimum.value, need.shows.value) for need in needs]
-        for kind, needs in AUTHORITATIVE.items()
-    }
-    assert shown == {
-        "ci_state": [("CIWorkflow", "strong", "")],
-        "compiles": [("Build", "strong", "")],
-        "tests_pass": [("Test", "strong", "")],
-        "works": [("Build", "strong", ""), ("Test", "strong", "")],
-        "run_build": [("Build", "strong", "passes")],
-        "run_tests": [("Test", "strong", "passes")],
-    }
-    assert set(INTENTS) == set(QuestionKind)
-    assert all(
-        requirements_of(kind) == REQUIREMENTS[INTENTS[kind]] for kind in QuestionKind if kind not in AUTHORITATIVE
-    )
+@pytest.mark.parametrize(
+    ("question", "needs"),
+    [
+        ("is the pipeline green", [("CIWorkflow", "strong", "")]),
+        ("does it compile", [("Build", "strong", "")]),
+        ("do the tests pass", [("Test", "strong", "")]),
+        ("does it build and do the tests pass", [("Build", "strong", ""), ("Test", "strong", "")]),
+        ("build it", [("Build", "strong", "passes")]),
+        ("run the tests", [("Test", "strong", "passes")]),
+        ("what is the last commit", [("GitLog", "moderate", "")]),
+        ("what kind of project is this", [("Discovery", "moderate", "")]),
+    ],
+)
+def test_requirements_come_from_the_evidence_that_is_asked_for(
+    question: str, needs: list[tuple[str, str, str]]
+) -> None:
+    found = evidence_needed(question, intent_of(question))
+    assert [(need.cls.value, need.minimum.value, need.shows.value) for need in found] == needs
+
+
+@pytest.mark.parametrize("intent", [one for one in Intent if one not in (Intent.STATUS, Intent.EXECUTE)])
+def test_every_other_question_needs_the_row_of_its_intent(intent: Intent) -> None:
+    assert evidence_needed("the frobnicator", intent) == REQUIREMENTS[intent]
 
 
 def test_a_failure_answers_the_question_and_does_not_carry_out_the_order() -> None:
     failing = [ran(C.TEST, Shows.FAILS, exact=3)]
-    assert is_complete(requirements_of(QuestionKind.TESTS_PASS), [], failing)
-    (gap,) = gaps_of(requirements_of(QuestionKind.RUN_TESTS), [], failing)
+    assert is_complete(evidence_needed("do the tests pass", Intent.EXECUTE), [], failing)
+    (gap,) = gaps_of(evidence_needed("run the tests", Intent.EXECUTE), [], failing)
     assert (gap.have, gap.need) == (Q.MODERATE, Q.STRONG)
 
 
@@ -229,22 +258,22 @@ def entries() -> st.SearchStrategy[list[Evidence]]:
     return st.lists(one, max_size=8)
 
 
-@given(entries(), st.sampled_from(QuestionKind))
-def test_what_shows_a_failure_never_completes_what_has_to_pass(found: list[Evidence], kind: QuestionKind) -> None:
+@given(entries(), st.sampled_from(Intent))
+def test_what_shows_a_failure_never_completes_what_has_to_pass(found: list[Evidence], kind: Intent) -> None:
     needs = requirements_of(kind)
     passing = [entry for entry in found if entry.shows is not Shows.FAILS]
     have_to_pass = [need for need in needs if need.shows is Shows.PASSES]
     assert is_complete(have_to_pass, [], found) == is_complete(have_to_pass, [], passing)
 
 
-@given(entries(), st.sampled_from(QuestionKind), entries())
-def test_more_evidence_never_opens_a_gap(found: list[Evidence], kind: QuestionKind, more: list[Evidence]) -> None:
+@given(entries(), st.sampled_from(Intent), entries())
+def test_more_evidence_never_opens_a_gap(found: list[Evidence], kind: Intent, more: list[Evidence]) -> None:
     if is_complete(requirements_of(kind), [], found):
         assert is_complete(requirements_of(kind), [], [*found, *more])
 
 
-@given(entries(), st.sampled_from(sorted(set(QuestionKind) - {QuestionKind.CHAT})))
-def test_confidence_is_the_lowest_level_of_what_is_needed(found: list[Evidence], kind: QuestionKind) -> None:
+@given(entries(), st.sampled_from(sorted(set(Intent) - {Intent.CHAT})))
+def test_confidence_is_the_lowest_level_of_what_is_needed(found: list[Evidence], kind: Intent) -> None:
     needs = requirements_of(kind)
     levels = [
         max((entry.quality_for(need.shows).rank for entry in found if entry.cls is need.cls), default=0)
@@ -261,6 +290,8 @@ def test_discovery_is_never_the_reason_for_an_answer_about_something_else(search
         Evidence(C.FILE_SEARCH, "grep", "x", "x", search, Strength.LOW, note="found it"),
         Evidence(C.DISCOVERY, "tree scan", "", "project", scan, Strength.LOW, note="a python project"),
     ]
-    _, why = derive_confidence(needs, ["x"], found)
+    confidence, why = derive_confidence(needs, ["x"], found)
     assert "a python project" not in why
     assert "FileSearch" in why
+    if scan.rank < search.rank:  # never "low because … is verified"
+        assert f"Confidence is {confidence} because the kind of project is" in why

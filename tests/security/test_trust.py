@@ -46,6 +46,7 @@ RISKY = {
     "model.tasks.turns": '[quality]\njudge = "command:./canary.sh"',
     "model.tasks.misses": '[model.tasks]\nmisses = "codex-cli:m"',
     "model.tasks.rescue": '[model.tasks]\nrescue = "codex-cli:m"',
+    "model.tasks.investigate": '[model.tasks]\ninvestigate = "codex-cli:m"',
     "model.tasks.rules": '[model.tasks]\nrules = "codex-cli:m"',
     "model.tasks.statements": '[model.tasks]\nstatements = "codex-cli:m"',
     "model.tasks.probe": '[model.tasks]\nprobe = "codex-cli:m"',

@@ -39,7 +39,7 @@ from knowbound.gaps.lens import GENERAL
 from knowbound.report.audit.model import TurnPage
 from knowbound.store.audited import Audited
 from knowbound.text.clock import comparable_time
-from knowbound.text.questions.intent import read_question
+from knowbound.text.intent import intent_of
 from knowbound.text.redact import excerpt, redact
 from knowbound.traces.corpus import SessionFiles
 from knowbound.traces.sessions import SharedEvents, places_of_agents
@@ -170,7 +170,7 @@ def _intent(turn: TraceTurn, before: Intent) -> Intent:
     words = text.lower().strip(".!,").split()
     if len(text) <= _GO_ON and words and all(word.strip(",.!") in _YES for word in words):
         return before
-    return read_question(text[:_INTENT]).intent
+    return intent_of(text[:_INTENT])
 
 
 def _signs(turn: TraceTurn, answer: Answer | None, judge: Callable[[], TurnJudge] | None) -> TurnSigns:

@@ -47,7 +47,8 @@ def command(
     """Answer a QUESTION about a project or a knowledge base from evidence.
 
     The answer names files and lines, and the quality of the evidence. Without enough evidence it names what is
-    missing, and the exit code is 3. No model and no network are used.
+    missing, shows the place that is probably meant, and the exit code is 3. A configured model says what to search and
+    reads what is found; its quotations are verified. Without one, questions of how and why end with the place.
     """
     from knowbound.evidence.investigate import investigate_and_keep
     from knowbound.report.investigation import render_investigation

@@ -20,7 +20,19 @@ if TYPE_CHECKING:
     from knowbound.gaps.filters import Filters
     from knowbound.stats.gate import Limits
 
-_TASKS = ("turns", "hedges", "rubrics", "probe", "lessons", "claims", "statements", "rules", "misses", "rescue")
+_TASKS = (
+    "turns",
+    "hedges",
+    "rubrics",
+    "probe",
+    "lessons",
+    "claims",
+    "statements",
+    "rules",
+    "misses",
+    "rescue",
+    "investigate",
+)
 Function = TypeVar("Function", bound=Callable[..., Any])
 Result = TypeVar("Result")
 FilePath = click.Path(path_type=Path)

@@ -122,6 +122,31 @@ def occurrences(text: str, path: str, name: str) -> list[NameOccurrence]:
     return found
 
 
+def code_lines(text: str, path: str, first: int, last: int) -> list[str]:
+    """Return lines of a file without its comments and string literals, by the syntax tree; as they are without one."""
+    lines = text.split("\n")[first - 1 : last]
+    language = grammar_of(path, text)
+    if language is None:
+        return lines
+    from ast_grep_py import SgRoot  # noqa: PLC0415  (loaded only where a tree is parsed)
+
+    open_ = [SgRoot(text, language).root()]
+    while open_:
+        node = open_.pop()
+        span = node.range()
+        begin, end = span.start.line + 1 - first, span.end.line + 1 - first
+        if end < 0 or begin >= len(lines):
+            continue
+        if not ("comment" in node.kind() or "string" in node.kind()):
+            open_.extend(node.children())
+            continue
+        for at in range(max(0, begin), min(len(lines) - 1, end) + 1):
+            start = span.start.column if at == begin else 0
+            stop = span.end.column if at == end else len(lines[at])
+            lines[at] = lines[at][:start] + " " * max(0, stop - start) + lines[at][stop:]
+    return lines
+
+
 def _escaped(name: str) -> str:
     return "".join(f"\\{sign}" if not sign.isalnum() and sign != "_" else sign for sign in name)
 

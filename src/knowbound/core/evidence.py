@@ -87,29 +87,6 @@ class Intent(StrEnum):
     CHAT = "chat"
 
 
-class QuestionKind(StrEnum):
-    """Kind of question, finer than its intent: "is the pipeline green" and "when was X added" are both status."""
-
-    LOCATE = "locate"
-    OPEN = "open"
-    CALLERS = "callers"
-    EXPLAIN = "explain"
-    REVIEW = "review"
-    COMPARE = "compare"
-    HISTORY = "history"
-    TREE_STATE = "status"
-    CI_STATE = "ci_state"
-    CI_CAUSE = "ci_cause"
-    COMPILES = "compiles"
-    TESTS_PASS = "tests_pass"
-    WORKS = "works"  # builds, and its tests pass
-    RUN_BUILD = "run_build"
-    RUN_TESTS = "run_tests"
-    EXECUTE = "execute"
-    MODIFY = "modify"
-    CHAT = "chat"
-
-
 class Shows(StrEnum):
     """Result of a run: a failure is as certain as a success, and shows the opposite."""
 
@@ -143,6 +120,7 @@ class Evidence(msgspec.Struct, frozen=True):
     cites: tuple[int, ...] = ()  # of a verified entry: numbers of the entries that agree
     read_as: str = ""  # name that was matched instead, if the target is spelled differently
     shows: Shows = Shows.NOTHING  # result of a build, of tests or of CI
+    disputes: bool = False  # contradicts another source of its class
 
     def quality_for(self, needed: Shows) -> Quality:
         """Return the quality as proof of the needed result.
@@ -202,41 +180,18 @@ REQUIREMENTS: dict[Intent, tuple[Requirement, ...]] = {
     ),
     Intent.CHAT: (),
 }
-INTENTS: dict[QuestionKind, Intent] = {
-    QuestionKind.LOCATE: Intent.LOCATE,
-    QuestionKind.OPEN: Intent.NAVIGATE,
-    QuestionKind.CALLERS: Intent.NAVIGATE,
-    QuestionKind.EXPLAIN: Intent.EXPLAIN,
-    QuestionKind.REVIEW: Intent.REVIEW,
-    QuestionKind.COMPARE: Intent.COMPARE,
-    QuestionKind.HISTORY: Intent.STATUS,
-    QuestionKind.TREE_STATE: Intent.STATUS,
-    QuestionKind.CI_STATE: Intent.STATUS,
-    QuestionKind.CI_CAUSE: Intent.DIAGNOSE,
-    QuestionKind.COMPILES: Intent.EXECUTE,
-    QuestionKind.TESTS_PASS: Intent.EXECUTE,
-    QuestionKind.WORKS: Intent.EXECUTE,
-    QuestionKind.RUN_BUILD: Intent.EXECUTE,
-    QuestionKind.RUN_TESTS: Intent.EXECUTE,
-    QuestionKind.EXECUTE: Intent.EXECUTE,
-    QuestionKind.MODIFY: Intent.MODIFY,
-    QuestionKind.CHAT: Intent.CHAT,
-}
-# Questions that the specification's table does not list need only the class that is authoritative for them. Either
-# result answers a question; an order is carried out only if the run passes.
-AUTHORITATIVE: dict[QuestionKind, tuple[Requirement, ...]] = {
-    QuestionKind.CI_STATE: (Requirement(_CI, _S),),
-    QuestionKind.COMPILES: (Requirement(_BUILD, _S),),
-    QuestionKind.TESTS_PASS: (Requirement(_TEST, _S),),
-    QuestionKind.WORKS: (Requirement(_BUILD, _S), Requirement(_TEST, _S)),
-    QuestionKind.RUN_BUILD: (Requirement(_BUILD, _S, Shows.PASSES),),
-    QuestionKind.RUN_TESTS: (Requirement(_TEST, _S, Shows.PASSES),),
-}
 
 
-def requirements_of(kind: QuestionKind) -> tuple[Requirement, ...]:
-    """Return the requirements of a kind: its authoritative class, else the specification's row for its intent."""
-    return AUTHORITATIVE[kind] if kind in AUTHORITATIVE else REQUIREMENTS[INTENTS[kind]]
+def requirements_of(
+    intent: Intent, classes: Iterable[EvidenceClass] = (), shows: Shows | None = None
+) -> tuple[Requirement, ...]:
+    """Return the row of an intent, or only the given classes: each at the row's level, Strong if it has none.
+
+    `shows` replaces the needed result of a row: either result of a run answers a question.
+    """
+    row = {need.cls: need for need in REQUIREMENTS[intent]}
+    wanted = [row.get(cls, Requirement(cls, Quality.STRONG)) for cls in classes] or list(row.values())
+    return tuple(need if shows is None else Requirement(need.cls, need.minimum, shows) for need in wanted)
 
 
 # Classes with evidence about a term of the question; other classes are about the project as a whole.
@@ -336,13 +291,13 @@ def derive_confidence(
     ]
     because = f" ({notes[0]})" if notes else ""
     word = "only " if level in (Quality.WEAK, Quality.MODERATE) else ""
-    limit = f", and what kind of project it is is {_known(lowest)}" if level is not lowest else ""
+    shown = f"the {requirement.cls} evidence{about} is {word}{level}{because}"
     met = sum(one.reaches(need.minimum) for one, need, _ in levels)
     covered = f"{met} of {len(levels)} that were needed are met" if len(levels) > 1 else ""
-    agreed = next((entry.note for entry in entries if entry.cites and entry.note), "")
+    agreed = next((entry.note for entry in entries if entry.cites and entry.note and entry.note not in because), "")
     more = "; ".join(filter(None, (covered, agreed)))
-    said = f"Confidence is {confidence} because the {requirement.cls} evidence{about} is {word}{level}{because}{limit}"
-    return confidence, f"{said} ({more})." if more else f"{said}."
+    said = f"because {shown}" if level is lowest else f"because the kind of project is {_known(lowest)}; {shown}"
+    return confidence, f"Confidence is {confidence} {said} ({more})." if more else f"Confidence is {confidence} {said}."
 
 
 def _known(discovery: Quality) -> str:
@@ -394,6 +349,8 @@ class Investigation(msgspec.Struct, frozen=True):
     sources: tuple[CitedSource, ...]  # best first
     answer: GivenAnswer | None = None
     nearest: tuple[NearPlace, ...] = ()  # places near to the terms, best first
+    probable: CitedSource | None = None  # of a refusal: the place that probably answers, and why it is not verified
+    by: str = "rules"  # whoever read the answer: rules, or the model
     notes: tuple[str, ...] = ()  # corrected typing errors, reached limits
     trail: tuple[str, ...] = ()  # every call in order, with its result
 

@@ -1,6 +1,6 @@
 """The places of an answer, each with the line as it is written and why it is one; the answer itself is the first.
 
-Who uses a name: every call with the function that it is in, imports apart. A comparison: each place with its side.
+Who uses a name: every call with the function that it is in, imports apart.
 """
 
 from __future__ import annotations
@@ -12,64 +12,51 @@ from knowbound.codebase.languages import NameRole, has_grammar, occurrences
 from knowbound.codebase.outline import Outlined, outline_of
 from knowbound.codebase.passages import word_stem
 from knowbound.codebase.tree import SourceTree
-from knowbound.core.evidence import CitedSource, Evidence, EvidenceClass, GivenAnswer, Intent, NearPlace, Place, Quality
+from knowbound.codebase.tree_search import passage_at
+from knowbound.core.evidence import (
+    PER_TERM,
+    CitedSource,
+    Evidence,
+    EvidenceClass,
+    GivenAnswer,
+    NearPlace,
+    Place,
+    Quality,
+)
 from knowbound.core.paths import SOURCE_RANK_WORDS, source_rank
+from knowbound.evidence.plan import Focus, Plan, Term, TermKind
 from knowbound.evidence.producers.passages import best_line, ranked_for
-from knowbound.evidence.question.terms import Focus, ParsedQuestion, Term, TermKind
+from knowbound.evidence.producers.read import unfit
 from knowbound.text.terms import split_words
 
 _SOURCES = 20
-_SHOWN = 3
-_TESTS = 3  # from this source_rank on a file is no part of the product
 _RESOLVED = "references"
 _NEAR_LINES = 25
 _SEARCHES = frozenset({EvidenceClass.FILE_SEARCH})
 _MOST_NEAR = 5
+_FEWEST, _MOST_WORDS = 2, 0.66  # words of the question that a probable place has at least
 _ALIKE = 0.72  # below this, two names have nothing to do with each other
 _NAMES = frozenset({TermKind.IDENTIFIER, TermKind.OPTION, TermKind.QUOTE, TermKind.PHRASE, TermKind.FILE})
 
 
-def cite(question: ParsedQuestion, entries: Sequence[Evidence], tree: SourceTree) -> tuple[CitedSource, ...]:
-    """The sources of an answer, best first."""
-    if question.focus is Focus.USES and len(question.terms) == 1:
-        used = _uses(question.terms[0], entries, tree)
+def cite(plan: Plan, entries: Sequence[Evidence], tree: SourceTree) -> tuple[CitedSource, ...]:
+    """Return the sources of an answer, best first: what the reader confirmed, then what else the search found."""
+    if plan.terms and plan.terms[0].focus is Focus.USES and len(plan.terms) == 1:
+        used = _uses(plan.terms[0], entries, tree)
         if used:
             return tuple(used[:_SOURCES])
     best: dict[str, CitedSource] = {}
-    ranks: dict[str, list[int]] = {}
-    for number, term in enumerate(question.terms):
-        side = f"{chr(ord('A') + number)} ({term.text}), " if question.intent is Intent.COMPARE else ""
-        places = _in_order(question, term, _strong(term, entries), tree)
-        first = {place.path: (place, entry) for place, entry in reversed(places)}
-        for rank, path in enumerate(dict.fromkeys(place.path for place, _ in places)):
-            place, entry = first[path]
-            key = f"{path}:{place.line}" if side else path
-            ranks.setdefault(key, []).append(rank)
-            best.setdefault(key, _cited(place, entry, tree, side + term.text if not side else side.rstrip(", ")))
-    if not best and not question.terms:
+    for term in plan.terms:
+        read = {place.path for entry in entries if entry.cls is EvidenceClass.FILE_CONTENT and entry.target == term.text
+                for place in entry.places if entry.quality.reaches(Quality.MODERATE)}  # fmt: skip
+        places = _in_order(plan, term, _strong(term, entries), tree)
+        for place, entry in sorted(places, key=lambda one: one[0].path not in read):
+            best.setdefault(place.path, _cited(place, entry, tree, term.text))
+    if not plan.terms or not best:
         for entry in entries:
-            for place in entry.places if entry.quality.reaches(Quality.MODERATE) else ():
-                ranks.setdefault(place.path, [len(ranks)])
+            for place in entry.places if entry.quality.reaches(Quality.MODERATE) and entry.cls not in PER_TERM else ():
                 best.setdefault(place.path, _cited(place, entry, tree))
-    if question.intent is Intent.EXPLAIN and question.terms and len(best) < _SHOWN:
-        for source in _mentions(question, tree):
-            ranks.setdefault(source.path, [len(ranks) + _SOURCES])
-            best.setdefault(source.path, source)
-    alone = question.intent is Intent.COMPARE  # a place of one side is no better for being one of the other
-    order = sorted(best, key=lambda key: (0 if alone else -len(ranks[key]), min(ranks[key]), sum(ranks[key])))
-    return tuple(best[key] for key in order[:_SOURCES])
-
-
-def _mentions(question: ParsedQuestion, tree: SourceTree) -> Iterator[CitedSource]:
-    """To explain a thing, where else it is dealt with: the nearest passages that have all of its words."""
-    words = [part for word in question.words for part in (split_words(word) or (word,))]
-    needed = frozenset(map(word_stem, words))
-    for one in ranked_for(tree, question.text, words)[:_NEAR_LINES]:
-        if needed <= one.has and source_rank(one.passage.path) < _TESTS:
-            line = best_line(one.passage, list(needed))
-            yield CitedSource(
-                one.passage.path, line, "passages: has all words of it", tree.line(one.passage.path, line)
-            )
+    return tuple(list(best.values())[:_SOURCES])
 
 
 def answer_of(sources: Sequence[CitedSource], entries: Sequence[Evidence]) -> GivenAnswer | None:
@@ -96,15 +83,14 @@ def _strong(term: Term, entries: Sequence[Evidence]) -> list[tuple[Place, Eviden
 
 
 def _in_order(
-    question: ParsedQuestion, term: Term, places: list[tuple[Place, Evidence]], tree: SourceTree
+    plan: Plan, term: Term, places: list[tuple[Place, Evidence]], tree: SourceTree
 ) -> list[tuple[Place, Evidence]]:
     """Where only text was found, the passages nearest to the whole question come first."""
     resolved = any(entry.tool == _RESOLVED for _, entry in places)
     if resolved or term.kind not in (TermKind.PHRASE, TermKind.QUOTE, TermKind.WORD) or len(places) < 2:
         return places
-    words = [part for word in question.words for part in (split_words(word) or (word,))]
     found: dict[tuple[str, int], int] = {}
-    for rank, one in enumerate(ranked_for(tree, question.text, words)):
+    for rank, one in enumerate(ranked_for(tree, plan.question, plan.words)):
         for line in range(one.passage.first, one.passage.last + 1):
             found.setdefault((one.passage.path, line), rank)
     return sorted(places, key=lambda one: found.get((one[0].path, one[0].line), len(found)))
@@ -164,20 +150,44 @@ def _inside(outline: Iterable[Outlined], line: int) -> str:
     return f"in {one.inside.replace(' ', '.') + '.' if one.inside else ''}{one.name}"
 
 
-def nearest(
-    question: ParsedQuestion, unmet: Iterable[str], entries: Sequence[Evidence], tree: SourceTree
-) -> list[NearPlace]:
-    """The best places, one of each file."""
+def nearest(plan: Plan, unmet: Iterable[str], entries: Sequence[Evidence], tree: SourceTree) -> list[NearPlace]:
+    """Return the best places, one of each file; those that answer nothing by their kind last."""
     lacking = frozenset(unmet)
-    terms = [term for term in question.terms if term.text in lacking] or list(question.terms)
-    found: dict[str, NearPlace] = {}
-    for place in (*_close(terms, entries, tree), *_passages(question, tree)):
-        if place.path not in found:
-            text = tree.line(place.path, place.line) if place.line else ""
-            found[place.path] = NearPlace(place.path, place.line, text or place.symbol)
-        if len(found) == _MOST_NEAR:
-            break
-    return list(found.values())
+    terms = [term for term in plan.terms if term.text in lacking] or list(plan.terms)
+    found: dict[str, Place] = {}
+    for place in (*_close([*terms, *plan.proposed], entries, tree), *_passages(plan, tree)):
+        if place.path not in found and len(found) < 2 * _MOST_NEAR:
+            found[place.path] = place
+    order = sorted(found.values(), key=lambda place: bool(unfit(place.path, plan.question)))[:_MOST_NEAR]
+    return [near(place, tree) for place in order]
+
+
+def near(place: Place, tree: SourceTree) -> NearPlace:
+    """Return a place with its line, as a hint."""
+    return NearPlace(place.path, place.line, (tree.line(place.path, place.line) if place.line else "") or place.symbol)
+
+
+def probable(
+    plan: Plan, places: Sequence[NearPlace], entries: Sequence[Evidence], tree: SourceTree, reason: str
+) -> CitedSource | None:
+    """Return the nearest place as the probable answer, if a search found it or it has most of the question's words."""
+    if not places or unfit(places[0].path, plan.question):
+        return None
+    first = places[0]
+    named = any(
+        entry.cls is EvidenceClass.FILE_SEARCH
+        and entry.quality.reaches(Quality.MODERATE)
+        and first.path in entry.sources
+        for entry in entries
+    )
+    around = passage_at(tree.root, first.path, max(1, first.line))
+    wanted = {
+        word_stem(part) for term in plan.terms for word in (*term.words, *term.names) for part in split_words(word)
+    }
+    has = wanted & (frozenset(around.words) | around.head) if around else frozenset()
+    if not named and (len(has) < _FEWEST or len(has) < _MOST_WORDS * len(wanted)):
+        return None
+    return CitedSource(first.path, first.line, reason, first.text)
 
 
 def _close(terms: Sequence[Term], entries: Sequence[Evidence], tree: SourceTree) -> Iterator[Place]:
@@ -196,14 +206,9 @@ def _close(terms: Sequence[Term], entries: Sequence[Evidence], tree: SourceTree)
             yield from (Place(path) for path in _alike_files(term.text, tree.files))
 
 
-def _passages(question: ParsedQuestion, tree: SourceTree) -> Iterator[Place]:
-    described = next((term for term in question.terms if term.kind is TermKind.DESCRIPTION), None)
-    if described is not None:
-        words, names = [*described.words, *described.also], described.names
-    else:
-        words, names = [part for word in question.words for part in (split_words(word) or (word,))], ()
-    stems = [word_stem(word) for word in words]
-    for one in ranked_for(tree, question.text, words, names)[:40]:
+def _passages(plan: Plan, tree: SourceTree) -> Iterator[Place]:
+    stems = [word_stem(word) for word in plan.words]
+    for one in ranked_for(tree, plan.question, plan.words)[:40] if plan.words else ():
         yield Place(one.passage.path, best_line(one.passage, stems), one.passage.name)
 
 

@@ -1,4 +1,8 @@
-"""`investigate`: a question and a root → an answer that rests on evidence, or what is missing for one."""
+"""`investigate`: a question and a root → an answer that rests on evidence, or what is missing for one.
+
+With a model: it plans what to search, reads the passages that were found, and quotes; rules verify and grade
+(`evidence/understanding.py`). Without one rules read names and phrases, and say which place they found for the rest.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -21,6 +26,7 @@ from knowbound.core.evidence import (
     INSUFFICIENT,
     PER_TERM,
     SUCCESS,
+    Confidence,
     Evidence,
     EvidenceClass,
     EvidenceGap,
@@ -28,8 +34,6 @@ from knowbound.core.evidence import (
     Intent,
     Investigation,
     Place,
-    QuestionKind,
-    Requirement,
     Shows,
     chat_investigation,
     derive_confidence,
@@ -37,43 +41,38 @@ from knowbound.core.evidence import (
 )
 from knowbound.core.paths import IGNORED_IN_SOURCES
 from knowbound.errors import InputError, StoreError
-from knowbound.evidence.citing import answer_of, cite, nearest
-from knowbound.evidence.planner import Collected, about_the_same, collect
+from knowbound.evidence.asking import ask_plan
+from knowbound.evidence.citing import answer_of, cite, nearest, probable
+from knowbound.evidence.plan import Plan, TermKind, file_term, read_plan
+from knowbound.evidence.planner import collect, comparable, search
 from knowbound.evidence.producers.build_and_test import Build, Tests
-from knowbound.evidence.producers.ci import RunList, RunView
+from knowbound.evidence.producers.ci import RunList, RunView, definition_of_pipeline
 from knowbound.evidence.producers.discovery import ManifestScan, TreeScan
 from knowbound.evidence.producers.find import Find
 from knowbound.evidence.producers.git import GitLog, GitStatus
 from knowbound.evidence.producers.grep import Grep
 from knowbound.evidence.producers.passages import PassageSearch
 from knowbound.evidence.producers.protocol import CallLimits, Context, Producer
-from knowbound.evidence.producers.read import Read
+from knowbound.evidence.producers.read import UNDERSTOOD, Read
 from knowbound.evidence.producers.references import References
-from knowbound.evidence.question.parsing import parse
-from knowbound.evidence.question.pipeline import with_definition
-from knowbound.evidence.question.terms import ParsedQuestion
+from knowbound.evidence.understanding import Understood, is_read, understand
 from knowbound.files import Walk, links_not_followed
+from knowbound.judge.choice import ModelTask, judge_for
+from knowbound.judge.models.asking import Asker
+from knowbound.judge.registry import asker_for
 from knowbound.store.observed import Observed
 from knowbound.text.clock import utc_now
 from knowbound.text.digest import digest_of
-from knowbound.text.questions.intent import AskedQuestion, read_question
 from knowbound.text.redact import excerpt
 from knowbound.text.redact_values import redact_value
 
 _SECONDS, _CALLS = 60.0, 40
 _LONGEST_QUESTION = 4000
-_ORDERS = frozenset({QuestionKind.RUN_BUILD, QuestionKind.RUN_TESTS, QuestionKind.EXECUTE})
-_SAID: dict[QuestionKind, tuple[str, str]] = {
-    QuestionKind.TESTS_PASS: ("the tests pass", "the tests do not pass"),
-    QuestionKind.COMPILES: ("it builds", "it does not build"),
-    QuestionKind.WORKS: ("it builds and the tests pass", "it does not work as it is"),
-    QuestionKind.CI_STATE: ("it passed", "it failed"),
-}
-# "Are there failing tests" and "which tests fail" are not answered by yes or no alike.
-_HOPES = re.compile(
-    r"^(?!\W*(?:which|what|how|when|who|why|where)\b)(?!.*\b(?:fail|broke|break|red\b|error|warning|crash|problem|"
-    r"not\b))",
-    re.I,
+_MOST_NEAR = 5
+_EXACT = frozenset({TermKind.IDENTIFIER, TermKind.FILE, TermKind.OPTION})  # names that rules resolve for certain
+_WHETHER = re.compile(r"^\W*(?:is|are|was|were|do|does|did|has|have|can|will)\b", re.I)
+_FEARS = re.compile(
+    r"\b(?:fail\w*|broken?|breaks?|red|errors?|dirty|uncommitted|untracked|problems?|not)\b|n't\b", re.I
 )
 
 
@@ -81,6 +80,9 @@ def investigate(
     question: str,
     root: Path | str,
     *,
+    kind: Intent | None = None,
+    terms: Sequence[str] = (),
+    asker: Asker | None = None,
     allow_run: bool = False,
     seconds: float = _SECONDS,
     calls: int = _CALLS,
@@ -89,24 +91,56 @@ def investigate(
 ) -> Investigation:
     """Answer a question about a project or a knowledge base from evidence, or say what is missing.
 
-    `only` names the files to look at, where not all of them are to be asked.
+    `kind` and `terms` are the plan of whoever asks; without them `asker` makes one, and else a lexical reading. `only`
+    names the files to look at, where not all of them are to be asked.
     """
     folder = Path(os.path.realpath(root))
     if not folder.is_dir():
         raise InputError("no-such-path", f"{root} is not a folder. Try: knowbound investigate --root DIR QUESTION")
-    asked = read_question(excerpt(question, _LONGEST_QUESTION))
-    if asked.intent is Intent.CHAT:
-        return chat_investigation(asked.text)
-    parsed = with_definition(parse(asked), asked, folder)
+    plan = read_plan(excerpt(question, _LONGEST_QUESTION), kind, terms)
+    if plan.intent is Intent.CHAT:
+        return chat_investigation(plan.question)
     limits = CallLimits(run_seconds=max(CallLimits().run_seconds, seconds)) if allow_run else CallLimits()
     deadline = time.monotonic() + (max(seconds, limits.run_seconds) if allow_run else seconds)
-    tree = SourceTree(folder, deadline, only)
-    context = Context(folder, allow_run, deadline, limits, tree)
-    collected = collect(parsed, asked.needs, default_producers() if producers is None else producers, context, calls)
-    found = with_answer(asked, _concluded(parsed, asked.needs, collected, tree))
+    context = Context(folder, allow_run, deadline, limits, SourceTree(folder, deadline, only))
+    if plan.intent is Intent.DIAGNOSE and not any(term.kind in _EXACT for term in plan.terms):
+        plan = replace(plan, terms=(file_term(definition_of_pipeline(plan.question, context)),))
+    tools = default_producers() if producers is None else producers
+    found = _by_model(plan, tools, context, calls, asker) if asker else _by_rules(plan, tools, context, calls)
     if found.outcome == INSUFFICIENT:
         found = msgspec.structs.replace(found, notes=(*found.notes, *_links_out(folder)))
     return _without_secrets(found)
+
+
+def _by_rules(plan: Plan, tools: Sequence[Producer], context: Context, calls: int) -> Investigation:
+    """Answer by rules alone; proposed terms widen what is shown, and prove nothing that nobody has read."""
+    collected = collect(plan, plan.needs, tools, context, calls)
+    own = set(plan.targets)
+    if gaps_of(plan.needs, plan.targets, comparable(collected.entries)) and PER_TERM & {one.cls for one in plan.needs}:
+        more = [term for term in plan.proposed if term.text not in own]
+        collected.join(search(more, plan, tools, context, calls))
+    return _concluded(plan, Understood(collected), context.tree)
+
+
+def _by_model(plan: Plan, tools: Sequence[Producer], context: Context, calls: int, asker: Asker) -> Investigation:
+    """Answer with a model's plan and reading; names that rules resolve for certain need neither."""
+    if plan.intent not in UNDERSTOOD and plan.terms and all(term.kind in _EXACT for term in plan.terms):
+        found = _by_rules(plan, tools, context, calls)
+        if found.confidence is Confidence.COMPLETE:
+            return found
+    planned = plan if plan.proposed else ask_plan(plan.question, context.tree, asker)
+    if planned is None:
+        found = _by_rules(plan, tools, context, calls)
+        return msgspec.structs.replace(found, notes=(*found.notes, "The model gave no plan: rules alone answered."))
+    if planned.intent is Intent.CHAT:
+        return chat_investigation(plan.question)
+    if not is_read(planned):
+        return _by_rules(planned, tools, context, calls)
+    understood = understand(planned, tools, context, calls, asker)
+    if understood.problem and not understood.sentences:
+        found = _by_rules(planned, tools, context, calls)
+        return msgspec.structs.replace(found, notes=(*found.notes, f"The model gave no reading: {understood.problem}."))
+    return _concluded(planned, understood, context.tree, asker.judge)
 
 
 def _without_secrets(found: Investigation) -> Investigation:
@@ -124,10 +158,20 @@ def _links_out(root: Path) -> tuple[str, ...]:
 
 
 def investigate_and_keep(
-    question: str, settings: Settings, *, allow_run: bool = False, seconds: float = 60.0, keep: bool = True
+    question: str,
+    settings: Settings,
+    *,
+    kind: Intent | None = None,
+    terms: Sequence[str] = (),
+    allow_run: bool = False,
+    seconds: float = _SECONDS,
+    keep: bool = True,
 ) -> Investigation:
-    """Answer a question about the root from evidence, and keep the answer for `report`."""
-    found = investigate(question, settings.root, allow_run=allow_run, seconds=seconds)
+    """Answer a question about the root with the configured model, and keep the answer for `report`."""
+    asker = asker_for(settings, judge_for(settings, ModelTask.INVESTIGATE))
+    found = investigate(
+        question, settings.root, kind=kind, terms=terms, asker=asker, allow_run=allow_run, seconds=seconds
+    )
     if keep:
         made = utc_now()
         with suppress(StoreError):  # an answer is an answer, also where nothing can be kept
@@ -144,41 +188,52 @@ def newest_investigation(settings: Settings) -> Investigation | None:
     return kept[0] if kept else None
 
 
-def _concluded(
-    question: ParsedQuestion, requirements: Sequence[Requirement], collected: Collected, tree: SourceTree
-) -> Investigation:
-    targets = [term.text for term in question.terms]
-    entries = about_the_same(collected.entries)
-    gaps = tuple(_explained(gap, entries) for gap in gaps_of(requirements, targets, entries))
-    confidence, explanation = derive_confidence(requirements, targets, entries)
+def _concluded(plan: Plan, understood: Understood, tree: SourceTree, judge: str = "rules") -> Investigation:
+    """Judge sufficiency, and say it. What a model has read needs no evidence for each term: it proposed them."""
+    collected, is_by_model = understood.collected, judge != "rules"
+    targets = () if is_by_model else plan.targets
+    entries = comparable(collected.entries)
+    gaps = tuple(_explained(gap, entries) for gap in gaps_of(plan.needs, targets, entries))
+    confidence, explanation = derive_confidence(plan.needs, targets, entries)
     unmet = dict.fromkeys(gap.target for gap in gaps if gap.target)
-    near = tuple(nearest(question, unmet, entries, tree)) if gaps and question.terms else ()
+    places = list(understood.nearest) + (nearest(plan, unmet, entries, tree) if gaps and plan.words else [])
+    places = list({place.path: place for place in reversed(places)}.values())[::-1]
+    maybe = None
     if gaps:
         of_files = any(gap.cls in PER_TERM for gap in gaps)
         reasons = [f"{gap.cls}: {gap.reason}." for gap in gaps if gap.reason and gap.cls not in PER_TERM]
-        lacking = _missing(question, unmet, gaps) if of_files else ()
-        explanation = " ".join([*lacking, *reasons, explanation])
-    sources = () if gaps else cite(question, entries, tree)
+        lacking = _missing(plan, unmet, gaps) if of_files and not is_by_model else ()
+        said = ["No passage that was read answers it."] if is_by_model and of_files else []
+        explanation = " ".join([*said, *lacking, *reasons, explanation])
+        reason = next((gap.reason for gap in gaps if gap.cls in PER_TERM and gap.reason), "the evidence is not enough")
+        maybe = probable(plan, places, entries, tree, reason) if of_files else None
     notes = [entry.note for entry in entries if entry.read_as]
     if tree.limited:
         notes.append(tree.limited)
     if collected.stopped:
         notes.append(f"Collecting stopped because {collected.stopped}.")
+    sources = () if gaps else understood.sources or cite(plan, entries, tree)
     return Investigation(
-        question=question.text,
-        intent=question.intent,
+        question=plan.question,
+        intent=plan.intent,
         outcome=INSUFFICIENT if gaps else SUCCESS,
-        confidence=confidence,
+        confidence=_at_most_medium(confidence) if gaps else confidence,
         explanation=explanation,
-        terms=tuple(targets),
+        terms=tuple(dict.fromkeys((*plan.targets, *(term.text for term in plan.proposed)))),
         evidence=tuple(collected.entries),
         gaps=gaps,
         sources=sources,
-        answer=None if gaps else answer_of(sources, entries),
-        nearest=near,
+        answer=None if gaps else understood.answer or _said(plan, entries) or answer_of(sources, entries),
+        nearest=tuple(places[:_MOST_NEAR]),
+        probable=maybe,
+        by=judge,
         notes=tuple(dict.fromkeys(notes)),
         trail=tuple(collected.trail),
     )
+
+
+def _at_most_medium(confidence: Confidence) -> Confidence:
+    return Confidence.MEDIUM if confidence in (Confidence.HIGH, Confidence.COMPLETE) else confidence
 
 
 def _explained(gap: EvidenceGap, entries: Sequence[Evidence]) -> EvidenceGap:
@@ -192,9 +247,9 @@ def _explained(gap: EvidenceGap, entries: Sequence[Evidence]) -> EvidenceGap:
     return EvidenceGap(gap.cls, gap.have, gap.need, gap.target, reason)
 
 
-def _missing(question: ParsedQuestion, unmet: dict[str, None], gaps: Sequence[EvidenceGap]) -> list[str]:
+def _missing(plan: Plan, unmet: dict[str, None], gaps: Sequence[EvidenceGap]) -> list[str]:
     """ "No `evidence gating` with enough evidence: without gating." for each term without it."""
-    if not question.terms and not unmet:
+    if not plan.terms and not unmet:
         return ["The question names nothing that could be looked for."]
     reasons = {gap.target: gap.reason for gap in reversed(gaps) if gap.cls is EvidenceClass.FILE_SEARCH}
     return [
@@ -203,32 +258,22 @@ def _missing(question: ParsedQuestion, unmet: dict[str, None], gaps: Sequence[Ev
     ]
 
 
-def with_answer(asked: AskedQuestion, found: Investigation) -> Investigation:
-    """The investigation with its answer in words, where the class that decides it is not about files."""
-    classes = {need.cls for need in asked.needs} - PER_TERM
-    deciding = [entry for entry in found.evidence if entry.cls in classes and entry.note and not entry.cites]
-    is_about_files = bool(PER_TERM & {need.cls for need in asked.needs}) and asked.kind is not QuestionKind.CI_CAUSE
-    if found.outcome != SUCCESS or not deciding or is_about_files:
-        return found
-    best = max(deciding, key=lambda entry: entry.quality.rank)
-    place = best.places[0] if best.places else Place("")
-    said = GivenAnswer(_answer(asked, deciding), place.path, place.line)
-    return msgspec.structs.replace(found, answer=said)
-
-
-def _answer(asked: AskedQuestion, entries: list[Evidence]) -> str:
-    best = {entry.cls: entry for entry in sorted(entries, key=lambda entry: entry.quality.rank)}
-    runs = list(best.values())
-    failing = [entry for entry in runs if entry.shows is Shows.FAILS]
-    said = "; ".join(entry.note.removeprefix("fails: ") for entry in failing or runs)
-    if asked.kind in _ORDERS:
-        return f"Done: {said}"
-    if asked.kind not in _SAID or all(entry.shows is Shows.NOTHING for entry in runs):
-        return said[:1].upper() + said[1:]
-    words = _SAID[asked.kind][1 if failing else 0]
-    if _HOPES.match(asked.corrected):
-        return f"{'No' if failing else 'Yes'}, {words}: {said}"
-    return f"{words[:1].upper()}{words[1:]}: {said}"
+def _said(plan: Plan, entries: Sequence[Evidence]) -> GivenAnswer | None:
+    """Return what an authority says, where the question is not about files: with yes or no where it asks for that."""
+    if PER_TERM & {need.cls for need in plan.needs} and plan.intent is not Intent.DIAGNOSE:
+        return None
+    classes = {need.cls for need in plan.needs} - PER_TERM
+    deciding = [entry for entry in entries if entry.cls in classes and entry.note and not entry.cites]
+    if not deciding:
+        return None
+    best = {entry.cls: entry for entry in sorted(deciding, key=lambda entry: entry.quality.rank)}
+    failing = [entry for entry in best.values() if entry.shows is Shows.FAILS]
+    said = "; ".join(entry.note.removeprefix("fails: ") for entry in failing or best.values())
+    place = next((entry.places[0] for entry in failing or best.values() if entry.places), Place(""))
+    if _WHETHER.match(plan.question) and any(entry.shows for entry in best.values()):
+        is_yes = bool(failing) == bool(_FEARS.search(plan.question))
+        said = f"{'Yes' if is_yes else 'No'}: {said}"
+    return GivenAnswer(said[:1].upper() + said[1:], place.path, place.line)
 
 
 @cache

@@ -22,8 +22,8 @@ from knowbound.core.evidence import (
     best_quality,
     gaps_of,
 )
+from knowbound.evidence.plan import Plan, Term
 from knowbound.evidence.producers.protocol import Ask, Context, Producer
-from knowbound.evidence.question.terms import ParsedQuestion
 
 _CORROBORATING = (
     frozenset({EvidenceClass.FILE_SEARCH, EvidenceClass.FILE_CONTENT}),
@@ -42,13 +42,47 @@ class Collected:
     stopped: str = ""  # why collecting ended before nothing was left
 
     def add(self, entry: Evidence, producer: Producer | None) -> None:
-        """Keep a piece of evidence."""
+        """Keep a piece of evidence. A tool cannot say Verified: that is the planner's to derive."""
+        if producer is not None and entry.quality is Quality.VERIFIED:
+            entry = msgspec.structs.replace(entry, quality=Quality.STRONG)
         self.entries.append(entry)
         self.producers.append(producer)
 
+    def take(self, producer: Producer, ask: Ask, context: Context) -> Evidence:
+        """Call a tool, keep its evidence and what the planner derives from it."""
+        entry = producer.produce(ask, context)
+        self.record(entry, producer)
+        return entry
+
+    def record(self, entry: Evidence, producer: Producer) -> None:
+        """Keep a piece of evidence with its line of the trail, and what the planner derives from it."""
+        self.add(entry, producer)
+        about, note = f" {entry.target!r}" if entry.target else "", f" ({entry.note})" if entry.note else ""
+        self.trail.append(
+            f"{entry.tool}{about} → {entry.cls} {self.entries[-1].quality}, {entry.match_count} found{note}"
+        )
+        for verified in corroborated(self):
+            self.add(verified, None)
+            self.trail.append(f"{PLANNER} → {verified.cls} verified: {verified.note}")
+
+    def join(self, other: Collected) -> None:
+        """Keep what another collecting brought; its numbers of entries follow ours."""
+        first = len(self.entries)
+        for entry, producer in zip(other.entries, other.producers, strict=True):
+            cites = tuple(number + first for number in entry.cites)
+            self.entries.append(msgspec.structs.replace(entry, cites=cites))
+            self.producers.append(producer)
+        self.trail += other.trail
+        self.stopped = self.stopped or other.stopped
+
+    def stop(self, why: str) -> None:
+        """Note why collecting ended early."""
+        self.stopped = why
+        self.trail.append(f"stopped: {why}")
+
 
 def collect(
-    question: ParsedQuestion,
+    plan: Plan,
     requirements: Sequence[Requirement],
     producers: Sequence[Producer],
     context: Context,
@@ -57,34 +91,42 @@ def collect(
     """Acquire evidence until the requirements are met or no tool is left that could."""
     collected = Collected()
     done: set[tuple[str, EvidenceClass, str, tuple[Place, ...]]] = set()
-    targets = [term.text for term in question.terms]
     while True:
-        met = gaps_of(requirements, targets, about_the_same(collected.entries))
+        met = gaps_of(requirements, plan.targets, comparable(collected.entries))
         gaps = met or _unconfirmed(requirements, collected.entries)
         if not gaps:
             return collected
         if len(done) >= calls or context.seconds_left <= 0:
-            collected.stopped = f"{calls} calls were made" if len(done) >= calls else "the time is over"
-            collected.trail.append(f"stopped: {collected.stopped}")
+            collected.stop(f"{calls} calls were made" if len(done) >= calls else "the time is over")
             return collected
-        step = _next(gaps, question, producers, collected.entries, done)
+        step = _next(gaps, plan, producers, collected.entries, done)
         if step is None:
             return collected
         producer, ask = step
         done.add((producer.name, ask.cls, ask.target, ask.candidates))
-        entry = producer.produce(ask, context)
-        collected.add(entry, producer)
-        about, note = f" {ask.target!r}" if ask.target else "", f" ({entry.note})" if entry.note else ""
-        collected.trail.append(f"{entry.tool}{about} → {entry.cls} {entry.quality}, {entry.match_count} found{note}")
-        for verified in corroborated(collected):
-            collected.add(verified, None)
-            collected.trail.append(f"{PLANNER} → {verified.cls} verified: {verified.note}")
+        collected.take(producer, ask, context)
 
 
-def about_the_same(entries: Sequence[Evidence]) -> list[Evidence]:
-    """The evidence without reads of files that the best search for the same term does not name.
+def search(terms: Sequence[Term], plan: Plan, producers: Sequence[Producer], context: Context, calls: int) -> Collected:
+    """Look for each term with the tools that suit it, best first, until one finds exactly it."""
+    collected = Collected()
+    for term in terms:
+        ask = Ask(EvidenceClass.FILE_SEARCH, term.text, plan.intent, plan.question, term)
+        able = [(producer.can(ask), -at, producer) for at, producer in enumerate(producers) if producer.cls is ask.cls]
+        for suits, _, producer in sorted(able, key=lambda one: one[:2], reverse=True):
+            if len(collected.entries) >= calls or context.seconds_left <= 0:
+                collected.stop(f"{calls} calls were made" if len(collected.entries) >= calls else "the time is over")
+                return collected
+            if suits > 0 and collected.take(producer, ask, context).quality is Quality.STRONG:
+                break
+    return collected
 
-    A search and a read complete each other only where they are about the same file.
+
+def comparable(entries: Sequence[Evidence]) -> list[Evidence]:
+    """The evidence that counts together.
+
+    A search and a read complete each other only where they are about the same file. Where one source disputes another
+    of its class, none of that class is more than Moderate.
     """
     named: dict[str, set[str]] = {}
     for target in {entry.target for entry in entries if entry.cls is EvidenceClass.FILE_SEARCH}:
@@ -95,13 +137,20 @@ def about_the_same(entries: Sequence[Evidence]) -> list[Evidence]:
             if entry.cls is EvidenceClass.FILE_SEARCH and entry.target == target and entry.quality is best
             for path in entry.sources
         }
-    return [
+    disputed = {entry.cls for entry in entries if entry.disputes}
+    kept = [
         entry
         for entry in entries
         if entry.cls is not EvidenceClass.FILE_CONTENT
         or entry.target not in named
         or not entry.places
         or not named[entry.target].isdisjoint(entry.sources)
+    ]
+    return [
+        msgspec.structs.replace(entry, quality=Quality.MODERATE)
+        if entry.cls in disputed and entry.quality.reaches(Quality.STRONG)
+        else entry
+        for entry in kept
     ]
 
 
@@ -117,16 +166,16 @@ def _unconfirmed(requirements: Sequence[Requirement], entries: Sequence[Evidence
 
 def _next(
     gaps: Sequence[EvidenceGap],
-    question: ParsedQuestion,
+    plan: Plan,
     producers: Sequence[Producer],
     entries: Sequence[Evidence],
     done: set[tuple[str, EvidenceClass, str, tuple[Place, ...]]],
 ) -> tuple[Producer, Ask] | None:
     """The best tool for the most important gap: what is missing first, then what is weak, then what is unverified."""
-    terms = {term.text: term for term in question.terms}
+    terms = {term.text: term for term in plan.terms}
     for gap in sorted(gaps, key=lambda gap: gap.have.rank):
-        term = terms.get(gap.target) or (question.terms[0] if question.terms else None)
-        ask = Ask(gap.cls, gap.target, question.intent, question.text, term, _candidates(gap, entries))
+        term = terms.get(gap.target) or (plan.terms[0] if plan.terms else None)
+        ask = Ask(gap.cls, gap.target, plan.intent, plan.question, term, _candidates(gap, entries))
         able = [
             (producer.can(ask), -number, producer)
             for number, producer in enumerate(producers)
@@ -162,7 +211,8 @@ def corroborated(collected: Collected) -> list[Evidence]:
     for at, (entry, producer) in enumerate(zip(entries, producers, strict=True)):
         if producer is None or entry.quality is not Quality.STRONG:
             continue
-        if producer.authoritative and (entry.cls, entry.target) not in known:
+        is_certain = producer.authoritative and not entry.disputes
+        if is_certain and (entry.cls, entry.target) not in known:
             known.add((entry.cls, entry.target))
             found.append(_verified(entry, (at,), entry.places, f"{entry.tool} is authoritative for this"))
         for before in range(at):

@@ -54,6 +54,7 @@ class ModelTask(StrEnum):
     RULES = "rules"
     RESCUE = "rescue"
     MISSES = "misses"
+    INVESTIGATE = "investigate"
 
 
 class Permission(msgspec.Struct, frozen=True):

@@ -31,6 +31,8 @@ MISSES = "misses-1"
 RULE_LINES = "rule_lines-1"
 WORDING = "wording-1"
 SCOPE = "scope-1"
+PLAN = "plan-1"
+READ = "read-1"
 
 
 class PromptFile(msgspec.Struct, frozen=True):

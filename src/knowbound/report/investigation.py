@@ -43,6 +43,7 @@ def _page(found: Investigation, trail: bool) -> Page:
         origin=(),
         sections=(
             Section("", tuple(Note(text) for text in _said(found) if text)),
+            _listed("Probable, not verified", map(_source, [found.probable] if found.probable else ())),
             _listed("Sources", map(_source, found.sources)),
             _listed("Missing", map(_missing, found.gaps)),
             _listed(
@@ -109,7 +110,8 @@ def _document(found: Investigation, trail: bool, id_: str) -> dict[str, object]:
         "sources": [fields(source, "path line text why") for source in found.sources],
         "answer": fields(found.answer, "text path line") if found.answer is not None else None,
         "nearest": [fields(place, "path line text") for place in found.nearest],
-        **fields(found, "terms notes"),
+        "probable": fields(found.probable, "path line text why") if found.probable is not None else None,
+        **fields(found, "by terms notes"),
     }
     if trail:
         document["trail"] = list(found.trail)

@@ -202,17 +202,28 @@ class Tools:
         self._answered(lambda corrections: corrections.dismiss(id, note))
         return {"dismissed": id}
 
-    def investigate(self, question: str) -> Answer:
-        """Answer a question about the project from evidence, with files and lines, or say what evidence is missing."""
+    def investigate(self, question: str, kind: str = "", terms: list[str] | None = None) -> Answer:
+        """Answer a question about the project from evidence, with files and lines, or say what evidence is missing.
+
+        Give terms: exact names, phrases and synonyms to search for, as you would with grep, best first. kind: locate
+        (where, which, a fact), navigate (who uses it, open a file), explain, review, compare, diagnose, status (git,
+        pipeline), execute, modify. insufficient_evidence with probable is a place to read yourself, not an answer.
+        """
         import msgspec
 
+        from knowbound.core.evidence import Intent
         from knowbound.errors import InputError
         from knowbound.evidence.investigate import investigate_and_keep
         from knowbound.report.investigation import render_investigation
 
         if not question.strip() or len(question) > MOST_OF_A_TEXT:
             raise InputError("bad-questions", f"A question has 1 to {MOST_OF_A_TEXT} characters.")
-        found = investigate_and_keep(question, self._settings)
+        if kind and kind not in tuple(Intent):
+            raise InputError("bad-questions", f"No kind {kind[:40]!r}. There are: {', '.join(Intent)}.")
+        if len(terms or ()) > MOST_IN_A_LIST or any(len(term) > MOST_OF_A_TEXT for term in terms or ()):
+            raise InputError("bad-questions", f"At most {MOST_IN_A_LIST} terms of {MOST_OF_A_TEXT} characters.")
+        intent = Intent(kind) if kind else None
+        found = investigate_and_keep(question, self._settings, kind=intent, terms=terms or ())
         document: Answer = msgspec.json.decode(
             render_investigation(found, "json", width=100, colour=False, trail=False)
         )

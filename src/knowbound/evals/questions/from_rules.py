@@ -10,9 +10,11 @@ import re
 from collections.abc import Iterator
 
 from knowbound.core.competency import CompetencyQuestion, QuestionSource
+from knowbound.core.evidence import Intent
 from knowbound.evals.questions.knowledge_text import KnowledgePage, KnowledgeText
+from knowbound.text.intent import intent_of
 from knowbound.text.markdown import BlockKind, DocumentSection
-from knowbound.text.questions.words import NOUN_TOO, VERBS, verb_base
+from knowbound.text.stems import stem
 from knowbound.text.stop_words import DETERMINERS, PREPOSITIONS, PRONOUNS, STOP_WORDS
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
@@ -111,11 +113,11 @@ class HeadingQuestions:
         """ "Add a migration" and "Adding a migration" ask how one does it; empty for any other text."""
         first, _, rest = text.partition(" ")
         follows = rest.split(" ")[0].lower()
-        verb = verb_base(first) if first.lower().endswith("ing") else first.lower()
+        verb = stem(first) if first.lower().endswith("ing") else first.lower()
         if not rest or not verb or not verb.isalpha() or verb in STOP_WORDS or follows in ("of", "and", "or"):
             return ""
         takes_object = follows in _ARTICLES or follows in ("one", "up") or follows.startswith("`")
-        if not takes_object and (verb not in VERBS or verb in NOUN_TOO or follows in PREPOSITIONS):
+        if not takes_object:
             return ""  # "Release notes", "Training sets" and "Change data capture" are nouns
         return f"How do you {verb} {rest}?"
 
@@ -133,7 +135,7 @@ class HeadingQuestions:
         head = words[end - 1]
         is_name = bool(_CODE.match(name)) or all(word != word.lower() for word in words[:end])
         if first in DETERMINERS or is_name or is_plural(head) or _MASS_NOUN.search(head):
-            return "" if first in VERBS and not is_plural(head) else phrase
+            return "" if intent_of(name) is Intent.MODIFY and not is_plural(head) else phrase
         if " and " in phrase:
             return phrase
         return f"the {phrase}" if " of " in phrase else f'"{name}"'

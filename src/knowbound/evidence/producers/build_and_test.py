@@ -43,6 +43,7 @@ from knowbound.evidence.producers.workspace import UnableError, Workspace, works
 from knowbound.text.printable import counted, listed, one_line
 from knowbound.text.stop_words import STOP_WORDS
 
+NOTHING_CHANGED = "nothing was changed: an investigation carries out no order, so no run can confirm it"
 NOT_ALLOWED = "needs --allow-run: builds and tests run the project's own code"
 SYSTEMS: tuple[System, ...] = (CMake(), Cargo(), Python(), Npm(), Make())  # make last: it often only calls the others
 # Words that say that something is built or tested, not what.
@@ -130,6 +131,8 @@ class _RunsInCopy(Producer):
         named = named_target(ask)
         target = ask.target or named or PROJECT
         try:
+            if ask.intent is Intent.MODIFY:
+                raise UnableError(NOTHING_CHANGED)
             if not context.allow_run:
                 raise UnableError(NOT_ALLOWED)
             system, manifest = choose_system(take_inventory(context.root, context.deadline), ask.question)

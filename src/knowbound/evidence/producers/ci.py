@@ -55,8 +55,10 @@ _NAMED = tuple(
         r"\b([\w./-]+\.ya?ml)\b",
     )
 )
+_JOB = re.compile(r"`([^`]+)`|\b([\w.-]+)\s+(?:job|step|stage|check|tests?)\b", re.I)
 _GENERAL = STOP_WORDS | frozenset(
-    "broken ci current fail failed failing fails github latest newest pass passing red run runs status".split()
+    "broken ci current fail failed failing fails github latest newest pass passing red run runs status unit test "
+    "last".split()
 )
 
 
@@ -230,10 +232,9 @@ def grade_runs(runs: Runs, intent: Intent = Intent.STATUS) -> tuple[Quality, str
     if not runs.asked:
         names = listed(list(dict.fromkeys(run.workflow_name for run in runs.all)))
         return Quality.MODERATE, f"{counted(len(runs.all), 'run')}, none of the workflow asked for (there are: {names})"
-    if intent is Intent.DIAGNOSE and not any(run.done for run in runs.asked):
-        return Quality.MODERATE, f"still going: {runs.asked[0]}"
-    going = "" if runs.asked[0].done else ", still going"
-    return Quality.STRONG, f"{counted(len(runs.asked), 'run')}, the last one {runs.asked[0]}{going}"
+    if not runs.asked[0].done and not (intent is Intent.DIAGNOSE and any(run.done for run in runs.asked)):
+        return Quality.MODERATE, f"the last run is still going: {runs.asked[0]}"
+    return Quality.STRONG, f"{counted(len(runs.asked), 'run')}, the last one {runs.asked[0]}"
 
 
 def _can(ask: Ask) -> bool:
@@ -308,17 +309,40 @@ class RunView(Producer):
         did_not_fail = "it did not fail" if ask.intent is Intent.DIAGNOSE and chosen.shows is Shows.PASSES else ""
         newest = runs.asked[0]
         going = f"a newer run is still going: {newest}" if not newest.done else ""
-        said = (did_not_fail, str(chosen), listed(failed), first_failure(log), going)
+        first = first_failure(log)
+        other = _another_failure(ask.question, (chosen.workflow_name, *failed, first)) if failed else ""
+        differs = "" if confirmed else f"the list says {chosen.conclusion}, the view {view.conclusion or view.status}"
+        said = (other, differs, did_not_fail, str(chosen), listed(failed), first, going)
+        is_settled = confirmed and not other and (not going or ask.intent is Intent.DIAGNOSE)
         return ask.evidence(
             self.name,
-            Quality.STRONG if confirmed else Quality.MODERATE,
+            Quality.STRONG if is_settled else Quality.MODERATE,
             (_place(chosen), *(Place(chosen.url or f"run {chosen.database_id}", 0, step) for step in failed)),
             count=jobs,
             exact=len(failed) or jobs,
             note=one_line("; ".join(filter(None, said)), 400),
             query=str(chosen.database_id),
-            shows=chosen.shows if confirmed else Shows.NOTHING,
+            shows=chosen.shows if confirmed and not other else Shows.NOTHING,
+            disputes=bool(differs or other or (going and ask.intent is not Intent.DIAGNOSE)),
         )
+
+
+def _another_failure(question: str, said: Sequence[str]) -> str:
+    """Say that what failed is not what the question names: a quoted name, or that of a job, a step or a test."""
+    named = [match[1] or match[2] for match in _JOB.finditer(question)]
+    wanted = [name for name in named if not _GENERAL.issuperset(name.lower().split())]
+    spoken = [split_words(text) for text in said]
+    if not wanted or any(has_phrase(words, split_words(name)) for name in wanted for words in spoken):
+        return ""
+    return f"another failure, not of {wanted[0]!r}"
+
+
+def definition_of_pipeline(question: str, context: Context) -> str:
+    """The workflow file that the question names, else the folder of workflows: where a failing pipeline is defined."""
+    workflows = local_workflows(context)
+    named = asked_workflows(question, [workflow.name for workflow in workflows], workflows) or []
+    paths = [workflow.path for workflow in workflows if workflow.name in named]
+    return paths[0] if len(paths) == 1 else ".github/workflows/"
 
 
 def _no_run(runs: Runs) -> str:

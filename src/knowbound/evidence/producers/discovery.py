@@ -5,10 +5,11 @@
 | files, but no kind of project that they agree on | Weak |
 | the kind of project is identified, the rest is not known | Moderate |
 | full metadata: kind, source count, whether there are tests | Strong |
-| both scans say the same kind: the planner makes it Verified | Verified |
+| both scans say the same kind, source count and test presence: the planner makes it Verified | Verified |
 
 `ManifestScan` reads what the project declares; `TreeScan` counts its files. Neither uses the other's input, so their
-agreement means something. Both give the kind as the symbol of the place ".".
+agreement means something. Both give what they found as the symbol of the place ".". A mixture of two languages is a
+kind of project, too.
 """
 
 from __future__ import annotations
@@ -63,6 +64,13 @@ class Project:
     ci_systems: tuple[str, ...] = ()
     limits: tuple[str, ...] = ()  # what could not be seen
 
+    @property
+    def same(self) -> str:
+        """What two scans have to say alike: kind, source count, test presence (specification 3)."""
+        if not self.kind or self.sources is None or self.tests is None:
+            return ""
+        return f"{self.kind} with {counted(self.sources, 'source file')} and {'tests' if self.tests else 'no tests'}"
+
     def __str__(self) -> str:
         parts = [f"{self.kind} project" if self.kind else "the kind of project is unknown"]
         if self.sources is not None:
@@ -105,9 +113,11 @@ def scan_tree(inventory: Inventory) -> Project:
     if documents and not sources and documents * _FEW_DOCUMENTS >= len(inventory.files):
         return Project("documents", documents, tests, ci_systems=ci_systems(inventory), limits=_limits(inventory))
     kind, most = kinds.most_common(1)[0] if kinds else ("", 0)
+    if most * 2 <= sources:  # half of the files or less: a mixture is a kind of its own
+        kind = " and ".join(sorted(name for name, _ in kinds.most_common(2)))
     systems = {known.system for name in inventory.at_root() if (known := known_manifest(name))}
     return Project(
-        kind if most * 2 > sources else "",  # half of the files or less: a mixture, not a kind
+        kind,
         sources,
         tests,
         tuple(languages.most_common()),
@@ -174,7 +184,7 @@ def _evidence(tool: str, ask: Ask, project: Project) -> Evidence:
     return ask.evidence(
         tool,
         grade_discovery(project),
-        (Place(".", 0, project.kind), *project.entry_points),
+        (Place(".", 0, project.same), *project.entry_points),
         count=sources + (project.tests or 0),
         exact=sources if project.kind else 0,
         note=str(project),

@@ -7,12 +7,11 @@ from functools import lru_cache
 
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
 from knowbound.core.paths import source_rank
+from knowbound.evidence.plan import Focus, Term, TermKind
 from knowbound.evidence.producers.protocol import SEARCH, Ask, Context, Producer
-from knowbound.evidence.question.terms import Focus, Term, TermKind
 from knowbound.text.terms import canonical, canonical_words, glued, one_edit, split_words
 
 _HOLDERS = frozenset("index __init__ mod main lib init".split())  # a folder's own file: it is named by its folder
-_FILE_NOUNS = frozenset("file files module modules script package page document doc section".split())
 _SHORTEST_MISTYPED = 8
 
 
@@ -49,14 +48,10 @@ class Find(Producer):
                 if read_as
                 else "exact file name"
             )
-            phrase = len(term.words) > 1
             places = _places(exact)
             # A file name proves nothing about content: a file that is only called like the term is a candidate.
-            asked_for_file = term.kind is TermKind.FILE or term.noun in _FILE_NOUNS
-            quality = Quality.STRONG if asked_for_file and not read_as else Quality.MODERATE
-            return ask.evidence(
-                self.name, quality, places, exact=len(places), phrase=phrase, note=note, read_as=read_as
-            )
+            quality = Quality.STRONG if term.kind is TermKind.FILE and not read_as else Quality.MODERATE
+            return ask.evidence(self.name, quality, places, exact=len(places), note=note, read_as=read_as)
         if partial := _partial(files, term):
             return ask.evidence(self.name, Quality.MODERATE, _places(partial), note="part of a file name")
         wanted = {canonical(word) for word in term.words if len(word) > 2}
@@ -87,10 +82,7 @@ def _mistyped(files: Sequence[str], name: str) -> str:
 
 def _spelled(files: Iterable[str], term: Term) -> list[str]:
     """Files whose name, or folder and name together, is exactly the phrase in some spelling."""
-    variants = [term.words]
-    if term.noun in _FILE_NOUNS and len(term.words) > 1 and canonical(term.words[-1]) == canonical(term.noun):
-        variants.append(term.words[:-1])
-    keys = {glued(canonical(word) for word in words) for words in variants} | {glued(words) for words in variants}
+    keys = {glued(canonical(word) for word in term.words), glued(term.words)}
     return _ranked(path for path in files if keys & _names_of(path))
 
 

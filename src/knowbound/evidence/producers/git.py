@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
+from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality, Shows
+from knowbound.evidence.producers.history import HistoryKind, HistoryQuestion, date_of, is_name, read_history_question
 from knowbound.evidence.producers.messages import Matched, changed_with, says_so, search_messages
 from knowbound.evidence.producers.protocol import GIT, Ask, Context, Producer
 from knowbound.evidence.producers.repository import (
@@ -33,7 +34,6 @@ from knowbound.evidence.producers.repository import (
     pathspecs,
     refusal,
 )
-from knowbound.evidence.question.history import HistoryKind, HistoryQuestion, date_of, is_name, read_history_question
 from knowbound.text.printable import counted, listed, one_line
 from knowbound.text.terms import spellings
 
@@ -357,7 +357,6 @@ class GitLog(Producer):
             found.places,
             count=found.matches,
             exact=found.matches if strong else 0,
-            phrase=" " in question.subject and strong,
             note=found.note,
             query=found.query,
             target=target,
@@ -403,4 +402,5 @@ class GitStatus(Producer):
             exact=count if asked_for else 0,
             note=note,
             query="",
+            shows=(Shows.FAILS if files else Shows.PASSES) if asked_for else Shows.NOTHING,
         )

@@ -16,9 +16,9 @@ from knowbound.codebase.passages import is_comment
 from knowbound.codebase.ripgrep import TextMatch
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
 from knowbound.core.paths import MARKDOWN, extension, is_changelog, source_rank
+from knowbound.evidence.plan import Focus, Term, TermKind
 from knowbound.evidence.producers.find import files_named
 from knowbound.evidence.producers.protocol import SEARCH, Ask, Context, Producer
-from knowbound.evidence.question.terms import TYPES, Focus, Term, TermKind
 from knowbound.files import rg
 from knowbound.text.terms import canonical_words, phrase_pattern, phrase_spans
 
@@ -90,7 +90,6 @@ class Grep(Producer):
                     ranked,
                     count=count,
                     exact=count,
-                    phrase=len(term.text.split()) > 1,
                     note=f"{lacking}: {note}" if lacking else note,
                     query=term.text,
                 )
@@ -143,14 +142,12 @@ def _what_exact_proves(term: Term, found: list[_FileMatches], only_changelog: bo
     if only_changelog:
         return Quality.MODERATE, "only in a changelog"
     defining = any(one.defines and not has_grammar(one.path) for one in found)  # elsewhere the syntax tree decides
-    if term.kind is TermKind.IDENTIFIER and (term.defined or term.noun in TYPES) and not defining:
+    if term.kind is TermKind.IDENTIFIER and term.defined and not defining:
         return Quality.MODERATE, "named here, not defined"
     if term.kind is TermKind.IDENTIFIER and term.focus is Focus.USES and all(one.only_defines for one in found):
         return Quality.MODERATE, "defined here, but no use of it was found"
     if term.kind in (TermKind.PHRASE, TermKind.WORD) and all(source_rank(one.path) >= _TESTS for one in found):
         return Quality.MODERATE, "only in tests or in vendored code"
-    if term.kind is TermKind.WORD:
-        return Quality.MODERATE, "one plain word"
     return Quality.STRONG, ""
 
 
@@ -168,8 +165,6 @@ def _patterns(term: Term) -> Iterable[tuple[str, bool, bool, str]]:
         yield rf"\b{phrase_pattern(term.words)}\b", True, False, "exact word"
     else:
         yield phrase_pattern(term.words), True, True, "exact phrase"
-        if term.noun and len(term.words) > 2:
-            yield phrase_pattern(term.words[:-1]), True, True, f"exact phrase without {term.noun!r}"
 
 
 def _on_edges(pattern: str) -> Callable[[TextMatch], list[int]]:

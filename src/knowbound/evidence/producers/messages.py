@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from knowbound.evidence.producers.history import HistoryKind, HistoryQuestion, is_name
 from knowbound.evidence.producers.repository import LogEntry, Repository
-from knowbound.evidence.question.history import HistoryKind, HistoryQuestion, is_name
 from knowbound.text.stems import stem
 from knowbound.text.terms import split_words
 
@@ -105,8 +105,7 @@ def search_messages(question: HistoryQuestion, repository: Repository, span: Seq
     messages = [CommitMessage(commit, body) for commit, body in repository.messages(*span)]
     having = {word: [message for message in messages if message.has(word)] for word in words}
     many = max(3, round(_COMMON * len(messages)))
-    specific = [word for word in words if len(having[word]) <= many or is_name(word)] or [*words, *question.sorts]
-    having |= {word: [message for message in messages if message.has(word)] for word in question.sorts}
+    specific = [word for word in words if len(having[word]) <= many or is_name(word)] or list(words)
     found = [word for word in specific if having[word]]
     if not found:
         return Matched(())

@@ -17,25 +17,20 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from knowbound.codebase.passages import CodePassage, word_stem, word_stems
+from knowbound.codebase.passages import CodePassage, word_stem
 from knowbound.codebase.tree import SourceTree
 from knowbound.codebase.tree_search import RankedPassage, WantedWord, wanted_word
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
 from knowbound.core.paths import is_changelog, language_of, source_rank
-from knowbound.documents.answer_kinds import AnswerKind, has_kind, wanted_by
-from knowbound.documents.pointers import says_nothing
+from knowbound.evidence.plan import Term, TermKind
 from knowbound.evidence.producers.find import files_named
 from knowbound.evidence.producers.protocol import SEARCH, Ask, Context, Producer
-from knowbound.evidence.question.terms import Term, TermKind
 from knowbound.text.printable import counted, listed
-from knowbound.text.questions.words import verb_base
 from knowbound.text.terms import split_words
 
 TOGETHER = 10  # lines
 _LOOKED_AT = 200  # passages that are graded, best first
 _ITEM = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s|^\s*\|")
-_SPECIFIC = 2  # words that say more than these: fewer prove nothing together
-_VAGUE = frozenset("take give make keep put bring turn become let try".split())
 _TESTS = 3  # from this source_rank on a file is no part of the product
 
 
@@ -63,13 +58,13 @@ class PassageSearch(Producer):
         """The passages of the best level that was reached."""
         term = ask.term
         assert term is not None
-        ranked = ranked_for(context.tree, ask.question, (*term.words, *term.also), term.names)
+        ranked = ranked_for(context.tree, ask.question, term.words, term.names)
         if term.within:
             inside = set(files_named(context.tree.files, term.within))
             ranked = [one for one in ranked if one.passage.path in inside]
         if not ranked:
             return ask.nothing(self.name, "no passage has any of it")
-        found = [_graded(one, term, ask, context.tree) for one in ranked[:_LOOKED_AT]]
+        found = [_graded(one, term, context.tree) for one in ranked[:_LOOKED_AT]]
         best = max((one.quality for one in found), key=lambda level: level.rank)
         of_best = [one for one in found if one.quality is best]
         places = [Place(one.ranked.passage.path, one.line, one.ranked.passage.name) for one in of_best]
@@ -80,7 +75,6 @@ class PassageSearch(Producer):
             places,
             count=len(of_best),
             exact=exact,
-            phrase=best is Quality.STRONG,
             note=of_best[0].why,
             query=term.text,
         )
@@ -94,7 +88,7 @@ def ranked_for(tree: SourceTree, question: str, words: Sequence[str], names: Seq
     return tree.ranked(question, wanted)
 
 
-def _graded(one: RankedPassage, term: Term, ask: Ask, tree: SourceTree) -> _Found:
+def _graded(one: RankedPassage, term: Term, tree: SourceTree) -> _Found:
     passage = one.passage
     needed = [word_stem(word) for word in term.words]
     text = {word_stem(word): word for word in term.words}
@@ -107,9 +101,7 @@ def _graded(one: RankedPassage, term: Term, ask: Ask, tree: SourceTree) -> _Foun
     absent = tuple(name for name in term.names if not _has_name(window, f"{passage.name} {passage.above}", name))
     missing = tuple(text[word] for word in needed if word not in met) + absent
     if not missing:
-        sorts = sum(word_stem(word) in passage.words for word in term.also)
-        specific = len(term.names) + sorts + sum((verb_base(word) or word) not in _VAGUE for word in term.words)
-        return _proved(one, line, window, ask, specific, frozenset(needed))
+        return _proved(one, line)
     synonyms = {word: wanted_word(text[word]).synonyms for word in needed if word not in met}
     nearby = frozenset().union(*passage.lines[begin:end], head)
     whole = frozenset(passage.words) | head
@@ -122,31 +114,17 @@ def _graded(one: RankedPassage, term: Term, ask: Ask, tree: SourceTree) -> _Foun
     return _Found(one, Quality.WEAK, line, missing, f"without {listed(list(missing), 4)}")
 
 
-def _proved(one: RankedPassage, line: int, window: str, ask: Ask, specific: int, needed: frozenset[str]) -> _Found:
-    """All words are together: strong, unless what has them cannot prove it."""
+def _proved(one: RankedPassage, line: int) -> _Found:
+    """All words are together: strong, unless what has them is no source and no document."""
     path = one.passage.path
-    kind = wanted_by(ask.question)
-    document = one.passage.kind == "section"
     quality, why = Quality.STRONG, f"all of it within {counted(TOGETHER, 'line')}"
     if is_changelog(path):
         quality, why = Quality.MODERATE, "all of it, but only in a changelog"
     elif source_rank(path) >= _TESTS:
         quality, why = Quality.MODERATE, "all of it, but only in a test or in vendored code"
-    elif language_of(path) is None and not document:
+    elif language_of(path) is None and one.passage.kind != "section":
         quality, why = Quality.MODERATE, "all of it, but neither in source nor in a document"
-    elif specific < _SPECIFIC and not (document and kind is not AnswerKind.ANYTHING):
-        quality, why = Quality.MODERATE, "all of it, but most of its words could be said of anything"
-    elif document and (nothing := _nothing_said(window, one.passage, needed)):
-        quality, why = Quality.WEAK, f"the passage is {nothing}"
-    elif document and not has_kind(kind, window, code="```" in window):
-        quality, why = Quality.WEAK, f"the passage does not give {kind}"
     return _Found(one, quality, line, (), why)
-
-
-def _nothing_said(window: str, passage: CodePassage, needed: frozenset[str]) -> str:
-    """Why lines of a document prove nothing, or nothing."""
-    lines = window.split("\n")
-    return says_nothing(lines, [line for line in lines if word_stems(line) & needed], passage.name)
 
 
 def _spans(passage: CodePassage) -> list[tuple[int, int]]:

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from knowbound.codebase.tree import SourceTree
 from knowbound.core.evidence import Evidence, EvidenceClass, Intent, Place, Quality, Shows, strength_of
-from knowbound.evidence.question.terms import Term
+from knowbound.evidence.plan import Term, TermKind
 
 SEARCH = "search"  # grep, find and references share their false positives: never independent of each other
 READER = "reader"
@@ -70,10 +70,13 @@ class Ask:
 
     def evidence(
         self, tool: str, quality: Quality, places: Iterable[Place] = (), *, count: int | None = None, exact: int = 0,
-        phrase: bool = False, note: str = "", query: str | None = None, target: str | None = None, read_as: str = "",
-        shows: Shows = Shows.NOTHING,
+        note: str = "", query: str | None = None, target: str | None = None, read_as: str = "",
+        shows: Shows = Shows.NOTHING, disputes: bool = False,
     ) -> Evidence:  # fmt: skip
-        """Evidence for this ask: its strength follows from the count, which is the number of places if not given."""
+        """Evidence for this ask: its strength follows from the count, which is the number of places if not given.
+
+        It is a phrase match where the term has several words and they were found exactly, side by side.
+        """
         kept = tuple(places)
         count = len(kept) if count is None else count
         return Evidence(
@@ -86,11 +89,16 @@ class Ask:
             places=kept[:_MOST_PLACES],
             match_count=count,
             exact_match_count=exact,
-            phrase_match=phrase,
+            phrase_match=exact > 0 and self._is_phrase,
             note=note,
             read_as=read_as,
             shows=shows,
+            disputes=disputes,
         )
+
+    @property
+    def _is_phrase(self) -> bool:
+        return self.term is not None and len(self.term.words) > 1 and self.term.kind is not TermKind.DESCRIPTION
 
     def nothing(self, tool: str, why: str, query: str | None = None, target: str | None = None) -> Evidence:
         """No evidence of this class could be collected, and why (specification 3: level None)."""

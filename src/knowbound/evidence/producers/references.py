@@ -13,9 +13,9 @@ from knowbound.codebase.ripgrep import TextMatch
 from knowbound.codebase.tree import SourceTree
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
 from knowbound.core.paths import source_rank
+from knowbound.evidence.plan import Focus, Term, TermKind
 from knowbound.evidence.producers.find import files_named
 from knowbound.evidence.producers.protocol import SEARCH, Ask, Context, Producer
-from knowbound.evidence.question.terms import TYPES, Focus, Term, TermKind
 from knowbound.text.printable import counted
 from knowbound.text.terms import glued, split_words
 
@@ -25,29 +25,8 @@ REAL = frozenset(
     "abstract mod constructor record namespace preproc alias concept internal".split()
 )
 _TYPES = frozenset("class struct interface enum trait type union abstract record".split())
-_KIND_OF_NOUN = {
-    "class": ("class", "abstract", "record"),
-    "struct": ("struct", "type"),
-    "interface": ("interface", "type"),
-    "function": ("function", "method", "declaration"),
-    "method": ("function", "method", "declaration"),
-    "helper": ("function", "class", "method"),
-    "decorator": ("function", "class"),
-    "exception": ("class",),
-    "command": ("function", "class"),
-    "variable": ("variable", "const", "static", "var"),
-    "constant": ("variable", "const", "static", "macro"),
-    "type": ("class", "type", "struct", "interface", "enum"),
-    "enum": ("enum",),
-    "trait": ("trait",),
-    "macro": ("macro", "preproc"),
-    "section": ("heading",),
-    "chapter": ("heading",),
-    "heading": ("heading",),
-}
 _NO_SYMBOL = "no such symbol"
 _MANY_REFERENCES = 5  # part IV, "For references": more are Strong
-_SHOWN_KIND = {"mod": "module", "preproc": "macro", "var": "variable", "const": "constant", "internal": "namespace"}
 
 
 @dataclass(slots=True)
@@ -115,13 +94,6 @@ def definitions_of(term: Term, tree: SourceTree) -> tuple[list[Definition], str]
     if term.kind is TermKind.IDENTIFIER:
         return _identifier(_last_part(term.text), tree)
     exact = _not_headings(tree.named(term.words), tree)
-    if not exact and term.noun and len(term.words) > 2:
-        exact = _not_headings(tree.named(term.words[:-1]), tree)
-    elif not exact and term.noun and len(term.words) == 2:
-        name = term.words[1:] if term.words[0] == term.noun else term.words[:1]
-        exact = _of_kind(tree.named(name), term.noun)
-    elif term.kind is TermKind.WORD and term.noun:
-        exact = _of_kind(exact, term.noun)
     if not exact and term.kind is TermKind.PHRASE and len(term.words) > 2:
         exact = tree.members(term.words)
     if exact or term.kind is TermKind.WORD:
@@ -165,12 +137,6 @@ def _about_spelling(term: Term, read_as: str) -> str:
 def _not_headings(definitions: Iterable[Definition], tree: SourceTree) -> list[Definition]:
     """In a folder of knowledge headings are the symbols; beside code they are text like any other."""
     return [one for one in definitions if one.kind != "heading" or tree.is_knowledge]
-
-
-def _of_kind(definitions: Iterable[Definition], noun: str) -> list[Definition]:
-    """Those that are the sort of thing the question says; a sort that we cannot tell fits nothing."""
-    kinds = _KIND_OF_NOUN.get(noun.rstrip("s") if noun not in ("class",) else noun, ())
-    return [one for one in definitions if one.kind in kinds]
 
 
 def _resolve(
@@ -248,18 +214,16 @@ def _graded(
     spelling = _about_spelling(term, read_as)
     if spelling and quality is Quality.STRONG and not _same_letters(term, read_as):
         quality = Quality.MODERATE
-    kind = _about_kind(term, found, tree)
-    note = " ".join(filter(None, (spelling, kind, limited)))
+    note = " ".join(filter(None, (spelling, limited)))
     return ask.evidence(
         tool,
         quality,
         list(_places(found, term.focus, names[0])),
         count=count,
         exact=count,
-        phrase=len(term.words) > 1,
         note=f"{why}. {note}".strip() if note else why,
         query=" ".join(names),
-        read_as=read_as or (names[0] if kind else ""),
+        read_as=read_as,
     )
 
 
@@ -275,12 +239,7 @@ def _what_it_proves(term: Term, name: str, found: list[UsesInFile], tree: Source
             return Quality.MODERATE, "defined here, but no use of it was found" if definitions else "named in text only"
         return (Quality.STRONG if uses > _MANY_REFERENCES else Quality.MODERATE), about
     real = [place for one in found for place in one.real]
-    named_as_type = term.kind is TermKind.IDENTIFIER and term.noun in TYPES
-    if (
-        term.focus is Focus.DEFINITION
-        and not real
-        and (imports or ((term.defined or named_as_type) and not definitions))
-    ):
+    if term.focus is Focus.DEFINITION and not real and (imports or (term.defined and not definitions)):
         return Quality.MODERATE, _comes_from(name, imports, tree)
     if not definitions and not calls and not imports:
         return Quality.MODERATE, "named in text, neither defined nor used"
@@ -303,20 +262,6 @@ def _comes_from(name: str, imports: list[tuple[str, int]], tree: SourceTree) -> 
 
 def _same_letters(term: Term, read_as: str) -> bool:
     return glued(split_words(_last_part(term.text))) == glued(split_words(read_as))
-
-
-def _about_kind(term: Term, found: list[UsesInFile], tree: SourceTree) -> str:
-    """ "the Session enum" that is a class: said, and answered."""
-    fitting = _KIND_OF_NOUN.get(term.noun, ())
-    kinds = [kind for one in sorted(found, key=lambda one: order(one, term.focus)) for _, _, kind in one.real]
-    if term.kind is not TermKind.IDENTIFIER or not fitting or not kinds or any(kind in fitting for kind in kinds):
-        return ""
-    lines = (tree.line(one.path, line) for one in found for line, _, _ in one.real)
-    if any(re.search(rf"\b\w*{re.escape(term.noun)}", line, re.IGNORECASE) for line in lines):
-        return ""  # `class Mode(str, Enum)` is what the language has for an enum
-    shown = _SHOWN_KIND.get(kinds[0], kinds[0])
-    article = "an" if shown[0] in "aeiou" else "a"
-    return f"{_last_part(term.text)} is {article} {shown}, not {'an' if term.noun[0] in 'aeiou' else 'a'} {term.noun}."
 
 
 def _places(found: list[UsesInFile], focus: Focus, name: str) -> Iterable[Place]:

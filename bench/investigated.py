@@ -1,0 +1,127 @@
+"""`investigate` with a recorded model, and with rules alone: right, place only, refused, wrong.
+
+    KNOWBOUND_TREES=DIR python -m bench.answers investigations FOLDER     writes open questions, keeps answers
+    python -m bench.investigated --trees DIR [--answers FOLDER/investigations.jsonl] [--part dev] [--set NAME] [--wrong]
+
+Recording goes in steps: a plan has to be answered before its passages are known, and a reading may ask for other terms
+twice, so the first command is run again until nothing is open. DIR holds a clone of each repository in
+bench/questions/trees.json at its commit; packages come from their registries (bench/evidence.py). The answers quote
+foreign trees and are not part of this repository. "Place only" is a refusal whose first three places have the answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from bench import evidence, investigations
+from bench.labels import SHARED
+from knowbound.core.evidence import SUCCESS, Investigation
+from knowbound.evidence.investigate import investigate
+from knowbound.judge.models.asking import Asker
+from knowbound.judge.models.recorded import Recorded
+from knowbound.judge.names import JudgeOptions
+from knowbound.stats.rate import Rate
+
+_SECONDS = 120.0
+
+
+class Case(NamedTuple):
+    """A question with its gold places."""
+
+    id: str
+    of: str  # name of the set
+    kind: str
+    question: str
+    root: Path
+    is_answerable: bool
+    paths: frozenset[str]
+    commits: tuple[str, ...] = ()
+
+
+def cases(trees: Path, part: str = "", of: str = "") -> Iterator[Case]:
+    """The questions of every set, or of one."""
+    for name in ("dev", "aside", "last"):
+        for one in investigations.questions(name) if part in ("", name) and of in ("", "new ground") else ():
+            paths = frozenset(str(gold["path"]) for gold in one.gold if "path" in gold)
+            commits = tuple(str(gold["commit"])[:7] for gold in one.gold if "commit" in gold)
+            root = investigations.root_of(one.tree, trees)
+            yield Case(one.id, "new ground", one.kind, one.question, root, one.answerable, paths, commits)
+    for path in (SHARED / "evidence" / "questions.json", evidence.OWN) if of in ("", "first kind") else ():
+        for row in evidence.questions(path) if path.exists() else ():
+            root = evidence.source_of(row.registry, row.package, row.version)
+            yield Case(row.id, "first kind", row.kind, row.question, root, row.answerable, frozenset(row.gold))
+
+
+def ask_investigations(asker: Asker) -> tuple[int, int]:
+    """Ask every question, for recordings."""
+    done = unplanned = 0
+    for case in cases(Path(os.environ["KNOWBOUND_TREES"])):
+        found = investigate(case.question, case.root, asker=asker, seconds=_SECONDS)
+        missing = any(note.startswith("The model gave no") for note in found.notes)
+        unplanned += missing
+        done += not missing
+    return done, unplanned
+
+
+def ended(case: Case, found: Investigation) -> str:
+    """Right, place only, refused or wrong."""
+    places = found.sources if found.outcome == SUCCESS else found.nearest
+    if case.commits:
+        said = [found.answer.text if found.answer else "", *(" ".join((one.path, one.text)) for one in places[:3])]
+        shown = any(commit in text for commit in case.commits for text in said)
+    else:
+        shown = any(place.path in case.paths for place in places[:3])
+    if found.outcome == SUCCESS:
+        return "right" if case.is_answerable and shown else "wrong"
+    return "place only" if case.is_answerable and shown else "refused"
+
+
+def main() -> None:
+    """Print the table of each set, and how often each confidence is right."""
+    options = argparse.ArgumentParser()
+    options.add_argument("--trees", type=Path, required=True)
+    options.add_argument("--answers", type=Path)
+    options.add_argument("--part", default="")
+    options.add_argument("--set", default="")
+    options.add_argument("--wrong", action="store_true")
+    given = options.parse_args()
+    asker = None
+    if given.answers:
+        recorded = Recorded(given.answers)
+        asker = Asker("a large model", recorded, JudgeOptions(retries=0), recorded)
+    tables: dict[tuple[str, bool], Counter[str]] = defaultdict(Counter)
+    kinds: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    levels: dict[str, Counter[bool]] = defaultdict(Counter)
+    unread = 0
+    for case in cases(given.trees, given.part, given.set):
+        found = investigate(case.question, case.root, asker=asker, seconds=_SECONDS)
+        end = ended(case, found)
+        unread += any(note.startswith("The model gave no") for note in found.notes)
+        tables[case.of, case.is_answerable][end] += 1
+        kinds[case.of, case.kind][end] += 1
+        if found.outcome == SUCCESS:
+            levels[found.confidence][end == "right"] += 1
+        if given.wrong and end in ("wrong", "refused") and (end == "wrong" or case.is_answerable):
+            shown = [f"{one.path}:{one.line}" for one in (found.sources or found.nearest)[:3]]
+            print(f"  {end} {case.id} {case.kind}: {case.question} → {', '.join(shown)}; {found.explanation[:160]}")
+    for (name, is_answerable), counts in sorted(tables.items()):
+        total = counts.total()
+        in_three = Rate(counts["right"] + counts["place only"], total)
+        said = ", ".join(f"{end} {counts[end]}" for end in ("right", "place only", "refused", "wrong"))
+        print(f"{name}, {'answerable' if is_answerable else 'unanswerable'} ({total}): {said}")
+        print(f"  shown in three {in_three}" if is_answerable else f"  refused {Rate(total - counts['wrong'], total)}")
+    for (name, kind), counts in sorted(kinds.items()):
+        print(f"    {name} {kind:28} " + ", ".join(f"{end} {count}" for end, count in counts.most_common()))
+    for level, right in sorted(levels.items()):
+        print(f"confidence {level}: right {Rate(right[True], right.total())}")
+    if unread:
+        print(f"{unread} questions have no recorded plan or reading")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,1 +1,0 @@
-"""Index of a documentation tree, and answers from its sections."""

@@ -1,1 +1,0 @@
-"""A question as understood: its intent, its terms, what it asks of the history."""

@@ -242,6 +242,24 @@ def test_a_question_is_answered_from_the_project(tmp_path: Path) -> None:
     talk(tmp_path, conversation)
 
 
+def test_terms_of_the_agent_widen_what_is_found_and_prove_nothing_alone(tmp_path: Path) -> None:
+    (tmp_path / "orders.py").write_text("def settle_invoice(total: int) -> int:\n    return total\n")
+
+    async def conversation(agent: Agent) -> None:
+        exact = await agent.call(
+            "investigate", question="Where is settle_invoice defined?", kind="locate", terms=["settle_invoice"]
+        )
+        assert (exact["outcome"], exact["sources"][0]["line"]) == ("success", 1)
+        asked = {"question": "Where do we close a bill?", "kind": "locate", "terms": ["settle_invoice", "close bill"]}
+        refused = await agent.call("investigate", **asked)
+        assert (refused["outcome"], refused["answer"]) == ("insufficient_evidence", None)
+        assert refused["probable"]["path"] == "orders.py"
+        assert refused["nearest"][0]["path"] == "orders.py"
+        assert "[bad-questions]" in await agent.error("investigate", question="Where?", kind="guess")
+
+    talk(tmp_path, conversation)
+
+
 def test_a_path_that_is_not_there_is_rescued(tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "orders.py").write_text("def settle_invoice(total: int) -> int:\n    return total\n")

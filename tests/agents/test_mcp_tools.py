@@ -117,3 +117,16 @@ def test_a_lesson_that_the_agent_proposes_waits_for_a_person(sandbox: Sandbox) -
     sandbox.knowbound("fix", lesson["id"], "--to", "rescue", "--yes")
     (accepted,) = json.loads(sandbox.knowbound("learn", "--status", "--format", "json"))["lessons"]
     assert (accepted["id"], accepted["status"]) == (lesson["id"], "accepted")
+
+
+def test_an_agent_asks_with_terms_and_gets_a_cited_answer_or_an_honest_refusal(sandbox: Sandbox) -> None:
+    (sandbox.project / "orders.py").write_text("def settle_invoice(total: int) -> int:\n    return total\n")
+    sandbox.install()
+    for question, terms, shown in (
+        ("Where is settle_invoice defined?", ["settle_invoice"], '"path":"orders.py"'),
+        ("Where is the zeppelin moored?", ["zeppelin", "mooring mast"], "insufficient_evidence"),
+    ):
+        replies = sandbox.client.calls("investigate", question=question, kind="locate", terms=terms)
+        run = sandbox.ask(question, [*replies, Say("Done.")]).check()
+        told = [part.text.replace(" ", "") for request in run.requests for part in request.parts if part.role == "tool"]
+        assert any(shown.replace(" ", "") in text.replace("\\", "") for text in told), told

@@ -52,9 +52,12 @@ def test_the_gap_rate_falls_from_commit_to_commit(story: tuple[Path, list[dict[s
     rates = [document["gap"]["rate"] for document in story[1]]
     assert all(rate["n"] == len(SAMPLES) for rate in rates)
     counts = [rate["k"] for rate in rates]
-    assert counts == sorted(set(counts), reverse=True), counts  # strictly
+    assert counts == sorted(counts, reverse=True), counts
     assert counts[0] >= 14
-    assert counts[-1] <= 2
+    left = [by["open"] + by["undecided"] for by in (document["gap"]["by_status"] for document in story[1])]
+    assert left == sorted(left, reverse=True), left
+    assert left[-1] <= 2  # the rest ends with a probable place: a gap of the raw rate, and not open
+    assert counts[-1] > left[-1]
     assert len({document["watermark"]["sha256_8"] for document in story[1]}) == 1
 
 
@@ -97,10 +100,11 @@ def test_the_gate_fails_on_the_commit_that_removes_knowledge(tmp_path: Path) -> 
     base = begin(tmp_path / "kb")
     for step in COMMITS:
         commit(base, step)
-    gates = ("--max-gap-rate", "0.2", "--gap-rate-regression", "0.1")
+    # Probable places are gaps of the raw rate, and left out of the open rate.
+    gates = ("--max-gap-rate", "0.2", "--gap-rate-regression", "0.1", "--rate", "open")
     first = knowbound(base, "eval", *gates)
     assert first.returncode == 0, first.stdout + first.stderr
-    assert "no earlier run with the same test set" in first.stdout
+    assert "no earlier run with the same test set" in " ".join(first.stdout.split())
     assert knowbound(base, "check", *gates).returncode == 0
     commit(base, REMOVAL)
     broken = knowbound(base, "eval", *gates)
@@ -113,7 +117,7 @@ def test_the_gate_fails_on_the_commit_that_removes_knowledge(tmp_path: Path) -> 
     compared = knowbound(base, "compare", "previous", "latest", "--format", "json")
     changes = json.loads(compared.stdout)
     broken_ones = {row["sample"] for row in changes["rows"] if row["change"] == "broken"}
-    assert {"webhook-signing", "rollback", "parked"} <= broken_ones
+    assert {"webhook-signing", "carriers"} <= broken_ones
 
 
 def test_two_commits_are_compared_side_by_side(story: tuple[Path, list[dict[str, Any]]]) -> None:
@@ -166,7 +170,7 @@ def test_no_samples_file_says_where_we_looked(tmp_path: Path) -> None:
 
 def test_one_data_folder_for_two_knowledge_bases_mixes_nothing(tmp_path: Path) -> None:
     samples = tmp_path / "eval-samples.json"
-    samples.write_text('[{"sample_id": "a", "prompt": "How are refunds approved?"}]')
+    samples.write_text('[{"sample_id": "a", "prompt": "Who approves refunds?"}]')
     for name, text in (("told", "# Refunds\n\nRefunds are approved by the finance team.\n"), ("untold", "# Other\n")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "refunds.md").write_text(text)
@@ -194,7 +198,7 @@ def test_the_built_in_executor_covers_the_knowledge_base_whatever_the_folder_of_
 @pytest.mark.long
 def test_a_run_in_which_every_agent_crashed_is_no_baseline(tmp_path: Path) -> None:
     (tmp_path / "refunds.md").write_text("# Refunds\n\nRefunds are approved by the finance team.\n")
-    (tmp_path / "eval-samples.json").write_text('[{"sample_id": "a", "prompt": "How are refunds approved?"}]')
+    (tmp_path / "eval-samples.json").write_text('[{"sample_id": "a", "prompt": "Who approves refunds?"}]')
     gate = ("--gap-rate-regression", "0.1")
     assert knowbound(tmp_path, "eval", *gate).returncode == 0
     assert knowbound(tmp_path, "eval", "--executor", "command:false", *gate).returncode == 3

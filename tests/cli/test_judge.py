@@ -347,7 +347,20 @@ def test_the_judges_are_listed_with_what_they_need_and_which_are_in_force(projec
     found = project.json("list")
     assert found["format"] == "knowbound.judges/1"
     assert found["in_force"] == dict.fromkeys(
-        ("turns", "hedges", "rubrics", "probe", "lessons", "claims", "statements", "rules", "misses", "rescue"), "rules"
+        (
+            "turns",
+            "hedges",
+            "rubrics",
+            "probe",
+            "lessons",
+            "claims",
+            "statements",
+            "rules",
+            "misses",
+            "rescue",
+            "investigate",
+        ),
+        "rules",
     )
     assert next(row["usable"] for row in found["judges"] if row["kind"] == "rules")
     assert all(row["usable"] or row["why_not"] for row in found["judges"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import tomllib
 from collections.abc import Callable, Iterator
@@ -20,8 +21,12 @@ from knowbound.evals.executors import agent_process
 from knowbound.evals.executors.agent_process import end_all
 from knowbound.evals.executors.clients import ClaudeExecutor, CodexExecutor
 from knowbound.evals.executors.command import CommandExecutor
+from knowbound.evals.executors.investigate import InvestigateExecutor
 from knowbound.evals.tracing import Traced, read_trace
 from knowbound.gaps.reading import LensSettings
+from knowbound.judge.models.asking import Asker
+from knowbound.judge.models.completion import Completion, ModelQuestion
+from knowbound.judge.names import JudgeOptions
 from knowbound.process import HOOKS_OFF
 
 LENS = LensSettings(("**/*.md",))
@@ -568,3 +573,33 @@ def test_an_unknown_name_gets_a_suggestion(name: str, suggestion: str) -> None:
         executor_named(name)
     assert caught.value.slug == "unknown-executor"
     assert suggestion in str(caught.value)
+
+
+def test_a_refusal_of_the_built_in_executor_has_no_word_of_the_question(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# Backups\n\nBackups are copied to the vault.\n")
+    for prompt in ("Which zeppelin carries the ballast?", "How are backups copied?"):
+        out = tmp_path / "out" / prompt[:5]
+        out.mkdir(parents=True)
+        done = InvestigateExecutor(("*.md",)).run(Task("s", prompt, tmp_path, out, 30.0))
+        words = {word.strip("?").lower() for word in prompt.split()}
+        assert not words & set(re.findall(r"[a-z]+", done.answer.lower().replace("a.md", "")))
+    assert done.answer == "Place found: `a.md:3`"
+
+
+def test_the_built_in_executor_with_a_model_quotes_the_passage_and_is_a_series_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# Webhooks\n\nA failed webhook is retried five times.\n")
+    (tmp_path / "out").mkdir()
+
+    class Model:
+        def complete(self, question: ModelQuestion, *, seconds: float) -> Completion:
+            answer: object = {"kind": "locate", "terms": ["failed webhook"]}
+            if question.prompt == "read":
+                quote = "A failed webhook is retried five times."
+                answer = {"answer": [{"text": "Five times.", "passage": 1, "quote": quote}]}
+            return Completion(json.dumps(answer), 1, 1, 0.0)
+
+    executor = InvestigateExecutor(("*.md",), (), Asker("scripted", Model(), JudgeOptions()))
+    done = executor.run(Task("s", "How often do we try a webhook again?", tmp_path, tmp_path / "out", 30.0))
+    assert done.answer.startswith("Five times.")
+    assert "retried five times" in done.answer
+    assert executor.version != InvestigateExecutor(("*.md",)).version

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from knowbound.cli.asking import asking_options, hint_at_model
 from knowbound.cli.options import page_options, root_option, settings_of
 from knowbound.cli.output import emit, layout
 from knowbound.errors import UNDECIDED, InputError
@@ -31,6 +32,7 @@ _SECONDS, _SECONDS_TO_RUN = 60.0, 600.0  # for one question: builds take longer 
 @click.option("--allow-run", is_flag=True, help="Allow builds and tests, in a copy and with a time limit.")
 @click.option("--trail", is_flag=True, help="Show each step in order, with the evidence it found.")
 @click.option("--seconds", type=click.FloatRange(0.1, 10**7), help="Stop after this time (60; 600 with --allow-run).")
+@asking_options()
 @page_options
 @click.pass_context
 def command(
@@ -63,6 +65,8 @@ def command(
         raise click.UsageError('Give a question: knowbound investigate "where is X defined"', ctx)
     found = investigate_and_keep(asked, settings, allow_run=allow_run, seconds=seconds)
     emit([render_investigation(found, cast("Any", format_), **layout(output), trail=trail)], output)
+    if found.probable is not None:
+        hint_at_model(settings, "investigate", format_)
     return 0 if found.outcome == "success" else UNDECIDED
 
 

@@ -27,9 +27,9 @@ from knowbound.evals.samples.values import SampleSet
 from knowbound.evals.versions import Copies, Version, commit_named, current_version
 from knowbound.gaps.judging import JudgedHedges, drop_hedges, judge_findings, judge_of
 from knowbound.gaps.reading import LensSettings
-from knowbound.judge.choice import ModelTask, model_for
+from knowbound.judge.choice import ModelTask, judge_for, model_for
 from knowbound.judge.hedging.verdict import HedgingJudge
-from knowbound.judge.registry import check_hedging, hedging_judge_version, rubric_judge, why_hedges_off
+from knowbound.judge.registry import asker_for, check_hedging, hedging_judge_version, rubric_judge, why_hedges_off
 from knowbound.judge.rubric import RubricJudge
 from knowbound.stats.evaluation import Evaluation, Origin, SampleRun, total_usd
 from knowbound.store.data_dir import EVALS
@@ -85,7 +85,12 @@ def evaluate(
     check_hedging(settings)
     if executor is None:
         globs, hidden = knowledge_globs(settings.knowledge), hidden_paths(plan.set, settings)
-        executor = executor_named(plan.executor, model=plan.model, hidden=hidden, globs=globs, hooks=plan.hooks)
+        asker = None
+        if plan.executor == BUILT_IN:
+            asker = asker_for(settings, judge_for(settings, ModelTask.INVESTIGATE))
+        executor = executor_named(
+            plan.executor, model=plan.model, hidden=hidden, globs=globs, hooks=plan.hooks, asker=asker
+        )
     store = Evaluations(settings.home)
     store.check()
     if judge is None and plan.judge:

@@ -9,13 +9,16 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from knowbound.core.signal import InjectedText
 from knowbound.errors import ConfigError
 from knowbound.stats.evaluation import RunEnding
+
+if TYPE_CHECKING:
+    from knowbound.judge.models.asking import Asker
 
 __all__ = ["Execution", "Executor", "RunEnding", "Task"]
 BUILT_IN = "investigate"
@@ -84,10 +87,11 @@ def executor_named(
     globs: tuple[str, ...] = (),
     hidden: Sequence[Path] = (),
     hooks: Mapping[str, str] | None = None,
+    asker: Asker | None = None,
 ) -> Executor:
     """The executor; `model` is the one that an agent's command line should use. Nothing is run yet.
 
-    `hooks` are the commands of our hooks by event, for tasks with injection.
+    `hooks` are the commands of our hooks by event, for tasks with injection. `asker` reads for the built-in executor.
     """
     kind, colon, rest = (part.strip() for part in name.partition(":"))
     named = rest or model
@@ -97,7 +101,7 @@ def executor_named(
     if kind == BUILT_IN and not colon:
         from knowbound.evals.executors.investigate import InvestigateExecutor  # noqa: PLC0415
 
-        return InvestigateExecutor(globs, tuple(hidden))
+        return InvestigateExecutor(globs, tuple(hidden), asker)
     if kind in ("claude", "codex"):
         from knowbound.evals.executors.clients import ClaudeExecutor, CodexExecutor  # noqa: PLC0415
 

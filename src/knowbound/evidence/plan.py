@@ -113,6 +113,7 @@ _DEFINED = re.compile(r"\b(?:defin\w+|declar\w+|implement\w*)\b", re.I)
 _OCCURS = re.compile(
     r"\b(?:read|set|enforced|checked|raised|thrown|printed|logged|applied|written|parsed|handled)\b", re.I
 )
+_BEFORE_A_NOUN = "the|a|an|our|this|that|its|your|my|of|for|in|on|find|explain|review|describe|locate"
 _SIDES = re.compile(r"\b(?:and|vs\.?|versus|from|with|to|or)\b|,", re.I)
 
 
@@ -206,13 +207,7 @@ def _named(question: str, intent: Intent) -> list[Term]:
     if not others and len(words) == 1:
         single = term_of(words[0])
         return [*files, *([replace(single, within=within)] if single else [])]
-    # Two words side by side are a phrase; a last one in -ed is what is done to the first.
-    if (
-        len(words) == 2
-        and not others
-        and not words[1].endswith("ed")
-        and has_phrase(split_words(question), split_words(" ".join(words)))
-    ):
+    if len(words) == 2 and not others and _is_phrase(words, question):
         phrase = term_of(" ".join(words))
         return [*files, *([replace(phrase, within=within)] if phrase else [])]
     exact = tuple(term.text for term in others)
@@ -221,6 +216,17 @@ def _named(question: str, intent: Intent) -> list[Term]:
     if not parts and not exact:
         return files
     return [*files, Term(text, TermKind.DESCRIPTION, parts, (text,), within=within, names=exact)]
+
+
+def _is_phrase(words: list[str], question: str) -> bool:
+    """Two words side by side are a phrase after an article, or where nothing is before them.
+
+    "The retry budget" is one; "who approves refunds" and "how long are invoices kept" say what is done.
+    """
+    pair = r"\s+".join(map(re.escape, words))
+    return (
+        re.search(rf"(?:^\W*|\b(?:{_BEFORE_A_NOUN})\s+){pair}\b", question, re.I) is not None and words[1][-2:] != "ed"
+    )
 
 
 def _names(question: str) -> tuple[list[Term], str]:

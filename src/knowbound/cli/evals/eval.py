@@ -90,12 +90,15 @@ def command(
     """Run a test set through an agent and report its gap rate.
 
     SAMPLES is a samples file (JSON, YAML, JSONL) or a folder of samples files (default: eval-samples.* in the root or
-    the current folder). The built-in executor answers from the knowledge files alone, without a model. Every evaluation
-    is kept for `trend`, `compare` and `check`. The exit code is 1 when a gate fails, 3 where nothing was measured.
+    the current folder). The built-in executor answers from the knowledge files with the model that you allowed, by
+    verified quotations; without one it is retrieval only. Every evaluation is kept for `trend`, `compare` and `check`.
+    The exit code is 1 when a gate fails, 3 where nothing was measured.
     """
     from knowbound.agent.clients import hook_commands
     from knowbound.cli.long_runs import EvalProgress
     from knowbound.evals.evaluate import EvalPlan, evaluate, finish
+    from knowbound.evals.executor import BUILT_IN
+    from knowbound.evals.executors.investigate import RETRIEVAL_ONLY
     from knowbound.evals.grading import judged_parts
     from knowbound.evals.history import baseline_of, note_gates
     from knowbound.evals.injecting import Inject
@@ -138,6 +141,8 @@ def command(
         end_agents_on_interrupt("What is done is kept: run the same command with --resume."),
     ):
         done = evaluate(plan, settings, progress=progress, until_shown=True)
+    if plan.executor == BUILT_IN and not model_for(settings, ModelTask.INVESTIGATE):
+        echo(RETRIEVAL_ONLY, err=True)
     for note in done.notes:
         echo(note, err=True)
     gates = evaluation_gates(wanted, done.evaluation, baseline_of(settings, done.evaluation, wanted.kind))

@@ -1,8 +1,9 @@
-"""The built-in executor: the evidence engine answers a sample from the knowledge folder. No model, no network.
+"""The built-in executor: the evidence engine answers a sample from the knowledge folder.
 
-It is the engine of `investigate`: the same question on the same files has the same outcome. Sufficient evidence is an
-answer that quotes the passages it rests on. Insufficient evidence is a search that came back empty, named by what is
-missing: a gap (specification 1, source 1).
+It is the engine of `investigate`: the same question on the same files has the same outcome. With a model
+(model.tasks.investigate) it answers from passages with verified quotations, and a gap is that no passage answers.
+Without one it is retrieval only: what it cannot show ends as a search that came back empty, a gap (specification 1,
+source 1); where a place is probable it is read after the search, so that the gap is not open.
 """
 
 from __future__ import annotations
@@ -21,14 +22,20 @@ from knowbound.evals.executor import Execution, RunEnding, Task
 from knowbound.evals.knowledge import files_of
 from knowbound.evidence.investigate import investigate
 from knowbound.files import read_text
+from knowbound.judge.models.asking import Asker
 from knowbound.text.redact import redact
 from knowbound.user_files import make_file
 
 _NO_MATCHES = "No matches found"
 _PASSAGES = 3
+_RULES = "rules"
 _LONGEST_QUOTE = 2400
 _FILE_BYTES = 2_000_000
-VERSION = 2  # raise it when the same question on the same knowledge gets another answer
+RETRIEVAL_ONLY = (
+    "The built-in executor without a model is retrieval only: it measures what rules find, not what the documents say. "
+    "Try: --executor claude, or knowbound model"
+)
+VERSION = 3  # raise it when the same question on the same knowledge gets another answer
 
 
 class QuotedPassage(msgspec.Struct, frozen=True):
@@ -44,17 +51,21 @@ class InvestigateExecutor:
     """Answers from the knowledge files of a folder."""
 
     name = "investigate"
-    version = f"investigate/{VERSION}"
-    costs = False
-    remembers = False  # asking again is as quick
     injects = False
     reads_freely = False
 
-    def __init__(self, globs: tuple[str, ...], hidden: tuple[Path, ...] = ()) -> None:
+    def __init__(self, globs: tuple[str, ...], hidden: tuple[Path, ...] = (), asker: Asker | None = None) -> None:
+        self._asker = asker
+        self.costs = self.remembers = asker is not None  # by rules asking again is as quick
         self._globs = globs
         self._hidden = hidden
         self._files: dict[Path, list[str]] = {}
         self._reading = threading.Lock()
+
+    @property
+    def version(self) -> str:
+        """The version of the rules, and the model that reads: each is a series of its own."""
+        return f"investigate/{VERSION}" + (f"+{self._asker.judge}" if self._asker else "")
 
     def check(self) -> None:
         """It can always run."""
@@ -63,14 +74,24 @@ class InvestigateExecutor:
         """Ask the knowledge of the task's folder."""
         began = time.monotonic()
         folder = task.base or task.folder
-        found = investigate(redact(task.question or task.prompt), folder, only=self._knowledge(folder))
+        spent = self._asker.usage.usd if self._asker else 0.0
+        question = redact(task.question or task.prompt)
+        found = investigate(
+            question, folder, only=self._knowledge(folder), asker=self._asker, seconds=max(1.0, task.seconds)
+        )
+        usd = self._asker.usage.usd if self._asker else 0.0
         passages = quoted_passages(found, folder)
         answer = answer_of(found, passages)
         trace = task.output_dir / "trace.json"
         chat = json.dumps(_trace(task, found, passages, answer), ensure_ascii=False, indent=1)
         make_file(trace, chat.encode("utf-8", "replace"))
         return Execution(
-            RunEnding.DONE, str(trace), answer, seconds=time.monotonic() - began, usd=0.0, model="evidence engine"
+            RunEnding.DONE,
+            str(trace),
+            answer,
+            seconds=time.monotonic() - began,
+            usd=None if usd is None or spent is None else usd - spent,
+            model=self._asker.judge if self._asker else "rules, retrieval only",
         )
 
     def _knowledge(self, folder: Path) -> list[str]:
@@ -97,11 +118,13 @@ def quoted_passages(found: Investigation, folder: Path) -> list[QuotedPassage]:
 
 
 def answer_of(found: Investigation, passages: list[QuotedPassage]) -> str:
-    """The passages word for word, with the file and line of each; or what is missing, with the nearest passages."""
+    """The answer with the passages it rests on, word for word. A refusal has no word of the question."""
     if found.outcome == SUCCESS:
-        return "\n\n".join(f"{_location(passage)}\n{_quoted(passage.text)}" for passage in passages)
-    nearest = "".join(f"\nNearest: `{_location(passage)}`" for passage in passages)
-    return f"No passage answers this. Nothing was found on `{_searched_for(found)}`.{nearest}"
+        said = [found.answer.text] if found.answer and found.by != _RULES else []
+        return "\n\n".join([*said, *(f"{_location(passage)}\n{_quoted(passage.text)}" for passage in passages)])
+    if found.probable is not None:
+        return f"Place found: `{found.probable.path}:{found.probable.line}`"  # probable, in words that are no hedge
+    return "No passage answers this."
 
 
 def _location(passage: QuotedPassage) -> str:
@@ -128,6 +151,8 @@ def _trace(task: Task, found: Investigation, passages: list[QuotedPassage], answ
             )
     else:
         messages += _call("search", "Search", searched, _NO_MATCHES)
+        for passage in passages[:1] if found.probable is not None else ():
+            messages += _call("read-1", "Read", {"file_path": str(base / passage.path)}, passage.text or passage.path)
     messages.append({"role": "assistant", "content": answer})
     return {"cwd": str(base), "messages": messages}
 

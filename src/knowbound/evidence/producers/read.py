@@ -41,7 +41,8 @@ _NUMBER = re.compile(
 _NOW = re.compile(r"\b(?:today|tonight|this (?:week|month|year|sprint|morning)|right now|currently)\b", re.I)
 # A line of a page that promises, points elsewhere or asks.
 _SAYS_NOTHING = re.compile(
-    r"\b(?:TODO|TBD|TBA|WIP)\b|\bto be (?:documented|written|defined|decided|added)\b|\bcoming soon\b|\bnot yet\b|"
+    r"\b(?:TODO|TBD|TBA|WIP)\b|^\W*(?:write down|document|describe) (?:the|how|what|when|why|who|our)\b|"
+    r"\bto be (?:documented|written|defined|decided|added)\b|\bcoming soon\b|\bnot yet\b|"
     r"^\W*(?:see|refer to|more (?:in|on|about|at)|for (?:more|details))\b|\?\s*$|^\s*[-*]?\s*\[[^\]]*\]\([^)]*\)\s*$|"
     r"\b(?:documented|described|covered|explained) (?:elsewhere|in (?:the|our) \w+ ?(?:wiki|handbook|repo|runbook))",
     re.I,
@@ -215,7 +216,8 @@ def _document(text: str, candidate: Place, term: Term, ask: Ask, around: CodePas
     if not is_page:
         has = cited.strip() and not cited.lstrip().startswith(("#", "//", ";"))
         return _Read(candidate, len(said) > 1) if has else _Read(None, why_not="only in a comment")
-    if not said or all(_SAYS_NOTHING.search(one) for one in (block or said)):
+    is_plan = around is not None and re.fullmatch(r"(?i)to ?do|open questions|backlog|ideas", around.name.strip())
+    if not said or is_plan or all(_SAYS_NOTHING.search(one) for one in (block or said)):
         return _Read(None, why_not="the page only promises it, asks for it or points elsewhere")
     asked = "\n".join(block or said)
     if _NUMBER_ASKED.search(ask.question) and not _NUMBER.search(_without(asked, term)):

@@ -100,3 +100,14 @@ def test_the_terms_of_specification_1_are_explained_in_both_languages() -> None:
         shown = CliRunner().invoke(explain, [chinese]).output
         assert entries[0].zh in shown
         assert entries[0].meaning in shown
+
+
+def test_every_test_that_the_specification_page_names_exists() -> None:
+    root = Path(__file__).parents[2]
+    text = (root / "docs" / "specification.md").read_text("utf-8")
+    named = re.findall(r"`([\w/]+\.py)::(test_\w+)`", text)
+    assert len(named) > 50
+    for path, name in named:
+        places = [root / path, root / "tests" / path, root / "tests" / "evidence" / path]
+        file = next((one for one in places if one.exists()), None)
+        assert file is not None and f"def {name}(" in file.read_text("utf-8"), (path, name)

@@ -72,6 +72,10 @@ def test_filesearch_strong_exact_identifier(root: Path) -> None:
     assert found(Grep(), "Where is ConnectionPool?", root).quality is Q.STRONG
 
 
+def test_filesearch_strong_exact_plain_word(root: Path) -> None:
+    assert found(Grep(), "Where is cipher?", root).quality is Q.STRONG
+
+
 def test_filesearch_moderate_case_sensitive_substring_in_at_most_ten_places(root: Path) -> None:
     assert found(Grep(), "Find onnectionPoo", root).quality is Q.MODERATE
     assert found(Grep(), "Find ONNECTIONPOO", root).quality is Q.NONE
@@ -208,6 +212,36 @@ def test_filecontent_weak_where_the_predicate_is_not_there(root: Path) -> None:
     candidates = (Place("pool/pool.py", 9, "close_idle"),)
     entry = Read().produce(ask(question, C.FILE_CONTENT, candidates), Context(root))
     assert entry.quality is Q.WEAK
+
+
+def test_one_line_is_never_strong_in_two_classes(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("QZX_LIMIT = 5\n")
+    answered = investigate("Where is QZX_LIMIT defined?", tmp_path)
+    assert answered.outcome == "success"
+    levels = {entry.cls: entry.quality for entry in answered.evidence if entry.quality.reaches(Q.MODERATE)}
+    assert (levels[C.FILE_SEARCH], levels[C.FILE_CONTENT]) == (Q.STRONG, Q.MODERATE)
+
+
+UNFIT = {
+    "a string literal": ("app/run.py", 'def run():\n    print("the retry budget is spent")\n    return 1\n'),
+    "a comment": ("app/run.py", "def run():\n    # the retry budget\n    return 1\n"),
+    "a fixture": ("tests/fixtures/run.py", "def retry_budget():\n    x = 1\n    return x\n"),
+    "help text": ("app/run.py", 'HELP = """\n  --x  the retry budget\n"""\nx = 1\n'),
+    "a manual page": ("man/app.1", ".SH OPTIONS\nthe retry budget is enforced here\n"),
+    "a transcript": ("demo/s1.jsonl", '{"text": "the retry budget is enforced"}\n'),
+    "a log": ("var/app.log", "the retry budget is enforced\n"),
+    "a list of words": ("words.txt", "\n".join(["retry-budget", *(f"word{number}" for number in range(30))])),
+    "a page in a tree of code": ("docs/a.md", "# Budget\n\nThe retry budget is enforced, see the code.\n"),
+}
+
+
+@pytest.mark.parametrize("name", UNFIT)
+def test_the_reader_disagrees_with_a_line_that_cannot_answer(name: str, tmp_path: Path) -> None:
+    path, text = UNFIT[name]
+    more = {"app/a.py": "x = 1\n", "app/b.py": "y = 2\n"}
+    root = plant(tmp_path, {**more, path: text})
+    answered = investigate("Where is the retry budget implemented?", root)
+    assert answered.outcome == "insufficient_evidence", answered.trail
 
 
 # ---- Verified

@@ -58,6 +58,14 @@ def verified(*pairs: tuple[Evidence, Producer]) -> set[EvidenceClass]:
     return {entry.cls for entry in corroborated(collected)}
 
 
+# --- the vocabulary
+
+
+def test_the_vocabulary_is_fixed() -> None:
+    assert [level.value for level in Quality] == ["none", "weak", "moderate", "strong", "verified"]
+    assert [level.value for level in Strength] == ["none", "low", "medium", "high"]
+
+
 # --- GitLog
 
 

@@ -64,7 +64,7 @@ def quoting(*quotes: str) -> Says:
     """Read each quotation where it is."""
 
     def answer(question: ModelQuestion) -> object:
-        found = []
+        found: list[dict[str, object]] = []
         for quote in quotes:
             parts = question.inputs["passages"].split("\n\n[")
             number = next((at for at, part in enumerate(parts, 1) if quote in part), 1)

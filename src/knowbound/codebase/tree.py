@@ -85,7 +85,7 @@ class SourceTree:
                 self._words[stems] = find_words(self.root, stems, self.seconds_left, self._only)
             hits = self._words[stems]
             self._ranked[key] = rank_passages(
-                self.root, question, words, hits, len(self.files), knowledge=self.is_knowledge
+                self.root, question, words, hits, len(self.files), knowledge=self.is_knowledge, deadline=self.deadline
             )
         return self._ranked[key]
 

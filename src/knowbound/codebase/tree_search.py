@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -126,10 +127,12 @@ def rank_passages(
     files: int,
     *,
     knowledge: bool,
+    deadline: float = math.inf,
 ) -> list[RankedPassage]:
     """Return the passages of the most promising files, best first.
 
-    `files` is the number of files of the tree; `knowledge` says that documents are its product.
+    `files` is the number of files of the tree; `knowledge` says that documents are its product. After the deadline
+    (`time.monotonic()`) no further file is cut.
     """
     rank = _RANK_OF_KNOWLEDGE if knowledge else _RANK
     weights = _weights(words, hits, max(files, 1))
@@ -142,6 +145,8 @@ def rank_passages(
     candidates.sort(key=lambda one: (-one[0], one[1]))
     found = []
     for _, path in candidates[:_MOST_FILES]:
+        if time.monotonic() > deadline:
+            break
         for passage in _passages_now(root, path):
             score, has = _score(passage, words, weights)
             if score > 0:

@@ -154,7 +154,7 @@ def _resolve(
     found = []
     for number, path in enumerate(paths):
         here = UsesInFile(path)
-        text = tree.text(path) if number < most else None
+        text = tree.text(path) if number < most and tree.seconds_left > 0 else None
         seen: set[int] = set()
         if text is not None and has_grammar(path):
             for name in names:

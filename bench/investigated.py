@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,8 +21,11 @@ from typing import NamedTuple
 
 from bench import evidence, investigations
 from bench.labels import SHARED
+from knowbound.codebase.tree import SourceTree
 from knowbound.core.evidence import SUCCESS, Investigation
-from knowbound.evidence.investigate import investigate
+from knowbound.evidence.asking import ask_plan
+from knowbound.evidence.investigate import investigate, names_alone
+from knowbound.evidence.plan import read_plan
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.recorded import Recorded
 from knowbound.judge.names import JudgeOptions
@@ -61,6 +65,11 @@ def ask_investigations(asker: Asker) -> tuple[int, int]:
     """Ask every question, for recordings."""
     done = unplanned = 0
     for case in cases(Path(os.environ["KNOWBOUND_TREES"])):
+        if not names_alone(read_plan(case.question)):  # ask for the plan first: without one there is nothing to read
+            tree = SourceTree(Path(os.path.realpath(case.root)), time.monotonic() + _SECONDS)
+            if ask_plan(case.question, tree, asker) is None:
+                unplanned += 1
+                continue
         found = investigate(case.question, case.root, asker=asker, seconds=_SECONDS)
         missing = any(note.startswith("The model gave no") for note in found.notes)
         unplanned += missing

@@ -244,6 +244,11 @@ def test_the_reader_disagrees_with_a_line_that_cannot_answer(name: str, tmp_path
     assert answered.outcome == "insufficient_evidence", answered.trail
 
 
+def test_a_page_calls_nothing(tmp_path: Path) -> None:
+    files = {"docs/a.md": "# Use\n\nRun `qzx_name` first.\n", "app/a.py": "x = 1\n", "app/b.py": "y = 2\n"}
+    assert investigate("Who calls qzx_name?", plant(tmp_path, files)).outcome == "insufficient_evidence"
+
+
 # ---- Verified
 
 

@@ -122,9 +122,15 @@ def _by_rules(plan: Plan, tools: Sequence[Producer], context: Context, calls: in
     return _concluded(plan, Understood(collected), context.tree)
 
 
+def names_alone(plan: Plan) -> bool:
+    """Report whether a question is about names alone, which rules may resolve for certain."""
+    is_exact = bool(plan.terms) and all(term.kind in _EXACT for term in plan.terms)
+    return is_exact and plan.intent not in UNDERSTOOD
+
+
 def _by_model(plan: Plan, tools: Sequence[Producer], context: Context, calls: int, asker: Asker) -> Investigation:
     """Answer with a model's plan and reading; names that rules resolve for certain need neither."""
-    if plan.intent not in UNDERSTOOD and plan.terms and all(term.kind in _EXACT for term in plan.terms):
+    if names_alone(plan):
         found = _by_rules(plan, tools, context, calls)
         if found.confidence is Confidence.COMPLETE:
             return found

@@ -202,8 +202,8 @@ def _document(text: str, candidate: Place, term: Term, ask: Ask, around: CodePas
     """A page answers by what it says: a block with the words, and of the kind that is asked for."""
     path, line = candidate.path, candidate.line
     is_page = extension(path) in DOCUMENTS
-    if is_page and term.done and not tree.is_knowledge:
-        return _Read(None, why_not="a page does nothing: only source defines, parses or enforces")
+    if is_page and (term.done or term.focus is Focus.USES) and not tree.is_knowledge:
+        return _Read(None, why_not="a page does nothing: only source defines, calls, parses or enforces")
     first, last = _span(around, line)
     lines = text.split("\n")[first - 1 : last]
     said = [one for one in lines if one.strip() and not one.lstrip().startswith("#")] or _below(text, line)

@@ -1,9 +1,9 @@
-"""How well unsupported answers are found: `python -m bench.audited FOLDER [--aside]`.
+"""How well unsupported answers are found: `python -m bench.audited FOLDER [--part first|aside|last]`.
 
-FOLDER has a folder of traces for each project of README.md. `labels.jsonl` has 198 turns of ten public projects that no
-rule was made on, labelled on 2026-11-18 by two readers who saw the session and not the code; half of the sessions are
-kept aside. `verdicts.jsonl` has what rules and a large model together said, recorded on the same day. The baseline
-calls a turn unsupported if it claims success and ran no test.
+FOLDER has a folder of traces for each project of README.md. `labels.jsonl` has 319 turns of thirteen public projects,
+labelled on 2026-11-18 by two readers who saw the session and not the code. `verdicts.jsonl` has what rules and a large
+model together said, recorded on the same day. The baseline calls a turn unsupported if it claims success and ran no
+test.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class LabelledTurn(msgspec.Struct, frozen=True):
     first: str = ""
     second: str = ""
     kind: str = ""
-    part: str = ""  # first: looked at; aside: its total was looked at, then its rows; last: other projects, looked at once
+    part: str = ""  # first and aside: sessions of the same projects; last: other projects, looked at once
 
     @property
     def key(self) -> tuple[str, int]:

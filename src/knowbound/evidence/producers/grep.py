@@ -69,6 +69,8 @@ class Grep(Producer):
             if len(term.words) <= 1 or term.kind is TermKind.IDENTIFIER
             else None
         )
+        if near is None and term.is_proposed:
+            return ask.nothing(self.name, "no match", term.text)  # loose words of a guess say nothing
         return near or self._tokens(ask, term, context, paths)
 
     def _exact(self, ask: Ask, term: Term, context: Context, paths: list[str]) -> Evidence | None:

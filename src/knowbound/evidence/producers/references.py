@@ -92,11 +92,12 @@ class References(Producer):
 def definitions_of(term: Term, tree: SourceTree) -> tuple[list[Definition], str]:
     """The definitions that the term may mean; and the name it was read as, where it is spelled otherwise."""
     if term.kind is TermKind.IDENTIFIER:
-        return _identifier(_last_part(term.text), tree)
+        name = _last_part(term.text)
+        return (tree.defined(name), "") if term.is_proposed else _identifier(name, tree)
     exact = _not_headings(tree.named(term.words), tree)
     if not exact and term.kind is TermKind.PHRASE and len(term.words) > 2:
         exact = tree.members(term.words)
-    if exact or term.kind is TermKind.WORD:
+    if exact or term.kind is TermKind.WORD or term.is_proposed:  # nobody mistypes what is only proposed
         return [one for one in exact if not one.name.startswith("_")] or exact, ""
     for spelling in term.spellings[:3]:
         meant = tree.mistyped(spelling) if len(spelling) >= 10 else None

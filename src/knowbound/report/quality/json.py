@@ -54,6 +54,7 @@ def status_document(status: QualityStatus) -> dict[str, object]:
         "judge": _judge(status.judge),
         "rollout": _rollout(status.rollout) if status.rollout else None,
         "holdout": as_json(status.holdout),
+        "silenced": {"prompts": days.silenced_prompts, "items": days.silenced},
         "rescues": _rescues(status.rescues) if status.rescues else None,
         "items": [_item(one) for one in status.items],
         "series": [_window(one) for one in status.series],
@@ -71,6 +72,8 @@ def item_document(page: ItemQuality) -> dict[str, object]:
         "records": [_record(one) for one in page.records],
         "corrections": as_json(page.corrections),
         "fault": _item(page.fault) if page.fault else None,
+        "tokens": page.tokens,
+        "saving": as_json(page.saving),
     }
 
 
@@ -138,7 +141,7 @@ def _item(one: ItemToFix) -> dict[str, object]:
         **fields(one, "id content"),
         "fault": str(one.fault),
         "counts": _counts(one.counts),
-        **fields(one, "times session turn time statement? flag?"),
+        **fields(one, "times session turn time statement? draft? is_silenced flag?"),
         "commands": list(one.commands),
     }
 

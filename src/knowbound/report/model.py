@@ -93,6 +93,7 @@ class ReviewFigures(msgspec.Struct, frozen=True):
     open: float | None = None
     open_upper: float | None = None  # with undecided signals
     coverage: float | None = None
+    test_set: str = ""  # path of the traces
     samples: int = 0
     sha256_8: str = ""
     warning: str = ""

@@ -86,7 +86,8 @@ def _figures_line(figures: ReviewFigures) -> str:
     open_ = percent_between(figures.open, figures.open_upper)
     rates = f"Gap rate {percent(figures.gap_rate)} (weighted {percent(figures.weighted)}, open {open_})"
     samples = counted(figures.samples, "sample")
-    return f"{rates} · coverage {percent(figures.coverage)} · {samples} · {figures.sha256_8}"
+    set_ = f"Test set: {figures.test_set} · {samples} · sha256 {figures.sha256_8}"
+    return f"{rates} · coverage {percent(figures.coverage)}\n{set_}\n{figures.warning}"
 
 
 def _read_line(figures: ReviewFigures) -> str:

@@ -213,6 +213,7 @@ def _figures(
         open=gap.open.value,
         open_upper=gap.open_upper.value,
         coverage=None if report.coverage.reason else report.coverage.rate.value,
+        test_set=report.watermark.path,
         samples=report.watermark.samples,
         sha256_8=report.watermark.sha256_8,
         warning=report.watermark.warning,

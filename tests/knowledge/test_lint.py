@@ -281,6 +281,7 @@ def test_a_search_that_ended_early_proves_no_absence(shop: Path, monkeypatch: py
 
 def test_globs_manifests_hooks_and_node_are_checked_against_history_and_config(shop: Path) -> None:
     (shop / "Package.swift").write_text("// swift\n", "utf-8")
+    (shop / "CLAUDE.md").write_text("- `swift build` - builds it\n", "utf-8")
     (shop / ".pre-commit-config.yaml").write_text("repos:\n  - hooks:\n      - id: ruff\n", "utf-8")
     (shop / "package.json").write_text('{\n  "name": "x",\n  "engines": {\n    "node": ">=22.0.0"\n  }\n}\n', "utf-8")
     _git(shop, "add", ".")
@@ -300,6 +301,17 @@ def test_globs_manifests_hooks_and_node_are_checked_against_history_and_config(s
     assert truths(shop, *right) == [Truth.CONFIRMED] * 3
     unknown = ("See `src/other/*.ts`.", "`cargo build`", "`cd server && swift build`", "Node is used")
     assert Truth.CONTRADICTED not in truths(shop, *unknown)
+
+
+def test_a_command_that_was_written_after_its_manifest_left_means_another_folder(shop: Path) -> None:
+    (shop / "Cargo.toml").write_text("[workspace]\n", "utf-8")
+    _git(shop, "add", ".")
+    _git(shop, "commit", "-qm", "three")
+    (shop / "core").mkdir()
+    (shop / "Cargo.toml").rename(shop / "core/Cargo.toml")
+    _git(shop, "add", ".")
+    _git(shop, "commit", "-qm", "four")
+    assert truths(shop, "`cargo build`") == [Truth.NOT_CHECKABLE]
 
 
 def test_a_name_below_a_heading_with_a_folder_is_wrong_if_history_took_it_from_there(shop: Path) -> None:

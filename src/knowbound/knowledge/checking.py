@@ -262,8 +262,8 @@ class Checker:
         if any(map(self._tree.has, near)) or any(_FOLDER_CHANGE.search(one) for one in (statement.heading,)):
             return UNKNOWN
         gone = next((path for path in near if path in self._tree.deleted), "")
-        if not gone:
-            return UNKNOWN
+        if not gone or not any(self._tree.text_at(commit, gone) for commit in self._commits_with(statement)):
+            return UNKNOWN  # whoever wrote the line after that meant another folder
         others = self._tree.by_name.get(posixpath.basename(gone).lower(), [])
         return Looked(Truth.CONTRADICTED, instead=others[0] if len(others) == 1 else "")
 
@@ -309,13 +309,15 @@ class Checker:
 
     def _had_script(self, manifest: str, script: str, statement: Statement) -> bool:
         """Report whether a manifest had a script when the statement was there: it means that very script."""
+        named = re.compile(rf'^\s*"{re.escape(script)}"\s*:', re.MULTILINE)
+        return any(named.search(self._tree.text_at(commit, manifest)) for commit in self._commits_with(statement))
+
+    def _commits_with(self, statement: Statement) -> Iterator[str]:
+        """Yield commits of the knowledge file, of those that are looked at, in which the statement was there."""
+        said = " ".join(statement.text.split())
         for commit in self._tree.commits_of(statement.file):
-            is_said = " ".join(statement.text.split()) in " ".join(self._tree.text_at(commit, statement.file).split())
-            if is_said and re.search(
-                rf'^\s*"{re.escape(script)}"\s*:', self._tree.text_at(commit, manifest), re.MULTILINE
-            ):
-                return True
-        return False
+            if said in " ".join(self._tree.text_at(commit, statement.file).split()):
+                yield commit
 
     def _is_dependency(self, program: str, name: str) -> bool:
         """Report whether pnpm or yarn may run a program of a dependency: some manifest has its name."""

@@ -1,8 +1,8 @@
 """How well statements of instruction files are judged: `python -m bench.statements FOLDER [--aside] [--only A,B]`.
 
-FOLDER has a folder for each project (README.md). `labels.jsonl` has 4,097 statements of 35 public repositories,
+FOLDER has a folder for each project (README.md). `labels.jsonl` has 4,547 statements of 45 public repositories,
 labelled on 2026-11-18 by readers who had not seen the code; `verdicts.jsonl` what rules and a large model together
-said about those of twelve repositories, recorded on the same day. The last projects are kept aside. The baseline looks
+said about those of the last ten, recorded on the same day. The last projects are kept aside. The baseline looks
 whether every path that is written in a code span exists.
 """
 
@@ -28,7 +28,11 @@ from knowbound.stats.rate import Rate
 
 HERE = Path(__file__).parent
 ASIDE = frozenset({"ai", "calcom", "langchain", "dagster"})
-ASKED = ("strato", "workers-sdk", "ai", "calcom", "langchain", "dagster")  # projects that the model was asked about
+# The last projects, whose total was looked at once, before any row: the only ones asked with the prompt of today.
+LAST = (
+    "pal-mcp-server", "crush", "sure", "IceCubesApp", "coolify", "formbricks", "opendal", "thunderbird-android", "aspire",
+    "llama.cpp",
+)  # fmt: skip
 _SPAN = re.compile(r"`([\w@./-]+/[\w@./-]*)`")
 
 
@@ -102,8 +106,8 @@ def _is_at(one: CheckedStatement, label: LabelledStatement) -> bool:
 
 
 def ask_statements(asker: Asker) -> tuple[int, int]:
-    """Ask about the projects of `ASKED` below the folder that KNOWBOUND_STATEMENTS names, and keep the verdicts."""
-    wanted = [one for one in labels() if one.project in ASKED]
+    """Ask about the projects of `LAST` below the folder that KNOWBOUND_STATEMENTS names, and keep the verdicts."""
+    wanted = [one for one in labels() if one.project in LAST]
     lines = list(checked_lines(Path(os.environ["KNOWBOUND_STATEMENTS"]), wanted, asker))
     rows = (ModelVerdict(*one.label.place, one.said) for one in lines)
     text = b"".join(msgspec.json.encode(row) + b"\n" for row in dict.fromkeys(rows))

@@ -30,8 +30,8 @@ HERE = Path(__file__).parent
 ASIDE = frozenset({"ai", "calcom", "langchain", "dagster"})
 # The last projects, whose total was looked at once, before any row: the only ones asked with the prompt of today.
 LAST = (
-    "pal-mcp-server", "crush", "sure", "IceCubesApp", "coolify", "formbricks", "opendal", "thunderbird-android", "aspire",
-    "llama.cpp",
+    "pal-mcp-server", "crush", "sure", "IceCubesApp", "coolify", "formbricks", "opendal", "thunderbird-android",
+    "aspire", "llama.cpp",
 )  # fmt: skip
 _SPAN = re.compile(r"`([\w@./-]+/[\w@./-]*)`")
 

@@ -13,8 +13,10 @@ PROMPT = PromptFile("p", "p-1-0", "", ("one", "two"))
 
 
 def test_every_question_a_judge_is_asked_has_its_prompt_file() -> None:
-    wanted = "answer_relevancy choose claims competency context_recall faithfulness hedging junk misses rescue rubric "
-    wanted += "rule_lines rules scope semantic_similarity statements topics turns wording"
+    wanted = (
+        "answer_relevancy choose claims competency context_recall faithfulness hedging junk misses plan read rescue "
+    )
+    wanted += "rubric rule_lines rules scope semantic_similarity statements topics turns wording"
     assert [name.rpartition("-")[0] for name in FILES] == wanted.split()
 
 

@@ -86,7 +86,9 @@ def test_every_setting_is_either_risky_here_or_named_as_harmless() -> None:
         "model.keep_days",
         "jobs", "repeated_failure_calls", "hedging_classifier.enabled", "hedging_classifier.max_candidates",
         "judge.seconds", "gate.max_gap_rate", "gate.gap_rate_regression",
-        "gate.rate", "quality.holdout", "learn.max_lines", "learn.max_tokens", "audit.check", "rescue.enabled",
+        "gate.rate", "quality.holdout", "quality.alpha", "quality.beta", "quality.gamma", "quality.ranking",
+        "quality.corrections", "rollout.auto", "as_specified",
+        "learn.max_lines", "learn.max_tokens", "audit.check", "rescue.enabled",
         "eval.model", "eval.seconds", "kms.reap_days", "injection.relevance_floor",
         "injection.subject", "injection.log_days", "kms.sync_seconds", "eval.keep_runs", "eval.keep_days",
     }  # fmt: skip

@@ -145,6 +145,7 @@ def _row(row: TrendRow) -> Row:
     head = row.head
     broken = strong(f"{counted(len(row.broken), 'sample')} broken") if row.broken else ""
     another = strong("another series") if row.breaks else ""
+    anew = strong("open counted anew") if row.breaks_open else ""
     cells = (
         str(head.id),
         head.made[:10],
@@ -153,12 +154,14 @@ def _row(row: TrendRow) -> Row:
         score(head.composite.value),
         percent(head.coverage.rate.value),
         share_cell(head.gap.rate),
-        joined((strong("counted anew") if row.breaks_open else "", percent(head.gap.open.value)), " "),
+        percent(head.gap.open.value),
         percent(head.gap.weighted.value),
         data(_set_words(head)),
         f"{head.samples:,}",
         money(head.usd),
-        joined((another, "" if row.change is None else str(row.change), data(", ".join(row.differs)), broken), "; "),
+        joined(
+            (another, anew, "" if row.change is None else str(row.change), data(", ".join(row.differs)), broken), "; "
+        ),
     )
     return Row(cells)
 

@@ -41,7 +41,10 @@ class Quality(StrEnum):
     @property
     def rank(self) -> int:
         """Position among the levels; 0 for none."""
-        return tuple(Quality).index(self)
+        return _RANKS[self]
+
+
+_RANKS = {level: rank for rank, level in enumerate(Quality)}
 
 
 class Strength(StrEnum):

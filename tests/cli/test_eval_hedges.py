@@ -91,7 +91,7 @@ def test_an_agent_of_plain_text_gets_no_green_zero(base: Path) -> None:
     gap = document["gap"]
     assert (gap["rate"]["k"], gap["rate"]["n"], gap["unseen"]) == (0, 4, 4)
     assert gap["band"] is gap["open_band"] is None
-    assert document["coverage"]["rate"]["value"] is None
+    assert document["coverage"]["rate"] is None
     assert "no tool call left a trace" in document["coverage"]["reason"]
     assert [run["shows_calls"] for run in document["runs"]] == [False] * 4
     for format_ in ("text", "markdown", "html"):

@@ -21,6 +21,8 @@ def shop(tmp_path: Path) -> Path:
     files = {
         "src/commands/export_orders.ts": "export function exportAllOrders() {}\n",
         "src/commands/list.ts": "list();\n",
+        "src/twice.ts": "exportEveryOrderTwice();\n",
+        "CLAUDE.md": "- Start with `exportEveryOrderTwice`.\n",
         "package.json": '{"name": "@shop/web", "scripts": {"test": "x", "build:all": "x"}}\n',
         "packages/core/package.json": '{"name": "@shop/core"}\n',
         "pyproject.toml": '[project]\nrequires-python = ">=3.11"\n',
@@ -33,6 +35,8 @@ def shop(tmp_path: Path) -> Path:
     _git(root, "add", ".")
     _git(root, "commit", "-qm", "one")
     (root / "src/commands").rename(root / "src/cli")
+    for name in ("src/twice.ts", "CLAUDE.md"):
+        (root / name).unlink()
     _git(root, "add", ".")
     _git(root, "commit", "-qm", "two")
     return root
@@ -94,12 +98,13 @@ def test_what_the_tree_does_not_decide_is_not_checkable(shop: Path) -> None:
             "Output is in `dist/web/app.js`.",
             "Data is in `local-data/orders/x.json`.",
             "Use `useCallback` sparingly.",
+            "Name tests `testTheFunctionName`.",
             "The name `exportAllOrders` is clear.",
             "Types are in `@types/node`.",
             "See `other-repo/src/main.ts`.",
             "Look at `missing.ts`.",
         )
-        == [Truth.NOT_CHECKABLE] * 8
+        == [Truth.NOT_CHECKABLE] * 9
     )
 
 

@@ -1,8 +1,8 @@
 """Names of programs in statements: symbols, members of classes, symbols of a file, environment variables.
 
-That a name occurs nowhere says little by itself: it may be one of another program. It is gone if the tree had it when
-the statement was written, if a name of three words is in no file, or if variables beside it with its first word are
-read and it is not.
+That a name occurs nowhere says little by itself: it may be one of another program, or an example of a convention. It is
+gone if the tree had it when the statement was written, or if variables beside it with its first word are read and it is
+not.
 """
 
 from __future__ import annotations
@@ -16,9 +16,6 @@ from knowbound.core.paths import is_test, language_of
 from knowbound.core.statement import UNKNOWN, Looked, Statement, StatementKind, StatementPlace, Truth
 from knowbound.knowledge.named import Named, named_in
 
-_HUMPS = re.compile(r"[a-z][A-Z]")
-_WORD = re.compile(r"[A-Z][a-z]+|[a-z]+|[A-Z]+(?![a-z])|\d+")
-_RARE = 3  # words of a name that hardly another program has
 _NEIGHBOURS = 2  # variables with the same first word that make it the project's own
 _NEAR = 12  # lines around a variable in which its neighbours are, and places of a name that are read first
 _MEMBER = re.compile(r"(?P<owner>[A-Z]\w+)\.(?P<name>[a-z_]\w+)$")
@@ -58,10 +55,7 @@ class Names:
             return UNKNOWN
         if past := self._source_past(statement, word):
             return Looked(Truth.CONTRADICTED, since=self._tree.removed_by(word, past.paths))
-        is_own = named.kind is StatementKind.SYMBOL and bool(_HUMPS.search(word))
-        is_rare = is_own and len(_WORD.findall(word)) >= _RARE
-        is_nowhere = is_rare and all(place.path == statement.file for place in self.places.get(word, ()))
-        return Looked(Truth.CONTRADICTED) if is_nowhere or self._has_neighbours(named, statement) else UNKNOWN
+        return Looked(Truth.CONTRADICTED) if self._has_neighbours(named, statement) else UNKNOWN
 
     # Earlier versions
 

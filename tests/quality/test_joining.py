@@ -145,9 +145,23 @@ def test_what_others_injected_is_kept_apart_in_pieces(tmp_path: Path) -> None:
     assert {item.source_backend for item in turn.other_items} == {"hook:UserPromptSubmit"}
 
 
+def test_a_list_that_another_tool_injected_is_logged_item_by_item(tmp_path: Path) -> None:
+    memory = f"[KMS Context]\n1. [mem0] [87%] Port 8080 is for orders. (id: 4f2)\n2. The token is {TOKEN}"
+    told = {"type": "hook_additional_context", "content": [memory], "hookEvent": "UserPromptSubmit"}
+    found = trace(tmp_path, Transcript().user(PROMPT, promptId="p1").line("attachment", attachment=told).says(ANSWER))
+    joined = join(TurnSources(ended(), None, found), nothing)
+    first, second = joined.turn.other_items
+    assert (first.source, first.source_backend, first.own_id) == ("kms", "hook:UserPromptSubmit", "4f2")
+    assert (first.origin, first.confidence, first.content_excerpt) == ("mem0", 0.87, "Port 8080 is for orders.")
+    assert (second.own_id, second.confidence, TOKEN in second.content_excerpt) == ("", 1.0, False)
+    assert [item.id for item in joined.judged.items] == [first.id, second.id]
+
+
 @pytest.mark.parametrize(
     ("name", "outcome", "given", "corrected"),
     [
+        ("mcp__kms__kms_supersede", Outcome.OK, {"old_id": "k1", "new_content": "x"}, ("k1",)),
+        ("mcp__mem0__update_memory", Outcome.OK, {"memory_id": "m1", "text": "x"}, ("m1",)),
         ("mcp__knowbound__kms_supersede", Outcome.OK, {"id": "k1", "also": ["k2"]}, ("k1", "k2")),
         ("mcp__plugin_x_knowbound__kms_flag", Outcome.OK, {"id": "k1", "flag": "RETRACTED"}, ("k1",)),
         ("kms_update", Outcome.UNKNOWN, {"id": "k1"}, ("k1",)),

@@ -117,8 +117,10 @@ class LoggedItem(msgspec.Struct, frozen=True, omit_defaults=True):
     confidence: float = 1.0  # at the time of injection
     content_sha: str = ""  # version of the content
     rank: int = 0
-    source: str = ""  # personal, technical, cross_domain; of an unmanaged item its file
+    source: str = ""  # personal, technical, cross_domain; of an unmanaged item the store or file that it is from
     verdict: ItemVerdict | None = None  # None: not judged yet
+    own_id: str = ""  # of an unmanaged item: its id in the store of the tool that injected it
+    origin: str = ""  # of an unmanaged item: the source that the tool names for it
 
 
 class LoggedCall(msgspec.Struct, frozen=True, omit_defaults=True):

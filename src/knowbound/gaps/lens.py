@@ -21,6 +21,7 @@ from knowbound.gaps.text_signals import text_signals
 from knowbound.gaps.wanted import plain_name
 from knowbound.text.clock import comparable_time
 from knowbound.text.redact import excerpt, excerpt_of_end, redact
+from knowbound.traces.other_items import other_items
 from knowbound.traces.tools import is_known_tool
 
 GENERAL = "general"  # the sample before and without a skill
@@ -139,11 +140,11 @@ class SessionLens:
             self._reach((injection.path,))
             self._load(injection)
         injected = self._turn.injected if self._turn else self._injected
-        if len(injected) == _MOST_INJECTED:
-            return
-        path, start = redact(injection.path), excerpt(injection.content, EXCERPT)
-        about = (injection.source, path, start, len(injection.content), injection.line, injection.item)
-        injected.append(InjectedText(*about))
+        path, source, line = redact(injection.path), injection.source, injection.line
+        for text in [item.content for item in other_items(injection).items] or [injection.content]:
+            if len(injected) == _MOST_INJECTED:
+                return
+            injected.append(InjectedText(source, path, excerpt(text, EXCERPT), len(text), line, injection.item))
 
     def _new_skill(self, name: str, *, invoked: bool = False) -> None:
         """A skill lasts from its invocation to the next, or the end of the session; not from reading its file again."""

@@ -28,19 +28,25 @@ from knowbound.core.quality import (
 from knowbound.core.same_content import is_version_of
 from knowbound.core.trace import LOOKUPS, MISSES, Injection, Outcome, ToolCall
 from knowbound.injection.log import InjectedItem, InjectionRecord, PullRecord
-from knowbound.kms.importing.pieces import split
+from knowbound.kms.importing.pieces import Piece, split
 from knowbound.kms.search.ranking import RANKER, FoundItem, relevant
 from knowbound.quality.ended import INTERRUPT, STOP_FAILURE, answer_sum
 from knowbound.quality.queue import EndedRecord
 from knowbound.store.observed import KNOWLEDGE_SOURCES
-from knowbound.text.redact import excerpt
+from knowbound.text.redact import excerpt, redact
+from knowbound.traces.other_items import OtherItem, other_items
 from knowbound.traces.turns import TraceTurn
 
 # Tools that close a warranted correction.
-CORRECTIVE = ("kms_supersede", "kms_accept_suggestion", "kms_flag", "kms_update", "kms_delete")
+CORRECTIVE = (
+    *("kms_supersede", "kms_accept_suggestion", "kms_flag", "kms_update", "kms_delete"),
+    *("update_memory", "delete_memory"),  # of Mem0
+)
+_ID_ARGUMENTS = ("id", "old_id", "memory_id")
 MOST_CALLS = 50  # of a turn that are kept; corrective ones first
 MOST_PIECES = 60  # of what others injected into one turn that are judged
 _CALL_EXCERPT = 300
+_ORIGIN = 100  # characters kept of the source that another tool names for its item
 _NO_SESSION = "unknown"
 _ENDINGS = {STOP_FAILURE: TurnEnding.FAILED, INTERRUPT: TurnEnding.INTERRUPTED}
 _NOT_DONE = (Outcome.ERROR, Outcome.REJECTED, Outcome.CANCELLED, Outcome.TIMEOUT)
@@ -203,7 +209,7 @@ def corrected_by(call: ToolCall) -> tuple[str, ...]:
         return ()
     given = call.input or {}
     also = given.get("also")
-    ids = [given.get("id"), *(also if isinstance(also, list) else [])]
+    ids = [*(given.get(name) for name in _ID_ARGUMENTS), *(also if isinstance(also, list) else [])]
     return tuple(one for one in ids if isinstance(one, str))
 
 
@@ -264,15 +270,29 @@ def _first_of_each(items: Iterable[InjectedItem]) -> list[InjectedItem]:
 
 
 def _others(injections: Sequence[Injection]) -> list[_Item]:
-    """What others injected, in pieces of a size that can be judged: a section, or the bullets of a long one."""
+    """What others injected: the items of a list; of a document pieces that can be judged, a section or its bullets."""
     found: dict[str, _Item] = {}
     for one in injections:
         if not one.source.startswith(KNOWLEDGE_SOURCES) or one.item or is_ours(one.content):
             continue
-        for piece in split(one.content).pieces:
-            text = f"{piece.heading}: {piece.content}" if piece.heading else piece.content
-            where = one.path or one.source
-            id_ = "u" + hashlib.sha256(f"{where}\0{text}".encode("utf-8", "replace")).hexdigest()[:12]
-            logged = LoggedItem(id_, one.source, excerpt(text, EXCERPT), len(text), source=where)
-            found.setdefault(id_, _Item(logged, JudgedItem(id_, text)))
+        listed = other_items(one)
+        where = listed.store or one.path or one.source
+        for item in listed.items or map(_piece, split(one.content).pieces):
+            known = item.id or item.content  # an id outlives the wording
+            id_ = "u" + hashlib.sha256(f"{where}\0{known}".encode("utf-8", "replace")).hexdigest()[:12]
+            logged = LoggedItem(
+                id=id_,
+                source_backend=one.source,
+                content_excerpt=excerpt(item.content, EXCERPT),
+                content_length=len(item.content),
+                confidence=1.0 if item.confidence is None else item.confidence,
+                source=where,
+                own_id=redact(item.id),
+                origin=excerpt(item.origin, _ORIGIN),
+            )
+            found.setdefault(id_, _Item(logged, JudgedItem(id_, item.content)))
     return list(found.values())[:MOST_PIECES]
+
+
+def _piece(piece: Piece) -> OtherItem:
+    return OtherItem(f"{piece.heading}: {piece.content}" if piece.heading else piece.content)

@@ -1,0 +1,283 @@
+"""Items in a text that another tool injected: a JSON document, elements, a table, a numbered or bulleted list.
+
+Memory tools inject lists: each entry with an id, a source and a confidence, as far as the tool writes them down. The
+shape of the text decides, never its words. A text with paragraphs between its lists is a document and no list of items.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from knowbound.core.trace import Injection
+
+_MOST = 200  # items of one text
+_LONGEST_ID = 200  # characters
+_MOST_INTRODUCTION = 6  # lines before the first entry of a list
+# Names of fields in the documents, attributes and tables of memory tools, best first.
+_CONTENT = ("content", "memory", "text", "fact", "observation", "title", "summary", "narrative", "value")
+_ID = ("id", "_id", "memory_id", "uuid", "key")
+_SOURCE = ("sourcesystem", "source_system", "source", "origin", "category", "kind", "type")
+_CONFIDENCE = ("confidence",)
+
+_STORE = re.compile(r"(?<![\w/])(?:\w+-)?(kms|claude-mem|mem0)(?![\w/])", re.IGNORECASE)
+_ELEMENT = re.compile(r"<([A-Za-z][\w.-]{0,60})((?:\s+[\w:.-]+\s*=\s*(?:\"[^\"<]*\"|'[^'<]*'))*)\s*>")
+_ATTRIBUTE = re.compile(r"([\w:.-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
+_TAG_LINE = re.compile(r"</?[A-Za-z][\w.-]{0,60}(?:\s[^<>]*)?>")
+_MARKER_LINE = re.compile(r"\[[^\]\n]*\]|[=\-─*_]{3,}|<!--.*-->")
+_HEADING = re.compile(r"#{1,6}\s")
+_ENTRY = re.compile(r"(?:[-*+•]|\d{1,3}[.)])\s+(?=\S)")
+_MARK = re.compile(r"\[([^\[\]\n]{1,200})\](?!\()\s*")
+_PERCENT = re.compile(r"(\d{1,3}(?:\.\d+)?)\s?%")
+_SHARE = re.compile(r"(?:confidence|conf)\s*[:=]?\s*([01](?:\.\d+)?)(?!\d|\s?%)", re.IGNORECASE)
+_NAMED_ID = re.compile(r"(?:memory_?id|uuid|id)\s*[:=]\s*([\w:.-]{1,200})", re.IGNORECASE)
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{24}", re.IGNORECASE)
+_CLOSING_MARKS = re.compile(r"\s+\(([^()\n]{1,200})\)\s*\Z")
+_LINK = re.compile(r"\[([^\[\]\n]{1,300})\]\(([^()\s]{1,200}\.md)\)\s*(?:[-–—:]\s*)?")
+# Lines that begin with the number of an observation: "81424 6:02p 🟣 …", "**#177** 4:12 PM 🔵 **…**", "🎯 #S25 …".
+_TIME = r"(?:\d{1,2}:\d\d\s?(?:[ap]m?)?|[\"″])"
+_NUMBERED_LINE = re.compile(
+    rf"[^\w#|]{{0,20}}(?:#(?P<id>S?\d{{1,12}})\b[\s*]{{0,4}}(?:{_TIME}\s+)?|(?P<bare>\d{{1,12}})\s+{_TIME}\s+)"
+    r"(?:[^\w\s(\"'`*]{1,8}\s+)?(?P<content>[\w(\"'`*].*)",
+    re.IGNORECASE,
+)
+_FRONT_MATTER = re.compile(r"\A---\r?\n(.*?)\r?\n---\r?\n", re.DOTALL)
+_NAME = re.compile(r"^name:\s*(.+?)\s*$", re.MULTILINE)
+
+
+class OtherItem(NamedTuple):
+    """An item that another tool injected."""
+
+    content: str
+    id: str = ""  # in the store of that tool; "" if the text has none
+    origin: str = ""  # the source that the text names for it
+    confidence: float | None = None
+
+
+class OtherItems(NamedTuple):
+    """The items of one text, and the store that the text around them names."""
+
+    items: tuple[OtherItem, ...]
+    store: str = ""  # kms, claude-mem, mem0; "" if the text names none
+
+
+def other_items(injection: Injection) -> OtherItems:
+    """Return the items of an injected text; none of a document, of instructions, and of a bundle of knowbound."""
+    source, text = injection.source, injection.content
+    if injection.item:
+        return OtherItems(())
+    if source in ("memory", "relevant_memories") and injection.path:
+        front = _FRONT_MATTER.match(text)
+        named = _NAME.search(front[1]) if front else None
+        content = (text[front.end() :] if front else text).strip()
+        id_ = named[1].strip("\"'") if named else injection.path.rpartition("/")[2]
+        return OtherItems((OtherItem(content, _id(id_)),) if content else ())
+    if source.startswith("hook") or injection.path.endswith("/MEMORY.md"):
+        return items_of_text(text)
+    return OtherItems(())
+
+
+def items_of_text(text: str) -> OtherItems:
+    """Return the items of a text by the first shape that fits."""
+    text = text.replace("\r\n", "\n")
+    for shape in (_of_json, _of_elements, _of_numbered_lines, _of_list):
+        items = [item for item in shape(text) if item.content][:_MOST]
+        if items:
+            inside = {line for item in items for line in item.content.split("\n")}
+            around = "\n".join(line for line in text.split("\n") if not any(part in line for part in inside if part))
+            store = _STORE.search(around)
+            return OtherItems(tuple(items), store[1].lower() if store else "")
+    return OtherItems(())
+
+
+def _id(value: object) -> str:
+    return str(value).strip().removeprefix("#")[:_LONGEST_ID]
+
+
+def _of_fields(fields: Mapping[str, Any], content: str = "") -> OtherItem | None:
+    """Return the item of a record; None if no field of it has a text."""
+    known = {name.lower(): value for name, value in fields.items()}
+
+    def first(names: Iterable[str]) -> Any:
+        return next((known[name] for name in names if known.get(name) not in (None, "")), "")
+
+    content = content or next((known[name] for name in _CONTENT if isinstance(known.get(name), str)), "")
+    if not content.strip():
+        return None
+    source = first(_SOURCE)
+    origin = source if isinstance(source, str) else ""
+    return OtherItem(content.strip(), _id(first(_ID)), origin, _share(first(_CONFIDENCE)))
+
+
+def _share(value: Any) -> float | None:
+    """Return a confidence from 0 to 1; a percentage in words counts as one."""
+    if isinstance(value, str):
+        percent = _PERCENT.fullmatch(value.strip())
+        try:
+            value = float(percent[1]) / 100 if percent else float(value)
+        except ValueError:
+            return None
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1 else None
+
+
+# JSON
+
+
+def _of_json(text: str) -> Iterator[OtherItem]:
+    """Yield the records of JSON documents in the text, also of one that was cut off."""
+    decoder, at = json.JSONDecoder(), text.find("{")
+    while at >= 0:
+        try:
+            document, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            end = at + 1
+        else:
+            yield from _records(document)
+        at = text.find("{", end)
+
+
+def _records(document: Any) -> Iterator[OtherItem]:
+    """Yield the record that an object is, else those of the lists in it."""
+    if isinstance(document, list):
+        for part in document:
+            yield from _records(part)
+    elif isinstance(document, dict):
+        item = _of_fields(document)
+        if item is not None:
+            yield item
+            return
+        for value in document.values():
+            if isinstance(value, (list, dict)):
+                yield from _records(value)
+
+
+# Elements
+
+
+class _Element(NamedTuple):
+    tag: str
+    fields: dict[str, str]
+    content: str
+    start: int
+    end: int
+
+
+def _of_elements(text: str) -> Iterator[OtherItem]:
+    """Yield elements that have an id, or that are repeated; the outermost, and the list inside a repeated one."""
+    elements = list(_elements(text))
+    counts: dict[str, int] = {}
+    for one in elements:
+        counts[one.tag] = counts.get(one.tag, 0) + 1
+    end = 0
+    for one in elements:
+        has_id = any(name in one.fields for name in _ID)
+        if one.start < end or not (has_id or counts[one.tag] > 1):
+            continue
+        end = one.end
+        inside = () if has_id else items_of_text(one.content).items
+        item = _of_fields(one.fields, _without_tags(one.content))
+        yield from inside or ([item] if item else [])
+
+
+def _elements(text: str) -> Iterator[_Element]:
+    for match in _ELEMENT.finditer(text):
+        close = text.find(f"</{match[1]}>", match.end())
+        if close >= 0:
+            fields = {name.lower(): html.unescape(a or b) for name, a, b in _ATTRIBUTE.findall(match[2])}
+            end = close + len(match[1]) + 3
+            yield _Element(match[1].lower(), fields, text[match.end() : close], match.start(), end)
+
+
+def _without_tags(content: str) -> str:
+    """Return the text of an element without the tags of the elements in it; `List<String>` stays."""
+    for tag in {one.tag for one in _elements(content)}:
+        content = re.sub(rf"</?{re.escape(tag)}(?:\s[^<>]*)?>", "\n", content, flags=re.IGNORECASE)
+    return html.unescape("\n".join(line for line in map(str.strip, content.split("\n")) if line))
+
+
+# Tables and lines that begin with a number
+
+
+def _of_numbered_lines(text: str) -> Iterator[OtherItem]:
+    """Yield the rows of tables with an id or a content column, and lines that begin with the number of an entry."""
+    header: list[str] = []
+    for line in map(str.strip, text.split("\n")):
+        if line.startswith("|"):
+            cells = [cell.strip() for cell in line.strip("|").split("|")]
+            if not header:
+                header = [cell.lower() for cell in cells]
+            elif not all(set(cell) <= set("-: ") for cell in cells) and len(cells) == len(header) and "id" in header:
+                item = _of_fields(dict(zip(header, cells, strict=True)) | {"type": ""})
+                if item is not None:
+                    yield item
+            continue
+        header = []
+        numbered = _NUMBERED_LINE.fullmatch(line)
+        if numbered:
+            yield OtherItem(numbered["content"].strip("* "), _id(numbered["id"] or numbered["bare"]))
+
+
+# Lists
+
+
+def _of_list(text: str) -> Iterator[OtherItem]:
+    """Yield the entries of a text that is a list: no paragraph after its first entry, apart from a closing one."""
+    entries: list[list[str]] = []
+    introduction, between, is_open, was_blank = 0, 0, False, True
+    for line in text.split("\n"):
+        bare = line.strip()
+        if not bare:
+            was_blank = True
+            continue
+        if _TAG_LINE.fullmatch(bare) or _MARKER_LINE.fullmatch(bare) or _HEADING.match(bare):
+            is_open = False
+        elif (mark := _ENTRY.match(bare)) and not (is_open and _indent(line) > _indent(entries[-1][0])):
+            if between:
+                return
+            entries.append([line, bare[mark.end() :]])
+            is_open = True
+        elif is_open and (not was_blank or line[0].isspace()):
+            entries[-1].append(bare)
+        elif entries:
+            between += 1
+            is_open = False
+        else:
+            introduction += 1
+        was_blank = False
+    if between <= 1 and introduction <= _MOST_INTRODUCTION:
+        yield from (_entry("\n".join(lines)) for _, *lines in entries)
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _entry(text: str) -> OtherItem:
+    """Return an entry of a list, without the marks around its text: [source] [87%] … (id: 4, confidence: 0.9)."""
+    if link := _LINK.match(text):
+        rest = text[link.end() :]
+        return OtherItem(f"{link[1]}: {rest}" if rest else link[1], _id(link[2]))
+    item = OtherItem("")
+    while mark := _MARK.match(text):
+        item, text = _marked(item, mark[1], is_leading=True), text[mark.end() :]
+    if closing := _CLOSING_MARKS.search(text):
+        found = _marked(item, closing[1], is_leading=False)
+        if found != item:
+            item, text = found, text[: closing.start()]
+    return item._replace(content=text.strip())
+
+
+def _marked(item: OtherItem, mark: str, *, is_leading: bool) -> OtherItem:
+    """Return the item with what a mark says about it."""
+    percent, share = _PERCENT.fullmatch(mark.strip()), _SHARE.search(mark)
+    if percent or share:
+        item = item._replace(confidence=_share(f"{percent[1]}%" if percent else share[1] if share else ""))
+    named = _NAMED_ID.search(mark) or _UUID.fullmatch(mark.strip())
+    if named:
+        item = item._replace(id=_id(named[1] if named.re is _NAMED_ID else named[0]))
+    if is_leading and not (percent or share or named) and not item.origin:
+        item = item._replace(origin=mark.strip())
+    return item

@@ -84,7 +84,7 @@ def config() -> str:
         "# Config\n\n`knowbound.toml`, or `[tool.knowbound]` in pyproject.toml, in the root; and your own "
         "`~/.config/knowbound/config.toml` (in `XDG_CONFIG_HOME`, where that is set). A flag wins over the "
         "environment, that over the project's file, that over yours, that over the default. An unknown key is an "
-        "error with a suggestion.\n\n"
+        "error with a suggestion. In the environment, commas separate the values of a list.\n\n"
         "A project may not decide alone what runs a program, names an address or a credential, leaves the root or "
         "lifts a limit of the hooks: such a setting of a project is refused until "
         "[`knowbound trust`](verbs/trust.md) has shown it to you. The column *trust* says when. Your own file, the "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -62,7 +61,7 @@ def parsed(setting: Setting, text: str) -> Any:
     """Return the value that an environment variable has."""
     value: Any = text
     if setting.type is list:
-        value = [part for part in text.split(os.pathsep) if part]
+        value = [part.strip() for part in text.split(",") if part.strip()]
     elif setting.type is int and text.strip().isdecimal() and len(text) < _LONGEST_NUMBER:
         value = int(text)
     elif setting.type is float:

@@ -181,6 +181,16 @@ def test_a_backend_that_is_not_known_is_named(cli: Cli) -> None:
     assert "unknown-backend" in str(cli.run("sync").exception)
 
 
+def test_a_list_in_the_environment_takes_commas_and_the_error_says_so(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KNOWBOUND_KMS_BACKENDS", "sqlite:redis")
+    assert "No backend 'sqlite:redis'" in (said := str(cli.run("sync").exception))
+    assert "in the environment commas separate them" in said
+    monkeypatch.setenv("KNOWBOUND_KMS_BACKENDS", " sqlite, redis,")
+    assert "No backend 'redis'" in str(cli.run("sync").exception)
+
+
 def test_search_works_while_a_backend_is_down(cli: Cli) -> None:
     cli.add("The ledger API binds to 8004.")
     write_user_config(

@@ -50,7 +50,7 @@ def test_a_month_on_three_backends_goes_from_leg_0_to_leg_3(
     tmp_path: Path, mongo_url: str, bolt_server: BoltServer
 ) -> None:
     environ = {
-        "KNOWBOUND_KMS_BACKENDS": "mem0:neo4j:mongo",
+        "KNOWBOUND_KMS_BACKENDS": "mem0,neo4j,mongo",
         "KNOWBOUND_KMS_MONGO_URL": emptied(mongo_url),
         "KNOWBOUND_KMS_NEO4J_URL": bolt_server.url,
         "KNOWBOUND_KMS_NEO4J_USER": bolt_server.user,

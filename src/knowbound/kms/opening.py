@@ -55,7 +55,8 @@ def open_index(settings: Settings) -> Index:
 def open_backend(name: str, settings: Settings) -> Backend:
     """Open one backend. Only drivers of backends in use are imported: a driver costs up to a second."""
     if name not in BACKENDS:
-        raise InputError("unknown-backend", f"No backend {name!r} (kms.backends). Known: {', '.join(BACKENDS)}.")
+        known = f"Known: {', '.join(BACKENDS)}; in the environment commas separate them."
+        raise InputError("unknown-backend", f"No backend {name!r} (kms.backends). {known}")
     backend: Backend = import_module(f"knowbound.kms.backends.{name}").open_backend(settings)
     return backend
 

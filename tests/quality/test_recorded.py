@@ -1,8 +1,9 @@
-"""`quality score`: recorded traces and given turns are judged, and nothing is written to the log."""
+"""`quality score`: recorded traces and given turns are judged; only given turns are logged, on request."""
 
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,8 +11,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from knowbound.cli.main import knowbound
+from knowbound.cli.options import project_settings
 from knowbound.core.quality import Counts
 from knowbound.errors import InputError
+from knowbound.kms.opening import open_quality_log
+from knowbound.quality.status import quality_status
 from knowbound.report.recorded_quality import RecordedQuality, ScoredItem, ScoredSource, render_recorded
 from knowbound.stats.rate import Rate
 from tests.transcripts import Transcript
@@ -132,6 +136,47 @@ def test_given_turns_get_a_line_per_item_in_their_order(tmp_path: Path) -> None:
     rows = lines(score("--input", str(path), "--format", "jsonl", root=tmp_path).stdout)
     assert [(row["turn"], row["item"]) for row in rows] == [("t1", "i2"), ("t1", "i1")]
     assert {"on_topic", "used", "contradicted", "correction", "judge"} <= rows[0].keys()
+
+
+def exported(path: Path, *turns: dict[str, Any]) -> Path:
+    path.write_text("".join(json.dumps(turn) + "\n" for turn in turns), "utf-8")
+    return path
+
+
+def exported_turn(id_: str, time: str, **more: Any) -> dict[str, Any]:
+    items = [
+        {"id": "4f2", "content": "The orders service listens on port 9090.", "source": "kms", "confidence": 0.7},
+        {"id": "4f3", "content": "Brand colours are teal and coral."},
+    ]
+    said = "The stored entry is wrong: the orders service listens on port 8080, not on port 9090."
+    turn = {"id": id_, "session": "s1", "timestamp": time, "prompt": PROMPT, "items": items, "response": said}
+    return turn | more
+
+
+def test_logged_turns_are_measured_without_an_item_of_our_own(tmp_path: Path) -> None:
+    path = exported(tmp_path / "turns.jsonl", exported_turn("t1", "2026-10-01T12:00:00+02:00"))
+    printed = [score("--input", str(path), "--log", root=tmp_path) for _ in range(2)]  # the second replaces the first
+    assert [(row["item"], row["contradicted"]) for row in lines(printed[1].stdout)] == [("4f2", True), ("4f3", False)]
+    settings = project_settings(tmp_path)
+    with closing(open_quality_log(settings)) as log:
+        (turn,) = log.since("")
+        (day,) = log.rollups()
+    assert (turn.id, turn.timestamp, turn.injected_items) == ("s1/t1", "2026-10-01T10:00:00Z", ())
+    first, second = turn.other_items
+    assert (first.own_id, first.source, first.confidence, second.source) == ("4f2", "kms", 0.7, "exported")
+    assert first.verdict is not None
+    assert first.verdict.contradicted
+    assert (day.turns, day.others["kms"].contradicted, day.others["exported"].judged) == (1, 1, 1)
+    status = quality_status(settings, today="2026-10-01")
+    assert status.window.others["kms"].judged == 1
+    assert status.window.injected == Counts()
+
+
+def test_logging_needs_given_turns_with_a_time_that_is_one(tmp_path: Path) -> None:
+    assert "--log needs --input" in score("--log", root=tmp_path).output
+    path = exported(tmp_path / "turns.jsonl", exported_turn("t1", "yesterday"))
+    with pytest.raises(InputError, match=":1 is no turn"):
+        run("score", "--input", str(path), "--log", "--root", str(tmp_path))
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"id": "t1"}', '{"id": "t1", "prompt": 3, "response": ""}', "[]"])

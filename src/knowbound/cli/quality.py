@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -121,6 +123,7 @@ def calibrate(
 @command.command("score")
 @click.argument("paths", nargs=-1, type=FilePath)
 @click.option("--input", "input_", type=FilePath, metavar="FILE", help="Judge the turns of FILE.")
+@click.option("--log", "log", is_flag=True, help="With --input: put the turns into the quality log.")
 @click.option("--again", is_flag=True, help="Score again the turns whose judge failed.")
 @click.option("--queue", is_flag=True, help="Score the turns that hooks have queued, now.")
 @all_option
@@ -132,6 +135,7 @@ def calibrate(
 def score(
     paths: tuple[Path, ...],
     input_: Path | None,
+    log: bool,
     again: bool,
     queue: bool,
     root: Path | None,
@@ -147,16 +151,30 @@ def score(
 
     A worker in the background scores the turns that hooks report. --queue scores them now, --again those whose judge
     failed. --input judges given turns, a JSON object per line ({"id", "prompt", "items": [{"id", "content"}],
-    "response", "tool_calls": [{"name", "input", "output"}]}), and prints a line per item.
+    "response", "tool_calls": [{"name", "input", "output"}]}), and prints a line per item. With --log they enter the
+    quality log and `quality status`, apart from your own items: by the "source" of each item, on the day of the
+    turn's "timestamp" (today without one). A turn with the same "session" and "id" is replaced.
     """
     settings = project_settings(root)
+    if log and not input_:
+        raise click.UsageError("--log needs --input FILE.")
     if queue or again:
         return _score_queue(settings, again=again)
     if input_:
         from knowbound.judge.registry import turn_judge
-        from knowbound.quality.recorded import judged_lines, read_turns
+        from knowbound.quality.recorded import judged, judged_lines, read_turns
 
-        emit(judged_lines(turn_judge(settings), read_turns(input_)), output)
+        judge, turns = turn_judge(settings), read_turns(input_)
+        given = judged(judge, turns)
+        if log:
+            from knowbound.kms.opening import open_quality_log
+            from knowbound.quality.scoring import log_turns
+
+            given = list(given)
+            open_quality_log(settings).close()  # creates the data folder that the lock is in
+            with _scoring(settings):
+                log_turns(settings, turns, given, judge.version)
+        emit(judged_lines(judge.version, turns, given), output)
         return 0
     from knowbound.quality.recorded import items_of, score_traces
     from knowbound.report.recorded_quality import render_recorded
@@ -173,23 +191,31 @@ def score(
 
 def _score_queue(settings: Settings, *, again: bool) -> int:
     """Score in this process. Raises StoreError while a worker scores."""
+    from knowbound.quality.scoring import score_queue
+
+    with _scoring(settings):
+        done = score_queue(settings, again=again).scored
+    words = f"{done.turns} turns scored"
+    echo(f"{words}, {done.failed} of them without a verdict: {done.problem}" if done.failed else f"{words}.")
+    return UNDECIDED if done.failed else 0
+
+
+@contextmanager
+def _scoring(settings: Settings) -> Iterator[None]:
+    """Hold the lock of the worker that scores. Raises StoreError while it runs."""
     from knowbound.agent.background import SCORING
     from knowbound.errors import StoreError
     from knowbound.quality.queue import Queue
-    from knowbound.quality.scoring import score_queue
 
     lock = SCORING.take_lock(str(settings.home)) if settings.home.is_dir() else None
     if lock is None:
         raise StoreError("store-busy", "A worker scores the queue right now. Try again when it has ended.")
     try:
-        done = score_queue(settings, again=again).scored
+        yield
     finally:
         os.close(lock)
     if not Queue(settings.home).is_empty():  # queued while we held the lock: the hook started no worker
         SCORING.ensure_running(str(settings.root), str(settings.home))
-    words = f"{done.turns} turns scored"
-    echo(f"{words}, {done.failed} of them without a verdict: {done.problem}" if done.failed else f"{words}.")
-    return UNDECIDED if done.failed else 0
 
 
 @command.command("rollout")

@@ -52,6 +52,8 @@ class JudgedItem(msgspec.Struct, frozen=True):
     id: str
     content: str
     is_whole: bool = True  # False: only the beginning is known
+    source: str = ""  # of an exported turn: the store that the item is from
+    confidence: float = 1.0  # of an exported turn: at the time of injection
 
 
 class JudgedCall(msgspec.Struct, frozen=True):
@@ -81,6 +83,7 @@ class JudgedTurn(msgspec.Struct, frozen=True):
     session: str = ""
     project: str = ""
     agent: str = ""  # the reader's name; "" if unknown
+    timestamp: str = ""  # of an exported turn, ISO 8601; "" if unknown
 
 
 class ItemVerdict(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -47,6 +47,7 @@ MOST_CALLS = 50  # of a turn that are kept; corrective ones first
 MOST_PIECES = 60  # of what others injected into one turn that are judged
 _CALL_EXCERPT = 300
 _ORIGIN = 100  # characters kept of the source that another tool names for its item
+EXPORTED = "exported"  # channel of turns that another system recorded
 _NO_SESSION = "unknown"
 _ENDINGS = {STOP_FAILURE: TurnEnding.FAILED, INTERRUPT: TurnEnding.INTERRUPTED}
 _NOT_DONE = (Outcome.ERROR, Outcome.REJECTED, Outcome.CANCELLED, Outcome.TIMEOUT)
@@ -129,6 +130,33 @@ def join(known: TurnSources, stored: Callable[[str], StoredText | None]) -> Join
     return Joined(turn, judged)
 
 
+def exported(turn: JudgedTurn, time: str) -> QualityTurn:
+    """Return a turn that another system recorded for the log; `time` counts if the turn has none."""
+    calls = [
+        LoggedCall(
+            excerpt(call.name, 100),
+            call.outcome,
+            corrected=() if call.outcome in _NOT_DONE else _ids_in(call.name, call.input),
+        )
+        for call in turn.tool_calls
+    ]
+    items = [OtherItem(one.content, one.id, confidence=one.confidence) for one in turn.items]
+    sources = [one.source or EXPORTED for one in turn.items]
+    return QualityTurn(
+        session_id=turn.session or EXPORTED,
+        turn_id=turn.id,
+        timestamp=turn.timestamp or time,
+        agent=turn.agent or "unknown",
+        user_prompt=excerpt(turn.prompt, LONGEST_TEXT),
+        user_prompt_length=len(turn.prompt),
+        assistant_response=excerpt(turn.response, LONGEST_TEXT),
+        assistant_response_length=len(turn.response),
+        other_items=tuple(other_logged(item, EXPORTED, one) for item, one in zip(items, sources, strict=True)),
+        tool_calls=tuple(sorted(calls, key=lambda call: not call.corrected)[:MOST_CALLS]),
+        tool_calls_count=len(calls),
+    )
+
+
 def is_complete(trace: TraceTurn | None, ended: EndedRecord) -> bool:
     """Whether the trace has the end of the turn: clients write it a little later than they call the hook."""
     if trace is None:
@@ -205,9 +233,12 @@ def _logged_call(call: ToolCall) -> LoggedCall:
 
 def corrected_by(call: ToolCall) -> tuple[str, ...]:
     """The ids of items that a tool call corrected; none where it is no corrective call, or failed."""
-    if call.name.rpartition("__")[2] not in CORRECTIVE or call.outcome in _NOT_DONE:
+    return () if call.outcome in _NOT_DONE else _ids_in(call.name, call.input or {})
+
+
+def _ids_in(tool: str, given: Mapping[str, Any]) -> tuple[str, ...]:
+    if tool.rpartition("__")[2] not in CORRECTIVE:
         return ()
-    given = call.input or {}
     also = given.get("also")
     ids = [*(given.get(name) for name in _ID_ARGUMENTS), *(also if isinstance(also, list) else [])]
     return tuple(one for one in ids if isinstance(one, str))
@@ -278,20 +309,24 @@ def _others(injections: Sequence[Injection]) -> list[_Item]:
         listed = other_items(one)
         where = listed.store or one.path or one.source
         for item in listed.items or map(_piece, split(one.content).pieces):
-            known = item.id or item.content  # an id outlives the wording
-            id_ = "u" + hashlib.sha256(f"{where}\0{known}".encode("utf-8", "replace")).hexdigest()[:12]
-            logged = LoggedItem(
-                id=id_,
-                source_backend=one.source,
-                content_excerpt=excerpt(item.content, EXCERPT),
-                content_length=len(item.content),
-                confidence=1.0 if item.confidence is None else item.confidence,
-                source=where,
-                own_id=redact(item.id),
-                origin=excerpt(item.origin, _ORIGIN),
-            )
-            found.setdefault(id_, _Item(logged, JudgedItem(id_, item.content)))
+            logged = other_logged(item, one.source, where)
+            found.setdefault(logged.id, _Item(logged, JudgedItem(logged.id, item.content)))
     return list(found.values())[:MOST_PIECES]
+
+
+def other_logged(item: OtherItem, channel: str, where: str) -> LoggedItem:
+    """Return an item of another tool for the log, under an id that no item of our store has."""
+    known = item.id or item.content  # an id outlives the wording
+    return LoggedItem(
+        id="u" + hashlib.sha256(f"{where}\0{known}".encode("utf-8", "replace")).hexdigest()[:12],
+        source_backend=channel,
+        content_excerpt=excerpt(item.content, EXCERPT),
+        content_length=len(item.content),
+        confidence=1.0 if item.confidence is None else item.confidence,
+        source=where,
+        own_id=redact(item.id),
+        origin=excerpt(item.origin, _ORIGIN),
+    )
 
 
 def _piece(piece: Piece) -> OtherItem:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -34,6 +35,7 @@ from knowbound.traces.registry import default_folders
 from knowbound.traces.turns import TraceTurn, sessions_in, turns_in
 
 OURS = "knowbound"
+_TIME = "%Y-%m-%dT%H:%M:%SZ"
 _EXAMPLE = '{"id": "t1", "prompt": "…", "items": [{"id": "i1", "content": "…"}], "response": "…", "tool_calls": []}'
 
 
@@ -253,22 +255,32 @@ def read_turns(path: Path) -> list[JudgedTurn]:
 
 def _turn(line: bytes, path: Path, number: int) -> JudgedTurn:
     try:
-        return msgspec.json.decode(line, type=JudgedTurn)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        turn = msgspec.json.decode(line, type=JudgedTurn)
+        if turn.timestamp:
+            time = datetime.fromisoformat(turn.timestamp)
+            turn = replace(
+                turn, timestamp=(time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC).strftime(_TIME)
+            )
+    except (msgspec.MsgspecError, UnicodeDecodeError, ValueError, OverflowError) as error:
         raise InputError("bad-turns", f"{path}:{number} is no turn: {error}. Try: {_EXAMPLE}") from None
+    return turn
 
 
-def judged_lines(judge: TurnJudge, turns: list[JudgedTurn]) -> Iterator[str]:
+def judged(judge: TurnJudge, turns: list[JudgedTurn]) -> Iterable[TurnVerdicts]:
+    """The verdicts on each turn, in the order of the file; a judge that costs nothing is asked as they are read."""
+    return judge.judge(turns) if judge.costs else (judge.judge([turn])[0] for turn in turns)
+
+
+def judged_lines(judge: str, turns: list[JudgedTurn], verdicts: Iterable[TurnVerdicts]) -> Iterator[str]:
     """One JSON line per item, in the order of the file; where the judge failed, why."""
-    one_by_one = (judge.judge([turn])[0] for turn in turns)
-    for turn, given in zip(turns, judge.judge(turns) if judge.costs else one_by_one, strict=True):
+    for turn, given in zip(turns, verdicts, strict=True):
         by_item = {verdict.item: verdict for verdict in given.verdicts}
         for item in turn.items:
             verdict = by_item.get(item.id)
             row: dict[str, object] = {"turn": turn.id, "item": item.id}
             if verdict is None:
                 row |= {"on_topic": None, "used": None, "contradicted": None, "correction": ""}
-                row |= {"judge": judge.version, "problem": given.problem or "no verdict"}
+                row |= {"judge": judge, "problem": given.problem or "no verdict"}
             else:
                 row |= {name: getattr(verdict, name) for name in ("on_topic", "used", "contradicted", "correction")}
                 row |= {"judge": verdict.judge, "reason": verdict.reason}

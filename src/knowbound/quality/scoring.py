@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -25,7 +25,7 @@ from knowbound.judge.turns.verdict import TurnJudge, TurnVerdicts
 from knowbound.kms.opening import open_index, open_quality_log
 from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.quality.found_turns import LOOK_SECONDS, FoundTurns
-from knowbound.quality.joining import Joined, StoredText, TurnSources, join
+from knowbound.quality.joining import Joined, StoredText, TurnSources, exported, join
 from knowbound.quality.loop import tend
 from knowbound.quality.queue import EndedRecord, Queue
 from knowbound.quality.rollout import keep_up
@@ -76,6 +76,24 @@ def score_queue(settings: Settings, *, again: bool = False, background: bool = F
         except KnowboundError as error:  # a backend is down: the next worker does it
             return QueueScored(done, rolled, str(error))
         return QueueScored(done, rolled)
+
+
+def log_turns(settings: Settings, turns: Sequence[JudgedTurn], given: Sequence[TurnVerdicts], judge: str) -> Scored:
+    """Write turns that another system recorded, and were judged, and roll them up. The caller holds the lock."""
+    done, days, now = Scored(), set[str](), utc_now()
+    with closing(open_quality_log(settings)) as log:
+        clock = _LogClock(max((day.newest for day in log.days()), default=""))
+        for turn, verdicts in zip(turns, given, strict=True):
+            raw = exported(turn, now)
+            ids = {item.id: logged.id for item, logged in zip(turn.items, raw.other_items, strict=True)}
+            renamed = tuple(replace(one, item=ids[one.item]) for one in verdicts.verdicts)
+            scored = _judged(raw, replace(verdicts, verdicts=renamed), judge, clock.now())
+            done.turns += log.put(scored)
+            days.add(scored.date)
+            if scored.problem:
+                done.failed, done.problem = done.failed + 1, scored.problem
+        rolled_up(settings, log, days)
+    return done
 
 
 def rolled_up(settings: Settings, log: QualityLog, written: Collection[str] = ()) -> RolledUp:

@@ -16,6 +16,7 @@ from knowbound.core.quality import Counts
 from knowbound.errors import InputError
 from knowbound.kms.opening import open_quality_log
 from knowbound.quality.status import quality_status
+from knowbound.report.quality.status import render_quality
 from knowbound.report.recorded_quality import RecordedQuality, ScoredItem, ScoredSource, render_recorded
 from knowbound.stats.rate import Rate
 from tests.transcripts import Transcript
@@ -170,6 +171,28 @@ def test_logged_turns_are_measured_without_an_item_of_our_own(tmp_path: Path) ->
     status = quality_status(settings, today="2026-10-01")
     assert status.window.others["kms"].judged == 1
     assert status.window.injected == Counts()
+
+
+def test_a_contradicted_item_of_others_names_the_call_that_corrects_it_until_that_is_made(tmp_path: Path) -> None:
+    call = {"name": "mcp__kms__kms_supersede", "input": {"old_id": "4f2", "new_content": "x"}, "outcome": "ok"}
+    first = exported_turn("t1", "2026-10-01T10:00:00Z")
+    for turns, waiting, corrected in (
+        ([first], 1, Rate(0, 1)),
+        ([first, exported_turn("t2", "2026-10-01T11:00:00Z", items=[], tool_calls=[call])], 0, Rate(1, 1)),
+    ):
+        path = exported(tmp_path / "turns.jsonl", *turns)
+        score("--input", str(path), "--log", root=tmp_path)
+        found = quality_status(project_settings(tmp_path), today="2026-10-01")
+        assert [one.tool for one in found.other_corrections] == ["kms_supersede"] * waiting
+        assert found.others_corrected["kms"] == corrected
+        assert [one.now.n for one in found.metrics] == [0, 0, 0, 0]  # the rates of our own items
+        for one in found.other_corrections:
+            assert one.arguments["old_id"] == "4f2"
+            assert "8080" in one.arguments["new_content"]
+            assert "9090" not in one.arguments["new_content"]
+            page = render_quality(found, "markdown")
+            assert "Correct 1 item of others that agents contradicted." in page
+            assert "Correct it there: `kms_supersede" in page
 
 
 def test_logging_needs_given_turns_with_a_time_that_is_one(tmp_path: Path) -> None:

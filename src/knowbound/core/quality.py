@@ -374,6 +374,8 @@ class Discovery(msgspec.Struct, frozen=True, omit_defaults=True):
     closed: str = ""  # UTC
     closed_by: str = ""  # the corrective tool
     judge: str = ""  # version of the judge that found the newest contradiction; "" in records of earlier versions
+    source: str = ""  # of an item that another tool injected: its store or file; "": an item of our store
+    own_id: str = ""  # its id there
 
     @property
     def id(self) -> str:

@@ -32,6 +32,8 @@ class _Contradiction(NamedTuple):
     turn: str
     statement: str
     judge: str
+    source: str = ""
+    own_id: str = ""
 
 
 class _Closed(NamedTuple):
@@ -51,11 +53,13 @@ def discoveries(
     for item, closing in (*_closings(corrections), *_answered(answers), *_closed_before(known)):
         closed.setdefault(item, []).append(closing)
     for turn in turns:
-        for one in turn.injected_items:
+        mine = [(one, "", "") for one in turn.injected_items]
+        for one, source, own_id in mine + [(one, one.source, one.own_id) for one in turn.other_items]:
             if one.verdict and one.verdict.contradicted:
                 given = one.verdict
                 judge = given.judge or turn.judge
-                said = _Contradiction(turn.timestamp, turn.session_id, turn.turn_id, given.correction, judge)
+                where = (turn.timestamp, turn.session_id, turn.turn_id)
+                said = _Contradiction(*where, given.correction, judge, source, own_id)
                 raised.setdefault(one.id, []).append(said)
         for call in turn.tool_calls:
             for item in call.corrected:
@@ -68,13 +72,19 @@ def discoveries(
     for item in raised.keys() | {record.item for record in known}:
         contradictions = sorted(raised.get(item, []))
         expired = [record for record in known if record.item == item and not _is_among(record, contradictions)]
-        records += _replayed(item, expired, contradictions, sorted(closed.get(item, [])))
+        own = {one.own_id for one in expired} | {one.own_id for one in contradictions}  # as corrective calls name it
+        closings = sorted(closing for name in {item, *own} - {""} for closing in closed.get(name, []))
+        records += _replayed(item, expired, contradictions, closings)
     return sorted(records, key=lambda record: (record.raised, record.id))
 
 
-def discovery_rate(records: Iterable[Discovery], first: str, last: str) -> Rate:
-    """Of the warranted corrections that were raised from one day to another, those that were resolved in time."""
-    raised = [one for one in records if first <= one.raised[:10] <= last and one.closing is not Closing.NOT_WARRANTED]
+def discovery_rate(records: Iterable[Discovery], first: str, last: str, source: str = "") -> Rate:
+    """Of the warranted corrections that were raised from one day to another, those that were resolved in time.
+
+    `source` is a store of others; without it the items of our store count.
+    """
+    known = (one for one in records if one.source == source)
+    raised = [one for one in known if first <= one.raised[:10] <= last and one.closing is not Closing.NOT_WARRANTED]
     return Rate(sum(map(is_resolved, raised)), len(raised))
 
 
@@ -143,7 +153,10 @@ def _replayed(
         if isinstance(one, Discovery):
             current = _closed_by(one, closed)
         else:
-            new = Discovery(item, one.time, one.session, one.turn, one.statement, judge=one.judge)
+            new = Discovery(
+                item, one.time, one.session, one.turn, one.statement,
+                judge=one.judge, source=one.source, own_id=one.own_id,
+            )  # fmt: skip
             current = _closed_by(new, closed)
     if current is not None:
         yield current

@@ -7,7 +7,7 @@ that was, and says so.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 
 from msgspec.structs import replace
@@ -22,6 +22,7 @@ from knowbound.kms.index.database import Index
 from knowbound.kms.opening import open_index, open_quality_log
 from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.quality.discovery import RESOLVED_DAYS, discovery_rate
+from knowbound.quality.drafting import drafted
 from knowbound.quality.fixing import is_present, to_fix
 from knowbound.quality.judging import judge_worth
 from knowbound.quality.rollout import rates, status_of
@@ -36,6 +37,7 @@ from knowbound.report.quality.model import (
     ItemSaving,
     ItemToFix,
     JudgeWorth,
+    OtherCorrection,
     QualityStatus,
 )
 from knowbound.stats.holdout import ArmTurn, HoldoutComparison, TurnOutcome, compare_arms
@@ -50,7 +52,7 @@ from knowbound.stats.quality import (
     window,
 )
 from knowbound.text.clock import utc_now
-from knowbound.text.redact import excerpt
+from knowbound.text.redact import excerpt, redact
 from knowbound.text.specific_words import places, readable
 
 OFFER_PROMPTS = 50  # prompts with items, before a holdout is offered
@@ -83,7 +85,31 @@ def quality_status(settings: Settings, *, today: str = "") -> QualityStatus:
             holdout=_holdout(log, days),
             offers_holdout=not settings.quality_holdout
             and sum(day.prompts_with_items for day in days) >= OFFER_PROMPTS,
+            others_corrected={name: discovery_rate(records, *window(until), name) for name in total.others},
+            other_corrections=tuple(_other_corrections(log, records)),
             version=__version__,
+        )
+
+
+# By store: the tool that corrects an item there, and its arguments for the item and for what replaces it.
+_CORRECTING = {"kms": ("kms_supersede", "old_id", "new_content"), "mem0": ("update_memory", "memory_id", "text")}
+
+
+def _other_corrections(log: QualityLog, records: Sequence[Discovery]) -> Iterator[OtherCorrection]:
+    """Yield open records of what others injected, as the call that its own store takes."""
+    waiting = [one for one in records if one.source and one.closing is Closing.OPEN]
+    for record in sorted(waiting, key=lambda one: (-one.contradictions, one.id)):
+        turn = log.get(f"{record.session_id}/{record.turn_id}")
+        content = next((one.content_excerpt for one in turn.other_items if one.id == record.item), "") if turn else ""
+        tool, id_name, content_name = _CORRECTING.get(record.source, ("", "", ""))
+        arguments = {id_name: record.own_id, content_name: drafted(content, record.statement).content} if tool else {}
+        yield OtherCorrection(
+            source=record.source,
+            content=content,
+            statement=excerpt(record.statement, _CONTENT),
+            contradictions=record.contradictions,
+            tool=tool,
+            arguments={name: redact(value) for name, value in arguments.items() if value},
         )
 
 
@@ -133,7 +159,7 @@ def _pending(records: list[Discovery], until: str, today: str) -> int:
     """Warranted corrections of the window that would still count if they were made now."""
     first, last = window(until)
     oldest = day_before(today, RESOLVED_DAYS)
-    raised = (one for one in records if first <= one.raised[:10] <= last)
+    raised = (one for one in records if first <= one.raised[:10] <= last and not one.source)
     return sum(one.closing is Closing.OPEN and one.raised[:10] > oldest for one in raised)
 
 

@@ -39,7 +39,11 @@ def status_document(status: QualityStatus) -> dict[str, object]:
         "by_backend": {name: _counts(one) for name, one in days.by_backend.items()},
         "by_source": {name: _counts(one) for name, one in days.by_source.items()},
         "pulled": _counts(days.pulled),
-        "others": {name: _counts(one) for name, one in days.others.items()},
+        "others": {
+            name: _counts(one) | {"corrected": as_json(status.others_corrected.get(name))}
+            for name, one in days.others.items()
+        },
+        "other_corrections": as_json(status.other_corrections),
         "corrective_calls": days.corrective_calls,
         "unscored": status.unscored,
         "cost": {

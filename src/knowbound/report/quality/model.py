@@ -158,6 +158,17 @@ class RescueFigures(msgspec.Struct, frozen=True):
     known: int = 0  # of those that were said: by a lesson or an item
 
 
+class OtherCorrection(msgspec.Struct, frozen=True):
+    """A contradicted item that another tool injected, and the call that would correct it there."""
+
+    source: str
+    content: str
+    statement: str
+    contradictions: int
+    tool: str  # "" if no tool of that store is known
+    arguments: dict[str, str]  # without the id or the new content where these are not known
+
+
 class QualityStatus(msgspec.Struct, frozen=True):
     """What is known about what was injected, and what to do about it."""
 
@@ -175,6 +186,8 @@ class QualityStatus(msgspec.Struct, frozen=True):
     holdout: HoldoutComparison | None = None  # None: no session was held out
     offers_holdout: bool = False  # enough was measured to ask whether injecting helps
     rescues: RescueFigures | None = None  # None: no lookup missed
+    others_corrected: dict[str, Rate] = {}  # by the source of what others injected
+    other_corrections: tuple[OtherCorrection, ...] = ()  # the most contradicted first
     version: str = ""
 
     @property

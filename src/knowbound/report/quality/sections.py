@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -10,7 +11,16 @@ from knowbound.report.formats.columns import shorten
 from knowbound.report.judge_gate import METRIC_NAMES as ITEM_METRIC_NAMES
 from knowbound.report.judge_gate import gate_words, weekly_lines
 from knowbound.report.quality.item import anchor_of, turn_words
-from knowbound.report.quality.model import ENOUGH, FIRST_ITEMS, ITEM_DAYS, Fault, ItemToFix, JudgeWorth, QualityStatus
+from knowbound.report.quality.model import (
+    ENOUGH,
+    FIRST_ITEMS,
+    ITEM_DAYS,
+    Fault,
+    ItemToFix,
+    JudgeWorth,
+    OtherCorrection,
+    QualityStatus,
+)
 from knowbound.report.sections import (
     Column,
     Entry,
@@ -180,12 +190,21 @@ def breakdown(status: QualityStatus) -> Section:
         *_rows("backend", window.by_backend),
         *_rows("source", window.by_source),
         *(_rows("asked for", {"by agents": window.pulled}) if window.pulled != Counts() else ()),
-        *_rows("others", window.others),
+        *_rows("others", window.others, status.others_corrected),
     ]
     columns = (Column(""), Column("name"), Column("judged", right=True))
-    named = tuple(Column(METRIC_NAMES[QualityMetric(metric)], right=True) for metric in Metric)
-    others = "What agents asked for, and what others injected (CLAUDE.md and the like), is in no metric."
-    return Section("By origin", (Table((*columns, *named), tuple(rows)), Note(soft(others))), "origins")
+    named = tuple(Column(METRIC_NAMES[metric], right=True) for metric in QualityMetric)
+    others = "What agents asked for, and what others injected (CLAUDE.md and the like), is in no metric above."
+    corrections = Listing(tuple(map(_other_correction, status.other_corrections)), FIRST_ITEMS, "--format json")
+    return Section("By origin", (Table((*columns, *named), tuple(rows)), Note(soft(others)), corrections), "origins")
+
+
+def _other_correction(one: OtherCorrection) -> Entry:
+    """A contradicted item of others, with the call that corrects it there."""
+    call = f"{one.tool} {json.dumps(one.arguments, ensure_ascii=False)}"
+    fix: Line = ("Correct it there: ", data(call)) if one.tool else "Correct it where it is kept."
+    said: Line = ("The agent said: ", prose(one.statement))
+    return Entry((data(one.source), f": contradicted {one.contradictions}×: ", data(one.content)), (said, fix))
 
 
 def others_row(status: QualityStatus) -> Iterator[tuple[str, Line]]:
@@ -199,16 +218,19 @@ def others_row(status: QualityStatus) -> Iterator[tuple[str, Line]]:
     yield "Others", joined((words, f"{len(ordered) - 1:,} more on the page" if len(ordered) > 1 else ""))
 
 
-def _rows(kind: str, counts: Mapping[str, Counts]) -> Iterator[Row]:
-    """Those with the most items first."""
+def _rows(kind: str, counts: Mapping[str, Counts], corrected: Mapping[str, Rate] | None = None) -> Iterator[Row]:
+    """Those with the most items first; corrections are counted for the whole store, and for each source of others."""
     for name, one in sorted(counts.items(), key=lambda pair: (-pair[1].judged, pair[0])):
-        yield Row((kind, data(name), f"{one.judged:,}", *_shares(one)))
+        rate = (corrected or {}).get(name, Rate(0, 0))
+        yield Row((kind, data(name), f"{one.judged:,}", *_shares(one), _share(rate)))
 
 
 def _shares(counts: Counts) -> Iterator[str]:
-    for metric in Metric:
-        rate = Rate(counts.of(metric), counts.judged)
-        yield f"{percent(rate.value)} ({rate.k:,})" if rate.n else "–"
+    return (_share(Rate(counts.of(metric), counts.judged)) for metric in Metric)
+
+
+def _share(rate: Rate) -> str:
+    return f"{percent(rate.value)} ({rate.k:,})" if rate.n else "–"
 
 
 class Hook(NamedTuple):

@@ -185,6 +185,9 @@ def next_step(status: QualityStatus) -> Line:
         return f"The {slow[0].lower()} hook is too slow: run knowbound doctor."
     if not counts.judged and counts.unjudged:
         return "No item has a verdict, the judge failed: knowbound quality score --again"
+    if not counts.judged and status.other_corrections:
+        waiting = counted(len(status.other_corrections), "item")
+        return f"Nothing of ours was injected. Correct {waiting} of others that agents contradicted."
     if not counts.judged:
         return "Nothing was injected in these days, so nothing can be said about it."
     if missed := [one.metric for one in status.metrics if one.state is TargetState.MISSED]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -15,11 +15,16 @@ from knowbound.core.quality import Closing, Discovery
 from knowbound.core.suggestions import SuggestionDecision
 from knowbound.errors import InputError
 from knowbound.injection.shown_suggestions import FILE, load
+from knowbound.kms.opening import open_index, open_knowledge_store
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
+from knowbound.kms.validation import ItemEdit
 from knowbound.quality.corrections import Corrections
+from knowbound.quality.fixing import to_fix
 from knowbound.quality.judging import is_trusted
 from knowbound.quality.loop import tend
 from knowbound.quality.rollup import roll_up
+from knowbound.report.quality.model import Fault
+from tests.hook_project import Project
 from tests.kills import killed_at_each_step
 from tests.quality.measured_project import MeasuredProject, calibrate_judge, logged, turn
 
@@ -27,13 +32,17 @@ DAY = "2026-11-16"
 NOW = f"{DAY}T12:00:00Z"
 PORT = Item("kport", "The API server listens on port 8080.")
 OTHER = Item("kother", "Refunds are paid out every Friday.")
+COPY = Item("kcopy", PORT.content, copy_of=PORT.id)
+RIGHT = "The API server listens on port 9090."
 
 
 class Loop:
     """A project in which an agent contradicted an item, with its log and its store open."""
 
-    def __init__(self, root: Path, said: str = "The server listens on port 9090, not 8080.") -> None:
-        self.project = MeasuredProject(root, [PORT, OTHER])
+    def __init__(
+        self, root: Path, said: str = "The server listens on port 9090, not 8080.", copies: Sequence[Item] = ()
+    ) -> None:
+        self.project = MeasuredProject(root, [PORT, OTHER, *copies])
         self.project.log([turn(DAY, 1, [logged(PORT, "tc", correction=said), logged(OTHER, "tu")])])
         self.log = SqliteQualityLog(self.project.home)
         self.store = self.project.store()
@@ -293,16 +302,144 @@ def _trust(loop: Loop) -> None:
     calibrate_judge(loop.project.home, "rules-1")
 
 
-def test_fourteen_days_without_an_answer_flag_the_item_once_with_the_reason_and_close_nothing(loop: Loop) -> None:
-    _trust(loop)
-    assert tend(loop.project.settings, loop.log, now="2026-11-16T12:00:00Z") == []  # shown from now on
-    assert tend(loop.project.settings, loop.log, now="2026-11-30T11:59:59Z") == []
-    assert tend(loop.project.settings, loop.log, now="2026-11-30T12:00:00Z") == [PORT.id]
-    item = loop.store.get(PORT.id)
+def _released(loop: Loop) -> None:
+    """A person lets the item be injected all the same, and answers nothing."""
+    tend(loop.project.settings, loop.log, now=NOW)
+    loop.store.unflag(PORT.id)
+
+
+def _flag(loop: Loop, id_: str = PORT.id) -> tuple[str, str, str]:
+    item = loop.store.get(id_)
     assert item
     assert item.flag
+    return item.flag.kind, item.flag.by, item.flag.note
+
+
+def test_what_a_trusted_judge_found_contradicted_is_held_back_with_the_reason(loop: Loop) -> None:
+    assert PORT.id in loop.served()
+    _trust(loop)
+    tend(loop.project.settings, loop.log, now=NOW)
+    reason = f"contradicted on {DAY} in session session-{DAY}, by the judge rules-1"
+    assert _flag(loop) == ("HELD_BACK", "quality", f"{reason}: The server listens on port 9090, not 8080.")
+    assert loop.served() == {OTHER.id: OTHER.content}
+    assert [one.held_by for one in loop.corrections.open()] == ["quality"]
+    with closing(open_index(loop.project.settings)) as index:
+        faults = [(one.id, one.fault) for one in to_fix(loop.log.since(""), loop.log, index)]
+    assert (PORT.id, Fault.WRONG) in faults
+    assert loop.record().closing is Closing.OPEN
+
+
+def test_without_an_answer_for_14_days_it_stays_held_back_and_its_suggestion_open(loop: Loop) -> None:
+    _trust(loop)
+    for now in (NOW, "2026-11-30T11:59:59Z"):
+        tend(loop.project.settings, loop.log, now=now)
+        assert "no answer" not in _flag(loop)[2]
+    for _ in range(2):
+        assert tend(loop.project.settings, loop.log, now="2026-11-30T12:00:00Z") == []  # nothing becomes UNVERIFIED
+        kind, _, note = _flag(loop)
+        assert kind == "HELD_BACK"
+        assert "by the judge rules-1, and no answer for 14 days: The server" in note
+    assert PORT.id not in loop.served()
+    assert loop.record().closing is Closing.OPEN
+    assert [one.id for one in load(str(loop.project.home))] == [PORT.id]
+    assert len([one for one in loop.store.index.corrections(PORT.id) if one.tool == "kms_flag"]) == 2
+    loop.corrections.dismiss(PORT.id)
+    assert loop.served() == {PORT.id: PORT.content, OTHER.id: OTHER.content}
+
+
+def test_the_next_prompt_is_not_given_an_item_that_a_turn_contradicted_and_the_session_is_asked(loop: Loop) -> None:
+    hook = Project(loop.project.root)
+    prompt = "On which port does the API server listen?"
+    assert PORT.content in hook.ask(prompt, "s-1")
+    _trust(loop)
+    tend(loop.project.settings, loop.log, now=NOW)
+    assert PORT.id not in hook.ask(prompt, "s-2")
+    assert f"[{PORT.id}] {PORT.content} (contradicted {DAY}" in hook.start()
+    loop.corrections.dismiss(PORT.id)
+    assert PORT.content in hook.ask(prompt, "s-3")
+
+
+def _dismissed(loop: Loop) -> None:
+    loop.corrections.dismiss(PORT.id)
+
+
+def _superseded(loop: Loop) -> None:
+    loop.corrections.accept(PORT.id)
+
+
+def _repaired(loop: Loop) -> None:
+    loop.store.update(PORT.id, ItemEdit(content=RIGHT))
+
+
+@pytest.mark.parametrize(("act", "served"), [(_dismissed, PORT.content), (_superseded, RIGHT), (_repaired, RIGHT)])
+@pytest.mark.parametrize("copy", [False, True])
+def test_a_held_back_item_is_released_when_it_is_dismissed_superseded_or_repaired(
+    tmp_path: Path, act: Callable[[Loop], None], served: str, copy: bool
+) -> None:
+    with closing(Loop(tmp_path, copies=[COPY] if copy else [])) as loop:
+        _trust(loop)
+        for now in (NOW, "2026-11-17T12:00:00Z", "2026-12-01T12:00:00Z"):  # held back, unchanged, without an answer
+            tend(loop.project.settings, loop.log, now=now)
+            assert loop.served() == {OTHER.id: OTHER.content}
+        act(loop)
+        loop.roll_up()
+        for _ in range(2):
+            tend(loop.project.settings, loop.log, now="2026-12-02T00:00:00Z")
+            assert set(loop.served().values()) == {OTHER.content, served}
+
+
+def test_a_person_who_releases_an_item_is_not_overruled_until_an_answer_is_undone(loop: Loop) -> None:
+    _trust(loop)
+    _released(loop)
+    for _ in range(2):
+        tend(loop.project.settings, loop.log, now="2026-11-17T00:00:00Z")
+        assert PORT.id in loop.served()
+    loop.corrections.dismiss(PORT.id)
+    loop.corrections.undo(PORT.id)
+    loop.roll_up()
+    tend(loop.project.settings, loop.log, now="2026-11-18T00:00:00Z")
+    assert PORT.id not in loop.served()
+
+
+def test_what_turns_hold_back_is_released_while_the_judge_is_not_trusted(loop: Loop) -> None:
+    _trust(loop)
+    tend(loop.project.settings, loop.log, now=NOW)
+    calibrate_judge(loop.project.home, "rules-1", finds=0)
+    tend(loop.project.settings, loop.log, now=NOW)
+    assert PORT.id in loop.served()
+    _trust(loop)
+    tend(loop.project.settings, loop.log, now=NOW)
+    assert PORT.id not in loop.served()
+
+
+def test_what_lint_holds_back_is_left_to_lint(loop: Loop) -> None:
+    with closing(open_knowledge_store(loop.project.settings, by="lint")) as store:
+        for item in (PORT, OTHER):
+            store.flag(item.id, FlagKind.HELD_BACK, "not there", automatic=True)
+    _trust(loop)
+    for now in (NOW, "2026-12-30T00:00:00Z"):
+        assert tend(loop.project.settings, loop.log, now=now) == []
+    loop.corrections.dismiss(PORT.id)
+    assert [_flag(loop, item.id) for item in (PORT, OTHER)] == [("HELD_BACK", "lint", "not there")] * 2
+
+
+def test_a_contradiction_writes_no_content(loop: Loop) -> None:
+    """A turn can be poisoned: all that it takes away is the injection of the item."""
+    _trust(loop)
+    for now in (NOW, "2026-12-30T00:00:00Z"):
+        tend(loop.project.settings, loop.log, now=now)
+    contents = {one.item.id: one.item.content for one in loop.store.index.all_items()}
+    assert contents == {PORT.id: PORT.content, OTHER.id: OTHER.content}
+
+
+def test_an_item_that_a_person_released_is_flagged_once_after_14_days_and_nothing_is_closed(loop: Loop) -> None:
+    _trust(loop)
+    _released(loop)  # shown from now on
+    assert tend(loop.project.settings, loop.log, now="2026-11-30T11:59:59Z") == []
+    assert tend(loop.project.settings, loop.log, now="2026-11-30T12:00:00Z") == [PORT.id]
     note = f"contradicted once since {DAY}, by the judge rules-1; nobody answered for 14 days"
-    assert (item.flag.kind, item.flag.note, item.flag.by) == (FlagKind.UNVERIFIED, note, "knowbound")
+    assert _flag(loop) == ("UNVERIFIED", "knowbound", note)
+    assert PORT.id in loop.served()
     assert loop.record().closing is Closing.OPEN
     assert loop.corrections.open()[0].is_unverified
     loop.store.unflag(PORT.id)
@@ -317,7 +454,7 @@ def test_what_was_answered_is_not_flagged(loop: Loop) -> None:
 
 
 @pytest.mark.parametrize("why", ["nobody measured the rules", "labels condemn the judge", "switched off"])
-def test_nothing_is_flagged_or_shown(loop: Loop, why: str) -> None:
+def test_nothing_is_held_back_flagged_or_shown(loop: Loop, why: str) -> None:
     if why == "labels condemn the judge":
         calibrate_judge(loop.project.home, "rules-1", finds=0)
     if why == "switched off":
@@ -325,6 +462,7 @@ def test_nothing_is_flagged_or_shown(loop: Loop, why: str) -> None:
         (loop.project.root / "knowbound.toml").write_text("[quality]\ncorrections = false\n")
     for now in (NOW, "2026-12-30T00:00:00Z"):
         assert tend(loop.project.settings, loop.log, now=now) == []
+        assert loop.served() == {PORT.id: PORT.content, OTHER.id: OTHER.content}
     assert not (loop.project.home / FILE).exists()
     assert loop.corrections.open()  # a person sees it all the same
 
@@ -397,8 +535,8 @@ def test_an_item_that_ranking_silenced_is_still_suggested(loop: Loop) -> None:
 
 def test_a_flagged_item_can_still_be_accepted(loop: Loop) -> None:
     _trust(loop)
-    for now in (NOW, "2026-12-30T00:00:00Z"):
-        tend(loop.project.settings, loop.log, now=now)
+    _released(loop)
+    tend(loop.project.settings, loop.log, now="2026-12-30T00:00:00Z")
     successor = loop.corrections.accept(PORT.id)
     assert successor.flag is None
     loop.corrections.undo(PORT.id)

@@ -13,6 +13,7 @@ from bench.month import DAYS, TURNS, Month, play_sqlite, summary
 
 from knowbound.config import load
 from knowbound.kms.opening import open_index, open_quality_log
+from knowbound.quality.loop import for_sessions
 from tests.services import BoltServer, emptied
 
 pytestmark = [pytest.mark.long]
@@ -33,7 +34,9 @@ def check(month: Month) -> None:
         assert sum(day.injected.judged for day in days) == month.injections
         known = {one.item.id for one in index.all_items()}
         assert len(known) >= len(month.items)  # a superseded item stays in the store
-        assert sum(one.served for one in index.all_items()) == len(month.items)
+        assert sum(one.served or one.item.is_held_back for one in index.all_items()) == len(month.items)
+        held = {one.item.id for one in index.all_items() if one.item.is_held_back}
+        assert held == {one.item for one in for_sessions(month.settings, log, index)}  # nothing is left held back
 
 
 def test_a_month_on_sqlite_closes_the_loop(tmp_path: Path) -> None:

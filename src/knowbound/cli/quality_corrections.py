@@ -28,9 +28,10 @@ _again = click.option("--again", is_flag=True, help="Store content that was with
 def corrections(context: click.Context, root: Path | None, format_: str, output: Path | None) -> None:
     """Show suggested corrections: items that an agent contradicted, and the drafts that would replace them.
 
-    A suggestion is open until it is accepted or dismissed here, or its item is corrected in any other way. The next
-    session of an agent starts with up to three that a trusted judge found (quality.corrections = false: none). An item
-    whose suggestion has no answer for 14 days is flagged UNVERIFIED.
+    A suggestion is open until it is accepted or dismissed here, or its item is corrected in any other way. What a
+    trusted judge found is not injected until then, and the next session of an agent starts with up to three of them
+    (quality.corrections = false: neither). An item that you let through (kms flag ID --clear) without an answer for 14
+    days is flagged UNVERIFIED.
     """
     if context.invoked_subcommand:
         return

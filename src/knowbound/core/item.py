@@ -94,6 +94,16 @@ class Item(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.flag is None or self.flag.kind not in NOT_SERVED
 
     @property
+    def is_held_back(self) -> bool:
+        """Report whether the item is disproved and not injected until it is repaired."""
+        return self.flag is not None and self.flag.kind is FlagKind.HELD_BACK
+
+    @property
+    def held_by(self) -> str:
+        """Name of the party that holds the item back; "" if none does."""
+        return self.flag.by if self.flag is not None and self.is_held_back else ""
+
+    @property
     def content_sha(self) -> str:
         """Hash that duplicates share, in every backend."""
         return content_sha(self.content)

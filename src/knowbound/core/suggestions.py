@@ -12,7 +12,7 @@ from enum import StrEnum
 
 import msgspec
 
-ANSWER_DAYS = 14  # without an answer, the item is flagged UNVERIFIED
+ANSWER_DAYS = 14  # without an answer, an item that is injected is flagged UNVERIFIED
 
 
 class SuggestionDecision(StrEnum):
@@ -69,6 +69,7 @@ class Suggestion(msgspec.Struct, frozen=True):
     needs_person: bool = False  # the draft's value is neither in the tree nor in the user's words: no agent accepts it
     judge: str = ""  # version of the judge that found the contradiction
     answer: SuggestionAnswer | None = None  # an answer that was taken back, or FLAGGED
+    held_by: str = ""  # party that holds the item back from injection; "" if it may be injected
 
     @property
     def is_unanswered(self) -> bool:

@@ -3,9 +3,9 @@
     .knowbound/suggestions.json    what may be shown, written after each rollup and answer
 
 The file is sealed with the user's key: a checkout may bring a file of that name. A suggestion is shown while its item
-is served with the content that was contradicted; a correction from anywhere ends it. The text states facts and has no
-orders; stored text is inside a fence that it cannot close, and nothing of it is an injected item. The hook loads this
-module: it imports next to nothing.
+is served, or held back, with the content that was contradicted; a correction from anywhere ends it. The text states
+facts and has no orders; stored text is inside a fence that it cannot close, and nothing of it is an injected item. The
+hook loads this module: it imports next to nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ INTRO = (
     "so do `knowbound quality corrections accept ID` and `dismiss ID`."
 )
 _LENGTHS = (160, 90, 60, 40)  # characters of an entry and of its replacement: the first that fits is used
-_SERVED = "SELECT 1 FROM item WHERE id = ? AND content_sha = ? AND served = 1 LIMIT 1"
+_WAITING = (
+    "SELECT 1 FROM item WHERE id = ? AND content_sha = ? "
+    "AND (served = 1 OR (flag = 'HELD_BACK' AND screened = '')) LIMIT 1"
+)
 
 
 class ShownSuggestion:
@@ -94,7 +97,7 @@ def load(home: str) -> list[ShownSuggestion]:
 
 def suggestions_for_session(home: str, index: sqlite3.Connection) -> StartText:
     """Return the text for a session that starts; it is empty if no suggestion is open."""
-    waiting = [one for one in load(home) if index.execute(_SERVED, (one.id, one.sha)).fetchone()]
+    waiting = [one for one in load(home) if index.execute(_WAITING, (one.id, one.sha)).fetchone()]
     return composed(waiting)
 
 

@@ -178,15 +178,20 @@ class KnowledgeStore(StoreWriter):
 
     @retried
     def update(self, id_: str, edit: ItemEdit, *, again: bool = False) -> Item:
-        """kms_update: change the content or the fields of an item. It supersedes copies with the old content."""
+        """kms_update: change the content or the fields of an item. It supersedes copies with the old content.
+
+        An item that is held back is injected again with new content.
+        """
         with self._locked():
             copies = self._copies(id_)
             old = copies.original
-            self._refuse.not_served(old)
+            if not old.is_held_back:  # new content repairs it
+                self._refuse.not_served(old)
             named = next(item for _, item in copies.all if item.id == id_)
             if named.content_sha != old.content_sha and edit.content is not None:
                 raise InputError("flag-refused", f"{id_} is a part of {old.id}. Try: knowbound kms update {old.id}")
             new = self._edited(old, edit)
+            new = unflagged(new) if old.is_held_back and new.content_sha != old.content_sha else new
             reinstated: list[ItemChange] = []
             log: list[Correction] = []
             if new.content_sha != old.content_sha:
@@ -378,13 +383,13 @@ class KnowledgeStore(StoreWriter):
     def _after_update(self, item: Item, old: Item, new: Item) -> Item:
         """Return a copy as it is after its original changed from old to new."""
         if item.id == new.id:
-            return replace(new, flag=item.flag, copy_of=item.copy_of)
+            return replace(new, flag=new.flag if item.is_held_back else item.flag, copy_of=item.copy_of)
         if new.content_sha == old.content_sha:
             is_same = item.content_sha == old.content_sha
             return replace(new, id=item.id, flag=item.flag, copy_of=item.copy_of) if is_same else item
         if item.content_sha == new.content_sha:  # an earlier update made the copy outdated; now it is right again
             return replace(item, flag=None)
-        if not item.is_served:
+        if not item.is_served and not item.is_held_back:
             return item
         return flagged(item, Flag(FlagKind.SUPERSEDED, "", self._time(), self._by, superseded_by=new.id))
 
@@ -471,11 +476,11 @@ class KnowledgeStore(StoreWriter):
 
 
 def _flag_all(copies: ItemCopies, flag: Flag) -> list[ItemChange]:
-    """Flag the original and its copies; a copy that is not served keeps its own flag."""
+    """Flag the original and its copies; a copy that another call flagged as not served keeps its own flag."""
     return [
         ItemChange(backend, item, flagged(item, flag))
         for backend, item in copies.all
-        if item.id == copies.original.id or item.is_served
+        if item.id == copies.original.id or item.is_served or is_same_call(item.flag, copies.original.flag)
     ]
 
 

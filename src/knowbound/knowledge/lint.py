@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from knowbound import __version__
 from knowbound.codebase.checkout import Checkout
 from knowbound.config import Settings
-from knowbound.core.item import FlagKind, Item
+from knowbound.core.item import Item
 from knowbound.core.statement import CheckedStatement, Truth
 from knowbound.errors import InputError
 from knowbound.files import is_inside
@@ -121,11 +121,7 @@ def _items(home: Path) -> list[IndexedItem]:
     from knowbound.kms.index.database import Index  # noqa: PLC0415  (a project without items needs none of it)
 
     with closing(Index(home)) as index:
-        return [one for one in index.all_items() if one.served or _is_held_back(one.item)]
-
-
-def _is_held_back(item: Item) -> bool:
-    return item.flag is not None and item.flag.kind is FlagKind.HELD_BACK
+        return [one for one in index.all_items() if one.served or one.item.is_held_back]
 
 
 def _hold_back(checked: Iterable[CheckedStatement], items: Sequence[Item], settings: Settings) -> None:
@@ -135,17 +131,9 @@ def _hold_back(checked: Iterable[CheckedStatement], items: Sequence[Item], setti
         for one in checked
         if one.truth is Truth.CONTRADICTED and one.statement.file.startswith(ITEM)
     }
-    new = [id_ for id_ in wrong if not any(one.id == id_ and _is_held_back(one) for one in items)]
-    right = [one.id for one in items if _is_held_back(one) and one.flag and one.flag.by == _BY and one.id not in wrong]
-    if not new and not right:
-        return
-    from knowbound.kms.opening import open_knowledge_store  # noqa: PLC0415
+    from knowbound.kms.holding import hold_back  # noqa: PLC0415
 
-    with closing(open_knowledge_store(settings, by=_BY)) as store:
-        for id_ in new:
-            store.flag(id_, FlagKind.HELD_BACK, wrong[id_][:500], automatic=True)
-        for id_ in right:
-            store.unflag(id_)
+    hold_back(settings, wrong, items, by=_BY)
 
 
 def broken_since(checked: Iterable[CheckedStatement], base: Checkout) -> list[CheckedStatement]:

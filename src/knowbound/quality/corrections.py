@@ -15,6 +15,7 @@ from knowbound.core.item import FlagKind, Item
 from knowbound.core.quality import Closing, Discovery
 from knowbound.core.suggestions import ANSWER_DAYS, Suggestion, SuggestionAnswer, SuggestionDecision
 from knowbound.errors import InputError
+from knowbound.kms.holding import release
 from knowbound.kms.index.database import Index
 from knowbound.kms.knowledge_store import KnowledgeStore
 from knowbound.kms.quality_log.protocol import QualityLog
@@ -22,10 +23,11 @@ from knowbound.kms.screening import screened
 from knowbound.kms.validation import ItemEdit
 from knowbound.quality.discovery import DISMISS, UNDO
 from knowbound.quality.drafting import drafted, is_confirmed
-from knowbound.quality.fixing import on_present_content
+from knowbound.quality.fixing import correctable, on_present_content
 from knowbound.text.clock import utc_now
 from knowbound.text.redact import redact
 
+HOLDER = "quality"  # holds the items back that turns contradict
 _ACCEPTED = "a suggested correction was accepted"
 _TAKEN_BACK = "a suggested correction was taken back"
 
@@ -111,9 +113,10 @@ class Corrections:
     def flag_unanswered(self, since: Mapping[str, str]) -> list[str]:
         """Flag the items of suggestions that waited for too long as UNVERIFIED, each once. It answers nothing.
 
-        `since` has when each record could be shown first: nobody could answer before.
+        `since` has when each record could be shown first: nobody could answer before. An item that is held back stays
+        so, which is stricter.
         """
-        never = [one for one in self.open() if one.is_unanswered and one.record in since]
+        never = [one for one in self.open() if one.is_unanswered and not one.held_by and one.record in since]
         due = [one for one in never if one.is_due(since[one.record], self._clock())]
         for one in due:
             self._flag(self._claim(one, SuggestionDecision.FLAGGED, note=_unanswered(one)))
@@ -133,6 +136,7 @@ class Corrections:
 
     def _note_dismissal(self, claim: SuggestionAnswer) -> SuggestionAnswer:
         self._store.note_answer(claim.item, DISMISS, _detail(claim))
+        release(self._store, claim.item, by=HOLDER)
         return self._put(replace(claim, done=True))
 
     def _take_back(self, claim: SuggestionAnswer) -> SuggestionAnswer:
@@ -235,6 +239,14 @@ def _unanswered(one: Suggestion) -> str:
     return f"contradicted {often} since {one.raised[:10]}{judge}; nobody answered for {ANSWER_DAYS} days"
 
 
+def holding_reason(one: Suggestion, *, is_late: bool) -> str:
+    """Return the reason on the flag of an item that is held back; `is_late` after 14 days without an answer."""
+    judge = f", by the judge {one.judge}" if one.judge else ""
+    late = f", and no answer for {ANSWER_DAYS} days" if is_late else ""
+    said = f": {one.statement}" if one.statement else ""
+    return f"contradicted on {one.raised[:10]} in session {one.session}{judge}{late}{said}"
+
+
 def suggestions(log: QualityLog, index: Index, root: Path | None = None) -> list[Suggestion]:
     """All of them: what was contradicted most often first, then what has a draft that an agent may confirm, the oldest.
 
@@ -260,7 +272,7 @@ def _is_open(record: Discovery, answer: SuggestionAnswer | None) -> bool:
 def _suggestion(
     record: Discovery, answer: SuggestionAnswer | None, log: QualityLog, index: Index, root: Path | None
 ) -> Suggestion | None:
-    held = next((one.item for one in index.known(record.item) if one.served), None)
+    held = correctable(index, record.item)
     if held is None or on_present_content(record, held, log) is None:
         return None
     statement = "" if screened(record.statement) else redact(record.statement)
@@ -282,6 +294,7 @@ def _suggestion(
         needs_person=bool(draft.content) and not is_confirmed(held.content, draft.content, words, root),
         judge=record.judge,
         answer=answer,
+        held_by=held.held_by,
     )
 
 

@@ -1,7 +1,7 @@
 """The items to fix first: wrong, never on topic, or on topic and never used (specification 2, sections 2 and 5).
 
-Only items that are served, and only verdicts on their content as it is now: what was corrected, withdrawn or rewritten
-since is done. Non-use alone is never a fault: an ignored item comes last, and may be left as it is.
+Only items that are served or held back, and only verdicts on their content as it is now: what was corrected, withdrawn
+or rewritten since is done. Non-use alone is never a fault: an ignored item comes last, and may be left as it is.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from knowbound.core.same_content import is_version_of
 from knowbound.kms.index.database import Index
 from knowbound.kms.index.entry import effective_of
 from knowbound.kms.quality_log.protocol import QualityLog
+from knowbound.kms.screening import screened
 from knowbound.quality.drafting import drafted
 from knowbound.quality.rollup import counted
 from knowbound.report.quality.model import ENOUGH, Fault, ItemToFix
@@ -50,10 +51,17 @@ def to_fix(turns: Iterable[QualityTurn], log: QualityLog, index: Index) -> list[
     records = {one.item: one for one in log.discoveries() if one.closing is Closing.OPEN}
     found: list[ItemToFix] = []
     for id_, versions in by_item.items():
-        held = next((one.item for one in index.known(id_) if one.served), None)
+        held = correctable(index, id_)
         if held is not None:
             found += _faults(held, versions, on_present_content(records.get(id_), held, log))
     return sorted(found, key=lambda one: (_ORDER.index(one.fault), -one.times, one.id))
+
+
+def correctable(index: Index, id_: str) -> Item | None:
+    """Return the item if it is served, or would be if it were not held back."""
+    known = index.known(id_)
+    held = (one.item for one in known if one.item.is_held_back and screened(one.item.content) is None)
+    return next((one.item for one in known if one.served), None) or next(held, None)
 
 
 def on_present_content(record: Discovery | None, held: Item, log: QualityLog) -> Discovery | None:

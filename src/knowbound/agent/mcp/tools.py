@@ -433,7 +433,8 @@ def _suggested(one: Suggestion) -> Answer:
         "draft": None if one.needs_person else one.draft or None,
     }
     missing = "a person has to confirm its value" if one.needs_person else one.missing or None
-    return {"id": one.item, **texts, "no_draft": missing, **where, "unverified": one.is_unverified}
+    state = {"held_back": bool(one.held_by), "unverified": one.is_unverified}
+    return {"id": one.item, **texts, "no_draft": missing, **where, **state}
 
 
 def _found(shown: ShownItem) -> FoundItem:

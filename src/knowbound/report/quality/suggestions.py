@@ -54,7 +54,7 @@ def _listing(waiting: Sequence[Suggestion]) -> Listing | Note:
 
 
 def _entry(one: Suggestion) -> Entry:
-    marks = " UNVERIFIED" if one.is_unverified else ""
+    marks = " HELD_BACK" if one.held_by else " UNVERIFIED" if one.is_unverified else ""
     where = joined((one.raised[:10], *turn_words(one.session, one.turn, is_short=True)))
     return Entry((data(f"[{one.item}]"), f"{marks} ", Span(one.content, Tone.QUOTE)), tuple(_lines(one)), place=where)
 

@@ -58,7 +58,7 @@ class CitedSentence(NamedTuple):
 
 
 class TextReading(NamedTuple):
-    """What a model read: the verified sentences, terms to try, the nearest passage, and what went wrong."""
+    """Outcome of a reading: the verified sentences, terms to try, the nearest passage, and what went wrong."""
 
     sentences: tuple[CitedSentence, ...] = ()
     more: tuple[str, ...] = ()

@@ -299,6 +299,6 @@ def _suggestion(
 
 
 def _users_words(record: Discovery, log: QualityLog) -> str:
-    """What the user said in the session of that day, as far as the log has it."""
+    """Return the user's words in the session of that day, as far as the log has them."""
     turns = log.of_day(record.raised[:10])
     return "\n".join(turn.user_prompt for turn in turns if turn.session_id == record.session_id)

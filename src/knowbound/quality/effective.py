@@ -49,7 +49,7 @@ def _reworded(corrections: Iterable[Correction]) -> dict[str, str]:
 
 
 def _is_outdated(scores: QualityScores, item: Item, reworded: Mapping[str, str]) -> bool:
-    """Whether averages are about an earlier wording. Days of an earlier version do not know which one."""
+    """Report whether averages are about an earlier wording. Days of an earlier version do not know which one."""
     if scores.sha:
         return not is_version_of(scores.sha, item.content_sha)
     return scores.last[:10] <= reworded.get(item.id, "")[:10]

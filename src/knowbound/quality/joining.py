@@ -301,7 +301,7 @@ def _first_of_each(items: Iterable[InjectedItem]) -> list[InjectedItem]:
 
 
 def _others(injections: Sequence[Injection]) -> list[_Item]:
-    """What others injected: the items of a list; of a document pieces that can be judged, a section or its bullets."""
+    """Return the items that others injected: those of a list, or the sections or bullets of a document."""
     found: dict[str, _Item] = {}
     for one in injections:
         if not one.source.startswith(KNOWLEDGE_SOURCES) or one.item or is_ours(one.content):

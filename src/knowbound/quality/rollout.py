@@ -104,7 +104,7 @@ def revert(settings: Settings, *, by: str = "", today: str = "") -> RolloutStatu
 
 
 def missing_of(status: RolloutStatus) -> tuple[CriterionName, ...]:
-    """What keeps the next leg from beginning; none where there is no next leg."""
+    """Return the reasons why the next leg does not begin; none if there is no next leg."""
     after = status.next
     needed = (*status.current.leave, *(after.enter if after else ()))
     open_ = [one.name for one in needed if one.state is not CriterionState.MET]

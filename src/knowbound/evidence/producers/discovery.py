@@ -66,7 +66,7 @@ class Project:
 
     @property
     def same(self) -> str:
-        """What two scans have to say alike: kind, source count, test presence (specification 3)."""
+        """Return what two scans have to agree on: kind, source count, test presence (specification 3)."""
         if not self.kind or self.sources is None or self.tests is None:
             return ""
         return f"{self.kind} with {counted(self.sources, 'source file')} and {'tests' if self.tests else 'no tests'}"

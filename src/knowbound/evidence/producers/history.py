@@ -13,7 +13,7 @@ from knowbound.text.stop_words import STOP_WORDS
 
 
 class HistoryKind(StrEnum):
-    """What a question asks of git."""
+    """Kind of a question about git."""
 
     TREE = "tree"  # branch, staged and changed files
     LAST = "last"  # the last commit, or the last few

@@ -232,7 +232,7 @@ def _document(text: str, candidate: Place, term: Term, ask: Ask, around: CodePas
 
 
 def _below(text: str, line: int) -> list[str]:
-    """What the sections below a heading say, up to the next heading of its level."""
+    """Return the text of the sections below a heading, up to the next heading of its level."""
     lines = text.split("\n")
     level = len(lines[line - 1]) - len(lines[line - 1].lstrip("#")) if line <= len(lines) else 0
     found = []

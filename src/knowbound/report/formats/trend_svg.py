@@ -170,7 +170,7 @@ def _changes(placed: Sequence[EvaluationPoint]) -> Iterator[str]:
 
 
 def _story(placed: Sequence[EvaluationPoint]) -> Iterator[str]:
-    """What was added at each mark, in words: the file, or the subject of the first commit; counted from the newest."""
+    """Yield what was added, at its mark: the file, or the subject of the first commit; counted from the newest."""
     room = WIDTH - 2.0
     step = (_RIGHT - _LEFT) / len(placed)
     for at in range(len(placed) - 1, -1, -1):

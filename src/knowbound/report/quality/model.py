@@ -197,7 +197,7 @@ class QualityStatus(msgspec.Struct, frozen=True):
 
     @property
     def is_new(self) -> bool:
-        """Whether the reader may see the four rates for the first time."""
+        """Report whether the reader may see the four rates for the first time."""
         return not self.first or self.first > window(self.until, NEW_DAYS)[0]
 
     @property

@@ -112,8 +112,8 @@ def activity_of(events: Iterable[Event], first: Start) -> SessionActivity:
                     for record in _records(call, found.project):
                         record.call_id = call.id
                         _add(found, record, event.agent_id)
-                    if call.outcome is Outcome.REJECTED and (told := SAID_INSTEAD.search(call.text[-_LONGEST:])):
-                        _add(found, ActivityRecord(RecordKind.PROMPT, call.line, told["said"].strip()))
+                    if call.outcome is Outcome.REJECTED and (refusal := SAID_INSTEAD.search(call.text[-_LONGEST:])):
+                        _add(found, ActivityRecord(RecordKind.PROMPT, call.line, refusal["said"].strip()))
                     found.calls += 1
     return found
 

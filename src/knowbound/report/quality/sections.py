@@ -123,14 +123,14 @@ def _cells(one: MetricStatus, is_wide: bool) -> tuple[Line, ...]:
 
 
 def _needed(one: MetricStatus) -> str:
-    """What waits for a correction; or how many more would decide."""
+    """Return what waits for a correction, or how many more would decide."""
     if one.pending:
         return f" ({one.pending:,} wait)"
     return f" ({one.more:,})" if one.state is TargetState.UNDECIDED and one.more else ""
 
 
 def meanings() -> tuple[Part, ...]:
-    """What the four rates mean, one line each, for whoever sees them first."""
+    """Return the meaning of the four rates, one line each, for whoever sees them first."""
     return (Facts(tuple((METRIC_NAMES[metric].capitalize(), words) for metric, words in _MEANINGS.items())),)
 
 

@@ -100,11 +100,11 @@ def _rollout_rows(status: QualityStatus) -> Iterator[tuple[str, Line]]:
 
 
 def causal_line(found: HoldoutComparison) -> str:
-    """Whether injecting helps, by sessions drawn at random; or how many more it takes to tell."""
+    """Say whether injecting helps, by sessions drawn at random, or how many more it takes to decide."""
     known = {one.outcome: one for one in found.outcomes}
-    told = [(name, known[name]) for name in (TurnOutcome.CALLS, TurnOutcome.FAILED_SEARCHES) if name in known]
-    if any(one.is_decided for _, one in told):
-        return f"With injection: {', '.join(f'{_NAMES[name]} {_verdict(one)}' for name, one in told)} a turn."
+    measured = [(name, known[name]) for name in (TurnOutcome.CALLS, TurnOutcome.FAILED_SEARCHES) if name in known]
+    if any(one.is_decided for _, one in measured):
+        return f"With injection: {', '.join(f'{_NAMES[name]} {_verdict(one)}' for name, one in measured)} a turn."
     more = f"about {counted(found.more_sessions, 'more session')}" if found.more_sessions else "more sessions"
     return f"Whether injecting helps cannot be told yet: {more} would."
 

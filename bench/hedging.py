@@ -88,7 +88,7 @@ def measure(rows: Sequence[tuple[Example, bool]]) -> Measured:
 
 
 def main() -> None:
-    for set_ in ("hedges", "hedges-specified"):
+    for set_ in ("hedges", "hedges-specified", "hedges-fresh"):
         _print_unseen(set_)
     found = judged()
     for name, rows in (

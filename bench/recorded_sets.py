@@ -139,6 +139,7 @@ SETS = {
     "hedges": RecordedSet(lambda asker: _ask_hedges(hedges(), asker)),
     "real": RecordedSet(lambda asker: _ask_turns(written_items(), asker)),
     "hedges-specified": RecordedSet(lambda asker: _ask_hedges(hedges(UNSEEN / "hedges_specified.jsonl"), asker)),
+    "hedges-fresh": RecordedSet(lambda asker: _ask_hedges(hedges(UNSEEN / "hedges_fresh.jsonl"), asker)),
     "scope": RecordedSet(ask_scope),
     "junk": RecordedSet(ask_junk),
     "stop": RecordedSet(ask_stop),

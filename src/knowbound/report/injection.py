@@ -30,7 +30,7 @@ def verdict_words(effect: InjectionEffect) -> str:
     if not pairs.shifts:
         return (
             f"It cannot be said whether injection helps: the {what} is the same in "
-            f"{counted(pairs.n, 'pair')}, and no number of samples like these would tell."
+            f"{counted(pairs.n, 'pair')}, and no number of samples like these would settle it."
         )
     more = pairs.more
     would = "no reasonable number of samples like these would tell"

@@ -148,7 +148,7 @@ def _series(rows: list[TrendRow]) -> Series:
 def _advice(reading: Reading, rows: Sequence[TrendRow]) -> str:
     """Return the next step. The built-in executor is deterministic: repeating it adds nothing."""
     if reading is Reading.INCONCLUSIVE and rows[-1].head.executor == _DETERMINISTIC:
-        return "More samples would tell."
+        return "More samples would settle it."
     return _additions(rows) if reading is Reading.FALLING else _ADVICE[reading]
 
 
@@ -183,7 +183,7 @@ _ADVICE: dict[Reading, str] = {
     "knowledge base was broken, or the agent changed: compare the two evaluations, and look at what was removed.",
     Reading.NEAR_ZERO: "Not a moment to celebrate: either the knowledge covers what the samples ask, or the samples "
     "only ask what it can answer. Expand the test set: take the uncovered files and the failed searches as seeds.",
-    Reading.INCONCLUSIVE: "More samples, or --repeat, would tell.",
+    Reading.INCONCLUSIVE: "More samples, or --repeat, would settle it.",
     Reading.BASELINE: "This is the baseline; the trend begins with the next evaluation of the same test set.",
     Reading.UNKNOWN: "No sample of the last evaluation has a complete run.",
 }
@@ -218,7 +218,7 @@ def direction_of(heads: Sequence[EvaluationHead]) -> tuple[Reading, str]:
         return reading, f"{reading.capitalize()}: {moved}{_last_step(known, difference.value)}."
     if abs(difference.value) <= _SMALL and len(known) >= _IN_A_ROW:
         return Reading.FLAT, f"Flat: {moved}{unclear}."
-    return Reading.INCONCLUSIVE, f"Not told yet: {moved}{unclear}."
+    return Reading.INCONCLUSIVE, f"Not settled: {moved}{unclear}."
 
 
 def _movement(known: Sequence[EvaluationHead]) -> tuple[EvaluationHead, Difference]:

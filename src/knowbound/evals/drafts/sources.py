@@ -97,15 +97,17 @@ def gaps_of_topics(topics: Iterable[Topic], findings: Iterable[Findings], root: 
 
 
 def gaps_of_evaluation(evaluation: Evaluation | None) -> list[Gap]:
-    """The open signals of the complete runs, hard evidence first, with the sample's own prompt.
+    """The open and undecided signals of the complete runs, hard evidence first, with the sample's own prompt.
 
-    The built-in executor searches for the words of the sample itself: they are in the test set already.
+    A person decides about every proposal, so a search that rules left undecided is one, too. The built-in executor
+    searches for the words of the sample itself: they are in the test set already.
     """
     if evaluation is None or evaluation.executor == BUILT_IN:
         return []
     runs = [run for run in evaluation.runs if run.is_complete]
-    found = [(signal, run.prompt) for run in runs for signal in run.signals if signal.status is Status.OPEN]
-    return [gap_of_signal(*one) for one in sorted(found, key=lambda one: -one[0].weight)]
+    left = (Status.OPEN, Status.UNDECIDED)
+    found = [(signal, run.prompt) for run in runs for signal in run.signals if signal.status in left]
+    return [gap_of_signal(*one) for one in sorted(found, key=lambda one: (-one[0].weight, left.index(one[0].status)))]
 
 
 def decisions(home: Path) -> Decisions:

@@ -34,6 +34,10 @@ def _setting(
     return field(default=default, metadata={"key": key, "help": help_, "also": also, "risk": risk, "most": most})
 
 
+def _address(key: str, default: str, help_: str) -> Any:
+    return _setting(key, default, help_, risk=trust.ADDRESS)
+
+
 def _task(name: str, decides: str, also: str = "") -> Any:
     help_ = f"The model for {decides}; empty is model.name."
     return _setting(f"model.tasks.{name}", "", help_, also=also, risk=trust.JUDGE)
@@ -173,28 +177,44 @@ class Settings:
         "Backends of items: sqlite, mongo, mem0, neo4j; new items go to the first.",
         risk=trust.BACKENDS,
     )
-    kms_mongo_url: str = _setting(
-        "kms.mongo_url",
-        "mongodb://localhost:27017/knowbound",
-        "Address of MongoDB, with the name of the database.",
+    kms_mongo_url: str = _address(
+        "kms.mongo_url", "mongodb://localhost:27017/knowbound", "Address of MongoDB, with the name of the database."
+    )
+    kms_mongo_collection: str = _address(
+        "kms.mongo_collection", "", "A collection of another program with items; empty is knowbound's own."
+    )
+    kms_mem0_path: str = _address(
+        "kms.mem0_path", "", "The folder of Mem0's local Qdrant; empty is mem0 in the data folder."
+    )
+    kms_mem0_url: str = _address(
+        "kms.mem0_url", "", "Address of a Mem0 server with memories to read; empty is Mem0 in a local folder."
+    )
+    kms_mem0_password: str = _address(
+        "kms.mem0_password", "", "The API key of the Mem0 server; better set by its environment variable."
+    )
+    kms_mem0_user: str = _address(
+        "kms.mem0_user", "", "The user_id whose memories are read from the Mem0 server; empty is every user's."
+    )
+    kms_neo4j_url: str = _address("kms.neo4j_url", "bolt://localhost:7687", "Address of Neo4j.")
+    kms_neo4j_user: str = _address("kms.neo4j_user", "neo4j", "The user at Neo4j.")
+    kms_neo4j_password: str = _address(
+        "kms.neo4j_password", "", "The password at Neo4j; better set by its environment variable."
+    )
+    kms_neo4j_database: str = _address("kms.neo4j_database", "", "The database at Neo4j; empty is its default.")
+    kms_neo4j_label: str = _address(
+        "kms.neo4j_label", "", "The label of another program's nodes with items; empty is knowbound's own."
+    )
+    kms_fields: tuple[str, ...] = _setting(
+        "kms.fields",
+        (),
+        "Fields of another program's records, as OURS=THEIRS or BACKEND.OURS=THEIRS; others as in specification 2.",
         risk=trust.ADDRESS,
     )
-    kms_mem0_path: str = _setting(
-        "kms.mem0_path",
-        "",
-        "The folder of Mem0's local Qdrant; empty is mem0 in the data folder.",
-        risk=trust.ADDRESS,
-    )
-    kms_neo4j_url: str = _setting("kms.neo4j_url", "bolt://localhost:7687", "Address of Neo4j.", risk=trust.ADDRESS)
-    kms_neo4j_user: str = _setting("kms.neo4j_user", "neo4j", "The user at Neo4j.", risk=trust.ADDRESS)
-    kms_neo4j_password: str = _setting(
-        "kms.neo4j_password",
-        "",
-        "The password at Neo4j; better set by its environment variable.",
-        risk=trust.ADDRESS,
-    )
-    kms_neo4j_database: str = _setting(
-        "kms.neo4j_database", "", "The database at Neo4j; empty is its default.", risk=trust.ADDRESS
+    kms_write: bool = _setting(
+        "kms.write",
+        False,
+        "Whether corrections are written into another program's store; else they are noted in the data folder.",
+        risk=trust.SWITCHED_ON,
     )
     kms_reap_days: int = _setting(
         "kms.reap_days",
@@ -304,7 +324,8 @@ class Settings:
     @property
     def shared_backends(self) -> tuple[str, ...]:
         """Configured backends that other machines write to and that are to be synchronised."""
-        shared = [name for name in dict.fromkeys(self.kms_backends) if name in ("mongo", "neo4j")]
+        others = ("mongo", "neo4j", *(("mem0",) if self.kms_mem0_url else ()))
+        shared = [name for name in dict.fromkeys(self.kms_backends) if name in others]
         return tuple(shared) if self.kms_sync_seconds > 0 else ()
 
 

@@ -100,7 +100,55 @@ def test_what_is_stored_is_found_corrected_and_gone(tmp_path: Path) -> None:
         await agent.call("kms_delete", id=new["item"]["id"], note="moved away")
         assert await agent.contents("port of the orders service") == []
         reaped = await agent.call("kms_reap", older_than_days=0)
-        assert reaped["removed"] >= 1
+        assert (reaped["dry_run"], reaped["removed"]) == (True, 2)
+        assert (await agent.call("kms_reap", older_than_days=0, dry_run=False))["removed"] == 2
+        assert (await agent.call("kms_reap", older_than_days=0))["removed"] == 0
+
+    talk(tmp_path, conversation)
+
+
+def test_the_arguments_of_the_system_that_the_contract_comes_from_are_answered(tmp_path: Path) -> None:
+    async def conversation(agent: Agent) -> None:
+        stored = await agent.call(
+            "unified_store",
+            content=PORT,
+            contentType="procedure",
+            source="cross_domain",
+            userId="ada",
+            confidence=0.9,
+            metadata={"subject": "Orders.port", "project": "orders"},
+            relationships=[{"targetId": "other", "type": "REQUIRES", "strength": 0.5}],
+        )
+        item = stored["item"]
+        assert (item["type"], item["source"], item["user"], item["subject"]) == (
+            "procedure", "cross_domain", "ada", "Orders.port",
+        )  # fmt: skip
+        assert item["relationships"] == [{"kind": "requires", "target": "other"}]
+        asked = {"query": "port of the orders service", "options": {"maxResults": 5, "cacheStrategy": "realtime"}}
+        filters = {"contentType": ["procedure"], "source": ["cross_domain"], "userId": "ada", "minConfidence": 0.5}
+        found = await agent.call("unified_search", filters=filters | {"subject": "Orders.port"}, **asked)
+        assert [hit["id"] for hit in found["results"]] == [item["id"]]
+        for name, value in (("contentType", ["fact"]), ("source", ["personal"]), ("minConfidence", 0.95)):
+            other = filters | {name: value}
+            assert (await agent.call("unified_search", filters=other, **asked))["results"] == [], name
+        assert "takes one value" in await agent.error("unified_search", query="x", filters={"source": ["a", "b"]})
+
+        new = PORT.replace("8080", "9090")
+        done = await agent.call("kms_supersede", old_id=item["id"], new_content=new, reason="moved", confidence=0.7)
+        after = done["item"]
+        assert (after["content"], after["type"], after["confidence"]) == (new, "procedure", 0.7)
+        old = (await agent.call("kms_show", id=item["id"]))["item"]
+        assert (old["flag"]["kind"], old["flag"]["note"], old["flag"]["superseded_by"]) == (
+            "SUPERSEDED", "moved", after["id"],
+        )  # fmt: skip
+
+        await agent.call("kms_update", id=after["id"], confidence=0.6, reason="less sure", userId="ada")
+        await agent.call("kms_flag", id=after["id"], flag="RETRACTED", note="no", by="ada")
+        assert await agent.contents("port of the orders service") == []
+        await agent.call("kms_flag", id=after["id"], flag=None)
+        assert await agent.contents("port of the orders service") == [new]
+        await agent.call("kms_delete", id=after["id"], reason="noise", by="ada")
+        assert (await agent.call("kms_reap", olderThanDays=1))["removed"] == 0
 
     talk(tmp_path, conversation)
 

@@ -201,6 +201,33 @@ def test_json_lines_keep_their_ids_and_update_by_them(store: Store, root: Path) 
     assert (again.updated, again.unchanged, again.added) == (["sq_1"], ["sq_2"], [])
 
 
+def test_an_export_of_the_contracts_store_keeps_type_source_confidence_and_leaves_out_what_is_flagged(
+    store: Store, root: Path
+) -> None:
+    entry = {
+        "_id": {"$oid": "65f0"},
+        "id": "7b1c2d3e-0000-4000-8000-000000000001",
+        "content": "The API binds to 8004.",
+        "contentType": "procedure",
+        "source": "cross_domain",
+        "userId": "ada",
+        "metadata": {"subject": "Api.port", "tags": ["api"]},
+        "timestamp": {"$date": "2026-05-07T10:00:00.000Z"},
+        "confidence": 0.8,
+        "relationships": [{"targetId": "other", "type": "REQUIRES", "strength": 0.6}],
+    }
+    flagged = entry | {"id": "x2", "content": "The API binds to 8040.", "flag": "SUPERSEDED"}
+    done = import_files(
+        store.base, root, [_write(root, "export.jsonl", f"{json.dumps(entry)}\n{json.dumps(flagged)}\n")]
+    )
+    assert (done.added, done.skipped) == ([entry["id"]], [("export.jsonl:2", "it is flagged SUPERSEDED there")])
+    item = store.base.get(str(entry["id"]))
+    assert item is not None
+    assert (item.type, item.source, item.user, item.confidence) == ("procedure", "cross_domain", "ada", 0.8)
+    assert (item.subject, item.timestamp) == ("Api.port", "2026-05-07T10:00:00Z")
+    assert [(one.kind, one.target) for one in item.relationships] == [("requires", "other")]
+
+
 @pytest.mark.parametrize(
     "document",
     [

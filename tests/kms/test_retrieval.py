@@ -86,7 +86,7 @@ def index(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> sq
 
 
 def found(index: sqlite3.Connection, query: str, **filters: Any) -> list[str]:
-    return [hit.id for hit in search(index, query, **filters, limit=10, now=NOW).items]
+    return [hit.id for hit in search(index, query, only=filters, limit=10, now=NOW).items]
 
 
 # Finding

@@ -177,7 +177,7 @@ class KnowledgeStore(StoreWriter):
     # Corrective tools
 
     @retried
-    def update(self, id_: str, edit: ItemEdit, *, again: bool = False) -> Item:
+    def update(self, id_: str, edit: ItemEdit, *, note: str = "", again: bool = False) -> Item:
         """kms_update: change the content or the fields of an item. It supersedes copies with the old content.
 
         An item that is held back is injected again with new content.
@@ -202,10 +202,9 @@ class KnowledgeStore(StoreWriter):
             changes = [ItemChange(backend, item, self._after_update(item, old, new)) for backend, item in copies.all]
             changes = [one for one in changes if one.after != one.before]
             # Repeating an update confirms the item, which sets its time, and corrects nothing.
-            corrects = any(
-                one.before and one.after and _but_time(one.before) != _but_time(one.after) for one in changes
-            )
-            log += [self._log(new.id, "kms_update", _given(edit))] if corrects else []
+            corrects = any(_but_time(one.before) != _but_time(one.after) for one in changes)
+            detail = _given(edit) | ({"note": validation.checked_note(note)} if note else {})
+            log += [self._log(new.id, "kms_update", detail)] if corrects else []
             self._write([*changes, *reinstated], log, restored=content_hashes(new.content))
         return new
 
@@ -322,7 +321,7 @@ class KnowledgeStore(StoreWriter):
             return near_copies(index, copies.original.content, after.content if after else "", left_out)
 
     @retried
-    def reap(self, older_than: timedelta) -> Reaped:
+    def reap(self, older_than: timedelta, *, dry_run: bool = False) -> Reaped:
         """kms_reap: remove items for good that were deleted or superseded longer ago, and compact chains."""
         with self._locked():
             self._flag_late_copies()
@@ -330,7 +329,7 @@ class KnowledgeStore(StoreWriter):
             log = [self._log(id_, "kms_reap", {"removed": True}) for id_ in reaped.removed]
             log += [self._log(id_, "kms_reap", {"superseded_by": end}) for id_, end in reaped.compacted.items()]
             gone = [(change.id, change.before.content_sha) for change in changes if change.before and not change.after]
-            self._write(changes, log, gone)
+            self._write([] if dry_run else changes, [] if dry_run else log, gone)
         return reaped
 
     # Synchronisation
@@ -462,7 +461,7 @@ class KnowledgeStore(StoreWriter):
         return copies
 
     def _backend(self, name: str) -> Backend:
-        name = name or next(iter(self.backends))
+        name = name or min(self.backends, key=lambda one: self.backends[one].is_read_only)  # the first of the others
         if name not in self.backends:
             raise InputError("unknown-backend", f"No backend {name!r} in use. In use: {', '.join(self.backends)}.")
         return self.backends[name]
@@ -484,8 +483,8 @@ def _flag_all(copies: ItemCopies, flag: Flag) -> list[ItemChange]:
     ]
 
 
-def _but_time(item: Item) -> Item:
-    return replace(item, timestamp="")
+def _but_time(item: Item | None) -> Item | None:
+    return item and replace(item, timestamp="")
 
 
 def _tool(flag: Flag) -> str:

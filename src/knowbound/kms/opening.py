@@ -67,8 +67,8 @@ def open_quality_log(settings: Settings) -> QualityLog:
 
 
 def open_shared_log(settings: Settings) -> MongoQualityLog | None:
-    """Open the log in MongoDB, which other data folders write to as well; None without the MongoDB backend."""
-    if "mongo" not in settings.kms_backends:
+    """Open the log in MongoDB, which other data folders write to as well; None if no MongoDB may be written."""
+    if "mongo" not in settings.kms_backends or (settings.kms_mongo_collection and not settings.kms_write):
         return None
     from knowbound.kms.quality_log.mongo import MongoQualityLog  # noqa: PLC0415  # imports the driver
 

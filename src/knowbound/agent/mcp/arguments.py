@@ -1,4 +1,8 @@
-"""The arguments of a tool: its schema, and the check of a call, both made from the parameters of its function."""
+"""The arguments of a tool: its schema, and the check of a call, both made from the parameters of its function.
+
+Arguments by the names of the system that specification 2 comes from (`old_id`, `new_content`, `filters`, …) are taken,
+too, and are not in the schema: an agent that reads it learns one way.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,17 @@ if TYPE_CHECKING:
     from typing import Any
 
 # JSON types by the annotations of parameters; `| None` marks a parameter that can be left out.
-_TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "list[str]": "array"}
+_TYPES = {
+    "str": "string", "int": "integer", "float": "number", "bool": "boolean", "list[str]": "array",
+    "dict[str, Any]": "object", "list[Any]": "array",
+}  # fmt: skip
+# Arguments of that system by its names; "" says nothing here.
+_ALSO = {
+    "old_id": "id", "new_content": "content", "reason": "note", "contentType": "type", "userId": "user",
+    "olderThanDays": "older_than_days", "dryRun": "dry_run", "minConfidence": "min_confidence", "maxResults": "limit",
+    "by": "", "includeRelationships": "", "cacheStrategy": "", "includeFlagged": "", "useFACTCache": "",
+}  # fmt: skip
+_INNER = ("filters", "options")  # objects of that system with arguments in them
 _WORDS = {"true": True, "false": False}
 _IDS = {"id", "by_id", "also"}
 _LARGEST = 1 << 53
@@ -22,7 +36,7 @@ def schema(function: Callable[..., Any]) -> dict[str, Any]:
     """Return the parameters as JSON Schema."""
     parameters = _parameters(function)
     properties = {
-        name: _listed(_type(function, name)) | {key: value for key, value in default.items() if value is not None}
+        name: _listed(function, name) | {key: value for key, value in default.items() if value is not None}
         for name, default in parameters.items()
     }
     required = [name for name, default in parameters.items() if not default]
@@ -36,6 +50,7 @@ def checked(function: Callable[..., Any], values: dict[str, Any]) -> dict[str, A
     brackets that it is shown in: all are accepted.
     """
     parameters = _parameters(function)
+    values = _translated(values, parameters)
     for name in values:
         if name not in parameters:
             raise ArgumentError(f"no argument {name[:100]!r}; it takes {', '.join(parameters) or 'none'}")
@@ -46,8 +61,29 @@ def checked(function: Callable[..., Any], values: dict[str, Any]) -> dict[str, A
     return known
 
 
-def _value(function: Callable[..., Any], name: str, value: object) -> str | int | float | list[str]:
+def _translated(values: dict[str, Any], parameters: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return the arguments by our names. A filter of several values would need several searches."""
+    if "flag" in values and values["flag"] is None and parameters.get("flag") == {}:
+        values = values | {"flag": "NONE"}
+    inner = {name: values[name] for name in _INNER if isinstance(values.get(name), dict) and name not in parameters}
+    flat = {name: value for name, value in values.items() if name not in inner}
+    for name, value in (pair for one in inner.values() for pair in one.items()):
+        if isinstance(value, list) and len(value) > 1:
+            raise ArgumentError(f"{name} takes one value")
+        flat[name] = value[0] if isinstance(value, list) and value else value or None
+    known: dict[str, Any] = {}
+    for name, value in flat.items():
+        ours = name if name in parameters else _ALSO.get(name, name)
+        known |= {ours: value} if ours and (ours in parameters or ours == name) else {}
+    return known
+
+
+def _value(function: Callable[..., Any], name: str, value: object) -> str | int | float | list[Any] | dict[str, Any]:
     listed = _type(function, name)
+    if listed == "object" or function.__annotations__[name].startswith("list[Any]"):
+        if isinstance(value, dict if listed == "object" else list):
+            return value
+        raise ArgumentError(f"{name} is not of type {listed}")
     if listed == "boolean":
         known = _WORDS.get(value.lower(), value) if isinstance(value, str) else value
         if isinstance(known, bool):
@@ -76,8 +112,9 @@ def _id(text: str) -> str:
     return text.strip().removeprefix("[").removesuffix("]")
 
 
-def _listed(type_: str) -> dict[str, Any]:
-    return {"type": type_, "items": {"type": "string"}} if type_ == "array" else {"type": type_}
+def _listed(function: Callable[..., Any], name: str) -> dict[str, Any]:
+    items = {"items": {"type": "string"}} if function.__annotations__[name].startswith("list[str]") else {}
+    return {"type": _type(function, name)} | items
 
 
 def _parameters(function: Callable[..., Any]) -> dict[str, dict[str, Any]]:

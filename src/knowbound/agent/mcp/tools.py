@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from knowbound.kms.knowledge_store import KnowledgeStore
     from knowbound.kms.listing import ShownItem
     from knowbound.kms.search.ranking import FoundItem
+    from knowbound.kms.validation import ItemEdit
     from knowbound.quality.corrections import Corrections
 
     Answer: TypeAlias = dict[str, Any]  # the JSON of a tool
@@ -43,12 +44,21 @@ class Tools:
         self._later = later  # work for after the answer
 
     def unified_search(
-        self, query: str, subject: str = "", type: str = "", flag: str = "", user: str = "", limit: int = 10
+        self,
+        query: str,
+        subject: str = "",
+        type: str = "",
+        flag: str = "",
+        user: str = "",
+        source: str = "",
+        min_confidence: float = 0.0,
+        limit: int = 10,
     ) -> Answer:
         """Search the knowledge store: words and meaning together, best first, each entry with its id.
 
         relevance is how likely an entry fits the query, 0 to 1; near 0 it is only the nearest there is.
-        subject, type (memory, insight, pattern, relationship, fact, procedure), flag (UNVERIFIED) and user narrow it.
+        subject, type (memory, insight, pattern, relationship, fact, procedure), flag (UNVERIFIED), user, source and
+        min_confidence narrow it.
         """
         from knowbound.agent.background import keep_current
         from knowbound.kms.search.ranking import quality_is_on
@@ -59,12 +69,12 @@ class Tools:
             if index is None:
                 return {"results": []}
             is_on = quality_is_on(self._settings.quality_ranking)
-            found = search(
-                index, query, subject=subject, type=type, flag=flag, user=user, limit=most, with_quality=is_on
-            )
+            only = {"subject": subject, "type": type, "flag": flag, "user": user, "source": source}
+            found = search(index, query, only=only, limit=most, with_quality=is_on)
         late = keep_current(self._settings)
-        self._note_pull("unified_search", query, found.items)
-        return {"results": [_result(item) for item in found.items]} | ({"late": late} if late else {})
+        items = [item for item in found.items if item.confidence >= min_confidence]
+        self._note_pull("unified_search", query, items)
+        return {"results": [_result(item) for item in items]} | ({"late": late} if late else {})
 
     def kms_show(self, id: str) -> Answer:
         """Show one entry whole, by its id: what it says, its flag, and the file that it comes from.
@@ -95,6 +105,8 @@ class Tools:
         user: str = "",
         confidence: float = 1.0,
         again: bool = False,
+        metadata: dict[str, Any] | None = None,
+        relationships: list[Any] | None = None,
     ) -> Answer:
         """Store one entry: a plain statement about the project. The same content is refused.
 
@@ -102,9 +114,20 @@ class Tools:
         confidence: 0 to 1. The answer has the entry's id, and entries that say nearly the same. What was withdrawn is
         refused, and the error says by what it was replaced; again=true stores it where it is true again.
         """
+        from knowbound.kms.backends.records import relationship
         from knowbound.kms.validation import NewItem
 
-        new = NewItem(content=content, type=type, source=source, subject=subject, user=user, confidence=confidence)
+        metadata = metadata or {}
+        new = NewItem(
+            content=content,
+            type=type,
+            source=source,
+            subject=subject or str(metadata.pop("subject", "")),
+            user=user,
+            confidence=confidence,
+            relationships=tuple(one for value in relationships or () if (one := relationship(value))),
+            metadata=metadata,
+        )
         added = self._in_store(lambda store: store.add(new, again=again))
         near = [{"id": one.id, "content": _cut(one.content), "similarity": one.similarity} for one in added.near]
         return {"item": _item(added.item), "near": near[:MOST_IN_A_LIST]}
@@ -117,12 +140,12 @@ class Tools:
         subject: str | None = None,
         confidence: float | None = None,
         again: bool = False,
+        metadata: dict[str, Any] | None = None,
+        note: str = "",
     ) -> Answer:
         """Change what an entry says or is, in place; what is not given stays. again: as for unified_store."""
-        from knowbound.kms.validation import ItemEdit
-
-        edit = ItemEdit(content=content, type=type, subject=subject, confidence=confidence)
-        return self._corrected(lambda store: store.update(id, edit, again=again))
+        edit = _edit(metadata, content=content, type=type, subject=subject, confidence=confidence)
+        return self._corrected(lambda store: store.update(id, edit, note=note, again=again))
 
     def kms_delete(self, id: str, note: str = "") -> Answer:
         """Delete an entry: it is no longer served, and can be brought back until it is reaped."""
@@ -136,15 +159,19 @@ class Tools:
         note: str = "",
         also: list[str] | None = None,
         again: bool = False,
+        type: str | None = None,
+        source: str | None = None,
+        user: str | None = None,
+        confidence: float | None = None,
+        metadata: dict[str, Any] | None = None,
     ) -> Answer:
         """Replace an entry by new content, or by another entry (by_id). The old one and its copies are not served.
 
         The answer has entries that say nearly what the old one said (`near`; `restates` where they have its wrong
         value). The same call with their ids in `also` replaces them too. again: as for unified_store.
         """
-        from knowbound.kms.validation import ItemEdit
-
-        by = None if content is None else ItemEdit(content=content)
+        given = {"content": content, "type": type, "source": source, "user": user, "confidence": confidence}
+        by = None if content is None else _edit(metadata, **given)
 
         def replace(store: KnowledgeStore) -> Answer:
             item = store.supersede(id, by_id=by_id, by=by, note=note, also=also or (), again=again)
@@ -159,8 +186,8 @@ class Tools:
             return self._corrected(lambda store: store.unflag(id))
         return self._corrected(lambda store: store.flag(id, flag, note))
 
-    def kms_reap(self, older_than_days: int | None = None) -> Answer:
-        """Remove for good what was deleted or superseded longer ago than so many days; compact chains."""
+    def kms_reap(self, older_than_days: int | None = None, dry_run: bool = True) -> Answer:
+        """Say what was deleted or superseded longer ago than so many days; dry_run=false removes it for good."""
         from datetime import timedelta
 
         from knowbound.errors import InputError
@@ -168,8 +195,9 @@ class Tools:
         days = self._settings.kms_reap_days if older_than_days is None else older_than_days
         if not 0 <= days <= 36_500:
             raise InputError("item-invalid", f"older_than_days is a number from 0 to 36500, not {days}.")
-        reaped = self._in_store(lambda store: store.reap(timedelta(days=days)), is_correction=True)
+        reaped = self._in_store(lambda store: store.reap(timedelta(days=days), dry_run=dry_run), is_correction=True)
         return {
+            "dry_run": dry_run,
             "removed": len(reaped.removed),
             "compacted": len(reaped.compacted),
             "ids": sorted(reaped.removed)[:MOST_IN_A_LIST],
@@ -403,6 +431,16 @@ def record_pull(
     except Exception as error:  # the agent has its answer
         reason = f"{type(error).__name__}: {error}"
         hook_log.write(home, PULLED, "failed", (time.monotonic() - began) * 1000, 0, 0, reason)
+
+
+def _edit(metadata: dict[str, Any] | None, **given: Any) -> ItemEdit:
+    """Return an edit; a subject in the metadata, as other clients give it, is the subject."""
+    from knowbound.kms.validation import ItemEdit
+
+    if metadata and "subject" in metadata:
+        given["subject"] = given.get("subject") or str(metadata["subject"])
+        metadata = {name: value for name, value in metadata.items() if name != "subject"}
+    return ItemEdit(**given, metadata=metadata or None)
 
 
 def _result(item: FoundItem) -> Answer:

@@ -118,7 +118,7 @@ def search(words: tuple[str, ...], subject: str, limit: int, root: Path | None, 
     settings, query = project_settings(root), " ".join(words)
     with closing(open_index(settings)) as made, made.reading() as index:
         is_on = quality_is_on(settings.quality_ranking)
-        items = find(index, query, limit=limit, subject=subject, with_quality=is_on).items
+        items = find(index, query, only={"subject": subject}, limit=limit, with_quality=is_on).items
         is_empty = not any(served for _, served in made.counts().values())
     injected = _injected(settings, query)
     names = ("id", "backend", "type", "subject", "score", "flag", "content")

@@ -41,7 +41,9 @@ from knowbound.config import Settings
 from knowbound.core.item import Item, ItemSource, ItemType
 from knowbound.errors import StoreError
 from knowbound.files import replacing
+from knowbound.kms.backends.mem0_api import MemoryRecords
 from knowbound.kms.backends.protocol import Backend, Stamp, Swap
+from knowbound.kms.backends.records import MEM0_FIELDS, record_backend
 from knowbound.kms.backends.remote import missing, refused, to_item, to_text
 from knowbound.text.embedding import DIMENSIONS, embed
 from knowbound.user_files import make_folder
@@ -139,8 +141,11 @@ def open_memory(path: Path) -> Memory:
     return memory
 
 
-def open_backend(settings: Settings) -> Mem0Backend:
-    """Open the backend in the folder that the settings name."""
+def open_backend(settings: Settings) -> Backend:
+    """Open the backend in the folder that the settings name, or the memories of a server."""
+    if settings.kms_mem0_url:
+        records = MemoryRecords(settings.kms_mem0_url, settings.kms_mem0_password, settings.kms_mem0_user)
+        return record_backend("mem0", records, settings, MEM0_FIELDS)
     return Mem0Backend(Path(settings.kms_mem0_path).expanduser() if settings.kms_mem0_path else settings.home / "mem0")
 
 

@@ -31,8 +31,9 @@ from uuid import uuid4
 from knowbound.config import Settings
 from knowbound.core.item import Item
 from knowbound.kms.backends import remote
-from knowbound.kms.backends.mongo_connection import DUPLICATE, DURABLE, Document, MongoConnection
+from knowbound.kms.backends.mongo_connection import DUPLICATE, DURABLE, Document, MongoConnection, MongoRecords
 from knowbound.kms.backends.protocol import Backend, ContendedError, Removed, Stamp, Swap
+from knowbound.kms.backends.records import record_backend
 from knowbound.text.clock import utc_now
 
 try:
@@ -53,9 +54,12 @@ _POLL_SECONDS = 0.01
 _Write = pymongo.InsertOne[Document] | pymongo.ReplaceOne[Document]
 
 
-def open_backend(settings: Settings) -> MongoBackend:
-    """Open the backend that the settings name."""
-    return MongoBackend(settings.kms_mongo_url)
+def open_backend(settings: Settings) -> Backend:
+    """Open the backend that the settings name: our own collection, or that of another program."""
+    if not settings.kms_mongo_collection:
+        return MongoBackend(settings.kms_mongo_url)
+    records = MongoRecords(settings.kms_mongo_url, settings.kms_mongo_collection)
+    return record_backend("mongo", records, settings)
 
 
 class MongoBackend(Backend):

@@ -1,4 +1,4 @@
-"""The connection to MongoDB, for items and quality log: an acknowledged write is on a majority of the members.
+"""The connection to MongoDB, for items, the quality log, and the records of another program.
 
 A write is journaled by a majority before it is acknowledged, a read sees only what a majority has, both are tried again
 while a new primary is elected, and the driver's errors become StoreError.
@@ -6,18 +6,23 @@ while a new primary is elected, and the driver's errors become StoreError.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from knowbound.errors import InputError
 from knowbound.kms.backends import remote
+from knowbound.kms.backends.protocol import ContendedError
+from knowbound.kms.backends.records import Records
 
 try:
     import pymongo
+    from bson import ObjectId
     from bson.errors import BSONError
     from pymongo.database import Database
-    from pymongo.errors import DocumentTooLarge, PyMongoError
+    from pymongo.errors import DocumentTooLarge, DuplicateKeyError, PyMongoError
     from pymongo.read_concern import ReadConcern
     from pymongo.read_preferences import ReadPreference
     from pymongo.write_concern import WriteConcern
@@ -92,3 +97,46 @@ class MongoConnection:
         """Retry for as long as an election may take, longer for many documents; errors become StoreError."""
         with self.explained(), pymongo.timeout(remote.RECOVERY_SECONDS + documents / _DOCUMENTS_PER_SECOND):
             yield
+
+
+class MongoRecords(Records):
+    """The documents of a collection that another program keeps. No index and no field of ours is added."""
+
+    def __init__(self, url: str, collection: str) -> None:
+        self._server = MongoConnection(url)
+        self._documents = self._server.database[collection]
+        self.place = f"{collection} of MongoDB at {remote.printable_url(url)}"
+
+    def read(self, field: str = "", value: str = "") -> Iterator[Document]:
+        same = [value, ObjectId(value)] if ObjectId.is_valid(value) else [value]
+        with self._server.explained():
+            yield from self._documents.find({field: {"$in": same}} if field else {})
+
+    def write(self, before: Document | None, after: Document | None) -> None:
+        with self._server.recovering():
+            if before is None and after is not None:
+                self._add(after)
+            elif after is None and before is not None:
+                self._documents.delete_one({"_id": before["_id"]})
+            elif before is not None and after is not None:
+                names = [name for name, value in after.items() if value != before.get(name)]
+                gone = {name: "" for name in names if after[name] is None}
+                put = {name: after[name] for name in names if name not in gone}
+                change = ({"$set": put} if put else {}) | ({"$unset": gone} if gone else {})
+                as_read = {"_id": before["_id"]} | {name: before.get(name) for name in names}
+                if not self._documents.update_one(as_read, change).matched_count:
+                    raise ContendedError(str(before["_id"]))
+
+    def close(self) -> None:
+        self._server.close()
+
+    def _add(self, document: Document) -> None:
+        """Insert a document; `contentHash`, where the collection is unique by it, is made as its program makes it."""
+        if "contentHash_1" in self._documents.index_information():
+            start = str(document.get("content", "")).strip().lower()[:300]
+            document = document | {"contentHash": hashlib.sha256(start.encode()).hexdigest()}
+        try:
+            self._documents.insert_one(document)
+        except DuplicateKeyError as error:
+            words = f"{self.place} has an entry with the same id, or with the same beginning. Nothing was added."
+            raise InputError("item-duplicate", words) from error

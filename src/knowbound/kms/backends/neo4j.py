@@ -20,27 +20,27 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import groupby
-from threading import Lock
 from typing import Any
 from uuid import uuid4
 
 from knowbound.config import Settings
 from knowbound.core.item import Item
 from knowbound.kms.backends import remote
+from knowbound.kms.backends.neo4j_connection import Neo4jConnection, NodeRecords
 from knowbound.kms.backends.protocol import Backend, Removed, Stamp, Swap, pages
+from knowbound.kms.backends.records import record_backend
 from knowbound.text.clock import utc_now
 
 try:
     import neo4j
-    from neo4j.exceptions import ClientError, ConstraintError, DriverError, Neo4jError
+    from neo4j.exceptions import ClientError
 except ImportError as error:
     raise remote.missing("neo4j") from error
 
 _PAGE = 1000
-_BOLT = re.compile(r"(bolt|neo4j)(\+s|\+ssc)?://")
 _PLAIN_KIND = re.compile("[a-z][a-z0-9_]{0,59}", re.ASCII)
 _ANY_KIND = "RELATES_TO"
 _NESTED = ("flag", "anchor")  # structs, stored as properties with their name as prefix
@@ -90,11 +90,14 @@ _REMOVED = """
     RETURN r.id AS id, r.content_sha AS content_sha, r.time AS time, r.restored AS is_restored"""
 
 
-def open_backend(settings: Settings) -> Neo4jBackend:
-    """Open the backend that the settings name."""
-    return Neo4jBackend(
+def open_backend(settings: Settings) -> Backend:
+    """Open the backend that the settings name: our own nodes, or those of another program."""
+    server = (
         settings.kms_neo4j_url, settings.kms_neo4j_user, settings.kms_neo4j_password, settings.kms_neo4j_database
-    )
+    )  # fmt: skip
+    if not settings.kms_neo4j_label:
+        return Neo4jBackend(*server)
+    return record_backend("neo4j", NodeRecords(Neo4jConnection(*server), settings.kms_neo4j_label), settings)
 
 
 class Neo4jBackend(Backend):
@@ -104,28 +107,11 @@ class Neo4jBackend(Backend):
     is_shared = True
 
     def __init__(self, url: str, user: str = "", password: str = "", database: str = "") -> None:
-        self._url = url
-        self._database = database or None
-        self._lock = Lock()
-        self._bookmarks = neo4j.GraphDatabase.bookmark_manager()
-        if not _BOLT.match(url):
-            raise remote.unreachable("Neo4j", url, "the address does not begin with bolt:// or neo4j://")
-        try:
-            self._driver = neo4j.GraphDatabase.driver(
-                url,
-                auth=(user, password) if user else None,
-                user_agent="knowbound",
-                connection_timeout=remote.CONNECT_SECONDS,
-                connection_acquisition_timeout=remote.CONNECT_SECONDS,
-                max_transaction_retry_time=remote.RECOVERY_SECONDS,
-                notifications_min_severity="OFF",
-            )
-        except (DriverError, ValueError) as error:
-            raise remote.unreachable("Neo4j", url, str(error)) from error
+        self._server = Neo4jConnection(url, user, password, database)
         try:
             self._prepare()
         except BaseException:
-            self._driver.close()
+            self._server.close()
             raise
 
     def swap(self, swaps: Sequence[Swap]) -> None:
@@ -142,7 +128,7 @@ class Neo4jBackend(Backend):
             _put(run, [swap.after for swap in swaps if swap.after is not None], number)
             _remove(run, [swap.before for swap in swaps if swap.after is None and swap.before is not None], number)
 
-        self._write(work)
+        self._server.write(work)
 
     def get(self, id_: str) -> Item | None:
         return next(self._found("i.id = $id", id=id_), None)
@@ -152,7 +138,7 @@ class Neo4jBackend(Backend):
         return own + [copy for copy in self._found("i.copy_of = $id", id=id_) if copy.id != id_]
 
     def changed_since(self, stamp: str) -> tuple[Iterator[Item | Removed], str]:
-        with self._explained(), self._session() as session:
+        with self._server.session() as session:
             clock = session.run(_TIME).single()
         now = Stamp(clock["store"], clock["number"]) if clock else Stamp("", 0)
         return self._changed(now.since(stamp)), str(now)
@@ -163,14 +149,14 @@ class Neo4jBackend(Backend):
         def work(run: neo4j.ManagedTransaction) -> None:
             run.run(_RESTORE, keys=list(keys), number=_tick(run)).consume()
 
-        self._write(work)
+        self._server.write(work)
 
     def close(self) -> None:
-        self._driver.close()
+        self._server.close()
 
     def _prepare(self) -> None:
         """Create keys and indexes, which make it fast and keep writers apart. A server that refuses them works, too."""
-        with self._explained(), self._session() as session:
+        with self._server.session() as session:
             session.run("RETURN 1").consume()
             for statement in (*_SCHEMA, _START):
                 try:
@@ -179,44 +165,17 @@ class Neo4jBackend(Backend):
                     if error.code is None or "Security" in error.code:
                         raise
 
-    def _write(self, work: Callable[[neo4j.ManagedTransaction], None]) -> None:
-        """Run one write at a time: the clock orders writes anyway, and a server without locks would refuse them."""
-        with self._explained(), self._lock, self._session() as session:
-            for is_last in (False, False, True):
-                try:
-                    session.execute_write(work)
-                    break
-                except ConstraintError:  # another process made the same node at the same time
-                    if is_last:
-                        raise
-
     def _changed(self, seen: int) -> Iterator[Item | Removed]:
         yield from self._found("i.written > $seen", seen=seen)
-        with self._explained(), self._session() as session:
+        with self._server.session() as session:
             for record in session.run(_REMOVED, seen=seen):
                 yield Removed(**record.data())
 
     def _found(self, condition: str, **values: str | int) -> Iterator[Item]:
-        with self._explained(), self._session() as session:
+        with self._server.session() as session:
             for record in session.run(_READ % condition, values):
                 if item := _item(record["node"], record["edges"]):
                     yield item
-
-    def _session(self) -> neo4j.Session:
-        """Open a session that sees at least what earlier sessions saw, also in a cluster."""
-        return self._driver.session(database=self._database, bookmark_manager=self._bookmarks)
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Turn the driver's errors into StoreError."""
-        try:
-            yield
-        except UnicodeEncodeError as error:
-            raise remote.refused("Neo4j", error) from error
-        except Neo4jError as error:
-            raise remote.unreachable("Neo4j", self._url, error.message or str(error)) from error
-        except (DriverError, OSError) as error:
-            raise remote.unreachable("Neo4j", self._url, str(error)) from error
 
 
 def _item(node: _Record, edges: list[list[Any]]) -> Item | None:

@@ -1,4 +1,4 @@
-"""The one protocol of all backends: SQLite, MongoDB, Mem0, Neo4j.
+"""The one protocol of all backends: SQLite, MongoDB, Mem0, Neo4j, files of the project.
 
 A backend only stores items. Checks, corrective tools, supersede chains and ranking are above it, once, so that every
 backend behaves the same. `tests/conformance.py` is the protocol as tests. To add a backend: a module here with a
@@ -56,8 +56,10 @@ class Backend(Protocol):
     After `swap` has returned, every call of any process sees its items.
     """
 
-    name: str  # sqlite, mongo, mem0, neo4j
-    is_shared: bool = False  # other machines, with an index of their own, write to it too
+    name: str  # sqlite, mongo, mem0, neo4j, files
+    is_shared: bool = False  # others, who do not know our index, write to it too
+    is_whole: bool = False  # `changed_since` returns all items or, with the same stamp, none: what is left out is gone
+    is_read_only: bool = False  # contents are never written; flags and measured quality are noted beside the store
 
     def get(self, id_: str) -> Item | None:
         """Return the item, flagged or not, or None."""

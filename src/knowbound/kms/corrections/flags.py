@@ -130,7 +130,8 @@ class Reaped(msgspec.Struct, frozen=True):
 
 def reaping(backends: Mapping[str, Backend], index: Index, before: datetime) -> tuple[Reaped, list[ItemChange]]:
     """Return the changes to write. An item whose flag has no date is of unknown age, and is kept."""
-    known = [one for one in index.flagged(_REAPED) if one.backend in backends]
+    writable = {name for name, backend in backends.items() if not backend.is_read_only}
+    known = [one for one in index.flagged(_REAPED) if one.backend in writable]
     successors = {one.item.id: one.item.flag.superseded_by for one in index.superseded() if one.item.flag}
     removed: dict[tuple[str, str], ItemChange] = {}
     for one in known:

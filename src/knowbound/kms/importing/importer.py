@@ -115,7 +115,9 @@ def _take_over(store: KnowledgeStore, source: ImportSource, done: Imported, back
     new: list[ImportedItem] = []
     for found in source.items:
         item = _stored(store, found)
-        if item is None:
+        if found.flag:
+            done.skipped.append((found.where, f"it is flagged {found.flag} there"))
+        elif item is None:
             new.append(found)
         elif item.content_sha == content_sha(found.new.content):
             done.unchanged.append(item.id)

@@ -13,6 +13,7 @@ from knowbound.core.item import Anchor, ItemSource, ItemType, Relationship
 from knowbound.core.paths import IGNORED_FOLDERS
 from knowbound.errors import InputError
 from knowbound.files import Walk, is_inside, leads_out, open_below
+from knowbound.kms.backends.records import relationship
 from knowbound.kms.importing.anchors import MARKDOWN, blob_id, part_id
 from knowbound.kms.importing.claude_files import (
     INDEX_FILE,
@@ -31,7 +32,8 @@ _SKIPPED_FOLDERS = IGNORED_FOLDERS | {"dist", "build"}
 # Names of a field in a record; the first that the record has counts.
 _CONTENT = ("content", "memory", "text", "value", "fact", "observation")
 _SUBJECT = ("subject", "category", "topic", "name")
-_USER = ("user", "user_id")
+_TYPE = ("type", "contentType", "content_type")
+_USER = ("user", "user_id", "userId")
 _TIME = ("timestamp", "updated_at", "created_at", "date")
 # The kinds of Claude Code's memory files (`metadata.type` in their front matter).
 _MEMORY_KINDS = {
@@ -47,6 +49,7 @@ class ImportedItem(NamedTuple):
 
     where: str
     new: NewItem
+    flag: str = ""  # its flag in the store that it comes from: a flagged item is left out
 
 
 class ImportSource(NamedTuple):
@@ -225,7 +228,7 @@ def _record(value: Any, path: Path, where: str) -> ImportedItem:
         raise _unreadable(path, f"{where} is neither text nor an object")
     inner = value.get("metadata")
     both = inner if isinstance(inner, dict) else {}
-    both = both | {key: one for key, one in value.items() if one is not None}
+    both = both | {key: _plain(one) for key, one in value.items() if one is not None}
     content = _first(both, _CONTENT)
     if not content:
         raise _unreadable(path, f"{where} has no content (looked for {', '.join(_CONTENT)})")
@@ -234,7 +237,7 @@ def _record(value: Any, path: Path, where: str) -> ImportedItem:
         NewItem(
             id=_text(both.get("id")),
             content=content,
-            type=_text(both.get("type")) if both.get("type") in set(ItemType) else ItemType.MEMORY,
+            type=type_ if (type_ := _first(both, _TYPE)) in set(ItemType) else ItemType.MEMORY,
             source=_text(both.get("source")) if both.get("source") in set(ItemSource) else ItemSource.TECHNICAL,
             subject=" ".join(_first(both, _SUBJECT).split())[:200],
             user=_first(both, _USER),
@@ -242,11 +245,17 @@ def _record(value: Any, path: Path, where: str) -> ImportedItem:
             confidence=_number(both.get("confidence")),
             relationships=_relationships(both.get("relationships"), path, where),
         ),
+        _text(both.get("flag")),
     )
 
 
 def _first(record: dict[str, Any], names: tuple[str, ...]) -> str:
     return next((record[name] for name in names if isinstance(record.get(name), str) and record[name].strip()), "")
+
+
+def _plain(value: object) -> object:
+    """Return the date of an export of MongoDB as text; any other value as it is."""
+    return value["$date"] if isinstance(value, dict) and value.keys() == {"$date"} else value
 
 
 def _text(value: object) -> str:
@@ -262,7 +271,8 @@ def _number(value: object) -> float:
 
 def _relationships(value: object, path: Path, where: str) -> tuple[Relationship, ...]:
     try:
-        return msgspec.convert(value or [], tuple[Relationship, ...])
+        rows = [relationship(one) or one for one in value] if isinstance(value, list) else value or []
+        return msgspec.convert(rows, tuple[Relationship, ...], from_attributes=True)
     except msgspec.ValidationError as error:
         raise _unreadable(path, f"the relationships of {where} are wrong: {error}") from error
 

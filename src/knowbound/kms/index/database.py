@@ -98,6 +98,7 @@ class Index:
         """Read what the backend wrote since the last time; with `everything`, also drop what it no longer holds."""
         began, stamp = time.time(), "" if everything else self._stamp(backend)
         changes, next_stamp = backend.changed_since(stamp)
+        everything = everything or (backend.is_whole and next_stamp != stamp)
         done, seen = Synced(), set()
         for chunk in pages(changes, _CHUNK):
             items = [change for change in chunk if isinstance(change, Item)]

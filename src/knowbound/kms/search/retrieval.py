@@ -23,7 +23,7 @@ from knowbound.text.printable import both_ends
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
 POOL = 100  # candidates that are ranked and kept with an injection
@@ -54,27 +54,23 @@ def search(
     index: sqlite3.Connection,
     query: str,
     *,
-    subject: str = "",
-    type: str = "",
-    user: str = "",
-    flag: str = "",
+    only: Mapping[str, str] | None = None,
     limit: int = 10,
     now: float | None = None,
     as_a_whole: bool = False,
     with_quality: bool | None = None,
 ) -> FoundItems:
-    """Search the index for what the query is about, best first; filters that are not empty narrow the result.
+    """Search the index for what the query is about, best first; columns in `only` that are not empty narrow the result.
 
     `now` is in seconds since 1970. `as_a_whole` takes the meaning of the whole query, not of its nearest part.
     `with_quality` is whether measured quality counts; None: by the off switch alone.
     """
-    only = {"subject": subject, "type": type, "user": user, "flag": flag}
     is_nested = index.in_transaction
     if not is_nested:
         index.execute("BEGIN")  # everything is read from one state of the index
     try:
         parsed = ParsedQuery(query)
-        known = {column: value for column, value in only.items() if value}
+        known = {column: value for column, value in (only or {}).items() if value}
         pool = _pool(index, parsed, known, max(POOL, limit), time.time() if now is None else now, as_a_whole)
     finally:
         if not is_nested:

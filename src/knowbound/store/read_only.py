@@ -9,7 +9,7 @@ import time
 from knowbound.store.data_dir import INDEX
 from knowbound.store.owner import OWNER, is_our_mark
 
-INDEX_SCHEMA = 7  # schema of the index that this version reads
+INDEX_SCHEMA = 8  # schema of the index that this version reads
 HOOK_WAIT_SECONDS = 0.05  # wait for a writer
 _LONGEST_VALUE = 16 * 1024 * 1024  # bytes; an item has at most 1 MB
 _STEPS = 20_000  # SQLite instructions between two checks of the clock: about a millisecond

@@ -334,6 +334,9 @@ class Index:
                 if self._meta("terms") != SPLIT_BY:  # another process may have made them while we waited
                     make_terms(db)
                     _set_meta(db, "terms", SPLIT_BY)
+        if self._db.row("SELECT 1 FROM code_pending LIMIT 1") and not self._db.row("SELECT 1 FROM code_chunk LIMIT 1"):
+            with self._db.writing() as db:  # a new schema packs them in another way
+                refresh_codes(db)
 
     def is_in_place(self) -> bool:
         """Report whether the open file is still the file of the data folder."""

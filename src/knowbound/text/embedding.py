@@ -17,6 +17,7 @@ last division: the same text has the same bytes on every machine.
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import re
@@ -80,21 +81,28 @@ def code_of(vector: bytes) -> bytes:
     return int(vector.translate(_SIGNS), 2).to_bytes(CODE_BYTES, "big")
 
 
+class Unpacked:
+    """The numbers of a vector, to compare it with many, and the square of its length."""
+
+    def __init__(self, vector: bytes) -> None:
+        self.numbers = _VALUES.unpack(vector)
+        self.square = round(math.hypot(*self.numbers) ** 2)
+
+
 def similarity(one: bytes, other: bytes) -> float:
     """Return the cosine of two vectors made by `embed`: 1 for the same direction, 0 if a text has no known word."""
-    return nearest_similarity([_VALUES.unpack(one)], other)
+    return nearest_similarity([Unpacked(one)], Unpacked(other))
 
 
-def values(vector: bytes) -> tuple[int, ...]:
-    """Return the numbers of a vector, to compare it with many."""
-    return _VALUES.unpack(vector)
+def nearest_similarity(several: Sequence[Unpacked], other: Unpacked) -> float:
+    """Return the cosine of a vector with the nearest of several vectors.
 
-
-def nearest_similarity(several: Sequence[tuple[int, ...]], vector: bytes) -> float:
-    """Return the cosine of a vector with the nearest of several vectors."""
-    other = _VALUES.unpack(vector)
-    product: int = max([sum(map(mul, one, other)) for one in several])
-    return max(-1.0, min(1.0, product / (_LENGTH * _LENGTH)))
+    2ab = a² + b² - (a - b)², and `math.dist` takes a fifth of the time of a sum of products. Squares are whole numbers,
+    so rounding makes them exact.
+    """
+    numbers = other.numbers
+    twice = max([one.square - round(math.dist(one.numbers, numbers) ** 2) for one in several]) + other.square
+    return max(-1.0, min(1.0, twice / (2 * _LENGTH * _LENGTH)))
 
 
 def plain_words(text: str) -> list[str]:

@@ -18,7 +18,7 @@ from knowbound.kms.index.codes import nearest, nearest_of
 from knowbound.kms.search.lexical import rows_with_words
 from knowbound.kms.search.query import ParsedQuery
 from knowbound.kms.search.ranking import FoundItem, prior_of, rank, recency_of
-from knowbound.text.embedding import code_of, embed, nearest_similarity, values
+from knowbound.text.embedding import Unpacked, code_of, embed, nearest_similarity
 from knowbound.text.printable import both_ends
 
 TYPE_CHECKING = False
@@ -85,9 +85,10 @@ def _pool(
     whole = embed(both_ends(parsed.text, _MOST_EMBEDDED) if spans else parsed.text)
     rows = _rows(index, _candidates(index, parsed, whole, spans, only))
     words = {row[0]: parsed.words(row[-1].split()) for row in rows}
-    parts = [values(embed(part)) for part in _parts(parsed, spans, words.values())]
+    parts = [Unpacked(embed(part)) for part in _parts(parsed, spans, words.values())]
     prior = prior_of(parsed.rows)
-    items = [_found(row, words[row[0]][0], _meaning(values(whole), parts, row[9]), prior, now) for row in rows]
+    unpacked = Unpacked(whole)
+    items = [_found(row, words[row[0]][0], _meaning(unpacked, parts, row[9]), prior, now) for row in rows]
     items.sort(key=lambda item: (-item.relevance, item.id, item.backend))
     return [item for item in items[:most] if item.is_found]
 
@@ -144,10 +145,11 @@ def _parts(parsed: ParsedQuery, spans: list[tuple[int, int]], words: Iterable[tu
     return [parsed.text_of(*span) for span in spans] if len(spans) > 1 else []
 
 
-def _meaning(whole: tuple[int, ...], parts: list[tuple[int, ...]], vector: bytes) -> float:
+def _meaning(whole: Unpacked, parts: list[Unpacked], vector: bytes) -> float:
     """Return the mean of the cosines of an item with the whole query and with its nearest part."""
-    like = nearest_similarity([whole], vector)
-    return (like + nearest_similarity(parts, vector)) / 2 if parts else like
+    item = Unpacked(vector)
+    like = nearest_similarity([whole], item)
+    return (like + nearest_similarity(parts, item)) / 2 if parts else like
 
 
 def _rows(index: sqlite3.Connection, rows: Iterable[int]) -> list[tuple[Any, ...]]:

@@ -39,7 +39,7 @@ CALLS = (
     "write,pwrite64,pwritev,fsync,fdatasync,unlink,unlinkat,rename,renameat,renameat2,ftruncate,link,linkat,mkdir,rmdir"
 )
 VERB = "from knowbound.cli.main import main; main()"
-HOOK = "from knowbound.agent.hook import main; main()"
+HOOK = "from knowbound.agent.hook_entry import main; main()"
 MIGRATE = (
     "import sys; from pathlib import Path; from knowbound.store.database import Database; "
     "Database(Path(sys.argv[1])).close()"

@@ -20,7 +20,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import traceback
 from collections.abc import Mapping
 from functools import cache
@@ -166,10 +165,10 @@ def _become(call: dict[str, Any], streams: list[int]) -> NoReturn:
 def _run() -> int:
     try:
         if sys.argv[0] == str(HOOK):
-            from knowbound.agent import hook_run
+            from knowbound.agent import hook_process
             from knowbound.agent.hook_entry import main as hook_main
 
-            hook_run._STARTED = time.monotonic()  # its time limit counts from here
+            hook_process.seconds_since_start = lambda: 0.0  # its time limit counts from here
             hook_main()
         from knowbound.cli.entry import main
 

@@ -437,7 +437,7 @@ def test_missing_modules_are_no_error(filled: Project, tmp_path: Path) -> None:
         shutil.copytree(source / room, broken / "knowbound" / room)
     shutil.copy(source / "user_files.py", broken / "knowbound")
     (broken / "knowbound" / "__init__.py").write_text('__version__ = "0"\n')
-    command = [sys.executable, "-c", "from knowbound.agent.hook import main; main()"]
+    command = [sys.executable, "-c", "from knowbound.agent.hook_entry import main; main()"]
     given = json.dumps({"cwd": str(filled.root), "prompt": PROMPT}).encode()
     assert filled.run("user-prompt-submit", given, command, PYTHONPATH=str(broken)) == b""
     assert "ModuleNotFoundError" in filled.last_run()["reason"] or "ImportError" in filled.last_run()["reason"]
@@ -481,9 +481,9 @@ def test_the_hook_loads_only_what_it_needs(filled: Project) -> None:
     given = json.dumps({"session_id": "s-1", "cwd": str(filled.root), "prompt": PROMPT}).encode()
     filled.ask(session="warm")  # the settings are read once
     code = (
-        "import os, sys; from knowbound.agent import hook; leave = os._exit\n"
+        "import os, sys; from knowbound.agent import hook_entry; leave = os._exit\n"
         "def ended(code): print(*sys.modules, file=sys.stderr, flush=True); leave(code)\n"
-        "os._exit = ended; hook.main()"
+        "os._exit = ended; hook_entry.main()"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, "user-prompt-submit"],

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.agent.clients import SettingsFile, entries
+from knowbound.agent.clients import SettingsFile, entries, hook_words
 from knowbound.agent.settings_entries import value_of, with_ours, without_ours
 from knowbound.agent.settings_text import APPEND, added, parse, removed
 from knowbound.cli.main import knowbound
@@ -72,7 +72,7 @@ def uninstall(machine: Machine, agent: str = "claude-code", *more: str) -> Resul
 
 def commands(settings: Path, event: str) -> list[str]:
     groups = json.loads(settings.read_text("utf-8-sig"))["hooks"][event]
-    return [handler["command"] for group in groups for handler in group["hooks"]]
+    return [handler["command"] for group in groups for handler in group["hooks"] if "command" in handler]
 
 
 # Where it goes
@@ -100,15 +100,16 @@ def test_only_hooks_after_tools_have_a_matcher_and_it_names_tools_that_look_up(m
     install(machine, agent)
     settings = machine.claude if agent == "claude-code" else machine.codex_hooks
     groups = json.loads(settings.read_text("utf-8"))["hooks"]
-    matchers = {event: group["matcher"] for event, [group] in groups.items() if "matcher" in group}
+    matchers = {event: [one["matcher"] for one in each] for event, each in groups.items() if "matcher" in each[0]}
     claude = {"PostToolUse": "Grep|Glob|LS|Bash", "PostToolUseFailure": "Read|NotebookRead|Grep|Glob|LS|Bash"}
-    assert matchers == (claude if agent == "claude-code" else {"PostToolUse": "Bash"})
+    wanted = claude if agent == "claude-code" else {"PostToolUse": "Bash"}
+    assert matchers == {event: [matcher] * 2 for event, matcher in wanted.items()}  # a process, and the server
 
 
 def test_codex_is_not_asked_for_more_time_than_it_gives(machine: Machine) -> None:
     install(machine, "codex")
     groups = json.loads(machine.codex_hooks.read_text("utf-8"))["hooks"]
-    assert {event: group["hooks"][0]["timeout"] for event, [group] in groups.items()} == {
+    assert {event: max(one["hooks"][0]["timeout"] for one in each) for event, each in groups.items()} == {
         event: 3 if event in ("SessionEnd", "Interrupt") else 5 for event in groups
     }
 
@@ -117,7 +118,7 @@ def test_claude_code_gets_hooks_and_the_server(machine: Machine) -> None:
     install(machine)
     [hook] = commands(machine.claude, "UserPromptSubmit")
     assert hook.endswith("knowbound-hook user-prompt-submit")
-    assert os.access(hook.split()[0], os.X_OK)
+    assert os.access(hook_words(hook)[0], os.X_OK)
     assert commands(machine.claude, "SessionStart")[0].endswith("knowbound-hook session-start")
     server = json.loads(machine.claude_state.read_text())["mcpServers"]["knowbound"]
     assert server["type"] == "stdio"
@@ -160,6 +161,20 @@ def test_codex_gets_hooks_json_and_a_toml_table(machine: Machine) -> None:
     server = tomllib.loads(machine.codex_config.read_text())["mcp_servers"]["knowbound"]
     assert server["args"] == ["mcp"]
     assert "type" not in server
+    assert {"KNOWBOUND_HOME", "KNOWBOUND_OFF", "KNOWBOUND_INJECTION_MOST_ITEMS"} <= set(server["env_vars"])
+
+
+@pytest.mark.parametrize("agent", ["claude-code", "codex"])
+def test_hooks_call_the_server_with_a_limit_and_the_shared_ones_do_not(machine: Machine, agent: str) -> None:
+    own, shared = entries(agent, "user"), entries(agent, "project")
+    answered = ["UserPromptSubmit", "Stop", "PostToolUse"] + ["PostToolUseFailure"] * (agent == "claude-code")
+    assert sorted(own.tool_hooks) == sorted(answered)
+    for event, group in own.tool_hooks.items():
+        [handler] = group["hooks"]
+        assert (handler["type"], handler["input"]["event"], handler["timeout"]) == ("mcp_tool", event, 5)
+        assert "kill -0" in own.hooks[event]["hooks"][0]["command"]  # the process gives way to a living server
+    assert not shared.tool_hooks
+    assert "kill -0" not in repr(shared.hooks) + repr([own.hooks["SessionStart"], own.hooks["SessionEnd"]])
 
 
 def test_codex_has_no_local_scope(machine: Machine) -> None:

@@ -296,7 +296,9 @@ def test_nothing_is_loaded_before_the_first_call_that_an_agent_would_have_to_wai
     code = """
 import sys
 sys.argv = ["knowbound", "mcp"]
+from knowbound.agent.mcp.protocol import Connection
 from knowbound.cli.entry import main
+Connection.prepare = lambda connection: None  # follows when the client has its tools
 main()
 slow = {"click", "msgspec", "sqlite3", "asyncio", "subprocess", "inspect", "knowbound.config", "knowbound.errors"}
 print(sorted(slow & sys.modules.keys()), file=sys.stderr)

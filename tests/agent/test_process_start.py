@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.agent import hook_run
-from knowbound.agent.hook_run import seconds_since_start
+from knowbound.agent import hook_process
+from knowbound.agent.hook_process import seconds_since_start
 
 pytestmark = pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="the kernel does not say when")
 
@@ -22,7 +22,7 @@ def stat(path: Path, name: str, seconds_ago: float) -> str:
 
 @pytest.mark.parametrize("name", ["python", "a b", "tricky) R 1 2 (3"])
 def test_the_start_is_what_the_kernel_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    monkeypatch.setattr(hook_run, "_STAT", stat(tmp_path / "stat", name, 5000.0))
+    monkeypatch.setattr(hook_process, "_STAT", stat(tmp_path / "stat", name, 5000.0))
     assert seconds_since_start() >= 5000.0
     assert seconds_since_start() < 5000.0 + time.monotonic()
 
@@ -40,7 +40,7 @@ def test_where_the_kernel_does_not_say_it_the_cpu_time_counts(
     path = tmp_path / "stat"
     if content is not None:
         path.write_text(content)
-    monkeypatch.setattr(hook_run, "_STAT", str(path))
+    monkeypatch.setattr(hook_process, "_STAT", str(path))
     monkeypatch.setattr(time, "process_time", lambda: 1.25)
     assert seconds_since_start() == 1.25
 
@@ -50,6 +50,6 @@ def test_a_start_in_the_future_or_long_ago_is_not_believed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ago: float
 ) -> None:
     """Some sandboxes have a clock of another machine there."""
-    monkeypatch.setattr(hook_run, "_STAT", stat(tmp_path / "stat", "python", ago))
+    monkeypatch.setattr(hook_process, "_STAT", stat(tmp_path / "stat", "python", ago))
     monkeypatch.setattr(time, "process_time", lambda: 1.25)
     assert seconds_since_start() == 1.25

@@ -78,7 +78,7 @@ class Project:
         payload: dict[str, Any] = {
             "tool_name": "Read",
             "tool_input": {"file_path": str(self.root / path)},
-            "tool_use_id": "toolu_1",
+            "tool_use_id": os.urandom(4).hex(),
         }
         payload |= {"error": "File does not exist.", "is_interrupt": False, "session_id": session}
         return self.hook("post-tool-use-failure", payload, **environ)
@@ -93,7 +93,7 @@ def test_a_miss_is_answered_and_recorded(project: Project) -> None:
     project.index()
     assert project.read("src/commands/export.ts") == SENTENCE
     (record,) = read_rescues(project.home)
-    assert (record.session, record.call, record.tool) == ("s1", "toolu_1", "Read")
+    assert (record.session, len(record.call), record.tool) == ("s1", 8, "Read")
     assert (record.status, record.rule, record.delivered) == ("found", "base_name", True)
     assert record.places == (("src/cli/export.ts", None),)
     assert record.text == SENTENCE

@@ -21,7 +21,7 @@ from knowbound.kms.search.ranking import RANKER, RELEVANCE_FLOOR, FoundItem
 from knowbound.text import embedding, specific_words
 from tests.hook_project import HOOK, PORT, PROMPT, Project, context
 
-HOOK_CODE = "from knowbound.agent.hook import main; main()"
+HOOK_CODE = "from knowbound.agent.hook_entry import main; main()"
 
 
 def log_file(project: Project) -> Path:
@@ -198,19 +198,14 @@ def test_an_agent_that_has_gone_got_nothing_and_the_item_is_not_withheld(filled:
 
 DIE = """
 import os, signal, sys
-from knowbound.agent import hook
-from knowbound.injection import contexts
-from knowbound.agent import hook_run
+from knowbound.agent.hook_process import ProcessRun, main
 point = sys.argv.pop(1)
 def die(*args, **named): os.kill(os.getpid(), signal.SIGKILL)
-if point == "before": hook_run._write = die
-elif point == "after":
-    write = hook_run._write
-    def write_and_die(answer):
-        write(answer)
-        die()
-    hook_run._write = write_and_die
-hook.main()
+if point == "before": ProcessRun.send = die
+else:
+    send = ProcessRun.send
+    ProcessRun.send = lambda run, output, answered: send(run, output, die)
+main(sys.argv[1:])
 """
 
 

@@ -31,7 +31,7 @@ from tests.transcripts import Transcript
 
 ANSWER = "The orders service listens on port 8080."
 WORKER = [sys.executable, "-P", "-m", SCORING.module]
-HOOK_CODE = "from knowbound.agent.hook import main; main()"
+HOOK_CODE = "from knowbound.agent.hook_entry import main; main()"
 
 
 class ScoredProject(Project):

@@ -12,13 +12,15 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
 
+from knowbound.agent import resident
 from knowbound.agent.hook import EVENTS
 from knowbound.agent.hook_entry import TRIAL
 from knowbound.agent.mcp import hook_tool
 from knowbound.agent.switch import VARIABLE, off_state
-from knowbound.config import Settings
+from knowbound.config import SETTINGS, Settings
 from knowbound.errors import InputError
 from knowbound.files import leads_out
+from knowbound.injection import hook_settings
 from knowbound.injection.hook_settings import wait_of
 from knowbound.quality.ended import INTERRUPT, SESSION_END
 from knowbound.store.data_dir import main_work_tree, work_tree
@@ -44,7 +46,9 @@ _MATCHERS = {
     ("claude-code", "post-tool-use-failure"): "Read|NotebookRead|Grep|Glob|LS|Bash",
     ("codex", "post-tool-use"): "Bash",
 }
-_TOOL_SECONDS = 2  # for a call of our server, which answers in milliseconds; the clients' own limit is 600
+_VARIABLES = (
+    "KNOWBOUND_HOME", VARIABLE, "KNOWBOUND_MODEL", "KMS_QUALITY_RANKING_ENABLED", "XDG_CONFIG_HOME", "XDG_STATE_HOME",
+)  # fmt: skip
 HOOK_SECONDS = 5  # the agent's own limit, for a machine that hangs; ours is far below
 _AT_THE_END = {SESSION_END: 3, INTERRUPT: 3}  # seconds: the most that Codex allows at the end without a warning
 # Shared settings also reach machines without knowbound, and users who have it in their own settings: there the hook
@@ -141,21 +145,28 @@ def _claude_project(root: Path) -> str:
 def entries(agent: str, scope: str, *, late: bool = False) -> OurEntries:
     """Return our entries. A project's settings are shared, so their commands have no path of this machine.
 
-    `late` adds the hook by which a model's later answer is injected. It calls the server for every tool, and where no
-    server runs Claude Code shows an error each time: shared settings, which reach other machines, do not have it.
+    Where the server can answer an event, a hook calls it, and the command gives way to it (resident.py). Where no
+    server runs Claude Code shows an error each time: shared settings, which reach other machines, have commands alone.
+    `late` lets the hook fire for every tool, so that a model's later answer is injected after the next one.
     """
     is_shared = scope == "project"
+    is_resident = not is_shared and os.name != "nt"  # the guard is written for a POSIX shell
     hook, knowbound = _command("knowbound-hook", is_shared), _command("knowbound", is_shared)
-    hooks = {}
+    hooks, tool_hooks = {}, {}
     for event in HOOKED[agent]:
         line = _shared_line(agent, event) if is_shared else _shell(hook, event)
         seconds = _AT_THE_END.get(event, HOOK_SECONDS)
         matcher = _MATCHERS.get((agent, event))
         group: dict[str, Any] = {"matcher": matcher} if matcher else {}
+        if is_resident and event in resident.EVENTS:
+            line = resident.guarded(line)
+            tool_hooks[EVENTS[event]] = ({} if late else group) | {"hooks": [_tool_hook(agent, EVENTS[event])]}
         hooks[EVENTS[event]] = group | {"hooks": [{"type": "command", "command": line, "timeout": seconds}]}
     server: dict[str, Any] = {"command": knowbound, "args": ["mcp"]}
-    tool_hooks = {event: _tool_group(agent, event) for event in hook_tool.EVENTS[agent] if late and not is_shared}
-    return OurEntries(hooks, {"type": "stdio", **server} if agent == "claude-code" else server, tool_hooks)
+    if agent == "claude-code":
+        return OurEntries(hooks, {"type": "stdio", **server}, tool_hooks)
+    # Codex hands no other variables on to a server: its answers must be those of the session's own processes.
+    return OurEntries(hooks, server | {"env_vars": _variables()}, tool_hooks)
 
 
 def wants_late(settings: Settings) -> bool:
@@ -165,10 +176,16 @@ def wants_late(settings: Settings) -> bool:
     return bool(chooser(settings) or rescuer(settings))
 
 
-def _tool_group(agent: str, event: str) -> dict[str, Any]:
-    given = {"event": event} | {name: f"${{{name}}}" for name in hook_tool.FIELDS[agent]}
-    handler = {"type": "mcp_tool", "server": SERVER, "tool": hook_tool.NAME, "input": given}
-    return {"hooks": [{**handler, "timeout": _TOOL_SECONDS}]}
+def _tool_hook(agent: str, event: str) -> dict[str, Any]:
+    given = hook_tool.input_of(agent, event)
+    called = {"type": "mcp_tool", "server": SERVER, "tool": hook_tool.NAME, "input": given}
+    return {**called, "timeout": HOOK_SECONDS}
+
+
+def _variables() -> list[str]:
+    """Return the environment variables that answers to events depend on."""
+    by_config = [setting.env for setting in SETTINGS if setting.env.startswith(hook_settings.PREFIXES)]
+    return [*_VARIABLES, *by_config]
 
 
 def _shared_line(agent: str, event: str) -> str:
@@ -197,9 +214,9 @@ def is_our_server(server: object) -> bool:
 
 
 def hook_words(command: str) -> list[str]:
-    """Return the program and arguments of a hook's command line, without the conditions of a shared line."""
+    """Return the program and arguments of a hook's command line, without the conditions before it."""
     try:
-        line = command.rpartition("; exec ")[2] if command.startswith(_SHARED) else command
+        line = command.rpartition("; exec ")[2]
         words = shlex.split(line, posix=os.name != "nt")
     except ValueError:
         return []
@@ -252,5 +269,4 @@ def hook_commands(settings: Settings) -> dict[str, str]:
     if settings.injection_relevance_floor is not None:
         given["KNOWBOUND_INJECTION_RELEVANCE_FLOOR"] = str(settings.injection_relevance_floor)
     before = shlex.join(["env", *(f"{name}={value}" for name, value in given.items())])
-    handler = entries("claude-code", "user").hooks[_EVALUATED_EVENT]["hooks"][0]
-    return {_EVALUATED_EVENT: f"{before} {handler['command']}"}
+    return {_EVALUATED_EVENT: f"{before} {_shell(_command('knowbound-hook', False), 'user-prompt-submit')}"}

@@ -1,26 +1,20 @@
-"""The hooks of an agent: inject context when a session starts or a prompt is submitted, and queue ended turns.
+"""The events of an agent: inject context when a session starts or a prompt is submitted, and queue ended turns.
 
-    knowbound-hook user-prompt-submit|session-start      the agent's hook JSON on stdin, its answer on stdout
-    knowbound-hook stop|stop-failure|interrupt|session-end|subagent-stop      queues the turn to be scored; no answer
-    knowbound-hook post-tool-use|post-tool-use-failure   the place that a missed lookup meant (rescue_answer.py)
-
-The hook starts for every prompt, so it uses the standard library and our smallest modules. It reads only the local
-index, so a backend that is down does not matter. After any failure the agent gets no context and no error, the exit
-code is 0, and the reason is in the hook log, which `knowbound doctor` shows. Claude Code and Codex use the same JSON,
-and the same names for the events that both have (clients.py).
+`answer` answers one event in a run, and `finish` does the work that no agent waits for, in a process of its own
+(hook_process.py) or in the running MCP server (mcp/hook_tool.py). Both use the standard library and our smallest
+modules, and read only the local index, so a backend that is down does not matter. Claude Code and Codex use the same
+JSON, and the same names for the events that both have (clients.py).
 """
 
 from __future__ import annotations
 
-import gc
-import json
 import os
-import sys
 import time
 
-from knowbound.agent.hook_entry import AFTER_TOOLS, MOST_INPUT, TRIAL, read_input
-from knowbound.agent.hook_run import HookRun, continue_detached, release_agent
-from knowbound.agent.switch import has_late_hook, is_off
+from knowbound.agent import resident
+from knowbound.agent.hook_entry import AFTER_TOOLS
+from knowbound.agent.hook_run import HookRun
+from knowbound.agent.switch import has_late_hook
 from knowbound.injection import hook_settings
 from knowbound.injection.prompt import HookPrompt, is_notice
 from knowbound.quality import ended
@@ -30,7 +24,7 @@ from knowbound.store.data_dir import data_folder
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, NoReturn
+    from typing import Any
 
     from knowbound.agent.stop_check import StopCheck
     from knowbound.injection.choosing import ModelChoice
@@ -40,56 +34,32 @@ if TYPE_CHECKING:
 
 INJECTING = {"user-prompt-submit": "UserPromptSubmit", "session-start": "SessionStart"}
 EVENTS = INJECTING | ended.EVENTS | AFTER_TOOLS
+# What finishing needs of a run.
+_KEPT = ("root", "home", "tree", "index_is_outdated", "asks_later", "spent_ms", "tool_calls", "tool_ms")
 
 
 class RefusedError(Exception):
     """The reason why nothing is injected, for the log."""
 
 
-def main(args: list[str] | None = None, data: bytes | None = None) -> NoReturn:
-    """Answer one event; `data` is its input, if that was read already."""
-    gc.disable()  # the process is over before there is anything to collect
-    given = sys.argv[1:] if args is None else args
-    event = given[0] if given else ""
-    run = HookRun(event if event in EVENTS else "unknown", is_trial=bool(os.environ.get(TRIAL)))
-    payload: dict[str, Any] = {}
-    prompt, turn, check = HookPrompt(payload), None, None
-    try:
-        run.watch()
-        if is_off():
-            _read_input()
-            run.end_off()
-        run.use_folder(*data_folder(_started_in()))  # for its time limit and its log, until the input names a folder
-        payload = _decoded(_read_input() if data is None else data)
-        run.has_input = True
-        prompt = HookPrompt(payload)
-        run.use_folder(*data_folder(prompt.cwd or _started_in()))
-        if event in ended.EVENTS:
-            turn = EndedTurn(event, prompt, payload)
-            check = _stop_check(run, event, prompt, payload)
-            run.queue(turn, check if check is not None and check.mode != "off" else None)
-        else:
-            run.record.add_prompt(prompt)
-            if event in AFTER_TOOLS:
-                from knowbound.agent.rescue_answer import answer  # noqa: PLC0415  # other events need none
+def answer(run: HookRun, event: str, payload: dict[str, Any], started_in: str) -> None:
+    """Answer an event, unless another run has claimed it, and end the run."""
+    prompt = HookPrompt(payload)
+    run.use_folder(*data_folder(prompt.cwd or started_in))
+    if run.home and not run.is_trial and not resident.claim(run.home, event, prompt, payload):
+        run.leave()
+    elif event in ended.EVENTS:
+        run.turn = EndedTurn(event, prompt, payload)
+        run.check = _stop_check(run, event, prompt, payload)
+        run.queue(run.turn, run.check if run.check is not None and run.check.mode != "off" else None)
+    else:
+        run.record.add_prompt(prompt)
+        if event in AFTER_TOOLS:
+            from knowbound.agent.rescue_answer import answer_miss  # noqa: PLC0415  # other events need none
 
-                answer(run, event, payload, prompt)
-            else:
-                _answer(run, event, prompt)
-    except RefusedError as refusal:
-        run.fail(str(refusal))
-    except BaseException as error:
-        run.fail(f"{type(error).__name__}: {error}")
-    try:
-        release_agent()
-        if run.home and not run.is_trial:
-            continue_detached()
-            if turn:
-                _finish_turn(run, turn, check)
-            else:
-                _finish_answer(run, prompt, payload)
-    finally:
-        os._exit(0)  # no interpreter teardown, no late exception, always 0
+            answer_miss(run, event, payload, prompt)
+        else:
+            _answer(run, event, prompt)
 
 
 def _answer(run: HookRun, event: str, prompt: HookPrompt) -> None:
@@ -190,8 +160,42 @@ def _start_of_session(run: HookRun, settings: HookSettings, prompt: HookPrompt) 
     return start
 
 
+def finish(run: HookRun, payload: dict[str, Any]) -> None:
+    """Do the work of an answered event that no agent waits for."""
+    if run.turn:
+        _finish_turn(run, run.turn)
+    elif not run.is_left:
+        _finish_answer(run, HookPrompt(payload), payload)
+
+
+def needs_process(run: HookRun) -> bool:
+    """Report whether finishing may take long, or changes the working folder: not in the process of a server."""
+    return bool(run.turn) or run.index_is_outdated or run.record.begins_day or run.asks_later
+
+
+def unfinished(run: HookRun, payload: dict[str, Any]) -> dict[str, Any]:
+    """Return an answered event as JSON, for `knowbound-hook finish`."""
+    kept = {name: getattr(run, name) for name in _KEPT}
+    key = run.turn.key if run.turn else run.record.key
+    return {"event": run.event, "payload": payload, "run": kept, "key": key, "begins_day": run.record.begins_day}
+
+
+def resumed(known: dict[str, Any]) -> tuple[HookRun, dict[str, Any]]:
+    """Return the run and the payload of what `unfinished` returned."""
+    event, payload = known["event"], known["payload"]
+    run, prompt = HookRun(event, time.monotonic()), HookPrompt(payload)
+    for name in _KEPT:
+        setattr(run, name, known["run"][name])
+    run.record.begins_day = known["begins_day"]
+    run.record.key.update(known["key"])
+    if event in ended.EVENTS:
+        run.turn = EndedTurn(event, prompt, payload)
+        run.turn.key.update(known["key"])
+        run.check = _stop_check(run, event, prompt, payload)
+    return run, payload
+
+
 def _finish_answer(run: HookRun, prompt: HookPrompt, payload: dict[str, Any]) -> None:
-    """Do the work that no agent waits for."""
     settings = hook_settings.cached(run.root, run.home)
     _keep_index(run, prompt, settings)
     if settings and settings.is_shared:
@@ -242,21 +246,22 @@ def _stop_check(run: HookRun, event: str, prompt: HookPrompt, payload: dict[str,
     from knowbound.agent.stop_check import StopCheck  # noqa: PLC0415  # other events need none
 
     try:
-        settings = hook_settings.cached(run.root, run.home) or run.settings()
+        settings = run.settings()
     except Exception:  # a config that cannot be used checks nothing
         return StopCheck(run.root, run.home, "off", 0, prompt, payload)
     return StopCheck(run.root, run.home, settings.check, settings.check_ms, prompt, payload)
 
 
-def _finish_turn(run: HookRun, turn: EndedTurn, check: StopCheck | None) -> None:
+def _finish_turn(run: HookRun, turn: EndedTurn) -> None:
     """Add the last message for the judge of an ended turn, and start the worker that has it judged.
 
     If the check is off, its log gets what it would have said.
     """
+    check = run.check
     from knowbound.agent.background import SCORING  # noqa: PLC0415
 
     try:
-        turn.end(run.home, run.spent_ms)
+        turn.end(run.home, run.spent_ms, run.tool_calls, run.tool_ms)
     finally:
         SCORING.ensure_running(run.root, run.home)
     if check is None:
@@ -266,28 +271,3 @@ def _finish_turn(run: HookRun, turn: EndedTurn, check: StopCheck | None) -> None
 
         check.sentence(time.monotonic() + BACKGROUND_SECONDS)
     check.hand_over()
-
-
-def _started_in() -> str:
-    """Return the folder we were started in; one without a store if it was deleted, as the input names another."""
-    try:
-        return os.getcwd()
-    except OSError:
-        return os.sep
-
-
-def _read_input() -> bytes:
-    data = read_input()
-    if data is None:
-        raise RefusedError(f"the input has more than {MOST_INPUT} bytes")
-    return data
-
-
-def _decoded(data: bytes) -> dict[str, Any]:
-    try:
-        payload = json.loads(data.decode("utf-8", "replace").lstrip("\ufeff"))
-    except (ValueError, RecursionError) as error:
-        raise RefusedError(f"the input is no JSON: {error}") from None
-    if not isinstance(payload, dict):
-        raise RefusedError("the input is no JSON object")
-    return payload

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 AFTER_TOOLS = {"post-tool-use": "PostToolUse", "post-tool-use-failure": "PostToolUseFailure"}
+FINISH = "finish"  # the MCP server has answered an event, and leaves the rest of the work
 TRIAL = "KNOWBOUND_HOOK_TRIAL"  # set by `doctor`: answer as always, record nothing, report the outcome on stderr
 MOST_INPUT = 4 * 1024 * 1024  # bytes; a prompt with a pasted log has far fewer
 _SHORT = 400  # bytes; a longer output is a result
@@ -39,7 +40,7 @@ def main(args: list[str] | None = None) -> NoReturn:
         data = read_input()
         if data is not None and not may_be_miss(data) and not os.environ.get(TRIAL):
             os._exit(0)
-    from knowbound.agent.hook import main as answer  # noqa: PLC0415  # the import takes longer than this look
+    from knowbound.agent.hook_process import main as answer  # noqa: PLC0415  # the import takes longer than this look
 
     answer(given, data)
 
@@ -89,3 +90,7 @@ def _is_misused(response: bytes) -> bool:
 def looks_up(data: bytes) -> bool:
     """Report whether the call is of a lookup tool, or of a command line with a lookup program."""
     return b'"command":' not in data or any(word in data for word in _LOOKS_UP)
+
+
+if __name__ == "__main__":
+    main()

@@ -49,7 +49,7 @@ class RescueAnswer:
         return [*map(_place_key, self._places), _text_key(self.text)]
 
 
-def answer(run: HookRun, event: str, payload: Mapping[str, Any], prompt: HookPrompt) -> None:
+def answer_miss(run: HookRun, event: str, payload: Mapping[str, Any], prompt: HookPrompt) -> None:
     """Write where the missed thing is, or nothing, and end the run."""
     if not run.home or not run.settings().rescues or _is_other_command(payload, run.home):
         run.is_recorded = False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import tomllib
-from collections.abc import Iterable
 from typing import Any
 
 from knowbound.agent.clients import SERVER, OurEntries, SettingsFile, is_our_hook, is_our_server
@@ -62,8 +61,8 @@ def with_ours(file: SettingsFile, text: str, ours: OurEntries) -> str:
     hooks: list[tuple[Path, Any]] = [(("hooks", event, APPEND), group) for event, group in ours.groups]
     server: list[tuple[Path, Any]] = [((*file.servers, SERVER), ours.server)]
     added_here = (hooks if file.has_hooks else []) + (server if file.servers else [])
-    wanted = _commands([(path, group["hooks"][0] if path[0] == "hooks" else group) for path, group in added_here])
-    if _commands(entries_in(file, before).items()) == wanted:
+    wanted = sorted(_compared(path, one.get("hooks", [one])[0], one) for path, one in added_here)
+    if _commands(file, before) == wanted:
         return text
     after = without_ours(file, text, before)
     try:
@@ -76,7 +75,7 @@ def with_ours(file: SettingsFile, text: str, ours: OurEntries) -> str:
     except BrokenJsonError as error:
         raise _broken(file, str(error)) from error
     done = value_of(file, after)
-    if _commands(entries_in(file, done).items()) != wanted or _foreign(file, done) != _foreign(file, before):
+    if _commands(file, done) != wanted or _foreign(file, done) != _foreign(file, before):
         raise _broken(file, "our entries cannot be added to it")
     return after
 
@@ -100,10 +99,15 @@ def without_ours(file: SettingsFile, text: str, keep: dict[str, Any] | None = No
     return after
 
 
-def _commands(entries: Iterable[tuple[Path, Any]]) -> list[str]:
-    """Return the commands by place, for a comparison. A time limit or variable added to our entry is the user's."""
-    compared = ("command", "args", "tool", "input")
-    return sorted(repr((path[:2], [entry.get(name) for name in compared])) for path, entry in entries)
+def _commands(file: SettingsFile, value: dict[str, Any]) -> list[str]:
+    """Return our commands by place, for a comparison."""
+    return sorted(_compared(path, entry, _at(value, path[:3])) for path, entry in entries_in(file, value).items())
+
+
+def _compared(path: Path, entry: Any, group: Any) -> str:
+    """Return what makes an entry ours. A time limit or variable that was added to it is the user's."""
+    matcher = group.get("matcher") if path[0] == "hooks" else None
+    return repr((path[:2], matcher, [entry.get(name) for name in ("command", "args", "env_vars", "tool", "input")]))
 
 
 def _foreign(file: SettingsFile, value: dict[str, Any]) -> dict[str, Any]:

@@ -90,11 +90,11 @@ class StopCheck:
             make_folder(os.path.dirname(path))
             make_file(path, json.dumps({"said": said}, ensure_ascii=False).encode("utf-8", "replace"))
 
-    def output(self, sentence: str) -> bytes:
+    def output(self, sentence: str) -> dict[str, str]:
         """Return the answer for the client: its user sees a warning, or its agent goes on with a reason."""
-        block = {"decision": "block", "reason": sentence}
-        warning = {"systemMessage": f"knowbound: {sentence} {IF_WRONG}"}
-        return json.dumps(block if self.mode == BLOCK else warning, ensure_ascii=False).encode("utf-8", "replace")
+        if self.mode == BLOCK:
+            return {"decision": "block", "reason": sentence}
+        return {"systemMessage": f"knowbound: {sentence} {IF_WRONG}"}
 
     @property
     def _turn(self) -> str:

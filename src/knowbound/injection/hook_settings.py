@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from knowbound.config import Settings
 
 _CACHE = "hook.json"
-_PREFIXES = (
+PREFIXES = (  # of the variables that the settings depend on
     "KNOWBOUND_INJECTION_",
     "KNOWBOUND_KMS_BACKENDS",
     "KNOWBOUND_KMS_SYNC",
@@ -124,7 +124,7 @@ def _state(root: str) -> list[object]:
             files.append(None)
         else:
             files.append([found.st_mtime_ns, found.st_size, found.st_ino])
-    given = sorted([key, value] for key, value in os.environ.items() if key.startswith(_PREFIXES))
+    given = sorted([key, value] for key, value in os.environ.items() if key.startswith(PREFIXES))
     return [__version__, os.path.abspath(root), files, given]
 
 

@@ -13,15 +13,20 @@ import binascii
 import errno
 import json
 import os
+import time
 
+from knowbound.injection import contexts
 from knowbound.injection.contexts import name_of
-from knowbound.store.data_dir import LATE
+from knowbound.injection.record import add_to_record
+from knowbound.store.data_dir import LATE, RESCUES
 from knowbound.user_files import make_file, make_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
+
+    from knowbound.injection.prompt import HookPrompt
 
 ITEMS, RESCUE = "items", "rescue"  # kinds: items that a model chose for a prompt; the place that a miss meant
 _KINDS = (ITEMS, RESCUE)
@@ -73,13 +78,52 @@ def is_kept(home: str, context: str, turn: str) -> bool:
     )
 
 
-def claim(home: str, context: str, turn: str) -> Iterator[LateAnswer]:
-    """Yield each answer for this turn to the first caller alone."""
-    for kind in _KINDS:
-        path = _file(home, context, turn, kind)
-        found = _read(path)
-        if found is not None and _remove(path):
-            yield found
+def deliver(home: str, prompt: HookPrompt, later: list[Callable[[], None]], *, is_after_edit: bool) -> str:
+    """Return what a model answered while the agent worked, "" for nothing new. Raises OSError if it is not recorded.
+
+    A delivery is recorded before the answer is sent, and by `later` when it was.
+    """
+    texts = [
+        _rescue(home, prompt, one, later) if one.kind == RESCUE else _items(home, prompt, one, later, is_after_edit)
+        for one in claim(home, prompt.context, prompt.turn)
+    ]
+    return "\n\n".join(filter(None, texts))
+
+
+def _items(
+    home: str, prompt: HookPrompt, choice: LateAnswer, later: list[Callable[[], None]], is_after_edit: bool
+) -> str:
+    from knowbound.injection.bundle import compose  # noqa: PLC0415
+    from knowbound.injection.choosing import item_from_json  # noqa: PLC0415
+
+    items = contexts.new_to_context(home, prompt.context, [item_from_json(row) for row in choice.items])
+    bundle = compose(items, budget=choice.budget)
+    if not bundle.items:
+        return ""
+    known: dict[str, Any] = {"late_ms": round((time.time() - choice.asked) * 1000)}
+    add_to_record(home, choice.record, known | ({"late_after_edit": True} if is_after_edit else {}))
+
+    def sent() -> None:
+        contexts.remember(home, prompt.context, [contexts.item_key(item) for item in bundle.items])
+        add_to_record(home, choice.record, {"late_delivered": True})
+
+    later.append(sent)
+    return bundle.text
+
+
+def _rescue(home: str, prompt: HookPrompt, answer: LateAnswer, later: list[Callable[[], None]]) -> str:
+    if set(answer.keys) <= contexts.keys_of(home, prompt.context):
+        return ""
+    now = time.time()
+    at = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now % 1 * 1000):03}Z"
+    add_to_record(home, answer.record, {"late_at": at, "late_ms": round((now - answer.asked) * 1000)}, RESCUES)
+
+    def sent() -> None:
+        contexts.remember(home, prompt.context, answer.keys)
+        add_to_record(home, answer.record, {"delivered": True}, RESCUES)
+
+    later.append(sent)
+    return answer.text
 
 
 def is_forgotten(home: str, session: str) -> bool:
@@ -95,6 +139,15 @@ def is_forgotten(home: str, session: str) -> bool:
 def context_of_file(name: str) -> str:
     """Return the name of the context in the name of a file."""
     return name.partition(_BETWEEN)[0]
+
+
+def claim(home: str, context: str, turn: str) -> Iterator[LateAnswer]:
+    """Yield each answer for this turn to the first caller alone."""
+    for kind in _KINDS:
+        path = _file(home, context, turn, kind)
+        found = _read(path)
+        if found is not None and _remove(path):
+            yield found
 
 
 def _read(path: str) -> LateAnswer | None:

@@ -39,7 +39,7 @@ MOST_OF_A_DAY = 32 * 1024 * 1024  # bytes; further records of that day have neit
 
 
 class Record:
-    """The record of one run. Its time is taken once, so all lines are in one file."""
+    """The record of one run. Its time is taken once, and names the file of all its lines."""
 
     def __init__(self, event: str, folder: str = INJECTIONS) -> None:
         self._folder = folder
@@ -49,7 +49,6 @@ class Record:
             "id": os.urandom(8).hex(),
             "session": "",
         }
-        self._name = time.strftime("%Y-%m-%d.jsonl", now)
         self._known: dict[str, Any] = {"event": event}
         self._is_begun = False
         self.begins_day = False  # it is the first record of its day
@@ -144,7 +143,7 @@ class Record:
     def _bounded(self, home: str) -> dict[str, Any]:
         known = {name: value for name, value in self._known.items() if value not in ("", None)}
         try:
-            is_full = os.stat(os.path.join(home, self._folder, self._name)).st_size > MOST_OF_A_DAY
+            is_full = os.stat(self._path(home)).st_size > MOST_OF_A_DAY
         except OSError:
             return known
         if is_full:
@@ -153,8 +152,11 @@ class Record:
                 item["excerpt"] = ""
         return known
 
+    def _path(self, home: str) -> str:
+        return os.path.join(home, self._folder, f"{self._key['time'][:10]}.jsonl")
+
     def _append(self, home: str, line: dict[str, Any]) -> None:
-        path = os.path.join(home, self._folder, self._name)
+        path = self._path(home)
         self.begins_day = self.begins_day or not os.path.exists(path)
         append(path, _as_line(line))
 

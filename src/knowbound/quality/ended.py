@@ -38,15 +38,14 @@ LONGEST_ANSWER = 100_000  # characters of the last message that are kept until i
 
 
 class EndedTurn:
-    """The record of one ended turn. Its time is taken once: both lines are in one file."""
+    """The record of one ended turn."""
 
     def __init__(self, event: str, prompt: HookPrompt, payload: Mapping[str, object]) -> None:
         now = time.gmtime()
         # Of a turn that failed it is the error's own text: nothing that the agent said.
         answer = payload.get("last_assistant_message") if event != STOP_FAILURE else None
         self.answer = answer if isinstance(answer, str) else ""
-        self._name = time.strftime("%Y-%m-%d.jsonl", now)
-        self._key: dict[str, Any] = {
+        self.key: dict[str, Any] = {  # of both lines; its time names their file
             "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", now),
             "id": os.urandom(8).hex(),
             "session": prompt.session,
@@ -64,18 +63,19 @@ class EndedTurn:
     def begin(self, home: str) -> None:
         """Write that the turn ended; it is on the disk when this returns. Raises OSError."""
         known = {name: value for name, value in self._known.items() if value}
-        self._append(home, self._key | known, durable=True)
+        self._append(home, self.key | known, durable=True)
 
-    def end(self, home: str, ms: float) -> None:
-        """Write the last message without its secrets, and how long the hook took. Raises OSError."""
+    def end(self, home: str, ms: float, tool_calls: int = 0, tool_ms: float = 0.0) -> None:
+        """Write the last message without its secrets, and how long the hooks of the turn took. Raises OSError."""
         from knowbound.text.redact import excerpt  # noqa: PLC0415  # costs 20 ms
 
-        line = self._key | {"answer": excerpt(self.answer, LONGEST_ANSWER), "answer_length": len(self.answer)}
-        self._append(home, line | {"ms": round(ms, 1)})
+        line = self.key | {"answer": excerpt(self.answer, LONGEST_ANSWER), "answer_length": len(self.answer)}
+        of_tools = {"tool_calls": tool_calls, "tool_ms": round(tool_ms, 1)} if tool_calls else {}
+        self._append(home, line | {"ms": round(ms, 1)} | of_tools)
 
     def _append(self, home: str, line: dict[str, Any], *, durable: bool = False) -> None:
         data = json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
-        append(os.path.join(home, ENDED, self._name), data, durable=durable)
+        append(os.path.join(home, ENDED, f"{self.key['time'][:10]}.jsonl"), data, durable=durable)
 
 
 def answer_sum(text: str) -> str:

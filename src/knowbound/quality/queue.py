@@ -44,6 +44,8 @@ class EndedRecord(msgspec.Struct, frozen=True):
     answer: str | None = None  # without secrets; None: not written, or not yet
     answer_length: int = 0
     ms: float | None = None  # that the hook took
+    tool_calls: int = 0  # of the turn, as far as the MCP server answered their hooks
+    tool_ms: float = 0.0  # that these took together
 
     @property
     def key(self) -> str:

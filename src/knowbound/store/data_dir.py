@@ -15,6 +15,7 @@ INDEX = "index.db"  # the items of every backend, for search and injection
 CODEBASE = "codebase.db"  # the index of source trees
 INJECTIONS = "injections"  # the log of injections, one file a day
 LATE = "late"  # choices of a model that wait for a tool event of their turn
+CLAIMS = "claims"  # events that a hook or the MCP server has begun to answer, one file each, for a minute
 RESCUES = "rescues"  # the log of rescued misses, one file a day
 ENDED = "ended"  # the queue of ended turns to be scored, one file a day
 STOP_CHECKS = "stop_checks"  # results of the check before an agent stops, one file a day

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import sqlite3
 import time
@@ -9,10 +10,26 @@ import time
 from knowbound.store.data_dir import INDEX
 from knowbound.store.owner import OWNER, is_our_mark
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 INDEX_SCHEMA = 8  # schema of the index that this version reads
 HOOK_WAIT_SECONDS = 0.05  # wait for a writer
 _LONGEST_VALUE = 16 * 1024 * 1024  # bytes; an item has at most 1 MB
+_MOST_OPEN = 4  # indexes
 _STEPS = 20_000  # SQLite instructions between two checks of the clock: about a millisecond
+
+
+_open: dict[str, IndexConnection] = {}  # by data folder, of the thread that keeps them (keep_open)
+_keepers: list[int] = []  # that thread
+
+
+class IndexConnection(sqlite3.Connection):
+    """A connection to the index; one that stays open keeps what was made of the index until it changes."""
+
+    kept: dict[str, Any] | None = None
+    file: tuple[int, int] = (0, 0)
 
 
 class IndexRefusedError(Exception):
@@ -23,12 +40,18 @@ class IndexOutdatedError(IndexRefusedError):
     """An earlier knowbound made the index; opening it for writing updates it."""
 
 
-def open_read_only(path: str | os.PathLike[str], *, wait_seconds: float = 2.0) -> sqlite3.Connection | None:
+def keep_open() -> None:
+    """Keep the indexes that this thread opens open from now on, and with them what was made of their rows."""
+    _keepers[:] = [_thread.get_ident()]
+    _open.clear()
+
+
+def open_read_only(path: str | os.PathLike[str], *, wait_seconds: float = 2.0) -> IndexConnection | None:
     """Open the file; None if it does not exist. Nothing is created or migrated."""
     if not os.path.exists(path):
         return None
     quoted = os.path.abspath(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-    db = sqlite3.connect(f"file:{quoted}?mode=ro", uri=True, timeout=wait_seconds)
+    db = sqlite3.connect(f"file:{quoted}?mode=ro", uri=True, timeout=wait_seconds, factory=IndexConnection)
     db.execute("PRAGMA trusted_schema = OFF")  # a view or a trigger may not call functions with side effects
     return db
 
@@ -45,7 +68,7 @@ def open_own_index(
     path = os.path.join(home, INDEX)
     if any(os.path.islink(path + ending) for ending in ("", "-wal", "-shm")):
         raise IndexRefusedError("the index is a link")
-    db = open_read_only(path, wait_seconds=wait_seconds)
+    db = _opened(home, path, wait_seconds)
     if db is None:
         return None
     end = time.monotonic() + work_seconds
@@ -62,4 +85,24 @@ def open_own_index(
     terms = db.execute("SELECT value FROM meta WHERE key = 'terms'").fetchone()
     if schema < INDEX_SCHEMA or (split_by and terms != (split_by,)):
         raise IndexOutdatedError("the index is of an earlier knowbound: knowbound kms sync brings it up to date")
+    return db
+
+
+def _opened(home: str, path: str, wait_seconds: float) -> IndexConnection | None:
+    """Open the index, or return its open connection if the file is still the same."""
+    if _thread.get_ident() not in _keepers:
+        return open_read_only(path, wait_seconds=wait_seconds)
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    db = _open.pop(home, None)
+    if db is None or db.file != (found.st_dev, found.st_ino):
+        db = open_read_only(path, wait_seconds=wait_seconds)
+        if db is not None:
+            db.kept, db.file = {}, (found.st_dev, found.st_ino)
+    if db is not None:
+        _open[home] = db
+        while len(_open) > _MOST_OPEN:
+            _open.pop(next(iter(_open)))
     return db

@@ -59,7 +59,8 @@ def check_model(settings: Settings, environ: Mapping[str, str], found: Sequence[
 
 def _missing_hooks(found: Sequence[Installation]) -> Iterator[HealthCheck]:
     for one in found:
-        if one.hooks and not one.tool_hooks and one.scope != "project":
+        after_tools = [hook for hook in one.tool_hooks if hook.event == "PostToolUse"]
+        if one.hooks and one.scope != "project" and all(hook.matcher for hook in after_tools):
             lacks = "has no hook for what the model answers while the agent works: it is never injected"
             yield HealthCheck(one.name, NOTE, lacks, one.install_command)
 

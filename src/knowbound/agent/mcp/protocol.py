@@ -38,7 +38,8 @@ class McpTool:
     """A tool: its description for clients, and the function of a call.
 
     The function takes the arguments, `_meta`, and a list for work that follows the answer. It raises ToolError. A tool
-    for hooks is not listed, answers at once, and its answer is one text, which clients read as a hook's output.
+    for hooks has a function that prepares its first call. It is not listed and answers at once, with one text, which
+    clients read as a hook's output.
     """
 
     def __init__(
@@ -49,11 +50,12 @@ class McpTool:
         annotations: Json,
         run: RunTool,
         *,
-        is_for_hooks: bool = False,
+        prepare: Callable[[], None] | None = None,
     ) -> None:
         self.name = name
         self.run = run
-        self.is_for_hooks = is_for_hooks
+        self.prepare = prepare
+        self.is_for_hooks = prepare is not None
         self.listed: Json = {
             "name": name,
             "description": description,
@@ -148,6 +150,12 @@ class Connection:
             "serverInfo": self._server,
             "instructions": self._instructions,
         }
+
+    def prepare(self) -> None:
+        """Prepare the tools of hooks, when the client has what it waits for."""
+        for tool in self._tools.values():
+            if tool.prepare:
+                tool.prepare()
 
     def _list(self, params: Json, version: str) -> Json:
         if params.get("cursor") is not None:

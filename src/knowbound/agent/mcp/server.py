@@ -11,6 +11,7 @@ import os
 import sys
 
 from knowbound import __version__
+from knowbound.agent import resident
 from knowbound.agent.mcp import stdio
 from knowbound.agent.mcp.arguments import ArgumentError, checked, schema
 from knowbound.agent.mcp.hook_tool import hook_tool
@@ -59,7 +60,7 @@ _TOOLS: tuple[tuple[Callable[..., Answer], Json], ...] = (
 def serve(root: Path | None) -> None:
     """Serve until the client hangs up. Without a root, the project is the agent's."""
     tools = [_tool(function, annotations, root) for function, annotations in _TOOLS]
-    stdio.serve(Connection("knowbound", __version__, _ABOUT, (*tools, hook_tool())))
+    stdio.serve(Connection("knowbound", __version__, _ABOUT, (*tools, hook_tool())), at_end=resident.unmark)
 
 
 def _tool(function: Callable[..., Answer], annotations: Json, root: Path | None) -> McpTool:

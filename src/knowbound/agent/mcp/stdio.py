@@ -36,13 +36,14 @@ if TYPE_CHECKING:
 MOST_OF_A_LINE = 4 << 20  # bytes; an entry has 20,000 characters at most
 MOST_IN_A_BATCH = 100
 MOST_CALLS = 64  # running or waiting
+_MOST_EVENTS = 1_000  # of hooks, which answer or decline within a second
 _AT_ONCE = 4
 _LAST_SECONDS = 1.0  # for calls that run when the input ends
 _READ = 1 << 16
 _LARGEST_ID = 1 << 53  # every client can read it back
 
 
-def serve(connection: Connection) -> None:
+def serve(connection: Connection, *, at_end: Callable[[], None] = lambda: None) -> None:
     """Serve on the standard streams until the client closes them; end the process if a call does not end."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # a client may end its servers with it: as quietly as with SIGTERM
     source, sink = _private_streams()
@@ -55,6 +56,7 @@ def serve(connection: Connection) -> None:
             _answer_line(line, connection, calls, output.send)
         if output.is_closed:
             break
+    at_end()
     if not calls.ended(_LAST_SECONDS):
         os._exit(0)
 
@@ -133,6 +135,8 @@ def _answer(message: object, connection: Connection, calls: _Calls, reply: Reply
             calls.start(known, result, reply)
         else:
             reply(_response(known, result))
+            if method == "tools/list":
+                threading.Thread(target=connection.prepare, daemon=True).start()
     except ProtocolError as error:
         reply(_error(known, error))
 
@@ -198,7 +202,7 @@ class _Calls:
         with self._lock:
             if id_ in self._wanted:
                 raise ProtocolError(INVALID_REQUEST, "A request with this id is under way")
-            is_taken = len(self._running) < MOST_CALLS
+            is_taken = len(self._running) < (_MOST_EVENTS if call.tool.is_for_hooks else MOST_CALLS)
             if is_taken:
                 self._wanted[id_] = thread
                 self._running.add(thread)

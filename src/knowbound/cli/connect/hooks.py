@@ -21,7 +21,7 @@ def hook(event: str) -> None:
     code is always 0; failures are written to .knowbound/hook.log, which `knowbound doctor` shows. Agents should call
     knowbound-hook, which does the same and starts faster.
     """
-    from knowbound.agent.hook import main
+    from knowbound.agent.hook_process import main
 
     main([event])
 

@@ -59,12 +59,12 @@ def install(agent: str, scope: str | None, root: Path | None, yes: bool) -> None
     ours = entries(agent, scope, late=late)
     changes = plan_install(files, ours, replaced)
     if not changes:
-        note_late_hook(agent, is_installed=bool(ours.tool_hooks))
+        note_late_hook(agent, is_installed=late and bool(ours.tool_hooks))
         echo(f"Nothing to do: knowbound is installed in {agent} ({where}).")
         return
     _confirm_changes(changes, yes, f"Install into {agent} ({where})?")
     apply(changes)
-    note_late_hook(agent, is_installed=bool(ours.tool_hooks))
+    note_late_hook(agent, is_installed=late and bool(ours.tool_hooks))
     echo(f"Installed in {agent} ({where}). To undo: knowbound uninstall {agent} --scope {scope}")
     for note in _notes(agent, scope, project):
         echo(note, err=True)

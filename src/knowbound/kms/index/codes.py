@@ -19,6 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Iterator
+    from typing import Any
 
 _SLOTS = 16_384  # rows per chunk: large enough for few pieces, small enough to pack again after a few changes
 _MOST_PENDING = 1_000
@@ -87,9 +88,7 @@ class PackedCodes:
         asked = int.from_bytes(code, "little")
         near = [((other ^ asked).bit_count(), row) for row, other in self._pending]
         if self._there:
-            differing = [
-                plane ^ self._there if asked >> bit & 1 else plane for bit, plane in enumerate(self._planes)
-            ]
+            differing = [plane ^ self._there if asked >> bit & 1 else plane for bit, plane in enumerate(self._planes)]
             near += _least(_sums(differing), self._there, most)
         return [row for _, row in sorted(near)[:most]]
 
@@ -101,7 +100,7 @@ def nearest(connection: sqlite3.Connection, code: bytes, most: int) -> list[int]
 
 def packed_codes(connection: sqlite3.Connection) -> PackedCodes:
     """Return the codes of the index; from the connection, if it keeps them and nobody wrote to the index since."""
-    kept = getattr(connection, "kept", None)
+    kept: dict[str, Any] | None = getattr(connection, "kept", None)
     if kept is None:
         return PackedCodes(connection)
     state = connection.execute("PRAGMA data_version").fetchone()[0]
@@ -152,7 +151,13 @@ def _least(digits: list[int], there: int, most: int) -> list[tuple[int, int]]:
     size = (there.bit_length() + 7) // 8
     as_bytes = [digit.to_bytes(size, "little") for digit in digits]
     bits = [*_bits(less, size), *islice(_bits(equal, size), wanted)]
-    return [(sum((one[bit >> 3] >> (bit & 7) & 1) << n for n, one in enumerate(as_bytes)), bit) for bit in bits]
+    found = []
+    for bit in bits:
+        byte, place, total = bit >> 3, bit & 7, 0
+        for one in reversed(as_bytes):
+            total = total << 1 | one[byte] >> place & 1
+        found.append((total, bit))
+    return found
 
 
 def _bits(number: int, size: int) -> Iterator[int]:

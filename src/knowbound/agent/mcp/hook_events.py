@@ -1,0 +1,289 @@
+"""Events that the running MCP server answers, for which no process starts.
+
+The answers are those of the process (agent/hook.py), and so are the records; the index stays open between events. One
+thread works, so that many events at once do not slow each other down; the thread of each call watches its limit. An
+event that cannot be answered in time, by the time that the last ones took, is declined at once and recorded.
+
+The server belongs to one session of one client, so its environment is that of the session; root, data folder, settings
+and trust are looked up for each event. The tool is not listed, and a call that stems from a tool use of the agent is
+refused: a text that the agent reads cannot forge an event. After an upgrade the process of the new version answers.
+Every failure means that nothing is said.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import tempfile
+import threading
+import time
+from itertools import count
+
+from knowbound.agent import resident
+from knowbound.agent.hook import RefusedError, answer, finish, needs_process, unfinished
+from knowbound.agent.hook_entry import AFTER_TOOLS, FINISH, may_be_miss
+from knowbound.agent.hook_run import DEFAULT_LIMIT_MS, HookRun
+from knowbound.agent.mcp.hook_tool import LAYOUT
+from knowbound.agent.switch import is_off
+from knowbound.core.tool_kinds import ToolKind
+from knowbound.injection import late
+from knowbound.injection.prompt import HookPrompt
+from knowbound.store.data_dir import data_folder
+from knowbound.store.owner import is_usable
+from knowbound.store.read_only import keep_open
+from knowbound.traces.tools import kind_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from knowbound.agent.hook_run import Answered
+    from knowbound.agent.mcp.protocol import Json, Later
+
+_EVENT_NAMES = {name: event for event, name in resident.EVENTS.items()}
+_AS_JSON = ("tool_input", "tool_response", "background_tasks", "stop_hook_active")  # Claude Code makes text of values
+_OF_A_TOOL_USE = ("claudecode/toolUseId", "x-codex-turn-metadata")  # in `_meta` of an agent's own calls
+_MOST_TURNS = 1_000  # with edits, that are remembered
+_LOOKED_AT = 4_000  # characters of a tool's output that tell whether it is a miss
+_FIRST_MS = 20.0  # that an event takes, until some were answered
+_TO_SEND_MS = 20.0  # of the limit
+_EVENT, _REST = 0, 1  # what an agent waits for comes first
+
+
+class ResidentRun(HookRun):
+    """A run in the server. Its answer is sent by the thread of the call."""
+
+    def __init__(self, event: str, started: float) -> None:
+        super().__init__(event, started)
+        self.output: dict[str, Any] = {}
+        self.is_for_process = False  # the process is to answer it, after all
+        self.is_done = threading.Event()  # the working thread has nothing more to do
+        self._answered: Answered | None = None
+
+    def send(self, output: dict[str, Any], answered: Answered) -> None:
+        """Leave the answer to the thread of the call."""
+        self.output, self._answered = output, answered
+
+    def has_sent(self) -> None:
+        """Record that the client has the answer."""
+        if self._answered is not None:
+            self._answered("")
+
+
+class HookServer:
+    """The events of one server, answered one after another."""
+
+    def __init__(self) -> None:
+        self._installed = resident.installation()
+        self._work: queue.PriorityQueue[tuple[int, int, Callable[[], None]]] = queue.PriorityQueue()
+        self._numbers = count()
+        self._waiting = 0  # events, with the one that is answered
+        self._usual_ms = _FIRST_MS
+        self._limit_ms = DEFAULT_LIMIT_MS
+        self._lock = threading.Lock()
+        self._is_working = False
+        self._edited: dict[str, None] = {}  # turns in which the agent has edited a file
+        self._tools: dict[str, tuple[int, float]] = {}  # by turn: tool events, and milliseconds that they took
+
+    def answered(self, values: Json, meta: Json, later: Later) -> Json:
+        """Answer an event within its limit; {} for nothing."""
+        started = time.monotonic()
+        event = _EVENT_NAMES.get(str(values.get("event")))
+        if event is None or any(name in meta for name in _OF_A_TOOL_USE) or values.get("layout", LAYOUT) != LAYOUT:
+            return {}
+        if is_off():
+            return {}
+        payload = _payload(values)
+        if resident.installation() != self._installed:
+            resident.unmark()
+            return _by_process(event, payload)
+        prompt = HookPrompt(payload)
+        run = ResidentRun(event, started)
+        if event in AFTER_TOOLS:
+            run.added = self._late(payload, prompt, later)
+        if not resident.has_id(event, prompt, payload):  # the process answers it
+            return _context(event, run.added)
+        resident.mark()
+        if event in AFTER_TOOLS and not _may_be_miss(payload):
+            self._count(prompt, run)
+            return _context(event, run.added)
+        if event == "stop":
+            run.tool_calls, run.tool_ms = self._tools.pop(prompt.turn, (0, 0.0))
+        if self._declines(run):
+            later.append(lambda: self._put(_REST, lambda: _record_declined(run, prompt)))
+            return _context(event, run.added)
+        self._put(_EVENT, lambda: self._work_on(run, payload))
+        if not run.is_done.wait(max(0.0, run.until - time.monotonic())) and run.take_over():
+            run.give_up()
+        else:
+            run.is_done.wait()
+        if run.is_for_process:
+            return _by_process(event, payload)
+        if event in AFTER_TOOLS:
+            self._count(prompt, run)
+        if event == "stop":  # a client may end its server right after it has the answer
+            self._finish(run, payload)
+            later.append(run.has_sent)
+        else:
+            later += [run.has_sent, lambda: self._finish(run, payload)]
+        return run.output
+
+    def warm_up(self) -> None:
+        """Load what the first event needs, while the agent waits for nothing."""
+        self._put(_REST, _load)
+
+    def _declines(self, run: ResidentRun) -> bool:
+        """Report whether the events before this one take its whole limit; otherwise it waits with them."""
+        run.limit_ms = self._limit_ms
+        with self._lock:
+            needs = (self._waiting + 1) * self._usual_ms + _TO_SEND_MS
+            is_declined = run.injects and self._waiting > 0 and run.elapsed_ms() + needs > run.limit_ms
+            self._waiting += not is_declined
+        return is_declined
+
+    def _work_on(self, run: ResidentRun, payload: Json) -> None:
+        began = time.monotonic()
+        try:
+            if not run.is_ended:
+                self._answer(run, payload)
+        except RefusedError as refusal:
+            run.fail(str(refusal))
+        except Exception as error:
+            run.fail(f"{type(error).__name__}: {error}")
+        finally:
+            run.is_done.set()
+            with self._lock:
+                self._waiting -= 1
+                self._usual_ms += ((time.monotonic() - began) * 1000 - self._usual_ms) / 8
+
+    def _answer(self, run: ResidentRun, payload: Json) -> None:
+        folder = str(payload.get("cwd") or os.getcwd())
+        run.use_folder(*data_folder(folder))
+        settings = run.cached
+        # A prompt that waits for a model would keep the others waiting.
+        run.is_for_process = bool(
+            settings and settings.model and settings.wait_ms and run.event == "user-prompt-submit"
+        )
+        if run.home and not run.is_for_process:
+            answer(run, run.event, payload, folder)
+            self._limit_ms = run.limit_ms
+
+    def _finish(self, run: ResidentRun, payload: Json) -> None:
+        run.spent_ms = run.spent_ms or run.elapsed_ms()
+        if needs_process(run):
+            _start_finishing(unfinished(run, payload))
+        elif not run.is_left:
+            self._put(_REST, lambda: finish(run, payload))
+
+    def _put(self, kind: int, work: Callable[[], None]) -> None:
+        self._work.put((kind, next(self._numbers), work))
+        with self._lock:
+            is_first, self._is_working = not self._is_working, True
+        if is_first:
+            threading.Thread(target=self._run, daemon=True).start()
+
+    def _run(self) -> None:
+        keep_open()
+        while True:
+            try:
+                self._work.get()[2]()
+            except Exception:  # what no agent waits for is lost
+                continue
+
+    def _late(self, payload: Json, prompt: HookPrompt, later: Later) -> str:
+        """Return what a model answered meanwhile (injection/late.py), once, and only to the main agent."""
+        if prompt.agent_id or not (prompt.context and prompt.turn):
+            return ""
+        if kind_of(str(payload.get("tool_name"))) is ToolKind.EDIT:
+            self._edited[prompt.turn] = None
+            if len(self._edited) > _MOST_TURNS:
+                self._edited.pop(next(iter(self._edited)))
+        home = next((one for one in _homes(prompt.cwd) if late.is_kept(one, prompt.context, prompt.turn)), "")
+        if not home or not is_usable(home):  # the look for the file costs less
+            return ""
+        return late.deliver(home, prompt, later, is_after_edit=prompt.turn in self._edited)
+
+    def _count(self, prompt: HookPrompt, run: ResidentRun) -> None:
+        calls, spent = self._tools.get(prompt.turn, (0, 0.0))
+        self._tools[prompt.turn] = (calls + 1, spent + run.elapsed_ms())
+        if len(self._tools) > _MOST_TURNS:
+            self._tools.pop(next(iter(self._tools)))
+
+
+def _load() -> None:
+    from knowbound.injection.inject import choose_for_prompt  # noqa: F401, PLC0415
+    from knowbound.kms.search.retrieval import search  # noqa: F401, PLC0415
+    from knowbound.lessons.rescue.rescue import rescue  # noqa: F401, PLC0415
+    from knowbound.text.embedding import embed  # noqa: PLC0415
+    from knowbound.text.redact import excerpt  # noqa: PLC0415
+
+    embed("a word")
+    excerpt("a word", 100)
+
+
+def _payload(values: Json) -> Json:
+    """Return the event as clients send it to a process."""
+    payload = {name: value for name, value in values.items() if name not in ("layout", "agent", "event")}
+    payload["hook_event_name"] = values.get("event")
+    if values.get("agent") == "claude-code":
+        for name in _AS_JSON:
+            if isinstance(text := payload.get(name), str) and text[:1] in "{[tf":
+                try:
+                    payload[name] = json.loads(text)
+                except ValueError:
+                    continue
+    return payload
+
+
+def _may_be_miss(payload: Json) -> bool:
+    """Report whether the event of a tool may be a lookup that found nothing, as the process looks at its bytes."""
+    parts = {name: payload[name] for name in ("tool_input", "tool_response", "error") if name in payload}
+    if isinstance(text := parts.get("tool_response"), str):
+        parts["tool_response"] = text[:_LOOKED_AT]
+    return may_be_miss(json.dumps(parts, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"))
+
+
+def _record_declined(run: ResidentRun, prompt: HookPrompt) -> None:
+    run.use_folder(*data_folder(prompt.cwd or os.getcwd()))
+    run.record.add_prompt(prompt)
+    run.inject_nothing("declined", reason="too many events were waiting")
+    run.has_sent()
+
+
+def _context(event: str, text: str) -> Json:
+    named = {"hookEventName": resident.EVENTS[event], "additionalContext": text}
+    return {"hookSpecificOutput": named} if text else {}
+
+
+def _homes(cwd: str) -> Iterator[str]:
+    """Yield the data folders of the agent's folder and of the server's: an agent may leave its project for a while."""
+    found = data_folder(cwd)[1] if cwd else ""
+    if found:
+        yield found
+    try:
+        own = data_folder(os.getcwd())[1]
+    except OSError:  # the folder was removed
+        return
+    if own and own != found:
+        yield own
+
+
+def _by_process(event: str, payload: Json) -> Json:
+    """Return the answer of the process that the client would start, in the version that is installed now."""
+    given = json.dumps(payload).encode()
+    ran = subprocess.run(resident.process_words(event), input=given, stdout=subprocess.PIPE, check=False)
+    found = json.loads(ran.stdout) if ran.stdout else {}
+    return found if isinstance(found, dict) else {}
+
+
+def _start_finishing(known: Json) -> None:
+    """Start the process that finishes an event. It outlives the server."""
+    with tempfile.TemporaryFile() as file:
+        file.write(json.dumps(known).encode())
+        file.seek(0)
+        nowhere = subprocess.DEVNULL
+        words = resident.process_words(FINISH)
+        subprocess.Popen(words, stdin=file, stdout=nowhere, stderr=nowhere, start_new_session=True)

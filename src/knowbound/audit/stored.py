@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from knowbound.core.audit import AuditedSession, AuditedTurn, Diagnosis
+from knowbound.language import say, translated
 from knowbound.report.audit.model import Shares
 from knowbound.stats.rate import Rate, clustered
 from knowbound.store.audited import Audited
@@ -35,5 +36,5 @@ def shares_line(shares: Shares) -> str:
     if not shares.turns:
         return "Answers were not audited yet: knowbound audit"
     counts = [(shares.rate(one).k, one.value) for one in Diagnosis]
-    shown = ", ".join(f"{k:,} {name}" for k, name in sorted(counts, key=lambda one: -one[0]) if k)
-    return f"Answers of {shares.turns:,} audited turns: {shown} (knowbound audit)"
+    shown = ", ".join(f"{k:,} {translated(name)}" for k, name in sorted(counts, key=lambda one: -one[0]) if k)
+    return say("Answers of {:,} audited turns: {} (knowbound audit)", shares.turns, shown)

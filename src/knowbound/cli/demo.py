@@ -9,6 +9,7 @@ import click
 
 from knowbound.cli.options import checked
 from knowbound.cli.output import echo, emit, layout
+from knowbound.language import say, translated
 
 _NEXT = (
     ("knowbound", "what to do next: wrong lines to repair, missing lines to write"),
@@ -39,8 +40,10 @@ def command() -> None:
     page = home / "report.html"
     emit([render_observe(report, "html", commands=_NEXT)], page)
     emit([render_observe(report, "text", **layout(None), commands=(), detail=Detail.SHORT)], None)
-    echo(f"\nThese traces are made up. Everything in a browser: {page}")
-    echo(f"The traces behind a topic: KNOWBOUND_HOME={kept} knowbound report --topic ID")
-    echo("\nNext, in a project of yours:")
+    echo("")
+    echo(say("These traces are made up. Everything in a browser: {}", page))
+    echo(say("The traces behind a topic: KNOWBOUND_HOME={} knowbound report --topic ID", kept))
+    echo("")
+    echo("Next, in a project of yours:")
     for command_, what in _NEXT:
-        echo(f"  {command_:<22}{what}")
+        echo(f"  {command_:<22}{translated(what)}")

@@ -11,6 +11,7 @@ import click
 from knowbound.cli.options import root_option, settings_of, user_name
 from knowbound.cli.output import confirm, echo
 from knowbound.errors import InputError
+from knowbound.language import say
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
@@ -80,7 +81,7 @@ def _fix(fix: Fix, settings: Settings, *, yes: bool, reject: bool, branch: bool)
 
     if reject:
         reject_fix(fix, settings)
-        echo(f"{fix.id} is not shown again.")
+        echo(say("{} is not shown again.", fix.id))
         return
     if fix.session:
         _open_turn(fix, settings)
@@ -92,7 +93,7 @@ def _fix(fix: Fix, settings: Settings, *, yes: bool, reject: bool, branch: bool)
     _show(fix)
     if branch:
         name = commit_on_branch(fix, settings)
-        echo(f"Committed on {name}. The files here are unchanged.")
+        echo(say("Committed on {}. The files here are unchanged.", name))
         return
     if fix.needs_person and not sys.stdin.isatty():
         raise InputError(
@@ -102,7 +103,7 @@ def _fix(fix: Fix, settings: Settings, *, yes: bool, reject: bool, branch: bool)
         )
     confirm("Write this?", "Nothing was written.", yes=yes and not fix.needs_person)
     apply_fix(fix, settings, user_name())
-    echo(f"Done. To take it back: knowbound fix --undo {fix.id}")
+    echo(say("Done. To take it back: knowbound fix --undo {}", fix.id))
 
 
 def _open_turn(fix: Fix, settings: Settings) -> None:
@@ -113,7 +114,8 @@ def _open_turn(fix: Fix, settings: Settings) -> None:
 
     page = turn_page([Path(fix.trace)], fix.session, fix.turn, settings.home)
     echo(render_turn(page, "text", **layout(None)))
-    echo(f"To verify it: {fix.content}\nNot worth it: knowbound fix --reject {fix.id}")
+    echo(say("To verify it: {}", fix.content))
+    echo(say("Not worth it: knowbound fix --reject {}", fix.id))
 
 
 def _add(fix: Fix, to: str, settings: Settings, yes: bool) -> None:
@@ -128,7 +130,7 @@ def _add(fix: Fix, to: str, settings: Settings, yes: bool) -> None:
     if to == "rescue":
         confirm("Have rescue say this?", "Nothing was changed.", yes=yes)
         decide(lesson, LessonStatus.ACCEPTED, settings.home)
-        echo(f"Rescue says it from now on. To take it back: knowbound fix --reject {lesson.id}")
+        echo(say("Rescue says it from now on. To take it back: knowbound fix --reject {}", lesson.id))
         return
     if to == "items":
         confirm("Add this to the knowledge store?", "Nothing was written.", yes=yes)
@@ -140,10 +142,10 @@ def _add(fix: Fix, to: str, settings: Settings, yes: bool) -> None:
     from knowbound.evals.drafts.sources import sample_of_lesson
 
     path = samples_file(settings)
-    confirm(f"Add this to {path}?", "Nothing was written.", yes=yes)
+    confirm(say("Add this to {}?", path), "Nothing was written.", yes=yes)
     add([sample_of_lesson(lesson)], path)
     mark_applied(lesson, "samples", str(path), settings.home)
-    echo(f"Added to {path}.")
+    echo(say("Added to {}.", path))
 
 
 def _show(fix: Fix) -> None:
@@ -165,7 +167,7 @@ def _undo(id_: str, decided: dict[str, DecidedFix], settings: Settings, yes: boo
         echo(patch.diff())
     confirm("Write this?", "Nothing was written.", yes=yes)
     undo_fix(known, patches, settings, user_name())
-    echo(f"Taken back: {known.fix.title}")
+    echo(say("Taken back: {}", known.fix.title))
 
 
 def _walk(fixes: list[Fix], settings: Settings) -> None:
@@ -183,7 +185,8 @@ def _walk(fixes: list[Fix], settings: Settings) -> None:
         except InputError as error:
             echo(str(error), err=True)
             continue
-        echo(f"\n{number} of {len(fixes)}")
+        echo("")
+        echo(say("{} of {}", number, len(fixes)))
         if fix.session:
             _open_turn(fix, settings)
             continue
@@ -192,10 +195,10 @@ def _walk(fixes: list[Fix], settings: Settings) -> None:
         match _key():
             case "a":
                 apply_fix(fix, settings, user_name())
-                echo(f"Done. To take it back: knowbound fix --undo {fix.id}")
+                echo(say("Done. To take it back: knowbound fix --undo {}", fix.id))
             case "e":
                 apply_fix(_edited(fix), settings, user_name())
-                echo(f"Done. To take it back: knowbound fix --undo {fix.id}")
+                echo(say("Done. To take it back: knowbound fix --undo {}", fix.id))
             case "r":
                 reject_fix(one, settings)
             case "q":

@@ -18,6 +18,7 @@ from knowbound.cli.options import (
     settings_of,
 )
 from knowbound.cli.output import echo, emit, layout
+from knowbound.language import say, translated
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
@@ -69,7 +70,7 @@ def _learn(paths: list[Path], settings: Settings, filters: Filters, *, root_is_g
     with ReadingProgress() as progress, end_agents_on_interrupt("What was read so far is kept."):
         learned = learn(paths, settings, filters, root_is_given=root_is_given, progress=progress, also=also)
     for lesson in flag_stale_items(learned.lessons, settings):
-        echo(f"knowbound: the item of lesson {lesson.id} is flagged UNVERIFIED: {lesson.unverified}.", err=True)
+        echo(say("knowbound: the item of lesson {} is flagged UNVERIFIED: {}.", lesson.id, lesson.unverified), err=True)
     for note in learned.notes:
         echo(f"knowbound: {note}.", err=True)
     return learned
@@ -81,14 +82,20 @@ def _rendered(learned: Learned, format_: str, output: Path | None, status: bool)
     from knowbound.text.printable import counted, listed
 
     sessions = sum(learned.sessions.values())
-    named = listed([name or "unknown" for name in learned.sessions], 3)
-    tree = f"checked against the tree of {learned.checked}" if learned.checked else "without a tree to check them"
-    at = f" at {learned.commit}" if learned.commit else ""
+    named = listed([name or translated("unknown") for name in learned.sessions], 3)
+    tree = (
+        say("checked against the tree of {}", learned.checked)
+        if learned.checked
+        else translated("without a tree to check them")
+    )
+    at = say(" at {}", learned.commit) if learned.commit else ""
     shown = [one for one in learned.lessons if status or one.status is not LessonStatus.REJECTED]
     return render_lessons(
         shown,
         cast("Any", format_),
-        about=f"{counted(len(shown), 'lesson')} from {counted(sessions, 'session')} of {named}, {tree}{at}.",
+        about=say(
+            "{} from {} of {}, {}{}.", counted(len(shown), "lesson"), counted(sessions, "session"), named, tree, at
+        ),
         left_out=learned.left_out,
         status=status,
         **layout(output),

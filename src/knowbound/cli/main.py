@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from importlib import import_module
 from io import StringIO
+from itertools import pairwise
 from typing import Any
 
 import click
 
 from knowbound import __version__
-from knowbound.cli.groups import VerbGroup, refuse_taken_out
+from knowbound.cli.groups import HelpText, VerbGroup, refuse_taken_out
 from knowbound.cli.output import echo
 from knowbound.errors import DEFECT, KnowboundError
+from knowbound.language import LANGUAGES, VARIABLE, use
 
 # Verb → module (and command, where the module has several), and its line in --help.
 VERBS: dict[str, tuple[str, str]] = {
@@ -55,6 +58,14 @@ VERBS: dict[str, tuple[str, str]] = {
 }
 
 
+# Verbs that speak Chinese, too: to start with, and what agents know. The formats that are for people.
+BILINGUAL = ("review", "fix", "demo", "install", "doctor", "observe", "learn", "lint", "rules", "rescue", "draft")
+_FOR_PEOPLE = ("text", "markdown", "html")
+_lang = click.Option(
+    ["--lang"], type=click.Choice(LANGUAGES), envvar=VARIABLE, expose_value=False, help="Print in this language."
+)
+
+
 class Verbs(VerbGroup):
     """The verbs of `VERBS`."""
 
@@ -69,12 +80,17 @@ class Verbs(VerbGroup):
         module, _, name = VERBS[cmd_name][0].partition(":")
         command = getattr(import_module(module), name or "command")
         assert isinstance(command, click.Command)
+        if cmd_name in BILINGUAL and _lang not in command.params:
+            command.params.append(_lang)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the table of verbs without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(verb, line) for verb, (_, line) in VERBS.items()])
+
+
+click.Context.formatter_class = HelpText
 
 
 @click.group(cls=Verbs, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
@@ -93,9 +109,13 @@ def knowbound(ctx: click.Context) -> Any:
     return ctx.invoke(review)
 
 
+knowbound.params.append(_lang)
+
+
 def main(args: list[str] | None = None) -> Any:
     """Run the command line. An error becomes one line on stderr and an exit code."""
     try:
+        use(language_of(sys.argv[1:] if args is None else args, os.environ))
         code = _run(args)
     except KnowboundError as error:
         from knowbound.text.redact import redact
@@ -120,6 +140,18 @@ def main(args: list[str] | None = None) -> Any:
         echo(f"knowbound: a defect of ours: {type(error).__name__}: {error}   [defect]", err=True)
         sys.exit(DEFECT)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def language_of(args: list[str], environ: Mapping[str, str]) -> str:
+    """Return the language that the arguments or the environment ask for, before --help prints in it.
+
+    Verbs of other groups and formats for programs are English.
+    """
+    given = dict(pairwise([*(part for one in args for part in one.split("=", 1)), ""]))
+    verb = next((one for one in args if one in VERBS), "review")
+    is_for_people = given.get("--format", "text") in _FOR_PEOPLE
+    named = given.get("--lang") or environ.get(VARIABLE, "en")
+    return named if named in LANGUAGES and verb in BILINGUAL and is_for_people else "en"
 
 
 def _run(args: list[str] | None) -> Any:

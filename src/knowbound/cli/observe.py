@@ -21,6 +21,7 @@ from knowbound.cli.options import (
     settings_of,
 )
 from knowbound.cli.output import echo, emit, layout
+from knowbound.language import say
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
@@ -67,8 +68,8 @@ def command(
         )
     report = with_lessons(report, settings)
     if not paths:
-        only = f" for sessions of {filters.project} (--all: of every project)" if filters.project else ""
-        echo(f"Looked in {report.watermark.path}{only}.", err=True)
+        only = say(" for sessions of {} (--all: of every project)", filters.project) if filters.project else ""
+        echo(say("Looked in {}{}.", report.watermark.path, only), err=True)
     answers = _answers(settings.home, filters) if format_ in ("text", "markdown", "html") else ""
     emit(rendered(report, signals, format_, output, answers, detail_of(all_rates, verbose)), output)
     hint_at_model(settings, "hedges", format_)

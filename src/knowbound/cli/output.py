@@ -12,6 +12,7 @@ from typing import Any, TypedDict
 import click
 
 from knowbound.errors import InputError
+from knowbound.language import translated
 
 
 class Layout(TypedDict):
@@ -34,10 +35,13 @@ def width() -> int:
 
 
 def echo(text: str, *, err: bool = False) -> None:
-    """Print text without terminal codes, control characters and characters that change the direction of text."""
+    """Print text without terminal codes, control characters and characters that change the direction of text.
+
+    A sentence of the catalogue is printed in the chosen language.
+    """
     from knowbound.report.formats.plain import printable
 
-    click.echo(printable(text), err=err)
+    click.echo(printable(translated(text)), err=err)
 
 
 def emit(parts: Iterable[str], output: Path | None) -> None:
@@ -86,7 +90,7 @@ def confirm(question: str, otherwise: str, *, yes: bool, err: bool = False) -> N
     if yes:
         return
     try:
-        agreed = click.confirm(question, err=err)
+        agreed = click.confirm(translated(question), err=err)
     except click.Abort:
         agreed = False
     if not agreed:

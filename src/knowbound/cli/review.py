@@ -19,6 +19,7 @@ from knowbound.cli.options import (
     settings_of,
 )
 from knowbound.cli.output import emit
+from knowbound.language import translated
 
 if TYPE_CHECKING:
     from knowbound.review.review import Reviewed
@@ -45,7 +46,7 @@ def command(paths: tuple[Path, ...], root: Path | None, format_: str, output: Pa
     if not paths and format_ == "text" and output is None and sys.stdout.isatty() and not is_kept(settings, filters):
         first = first_look(settings, filters)
         if first is not None:
-            text = _text(first, format_) + "First look: only the newest sessions. Reading the rest …\n"
+            text = _text(first, format_) + translated("First look: only the newest sessions. Reading the rest …") + "\n"
             emit([text], None)
             shown = text.count("\n")
     with ReadingProgress() as progress, end_agents_on_interrupt("What was read so far is kept."):

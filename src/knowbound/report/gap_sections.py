@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from knowbound.core.signal import SOURCES, Signal, SignalType, Status
+from knowbound.language import say, translated
 from knowbound.report.sections import (
     LONG,
     Bar,
@@ -41,10 +44,12 @@ from knowbound.report.words import (
     band_words,
     classification_words,
     confidence_words,
+    counts_words,
     is_softened,
-    open_soft_share_words,
+    open_soft_words,
     open_words,
     place_words,
+    rates_line,
     search_words,
     soft_share_words,
     status_words,
@@ -62,6 +67,7 @@ _OPEN_AND_RAW = (
     "Open rate: samples in which something stayed open. Gap rate: samples with any signal, also where it was found "
     "later, was a check, or the call itself was wrong."
 )
+_NO_FILES = "no knowledge files"
 _HEAVY = "hard evidence counts 1, soft signals count a half"
 # Beside every table with `share_cell`.
 INTERVALS = Note(soft("The range beside a rate is its 95% interval."))
@@ -102,20 +108,20 @@ def open_section(gap: GapFigures, coverage: Coverage, root: str) -> Section:
 
 def figures_line(gap: GapFigures, coverage: Coverage) -> Section:
     """The rates, the one band and coverage in one line; the watermark stands above it."""
-    raw, weighted, open_ = percent(gap.rate.value), percent(gap.weighted.value), open_words(gap)
     reached = percent(None if coverage.reason else coverage.rate.value)
-    rates = f"Gap rate {raw} (weighted {weighted}, open {open_}) · open band "
-    return Section("", (Note((rates, open_band(gap), f" · coverage {reached} · confidence {confidence_words(gap)}")),))
+    rates = rates_line(gap.rate.value, gap.weighted.value, open_words(gap))
+    rest = say(" · coverage {} · confidence {}", reached, confidence_words(gap))
+    return Section("", (Note((rates, " · open band ", open_band(gap), rest)),))
 
 
 def _coverage_words(coverage: Coverage) -> Line:
     """Over how many sessions, and the files that clients load by themselves: a figure of their own."""
-    over = f"over {counted(coverage.sessions, 'session')} in this root" if coverage.sessions else ""
+    over = say("over {} in this root", counted(coverage.sessions, "session")) if coverage.sessions else ""
     files = coverage.loaded[:_LOADED_SHOWN]
-    more = f" and {len(coverage.loaded) - len(files)} more" if len(coverage.loaded) > len(files) else ""
+    more = say(" and {} more", len(coverage.loaded) - len(files)) if len(coverage.loaded) > len(files) else ""
     named = inlines(joined(map(data, files), ", "))
-    start = f"not counted, loaded by the clients: {len(coverage.loaded):,} ("
-    return joined((over, (start, *named, f"{more})") if files else ""), "; ")
+    start = say("not counted, loaded by the clients: {:,} (", len(coverage.loaded))
+    return joined((over, (start, *named, f"{more})") if files else ""), translated("; "))
 
 
 def gap_figures(gap: GapFigures, unit: str = "sample") -> tuple[Figure, ...]:
@@ -124,22 +130,19 @@ def gap_figures(gap: GapFigures, unit: str = "sample") -> tuple[Figure, ...]:
 
 
 def open_figures(gap: GapFigures, unit: str = "sample") -> tuple[Figure, ...]:
-    """The rates over open signals only."""
-    weighted = gap.open_weighted
-    counts = f"{weighted.sum:,g} over {counted(weighted.n, unit)}" if weighted.n else f"no complete {unit}"
+    """The rates over open signals only; a range where signals are undecided."""
+    shown = rate_figure("Open rate", gap.open, unit, say("{}s with an open signal", translated(unit)))
     return (
-        rate_figure("Open rate", gap.open, unit, f"{unit}s with an open signal"),
-        share_figure("Open weighted", weighted.value, weighted.interval, counts, _HEAVY, _BAND_LIMITS),
+        replace(shown, value=open_words(gap)),
+        rate_figure("Open weighted", gap.open_weighted, unit, _HEAVY, _BAND_LIMITS),
     )
 
 
 def raw_figures(gap: GapFigures, unit: str = "sample") -> tuple[Figure, ...]:
     """The specification's rates over all signals."""
-    weighted = gap.weighted
-    counts = f"{weighted.sum:,g} over {counted(weighted.n, unit)}" if weighted.n else f"no complete {unit}"
     return (
-        rate_figure("Gap rate", gap.rate, unit, f"{unit}s with any gap signal"),
-        share_figure("Weighted", weighted.value, weighted.interval, counts, _HEAVY, _BAND_LIMITS),
+        rate_figure("Gap rate", gap.rate, unit, say("{}s with any gap signal", translated(unit))),
+        rate_figure("Weighted", gap.weighted, unit, _HEAVY, _BAND_LIMITS),
     )
 
 
@@ -152,15 +155,14 @@ def coverage_figure(coverage: Coverage, root: str) -> Figure:
     """The coverage, or why it is unknown."""
     rate, meaning = coverage.rate, "knowledge files that were reached"
     if not rate.n:
-        nowhere = data(coverage.reason) or (data(f"no knowledge files under {root}") if root else "no knowledge files")
+        nowhere = data(coverage.reason) or (data(say("no knowledge files under {}", root)) if root else _NO_FILES)
         return share_figure("Coverage", None, None, nowhere, meaning)
     return rate_figure("Coverage", rate, "knowledge file", meaning)
 
 
-def rate_figure(label: str, rate: Rate, unit: str, meaning: str) -> Figure:
+def rate_figure(label: str, rate: Rate | Weighted, unit: str, meaning: str, limits: tuple[float, ...] = ()) -> Figure:
     """A rate as a figure."""
-    counts = f"{rate.k:,} of {counted(rate.n, unit)}" if rate.n else f"no complete {unit}"
-    return share_figure(label, rate.value, rate.interval, counts, meaning)
+    return share_figure(label, rate.value, rate.interval, counts_words(rate, unit), meaning, limits)
 
 
 def share_cell(share: Rate | Weighted) -> Line:
@@ -195,12 +197,12 @@ def open_reading(gap: GapFigures, coverage: Coverage) -> Facts:
     rows: list[tuple[str, Line]] = [
         ("Band", (open_band(gap), " ", limits)),
         ("Raw band", (band(gap), " ", soft("(of the weighted gap rate, as the specification counts)"))),
-        ("Soft share", open_soft_share_words(gap)),
+        ("Soft share", open_soft_words(gap)),
         ("Raw soft", soft_share_words(gap)),
         ("Confidence", confidence_words(gap)),
     ]
     words = _coverage_words(coverage)
-    return Facts((*rows, ("Coverage", words)) if words else tuple(rows))
+    return Facts((*rows, ("Counted", words)) if words else tuple(rows))
 
 
 def open_band(gap: GapFigures) -> Span:
@@ -253,7 +255,7 @@ def uncovered(paths: Sequence[str], meaning: str = "") -> Section:
     """Section 8: natural candidates for new samples."""
     listing = Listing(tuple(Entry(data(path)) for path in paths), hint="--format json")
     parts = (Note(soft(meaning)), listing) if meaning else (listing,)
-    return Section(f"{counted(len(paths), 'knowledge file')} not reached", parts, "uncovered", LONG)
+    return Section(say("{} not reached", counted(len(paths), "knowledge file")), parts, "uncovered", LONG)
 
 
 def inventory(entries: Sequence[InventoryEntry], about: str, total: int = 0) -> Section:
@@ -265,7 +267,7 @@ def inventory(entries: Sequence[InventoryEntry], about: str, total: int = 0) -> 
         asked.add(one.signal.sample)
         shown.append(_entry(one, f"gap-{number}", about, one.prompt if is_first else ""))
     listing = Listing(tuple(shown), 15, "--format jsonl", total)
-    title = f"Gap inventory: {counted(max(total, len(shown)), 'signal')}"
+    title = say("Gap inventory: {}", counted(max(total, len(shown)), "signal"))
     return Section(title, (listing,), "inventory", LONG)
 
 
@@ -276,7 +278,7 @@ def _entry(one: InventoryEntry, anchor: str, about: str, prompt: str) -> Entry:
         Span(signal.sample, Tone.DATA, one.anchor),
         *((" (", data(one.note), ")") if one.note else ()),
         # A sample of a test set is mostly one turn: its steps are what the specification's inventory calls turns.
-        f" / step {signal.step}" if one.is_run and signal.step else f" / turn {signal.turn}",
+        say(" / step {}", signal.step) if one.is_run and signal.step else say(" / turn {}", signal.turn),
     )
     filters = [("Source", signal.type.value, TYPE_NAMES[signal.type])]
     filters += [("Status", signal.status.value, STATUS_NAMES[signal.status])]
@@ -296,10 +298,10 @@ def kind_words(signal: Signal) -> tuple[Inline, ...]:
     is_open = signal.status is Status.OPEN
     return (
         "sub-agent / " if signal.agent_id else "",
-        Span(f"[{TYPE_NAMES[signal.type]}]", signal.type),
+        Span(f"[{translated(TYPE_NAMES[signal.type])}]", signal.type),
         " ",
         Span(STATUS_NAMES[signal.status], Tone.OPEN_PILL if is_open else Tone.PILL),
-        f", {ENDING_NAMES[signal.ending]}" if signal.ending and is_open else "",
+        translated(", ") + translated(ENDING_NAMES[signal.ending]) if signal.ending and is_open else "",
     )
 
 
@@ -307,10 +309,10 @@ def _way_back(one: InventoryEntry) -> Fold:
     """Everything that leads to the lines of the trace: whole files, and the agent's own ids."""
     signal = one.signal
     ids = (
-        *(f"call {call}" for call in signal.call_ids),
-        f"message {signal.message_id}" if signal.message_id else "",
-        f"sub-agent {signal.agent_id}" if signal.agent_id else "",
-        f"found later by {signal.resolved_by}" if signal.resolved_by else "",
+        *(say("call {}", call) for call in signal.call_ids),
+        say("message {}", signal.message_id) if signal.message_id else "",
+        say("sub-agent {}", signal.agent_id) if signal.agent_id else "",
+        say("found later by {}", signal.resolved_by) if signal.resolved_by else "",
     )
     return Fold("where it was seen", tuple(filter(None, (*one.places, *ids))))
 
@@ -339,12 +341,15 @@ def judged_hedges(judging: HedgeJudging | None) -> Section:
     facts: list[tuple[str, Line]] = [
         ("Judge", data(judging.judge)),
         ("Judged", counted(judging.judged, "sentence")),
-        ("Unjudged", f"{judging.unjudged:,}, kept as signals and asked in the next run" if judging.unjudged else "0"),
-        ("Cap", f"{judging.cap:,} sentences per run (hedging_classifier.max_candidates)"),
+        (
+            "Unjudged",
+            say("{:,}, kept as signals and asked in the next run", judging.unjudged) if judging.unjudged else "0",
+        ),
+        ("Cap", say("{:,} sentences per run (hedging_classifier.max_candidates)", judging.cap)),
         ("Cost", money(judging.usd)),
     ]
     if judging.failed:
-        facts.insert(3, ("No answer", f"{judging.failed:,}, kept as signals and asked again"))
+        facts.insert(3, ("No answer", say("{:,}, kept as signals and asked again", judging.failed)))
     return Section("Hedges judged", (Facts(tuple(facts)),), "judging")
 
 

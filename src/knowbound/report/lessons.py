@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from knowbound.core.lesson import WRITTEN, Lesson, LessonStatus
+from knowbound.language import say, translated
 from knowbound.report.format_names import LineFormat, PageFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import fields, json_line
@@ -69,23 +70,21 @@ def _sections(lessons: Sequence[Lesson], left_out: int) -> Iterator[Section]:
     if not new:
         yield Section("What to write down", (Note(_NOTHING),), "new")
     else:
-        more = (
-            f"{counted(left_out, 'more')[:-1] if left_out != 1 else '1 more'} did not fit the budget."
-            if left_out
-            else ""
-        )
+        more = say("{:,} more did not fit the budget.", left_out) if left_out else ""
         yield Section("What to write down", (Listing(tuple(map(_entry, new)), 40), Note(soft(more))), "new")
     yield Section("Accepted, not written yet", (Listing(tuple(map(_entry, waiting)), 40),), "accepted")
     yield Section("Stale: the tree has moved on", (Listing(tuple(map(_entry, stale)), 40),), "stale")
 
 
 def _entry(lesson: Lesson) -> Entry:
-    seen = f"{lesson.kind} · {counted(lesson.sessions, 'session')}, {counted(lesson.cost.calls, 'call')}"
+    seen = f"{translated(lesson.kind)} · {counted(lesson.sessions, 'session')}, {counted(lesson.cost.calls, 'call')}"
     checked: Line = ""
     if lesson.verified is not None:
         at = place_words(lesson.verified.path, lesson.verified.line)
         checked = (
-            f"{lesson.verified.quality} in the tree" if at == "." else (f"{lesson.verified.quality} in ", data(at))
+            say("{} in the tree", translated(lesson.verified.quality))
+            if at == "."
+            else (say("{} in ", translated(lesson.verified.quality)), data(at))
         )
     not_checked: Line = ("not verified: ", Span(lesson.unverified, "prose")) if lesson.unverified else ""
     first = lesson.evidence[0] if lesson.evidence else None
@@ -102,7 +101,7 @@ def _status_sections(lessons: Sequence[Lesson]) -> Iterator[Section]:
     order = list(LessonStatus)
     shown = sorted(lessons, key=lambda one: (-order.index(one.status), -one.saves, one.id))
     rows = tuple(
-        Row((Span(one.id, "strong"), str(one.status), *_counts(one), Span(one.text, "prose"))) for one in shown
+        Row((Span(one.id, "strong"), translated(one.status), *_counts(one), Span(one.text, "prose"))) for one in shown
     )
     yield Section("What became of them", (Table(_STATUS, rows, 60),), "status")
 

@@ -10,9 +10,11 @@ import msgspec
 
 from knowbound import __version__
 from knowbound.core.statement import CheckedStatement, JunkEntry, Truth
+from knowbound.language import say, translated
 from knowbound.report.formats.json import json_text
 from knowbound.report.formats.plain import printable
 from knowbound.text.digest import digest_of
+from knowbound.text.printable import counted
 
 _LONGEST = 160  # characters of a statement
 
@@ -33,21 +35,24 @@ def render_lint(checked: Sequence[CheckedStatement], format_: str) -> Iterator[s
     wrong = [one for one in checked if one.truth is Truth.CONTRADICTED]
     for place, one in enumerate(wrong):
         yield from _shown(one, is_first=not place)
-    total = f"{len(checked)} statements: {counts[Truth.CONTRADICTED]} contradicted by the tree, "
-    total += f"{counts[Truth.CONFIRMED]} whose paths, scripts and versions are there, "
-    total += f"{counts[Truth.NOT_CHECKABLE]} that rules cannot check."
+    total = say(
+        "{} statements: {} contradicted by the tree, {} whose paths, scripts and versions are there, {} that rules "
+        "cannot check.",
+        *(len(checked), *(counts[one] for one in (Truth.CONTRADICTED, Truth.CONFIRMED, Truth.NOT_CHECKABLE))),
+    )
     yield f"{'' if not wrong else chr(10)}{total}\n"
 
 
 def _shown(one: CheckedStatement, *, is_first: bool) -> Iterator[str]:
     where = f"{one.statement.file}:{one.statement.line}"
-    since = f" (since {one.since})" if one.since else ""
+    since = say(" (since {})", one.since) if one.since else ""
     yield printable(f"{'' if is_first else chr(10)}{where}  {one.why}{since}\n")
     yield printable(f"    {_cut(one.statement.text)}\n")
     if one.repair is not None:
-        yield printable(f"  → {_cut(one.repair) or '(take the line out)'}\n")
+        yield printable(f"  → {_cut(one.repair) or translated('(take the line out)')}\n")
     if one.same_as:
-        yield printable(f"    the same in {', '.join(one.same_as[:5])}{' …' if len(one.same_as) > 5 else ''}\n")
+        more = " …" if len(one.same_as) > 5 else ""
+        yield printable(f"    {say('the same in {}', ', '.join(one.same_as[:5]))}{more}\n")
 
 
 def _cut(text: str) -> str:
@@ -133,7 +138,8 @@ def render_junk(found: Sequence[JunkEntry], entries: int, format_: str) -> Itera
         return
     for one in found:
         other = f" ({one.of})" if one.of else ""
-        yield printable(f"{one.id}  {one.kind}{other}, {one.tokens} tokens: {one.why}\n")
+        yield printable(f"{one.id}  {translated(one.kind)}{other}, {counted(one.tokens, 'token')}: {one.why}\n")
         yield printable(f"    {_cut(' '.join(one.content.split()))}\n")
     spent = sum(one.tokens for one in found)
-    yield f"{entries} entries: {len(found)} can be deleted, {spent:,} tokens. Their ids: --format jsonl\n"
+    yield say("{} entries: {} can be deleted, {:,} tokens. Their ids: --format jsonl", entries, len(found), spent)
+    yield "\n"

@@ -11,6 +11,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from knowbound.core.signal import Signal
+from knowbound.language import say
 from knowbound.report.format_names import GapFormat, PageFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import fields
@@ -59,7 +60,6 @@ NEXT_COMMANDS: tuple[tuple[str, str], ...] = (
     ("knowbound observe --format jsonl", "every signal, one per line"),
     ("knowbound explain failed_search", "what it means, what to do"),
 )
-_TRACES = f"The traces of one: {NEXT_COMMANDS[0][0]}"
 _SKILLS = (
     Column("skill"),
     Column("samples", right=True),
@@ -134,7 +134,7 @@ def _page(report: ObserveReport, commands: tuple[tuple[str, str], ...], answers:
         totals=_totals(report),
         origin=(origin_line(report),),
         sections=(
-            first_topics(report, _TRACES if NEXT_COMMANDS[0] in commands else ""),
+            first_topics(report, say("The traces of one: {}", commands[0][0]) if NEXT_COMMANDS[0] in commands else ""),
             mark_section(report.watermark),
             figures,
             Section("Answers", (Note(answers),), "answers"),
@@ -168,7 +168,7 @@ def observed_entries(report: ObserveReport) -> list[InventoryEntry]:
             signal,
             skill := report.skill_of.get(signal.sample, ""),
             tuple(filter(None, [signal_place(signal)])),
-            label=(data(skill) or "a sample", f", turn {signal.turn}"),
+            label=(data(skill) or "a sample", say(", turn {}", signal.turn)),
             topic=f"topic-{signal.topic}" if signal.topic in topics else "",
         )
         for signal in report.inventory
@@ -212,10 +212,9 @@ def _totals(report: ObserveReport) -> str:
     totals = report.totals
     samples = counted(totals.samples, "sample")
     if report.incomplete:
-        samples += f" ({len(report.incomplete):,} incomplete)"
-    parts = [(totals.sessions, "session"), (totals.turns, "turn"), (totals.tool_calls, "tool call")]
-    parts += [(signal_count(report), "signal")]
-    return " · ".join([samples, *(counted(number, noun) for number, noun in parts)])
+        samples += say(" ({:,} incomplete)", len(report.incomplete))
+    work = (counted(totals.sessions, "session"), counted(totals.turns, "turn"), counted(totals.tool_calls, "tool call"))
+    return " · ".join((samples, *work, counted(signal_count(report), "signal")))
 
 
 def origin_line(report: ObserveReport) -> Line:
@@ -246,17 +245,17 @@ def _left_out(report: ObserveReport) -> Iterator[Section]:
     incomplete = [
         (data(one.name), f", {one.day}" if one.day else "", ": ", prose(one.reason)) for one in report.incomplete
     ]
-    title = f"{counted(len(incomplete), 'sample')} without a complete trace, not in the rates"
+    title = say("{} without a complete trace, not in the rates", counted(len(incomplete), "sample"))
     yield Section(title, (_lines(incomplete),), "incomplete", ASIDE)
     reasons = [(f"{number:,} ", prose(reason)) for reason, number in report.skipped.items()]
     examples = [
         (data(without_uuids(place_words(one.path, one.line))), " ", prose(one.reason))
         for one in report.skipped_examples
     ]
-    title = f"{counted(sum(report.skipped.values()), 'line')} skipped"
+    title = say("{} skipped", counted(sum(report.skipped.values()), "line"))
     yield Section(title, (_lines(reasons, 20), _lines(examples)), "skipped", ASIDE)
     files = [(data(without_uuids(path)),) for path in report.unrecognised]
-    title = f"{counted(len(files), 'file')} that no reader recognises as a trace"
+    title = say("{} that no reader recognises as a trace", counted(len(files), "file"))
     yield Section(title, (_lines(files),), "unrecognised", ASIDE)
 
 

@@ -8,9 +8,12 @@ import msgspec
 
 from knowbound.core.action import Action, ActionCost, ActionKind
 from knowbound.core.lesson import Lesson, LessonStatus
+from knowbound.language import say, translated
+from knowbound.report.formats.columns import pad
 from knowbound.report.formats.json import json_text
 from knowbound.report.formats.plain import printable
 from knowbound.report.model import ReviewFigures
+from knowbound.report.words import rates_line, warning_lines
 from knowbound.stats.printing import percent, percent_between
 from knowbound.text.printable import counted, listed
 
@@ -39,67 +42,70 @@ def render_review(
 def _lines(
     project: str, actions: list[Action], figures: ReviewFigures, watched: list[Lesson], notes: list[str]
 ) -> Iterator[str]:
-    yield f"knowbound  {project or 'every project'}"
+    yield f"knowbound  {project or translated('every project')}"
     yield ""
     if not actions:
-        yield "Nothing to do: no line that the tree contradicts, and no miss that a line would spare."
+        yield translated("Nothing to do: no line that the tree contradicts, and no miss that a line would spare.")
     for number, one in enumerate(actions[:MOST], 1):
-        yield f"{number}. {one.kind:<10}{_cut(one.title)}"
-        parts = [cost_words(one.cost, figures.sessions), f"in {one.place}" if one.kind == "write" else ""]
-        yield f"   {'':<10}{' · '.join(filter(None, parts)) or 'no session met it yet'}"
+        yield f"{number}. {pad(translated(one.kind), 10)}{_cut(one.title)}"
+        parts = [cost_words(one.cost, figures.sessions), say("in {}", one.place) if one.kind == "write" else ""]
+        yield f"   {'':<10}{' · '.join(filter(None, parts)) or translated('no session met it yet')}"
         has_fix = one.diff or one.kind is ActionKind.VERIFY
-        can = f"knowbound fix {one.id}" if has_fix else f"{one.id}: no repair by rules; correct it by hand"
+        can = f"knowbound fix {one.id}" if has_fix else say("{}: no repair by rules; correct it by hand", one.id)
         yield f"   {'':<10}{can}"
     if len(actions) > MOST:
-        yield f"   {'':<10}{len(actions) - MOST} more: --format json"
-    yield from (f"\nDone: {_cut(one.text)}\n   {'':<10}{after_words(one)}" for one in watched[:3])
+        yield f"   {'':<10}{say('{} more: --format json', len(actions) - MOST)}"
+    for lesson in watched[:3]:
+        yield f"\n{say('Done: {}', _cut(lesson.text))}\n   {'':<10}{after_words(lesson)}"
     yield ""
     if figures.sessions:
         yield _figures_line(figures)
     yield _read_line(figures)
     yield from notes
     if any(share is not None and share > _NEWER for share in (figures.unknown_lines, figures.unknown_tools)):
-        yield "This client is newer than knowbound: it has lines or tools that no reader knows."
+        yield translated("This client is newer than knowbound: it has lines or tools that no reader knows.")
 
 
 def cost_words(cost: ActionCost, sessions: int) -> str:
     """Return the work that was lost, and its share of all work: `11 of 118 sessions, 50 calls, 1.2% of tool calls`."""
     if not cost.sessions:
         return ""
-    parts = [f"{cost.sessions:,} of {counted(sessions, 'session')}"]
+    parts = [say("{:,} of {}", cost.sessions, counted(sessions, "session"))]
     parts += [counted(cost.calls, "call")] if cost.calls else []
-    parts += [f"{percent(cost.share)} of tool calls"] if cost.share is not None else []
+    parts += [say("{} of tool calls", percent(cost.share))] if cost.share is not None else []
     return ", ".join(parts)
 
 
 def after_words(lesson: Lesson) -> str:
     """Return the share of sessions that missed it before and after; "closed" only if the data show fewer."""
     if lesson.applied is None:
-        return "no session since"
+        return translated("no session since")
     before, after = lesson.applied.before, lesson.applied.after
-    closed = "closed: " if lesson.status is LessonStatus.CLOSED else ""
-    was = f"missed in {before.missed} of {before.sessions} sessions before"
-    return f"{closed}{was}, {after.missed} of {after.sessions} since"
+    closed = translated("closed: ") if lesson.status is LessonStatus.CLOSED else ""
+    counts = (before.missed, before.sessions, after.missed, after.sessions)
+    return closed + say("missed in {} of {} sessions before, {} of {} since", *counts)
 
 
 def _figures_line(figures: ReviewFigures) -> str:
     open_ = percent_between(figures.open, figures.open_upper)
-    rates = f"Gap rate {percent(figures.gap_rate)} (weighted {percent(figures.weighted)}, open {open_})"
+    rates = rates_line(figures.gap_rate, figures.weighted, open_)
     samples = counted(figures.samples, "sample")
-    set_ = f"Test set: {figures.test_set} · {samples} · sha256 {figures.sha256_8}"
-    return f"{rates} · coverage {percent(figures.coverage)}\n{set_}\n{figures.warning}"
+    set_ = say("Test set: {} · {} · sha256 {}", figures.test_set, samples, figures.sha256_8)
+    return "\n".join((say("{} · coverage {}", rates, percent(figures.coverage)), set_, *warning_lines(figures.warning)))
 
 
 def _read_line(figures: ReviewFigures) -> str:
     agents = listed([f"{name} {number:,}" for name, number in figures.agents.items()], 4)
-    parts = [f"{counted(figures.sessions, 'session')} read ({agents})"] if figures.sessions else []
-    parts += [f"{counted(figures.unread_files, 'file')} not recognised"] if figures.unread_files else []
-    parts += [f"{counted(len(figures.warnings), 'warning')}: knowbound observe"] if figures.warnings else []
+    parts = [say("{} read ({})", counted(figures.sessions, "session"), agents)] if figures.sessions else []
+    parts += [say("{} not recognised", counted(figures.unread_files, "file"))] if figures.unread_files else []
+    parts += [say("{}: knowbound observe", counted(len(figures.warnings), "warning"))] if figures.warnings else []
     if figures.unknown_turns:
-        parts.append(f"{figures.unknown_turns:,} of {counted(figures.turns, 'turn')} not judged")
+        parts.append(say("{:,} of {} not judged", figures.unknown_turns, counted(figures.turns, "turn")))
     if figures.unknown_lines is not None and figures.unknown_tools is not None:
-        parts.append(f"unknown: {percent(figures.unknown_lines)} of lines, {percent(figures.unknown_tools)} of calls")
-    parts.append(f"{counted(figures.statements, 'statement')} looked at, {figures.contradicted:,} contradicted")
+        parts.append(
+            say("unknown: {} of lines, {} of calls", percent(figures.unknown_lines), percent(figures.unknown_tools))
+        )
+    parts.append(say("{} looked at, {:,} contradicted", counted(figures.statements, "statement"), figures.contradicted))
     return " · ".join(parts)
 
 

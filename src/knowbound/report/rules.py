@@ -8,6 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from knowbound.core.rule import Rule, RuleCheck, RuleVerdict
+from knowbound.language import say
 from knowbound.report.formats.plain import printable
 from knowbound.stats.rate import Rate
 from knowbound.text.printable import counted, estimated_tokens, short_line
@@ -102,33 +103,40 @@ def render_rules(
     for number, one in enumerate(ignored[:_SHOWN], 1):
         yield from (printable(line) + "\n" for line in _lines(number, one))
     if len(ignored) > _SHOWN:
-        yield f"   {len(ignored) - _SHOWN} more: --format jsonl\n"
+        yield f"   {say('{} more: --format jsonl', len(ignored) - _SHOWN)}\n"
     never = [one for one in made if one.not_applicable >= NEVER_FROM and not one.obeyed.n and not one.undecided]
     if never:
-        yield f"\nNever applied in {NEVER_FROM} sessions or more: candidates to cut\n"
+        yield f"\n{say('Never applied in {} sessions or more: candidates to cut', NEVER_FROM)}\n"
     for one in sorted(never, key=lambda one: -_cost(one))[:_CUT_SHOWN]:
-        yield printable(f"   {_place(one.rule)}  {short_line(one.rule.text, _LONGEST)}  ({_cost(one):,} tokens)\n")
+        spent = counted(_cost(one), "token")
+        yield printable(f"   {_place(one.rule)}  {short_line(one.rule.text, _LONGEST)}  ({spent})\n")
     decided = sum(one.obeyed.n + one.before.n for one in made)
     undecided = sum(one.undecided for one in made)
     obeyed = _obeyed([one for one in checks if one.finding.verdict is not None])
-    yield f"{chr(10) if ignored or never else ''}{counted(len(made), 'rule')} in {sessions} of {of} sessions: "
-    yield f"{decided} cases decided, obeyed {obeyed}; {undecided} cases nobody decided.\n"
+    yield "\n" if ignored or never else ""
+    yield say(
+        "{} in {} of {} sessions: {} cases decided, obeyed {}; {} cases nobody decided.",
+        *(counted(len(made), "rule"), sessions, of, decided, obeyed, undecided),
+    )
+    yield "\n"
     yield from (printable(note) + "\n" for note in notes)
 
 
 def _lines(number: int, one: RuleSummary) -> Iterator[str]:
     yield f"{number}. {_place(one.rule)}  {short_line(one.rule.text, _LONGEST)}"
-    parts = [f"violated in {counted(one.violated, 'session')}" if one.violated else ""]
-    parts += [f"partly obeyed in {one.partly}" if one.partly else "", f"obeyed {one.obeyed}" if one.obeyed.n else ""]
-    parts += [f"the user reminded {one.reminders} times" if one.reminders else ""]
+    parts = [say("violated in {}", counted(one.violated, "session")) if one.violated else ""]
+    parts += [say("partly obeyed in {}", one.partly) if one.partly else ""]
+    parts += [say("obeyed {}", one.obeyed) if one.obeyed.n else ""]
+    parts += [say("the user reminded {} times", one.reminders) if one.reminders else ""]
     yield f"   {' · '.join(filter(None, parts))}"
     shares = []
     if one.early.n and one.late.n:
-        shares.append(f"first {LATE_FROM} calls {one.early.k} of {one.early.n}, later {one.late.k} of {one.late.n}")
+        counts = (one.early.k, one.early.n, one.late.k, one.late.n)
+        shares.append(say("first {} calls {} of {}, later {} of {}", LATE_FROM, *counts))
     if one.before.n:
-        shares.append(f"in its older words {one.before.k} of {one.before.n}")
+        shares.append(say("in its older words {} of {}", one.before.k, one.before.n))
     if shares:
-        yield f"   obeyed: {'; '.join(shares)}"
+        yield f"   {say('obeyed: {}', '; '.join(shares))}"
     if one.worst is not None:
         where = f"{one.worst.trace}:{one.worst.finding.at_line}" if one.worst.finding.at_line else one.worst.session
         yield f"   {short_line(one.worst.finding.why, _LONGEST)}  ({where})"

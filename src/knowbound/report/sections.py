@@ -39,6 +39,9 @@ class Tone(StrEnum):
     UNSURE = "unsure"  # a verdict on too few samples: no hard colour
 
 
+FOREIGN = (Tone.DATA, Tone.QUOTE, Tone.PROSE, Tone.TITLE)  # of spans whose text is not all ours
+
+
 class Span(Struct, frozen=True):
     """A piece of text with a tone; `link` is the anchor of an entry or a row, where a format has links."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from knowbound.core.signal import Signal
+from knowbound.language import say
 from knowbound.report.format_names import PageFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import as_json, signal_fields
@@ -46,9 +47,9 @@ def _page(report: TopicReport) -> Page:
     entries = tuple(map(_entry, report.signals))
     return Page(
         verb="report",
-        title=f"Topic {topic.id}",
+        title=say("Topic {}", topic.id),
         lead="What was looked for, what it cost, how it ended, and where.",
-        totals=f"topic {topic.id} · {counted(len(entries), 'signal')}",
+        totals=say("topic {} · {}", topic.id, counted(len(entries), "signal")),
         origin=(joined((data(report.watermark.path), report.made)),),
         sections=(
             Section("Topic", (Note(Span(topic.title, Tone.TITLE)), Facts(tuple(facts))), "topic"),
@@ -60,7 +61,7 @@ def _page(report: TopicReport) -> Page:
 
 def _entry(one: TopicSignal) -> Entry:
     signal = one.signal
-    label = joined((one.day, data(one.skill), f"turn {signal.turn}"), ", ")
+    label = joined((one.day, data(one.skill), say("turn {}", signal.turn)), ", ")
     ids = joined(map(data, filter(None, (*signal.call_ids, signal.message_id))), " ")
     return Entry(
         (*inlines(label), " / ", *kind_words(signal)),
@@ -85,7 +86,7 @@ def _lines(signal: Signal) -> Iterator[Line]:
     if signal.found_at:
         yield "found: ", data(place_words(signal.found_at.path, signal.found_at.line))
     if signal.cost and (spent := spent_words(signal.cost)):
-        yield f"cost: {spent}"
+        yield say("cost: {}", spent)
 
 
 def _document(report: TopicReport) -> dict[str, object]:

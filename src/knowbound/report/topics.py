@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from knowbound.core.paths import project_name
 from knowbound.core.signal import WORTH, Cost, Ending, Topic, TopicAnswer
+from knowbound.language import say, translated
 from knowbound.report.model import ObserveReport
 from knowbound.report.sections import (
     Column,
@@ -101,10 +102,11 @@ def is_new(topic: Topic, report: ObserveReport) -> bool:
 def _about(report: ObserveReport, first: Sequence[Topic]) -> str:
     """How many of how many, in which order, and what is new."""
     total = len(report.topics)
-    of = f"{len(first)} of {counted(total, 'topic')}" if total > len(first) else counted(total, "topic")
-    fresh = sum(is_new(topic, report) for topic in first)
-    since = f"; {fresh or 'none'} of them new since {report.last_look[:10]}" if report.last_look else ""
-    return f"{of}, by what writing them down would save{since}."
+    fresh, day = sum(is_new(topic, report) for topic in first), report.last_look[:10]
+    since = say("; {} of them new since {}", fresh or translated("none"), day) if day else ""
+    if total > len(first):
+        return say("{} of {}, by what writing them down would save{}.", len(first), counted(total, "topic"), since)
+    return say("{}, by what writing them down would save{}.", counted(total, "topic"), since)
 
 
 def _entry(topic: Topic, report: ObserveReport, *, named: bool = False) -> Entry:
@@ -181,7 +183,7 @@ def spent_words(cost: Cost) -> str:
 
 def endings_words(topic: Topic) -> str:
     """How its signals ended: `found`, `guessed 2×, found 1×`."""
-    ended = [(ENDING_NAMES[Ending(name)], count) for name, count in topic.endings.items()]
+    ended = [(translated(ENDING_NAMES[Ending(name)]), count) for name, count in topic.endings.items()]
     if len(ended) == 1:
-        return ended[0][0] if ended[0][1] == 1 else f"{ended[0][0]} each time"
-    return ", ".join(f"{words} {count}×" for words, count in ended)
+        return ended[0][0] if ended[0][1] == 1 else say("{} each time", ended[0][0])
+    return translated(", ").join(f"{words} {count}×" for words, count in ended)

@@ -6,8 +6,10 @@ import re
 
 from knowbound.core.signal import SOURCES, Ending, Signal, SignalType, Status
 from knowbound.core.trace import Outcome
-from knowbound.stats.figures import SOFT_SHARE_LIMIT, Band, Coverage, GapFigures, SampleConfidence
-from knowbound.stats.printing import percent, percent_between, percent_interval
+from knowbound.language import say, translated
+from knowbound.stats.figures import Band, Coverage, GapFigures, SampleConfidence
+from knowbound.stats.printing import percent, percent_between, percent_interval, percent_words
+from knowbound.stats.rate import Rate, Weighted
 from knowbound.text.printable import counted
 
 TYPE_NAMES = {type_: type_.replace("_", " ") for type_ in SOURCES}
@@ -35,14 +37,14 @@ _UUID = re.compile(r"(?<![0-9a-f])([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(
 
 def broken_words(samples: int) -> str:
     """How many samples are broken by their assertions, whatever their gaps."""
-    return f"{counted(samples, 'sample')} broke: an assertion that passed before fails now"
+    return say("{} broke: an assertion that passed before fails now", counted(samples, "sample"))
 
 
 def band_words(gap: GapFigures, band: Band | None) -> str:
     """A band, softened when too few samples are behind it."""
     if band is None:
-        return "unknown: only what the agent said was seen" if gap.unseen else "unknown"
-    return f"{band} (indicative only)" if is_softened(gap) else str(band)
+        return translated("unknown: only what the agent said was seen" if gap.unseen else "unknown")
+    return say("{} (indicative only)", translated(band)) if is_softened(gap) else translated(band)
 
 
 def is_softened(gap: GapFigures) -> bool:
@@ -52,21 +54,23 @@ def is_softened(gap: GapFigures) -> bool:
 
 def confidence_words(gap: GapFigures, unit: str = "sample") -> str:
     """The tier of the sample count, and what it allows to conclude."""
-    behind = f"{gap.confidence}: {counted(gap.rate.n, unit)}"
+    behind = say("{}: {}", translated(gap.confidence), counted(gap.rate.n, unit))
     if gap.rate.design > 1:
-        behind += f", worth {counted(int(gap.rate.n / gap.rate.design), 'independent sample')}"
+        behind += say(", worth {}", counted(int(gap.rate.n / gap.rate.design), "independent sample"))
     if gap.confidence is SampleConfidence.UNDERPOWERED:
-        return f"{behind}, at least 5 are needed to read more than an indication"
-    return f"{behind}, only large gaps can be told apart" if gap.confidence is SampleConfidence.LOW else behind
+        return say("{}, at least 5 are needed to read more than an indication", behind)
+    return say("{}, only large gaps can be told apart", behind) if gap.confidence is SampleConfidence.LOW else behind
 
 
 def unseen_words(gap: GapFigures, unit: str = "sample") -> str:
     """Where only text came out of an agent, nobody saw whether its searches failed; nothing where all was seen."""
     if not gap.unseen:
         return ""
-    return (
-        f"The tool calls of {gap.unseen:,} of {counted(gap.rate.n, unit)} left no trace: only what the agent said was "
-        "seen there. Failed searches are unknown, and the gap rate may be higher."
+    return say(
+        "The tool calls of {:,} of {} left no trace: only what the agent said was seen there. Failed searches are "
+        "unknown, and the gap rate may be higher.",
+        gap.unseen,
+        counted(gap.rate.n, unit),
     )
 
 
@@ -75,18 +79,14 @@ def soft_share_words(gap: GapFigures) -> str:
     if gap.soft_share is None:
         return "unknown"
     if gap.rests_on_hard_evidence:
-        return f"{percent(gap.soft_share)}: signals are mostly hard evidence"
-    return f"{percent(gap.soft_share)}: soft signals make up a fair share; check them against the inventory"
+        return say("{}: signals are mostly hard evidence", percent(gap.soft_share))
+    return say("{}: soft signals make up a fair share; check them against the inventory", percent(gap.soft_share))
 
 
-def open_soft_share_words(gap: GapFigures) -> str:
-    """The same reading of the open rate: what agents only said weighs half."""
-    share = gap.open_soft_share
-    if share is None:
-        return "unknown"
-    if share < SOFT_SHARE_LIMIT:
-        return f"{percent(share)} of the open rate: what stayed open is mostly hard evidence"
-    return f"{percent(share)} of the open rate: it rests on what agents said more than on what they searched for"
+def open_soft_words(gap: GapFigures) -> str:
+    """How many open samples rest only on what agents said."""
+    said = gap.open.k - gap.open_weighted.strong
+    return say("{:,} of {:,} open samples rest only on what agents said", said, gap.open.k) if gap.open.k else "–"
 
 
 def classification_words(gap: GapFigures, missing: str) -> str:
@@ -94,9 +94,9 @@ def classification_words(gap: GapFigures, missing: str) -> str:
     searched = sum(gap.by_type[type_] for type_ in SEARCHES)
     said = sum(gap.by_type.values()) - searched
     if not searched and not said:
-        return "No gap signal in what was seen." if gap.unseen else "No gap signal."
+        return translated("No gap signal in what was seen." if gap.unseen else "No gap signal.")
     if searched >= 2 * said:
-        return f"Mostly what the agent searched for and did not find: {missing}."
+        return say("Mostly what the agent searched for and did not find: {}.", translated(missing))
     if said >= 2 * searched:
         return "Mostly what the agent said itself: the docs do not say it clearly."
     return "Both what the agent searched for and did not find, and what it was not sure of."
@@ -107,7 +107,8 @@ def status_words(gap: GapFigures) -> str:
     shown = {Status.OPEN: "open", Status.RESOLVED: "resolved later", Status.VERIFICATION: "checks"}
     shown |= {Status.MALFORMED: "malformed", Status.INCIDENTAL: "incidental", Status.UNDECIDED: "undecided"}
     counts = [(gap.by_status.get(status, 0), word) for status, word in shown.items()]
-    return "By status: " + " · ".join(f"{count:,} {word}" for count, word in counts if count or word == "open")
+    shares = (say("{:,} {}", count, translated(word)) for count, word in counts if count or word == "open")
+    return say("By status: {}", " · ".join(shares))
 
 
 def open_words(gap: GapFigures) -> str:
@@ -115,30 +116,53 @@ def open_words(gap: GapFigures) -> str:
     return percent_between(gap.open.value, gap.open_upper.value)
 
 
+def counts_words(share: Rate | Weighted, unit: str = "sample") -> str:
+    """The counts behind a rate: `5 of 12 samples`, `4 over 12 samples`."""
+    if not share.n:
+        return say("no complete {}", translated(unit))
+    all_ = counted(share.n, unit)
+    return say("{:,} of {}", share.k, all_) if isinstance(share, Rate) else say("{:,g} over {}", share.sum, all_)
+
+
+def rate_words(share: Rate | Weighted, unit: str = "sample") -> str:
+    """A rate in a sentence, with its counts and its interval; its watermark follows."""
+    return percent_words(share.value, counts_words(share, unit), share.interval)
+
+
+def more_words(left: int, hint: str = "") -> str:
+    """How many are not shown, and where they are."""
+    return say("+{:,} more: {}", left, hint) if hint else say("+{:,} more", left)
+
+
+def warning_lines(warning: str) -> list[str]:
+    """The warning word for word, and in the language of the report."""
+    return list(dict.fromkeys((warning, translated(warning))))
+
+
+def rates_line(raw: float | None, weighted: float | None, open_: str) -> str:
+    """The three rates of a screen that has its watermark beside them."""
+    return say("Gap rate {} (weighted {}, open {})", percent(raw), percent(weighted), open_)
+
+
 def observed_headline(gap: GapFigures, coverage: Coverage) -> str:
     """The one line about observed work: the open rate, and the gap rate beside it."""
-    rate = gap.open
-    counts = f"{rate.k:,} of {counted(rate.n, 'sample')}" if rate.n else "no complete sample"
-    behind = ", ".join(filter(None, (counts, percent_interval(rate.interval))))
-    reach = "unknown" if coverage.reason else str(coverage.rate)
-    return f"Open rate {open_words(gap)} ({behind}); gap rate {percent(gap.rate.value)}; coverage {reach}."
+    behind = ", ".join(filter(None, (counts_words(gap.open), percent_interval(gap.open.interval))))
+    reach = translated("unknown") if coverage.reason else str(coverage.rate)
+    return say("Open rate {} ({}); gap rate {}; coverage {}.", open_words(gap), behind, percent(gap.rate.value), reach)
 
 
 def headline(gap: GapFigures, coverage: Coverage, unit: str = "sample") -> str:
     """The one line that a notification has room for; the watermark always follows it."""
-    rate = gap.rate
-    counts = f"{rate.k:,} of {counted(rate.n, unit)}" if rate.n else f"no complete {unit}"
-    behind = ", ".join(filter(None, (counts, percent_interval(rate.interval))))
-    signals = f"{counted(sum(gap.by_type.values()), 'signal')}, {gap.by_status.get(Status.OPEN, 0):,} open"
-    said = f"Gap rate {percent(rate.value)} ({behind}); {signals}; coverage {coverage.rate}."
+    signals = say("{}, {:,} open", counted(sum(gap.by_type.values()), "signal"), gap.by_status.get(Status.OPEN, 0))
+    said = say("Gap rate {}; {}; coverage {}.", rate_words(gap.rate, unit), signals, coverage.rate)
     return " ".join(filter(None, (said, unseen_words(gap, unit))))
 
 
 def search_words(signal: Signal) -> str:
     """What the tool was asked and how it ended: `Grep "revenue_schema" in docs → no matches` (section 7.2)."""
-    where = f" in {signal.path}" if signal.path and signal.path != signal.query else ""
-    ending = "no matches" if signal.outcome is Outcome.EMPTY or not signal.reason else signal.reason
-    return f'{signal.tool or "search"} "{signal.query}"{where} → {ending}'
+    where = say(" in {}", signal.path) if signal.path and signal.path != signal.query else ""
+    ending = translated("no matches" if signal.outcome is Outcome.EMPTY or not signal.reason else signal.reason)
+    return f'{signal.tool or translated("search")} "{signal.query}"{where} → {ending}'
 
 
 def signal_words(signal: Signal) -> str:
@@ -149,11 +173,11 @@ def signal_words(signal: Signal) -> str:
 def verdict_words(signal: Signal) -> str:
     """Return the verdict on a hedge; one without a verdict is kept (specification 1, source 3)."""
     if signal.verdict is None:
-        return "kept: not judged"
+        return translated("kept: not judged")
     if signal.verdict.has_failed:
-        return f"kept: not judged ({signal.verdict.reason})"
-    what = "uncertainty" if signal.verdict.is_uncertainty else "no uncertainty"
-    return f"{what} ({signal.verdict.confidence:.2f}): {signal.verdict.reason}"
+        return say("kept: not judged ({})", signal.verdict.reason)
+    what = translated("uncertainty" if signal.verdict.is_uncertainty else "no uncertainty")
+    return say("{} ({:.2f}): {}", what, signal.verdict.confidence, signal.verdict.reason)
 
 
 def without_uuids(text: str) -> str:

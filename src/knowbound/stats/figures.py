@@ -118,13 +118,6 @@ class GapFigures(msgspec.Struct, frozen=True):
         return self.rate.value - self.weighted.value
 
     @property
-    def open_soft_share(self) -> float | None:
-        """Part of the open rate that comes from soft signals: open rate − weighted open rate."""
-        if self.open.value is None or self.open_weighted.value is None:
-            return None
-        return self.open.value - self.open_weighted.value
-
-    @property
     def rests_on_hard_evidence(self) -> bool | None:
         """Report whether the soft share is below 10%: mostly hard evidence (specification 1)."""
         share = self.soft_share

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from knowbound.language import say, translated
+
 Interval = tuple[float, float] | None
 
 
 def percent(value: float | None) -> str:
     """Format a share; 0% and 100% only for exactly 0 and 1."""
     if value is None:
-        return "unknown"
+        return translated("unknown")
     shown = round(100 * value, 1)
     if shown == 0 and value > 0:
         return "<0.1%"
@@ -42,7 +44,7 @@ def percent_words(value: float | None, counts: str, interval: Interval) -> str:
 
 def score(value: float | None) -> str:
     """Format a score, such as a composite from 1 to 5."""
-    return "unknown" if value is None else f"{value:.2f}"
+    return translated("unknown") if value is None else f"{value:.2f}"
 
 
 def score_interval(low: float | None, high: float | None) -> str:
@@ -71,15 +73,15 @@ def probability(p: float) -> str:
 def money(usd: float | None) -> str:
     """Format US dollars; small sums keep their digits."""
     if usd is None:
-        return "unknown"
+        return translated("unknown")
     return f"${usd:.2f}" if usd >= 0.01 or not usd else f"${usd:.4f}"
 
 
 def duration(seconds: float) -> str:
     """Format a span of time with its unit: 42 s, 12 min, 3.5 h."""
     if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:,.1f} h"
+        return say("{:.0f} s", seconds)
+    return say("{:.0f} min", seconds / 60) if seconds < 7200 else say("{:,.1f} h", seconds / 3600)
 
 
 def seconds_taken(seconds: float) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from knowbound.language import say
 from knowbound.stats.printing import percent_words
 
 _Z = 1.959963984540054  # two-sided 95%
@@ -51,7 +52,7 @@ class Rate(msgspec.Struct, frozen=True):
         return {"k": self.k, "n": self.n, "value": self.value, "low": low, "high": high}
 
     def __str__(self) -> str:
-        return percent_words(self.value, f"{self.k} of {self.n}", self.interval)
+        return percent_words(self.value, say("{:,} of {:,}", self.k, self.n), self.interval)
 
 
 def wilson(share: float, n: float) -> tuple[float, float]:
@@ -208,7 +209,7 @@ class Weighted(msgspec.Struct, frozen=True, omit_defaults=True):
         return {"sum": self.sum, "n": self.n, "value": self.value, "low": low, "high": high}
 
     def __str__(self) -> str:
-        return percent_words(self.value, f"weight {self.sum:g} over {self.n}", self.interval)
+        return percent_words(self.value, say("weight {:,g} over {:,}", self.sum, self.n), self.interval)
 
 
 class _Binomial:

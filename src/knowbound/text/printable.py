@@ -1,6 +1,8 @@
-"""Text for people: shortened, on one line, counted. The hook shortens text too, so this module imports nothing."""
+"""Text for people: shortened, on one line, counted. The hook shortens text too, so this module imports little."""
 
 from __future__ import annotations
+
+from knowbound.language import is_english, say
 
 LONGEST = 160  # characters of foreign text in a note
 
@@ -42,12 +44,13 @@ def one_line(text: str, longest: int = LONGEST) -> str:
 def listed(names: list[str], most: int = 5) -> str:
     """Return the first few names, and the number of the other names."""
     shown = ", ".join(one_line(name, 60) for name in names[:most])
-    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
+    return say("{} and {} more", shown, len(names) - most) if len(names) > most else shown
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
     """Return a number with its noun: 1 commit, 2 commits."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+    nouns = plural or noun + "s"
+    return f"1 {noun}" if number == 1 and is_english() else say("{:,} " + nouns, number)
 
 
 def estimated_tokens(text: str) -> int:

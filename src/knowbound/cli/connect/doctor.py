@@ -35,7 +35,7 @@ def command(root: Path | None, format_: str) -> int:
         emit([json_text(as_json(checks, settings))], None)
     else:
         steps = next_steps(checks)
-        echo("To do:" if has_problem else "All is well." + (" You could:" if steps else ""))
+        echo("To do:" if has_problem else "All is well. You could:" if steps else "All is well.")
         for check in steps:
             echo(f"  {check.do}\n      {check.name}: {check.found}")
         echo("")

@@ -11,6 +11,7 @@ import click
 
 from knowbound.cli.options import Function, all_of, root_option
 from knowbound.cli.output import confirm, echo
+from knowbound.language import say
 
 if TYPE_CHECKING:
     from knowbound.agent.install import FileChange
@@ -51,7 +52,7 @@ def install(agent: str, scope: str | None, root: Path | None, yes: bool) -> None
     where = scope if scope == "user" else f"{scope}, {project}"
     files = settings_files(agent, scope, project, os.environ)
     if scope == "local" and installed_files(agent, "user", project, os.environ):
-        echo(f"Nothing to do: knowbound is installed in {agent} (user), which includes this project.")
+        echo(say("Nothing to do: knowbound is installed in {} (user), which includes this project.", agent))
         return
     is_everywhere = (agent, scope) == ("claude-code", "user")
     replaced = list(local_files(os.environ)) if is_everywhere else []  # both would answer every prompt
@@ -60,12 +61,12 @@ def install(agent: str, scope: str | None, root: Path | None, yes: bool) -> None
     changes = plan_install(files, ours, replaced)
     if not changes:
         note_late_hook(agent, is_installed=late and bool(ours.tool_hooks))
-        echo(f"Nothing to do: knowbound is installed in {agent} ({where}).")
+        echo(say("Nothing to do: knowbound is installed in {} ({}).", agent, where))
         return
-    _confirm_changes(changes, yes, f"Install into {agent} ({where})?")
+    _confirm_changes(changes, yes, say("Install into {} ({})?", agent, where))
     apply(changes)
     note_late_hook(agent, is_installed=late and bool(ours.tool_hooks))
-    echo(f"Installed in {agent} ({where}). To undo: knowbound uninstall {agent} --scope {scope}")
+    echo(say("Installed in {} ({}). To undo: knowbound uninstall {} --scope {}", agent, where, agent, scope))
     for note in _notes(agent, scope, project):
         echo(note, err=True)
 
@@ -89,14 +90,14 @@ def uninstall(agent: str, scope: str | None, root: Path | None, yes: bool) -> No
         files += local_files(os.environ) if scope is None else ()
     changes = plan_uninstall(list(dict.fromkeys(files)))
     if not changes:
-        echo(f"Nothing to do: knowbound is not installed in {agent} ({scope or 'user'}).")
+        echo(say("Nothing to do: knowbound is not installed in {} ({}).", agent, scope or "user"))
         if scope is None and installed_files(agent, "project", project, os.environ):
-            echo(f"It is in the shared settings of the project. Try: knowbound uninstall {agent} --scope project")
+            echo(say("It is in the shared settings of the project. Try: knowbound uninstall {} --scope project", agent))
         return
-    _confirm_changes(changes, yes, f"Uninstall from {agent}{f' ({scope})' if scope else ''}?")
+    _confirm_changes(changes, yes, say("Uninstall from {}{}?", agent, f" ({scope})" if scope else ""))
     apply(changes)
     note_late_hook(agent, is_installed=False)
-    echo(f"Uninstalled from {agent}{f' ({scope})' if scope else ''}.")
+    echo(say("Uninstalled from {}{}.", agent, f" ({scope})" if scope else ""))
 
 
 def _project_of(root: Path | None) -> Path:
@@ -125,8 +126,11 @@ def _notes(agent: str, scope: str, project: Path) -> list[str]:
         notes.append("Codex runs new or changed hooks only after they were reviewed: open /hooks in Codex.")
     if agent == "claude-code" and scope != "user":
         notes.append(
-            f"Claude Code reads these hooks only when it is started in {project} itself. For subfolders and linked "
-            "work trees: knowbound install claude-code"
+            say(
+                "Claude Code reads these hooks only when it is started in {} itself. For subfolders and linked work "
+                "trees: knowbound install claude-code",
+                project,
+            )
         )
     if scope == "project":
         notes.append(
@@ -134,7 +138,7 @@ def _notes(agent: str, scope: str, project: Path) -> list[str]:
             "for users who have the hooks in their own settings."
         )
         if not shutil.which("knowbound-hook"):
-            notes.append(f"knowbound-hook is not on your PATH yet. Try: {path_command()}")
+            notes.append(say("knowbound-hook is not on your PATH yet. Try: {}", path_command()))
     elif is_temporary():
         notes.append(
             "This knowbound runs from a temporary environment: install knowbound for good, then run this verb again."

@@ -9,6 +9,7 @@ import click
 
 from knowbound.cli.options import root_option, settings_of
 from knowbound.cli.output import echo, emit
+from knowbound.language import say
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
@@ -51,11 +52,11 @@ def command(
     if accept:
         target = _file_in(test_set, settings)
         added = accept_drafts(settings, ids, settings.root / _DRAFTS, target)
-        echo(f"{len(added)} of {len(ids)} added to {target}." + ("" if added else " They are there already."))
+        echo(say("{} of {} added to {}; the others are there already.", len(added), len(ids), target))
         return 0
     if reject:
         decide(settings.home, rejected=ids)
-        echo(f"{len(ids)} rejected: they are not proposed again.")
+        echo(say("{} rejected: they are not proposed again.", len(ids)))
         return 0
     found = drafts_of(settings, test_set if test_set and test_set.exists() else None)
     if not found.drafts:
@@ -64,8 +65,7 @@ def command(
             echo(f"  {one.prompt}: {one.reason}", err=True)
         return 0
     emit([draft_text(found)], output)
-    where = f" in {output}" if output else ""
-    echo(f"{counted(len(found.drafts), 'sample')} proposed{where}, {len(found.dropped)} not.", err=True)
+    echo(say("{} proposed, {} not.", counted(len(found.drafts), "sample"), len(found.dropped)), err=True)
     return 0
 
 

@@ -15,6 +15,7 @@ from importlib.resources import files
 from string import Template
 from typing import assert_never
 
+from knowbound.language import language, translated
 from knowbound.report.formats import svg
 from knowbound.report.formats.plain import plain, plain_lines, plain_piece
 from knowbound.report.sections import (
@@ -40,7 +41,8 @@ from knowbound.report.sections import (
     Tone,
     inlines,
 )
-from knowbound.text.printable import shorten
+from knowbound.report.words import more_words, warning_lines
+from knowbound.text.printable import counted, shorten
 
 _LONGEST = 1000  # characters of one text; the whole of it is in the json and jsonl formats
 _BRIEF = 200  # characters of a summary
@@ -58,6 +60,9 @@ def render_html(page: Page) -> str:
     style, script = asset("report.css"), asset("report.js")
     mark = next((part for section in page.shown for part in section.parts if isinstance(part, Mark)), None)
     return Template(asset("report.html")).substitute(
+        lang=language(),
+        skip=translated("Skip to the report"),
+        contents_label=translated("Sections"),
         style=style,
         script=script,
         style_hash=_hash(style),
@@ -76,7 +81,7 @@ def render_html(page: Page) -> str:
 
 def _commands(page: Page) -> str:
     listed = "".join(f"<li><code>{_text(command)}</code> {_text(why)}</li>" for command, why in page.commands)
-    return f'<h2>Next</h2><ul class="next">{listed}</ul>' if listed else ""
+    return f'<h2>{translated("Next")}</h2><ul class="next">{listed}</ul>' if listed else ""
 
 
 @cache
@@ -145,10 +150,11 @@ def _section(section: Section) -> str:
 def _part(part: Part) -> str:
     match part:
         case Mark(mark):
-            samples = f"{mark.samples:,} sample{'s' if mark.samples != 1 else ''}"
+            samples, title = counted(mark.samples, "sample"), translated("Test set")
+            warning = "<br>".join(map(escape, warning_lines(mark.warning)))
             return (
-                f'<div class="watermark" role="note"><p><strong>Test set</strong> <code>{_text(mark.path)}</code> · '
-                f"{samples} · sha256 <code>{_text(mark.sha256_8)}</code></p><p>{escape(mark.warning)}</p></div>"
+                f'<div class="watermark" role="note"><p><strong>{title}</strong> <code>{_text(mark.path)}</code> · '
+                f"{samples} · sha256 <code>{_text(mark.sha256_8)}</code></p><p>{warning}</p></div>"
             )
         case Figures(figures):
             return f'<div class="cards">{"".join(map(_card, figures))}</div>'
@@ -215,9 +221,9 @@ def _listing(part: Listing) -> str:
     filters = _filters(part.entries)
     first = len(part.entries) if filters else part.shown
     tail = part.entries[first:]
-    rest = f"<details><summary>+{len(tail):,} more</summary>{_entries(tail)}</details>" if tail else ""
+    rest = f"<details><summary>{more_words(len(tail))}</summary>{_entries(tail)}</details>" if tail else ""
     left = part.left(len(part.entries))
-    unseen = f'<p class="note">+{left:,} more: <code>{_text(part.hint)}</code></p>' if left else ""
+    unseen = f'<p class="note">{more_words(left)}: <code>{_text(part.hint)}</code></p>' if left else ""
     return filters + _entries(part.entries[:first]) + rest + unseen
 
 
@@ -234,7 +240,11 @@ def _entry(entry: Entry) -> str:
     chosen = "".join(f' data-{name.lower()}="{_text(value)}"' for name, value, _ in entry.filters)
     lines = "".join(f"<p>{_line(line)}</p>" for line in entry.lines)
     place = " ".join(_line(one) for one in (entry.place, entry.more) if one)
-    link = f'<a class="self" href="#{entry.anchor}" aria-label="Link to this entry">#</a> ' if entry.anchor else ""
+    link = (
+        f'<a class="self" href="#{entry.anchor}" aria-label="{translated("Link to this entry")}">#</a> '
+        if entry.anchor
+        else ""
+    )
     where = f'<div class="place">{place}</div>' if place else ""
     return f'<li{named}{chosen}><p class="head">{link}{_line(entry.head)}</p>{lines}{where}</li>'
 
@@ -249,8 +259,9 @@ def _filters(entries: Iterable[Entry]) -> str:
     if not choices:
         return ""
     return (
-        '<form id="filters" hidden role="search" aria-label="Filter the inventory">'
-        '<label>Text <input type="search" name="text" autocomplete="off" placeholder="query, words, file, call id">'
+        f'<form id="filters" hidden role="search" aria-label="{translated("Filter the inventory")}">'
+        f'<label>{translated("Text")} <input type="search" name="text" autocomplete="off" '
+        f'placeholder="{translated("query, words, file, call id")}">'
         f'</label>{"".join(_choices(choices))}<output id="shown" aria-live="polite"></output></form>'
     )
 
@@ -260,7 +271,8 @@ def _choices(choices: dict[str, dict[tuple[str, str], int]]) -> Iterator[str]:
     for name, counts in choices.items():
         if len(counts) > 1:
             inside = "".join(
-                f'<option value="{_text(value)}">{_text(words)} ({number:,})</option>'
+                f'<option value="{_text(value)}">{_text(translated(words))} ({number:,})</option>'
                 for (value, words), number in counts.items()
             )
-            yield f'<label>{name} <select name="{name.lower()}"><option value="">all</option>{inside}</select></label>'
+            all_ = f'<option value="">{translated("all")}</option>'
+            yield f'<label>{translated(name)} <select name="{name.lower()}">{all_}{inside}</select></label>'

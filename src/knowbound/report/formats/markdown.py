@@ -11,10 +11,12 @@ from html import escape
 from typing import assert_never
 
 from knowbound.core.signal import SignalType
+from knowbound.language import translated
 from knowbound.report.formats.columns import bar
 from knowbound.report.formats.plain import markdown_text, plain, plain_piece
 from knowbound.report.formats.trend_text import metric_line
 from knowbound.report.sections import (
+    FOREIGN,
     Bar,
     Chart,
     Entry,
@@ -36,13 +38,13 @@ from knowbound.report.sections import (
     Tone,
     inlines,
 )
-from knowbound.text.printable import shorten
+from knowbound.report.words import more_words, warning_lines
+from knowbound.text.printable import counted, shorten
 
 _FOLDED = 50  # entries behind a fold; a step summary holds 1 MiB, the rest is in the other formats
 _LONGEST = 400  # characters of one text
 _TICKS = re.compile("`+")
 _SIGNS: dict[str, str] = {Tone.GOOD: "🟢 ", Tone.FAIR: "🟡 ", Tone.BAD: "🔴 "}
-_NOT_OURS = (Tone.DATA, Tone.QUOTE, Tone.PROSE, Tone.TITLE)
 _BOLD = (Tone.STRONG, Tone.TITLE, *SignalType)
 
 
@@ -74,7 +76,7 @@ def _inline(one: Inline, in_table: bool) -> str:
         case Fold():
             return _inline(Span(one.summary), in_table)
         case Span(text, tone):
-            if tone in _NOT_OURS:
+            if tone in FOREIGN:
                 shown = code(plain(text)).replace("|", "\\|" if in_table else "|")
             else:
                 shown = markdown_text(plain(text))
@@ -113,11 +115,13 @@ def _part(part: Part, most: int) -> Iterator[str]:
     """The lines of a part; `most` is how many entries are shown behind a fold."""
     match part:
         case Mark(mark):
-            samples = f"{mark.samples:,} sample{'s' if mark.samples != 1 else ''}"
-            yield f"> **Test set** {code(plain(mark.path))} · {samples} · sha256 {code(plain(mark.sha256_8))}<br>"
-            yield f"> {mark.warning}"
+            samples, title = counted(mark.samples, "sample"), translated("Test set")
+            yield f"> **{title}** {code(plain(mark.path))} · {samples} · sha256 {code(plain(mark.sha256_8))}<br>"
+            yield f"> {'<br>'.join(warning_lines(mark.warning))}"
         case Figures(figures):
-            yield from _table_head(("figure", "value", "interval", "counts", "meaning"), right=("value",))
+            yield from _table_head(
+                map(translated, ("figure", "value", "interval", "counts", "meaning")), right=("value",)
+            )
             for one in figures:
                 cells = (f"**{one.label}**", one.value, one.interval, _shown(one.counts, in_table=True), one.meaning)
                 yield f"| {' | '.join(cells)} |"
@@ -156,7 +160,7 @@ def _table(part: Table, most: int) -> Iterator[str]:
     if rest := part.rows[shown:]:
         yield ""
         folded = [*_rows(part, rest[:_FOLDED]), *_more(len(rest) - _FOLDED)]
-        yield from _folded(f"+{len(rest):,} more", folded)
+        yield from _folded(more_words(len(rest)), folded)
 
 
 def _rows(part: Table, rows: Iterable[Row]) -> Iterator[str]:
@@ -175,7 +179,7 @@ def _table_head(names: Iterable[str], right: tuple[str, ...]) -> Iterator[str]:
 def _commands(commands: Iterable[tuple[str, str]]) -> Iterator[str]:
     for at, (command, why) in enumerate(commands):
         if at == 0:
-            yield "### Next"
+            yield f"### {translated('Next')}"
             yield ""
         yield f"- `{command}`: {why}"
 
@@ -191,4 +195,4 @@ def _folded(summary: str, lines: Iterable[str]) -> Iterator[str]:
 def _more(left: int) -> Iterator[str]:
     if left > 0:
         yield ""
-        yield f"+{left:,} more: `--format json` or `--format jsonl`"
+        yield more_words(left, "`--format json`, `--format jsonl`")

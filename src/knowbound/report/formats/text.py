@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import assert_never
 
 from knowbound.core.signal import SignalType
+from knowbound.language import translated
 from knowbound.report.formats.columns import bar, cells, interval_bar, pad, shorten, wrap
 from knowbound.report.formats.plain import plain, plain_piece
 from knowbound.report.formats.trend_text import metric_line
@@ -35,6 +36,8 @@ from knowbound.report.sections import (
     Tone,
     inlines,
 )
+from knowbound.report.words import more_words, warning_lines
+from knowbound.text.printable import counted
 
 _NARROWEST, _ROOMY = 60, 96  # columns
 _NARROW_CELL, _NARROW_LAST = 12, 24
@@ -105,7 +108,7 @@ class _Terminal:
         """What to run next."""
         rows = list(commands)
         if rows:
-            yield self._paint("Next", Tone.STRONG)
+            yield self._paint(translated("Next"), Tone.STRONG)
             widest = max(len(command) for command, _ in rows)
             yield from (f"  {command:<{widest}}  {self._paint(why, Tone.SOFT)}" for command, why in rows)
 
@@ -113,10 +116,9 @@ class _Terminal:
         """The lines of a part."""
         match part:
             case Mark(mark):
-                samples = f"{mark.samples:,} sample{'s' if mark.samples != 1 else ''}"
-                title = self._paint("Test set", Tone.STRONG)
-                yield f"{title}  {plain(mark.path)} · {samples} · sha256 {plain(mark.sha256_8)}"
-                yield mark.warning
+                title = self._paint(translated("Test set"), Tone.STRONG)
+                yield f"{title}  {plain(mark.path)} · {counted(mark.samples, 'sample')} · sha256 {plain(mark.sha256_8)}"
+                yield from warning_lines(mark.warning)
             case Figures():
                 yield from self._figures(part)
             case Facts(rows):
@@ -139,9 +141,9 @@ class _Terminal:
                 assert_never(part)
 
     def _figures(self, part: Figures) -> Iterator[str]:
-        widest = max(11, *(len(figure.label) for figure in part.figures)) + 1
+        widest = max(11, *(cells(figure.label) for figure in part.figures)) + 1
         for figure in part.figures:
-            line = f"{figure.label:<{widest}}{figure.value:>7}   "
+            line = f"{pad(figure.label, widest)}{pad(figure.value, 7, right=True)}   "
             if figure.drawn is None:
                 yield line + words(figure.counts)
                 continue
@@ -152,7 +154,7 @@ class _Terminal:
         for entry in part.entries[: part.shown]:
             yield from self._entry(entry)
         if left := part.left(min(part.shown, len(part.entries))):
-            yield self._paint(f"+{left:,} more{f': {part.hint}' if part.hint else ''}", Tone.SOFT)
+            yield self._paint(more_words(left, part.hint), Tone.SOFT)
 
     def _entry(self, entry: Entry) -> Iterator[str]:
         yield from self._hanging("", entry.head, below=2)
@@ -203,7 +205,7 @@ class _Terminal:
             yield (start + self._padded(finish, widths[last], columns[-1][1])).rstrip()
             yield from (" " * (self._width(widths, columns[:-1]) + len(_GAP)) + one for one in below)
         if left := len(part.rows) - len(rows):
-            yield self._paint(f"+{left:,} more{f': {part.hint}' if part.hint else ''}", Tone.SOFT)
+            yield self._paint(more_words(left, part.hint), Tone.SOFT)
 
     def _width(self, widths: list[int], columns: list[tuple[int, Column]]) -> int:
         return sum(widths[at] for at, _ in columns) + len(_GAP) * (len(columns) - 1)

@@ -18,7 +18,7 @@
       entry.hidden = !fits;
       count += fits;
     });
-    shown.textContent = `${count} of ${entries.length} shown`;
+    shown.textContent = `${count} / ${entries.length}`;
   }
 
   // A link to an entry that is filtered away shows it again.

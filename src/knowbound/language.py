@@ -1,0 +1,48 @@
+"""The language of reports and help: English, or Chinese by `catalogue/zh.toml`, whose keys are the English sentences.
+
+`say` fills the places of a sentence, `translated` takes one without places; what the catalogue lacks stays English.
+Places are `{}` in English and numbered in Chinese, whose order of words is another one. Formats for programs are
+English always. Hooks import this module, so it imports nothing.
+"""
+
+from __future__ import annotations
+
+LANGUAGES = ("en", "zh")
+VARIABLE = "KNOWBOUND_LANG"
+_ENGLISH: dict[str, str] = {}
+_catalogue = _ENGLISH
+
+
+def use(language: str) -> None:
+    """Print in this language from now on."""
+    global _catalogue  # noqa: PLW0603  (a process prints in one language)
+    _catalogue = _ENGLISH if language == "en" else catalogue(language)
+
+
+def language() -> str:
+    """Return the chosen language."""
+    return "en" if is_english() else "zh"
+
+
+def is_english() -> bool:
+    """Report whether nothing has to be translated."""
+    return _catalogue is _ENGLISH
+
+
+def translated(english: str) -> str:
+    """Return a sentence in the chosen language."""
+    return _catalogue.get(english, english)
+
+
+def say(english: str, /, *values: object) -> str:
+    """Return a sentence in the chosen language, its places filled as `str.format` fills them."""
+    return _catalogue.get(english, english).format(*values)
+
+
+def catalogue(language: str) -> dict[str, str]:
+    """Return the sentences of a language by their English originals."""
+    import tomllib  # noqa: PLC0415  (English needs no catalogue)
+    from pathlib import Path  # noqa: PLC0415
+
+    text = (Path(__file__).parent / "catalogue" / f"{language}.toml").read_text("utf-8")
+    return tomllib.loads(text)

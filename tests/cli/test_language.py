@@ -1,0 +1,146 @@
+"""Reports and help in Chinese: the catalogue has every sentence of the first two groups of verbs, and nothing else."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from knowbound import language
+from knowbound.cli.main import BILINGUAL, VERBS, knowbound, language_of
+
+SOURCE = Path(language.__file__).parent
+ZH = language.catalogue("zh")
+# Where sentences of the bilingual verbs are made.
+MODULES = tuple(
+    f"{module}.py"
+    for module in (
+        "report/words report/gap_sections report/topics report/topic_page report/observe report/review report/lessons "
+        "report/lint report/rules report/formats/text report/formats/markdown report/formats/html stats/printing "
+        "stats/rate text/printable cli/fix cli/demo cli/learn cli/observe cli/review cli/lint cli/rules cli/rescue "
+        "audit/stored cli/evals/draft cli/connect/install cli/connect/doctor"
+    ).split()
+)
+# Calls whose words are not printed for people, and functions that print for programs.
+_NO_WORDS = {
+    "InputError",
+    "UsageError",
+    "fields",
+    "option",
+    "argument",
+    "compile",
+    "end_agents_on_interrupt",
+    "command",
+}
+_FOR_PROGRAMS = {"_document", "_fields", "_row", "_github", "_sarif", "_wrong_lines", "__post_init__", "_skill_fields"}
+_SENTENCE = re.compile(r"[A-Za-z]{2,} \S|[A-Za-z]{2,}[:,.]? $")
+# Keys of a document, commands, and a class of HTML.
+_NOT_OURS = re.compile(r"(?:[a-z_]+\??[ ,]+){5,}[a-z_]+$|knowbound |`?--format|entries brief")
+_CHINESE = re.compile(r"[\u4e00-\u9fff]")
+
+
+def words_of(tree: ast.AST) -> Iterator[str]:
+    """Yield the sentences of a module: constants that are printed, arguments of say and translated, counted nouns."""
+    if isinstance(tree, ast.FunctionDef | ast.ClassDef | ast.Module):
+        if isinstance(tree, ast.FunctionDef) and tree.name in _FOR_PROGRAMS:
+            return
+        has_docstring = tree.body and isinstance(tree.body[0], ast.Expr)
+        for child in tree.body[1:] if has_docstring else tree.body:
+            yield from words_of(child)
+        return
+    if isinstance(tree, ast.JoinedStr):
+        for call in (one for one in ast.walk(tree) if isinstance(one, ast.Call)):
+            yield from words_of(call)
+    if isinstance(tree, ast.Raise | ast.JoinedStr):
+        return
+    if isinstance(tree, ast.Call):
+        name = getattr(tree.func, "id", getattr(tree.func, "attr", ""))
+        if name in _NO_WORDS:
+            return
+        if name in ("say", "translated") and isinstance(tree.args[0], ast.Constant):
+            yield str(tree.args[0].value)
+        if name == "counted" and isinstance(tree.args[1], ast.Constant):
+            yield f"{{:,}} {tree.args[1].value!s}s"
+            return
+    words = tree.value if isinstance(tree, ast.Constant) and isinstance(tree.value, str) else ""
+    if _SENTENCE.search(words) and not _NOT_OURS.match(words):
+        yield words
+    for node in ast.iter_child_nodes(tree):
+        yield from words_of(node)
+
+
+def sentences() -> dict[str, str]:
+    """Return the sentences of the modules, each with its module."""
+    found = {}
+    for module in MODULES:
+        for words in words_of(ast.parse((SOURCE / module).read_text("utf-8"))):
+            found[words] = module
+    return found
+
+
+def help_texts() -> dict[str, str]:
+    """Return every paragraph, option and heading of help in the bilingual verbs, each with its verb."""
+    found = dict.fromkeys(("Usage: ", "Options", "Commands", *(line for _, line in VERBS.values())), "help")
+    context = click.Context(knowbound)
+    for verb in ("", *BILINGUAL):
+        command = knowbound.get_command(context, verb) if verb else knowbound
+        assert command is not None
+        for paragraph in (command.help or "").replace("\f", "").split("\n\n"):
+            block = paragraph.strip().splitlines()
+            if block and block[0].strip() == "\b":
+                found |= {line.rpartition("   ")[2]: verb for line in block[1:]}
+            elif block:
+                found[" ".join(paragraph.split())] = verb
+        found |= {one.help: verb for one in command.get_params(context) if isinstance(one, click.Option) and one.help}
+    return found
+
+
+def test_every_sentence_has_a_translation() -> None:
+    helped = help_texts()
+    missing = {words: where for words, where in (sentences() | helped).items() if words not in ZH}
+    in_errors_and_help = ("was never carried out", *helped)
+    assert {one: where for one, where in missing.items() if not any(one in text for text in in_errors_and_help)} == {}
+
+
+def test_the_catalogue_has_no_sentence_that_nothing_prints() -> None:
+    constants = {
+        node.value
+        for path in SOURCE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    names = {one.replace("_", " ") for one in constants}
+    assert sorted(set(ZH) - constants - names - set(help_texts()) - set(sentences())) == []
+
+
+@pytest.mark.parametrize("english", ZH)
+def test_a_translation_is_chinese_and_has_the_places_of_its_original(english: str) -> None:
+    chinese = ZH[english]
+    assert _CHINESE.search(chinese) or not re.search("[A-Za-z]{4}", english.replace("knowbound observe", ""))
+    specs = re.findall(r"\{(?:\d*)(!\w)?(:[^}]*)?\}", english)
+    used = re.findall(r"\{(\d+)(!\w)?(:[^}]*)?\}", chinese)
+    assert sorted((int(at), *spec) for at, *spec in used) == [(at, *spec) for at, spec in enumerate(specs)], chinese
+
+
+@pytest.mark.parametrize(
+    ("args", "variable", "chosen"),
+    [
+        (["observe"], "", "en"),
+        (["observe"], "zh", "zh"),
+        (["observe", "--lang", "zh"], "", "zh"),
+        (["observe", "--lang=en"], "zh", "en"),
+        (["--lang", "zh"], "", "zh"),
+        (["--lang", "zh", "--help"], "", "zh"),
+        (["observe", "--lang", "zh", "--format", "json"], "", "en"),
+        (["observe", "--lang", "zh", "--format=sarif"], "", "en"),
+        (["observe", "--lang", "zh", "--format", "html"], "", "zh"),
+        (["kms", "list"], "zh", "en"),
+        (["observe", "--lang", "fr"], "", "en"),  # which click refuses
+    ],
+)
+def test_the_language_of_a_command(args: list[str], variable: str, chosen: str) -> None:
+    assert language_of(args, {"KNOWBOUND_LANG": variable} if variable else {}) == chosen

@@ -2,8 +2,8 @@
 
 For every project with enough sessions: the share of later misses that an earlier lesson is about, how many lessons and
 tokens that takes, and the same for two baselines: every early miss kept literally, and the files that were read most.
-A miss is a lookup that lacked something, or a command or an edit that failed for a reason with a name; plain failures
-of builds and tests are none. Lessons are checked in the tree of the day of the split, where `--clones`
+A miss is a lookup that lacked something, a command that was called wrongly, or an edit that missed the text of a file;
+failures of builds and tests are none. Lessons are checked in the tree of the day of the split, where `--clones`
 has the clone `OWNER+NAME/repo` of its repository; `--traces` names a folder of other projects' traces.
 """
 
@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from bench.labels import SHARED
 from bench.measuring import check_out, options
+from bench.miss_events import REPOSITORIES
 from knowbound.config import load
 from knowbound.core.lesson import LessonKind
 from knowbound.core.paths import project_name
@@ -47,8 +48,6 @@ FOLDERS = (*(f"claude-code/{name}" for name in ("packmind", "cipherbox", "newer"
 _EARLY = 0.6
 _LEAST_SESSIONS = 10
 _LINES, _TOKENS = 40, 1500
-# Names that a plain failure has, or that a lesson is about without sparing the failure.
-_UNNAMED = ("failed:", "repaired:", "refused")
 
 
 class Project(NamedTuple):
@@ -150,7 +149,7 @@ def measure(project: Project, tree: Tree | None, asker: Asker | None = None) -> 
         return any(is_about(lesson, one) or (place and f"`{place}`" in lesson.text) for lesson in lessons)
 
     literal = {words for _, words in before}
-    missed = {name for miss, _ in before for name in miss.names if not name.startswith((*_UNNAMED, "folder:"))}
+    missed = {name for miss, _ in before for name in miss.names if not name.startswith("folder:")}
     files = most_read(project, early)
     by_lesson = [(miss, is_answered(miss)) for miss, _ in later]
     by_literal = [(miss, words in literal) for miss, words in later]
@@ -171,8 +170,7 @@ def occurrences(project: Project, materials: Sequence[Material]) -> list[tuple[L
         looked = misses(Corpus(project.name, [], project.lookups[material.session], None))
         words = [f"{one.near(one.signal.query)} in {one.near(one.signal.path)}" for one in looked]
         found += zip(failed_lookups(looked), words, strict=True)
-        failed = (one for one in failed_commands(material) if any(not name.startswith(_UNNAMED) for name in one.names))
-        found += [(one, " ".join(sorted(one.names))) for one in failed]
+        found += [(one, " ".join(sorted(one.names))) for one in failed_commands(material)]
     return found
 
 
@@ -209,14 +207,6 @@ def tree_at(repository: Path, day: str, target: Path) -> Tree | None:
         return None
     check_out(git, commit, target)
     return Tree(target)
-
-
-REPOSITORIES = {
-    "packmind": "PackmindHub+context-evaluator", "cipherbox": "FSM1+cipher-box", "CyberVPN": "Beep206+CyberVPN",
-    "leeson": "rommeld+leeson", "safecast-map-MCP": "Safecast+safecast-map-MCP", "agentv": "EntityProcess+agentv",
-    "session-bridge": "savekirk+session-bridge", "entire-bmad": "ShamsiievDmytro+entire-bmad",
-    "cipher-box": "FSM1+cipher-box",
-}  # fmt: skip
 
 
 def folders(traces: str) -> list[Path]:

@@ -21,6 +21,7 @@ REPOSITORIES = {
     "packmind": "PackmindHub+context-evaluator", "context-evaluator": "PackmindHub+context-evaluator",
     "cipherbox": "FSM1+cipher-box", "cipher-box": "FSM1+cipher-box", "agentv": "EntityProcess+agentv",
     "session-bridge": "savekirk+session-bridge", "planetfall": "blackgirlbytes+planetfall-seed-signalkit",
+    "planetfall-seed-signalkit": "blackgirlbytes+planetfall-seed-signalkit",
     "entire-bmad": "ShamsiievDmytro+entire-bmad", "pup-mcp": "codyborders+pup-mcp",
     "tan-mapper": "Ri5ha6h+tan-mapper-app", "tan-mapper-app": "Ri5ha6h+tan-mapper-app",
     "CyberVPN": "Beep206+CyberVPN", "leeson": "rommeld+leeson", "strato": "samcat116+strato",

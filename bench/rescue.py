@@ -23,7 +23,7 @@ from knowbound.codebase.kept_index_update import open_index, update_index
 from knowbound.judge.models.asking import Asker
 from knowbound.lessons.rescue.asking import rescues_by_model
 from knowbound.lessons.rescue.rescue import rescue
-from knowbound.lessons.rescue.words import SILENT, Rescue
+from knowbound.lessons.rescue.words import Rescue
 from knowbound.stats.rate import Rate
 
 _SECONDS = 5.0  # the time limit is another table's
@@ -68,11 +68,11 @@ def is_right(row: dict[str, Any], said: Iterable[tuple[str, int | None]]) -> boo
 
 
 def with_model(asker: Asker) -> Answer:
-    """Rules, and a model where they are silent."""
+    """Rules, and a model where they name no place."""
 
     def answer(event: dict[str, Any], tree: KeptTree) -> Sequence[tuple[str, int | None]]:
         said = rescue(event, tree, seconds=_SECONDS)
-        if said.status == SILENT and said.is_miss:
+        if said.is_open:
             (said,) = rescues_by_model([event], tree, asker)
         return places(said)
 

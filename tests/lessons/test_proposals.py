@@ -73,7 +73,7 @@ def test_a_wrapper_that_the_project_tells_agents_to_use_and_that_does_not_work(s
     for _ in range(2):
         shop.session(tell)
     (lesson,) = shop.learn().lessons
-    assert lesson.text.startswith("Run `pnpm run test` without `wrap`: `wrap` has no `pnpm` subcommand")
+    assert lesson.text == "Use `pnpm run test`, not `wrap pnpm run test`."
     assert lesson.verified is not None
     assert lesson.verified.path == "package.json"
     assert "not in the tree" in lesson.unverified
@@ -99,18 +99,18 @@ def test_a_program_that_is_only_there_through_the_projects_own_runner(shop: Shop
     for _ in range(2):
         shop.session(tell)
     assert shop.texts() == []  # nothing in the tree speaks of uv
-    shop.write("uv.lock")
-    assert shop.texts() == ["Run `uv run pytest tests`, not `pytest tests`: `pytest` is only there through `uv run`."]
+    shop.write("README.md", "Tests: `uv run pytest`\n")
+    assert shop.texts() == ["Use `uv run pytest tests`, not `pytest tests`."]
 
 
-def test_a_script_that_only_the_root_has(shop: Shop) -> None:
+def test_a_script_that_is_called_otherwise_here(shop: Shop) -> None:
     def tell(transcript: Transcript) -> None:
-        transcript.bash("pnpm run lint", 'error: Script not found "lint"', code=1)
-        transcript.bash(f"cd {transcript.project} && pnpm run lint", "Checked 20 files")
+        transcript.bash("npm run lint", 'npm error Missing script: "lint"', code=1)
+        transcript.bash("pnpm run lint", "Checked 20 files")
 
     for _ in range(2):
         shop.session(tell)
-    assert shop.texts() == ["Run `pnpm run lint` in the root folder: `web/package.json` has no `lint` script."]
+    assert shop.texts() == ["Use `pnpm run lint`, not `npm run lint`."]
 
 
 def test_a_file_that_users_had_to_ask_for(shop: Shop) -> None:

@@ -15,6 +15,7 @@ from knowbound.judge.models.completion import Completion, ModelQuestion
 from knowbound.judge.names import JudgeOptions
 from knowbound.lessons.rescue.asking import rescues_by_model
 from knowbound.lessons.rescue.replay import as_event, indexed
+from knowbound.lessons.rescue.rescue import rescue
 from knowbound.lessons.rescue.words import Rescue
 from tests.transcripts import Transcript
 
@@ -58,6 +59,17 @@ def test_a_place_that_the_tree_does_not_have_is_not_suggested(tree: KeptTree) ->
     assert said(tree, Model(*wrong)).status == "silent"
     beyond = said(tree, Model({"path": "src/cart.py", "line": 400}))
     assert [(place.path, place.line) for place in beyond.suggestions] == [("src/cart.py", None)]
+
+
+def test_a_folder_of_the_tree_is_a_place_without_a_line(tree: KeptTree) -> None:
+    one = said(tree, Model({"path": "src/billing/", "line": 1}, {"path": ""}, {"path": "."}))
+    assert [(place.path, place.line) for place in one.suggestions] == [("src/billing", None)]
+
+
+def test_a_model_is_asked_about_a_name_that_is_nowhere_and_not_about_a_place_that_rules_know(tree: KeptTree) -> None:
+    nowhere = rescue(as_event("refundBooking", "", "", tree.root), tree)
+    assert (nowhere.status, nowhere.is_open) == ("absent", True)
+    assert not rescue(as_event("", "lib/ledger.py", "", tree.root), tree).is_open
 
 
 def test_the_model_sees_the_miss_names_of_the_tree_and_what_was_done_before(tree: KeptTree, tmp_path: Path) -> None:

@@ -203,15 +203,6 @@ def test_a_command_that_a_lesson_says_fails_here(known: Known, command: str) -> 
     assert known.printed(command, "bash: pytest: command not found\n").text == said.text
 
 
-def test_an_option_that_a_lesson_says_a_program_does_not_have(known: Known) -> None:
-    line = "`ledger status` has no `--no-pager` option: leave it out."
-    known.learn(replace(RUNNER, id="0a1b2c3d", text=line, names=["option:ledger:--no-pager"], checks=[]))
-    refused = "Exit code 1\nError: unknown flag: --no-pager"
-    assert line.rstrip(".") in known.failed("/opt/bin/ledger help --no-pager", refused).text
-    assert known.failed("ledger help", refused).text == ""
-    assert known.failed("ledger help --no-color", "Exit code 1\nError: unknown flag: --no-color").text == ""
-
-
 @pytest.mark.parametrize(
     ("command", "error"),
     [
@@ -223,13 +214,6 @@ def test_an_option_that_a_lesson_says_a_program_does_not_have(known: Known) -> N
 def test_another_failure_is_not_answered_and_is_no_miss(known: Known, command: str, error: str) -> None:
     known.learn(RUNNER)
     assert not known.failed(command, error).is_miss
-
-
-def test_a_script_that_repairs_is_said_when_the_check_fails(known: Known) -> None:
-    known.learn(FIXES)
-    assert known.failed("npm run lint", "Exit code 1\nsome output").rule == "lesson"
-    assert not known.failed("npm run test", "Exit code 1\nsome output").is_miss
-    assert not known.printed("npm run lint", "all fine").is_miss
 
 
 def test_a_lesson_about_a_command_is_silent_when_the_tree_contradicts_it(known: Known) -> None:

@@ -72,8 +72,8 @@ def answer_miss(run: HookRun, event: str, payload: Mapping[str, Any], prompt: Ho
          "rule": said.rule, "text": said.text, "places": [[place.path, place.line] for place in said.suggestions],
          "names": said.names}
     )  # fmt: skip
+    run.asks_later = said.is_open and _may_ask_later(run, prompt)
     if not said.text or _is_known(run.home, prompt.context, said):
-        run.asks_later = said.is_miss and not said.text and _may_ask_later(run, prompt)
         run.inject_nothing()
         return
     run.deliver(AFTER_TOOLS[event], RescueAnswer(said), prompt)
@@ -164,7 +164,7 @@ def _is_other_command(payload: Mapping[str, Any], home: str) -> bool:
     command = given.get("command") if isinstance(given, dict) else None
     if not isinstance(command, str) or looks_up(b'"command":' + command.encode("utf-8", "replace")):
         return False
-    return not lessons_naming(home, ABOUT_COMMANDS)
+    return not lessons_naming(home, [ABOUT_COMMANDS])
 
 
 def _is_known(home: str, context: str, said: Rescue) -> bool:

@@ -45,7 +45,6 @@ def _answers(path: Path, settings: Settings, format_: str) -> Iterator[str]:
     from knowbound.judge.registry import asker_for
     from knowbound.lessons.rescue.replay import SECONDS, indexed
     from knowbound.lessons.rescue.rescue import rescue
-    from knowbound.lessons.rescue.words import SILENT
 
     events = list(_events(path))
     asker = asker_for(settings, judge_for(settings, ModelTask.RESCUE))
@@ -54,10 +53,10 @@ def _answers(path: Path, settings: Settings, format_: str) -> Iterator[str]:
         if asker is not None:
             from knowbound.lessons.rescue.asking import rescues_by_model
 
-            silent = [at for at, one in enumerate(said) if one.status == SILENT and one.is_miss]
+            left = [at for at, one in enumerate(said) if one.is_open]
             sees = partial(may_see, asker.judge, settings=settings)
-            asked = rescues_by_model([events[at][1] for at in silent], tree, asker, sees)
-            said = [one if at not in silent else asked[silent.index(at)] for at, one in enumerate(said)]
+            for at, one in zip(left, rescues_by_model([events[at][1] for at in left], tree, asker, sees), strict=True):
+                said[at] = one if one.suggestions else said[at]
     for (number, event), one in zip(events, said, strict=True):
         yield _shown(event.get("id", number), one, format_)
 

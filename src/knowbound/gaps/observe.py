@@ -34,7 +34,7 @@ from knowbound.traces.registry import readers
 from knowbound.traces.sessions import FoundSessions, Lens, Progress, places_of_agents, read_together, sessions_of
 
 _SKIPPED_SHOWN = 20
-LENS_VERSION = 8  # raise it when the same trace gives other findings or another report: stored ones are made again
+LENS_VERSION = 9  # raise it when the same trace gives other findings or another report: stored ones are made again
 
 
 def observe(

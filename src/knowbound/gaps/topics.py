@@ -65,9 +65,9 @@ class TopicNames:
     def key(self, signal: Signal, project: str) -> str:
         """The name of the topic: by the first name of a miss, and of a doubt by one that a miss has."""
         name = topic_name(signal)
-        if not signal.query:  # doubts of one turn that no miss is about are about one thing
+        if not signal.query:  # a doubt that no miss is about is a topic of its own
             shared = (one for one in signal.names if f"{project}\n{one}" in self.known)
-            name = max(shared, key=len, default=f"{signal.session}#{signal.turn}")
+            name = max(shared, key=len, default=f"{signal.session}#{signal.turn}#{name}")
         return self.known.get(f"{project}\n{name}", name)
 
     def id_of(self, signal: Signal, project: str) -> str:

@@ -170,7 +170,7 @@ def _commands(materials: Sequence[Material]) -> Iterator[_Group]:
     by_call: dict[str, list[tuple[Material, Failure]]] = {}
     for material in materials:
         for failure in material.failures:
-            if failure.misused and failure.commands:
+            if failure.commands:
                 by_call.setdefault(" ".join(failure.commands[-1].split()[:3]), []).append((material, failure))
     for call, group in by_call.items():
         lines = {(material.session, failure.line) for material, failure in group}

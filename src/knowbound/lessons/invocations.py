@@ -39,11 +39,6 @@ _MISUSED = lazy(
     |no\ task\b[^\n]{0,30}\bfound|task\b[^\n]{0,40}\bdoes\ not\ exist)""",
     re.IGNORECASE | re.VERBOSE,
 )
-_OPTION = lazy(
-    r"(?:unknown|unrecognized|unrecognised|no such|invalid|unexpected|unsupported) (?:command[- ]line )?"
-    r"(?:flag|option|argument|arguments|switch|shorthand flag)s?:? (?:-- )?[`'\"]?(?P<option>--?[A-Za-z][\w-]*)",
-    re.IGNORECASE,
-)
 _BEFORE, _AFTER = 60, 100  # characters of that line that are kept
 LOOKED_THROUGH = 12_000  # characters of an output: half at its beginning, half at its end
 
@@ -70,32 +65,12 @@ class Invocation(NamedTuple):
         return program not in MACHINE
 
 
-class CommandLine(NamedTuple):
-    """What a command line runs, and the folder that it goes to first: "." for the project, "" for none."""
-
-    invocations: tuple[Invocation, ...]
-    folder: str = ""
-
-    @property
-    def work(self) -> tuple[Invocation, ...]:
-        """The invocations that do something."""
-        return tuple(one for one in self.invocations if one.is_work)
-
-
 @lru_cache(maxsize=4096)
-def read_line(command: str, project: str) -> CommandLine:
-    """The invocations of a command line; what reads another's output is left out."""
-    found: list[Invocation] = []
-    folder = ""
-    for pipeline in parse(command[:_LONGEST_LINE]):
-        first = pipeline.stages[:1]
-        for one in commands((pipeline._replace(stages=first),)):
-            if one.program == "cd" and not found:
-                near = relative_to(one.texts[0], project) if one.texts else ""
-                folder = "." if near.rstrip("/") in (project.rstrip("/"), "") else near.rstrip("/")
-            elif (made := _invocation(one, project)) is not None:
-                found.append(made)
-    return CommandLine(tuple(found), folder)
+def read_line(command: str, project: str) -> tuple[Invocation, ...]:
+    """The invocations of a command line that do something; what reads another's output is left out."""
+    firsts = (line._replace(stages=line.stages[:1]) for line in parse(command[:_LONGEST_LINE]))
+    made = (_invocation(one, project) for first in firsts for one in commands((first,)))
+    return tuple(one for one in made if one is not None and one.is_work)
 
 
 def _invocation(command: Command, project: str) -> Invocation | None:
@@ -131,9 +106,3 @@ def misused_line(output: str) -> str:
     before = shown[max(0, found.start() - _BEFORE) : found.start()].rpartition("\n")[2]
     after = shown[found.end() : found.end() + _AFTER].partition("\n")[0]
     return " ".join(f"{before}{found[0]}{after}".split())
-
-
-def unknown_option(output: str) -> str:
-    """The option that a program says it does not have; "" where none does."""
-    found = _OPTION.search(both_ends(output, LOOKED_THROUGH, "\n"))
-    return found["option"] if found else ""

@@ -71,19 +71,12 @@ class LessonOccurrence(NamedTuple):
 
 
 def failed_commands(material: Material) -> Iterator[LessonOccurrence]:
-    """Commands and edits that failed."""
-    of_line: dict[int, set[str]] = {}
+    """Yield commands that were called wrongly, and edits that missed the text of a file."""
     for failure in material.failures:
-        names = of_line.setdefault(failure.line, set())
-        prefix = "misused" if failure.misused else "failed"
-        names.update(f"{prefix}:{one}" for one in failure.commands)
-        names.update({f"advice:{failure.advice}"} if failure.advice else ())
-    for _, line in material.refused_commits:
-        of_line.setdefault(line, set()).add("refused")
+        names = frozenset(f"misused:{one}" for one in failure.commands)
+        yield LessonOccurrence(material.session, LessonKind.COMMAND, names, failure.line)
     for line in material.missed_edits:
-        of_line.setdefault(line, set()).add("edit")
-    for line, names in sorted(of_line.items()):
-        yield LessonOccurrence(material.session, LessonKind.COMMAND, frozenset(names), line)
+        yield LessonOccurrence(material.session, LessonKind.COMMAND, frozenset({"edit"}), line)
 
 
 def failed_lookups(misses: Iterable[SessionMiss]) -> Iterator[LessonOccurrence]:

@@ -1,4 +1,4 @@
-"""The material of lessons in one session: commands that failed and what ran then, edits, prompts.
+"""The material of lessons in one session: commands that were called wrongly and what ran then, edits, prompts.
 
 Read once from the trace of a session and kept in the store, redacted and cut. It is text of traces: data, never run.
 """
@@ -12,29 +12,21 @@ import msgspec
 
 from knowbound.core.knowledge import relative_to
 from knowbound.core.trace import Event, Outcome, Prompt, Start, Step, ToolCall, ToolKind
-from knowbound.lessons.invocations import LOOKED_THROUGH, CommandLine, misused_line, read_line
-from knowbound.text.printable import both_ends
+from knowbound.lessons.invocations import misused_line, read_line
 from knowbound.text.redact import excerpt, redact
 from knowbound.traces.activity import SAID_INSTEAD
 from knowbound.traces.tools import COMMAND_KEYS, OLD_KEYS, first_text
 
-MATERIAL_VERSION = 4  # raise it when the same trace gives other material: stored one is made again
+MATERIAL_VERSION = 5  # raise it when the same trace gives other material: stored one is made again
 _FOLLOWED = 8  # commands after one that failed
 _MOST_FAILURES, _MOST_PROMPTS, _MOST_READ = 200, 300, 200
 _LONGEST_PROMPT = 400  # a longer one is a task, not a correction
 _REASON = 160
-_HEAD, _TAIL = 6_000, 6_000  # characters of a command or an output that are looked through
+_TAIL = 6_000  # characters of an output that are looked through
 _STOPPED = frozenset({Outcome.REJECTED, Outcome.CANCELLED, Outcome.UNKNOWN, Outcome.TIMEOUT})
 
-_ADVICE = re.compile(
-    r"(?:^|\n)(?:[^\n]*\b[Rr]un\b[^\n]*:\s*\n\s*)?\n {2,}(?P<command>[a-z][\w.-]+(?: [\w@:./=-]+){1,5})\n"
-)
-_COMPLAINT = re.compile(r"^\W*(?P<said>[A-Z][^\n]{12,110}?)[!.]?\s*$", re.MULTILINE)
 _NOT_FOUND = re.compile(
     r"string to replace (?:was )?not found|old_string (?:was )?not found|could not find the string", re.IGNORECASE
-)
-_HOOK = re.compile(
-    r"husky - (?P<name>[a-z-]+) (?:script|hook) (?:failed|exited)|^- hook id: |\blefthook\b", re.MULTILINE
 )
 
 
@@ -44,19 +36,15 @@ class Follow(msgspec.Struct, frozen=True):
     commands: list[str]  # its invocations
     ok: bool
     edited: bool  # files were edited in between
-    folder: str = ""  # where it went first
 
 
 class Failure(msgspec.Struct):
-    """A command that failed, why, and what ran next."""
+    """A command that failed because it was called wrongly, and what ran next."""
 
     commands: list[str]
     line: int
     file: str
-    folder: str = ""
-    misused: str = ""  # the line of the output that says so
-    complaint: str = ""  # the line before a command that the output asks for
-    advice: str = ""  # that command
+    misused: str  # the line of the output that says so
     next: list[Follow] = []
 
 
@@ -78,7 +66,6 @@ class Material(msgspec.Struct):
     file: str = ""
     failures: list[Failure] = []
     missed_edits: list[int] = []  # lines of edits whose text was not there as it was written
-    refused_commits: list[tuple[str, int]] = []  # by a hook: its name where it says that, line
     said: list[UserText] = []
     read: list[str] = []  # files of the project, each once
 
@@ -108,9 +95,9 @@ class _Reading:
         self.found = Material(start.session, start.agent, start.project, start.time, file)
         self.started = False
         self._turn = 0
-        self._open: dict[str, list[Failure]] = {}  # by agent: those whose next commands are still kept
-        self._edited: dict[str, int] = {}  # by agent: edits so far
-        self._edits_at: dict[int, int] = {}  # by failure: edits when it was
+        # By agent: those whose next commands are still kept, with the edits before them; edits so far.
+        self._open: dict[str, list[tuple[Failure, int]]] = {}
+        self._edited: dict[str, int] = {}
 
     def start(self, start: Start) -> None:
         self.started = True
@@ -137,7 +124,8 @@ class _Reading:
             if len(self.found.read) < _MOST_READ and path[:1] not in ("/", "~", "") and path not in self.found.read:
                 self.found.read.append(redact(path))
         elif command := first_text(call.input or {}, COMMAND_KEYS):
-            self._command(call, step, read_line(command, self.found.project))
+            work = dict.fromkeys(one.text for one in read_line(command, self.found.project))
+            self._command(call, step, list(work))
 
     def _edit(self, call: ToolCall, step: Step) -> None:
         if call.outcome is Outcome.OK:
@@ -145,34 +133,15 @@ class _Reading:
         elif _NOT_FOUND.search(call.text[:400]) and first_text(call.input or {}, OLD_KEYS)[:1].isspace():
             self.found.missed_edits.append(call.line)
 
-    def _command(self, call: ToolCall, step: Step, line: CommandLine) -> None:
-        failed = call.outcome is Outcome.ERROR
-        work = list(dict.fromkeys(one.text for one in line.work))
-        if call.outcome in _STOPPED:
+    def _command(self, call: ToolCall, step: Step, work: list[str]) -> None:
+        if call.outcome in _STOPPED or not work:
             return
-        edited = self._edited.get(step.agent_id, 0)
-        for failure in self._open.get(step.agent_id, ()):
-            if work or failed or any(one.words[0] == "rm" for one in line.invocations):
-                done = work or [one.text for one in line.invocations if one.words[0] == "rm"]
-                failure.next.append(Follow(done, not failed, edited > self._edits_at[id(failure)], line.folder))
-        self._open[step.agent_id] = [one for one in self._open.get(step.agent_id, ()) if len(one.next) < _FOLLOWED]
-        if not work:
-            return
-        text = call.text
-        if failed and len(self.found.failures) < _MOST_FAILURES:
-            self._open[step.agent_id].append(self._failure(call, step, line, work, text))
-            self._edits_at[id(self._open[step.agent_id][-1])] = edited
-
-    def _failure(self, call: ToolCall, step: Step, line: CommandLine, work: list[str], text: str) -> Failure:
-        shown = both_ends(text, LOOKED_THROUGH, "\n")
-        failure = Failure(work, call.line, step.path, line.folder)
-        if misused := misused_line(text):
-            failure.misused = excerpt(misused, _REASON)
-        if advice := _ADVICE.search(shown):
-            failure.advice = redact(advice["command"])
-            complaint = _COMPLAINT.search(shown[: advice.start("command")])
-            failure.complaint = excerpt(complaint["said"], _REASON) if complaint else ""
-        if "git commit" in work and (hook := _HOOK.search(shown)):
-            self.found.refused_commits.append((hook["name"] or "", call.line))
-        self.found.failures.append(failure)
-        return failure
+        failed, edited = call.outcome is Outcome.ERROR, self._edited.get(step.agent_id, 0)
+        own = self._open.setdefault(step.agent_id, [])
+        for failure, before in own:
+            failure.next.append(Follow(work, not failed, edited > before))
+        own[:] = [one for one in own if len(one[0].next) < _FOLLOWED]
+        if failed and len(self.found.failures) < _MOST_FAILURES and (misused := misused_line(call.text)):
+            failure = Failure(work, call.line, step.path, excerpt(misused, _REASON))
+            self.found.failures.append(failure)
+            own.append((failure, edited))

@@ -13,8 +13,7 @@ from knowbound.core.lesson import Lesson, lesson_id
 from knowbound.core.signal import Cost
 from knowbound.kms.screening import screened
 from knowbound.lessons.material import Material
-from knowbound.lessons.proposals.corrections import corrections
-from knowbound.lessons.proposals.hooks import indentation, refused_commits
+from knowbound.lessons.proposals.corrections import corrections, indentation
 from knowbound.lessons.proposals.invocations import wrong_invocations
 from knowbound.lessons.proposals.locations import locations
 from knowbound.lessons.proposals.proposal import Corpus, LessonProposal, first_of_each
@@ -26,7 +25,6 @@ from knowbound.text.redact import redact
 RULES: tuple[Callable[[Corpus], Iterator[LessonProposal]], ...] = (
     locations,
     wrong_invocations,
-    refused_commits,
     indentation,
     corrections,
 )

@@ -27,7 +27,6 @@ from knowbound.patching import FilePatch, read_below
 from knowbound.store.screens import Fix
 
 _EXAMPLES = 5
-_SAID_BY_THE_TOOL = ("advice:", "refused")  # what a failed command prints itself needs no line (a reader: 0 of 2 worth)
 _PATHS = (StatementKind.PATH, StatementKind.LAYOUT, StatementKind.LINK)
 _WRONG_LINE = 3.0  # calls that a wrong line counts for beside what sessions show: every session may read it
 
@@ -241,7 +240,7 @@ def _worth(cost: ActionCost) -> float:
 
 def _write(lesson: Lesson, lessons: Sequence[Lesson], total: int, settings: Settings) -> Iterator[Proposed]:
     """Yield the action that writes a line, if the line would save enough and is not there."""
-    if lesson.saves < WORTH or any(name.startswith(_SAID_BY_THE_TOOL) for name in lesson.names):
+    if lesson.saves < WORTH:
         return
     fix = line_fix(lesson, lessons, settings)
     if not fix.patches:

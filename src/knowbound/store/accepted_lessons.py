@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
-ABOUT_COMMANDS = ("misused:", "repaired:", "option:")  # prefixes of names in lessons about failing commands
+ABOUT_COMMANDS = "misused:"  # prefix of the names of lessons about failing commands
 _STATUSES = ("accepted", "applied", "closed", "reopened")  # core/lesson.py: accepted by a person, and not stale
 _MOST = 50  # limit of searched parts, and of lessons read
 _STEPS = 20_000  # SQLite instructions between two checks of the clock

@@ -284,7 +284,6 @@ class Tools:
         from knowbound.judge.registry import asker_for
         from knowbound.lessons.rescue.replay import SECONDS, as_event, indexed
         from knowbound.lessons.rescue.rescue import rescue
-        from knowbound.lessons.rescue.words import SILENT
 
         if not (pattern or path or glob) or max(map(len, (pattern, path, glob))) > MOST_OF_A_TEXT:
             raise InputError("bad-events", f"Give a pattern, a path or a glob, of at most {MOST_OF_A_TEXT} characters.")
@@ -292,12 +291,11 @@ class Tools:
         with indexed(root, self._settings.home, keep=True) as tree:
             event = as_event(pattern, path, glob, str(root))
             said = rescue(event, tree, home=str(self._settings.home), seconds=SECONDS)
-            if said.status == SILENT and (
-                asker := asker_for(self._settings, judge_for(self._settings, ModelTask.RESCUE))
-            ):
+            if said.is_open and (asker := asker_for(self._settings, judge_for(self._settings, ModelTask.RESCUE))):
                 from knowbound.lessons.rescue.asking import rescues_by_model
 
-                (said,) = rescues_by_model([event], tree, asker)
+                (by_model,) = rescues_by_model([event], tree, asker)
+                said = by_model if by_model.suggestions else said
         places = [{"path": one.path, "line": one.line, "why": one.why} for one in said.suggestions]
         return {"status": said.status, "rule": said.rule, "text": said.text, "suggestions": places}
 

@@ -14,15 +14,11 @@ from knowbound.lessons.proposals.proposal import SEVERAL, Corpus, LessonProposal
 from knowbound.lessons.tree import Tree
 
 _WITHOUT_TREE = 3  # sessions that miss a folder before it is said to be absent where no tree can tell
-_NAMES = 4  # names in code that one line has
 _FEW = 6  # files that are named in a line
 _OFTEN, _OFTEN_SHARE, _MOST_OFTEN = 4, 0.25, 12  # sessions that read a file, of all; files
-_LONGEST_LINE = 80  # of a definition that is shown
 _HIGH_COST = 3  # searches of one session after which a single miss is worth a line
 _WILD = re.compile(r"[*?{}\[\]]")
 _PATTERN = re.compile(r"[\\|()^$+\s\"'<>]")
-_NAME = re.compile(r"[A-Za-z_$][\w$]{4,60}")
-_LOCAL = re.compile(r"\s+(?:(?:export\s+)?(?:const|let|var|val|final|auto|mut)\b|[\w.$]+\s*(?::|:=|=)(?!=|>))")
 _FILE = re.compile(r"[A-Za-z][\w.-]{3,60}\.[a-z]{1,5}")
 _DATED = re.compile(r"\d{4}-\d{2}-\d{2}|\d{5,}|[0-9a-f]{12,}")
 _GENERIC = frozenset("index main mod lib utils helpers types config readme __init__ app server setup".split())

@@ -92,7 +92,7 @@ def rescues_by_model(
         if answer.value is None:
             said[at] = NOTHING._replace(problem=answer.problem)
         else:
-            said[at] = without_secrets(_verified(answer.value.places, misses[at][0], tree), texts_of(events[at]))
+            said[at] = without_secrets(_verified(answer.value.places, misses[at][0], names, tree), texts_of(events[at]))
     return said
 
 
@@ -108,14 +108,14 @@ def is_reached(event: Mapping[str, Any], said: Rescue) -> bool:
     return all(any(place.path in f"{one.path} {one.text} {one.output}" for one in after) for place in said.suggestions)
 
 
-def _verified(places: Sequence[ModelPlace], miss: MissedLookup, tree: KeptTree) -> Rescue:
-    """Return the places that the tree has, with the lines that their files have."""
+def _verified(places: Sequence[ModelPlace], miss: MissedLookup, names: TreeNames, tree: KeptTree) -> Rescue:
+    """Return the files and folders that the tree has, with the lines that the files have."""
     kept = []
     for one in places[:MOST_PLACES]:
         path = one.path.strip().removeprefix("./").strip("/")
-        text = tree.read(path) if tree.exists(path) else None
-        if text is not None:
-            line = one.line if one.line and 1 <= one.line <= text.count("\n") + 1 else None
+        if path and names.has(path):
+            text = tree.read(path) if names.is_file(path) else None
+            line = one.line if text and one.line and 1 <= one.line <= text.count("\n") + 1 else None
             kept.append(SuggestedPlace(path, line, " ".join(one.why.split())[:_WHY]))
     if not kept:
         return NOTHING

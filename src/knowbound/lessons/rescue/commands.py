@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from knowbound.lessons.invocations import misused_line, read_line, unknown_option
+from knowbound.lessons.invocations import misused_line, read_line
 from knowbound.lessons.rescue.learned import checked, said
 from knowbound.lessons.rescue.misses.shell import output_of
 from knowbound.store.accepted_lessons import ABOUT_COMMANDS
@@ -13,46 +13,35 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from knowbound.lessons.rescue.misses.event import EventRoots
     from knowbound.lessons.rescue.names import TreeNames
     from knowbound.lessons.rescue.search import Searcher
     from knowbound.lessons.rescue.words import Rescue
     from knowbound.store.accepted_lessons import AcceptedLesson
 
-_MISUSED, _REPAIRED, _OPTION = ABOUT_COMMANDS
 _BETWEEN = frozenset("run exec -m x".split())  # between a program and what it runs
 
 
 def rescue_command(
-    event: Mapping[str, Any], found: Sequence[AcceptedLesson], roots: EventRoots, names: TreeNames, search: Searcher
+    event: Mapping[str, Any], found: Sequence[AcceptedLesson], names: TreeNames, search: Searcher
 ) -> Rescue | None:
     """The line of the one lesson about a command that failed; `found` has the lessons about commands."""
     given = event.get("tool_input")
     if not isinstance(given, dict) or event.get("is_interrupt"):
         return None
-    output, code, is_error = output_of(event)
-    line = read_line(first_text(given, COMMAND_KEYS), search.tree.root)
-    work = list(dict.fromkeys(one.text for one in line.work))
-    misused = misused_line(output)
-    option = unknown_option(output)
-    given_it = [text.split()[0].rpartition("/")[2] for text in work if option in text.split()]
-    refused = {f"{_OPTION}{program}:{option}" for program in given_it}
-    failed = (is_error and output.startswith("Exit code")) or bool(code)
+    misused = misused_line(output_of(event)[0])
+    work = {one.text for one in read_line(first_text(given, COMMAND_KEYS), search.tree.root)}
     lessons = [
         one
         for one in found
-        if (misused and any(_is_called_so(name, text, misused) for name in one.names for text in work))
-        or refused & {*one.names}
-        or (failed and len(work) == 1 and any(name.startswith(f"{_REPAIRED}{work[0]}:") for name in one.names))
+        if misused and any(_is_called_so(name, text, misused) for name in one.names for text in work)
     ]
-    folder = roots.relative(line.folder if line.folder != "." else "")
-    lessons = [one for one in lessons if _holds(one, names, search) and not (folder and f"`{folder}/`" in one.text)]
+    lessons = [one for one in lessons if _holds(one, names, search)]
     return said(lessons[0]) if len(lessons) == 1 else None
 
 
 def _is_called_so(name: str, text: str, misused: str) -> bool:
     """Whether a command begins as the one that a lesson has, or with its program, and that is what was not found."""
-    wrong = name.removeprefix(_MISUSED)
+    wrong = name.removeprefix(ABOUT_COMMANDS)
     if wrong == name:
         return False
     program = wrong.partition(" ")[0]

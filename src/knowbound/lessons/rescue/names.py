@@ -71,22 +71,6 @@ class TreeNames:
         """The files of a name in whatever case, spelling and with whatever ending."""
         return self._there(self._by_stem.get(plain(stem), []))
 
-    @cached_property
-    def _by_whole_name(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
-        for path in self.paths:
-            found.setdefault(whole_name(path), []).append(path)
-        return found
-
-    def spelled_like(self, path: str) -> list[str]:
-        """The files whose names differ only in case and in signs: `auth-service.ts`, `auth.service.ts`."""
-        return self._there(self._by_whole_name.get(whole_name(path), []))
-
-    def folders_named(self, name: str) -> list[str]:
-        """The folders whose last part is this, in whatever case."""
-        low = name.lower()
-        return self._there([folder for folder in self.folders if folder.rpartition("/")[2].lower() == low and folder])
-
     def _there(self, paths: list[str]) -> list[str]:
         return [path for path in paths[:200] if self._tree.exists(path)]
 
@@ -95,13 +79,6 @@ def stem_of(path: str) -> str:
     """The last part of a path without its ending."""
     name = path.rpartition("/")[2]
     return name.lstrip(".").partition(".")[0] or name
-
-
-def whole_name(path: str) -> str:
-    """A file name without its last ending, without case and without signs."""
-    name = path.rpartition("/")[2].lower()
-    stem = name.rpartition(".")[0] or name
-    return "".join(sign for sign in stem if sign.isalnum())
 
 
 def ending_of(path: str) -> str:

@@ -3,9 +3,8 @@
     an event of a client → what it looked for → the rules, surest first → one sentence with at most three places
 
 The tree goes first, then a lesson that a person accepted about this very name or path, then an item of the store that
-says where or what it is. Only where the tree has no more than a neighbour of what was looked for, a lesson goes first.
-What is said was looked at in the files as they are now. A check of absence is left alone; what is in doubt is not said:
-wrong information costs more than missing information.
+says where or what it is. What is said was looked at in the files as they are now. A check of absence is left alone;
+what is in doubt is not said: wrong information costs more than missing information.
 """
 
 from __future__ import annotations
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from knowbound.codebase.kept_index import KeptTree
 
 SECONDS = 0.25  # for the searches of one rescue
-# Rules that say what is near to it.
-_NEIGHBOURS = ("entry", "similar_name", "same_words", "folder_files", "named_folder")
 _LEAST_NAME = 5  # letters
 
 
@@ -47,13 +44,13 @@ def rescue(event: Mapping[str, Any], tree: KeptTree, *, home: str = "", seconds:
     misses = missed_lookups(event, roots)
     search = Searcher(tree, time.monotonic() + seconds)
     if not misses:
-        said = _of_command(event, roots, names, search, home) if home else None
+        said = _of_command(event, names, search, home) if home else None
         return without_secrets(said, texts_of(event)) if said else NO_MISS
     said = _first(_rescued(miss, names, search) for miss in misses)
-    if home and (said is None or said.rule in _NEIGHBOURS):
+    if home and said is None:
         from knowbound.lessons.rescue.learned import rescue_by_lesson  # noqa: PLC0415  # not where the tree has it
 
-        said = _first(rescue_by_lesson(miss, names, search, home) for miss in misses) or said
+        said = _first(rescue_by_lesson(miss, names, search, home) for miss in misses)
     if home and said is None:
         from knowbound.lessons.rescue.items import rescue_by_item  # noqa: PLC0415
 
@@ -68,24 +65,22 @@ def _first(answers: Iterator[Rescue | None]) -> Rescue | None:
     return next((one for one in answers if one), None)
 
 
-def _of_command(
-    event: Mapping[str, Any], roots: EventRoots, names: TreeNames, search: Searcher, home: str
-) -> Rescue | None:
+def _of_command(event: Mapping[str, Any], names: TreeNames, search: Searcher, home: str) -> Rescue | None:
     """A command that failed, and a lesson about it: read only where there are such lessons."""
     given = event.get("tool_input")
     if not isinstance(given, dict) or not first_text(given, COMMAND_KEYS):
         return None
-    found = lessons_naming(home, ABOUT_COMMANDS)
+    found = lessons_naming(home, [ABOUT_COMMANDS])
     if not found:
         return None
     from knowbound.lessons.rescue.commands import rescue_command  # noqa: PLC0415
 
-    return rescue_command(event, found, roots, names, search)
+    return rescue_command(event, found, names, search)
 
 
 def _rescued(miss: MissedLookup, names: TreeNames, search: Searcher) -> Rescue | None:
     if miss.kind == PATH:
-        return rescue_path(miss, names, search)
+        return rescue_path(miss, names)
     return rescue_glob(miss, names) if miss.kind == GLOB else rescue_pattern(miss, names, search)
 
 

@@ -42,6 +42,11 @@ class Rescue(NamedTuple):
     item: str = ""  # the id of the item of the store that says it, where one does
     problem: str = ""  # the reason why a model that was asked gave no answer
 
+    @property
+    def is_open(self) -> bool:
+        """Whether a lookup missed and no place is known: a model may know what was meant."""
+        return self.is_miss and self.status != FOUND
+
 
 NOTHING = Rescue()
 NO_MISS = Rescue(is_miss=False)

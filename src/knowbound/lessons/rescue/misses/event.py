@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _MADE = frozenset({"node_modules", ".venv", "site-packages", "__pycache__", ".git"})  # by tools: no place of the tree
 _GONE = lazy(r"does not exist|doesn't exist|no such (?:file|directory|path)|enoent|path not found", re.IGNORECASE)
+_DRIVE, _SHELL_DRIVE = lazy(r"[A-Za-z]:[\\/]"), lazy(r"/[A-Za-z]/")
 _LONGEST = 1_000  # characters of a query
 _MOST_LOOKUPS = 4  # of one call
 
@@ -32,7 +33,8 @@ class EventRoots:
     """The folder where the agent worked, and the folder of its machine that is the root of the tree."""
 
     def __init__(self, cwd: str, root: str, is_folder: Callable[[str], bool]) -> None:
-        root, cwd = root.rstrip("/"), posixpath.normpath(cwd.replace("\\", "/")) if cwd else ""
+        self._is_windows = bool(_DRIVE.match(cwd))
+        root, cwd = root.rstrip("/"), posixpath.normpath(self._posix(cwd)) if cwd else ""
         roots = dict.fromkeys((root, os.path.realpath(root)))
         self._below = next((_below(cwd, one) for one in roots if _below(cwd, one) is not None), None)
         if self._below is None:  # recorded elsewhere: the end of its path that the tree has, too
@@ -43,16 +45,24 @@ class EventRoots:
 
     def relative(self, path: str) -> str | None:
         """The path from the root, "" for the root itself; None where it leads out of the tree."""
-        path = path.strip().replace("\\ ", " ")
+        path = self._posix(path.strip()).replace("\\ ", " ")
         if path.startswith(("~", "$")):
             return None
-        if path.startswith("/"):
+        if path.startswith("/") or _DRIVE.match(path):
             near = next((found for one in self._roots if (found := _below(path, one)) is not None), None)
         else:
             near = posixpath.normpath(posixpath.join(self._below or ".", path or "."))
         if near is None or near == ".." or near.startswith(("../", "/")) or not _MADE.isdisjoint(near.split("/")):
             return None
         return "" if near == "." else near
+
+    def _posix(self, path: str) -> str:
+        """A path of Windows with slashes and its drive in capitals, as `C:/`, also if a shell writes `/c/`."""
+        if not self._is_windows:
+            return path
+        path = path.replace("\\", "/")
+        path = f"{path[1]}:{path[2:]}" if _SHELL_DRIVE.match(path) else path
+        return path[:1].upper() + path[1:] if _DRIVE.match(path) else path
 
 
 def _below(path: str, folder: str) -> str | None:

@@ -42,6 +42,7 @@ from knowbound.store.data_dir import (
     INJECTIONS,
     ITEMS,
     LATE,
+    RECEIPTS,
     RESCUES,
     STOP_CHECKS,
     day_files,
@@ -104,6 +105,7 @@ def forget(selection: Selection, settings: Settings, *, is_preview: bool = False
         scope, sessions = _scope(selection, settings)
         if not is_preview:
             scope.forgotten.keep(home)
+            shutil.rmtree(home / RECEIPTS, ignore_errors=True)  # copies of reports
         erased = Erased(texts=set(selection.sessions))
         if shared:
             _erase_shared(shared, scope, erased, is_preview)

@@ -1,7 +1,7 @@
 """The entry point of `knowbound`.
 
-An agent waits for its MCP server before it asks the model, so `knowbound mcp` without options starts without the
-command line, which takes 0.1 s to load.
+The command line takes 0.1 s to load. An agent waits for its MCP server before it asks the model, so `knowbound mcp`
+without options starts without it; so does a report that was printed before and of which nothing has changed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,19 @@ def main() -> None:
         from knowbound.agent.mcp.server import serve
 
         serve(None)
-    else:
-        from knowbound.cli.main import main as run
+        return
+    from knowbound.cli.receipts import print_again, recorder_of
 
+    if print_again(sys.argv[1:]):
+        return
+    recorder = recorder_of(sys.argv[1:])
+    from knowbound.cli import output
+    from knowbound.cli.main import main as run
+
+    output.recorder = recorder
+    try:
         run()
+    except SystemExit as end:
+        if recorder is not None and not end.code:
+            recorder.keep()
+        raise

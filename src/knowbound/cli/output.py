@@ -11,8 +11,11 @@ from typing import Any, TypedDict
 
 import click
 
+from knowbound.cli.receipts import Recorder
 from knowbound.errors import InputError
 from knowbound.language import translated
+
+recorder: Recorder | None = None  # of this run, where its output may be printed again
 
 
 class Layout(TypedDict):
@@ -41,7 +44,10 @@ def echo(text: str, *, err: bool = False) -> None:
     """
     from knowbound.report.formats.plain import printable
 
-    click.echo(printable(translated(text)), err=err)
+    shown = printable(translated(text))
+    if recorder is not None:
+        recorder.add(shown + "\n", is_error=err)
+    click.echo(shown, err=err)
 
 
 def emit(parts: Iterable[str], output: Path | None) -> None:
@@ -54,6 +60,8 @@ def emit(parts: Iterable[str], output: Path | None) -> None:
     if output is None:
         try:
             for part in parts:
+                if recorder is not None:
+                    recorder.add(part, is_error=False)
                 sys.stdout.write(part)
             sys.stdout.flush()
         except BrokenPipeError:  # the reader of our output went away (`| head`): nothing is wrong

@@ -20,6 +20,7 @@ RESCUES = "rescues"  # the log of rescued misses, one file a day
 ENDED = "ended"  # the queue of ended turns to be scored, one file a day
 STOP_CHECKS = "stop_checks"  # results of the check before an agent stops, one file a day
 EVALS = "evals"  # the run folders of evaluations
+RECEIPTS = "receipts"  # printed reports, repeated while nothing has changed
 
 
 def data_folder(cwd: str) -> tuple[str, str]:

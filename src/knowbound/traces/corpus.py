@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
@@ -89,6 +90,7 @@ def scan(paths: Iterable[Path]) -> tuple[list[FoundFile], list[str]]:
     for name in odd:
         del found[name]
     left_out += [f"{name} has a name that is not UTF-8 and was not read" for name in odd]
+    sys.audit("knowbound.folders", {os.path.dirname(name) for name in found})  # for a receipt (cli/receipts.py)
     return [found[name] for name in sorted(found)], list(map(_as_text, left_out))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -35,7 +36,9 @@ Progress = Callable[[int, int], None]  # bytes read, bytes to read
 def places_of_agents(environ: Mapping[str, str] | None = None) -> tuple[Sequence[Path], list[Path]]:
     """Return the folders where agents keep their transcripts, and those of them that exist."""
     known = default_folders(os.environ if environ is None else environ, Path.home())
-    return known, [path for path in known if path.exists()]
+    existing = [path for path in known if path.exists()]
+    sys.audit("knowbound.folders", [str(path) for path in known])  # for a receipt (cli/receipts.py)
+    return known, existing
 
 
 class FoundSessions(NamedTuple):

@@ -177,7 +177,7 @@ def _long_pieces(size: int) -> tuple[list[str], list[str]]:
 
 
 def _reworded(two: tuple[list[str], list[str]]) -> None:
-    from knowbound.kms.importing.importer import Rewordings  # noqa: PLC0415 - the other shapes also run on older code
+    from knowbound.kms.rewordings import Rewordings  # noqa: PLC0415 - the other shapes also run on older code
 
     anchor = Anchor("CLAUDE.md", heading="Limits")
     gone = Rewordings(Item(id=f"i{at}", content=text, anchor=anchor) for at, text in enumerate(two[0]))

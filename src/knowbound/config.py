@@ -177,6 +177,12 @@ class Settings:
         "Backends of items: sqlite, mongo, mem0, neo4j; new items go to the first.",
         risk=trust.BACKENDS,
     )
+    items_files: tuple[str, ...] = _setting(
+        "items.files",
+        (),
+        "Globs of Markdown files of the project whose sections and bullets are items, for example knowledge/**/*.md.",
+        risk=trust.CONTEXT,
+    )
     kms_mongo_url: str = _address(
         "kms.mongo_url", "mongodb://localhost:27017/knowbound", "Address of MongoDB, with the name of the database."
     )
@@ -324,7 +330,7 @@ class Settings:
     @property
     def shared_backends(self) -> tuple[str, ...]:
         """Configured backends that other machines write to and that are to be synchronised."""
-        others = ("mongo", "neo4j", *(("mem0",) if self.kms_mem0_url else ()))
+        others = ("mongo", "neo4j", "files", *(("mem0",) if self.kms_mem0_url else ()))
         shared = [name for name in dict.fromkeys(self.kms_backends) if name in others]
         return tuple(shared) if self.kms_sync_seconds > 0 else ()
 
@@ -400,6 +406,9 @@ def load(
     for name, one in used.items():
         if one.risk is Risk.PROGRAM:
             projects[name] = absolute_command(one.value, root, always=one.key.startswith(_RUN_ANYWHERE))
+    values = users | projects | by_environment | given
+    if values.get("items_files"):
+        values["kms_backends"] = tuple(dict.fromkeys((*values.get("kms_backends", ("sqlite",)), "files")))
     home = Path(environ["KNOWBOUND_HOME"]).expanduser() if environ.get("KNOWBOUND_HOME") else root / ".knowbound"
     return Settings(
         root=root,
@@ -409,7 +418,7 @@ def load(
         from_project=frozenset(projects.keys() - by_environment.keys() - given.keys()),
         replaced=tuple(dict.fromkeys((*map(variable, old), *projects_old, *users_old))),
         replaced_by_user=(*map(variable, old), *users_old),
-        **(users | projects | by_environment | given),
+        **values,
     )
 
 

@@ -30,6 +30,7 @@ class Risk(StrEnum):
     ADDRESS = "names an address or a credential"
     OUTSIDE = "leaves the root"
     LIMIT = "lifts a limit of the hooks"
+    CONTEXT = "puts text of the checkout into agents' context"
 
 
 class RiskRule(NamedTuple):
@@ -77,6 +78,7 @@ HIGHER = RiskRule(
 PATH = RiskRule("If it leaves the root", _path_risk)
 JUDGE = RiskRule("Unless it is `none`, `rules`, or a recording inside the root", _judge_risk)
 SWITCHED_ON = RiskRule("If it is switched on", lambda value, without: Risk.ADDRESS if value and not without else None)
+CONTEXT = RiskRule("Yes", lambda value, _without: Risk.CONTEXT if value else None)
 EXECUTOR = RiskRule("Unless it is `investigate`", _executor_risk)
 BACKENDS = RiskRule(
     "Unless it is `sqlite` alone", lambda value, _without: None if set(value) <= {"sqlite"} else Risk.ADDRESS

@@ -61,7 +61,7 @@ def judged(right: int, wrong: int) -> MeasuredMetric:
 def test_the_numbers_of_the_contract() -> None:
     assert (LEG_DAYS, MOST_UNSCORED, ON_TOPIC_RISE, USAGE_RISE) == (7, 0.05, 0.10, 0.05)
     assert (STOP_LIMIT_MS, RANKING_LIMIT_MS) == (500, 150)
-    assert ORDER == ("mem0", "neo4j", "mongo", "sqlite")
+    assert ORDER == ("mem0", "neo4j", "mongo", "files", "sqlite")
 
 
 @pytest.mark.parametrize(

@@ -98,8 +98,8 @@ def _fix(fix: Fix, settings: Settings, *, yes: bool, reject: bool, branch: bool)
     if fix.needs_person and not sys.stdin.isatty():
         raise InputError(
             "needs-a-person",
-            f"{fix.id} changes what runs or is refused in this project: --yes does not write it. On a terminal: "
-            f"knowbound fix {fix.id}",
+            f"{fix.id} changes what runs or is refused here, or has a value that neither the tree nor the user has "
+            f"shown: --yes does not write it. On a terminal: knowbound fix {fix.id}",
         )
     confirm("Write this?", "Nothing was written.", yes=yes and not fix.needs_person)
     apply_fix(fix, settings, user_name())

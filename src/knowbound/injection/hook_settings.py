@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _CACHE = "hook.json"
 PREFIXES = (  # of the variables that the settings depend on
     "KNOWBOUND_INJECTION_",
+    "KNOWBOUND_ITEMS_",
     "KNOWBOUND_KMS_BACKENDS",
     "KNOWBOUND_KMS_SYNC",
     "KNOWBOUND_QUALITY_HOLDOUT",

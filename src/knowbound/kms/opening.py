@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from knowbound.kms.quality_log.mongo import MongoQualityLog
 
 # The modules of kms/backends, and the package that each needs. An extra of the same name installs it.
-BACKENDS = {"sqlite": "", "mongo": "pymongo", "mem0": "mem0", "neo4j": "neo4j"}
+BACKENDS = {"sqlite": "", "mongo": "pymongo", "mem0": "mem0", "neo4j": "neo4j", "files": ""}
 
 
 def open_knowledge_store(
@@ -50,6 +50,13 @@ def open_index(settings: Settings) -> Index:
         open_knowledge_store(settings).close()
         index = Index(settings.home)
     return index
+
+
+def sync_files(settings: Settings) -> None:
+    """Bring the index up to date with items in files of the project, if there are any; asks no other backend."""
+    if settings.items_files:
+        with closing(open_index(settings)) as index, write_lock(settings.home):
+            index.sync(open_backend("files", settings))
 
 
 def open_backend(name: str, settings: Settings) -> Backend:

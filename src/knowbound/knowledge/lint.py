@@ -36,6 +36,7 @@ _IN_TESTS = re.compile(r"(?:^|/)(?:tests?|fixtures?|examples?|testdata|vendor|de
 _MOST_BYTES = 1_000_000  # of a knowledge file
 _VERSION = 3  # raise it when the same files and tree give other verdicts
 _SCREEN, _BY = "lint", "lint"
+_FILES = "files"  # the backend whose items are text of the project: linted where it is
 ITEM = "item:"  # before the id of an item, in place of a file
 
 
@@ -76,6 +77,10 @@ def lint_project(settings: Settings, asker: Asker | None = None) -> list[Checked
     that holds again is injected again.
     """
     checkout = Checkout(settings.root)
+    if settings.items_files:
+        from knowbound.kms.opening import sync_files  # noqa: PLC0415
+
+        sync_files(settings)
     held = _items(settings.home)
 
     def key() -> str:
@@ -87,10 +92,13 @@ def lint_project(settings: Settings, asker: Asker | None = None) -> list[Checked
         kept = screens.screen(_SCREEN, key(), list[CheckedStatement])
     if kept is not None:
         return kept
-    checked = _checked(checkout, knowledge_files(checkout), [one.item for one in held])
+    in_files = [one.item for one in held if one.backend == _FILES]
+    own = [one.item for one in held if one.backend != _FILES]
+    files = dict.fromkeys([*knowledge_files(checkout), *(one.anchor.file for one in in_files if one.anchor)])
+    checked = _checked(checkout, [*files], own)
     checked = _with_model(checked, checkout, asker)
     if held:
-        _hold_back(checked, [one.item for one in held], settings)
+        _hold_back(checked, own, in_files, settings)
     with closing(Screens(settings.home)) as screens:
         screens.keep_screen(_SCREEN, key(), checked)
     return checked
@@ -124,16 +132,22 @@ def _items(home: Path) -> list[IndexedItem]:
         return [one for one in index.all_items() if one.served or one.item.is_held_back]
 
 
-def _hold_back(checked: Iterable[CheckedStatement], items: Sequence[Item], settings: Settings) -> None:
-    """Flag the items that the tree contradicts, with the reason, and take the flag of `lint` off the others."""
-    wrong = {
-        one.statement.file.removeprefix(ITEM): one.why
-        for one in checked
-        if one.truth is Truth.CONTRADICTED and one.statement.file.startswith(ITEM)
-    }
+def _hold_back(
+    checked: Iterable[CheckedStatement], own: Sequence[Item], in_files: Sequence[Item], settings: Settings
+) -> None:
+    """Flag the items that the tree contradicts, with the reason, and take the flag of `lint` off the others.
+
+    A wrong statement of a file of items is of the item that has its words.
+    """
+    contradicted = [one for one in checked if one.truth is Truth.CONTRADICTED]
+    wrong = {one.statement.file.removeprefix(ITEM): one.why for one in contradicted}
+    for one in contradicted:
+        words = " ".join(one.statement.text.lstrip("-*+• ").split())
+        here = (item for item in in_files if item.anchor and item.anchor.file == one.statement.file)
+        wrong |= {item.id: one.why for item in here if words in " ".join(item.content.split())}
     from knowbound.kms.holding import hold_back  # noqa: PLC0415
 
-    hold_back(settings, wrong, items, by=_BY)
+    hold_back(settings, wrong, [*own, *in_files], by=_BY)
 
 
 def broken_since(checked: Iterable[CheckedStatement], base: Checkout) -> list[CheckedStatement]:

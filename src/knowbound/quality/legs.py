@@ -37,7 +37,7 @@ from knowbound.stats.rate import Rate
 from knowbound.stats.replay import ReplayVerdict
 from knowbound.stats.rollout import CriterionName, CriterionState, Leg, LegFacts, RolloutCriterion
 
-ORDER = ("mem0", "neo4j", "mongo", "sqlite")  # of the contract; the embedded store, which it does not have, is last
+ORDER = ("mem0", "neo4j", "mongo", "files", "sqlite")  # of the contract; those that it does not have are last
 LEG_DAYS = WINDOW_DAYS  # "one week of measurement at least per leg"
 MOST_UNSCORED = 0.05  # of the turns of "clean data"
 ON_TOPIC_RISE = 0.10  # "on-topic +10 points"

@@ -18,7 +18,7 @@ from knowbound.config import Settings
 from knowbound.core.lesson import LessonStatus
 from knowbound.errors import InputError
 from knowbound.git import run_git
-from knowbound.kms.opening import open_knowledge_store
+from knowbound.kms.opening import open_knowledge_store, sync_files
 from knowbound.kms.validation import ItemEdit
 from knowbound.lessons.applying import decide, mark_written
 from knowbound.patching import FilePatch, check_patches, moved_to, read_below, write_patches
@@ -89,6 +89,7 @@ def apply_fix(fix: Fix, settings: Settings, by: str) -> None:
         write_patches(settings.root, fix.patches)
         _written(fix, now, settings)
         screens.keep_fix(fix, FixState.APPLIED, now)
+    sync_files(settings)
 
 
 def _written(fix: Fix, time: str, settings: Settings) -> None:
@@ -129,6 +130,7 @@ def undo_fix(one: DecidedFix, patches: list[FilePatch], settings: Settings, by: 
         if one.fix.is_written_line and one.fix.lesson is not None:
             with closing(KeptLessons(settings.home)) as kept:
                 kept.keep([replace(one.fix.lesson, status=LessonStatus.NEW, applied=None)])
+    sync_files(settings)
     if one.fix.item:
         with closing(open_knowledge_store(settings, by=by)) as store:
             store.unflag(one.fix.item)

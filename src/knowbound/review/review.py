@@ -32,6 +32,7 @@ from knowbound.lessons.learn import Learned, learn
 from knowbound.report.model import ReviewFigures
 from knowbound.review.enforcing import enforce_actions
 from knowbound.review.proposing import Proposed, proposed_actions, rank
+from knowbound.review.superseding import supersede_actions
 from knowbound.review.verifying import verify_actions
 from knowbound.review.wording import code_spans
 from knowbound.store.lessons import KeptLessons
@@ -166,7 +167,8 @@ def _made(
         # What sessions learned about the same command may be why they ignore a rule: that is written first.
         ignored = [one for one in ignored if said.isdisjoint(code_spans(one.action.title))]
         found += [*ignored, *verify_actions(settings.home, _sessions(learned))]
-        found.sort(key=rank)
+    found += supersede_actions(settings)
+    found.sort(key=rank)
     found = [one for one in found if one.action.id not in closed]
     return Reviewed(
         project_name(str(settings.root)),

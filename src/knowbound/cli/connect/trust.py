@@ -38,12 +38,17 @@ def command(root: Path | None, yes: bool, expect: str, revoke: bool) -> None:
     machine.
     """
     from knowbound.config import load, risky_settings
+    from knowbound.kms.opening import open_knowledge_store
+    from knowbound.store.data_dir import INDEX
     from knowbound.store.owner import OURS, adopt, owner_of, refuse_tracked
     from knowbound.trust import distrust, hash_of, trust, trusted
 
     project = (root or Path()).resolve()
     if revoke:
         echo("The project's settings are no longer trusted." if distrust(project) else "Nothing was trusted.")
+        left = load(project, ignore_untrusted=True)
+        if (left.home / INDEX).exists() and owner_of(left.home) == OURS:
+            open_knowledge_store(left).close()  # drops the items of backends that are not in use any more
         return
     risky = risky_settings(project)
     settings = load(project, ignore_untrusted=True)

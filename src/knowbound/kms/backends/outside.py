@@ -60,7 +60,7 @@ class OutsideBackend(Backend):
         raise NotImplementedError
 
     def refusal(self, item: Item | None) -> InputError:
-        """Return the error for a change of an item that the store does not take; None: of a new item."""
+        """Return the error for a change of an item or its successor that the store does not take; None: a new item."""
         raise NotImplementedError
 
     def get(self, id_: str) -> Item | None:
@@ -91,7 +91,9 @@ class OutsideBackend(Backend):
             if swap.after and plan.shown and (note := _note(plan.shown, swap.after)):
                 notes[swap.id] = note
             if not _is_held(swap.after, plan.shown):
-                raise self.refusal(now)
+                related = swap.after.relationships if swap.after else ()
+                replaced = (self.get(one.target) for one in reversed(related) if one.kind == "supersedes")
+                raise self.refusal(now or next(replaced, None))
         for plan in plans:
             if plan.write:
                 plan.write()

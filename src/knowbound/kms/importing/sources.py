@@ -139,7 +139,7 @@ def _read(path: Path, root: Path, base: Path) -> tuple[ImportSource, str]:
             return ImportSource(file, is_followed, list(_lines(file, text, blob))), text
     if is_memory and path.name == INDEX_FILE:
         text = without_topic_lines(text)
-    return ImportSource(file, is_followed, list(_markdown(file, text, blob))), text
+    return ImportSource(file, is_followed, list(markdown_items(file, text, blob))), text
 
 
 def _text_of(path: Path, base: Path) -> tuple[str, str]:
@@ -169,7 +169,8 @@ def is_outside(file: str) -> bool:
     return file.startswith("~/") or Path(file).is_absolute()
 
 
-def _markdown(file: str, text: str, blob: str) -> Iterator[ImportedItem]:
+def markdown_items(file: str, text: str, blob: str) -> Iterator[ImportedItem]:
+    """Yield the items of a Markdown file; `blob` is git's id of its content."""
     document = split(text)
     kind = _MEMORY_KINDS.get(document.fields.get("type", ""))
     about = document.fields.get("description") or document.fields.get("name", "")

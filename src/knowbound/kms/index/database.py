@@ -25,12 +25,14 @@ from knowbound.kms.freshness import note_current
 from knowbound.kms.index.codes import refresh_codes
 from knowbound.kms.index.entry import MADE_BY, IndexRow, item_of, record_of, row_of
 from knowbound.kms.index.serving import marks, serving_updated
+from knowbound.kms.rewordings import Rewordings
 from knowbound.kms.search.lexical import SPLIT_BY, make_terms
 from knowbound.store.data_dir import INDEX
 from knowbound.store.database import Database, as_store_errors
 from knowbound.store.injected_table import write_log
 from knowbound.store.owner import OURS, OWNER, is_our_mark, mark_folder, owner_of
 from knowbound.store.read_only import open_read_only
+from knowbound.text.clock import utc_now
 
 _CHUNK = 500
 _UPSERT = (
@@ -38,6 +40,7 @@ _UPSERT = (
     "ON CONFLICT (id, backend) DO UPDATE SET " + ", ".join(f"{name} = excluded.{name}" for name in IndexRow._fields[2:])
 )
 _DELETE = "DELETE FROM item WHERE backend = ? AND id = ?"
+_CORRECT = "INSERT INTO correction (item, tool, time, by, session, detail) VALUES (?, ?, ?, ?, ?, ?)"
 _LOGS = ("correction", "reaped", "intent", "meta")
 
 
@@ -107,13 +110,31 @@ class Index:
             if everything:
                 seen |= {item.id for item in items}
         if everything:
-            done.dropped += self._drop(backend.name, self._ids(backend.name) - seen)
+            gone = self._ids(backend.name) - seen
+            if gone and backend.is_read_only:
+                self._note_rewordings(backend.name, gone)
+            done.dropped += self._drop(backend.name, gone)
         if next_stamp != self._meta(f"stamp {backend.name}"):
             with self._db.writing() as db:
                 _set_meta(db, f"stamp {backend.name}", next_stamp)
         if backend.is_shared:
             note_current(self.home, backend.name, began)
         return done
+
+    def _note_rewordings(self, backend: str, gone: set[str]) -> None:
+        """Log an edit of a file that reworded an item as a correction of that item: it has a new id now."""
+        items = [one.item for one in self._known("backend = ? AND anchor_file <> ''", backend)]
+        for file in {item.anchor.file for item in items if item.anchor and item.id in gone}:
+            here = [item for item in items if item.anchor and item.anchor.file == file]
+            left = Rewordings(item for item in here if item.id in gone)
+            for item in here:
+                old = left.of(item.anchor.heading, item.content) if item.anchor and item.id not in gone else None
+                if old is not None:
+                    left.remove(old)
+                    detail = msgspec.json.encode({"superseded_by": item.id, "file": file}).decode()
+                    correction = Correction(old.id, "kms_update", utc_now(), "", "", detail)
+                    with self._db.writing() as db:
+                        db.execute(_CORRECT, msgspec.structs.astuple(correction))
 
     def is_behind(self, backend: Backend) -> bool:
         """Report whether a sync would change something. It needs no lock."""
@@ -168,10 +189,7 @@ class Index:
             db.executemany("INSERT INTO reaped VALUES (?, ?, ?)", ((id_, sha, time) for id_, sha in write.reaped))
             db.executemany(_DELETE, gone)
             db.executemany(_UPSERT, rows)
-            db.executemany(
-                "INSERT INTO correction (item, tool, time, by, session, detail) VALUES (?, ?, ?, ?, ?, ?)",
-                map(msgspec.structs.astuple, write.log),
-            )
+            db.executemany(_CORRECT, map(msgspec.structs.astuple, write.log))
             db.executemany("DELETE FROM pending WHERE item = ?", ((id_,) for id_ in ids))
             db.execute("DELETE FROM intent WHERE id = ?", (finished,))
 

@@ -1,0 +1,88 @@
+"""Items in files of the project (`items.files`): a section or a bullet each, as `kms import` makes them.
+
+The working tree is the store: another commit that is checked out brings its own items. The id of an item is made from
+its text, so it survives edits of other lines and a move of the text, and is the same on every machine. Nothing is
+written: a correction is a diff of the file, which `knowbound fix` shows, writes, or commits on a branch.
+
+The text is of whoever wrote the checkout. It is read only after `knowbound trust`, without links that lead out of the
+root, screened when it enters the index, and shown in a fence.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from knowbound.config import Settings
+from knowbound.core.item import Anchor, Item, ItemSource, ItemType
+from knowbound.errors import ConfigError, InputError
+from knowbound.files import read_text
+from knowbound.kms.backends.outside import OutsideBackend, Planned
+from knowbound.kms.backends.protocol import Swap
+from knowbound.kms.importing.anchors import MARKDOWN
+from knowbound.kms.importing.sources import markdown_items
+
+_MOST_FILES, _MOST_BYTES = 2_000, 1_000_000
+_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"  # of other ids, without letters that look alike
+
+
+def open_backend(settings: Settings) -> FilesBackend:
+    """Open the backend of the project's files."""
+    return FilesBackend(settings.root, settings.home, settings.items_files)
+
+
+class FilesBackend(OutsideBackend):
+    """Items of the Markdown files that the globs name."""
+
+    name = "files"
+    is_read_only = True
+
+    def __init__(self, root: Path, home: Path, globs: Sequence[str]) -> None:
+        super().__init__(home)
+        self._root, self._globs = root, globs
+        self._seen: dict[str, tuple[int, int]] = {}
+        self._items: dict[str, Item] = {}
+
+    def stored(self, id_: str = "") -> Iterator[Item]:
+        """Yield the items of the files; unchanged files are not read again."""
+        found = self._files()
+        if found != self._seen:
+            self._items = {item.id: item for file in reversed(found) for item in self._items_of(file)}
+            self._seen = found
+        yield from [self._items[id_]] if id_ in self._items else [] if id_ else self._items.values()
+
+    def planned(self, swap: Swap, note: str) -> Planned:
+        return Planned(swap.before)
+
+    def refusal(self, item: Item | None) -> InputError:
+        if item is None or item.anchor is None:
+            return InputError("store-read-only", f"Items of {', '.join(self._globs)} are added by editing the files.")
+        words = f"{item.id} is text of {item.anchor.file}, which only a person or an agent edits."
+        return InputError("store-read-only", f"{words} Try: edit it there, or knowbound (shows the diff), then fix")
+
+    def _files(self) -> dict[str, tuple[int, int]]:
+        """Return the files with size and time, in the order of their names."""
+        try:
+            paths = {path for glob in self._globs for path in self._root.glob(glob)}
+        except (NotImplementedError, ValueError) as error:
+            raise ConfigError("config-wrong-type", f"items.files: {error}. A glob is relative to the root.") from error
+        found = {}
+        for path in sorted(paths)[:_MOST_FILES]:
+            if path.suffix.lower() in MARKDOWN and path.is_file():
+                info = path.stat()
+                found[path.relative_to(self._root).as_posix()] = (info.st_size, info.st_mtime_ns)
+        return found
+
+    def _items_of(self, file: str) -> Iterator[Item]:
+        """Yield the items of a file. Their anchor has no hash of the file: other lines may change."""
+        for one in markdown_items(file, read_text(self._root, file, _MOST_BYTES) or "", ""):
+            new = one.new
+            anchor = Anchor(file, heading=new.anchor.heading, part=new.anchor.part) if new.anchor else None
+            id_ = _id_of(new.content)
+            yield Item(id_, new.content, ItemType(new.type), ItemSource(new.source), new.subject, anchor=anchor)
+
+
+def _id_of(content: str) -> str:
+    number = int.from_bytes(hashlib.sha256(" ".join(content.split()).encode()).digest()[:8], "big")
+    return "f" + "".join(_LETTERS[number >> 5 * place & 31] for place in range(11))

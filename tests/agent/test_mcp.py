@@ -153,6 +153,26 @@ def test_the_arguments_of_the_system_that_the_contract_comes_from_are_answered(t
     talk(tmp_path, conversation)
 
 
+@pytest.mark.parametrize(("by", "kind"), [("quality", "HELD_BACK"), ("lint", "HELD_BACK"), ("", "RETRACTED")])
+def test_an_agent_releases_nothing_that_knowbound_or_a_person_holds_back(tmp_path: Path, by: str, kind: str) -> None:
+    with closing(open_knowledge_store(load(tmp_path), by=by)) as store:
+        port = store.add(NewItem(content=PORT)).item.id
+        store.flag(port, kind, "contradicted in a session")
+
+    async def conversation(agent: Agent) -> None:
+        assert "[flag-refused]" in await agent.error("kms_flag", id=port, flag="NONE")
+        await agent.call("kms_flag", id=port, flag="DELETED")  # its own flag comes off again, and no other
+        await agent.call("kms_flag", id=port, flag="NONE")
+        assert "[flag-refused]" in await agent.error("kms_flag", id=port, flag="NONE")
+        assert "[flag-refused]" in await agent.error("kms_flag", id=port, flag="UNVERIFIED")
+        await agent.error("unified_store", content=PORT)
+        assert await agent.contents("port of the orders service") == []
+
+    talk(tmp_path, conversation)
+    with closing(open_knowledge_store(load(tmp_path), by="")) as store:  # a person does
+        assert store.unflag(port).is_served
+
+
 def test_a_corrected_fact_does_not_come_back_through_a_tool(tmp_path: Path) -> None:
     reworded = "On port 8080 the orders service listens, behind the internal gateway."
 

@@ -235,13 +235,21 @@ class KnowledgeStore(StoreWriter):
         return flagged(item, flag)
 
     @retried
-    def unflag(self, id_: str) -> Item:
-        """Remove the newest flag from everything that the same call flagged. This also undoes a deletion."""
+    def unflag(self, id_: str, *, only_own: bool = False) -> Item:
+        """Remove the newest flag from everything that the same call flagged. This also undoes a deletion.
+
+        With `only_own` the flag of another party is refused: an agent releases nothing that a person holds back.
+        """
         with self._locked():
             copies = self._copies(id_)
             item = copies.original
             if item.flag is None:
                 raise InputError("flag-refused", f"{item.id} has no flag to remove. Nothing was changed.")
+            if only_own and item.flag.by != self._by:
+                words = f"{item.id} was flagged {item.flag.kind} by {item.flag.by or 'somebody else'}"
+                raise InputError(
+                    "flag-refused", f"{words}: a person decides. Try: knowbound kms flag {item.id} --clear"
+                )
             changes = [
                 ItemChange(backend, one, unflagged(one))
                 for backend, one in copies.all

@@ -181,9 +181,12 @@ class Tools:
         return self._in_store(replace, is_correction=True)
 
     def kms_flag(self, id: str, flag: str, note: str = "") -> Answer:
-        """Flag an entry: RETRACTED or DELETED (not served), UNVERIFIED (served lower and marked), NONE (flag off)."""
+        """Flag an entry: RETRACTED or DELETED (not served), UNVERIFIED (served lower and marked).
+
+        NONE takes off a flag that an agent set; what a person or knowbound holds back stays so.
+        """
         if flag == "NONE":
-            return self._corrected(lambda store: store.unflag(id))
+            return self._corrected(lambda store: store.unflag(id, only_own=True))
         return self._corrected(lambda store: store.flag(id, flag, note))
 
     def kms_reap(self, older_than_days: int | None = None, dry_run: bool = True) -> Answer:

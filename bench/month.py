@@ -1,4 +1,4 @@
-"""A month of the loop, hands off except for 50 labels, with a moved clock: `python -m bench.month`.
+"""A month of the loop, hands off except for 50 labels, with a moved clock: `python -m bench.month [three] [SEED…]`.
 
 Specification 2. Real are the store and its index, the hook's choice of items, the log of injections, the join, the
 quality log, rollups, rollout, suggestions at the start of a session and their acceptance by an agent. Made up are the
@@ -9,6 +9,7 @@ the configured judge under its version. No model and no real client takes part.
 from __future__ import annotations
 
 import random
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,7 @@ from unittest.mock import patch
 
 import msgspec
 from msgspec.structs import replace
+from tests.services import BoltServer, emptied, running_bolt_server, running_mongod
 
 from knowbound.config import Settings, load
 from knowbound.core.quality import Closing, ItemVerdict, LoggedItem, Metric, QualityTurn
@@ -38,7 +40,8 @@ from knowbound.kms.validation import NewItem
 from knowbound.quality.corrections import Corrections
 from knowbound.quality.discovery import discovery_rate
 from knowbound.quality.joining import TurnSources, join
-from knowbound.quality.loop import show, tend
+from knowbound.quality.loop import show as show_suggestions
+from knowbound.quality.loop import tend
 from knowbound.quality.rollout import load_state
 from knowbound.quality.scoring import rolled_up
 from knowbound.quality.status import quality_status
@@ -55,6 +58,7 @@ USED, CONTRADICTED = 0.7, 0.6  # how often the agent uses a right item, and cont
 CONFIRMS, DISMISSES = 0.9, 0.5  # how often the agent confirms a suggestion of a session's start; dismisses a false one
 MISSED, INVENTED, WRONG_TOPIC, WRONG_USE = 0.10, 0.01, 0.04, 0.06  # the errors of the planted judge
 SESSIONS = 3  # a day
+SEEDS = (101, 102, 103)  # drawn after the last change of this module
 _NAMES = ("port", "queue", "bucket", "timeout", "owner")
 
 
@@ -166,7 +170,7 @@ class Month:
                     old = self._by_id[id_]
                     is_right = bool(old.truth) and old.truth.split(" = ")[1] in new.content
                     self._by_id[new.id] = MonthItem(new.content, old.topic, "right" if is_right else "wrong", old.truth)
-            show(self.settings, log, store.index)
+            show_suggestions(self.settings, log, store.index)
 
     def _ask(self, session: str, prompt_id: str) -> str:
         """A prompt: what the hook chooses is recorded as the hook records it."""
@@ -348,26 +352,54 @@ def summary(month: Month) -> Iterator[str]:
     yield f"discovery: {month.discovery()}; injected items: {month.injections:,}"
 
 
-def play_sqlite(root: Path, seed: int = 1) -> Month:
+def play_sqlite(root: Path, seed: int) -> Month:
     """Play the month on the embedded store."""
     month = Month(load(root, environ={}), TURNS, seed)
     month.play()
     return month
 
 
-def main(seeds: Sequence[int] = (1,)) -> None:
-    """Print the month on SQLite."""
-    for seed in seeds:
-        with tempfile.TemporaryDirectory() as folder:
-            root = Path(folder) / "shop"
+def play_three(root: Path, mongo_url: str, bolt: BoltServer, seed: int) -> Month:
+    """Play the month on Mem0, Neo4j and MongoDB, 60 turns a day; the leg of MongoDB is to be killed."""
+    environ = {
+        "KNOWBOUND_KMS_BACKENDS": "mem0,neo4j,mongo",
+        "KNOWBOUND_KMS_MONGO_URL": emptied(mongo_url),
+        "KNOWBOUND_KMS_NEO4J_URL": bolt.url,
+        "KNOWBOUND_KMS_NEO4J_USER": bolt.user,
+        "KNOWBOUND_KMS_NEO4J_PASSWORD": bolt.password,
+        "KNOWBOUND_KMS_NEO4J_DATABASE": bolt.empty_database(),
+    }
+    month = Month(load(root, environ=environ), 60 * DAYS, seed, killed_in_leg=3, most_items=2)
+    month.play()
+    return month
+
+
+def show(month: Month, title: str) -> None:
+    """Print a month day by day, with its figures."""
+    print(f"{title}: {sum(day.turns for day in month.days):,} turns, {len(month.items)} items, {WRONG} wrong,", end=" ")
+    print(f"{IRRELEVANT} irrelevant", *month.table(), *summary(month), sep="\n", flush=True)
+    print(f"waiting at the end: {quality_status(month.settings, today=month.days[-1].date).wrong}\n", flush=True)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Print months with the given seeds, on SQLite, and with `three` on three backends."""
+    seeds = [int(one) for one in arguments if one.isdecimal()] or SEEDS
+    print(f"planted judge: misses {MISSED:.0%} of contradictions, invents {INVENTED:.0%};", end=" ")
+    print(f"wrong about the topic {WRONG_TOPIC:.0%}, about use {WRONG_USE:.0%}")
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        mongod = bolt = None
+        if "three" in arguments:
+            mongod = stack.enter_context(running_mongod(folder / "mongod"))
+            bolt = stack.enter_context(running_bolt_server(folder / "arcadedb"))
+        for seed in seeds:
+            root = folder / f"shop-{seed}"
             root.mkdir()
-            month = play_sqlite(root, seed)
-            print(f"seed {seed}: {TURNS} turns, {len(month.items)} items, {WRONG} wrong, {IRRELEVANT} irrelevant")
-            print(f"planted judge: misses {MISSED:.0%} of contradictions, invents {INVENTED:.0%};", end=" ")
-            print(f"wrong about the topic {WRONG_TOPIC:.0%}, about use {WRONG_USE:.0%}")
-            print(*month.table(), *summary(month), sep="\n")
-            print(f"waiting at the end: {quality_status(month.settings, today=month.days[-1].date).wrong}")
+            if mongod and bolt:
+                show(play_three(root, mongod.url, bolt, seed), f"Mem0, Neo4j, MongoDB, seed {seed}")
+            else:
+                show(play_sqlite(root, seed), f"SQLite, seed {seed}")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

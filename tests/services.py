@@ -308,14 +308,13 @@ class BoltServer:
             return False
 
 
-@pytest.fixture(scope="session")
-def bolt_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BoltServer]:
+@contextmanager
+def running_bolt_server(folder: Path) -> Iterator[BoltServer]:
     """The server of the wheel `arcadedb-embedded`, in a process of its own with the Java that the wheel brings."""
     found = importlib.util.find_spec("arcadedb_embedded")
     if found is None or found.origin is None:
         pytest.skip("no Bolt server: the wheel arcadedb-embedded is not installed (Linux x86_64 only)")
     package = Path(found.origin).parent
-    folder = tmp_path_factory.mktemp("arcadedb")
     bolt, http = free_ports(2)
     options = {
         "server.rootPath": str(folder),
@@ -339,4 +338,11 @@ def bolt_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BoltServer
     with running(command, folder) as process:
         server = BoltServer(process, f"bolt://127.0.0.1:{bolt}", f"http://127.0.0.1:{http}")
         process.until(server.is_ready)
+        yield server
+
+
+@pytest.fixture(scope="session")
+def bolt_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BoltServer]:
+    """One for all tests."""
+    with running_bolt_server(tmp_path_factory.mktemp("arcadedb")) as server:
         yield server

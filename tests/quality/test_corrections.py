@@ -24,6 +24,7 @@ from knowbound.quality.judging import is_trusted
 from knowbound.quality.loop import tend
 from knowbound.quality.rollup import roll_up
 from knowbound.report.quality.model import Fault
+from knowbound.stats.demotion import demotions
 from tests.hook_project import Project
 from tests.kills import killed_at_each_step
 from tests.quality.measured_project import MeasuredProject, calibrate_judge, logged, turn
@@ -150,6 +151,20 @@ def test_dismissing_closes_the_record_as_not_warranted_and_is_logged(loop: Loop)
     assert (correction.tool, correction.by) == ("kms_dismiss", "ada")
     assert "it was a joke" in correction.detail
     assert PORT.id in loop.served()
+
+
+def test_a_dismissed_contradiction_leaves_the_averages_until_the_dismissal_is_undone(loop: Loop) -> None:
+    def factor() -> float:
+        loop.roll_up()
+        return loop.log.rollups()[-1].scores[PORT.id].factor()
+
+    assert factor() == pytest.approx(0.4)
+    assert [one.item for one in demotions(loop.log.rollups())] == [PORT.id]
+    loop.corrections.dismiss(PORT.id)
+    assert factor() == 1.0
+    assert demotions(loop.log.rollups()) == []  # a wrong verdict is no false demotion by the ranking
+    loop.corrections.undo(PORT.id)
+    assert factor() == pytest.approx(0.4)
 
 
 def test_undo_of_an_acceptance_brings_the_old_back_and_deletes_the_new(loop: Loop) -> None:

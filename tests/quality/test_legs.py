@@ -226,7 +226,16 @@ def test_a_drop_of_on_topic_kills_where_the_whole_interval_is_below_0(now: Rate,
 
 
 @pytest.mark.parametrize(
-    ("rate", "expected"), [(Rate(), UNKNOWN), (Rate(1, 3), MET), (Rate(5, 10), TRIPPED), (Rate(10, 100), MET)]
+    ("rate", "expected"),
+    [
+        (Rate(), UNKNOWN),
+        (Rate(1, 1), MET),  # few demotions show nothing for certain
+        (Rate(2, 2), MET),
+        (Rate(1, 3), MET),
+        (Rate(3, 3), TRIPPED),
+        (Rate(5, 10), TRIPPED),
+        (Rate(10, 100), MET),
+    ],
 )
 def test_reversed_demotions_kill_where_they_are_over_10_percent_for_certain(
     rate: Rate, expected: CriterionState

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from knowbound.stats.figures import Band, GapFigures, SampleConfidence, band_of, confidence_of
 from knowbound.stats.printing import duration, percent
-from knowbound.stats.rate import Rate, Weighted, clustered, mean_of
+from knowbound.stats.rate import Rate, Weighted, clustered, least_share, mean_of
 
 
 @st.composite
@@ -52,6 +52,14 @@ def test_the_interval_holds_the_value_and_stays_within_0_and_1(rate: Rate) -> No
 )
 def test_wilson_interval_has_the_published_values(k: int, n: int, low: float, high: float) -> None:
     assert Rate(k, n).interval == pytest.approx((low, high), abs=5e-4)
+
+
+@pytest.mark.parametrize(
+    ("k", "n", "low"), [(0, 10, 0.0), (1, 1, 0.025), (5, 10, 0.1871), (10, 10, 0.6915), (43, 50, 0.7326)]
+)
+def test_the_exact_lower_bound_has_the_published_values(k: int, n: int, low: float) -> None:
+    assert least_share(k, n) == pytest.approx(low, abs=5e-4)
+    assert least_share(k, n, looks=7) <= least_share(k, n) + 1e-12
 
 
 @pytest.mark.parametrize(("k", "n"), [(1, 0), (-1, 5), (6, 5)])

@@ -33,7 +33,7 @@ from knowbound.stats.quality import (
     QualityMetric,
     p95_ms,
 )
-from knowbound.stats.rate import Rate
+from knowbound.stats.rate import Rate, least_share
 from knowbound.stats.replay import ReplayVerdict
 from knowbound.stats.rollout import CriterionName, CriterionState, Leg, LegFacts, RolloutCriterion
 
@@ -228,8 +228,9 @@ def _on_topic_drop(facts: LegFacts) -> RolloutCriterion:
 
 def _false_demotions(facts: LegFacts) -> RolloutCriterion:
     rate = facts.demotions
-    low, high = rate.interval or (None, None)
+    low = least_share(rate.k, rate.n, _LOOKS) if rate.n else None
     state = _kept(None if low is None else low > MOST_REVERSED)
+    high = rate.interval[1] if rate.interval else None
     return RolloutCriterion(CriterionName.FALSE_DEMOTIONS, state, rate.value, MOST_REVERSED, low, high, rate.n)
 
 

@@ -20,8 +20,10 @@ from msgspec.structs import replace
 from knowbound.config import GAMMA
 from knowbound.core.quality import (
     KEPT_DAYS,
+    Closing,
     Counts,
     DayRollup,
+    Discovery,
     Durations,
     LoggedItem,
     QualityScores,
@@ -70,10 +72,10 @@ def roll_up(
             made += [day_of(now.date, late, day)] if late else []
         elif now.date in written or not _is_made_of(day, now, may_shrink=now.date >= leaving):
             made.append(day_of(now.date, log.of_day(now.date)))
-    turns = {now.date: now.turns for now in logged if now.date >= oldest}
-    log.put_rollups(_with_scores(log, known, made, turns, gamma))
     before = log.discoveries()
     records = discoveries(before, log.since(oldest), corrections, log.answers())
+    turns = {now.date: now.turns for now in logged if now.date >= oldest}
+    log.put_rollups(_with_scores(log, known, made, turns, gamma, before, records))
     log.put_discoveries(records)
     # A turn that came late can be the first contradiction of an item: the record then has an earlier time, and its id.
     log.drop_discoveries({one.id for one in before} - {one.id for one in records})
@@ -81,12 +83,23 @@ def roll_up(
 
 
 def _with_scores(
-    log: QualityLog, known: Mapping[str, DayRollup], made: Iterable[DayRollup], turns: Mapping[str, int], gamma: float
+    log: QualityLog,
+    known: Mapping[str, DayRollup],
+    made: Iterable[DayRollup],
+    turns: Mapping[str, int],
+    gamma: float,
+    before: Iterable[Discovery],
+    records: Iterable[Discovery],
 ) -> list[DayRollup]:
     """Return the days to write: those that were made, and those whose averages are others now.
 
-    `turns` is the number of turns in the log, by day.
+    `turns` is the number of turns in the log, by day. Contradictions that were dismissed leave the averages, from the
+    day on which the first of them was raised; those of `before` count as known.
     """
+    was, dismissed = _dismissed(before), _dismissed(records)
+    answered = {(id_, *span) for id_, spans in was.items() for span in spans}
+    answered ^= {(id_, *span) for id_, spans in dismissed.items() for span in spans}
+    first = min((raised[:10] for _, raised, _ in answered), default="9999")
     changed = {day.date: day for day in made}
     days = {**known, **changed}
     scores: dict[str, QualityScores] = {}
@@ -94,15 +107,25 @@ def _with_scores(
     for date, found in sorted(days.items()):
         day = found
         is_raw = turns.get(date, 0) >= day.turns > 0
-        is_behind = is_behind or date in changed or day.gamma is None or (is_raw and day.gamma != gamma)
+        is_other = date in changed or date >= first or (is_raw and day.gamma != gamma)
+        is_behind = is_behind or is_other or day.gamma is None
         if is_behind and is_raw:
-            day = replace(day, scores=scores_by_turns(scores, log.of_day(date), gamma), gamma=gamma)
+            day = replace(day, scores=scores_by_turns(scores, log.of_day(date), gamma, dismissed), gamma=gamma)
         elif day.gamma is None:
             day = replace(day, scores=scores_by_day(scores, day, gamma), gamma=gamma, scores_by_day=True)
         if day != known.get(date):
             written.append(day)
         scores |= day.scores
     return written
+
+
+def _dismissed(records: Iterable[Discovery]) -> dict[str, list[tuple[str, str]]]:
+    """Return by item from when to when contradictions were answered as none."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for one in records:
+        if one.closing is Closing.NOT_WARRANTED:
+            found.setdefault(one.item, []).append((one.raised, one.closed))
+    return found
 
 
 def day_of(date: str, turns: Iterable[QualityTurn], known: DayRollup | None = None) -> DayRollup:

@@ -9,7 +9,7 @@ information. Not being used is never punished by itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from knowbound.core.quality import CONTRACT, DayRollup, QualityScores, QualityTurn, Weights
 
@@ -28,18 +28,24 @@ def scores_of(days: Iterable[DayRollup]) -> dict[str, QualityScores]:
 
 
 def scores_by_turns(
-    before: dict[str, QualityScores], turns: Iterable[QualityTurn], gamma: float
+    before: dict[str, QualityScores],
+    turns: Iterable[QualityTurn],
+    gamma: float,
+    dismissed: Mapping[str, Sequence[tuple[str, str]]] | None = None,
 ) -> dict[str, QualityScores]:
-    """Return the averages of the items of these turns, which are in order. Without a verdict nothing changes."""
+    """Return the averages of the items of these turns, which are in order. Without a verdict nothing changes.
+
+    `dismissed` has spans of time, by item: a contradiction in one of them was answered as none, and counts as none.
+    """
     found: dict[str, QualityScores] = {}
     for turn in turns:
         for item in turn.injected_items:
             if item.verdict:
                 known = found.get(item.id) or before.get(item.id, QualityScores())
-                said = item.verdict
-                found[item.id] = known.after(
-                    said.used, said.contradicted, gamma, last=turn.timestamp, sha=item.content_sha
-                )
+                said, time = item.verdict, turn.timestamp
+                spans = (dismissed or {}).get(item.id, ())
+                contradicted = said.contradicted and not any(first <= time < last for first, last in spans)
+                found[item.id] = known.after(said.used, contradicted, gamma, last=time, sha=item.content_sha)
     return found
 
 

@@ -64,6 +64,21 @@ def wilson(share: float, n: float) -> tuple[float, float]:
     return max(0.0, (middle - spread) / scale), min(1.0, (middle + spread) / scale)
 
 
+def least_share(k: int, n: int, looks: int = 1) -> float:
+    """Return the lower end of the exact (Clopper-Pearson) interval at 95%, as wide as so many looks need (Bonferroni).
+
+    For decisions on few counts: the Wilson interval of 1 of 1 begins at 21%, this one at 2.5%.
+    """
+    if not k:
+        return 0.0
+    low, high = 0.0, k / n
+    for _ in range(40):  # halvings: to twelve digits
+        share = (low + high) / 2
+        tail = sum(math.comb(n, one) * share**one * (1 - share) ** (n - one) for one in range(k, n + 1))
+        low, high = (low, share) if tail > 0.025 / looks else (share, high)
+    return low
+
+
 def clustered(clusters: Iterable[Rate]) -> Rate:
     """Return the sum of the rates of clusters with dependent members: runs of one sample, samples of one session.
 

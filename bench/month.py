@@ -57,7 +57,7 @@ RIGHT, WRONG, IRRELEVANT = 23, 12, 25
 USED, CONTRADICTED = 0.7, 0.6  # how often the agent uses a right item, and contradicts a wrong one
 CONFIRMS, DISMISSES = 0.9, 0.5  # how often the agent confirms a suggestion of a session's start; dismisses a false one
 MISSED, INVENTED, WRONG_TOPIC, WRONG_USE = 0.10, 0.01, 0.04, 0.06  # the errors of the planted judge
-SESSIONS = 3  # a day
+SESSION_TURNS = 3  # an item is injected once a session: long sessions would go through the whole store
 SEEDS = (101, 102, 103)  # drawn after the last change of this module
 _NAMES = ("port", "queue", "bucket", "timeout", "owner")
 
@@ -129,8 +129,8 @@ class Month:
         asked: dict[str, tuple[str, str]] = {}
         for at in range(per_day):
             self.now += timedelta(minutes=7)
-            session = f"s{number}-{at % SESSIONS}"
-            if at < SESSIONS:
+            session = f"s{number}-{at // SESSION_TURNS}"
+            if not at % SESSION_TURNS:
                 self._start(session)
             asked[f"p{number}-{at}"] = (session, self._ask(session, f"p{number}-{at}"))
         with closing(open_quality_log(self.settings)) as log:

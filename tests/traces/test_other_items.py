@@ -55,6 +55,60 @@ ELEMENTS = """<memories count="2">
   </memory>
   <memory id="7"><title>Editor</title><text>vim</text></memory>
 </memories>"""
+OWN_IDS = """## Mem0 Active
+
+After a task, store what was learnt. Always give the project:
+- user_id: `ines`
+
+Search before you answer.
+
+### Recent Activity
+
+- ⚖️ [decision] (2h ago) Alerts go through the worker [mem0:99e714f1]
+- 🔵 [learning] (1d ago) Buffers are:
+- in SRAM2
+- aligned [mem0:5e4f4b7e]
+
+Search for details.
+"""
+COUNTED = """# Workflow
+
+## Memories (showing 2 of 5)
+- 3 more are not shown
+- **api-cents**: Amounts are cents
+- **pnpm**: pnpm 9
+
+## Rules
+- **Default**: track every task
+- no other list
+"""
+KEYED = """# Workflow
+
+## Persistent Memories (2)
+
+Stored by hand.
+
+### zone
+Times are UTC.
+
+### naming
+Events are past tense.
+
+# Closing
+- close what is done
+"""
+DATED = (
+    "## Past work\n\n### Newer model (2026-01-19)\nIt was off.\n\n### Labels (2026-02-02)\nTried:\n- tiles\n- buffers"
+)
+INNER = """[KMS Context #0be77d52]
+  1. [mongodb] [95%] Checklist:
+1. bump
+2. run
+
+then tag it
+  2. [mem0] [83%] No force pushes
+⚠️ Pending correction: entry `a` was contradicted.
+[End KMS Context #0be77d52]"""
 INDEX = "# Memory\n- [Ports](ports.md) — orders listen on 8080\n- [Style](style.md) — tabs"
 
 
@@ -103,9 +157,56 @@ INDEX = "# Memory\n- [Ports](ports.md) — orders listen on 8080\n- [Style](styl
             "",
             [OtherItem("port 8080", "", "fact"), OtherItem("tabs")],
         ),
+        (
+            OWN_IDS,
+            "mem0",
+            [
+                OtherItem("Alerts go through the worker", "99e714f1", "decision"),
+                OtherItem("Buffers are:\n- in SRAM2\n- aligned", "5e4f4b7e", "learning"),
+            ],
+        ),
+        (COUNTED, "", [OtherItem("Amounts are cents", "api-cents"), OtherItem("pnpm 9", "pnpm")]),
+        (KEYED, "", [OtherItem("Times are UTC.", "zone"), OtherItem("Events are past tense.", "naming")]),
+        (
+            DATED,
+            "",
+            [
+                OtherItem("Newer model (2026-01-19)\nIt was off."),
+                OtherItem("Labels (2026-02-02)\nTried:\n- tiles\n- buffers"),
+            ],
+        ),
+        (
+            INNER,
+            "kms",
+            [
+                OtherItem("Checklist:\n1. bump\n2. run\nthen tag it", "", "mongodb", 0.95),
+                OtherItem("No force pushes", "", "mem0", 0.83),
+            ],
+        ),
+        (
+            "Uses tabs.\n§\nThe host is tern.\n§\nPort 8080.",
+            "",
+            [OtherItem("Uses tabs."), OtherItem("The host is tern."), OtherItem("Port 8080.")],
+        ),
         (INDEX, "", [OtherItem("Ports: orders listen on 8080", "ports.md"), OtherItem("Style: tabs", "style.md")]),
     ],
-    ids=["kms", "claude-mem", "claude-mem-table", "mem0", "json", "cut-json", "elements", "numbered", "memory-index"],
+    ids=[
+        "kms",
+        "claude-mem",
+        "claude-mem-table",
+        "mem0",
+        "json",
+        "cut-json",
+        "elements",
+        "numbered",
+        "own-ids",
+        "counted",
+        "keyed",
+        "dated",
+        "inner-list",
+        "parts",
+        "memory-index",
+    ],
 )
 def test_a_list_is_taken_apart_into_its_items(text: str, store: str, items: list[OtherItem]) -> None:
     assert items_of_text(text) == (tuple(items), store)

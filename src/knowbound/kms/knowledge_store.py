@@ -236,20 +236,14 @@ class KnowledgeStore(StoreWriter):
 
     @retried
     def unflag(self, id_: str, *, only_own: bool = False) -> Item:
-        """Remove the newest flag from everything that the same call flagged. This also undoes a deletion.
-
-        With `only_own` the flag of another party is refused: an agent releases nothing that a person holds back.
-        """
+        """Remove the newest flag, with `only_own` unless another party set it, from all that the same call flagged."""
         with self._locked():
             copies = self._copies(id_)
             item = copies.original
             if item.flag is None:
                 raise InputError("flag-refused", f"{item.id} has no flag to remove. Nothing was changed.")
-            if only_own and item.flag.by != self._by:
-                words = f"{item.id} was flagged {item.flag.kind} by {item.flag.by or 'somebody else'}"
-                raise InputError(
-                    "flag-refused", f"{words}: a person decides. Try: knowbound kms flag {item.id} --clear"
-                )
+            if only_own:
+                self._refuse.flag_of_another(item, self._by)
             changes = [
                 ItemChange(backend, one, unflagged(one))
                 for backend, one in copies.all

@@ -56,6 +56,12 @@ class Refusals:
         if found is not None:
             raise InputError("item-withdrawn", f"{found} {_INSIST.format(verb=verb) if verb else _CORRECT}")
 
+    def flag_of_another(self, item: Item, by: str) -> None:
+        """Refuse to take off a flag that somebody else set: an agent releases nothing that a person holds back."""
+        if item.flag and item.flag.by != by:
+            words = f"{item.id} was flagged {item.flag.kind} by {item.flag.by or 'somebody else'}: a person decides."
+            raise InputError("flag-refused", f"{words} Try: knowbound kms flag {item.id} --clear")
+
     def not_served(self, item: Item) -> None:
         """Refuse an item with a flag that withdraws it."""
         if item.flag and not item.is_served:

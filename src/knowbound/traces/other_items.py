@@ -9,7 +9,9 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from knowbound.core.trace import Injection
@@ -31,19 +33,32 @@ _MARKER_LINE = re.compile(r"\[[^\]\n]*\]|[=\-─*_]{3,}|<!--.*-->")
 _HEADING = re.compile(r"#{1,6}\s")
 _ENTRY = re.compile(r"(?:[-*+•]|\d{1,3}[.)])\s+(?=\S)")
 _MARK = re.compile(r"\[([^\[\]\n]{1,200})\](?!\()\s*")
+_BARE_SHARE = re.compile(r"\(([01]\.\d+)\)\s+")
 _PERCENT = re.compile(r"(\d{1,3}(?:\.\d+)?)\s?%")
 _SHARE = re.compile(r"(?:confidence|conf)\s*[:=]?\s*([01](?:\.\d+)?)(?!\d|\s?%)", re.IGNORECASE)
 _NAMED_ID = re.compile(r"(?:memory_?id|uuid|id)\s*[:=]\s*([\w:.-]{1,200})", re.IGNORECASE)
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{24}", re.IGNORECASE)
 _CLOSING_MARKS = re.compile(r"\s+\(([^()\n]{1,200})\)\s*\Z")
 _LINK = re.compile(r"\[([^\[\]\n]{1,300})\]\(([^()\s]{1,200}\.md)\)\s*(?:[-–—:]\s*)?")
-# Lines that begin with the number of an observation: "81424 6:02p 🟣 …", "**#177** 4:12 PM 🔵 **…**", "🎯 #S25 …".
+# Lines that begin with the number of an observation: "81424 6:02p 🟣 …", "**#177** 4:12 PM 🔵 **…**", "🎯 #S25 …",
+# "S25 … (May 8 at 9:12 PM)".
 _TIME = r"(?:\d{1,2}:\d\d\s?(?:[ap]m?)?|[\"″])"
 _NUMBERED_LINE = re.compile(
-    rf"[^\w#|]{{0,20}}(?:#(?P<id>S?\d{{1,12}})\b[\s*]{{0,4}}(?:{_TIME}\s+)?|(?P<bare>\d{{1,12}})\s+{_TIME}\s+)"
-    r"(?:[^\w\s(\"'`*]{1,8}\s+)?(?P<content>[\w(\"'`*].*)",
+    rf"[^\w#|]{{0,20}}(?:#(?P<id>S?\d{{1,12}})\b[\s*]{{0,4}}(?:{_TIME}\s+)?|(?P<bare>\d{{1,12}})[\s*]{{1,4}}{_TIME}\s+"
+    r"|(?P<session>S\d{1,12})\s+(?=.*\([A-Z][a-z]{2} \d{1,2}[ ,][^()]*\)\s*\Z))"
+    r"(?:[^\w\s(\"'`*]{1,8}\s+)?(?P<content>[\w(\"'`*@./].*)",
     re.IGNORECASE,
 )
+_BOLD_LINE = re.compile(r"\*\*[^*]+\*\*:?")
+_SEPARATOR = re.compile(r"^[ \t]*§[ \t]*$", re.MULTILINE)
+_HEADING_LINE = re.compile(r"^(#{1,6})[ \t]+(.+)$", re.MULTILINE)
+_DATED = re.compile(r"\(\d{4}-\d\d-\d\d[^()]{0,20}\)\Z")
+_COUNT = re.compile(r"\((?:showing )?(\d{1,4})(?: of \d+)?(?:, \w+)?\)\Z")
+_TAGS_AT_END = re.compile(r"(?:\s*</[\w.-]+>)+\s*\Z")
+_BOLD_ID = re.compile(r"\*\*([\w.-]{1,100})\*\*:\s+")
+_AGE = re.compile(r"\((?:\d+\s?(?:m|h|d|w|mo|y)\w* ago|[\d-]{10}[^()]{0,20})\)\s*")
+_OWN_ID = re.compile(r"\s*\[(?:mem0|kms|claude-mem|id):([\w.-]{4,200})\]\s*\Z", re.IGNORECASE)
+_SIGN = re.compile(r"[^\w\s\[(\"'`*#<{/~.$@-]{1,4}\s+(?=\[)")
 _FRONT_MATTER = re.compile(r"\A---\r?\n(.*?)\r?\n---\r?\n", re.DOTALL)
 _NAME = re.compile(r"^name:\s*(.+?)\s*$", re.MULTILINE)
 
@@ -83,7 +98,7 @@ def other_items(injection: Injection) -> OtherItems:
 def items_of_text(text: str) -> OtherItems:
     """Return the items of a text by the first shape that fits."""
     text = text.replace("\r\n", "\n")
-    for shape in (_of_json, _of_elements, _of_numbered_lines, _of_list):
+    for shape in (_of_json, _of_elements, _of_numbered_lines, _of_sections, _of_dated_sections, _of_list):
         items = [item for item in shape(text) if item.content][:_MOST]
         if items:
             inside = {line for item in items for line in item.content.split("\n")}
@@ -130,6 +145,10 @@ def _of_json(text: str) -> Iterator[OtherItem]:
     """Yield the records of JSON documents in the text, also of one that was cut off."""
     decoder, at = json.JSONDecoder(), text.find("{")
     while at >= 0:
+        before = text[text.rfind("\n", 0, at) + 1 : at].strip()
+        if before and before[0] not in '{["`(,':  # inside a sentence, or an entry of a list
+            at = text.find("{", at + 1)
+            continue
         try:
             document, end = decoder.raw_decode(text, at)
         except (ValueError, RecursionError):
@@ -204,6 +223,8 @@ def _without_tags(content: str) -> str:
 def _of_numbered_lines(text: str) -> Iterator[OtherItem]:
     """Yield the rows of tables with an id or a content column, and lines that begin with the number of an entry."""
     header: list[str] = []
+    last: OtherItem | None = None
+    has_detail, was_blank = False, False  # of the last entry: the paragraph below its bold title
     for line in map(str.strip, text.split("\n")):
         if line.startswith("|"):
             cells = [cell.strip() for cell in line.strip("|").split("|")]
@@ -212,43 +233,152 @@ def _of_numbered_lines(text: str) -> Iterator[OtherItem]:
             elif not all(set(cell) <= set("-: ") for cell in cells) and len(cells) == len(header) and "id" in header:
                 item = _of_fields(dict(zip(header, cells, strict=True)) | {"type": ""})
                 if item is not None:
-                    yield item
+                    yield from [last] if last else []
+                    last, has_detail = item, False
             continue
         header = []
-        numbered = _NUMBERED_LINE.fullmatch(line)
-        if numbered:
-            yield OtherItem(numbered["content"].strip("* "), _id(numbered["id"] or numbered["bare"]))
+        if numbered := _NUMBERED_LINE.fullmatch(line):
+            yield from [last] if last else []
+            last = OtherItem(
+                numbered["content"].strip("* "), _id(numbered["id"] or numbered["bare"] or numbered["session"])
+            )
+            has_detail = numbered["content"].startswith("**") and line.endswith("**")
+        elif line and last and has_detail and not _is_apart(line):
+            last = last._replace(content=f"{last.content}\n{line}")
+            has_detail = not was_blank or last.content.count("\n") == 1
+        elif line:
+            has_detail = False
+        was_blank = not line
+    yield from [last] if last else []
+
+
+def _is_apart(line: str) -> bool:
+    """Report whether a line is no sentence of an entry: a heading, a bold title, a mark, a statistic."""
+    return bool(_HEADING.match(line) or _BOLD_LINE.fullmatch(line) or _TAG_LINE.fullmatch(line) or "~" in line[:12])
 
 
 # Lists
 
 
+class _Entry(NamedTuple):
+    """The first line of an entry of a list, and the lines that belong to it."""
+
+    indent: int
+    number: int  # 0: a bullet
+    lines: list[str]
+
+
 def _of_list(text: str) -> Iterator[OtherItem]:
     """Yield the entries of a text that is a list: no paragraph after its first entry, apart from a closing one."""
-    entries: list[list[str]] = []
-    introduction, between, is_open, was_blank = 0, 0, False, True
-    for line in text.split("\n"):
+    entries, introduction, between = _entries(text.split("\n"))
+    if between <= 1 and introduction <= _MOST_INTRODUCTION:
+        yield from (_entry("\n".join(one.lines)) for one in entries)
+
+
+def _entries(lines: Sequence[str]) -> tuple[list[_Entry], int, int]:
+    """Return the entries of a list, the lines before the first, and the paragraphs after it that belong to none.
+
+    Whatever is between two entries of a numbered list belongs to the first of them, if their numbers follow.
+    """
+    entries: list[_Entry] = []
+    introduction, is_open, was_blank = 0, False, True
+    apart: list[str] = []  # lines since the last entry that belong to none
+    between = paragraphs = 0
+    closes = any(_OWN_ID.search(line) for line in lines)
+    for line in lines:
         bare = line.strip()
         if not bare:
             was_blank = True
             continue
+        last = entries[-1] if entries else None
+        mark = _ENTRY.match(bare)
+        if mark and closes and last and is_open and not _OWN_ID.search("\n".join(last.lines)):
+            mark = None  # entries end with their ids
         if _TAG_LINE.fullmatch(bare) or _MARKER_LINE.fullmatch(bare) or _HEADING.match(bare):
             is_open = False
-        elif (mark := _ENTRY.match(bare)) and not (is_open and _indent(line) > _indent(entries[-1][0])):
-            if between:
-                return
-            entries.append([line, bare[mark.end() :]])
+        elif mark and last and last.number and is_open and not _follows(last, line, mark):
+            last.lines.append(bare)
+        elif mark and not (is_open and last and _indent(line) > last.indent):
+            number = int(mark[0].rstrip(" \t.)")) if mark[0][0].isdigit() else 0
+            if last and number and _follows(last, line, mark):
+                last.lines.extend(apart)
+            else:
+                between += paragraphs
+            if between > 1:
+                return entries, introduction, between
+            apart, paragraphs = [], 0
+            entries.append(_Entry(_indent(line), number, [bare[mark.end() :]]))
             is_open = True
-        elif is_open and (not was_blank or line[0].isspace()):
-            entries[-1].append(bare)
-        elif entries:
-            between += 1
+        elif last and is_open and (not was_blank or line[0].isspace()) and _indent(line) >= min(last.indent, 1):
+            last.lines.append(bare)
+        elif last:
+            paragraphs += was_blank or not apart
+            apart.append(bare)
             is_open = False
         else:
             introduction += 1
         was_blank = False
-    if between <= 1 and introduction <= _MOST_INTRODUCTION:
-        yield from (_entry("\n".join(lines)) for _, *lines in entries)
+    return entries, introduction, between + paragraphs
+
+
+def _follows(last: _Entry, line: str, mark: re.Match[str]) -> bool:
+    """Report whether a line is the next entry of the numbered list that the last entry is in."""
+    return mark[0][0].isdigit() and int(mark[0].rstrip(" \t.)")) == last.number + 1 and _indent(line) == last.indent
+
+
+# Sections
+
+
+def _of_sections(text: str) -> Iterator[OtherItem]:
+    """Yield the entries of those sections of a document that are lists of items, and sections that are items.
+
+    A heading counts its entries ("Memories (3)"), or every entry below it has a mark: `[decision]`, `(0.95)`, an id.
+    Parts between lines of a single § are items, too.
+    """
+    parts = _SEPARATOR.split(text)
+    if len(parts) > 2:
+        yield from (OtherItem(part.strip()) for part in parts)
+        return
+    sections = _sections(text)
+    for at, one in enumerate(sections):
+        counted, level = _COUNT.search(one.title), one.level
+        below = list(takewhile(partial(_is_below, level), sections[at + 1 :]))
+        if counted and below and len(below) == int(counted[1]):
+            yield from (OtherItem(other.body, _id(other.title)) for other in below if other.body)
+            continue
+        entries, introduction, _ = _entries(one.body.split("\n"))
+        items = [_entry("\n".join(entry.lines)) for entry in entries]
+        named = [item for item in items if item.id]
+        if counted and len(named) == int(counted[1]):
+            yield from named
+        elif len(items) > 1 and introduction <= 1 and all(item.origin or item.confidence is not None for item in items):
+            yield from items
+
+
+def _of_dated_sections(text: str) -> Iterator[OtherItem]:
+    """Yield sections whose titles end with a date, if there are several."""
+    dated = [one for one in _sections(text) if _DATED.search(one.title) and one.body]
+    yield from (OtherItem(f"{one.title}\n{one.body}") for one in dated if len(dated) > 1)
+
+
+class _Section(NamedTuple):
+    level: int
+    title: str
+    body: str
+
+
+def _is_below(level: int, one: _Section) -> bool:
+    return one.level > level
+
+
+def _sections(text: str) -> list[_Section]:
+    """Return the sections below the headings of a text, each without those below it."""
+    heads = [*_HEADING_LINE.finditer(text)]
+    ends = [*(head.start() for head in heads[1:]), len(text)]
+    return [
+        _Section(len(head[1]), head[2].strip(), _TAGS_AT_END.sub("", text[head.end() : end]).strip())
+        for head, end in zip(heads, ends, strict=False)
+    ]
 
 
 def _indent(line: str) -> int:
@@ -261,8 +391,17 @@ def _entry(text: str) -> OtherItem:
         rest = text[link.end() :]
         return OtherItem(f"{link[1]}: {rest}" if rest else link[1], _id(link[2]))
     item = OtherItem("")
-    while mark := _MARK.match(text):
-        item, text = _marked(item, mark[1], is_leading=True), text[mark.end() :]
+    if own := _OWN_ID.search(text):
+        item, text = item._replace(id=_id(own[1])), text[: own.start()]
+    if bold := _BOLD_ID.match(text):
+        return item._replace(content=text[bold.end() :].strip(), id=item.id or _id(bold[1]))
+    text = _SIGN.sub("", text, count=1) if _SIGN.match(text) else text
+    if (share := _BARE_SHARE.match(text)) is not None:
+        item, text = item._replace(confidence=_share(share[1])), text[share.end() :]
+    while mark := _MARK.match(text) or (_AGE.match(text) if item.origin else None):
+        if mark.re is _MARK:
+            item = _marked(item, mark[1], is_leading=True)
+        text = text[mark.end() :]
     if closing := _CLOSING_MARKS.search(text):
         found = _marked(item, closing[1], is_leading=False)
         if found != item:

@@ -14,7 +14,7 @@ from knowbound.traces.calls import finish_call
 from knowbound.traces.dialogue import text_in
 from knowbound.traces.source import Tally
 
-_MAX_INJECTED = 10_000  # characters kept of an injected text
+_MAX_INJECTED = 30_000  # characters kept of an injected text: memory tools inject 16,000
 MAX_REASON = 300  # characters kept of the reason of a failure
 _MAX_RUNNING = 4_000  # characters kept of the output of a running command
 

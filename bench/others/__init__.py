@@ -1,0 +1,1 @@
+"""Items that other tools inject, found in transcripts and compared with a reader's list."""

@@ -57,6 +57,8 @@ RIGHT, WRONG, IRRELEVANT = 23, 12, 25
 USED, CONTRADICTED = 0.7, 0.6  # how often the agent uses a right item, and contradicts a wrong one
 CONFIRMS, DISMISSES = 0.9, 0.5  # how often the agent confirms a suggestion of a session's start; dismisses a false one
 MISSED, INVENTED, WRONG_TOPIC, WRONG_USE = 0.10, 0.01, 0.04, 0.06  # the errors of the planted judge
+ASKED = 3  # things that a prompt asks for, at most
+IN_VAIN = 1 / 3  # how often it also asks for one that only an irrelevant item names
 SESSION_TURNS = 3  # an item is injected once a session: long sessions would go through the whole store
 SEEDS = (101, 102, 103)  # drawn after the last change of this module
 _NAMES = ("port", "queue", "bucket", "timeout", "owner")
@@ -99,7 +101,7 @@ class Month:
         self._by_id: dict[str, MonthItem] = {}
         self._labels: dict[Metric, list[Pair]] = {metric: [] for metric in Metric}
         self._labelled = 0
-        self._bad_days = -1  # days left on which nothing is on topic; -1: not provoked yet
+        self._is_bad: bool | None = None  # nothing is on topic; None: not provoked yet
         self.now, self.days = FIRST, list[Day]()
         self.injections = 0
         self.version = turn_judge_version("rules")
@@ -175,9 +177,12 @@ class Month:
     def _ask(self, session: str, prompt_id: str) -> str:
         """A prompt: what the hook chooses is recorded as the hook records it."""
         topic = self._world.choice(TOPICS)
-        names = [one.content.split(" its ")[1].split()[0] for one in self.items if one.topic == topic]
-        asked = ", ".join(self._world.sample(names, 5))
-        text = f"Where does the {topic} service of the shop have its {asked}?"
+        here = [one for one in self.items if one.topic == topic]
+        wanted = [_name(one) for one in here if one.kind != "irrelevant"]
+        useless = [_name(one) for one in here if one.kind == "irrelevant"]
+        names = self._world.sample(wanted, self._world.randint(1, ASKED))
+        names += self._world.sample(useless, self._world.random() < IN_VAIN)
+        text = f"Where does the {topic} service of the shop have its {', '.join(names)}?"
         prompt = HookPrompt({"session_id": session, "prompt_id": prompt_id, "prompt": text})
         hook = hook_settings.load(str(self.settings.root), str(self.settings.home), keep=False)
         began = time.perf_counter()
@@ -219,7 +224,7 @@ class Month:
     def _judged(self, item: LoggedItem, turn: QualityTurn) -> tuple[LoggedItem, ItemVerdict]:
         """What the agent does with an item, and what the planted judge makes of it."""
         one, world, judge = self._by_id[item.id], self._world, self._judge
-        on_topic = one.kind != "irrelevant" and self._bad_days <= 0
+        on_topic = one.kind != "irrelevant" and not self._is_bad
         used = on_topic and one.kind == "right" and world.random() < USED
         contradicted = one.kind == "wrong" and world.random() < CONTRADICTED
         truth = ItemVerdict(item.id, on_topic, used, contradicted)
@@ -247,12 +252,12 @@ class Month:
             self._labels = {metric: [] for metric in Metric}
 
     def _provoke(self, leg: int) -> None:
-        """Three days after the leg that is to be killed began, everything injected is off topic for three days."""
-        if self._bad_days > 0:
-            self._bad_days -= 1
+        """Make the ranking of the leg to be killed bad after three days: nothing is on topic until the leg ends."""
         in_leg = [day for day in self.days[-3:] if day.leg == self._killed_in_leg]
-        if self._bad_days == -1 and leg == self._killed_in_leg and len(in_leg) == 3:
-            self._bad_days = 3
+        if self._is_bad is None and leg == self._killed_in_leg and len(in_leg) == 3:
+            self._is_bad = True
+        elif self._is_bad and leg < self._killed_in_leg:
+            self._is_bad = False
 
     def _row(self, turns: int, leg: int, event: str) -> Day:
         today = self.now.date().isoformat()
@@ -320,6 +325,11 @@ class Month:
             shown = " ".join(f"{rate:>15}" for rate in rates)
             counts = f"{one.open:>5} {one.corrected:>5} {one.silenced:>9}"
             yield f"{number:>3} {one.leg:>3} {one.turns:>5} {shown} {counts}  {one.event}"
+
+
+def _name(item: MonthItem) -> str:
+    """Return the thing that an item is about."""
+    return item.content.split(" its ")[1].split()[0]
 
 
 def timetuple(month: Month) -> time.struct_time:

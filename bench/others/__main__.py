@@ -100,7 +100,11 @@ def _rollout(one: Labelled, text: str) -> Iterator[str]:
     hook, prompt = message("developer", text), message("user", "Go on.")
     if one.kind == "written":  # as clients from 0.166 on name the parts of a message
         hook["internal_chat_message_metadata_passthrough"] = {"content_item_kinds": ["hooks.additional_context"]}
-    said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done."}]}
+    said: dict[str, object] = {
+        "type": "message",
+        "role": "assistant",
+        "content": [{"type": "output_text", "text": "Done."}],
+    }
     rows: list[tuple[str, dict[str, object]]] = [
         ("session_meta", {"id": one.id, "cwd": "/work/shop"}),
         ("event_msg", {"type": "task_started", "turn_id": "t1"}),

@@ -201,10 +201,18 @@ def test_on_topic_has_to_rise_by_ten_points_or_to_meet_its_target(
 
 
 @pytest.mark.parametrize(
-    ("now", "expected"), [(Rate(350, 1000), MET), (Rate(340, 1000), NOT_YET), (Rate(900, 1000), MET)]
+    ("before", "now", "expected"),
+    [
+        (300, Rate(350, 1000), MET),
+        (300, Rate(340, 1000), NOT_YET),
+        (700, Rate(700, 1000), MET),  # the target is met
+        (490, Rate(490, 1000), NOT_YET),
+    ],
 )
-def test_used_has_to_rise_by_five_points(now: Rate, expected: CriterionState) -> None:
-    facts = LegFacts(leg_now=rates(used=now), leg_before=rates(used=Rate(300, 1000)))
+def test_used_has_to_rise_by_five_points_or_to_meet_its_target(
+    before: int, now: Rate, expected: CriterionState
+) -> None:
+    facts = LegFacts(leg_now=rates(used=now), leg_before=rates(used=Rate(before, 1000)))
     assert state(CriterionName.USAGE_RISE, facts) is expected
 
 

@@ -142,7 +142,7 @@ def _claude_project(root: Path) -> str:
     return main_work_tree(top or str(root)) or top or str(root)
 
 
-def entries(agent: str, scope: str, *, late: bool = False) -> OurEntries:
+def entries(agent: str, scope: str, *, late: bool = False, has_server: bool = True) -> OurEntries:
     """Return our entries. A project's settings are shared, so their commands have no path of this machine.
 
     Where the server can answer an event, a hook calls it, and the command gives way to it (resident.py). Where no
@@ -150,7 +150,7 @@ def entries(agent: str, scope: str, *, late: bool = False) -> OurEntries:
     `late` lets the hook fire for every tool, so that a model's later answer is injected after the next one.
     """
     is_shared = scope == "project"
-    is_resident = not is_shared and os.name != "nt"  # the guard is written for a POSIX shell
+    is_resident = has_server and not is_shared and os.name != "nt"  # the guard is written for a POSIX shell
     hook, knowbound = _command("knowbound-hook", is_shared), _command("knowbound", is_shared)
     hooks, tool_hooks = {}, {}
     for event in HOOKED[agent]:

@@ -15,7 +15,7 @@ from knowbound.agent import resident
 from knowbound.agent.hook_entry import AFTER_TOOLS
 from knowbound.agent.hook_run import HookRun
 from knowbound.agent.switch import has_late_hook
-from knowbound.injection import hook_settings
+from knowbound.injection import hook_settings, shadow
 from knowbound.injection.prompt import HookPrompt, is_notice
 from knowbound.quality import ended
 from knowbound.quality.ended import EndedTurn
@@ -103,12 +103,16 @@ def _items(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> Choice:
     if settings.model and settings.most_items and choice.pool and not is_held_out(prompt, settings.holdout):
         if settings.wait_ms:
             choice = _waited_for(run, settings, prompt, choice)
-        elif not prompt.agent_id and prompt.turn and not run.is_trial and has_late_hook(prompt.agent):
+        elif not prompt.agent_id and prompt.turn and not run.is_trial and _may_come_later(run, prompt):
             run.asks_later = True  # a later tool event of this turn can deliver the choice
     run.record.add_choice(
         choice.items, choice.pool, ranker=RANKER, floor=choice.floor, budget=choice.budget, ms=choice.ms
     )
     return choice
+
+
+def _may_come_later(run: HookRun, prompt: HookPrompt) -> bool:
+    return has_late_hook(prompt.agent) and not shadow.is_on(run.home)
 
 
 def _waited_for(run: HookRun, settings: HookSettings, prompt: HookPrompt, choice: Choice) -> Choice:
@@ -249,7 +253,8 @@ def _stop_check(run: HookRun, event: str, prompt: HookPrompt, payload: dict[str,
         settings = run.settings()
     except Exception:  # a config that cannot be used checks nothing
         return StopCheck(run.root, run.home, "off", 0, prompt, payload)
-    return StopCheck(run.root, run.home, settings.check, settings.check_ms, prompt, payload)
+    mode = "off" if shadow.is_on(run.home) else settings.check
+    return StopCheck(run.root, run.home, mode, settings.check_ms, prompt, payload)
 
 
 def _finish_turn(run: HookRun, turn: EndedTurn) -> None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import _thread  # threading itself costs 4 ms
 import time
+from contextlib import suppress
 
 from knowbound.agent import hook_log
 from knowbound.agent.hook_entry import AFTER_TOOLS
-from knowbound.injection import contexts, hook_settings
+from knowbound.injection import contexts, hook_settings, shadow
 from knowbound.injection.record import Record
 from knowbound.quality import ended
 from knowbound.store.data_dir import INJECTIONS, RESCUES
@@ -112,7 +113,16 @@ class HookRun:
     # The endings
 
     def deliver(self, event_name: str, chosen: Delivered, prompt: HookPrompt) -> None:
-        """Record the context and answer with it. Raises OSError, and answers nothing, if it cannot be recorded."""
+        """Record the context and answer with it. Raises OSError, and answers nothing, if it cannot be recorded.
+
+        In shadow the choice is recorded, and nothing is answered.
+        """
+        if shadow.is_on(self.home):
+            self.record.add_arm(shadow.SHADOW)
+            if prompt.context and not self.is_trial:  # chosen once a context, as it would be
+                with suppress(OSError):
+                    contexts.remember(self.home, prompt.context, chosen.keys())
+            return self.inject_nothing(shadow.SHADOW)
         if not self.is_trial:
             self.record.begin(self.home)
         self.decide()
@@ -184,7 +194,7 @@ class HookRun:
         return self._deciding.acquire(blocking=False)
 
     def _output(self, event_name: str, text: str) -> dict[str, Any]:
-        context = "\n\n".join(filter(None, (self.added, text)))
+        context = "" if shadow.is_on(self.home) else "\n\n".join(filter(None, (self.added, text)))
         output: dict[str, Any] = {"systemMessage": self.notice} if self.notice else {}
         if context:
             output["hookSpecificOutput"] = {"hookEventName": event_name, "additionalContext": context}

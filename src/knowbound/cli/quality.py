@@ -77,6 +77,46 @@ def status(item: str, root: Path | None, format_: str, output: Path | None) -> N
     hint_at_model(settings, "turns", format_)
 
 
+@command.command("shadow")
+@click.option("--accept", "accepted", multiple=True, metavar="KEY", help="It would have helped; repeatable.")
+@click.option("--reject", "rejected", multiple=True, metavar="KEY", help="Hold its item back; repeatable.")
+@click.option("--start", is_flag=True, help="Start injecting in this project, once ten were accepted or rejected.")
+@project_option
+@report_options(SHORT_FORMATS)
+def shadow(
+    accepted: tuple[str, ...],
+    rejected: tuple[str, ...],
+    start: bool,
+    root: Path | None,
+    format_: str,
+    output: Path | None,
+) -> None:
+    """Show what would have been injected, to accept or reject before anything reaches the agent.
+
+    After `knowbound install AGENT --shadow` hooks choose and record items, the judge scores them, and the agent gets
+    nothing. Ten choices are shown with their prompts; a terminal asks about each. A rejected item is held back until
+    `knowbound kms flag ID --clear`.
+    """
+    from knowbound.quality import shadow as shadowed
+    from knowbound.report.quality.shadow import render_shadow
+
+    settings = project_settings(root)
+    found = shadowed.answer(settings, accepted, rejected, by=user_name())
+    if start:
+        shadowed.start(settings)
+        found = shadowed.answer(settings, (), (), by="")
+    shown = shadowed.to_look_at(found)
+    emit([render_shadow(found, shown, cast("Any", format_), **layout(output))], output)
+    if accepted or rejected or start or format_ != "text" or output or not os.isatty(0):
+        return
+    for one in shown:
+        said = click.prompt(f"{one.key}: accept, reject or skip", type=click.Choice(("a", "r", "s")), default="s")
+        if said != "s":
+            found = shadowed.answer(settings, *(((one.key,), ()) if said == "a" else ((), (one.key,))), by=user_name())
+    if found.is_on and not found.left and click.confirm("Start injecting in this project?"):
+        shadowed.start(settings)
+
+
 @command.command("calibrate")
 @click.argument("prompts", type=FilePath)
 @click.option(

@@ -156,7 +156,7 @@ class QualityTurn(msgspec.Struct, frozen=True, omit_defaults=True):
     failed_searches: int = 0
     turn_tokens: int | None = None  # of the agent; None: not in the trace
     injected_tokens: int = 0
-    arm: str = ""  # of a holdout, if an item was found for the prompt: injected, held_out
+    arm: str = ""  # if an item was found for the prompt: shadow; of a holdout injected, held_out
     silenced: tuple[str, ...] = ()  # ids of items that the prompt was about, and that ranking at 0 held back
     rank_ms: float | None = None  # of searching and ranking, without the start of the hook
     prompt_ms: float | None = None  # of the hook that injected
@@ -310,6 +310,7 @@ class DayRollup(msgspec.Struct, frozen=True, omit_defaults=True):
     corrective_calls: int = 0
     injected_tokens: int = 0
     held_out: int = 0  # prompts for which a found item was not injected
+    shadow: Counts = Counts()  # of items that would have been injected
     silenced: dict[str, int] = {}  # item → prompts that it was held back from because it was contradicted
     silenced_prompts: int = 0  # prompts that an item was held back from
     rank_ms: Durations = Durations()
@@ -339,6 +340,7 @@ class DayRollup(msgspec.Struct, frozen=True, omit_defaults=True):
             corrective_calls=self.corrective_calls + other.corrective_calls,
             injected_tokens=self.injected_tokens + other.injected_tokens,
             held_out=self.held_out + other.held_out,
+            shadow=self.shadow + other.shadow,
             silenced=_merged(self.silenced, other.silenced, 0),
             silenced_prompts=self.silenced_prompts + other.silenced_prompts,
             rank_ms=self.rank_ms + other.rank_ms,

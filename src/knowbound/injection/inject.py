@@ -48,7 +48,7 @@ class Choice:
         self.pool = pool  # best first
         self.floor = floor  # of relevance; None where nothing was searched
         self.budget = budget
-        self.ms = ms  # of searching and ranking; None where nothing was searched
+        self.ms = ms  # of this thread for searching and ranking, whatever else the machine does; None: nothing was searched
 
     def keys(self) -> list[str]:
         """Return the keys of the items, for the context that gets them."""
@@ -70,13 +70,13 @@ def choose_for_prompt(home: str, settings: HookSettings, prompt: HookPrompt) -> 
         return Choice(bundle.Bundle("", []), [], floor=floor, budget=budget)
     from knowbound.kms.search.retrieval import POOL, search  # noqa: PLC0415  # not needed where there is no store
 
-    is_on, began = quality_is_on(settings.ranks), time.perf_counter()
+    is_on, began = quality_is_on(settings.ranks), time.thread_time()
     found = search(index, prompt.text, limit=POOL, with_quality=is_on)
     new = new_to_context(home, prompt.context, relevant(found.items, floor, with_quality=is_on))
     first = new[: settings.most_items]
     if new[settings.most_items :] and is_on and read_rollout(home).exploration:
         first = explored(prompt, first, new[settings.most_items :])
-    spent = (time.perf_counter() - began) * 1000
+    spent = (time.thread_time() - began) * 1000
     return Choice(bundle.compose(first, budget=budget), found.pool, floor=floor, budget=budget, ms=spent)
 
 

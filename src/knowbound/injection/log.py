@@ -71,12 +71,11 @@ class InjectionRecord(msgspec.Struct, frozen=True):
     items: tuple[InjectedItem, ...] = ()  # delivered, or meant to be delivered
     rank_ms: float | None = None  # of searching and ranking
     pool: tuple[tuple[str | float | bool | list[int] | None, ...], ...] = ()
-    arm: str = ""  # of a holdout: injected, held_out; "" without a holdout, or if nothing was found
+    arm: str = ""  # shadow; of a holdout: injected, held_out; "" without either, or if nothing was found
     index: IndexRecord | None = None  # the index that the session starts with
     corrections: tuple[str, ...] = ()  # items whose suggested corrections were shown with it
-    outcome: str = (
-        "unknown"  # injected, held_out, indexed, nothing, gave_up, undelivered, failed; unknown where it was killed
-    )
+    # injected, shadow, held_out, indexed, nothing, gave_up, undelivered, failed; unknown where it was killed
+    outcome: str = "unknown"
     delivered: bool | None = None  # None: unknown
     ms: float | None = None
     tokens: int = 0

@@ -240,16 +240,11 @@ class KnowledgeStore(StoreWriter):
         with self._locked():
             copies = self._copies(id_)
             item = copies.original
-            if item.flag is None:
-                raise InputError("flag-refused", f"{item.id} has no flag to remove. Nothing was changed.")
-            if only_own:
-                self._refuse.flag_of_another(item, self._by)
+            flag = self._refuse.unflagging(item, self._by if only_own else None)
             changes = [
-                ItemChange(backend, one, unflagged(one))
-                for backend, one in copies.all
-                if is_same_call(one.flag, item.flag)
+                ItemChange(backend, one, unflagged(one)) for backend, one in copies.all if is_same_call(one.flag, flag)
             ]
-            log = self._log(item.id, _tool(item.flag), {"removed": item.flag.kind})
+            log = self._log(item.id, _tool(flag), {"removed": flag.kind})
             self._write(changes, [log], restored=[*content_hashes(item.content), item.id, item.copy_of])
         return unflagged(item)
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
-from knowbound.core.item import Item
+from knowbound.core.item import Flag, Item
 from knowbound.core.same_content import content_sha
 from knowbound.errors import InputError
 from knowbound.kms.backends.protocol import Backend
@@ -56,11 +56,17 @@ class Refusals:
         if found is not None:
             raise InputError("item-withdrawn", f"{found} {_INSIST.format(verb=verb) if verb else _CORRECT}")
 
-    def flag_of_another(self, item: Item, by: str) -> None:
-        """Refuse to take off a flag that somebody else set: an agent releases nothing that a person holds back."""
-        if item.flag and item.flag.by != by:
+    def unflagging(self, item: Item, by: str | None) -> Flag:
+        """Return the flag to remove; refuse if there is none, or if somebody else than `by` set it.
+
+        An agent releases nothing that a person holds back.
+        """
+        if item.flag is None:
+            raise InputError("flag-refused", f"{item.id} has no flag to remove. Nothing was changed.")
+        if by is not None and item.flag.by != by:
             words = f"{item.id} was flagged {item.flag.kind} by {item.flag.by or 'somebody else'}: a person decides."
             raise InputError("flag-refused", f"{words} Try: knowbound kms flag {item.id} --clear")
+        return item.flag
 
     def not_served(self, item: Item) -> None:
         """Refuse an item with a flag that withdraws it."""

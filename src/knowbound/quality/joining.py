@@ -28,6 +28,7 @@ from knowbound.core.quality import (
 from knowbound.core.same_content import is_version_of
 from knowbound.core.trace import LOOKUPS, MISSES, Injection, Outcome, ToolCall
 from knowbound.injection.log import InjectedItem, InjectionRecord, PullRecord
+from knowbound.injection.shadow import SHADOW
 from knowbound.kms.importing.pieces import Piece, split
 from knowbound.kms.search.ranking import RANKER, FoundItem, relevant
 from knowbound.quality.ended import INTERRUPT, STOP_FAILURE, answer_sum
@@ -271,9 +272,11 @@ class _Item(NamedTuple):
 
 
 def _delivered(injected: InjectionRecord | None, texts: Mapping[str, str]) -> Iterable[InjectedItem]:
-    """What reached the agent. Where the hook was killed before it could say so, the trace has to show it."""
+    """What reached the agent, or would have in shadow. Of a hook that was killed the trace has to show it."""
     if injected is None:
         return []
+    if injected.arm == SHADOW:
+        return injected.items
     at_once = () if injected.delivered is False else injected.items
     return [item for item in at_once if injected.delivered or item.item in texts] + [
         item for item in injected.late if injected.late_delivered or item.item in texts

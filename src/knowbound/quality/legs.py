@@ -142,11 +142,7 @@ def _agreement(facts: LegFacts) -> float | None:
 
 
 def _on_topic_rise(facts: LegFacts) -> RolloutCriterion:
-    """Or the target is met: what is above it cannot rise by ten points with every leg."""
-    rise = _rise(facts, CriterionName.ON_TOPIC_RISE, QualityMetric.ON_TOPIC, ON_TOPIC_RISE)
-    share = facts.leg_now.get(QualityMetric.ON_TOPIC, Rate()).value
-    is_met = share is not None and share >= TARGETS[QualityMetric.ON_TOPIC].share
-    return _with(rise, CriterionState.MET) if is_met else rise
+    return _rise(facts, CriterionName.ON_TOPIC_RISE, QualityMetric.ON_TOPIC, ON_TOPIC_RISE)
 
 
 def _usage_rise(facts: LegFacts) -> RolloutCriterion:
@@ -154,11 +150,14 @@ def _usage_rise(facts: LegFacts) -> RolloutCriterion:
 
 
 def _rise(facts: LegFacts, name: CriterionName, metric: QualityMetric, wanted: float) -> RolloutCriterion:
-    """It rose by so much, with the items of the backend that the leg ranks. The interval is only shown."""
-    found = _difference(facts, metric)
+    """It rose by so much, with the items of the backend that the leg ranks. The interval is only shown.
+
+    Or its target is met: what is above it cannot rise by so many points with every leg.
+    """
+    found, share = _difference(facts, metric), facts.leg_now.get(metric, Rate()).value
     if found is None:
         return RolloutCriterion(name, CriterionState.UNKNOWN, limit=wanted)
-    has_risen = round(found.value, 9) >= wanted
+    has_risen = round(found.value, 9) >= wanted or (share is not None and share >= TARGETS[metric].share)
     return _compared(name, CriterionState.MET if has_risen else CriterionState.NOT_YET, facts, metric, wanted)
 
 

@@ -32,6 +32,7 @@ from knowbound.core.quality import (
     TurnEnding,
 )
 from knowbound.injection.inject import HELD_OUT
+from knowbound.injection.shadow import SHADOW
 from knowbound.kms.corrections.changes import Correction
 from knowbound.kms.quality_log.protocol import LoggedDay, QualityLog
 from knowbound.quality.discovery import discoveries
@@ -110,7 +111,8 @@ def _with_scores(
         is_other = date in changed or date >= first or (is_raw and day.gamma != gamma)
         is_behind = is_behind or is_other or day.gamma is None
         if is_behind and is_raw:
-            day = replace(day, scores=scores_by_turns(scores, log.of_day(date), gamma, dismissed), gamma=gamma)
+            ranked = [turn for turn in log.of_day(date) if turn.arm != SHADOW]  # nobody could use what was not there
+            day = replace(day, scores=scores_by_turns(scores, ranked, gamma, dismissed), gamma=gamma)
         elif day.gamma is None:
             day = replace(day, scores=scores_by_day(scores, day, gamma), gamma=gamma, scores_by_day=True)
         if day != known.get(date):
@@ -159,6 +161,9 @@ def _is_made_of(day: DayRollup | None, now: LoggedDay, *, may_shrink: bool) -> b
 
 
 def _with(day: DayRollup, turn: QualityTurn) -> DayRollup:
+    if turn.arm == SHADOW:
+        shadow = day.shadow + counted(turn.injected_items)
+        return _with(replace(day, shadow=shadow), replace(turn, injected_items=(), arm=""))
     injected = counted(turn.injected_items)
     return DayRollup(
         date=day.date,
@@ -178,6 +183,7 @@ def _with(day: DayRollup, turn: QualityTurn) -> DayRollup:
         corrective_calls=day.corrective_calls + sum(bool(call.corrected) for call in turn.tool_calls),
         injected_tokens=day.injected_tokens + turn.injected_tokens,
         held_out=day.held_out + (turn.arm == HELD_OUT),
+        shadow=day.shadow,
         silenced=day.silenced | {one: day.silenced.get(one, 0) + 1 for one in turn.silenced},
         silenced_prompts=day.silenced_prompts + bool(turn.silenced),
         rank_ms=day.rank_ms + _took(turn.rank_ms),

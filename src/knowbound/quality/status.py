@@ -27,6 +27,7 @@ from knowbound.quality.fixing import is_present, to_fix
 from knowbound.quality.judging import judge_worth
 from knowbound.quality.rollout import rates, status_of
 from knowbound.quality.rollup import roll_up
+from knowbound.quality.shadow import shadow_status
 from knowbound.report.quality.model import (
     FIRST_ITEMS,
     ITEM_DAYS,
@@ -85,6 +86,7 @@ def quality_status(settings: Settings, *, today: str = "") -> QualityStatus:
             holdout=_holdout(log, days),
             offers_holdout=not settings.quality_holdout
             and sum(day.prompts_with_items for day in days) >= OFFER_PROMPTS,
+            shadow=shadow_status(settings, days),
             others_corrected={name: discovery_rate(records, *window(until), name) for name in total.others},
             other_corrections=tuple(_other_corrections(log, records)),
             version=__version__,

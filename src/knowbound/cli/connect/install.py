@@ -34,9 +34,17 @@ def _agent_options(default_scope: str) -> Callable[[Function], Function]:
 
 @click.command("install")
 @_agent_options("user")
-def install(agent: str, scope: str | None, root: Path | None, yes: bool) -> None:
+@click.option(
+    "--shadow/--live",
+    "in_shadow",
+    default=None,
+    help="Record what would be injected, and inject nothing until you looked at ten choices; or inject at once.",
+)
+def install(agent: str, scope: str | None, root: Path | None, yes: bool, in_shadow: bool | None) -> None:
     """Connect an AGENT: hooks that inject knowledge into its context, and the MCP server.
 
+    A terminal asks which way to start. In shadow (for all your agents and projects) the hooks are installed without the
+    server, and nothing reaches the agent: `knowbound quality shadow` shows what would have.
     Shows the change to every settings file first, and asks. The user scope works wherever an agent is started, and
     hooks do nothing in a project without stored knowledge. The other scopes are for the project that the current folder
     is in. Installing again brings an earlier installation up to date. Other entries stay as they are, byte for byte;
@@ -46,6 +54,7 @@ def install(agent: str, scope: str | None, root: Path | None, yes: bool) -> None
     from knowbound.agent.install import apply, installed_files, local_files, plan_install
     from knowbound.agent.switch import note_late_hook
     from knowbound.config import load
+    from knowbound.injection.shadow import switch
 
     scope = scope or DEFAULT_SCOPE
     project = _project_of(root)
@@ -56,17 +65,25 @@ def install(agent: str, scope: str | None, root: Path | None, yes: bool) -> None
         return
     is_everywhere = (agent, scope) == ("claude-code", "user")
     replaced = list(local_files(os.environ)) if is_everywhere else []  # both would answer every prompt
-    late = wants_late(load(project, ignore_untrusted=True))
-    ours = entries(agent, scope, late=late)
+    in_shadow = _asked_for_shadow(yes) if in_shadow is None else in_shadow
+    late = not in_shadow and wants_late(load(project, ignore_untrusted=True))
+    ours = entries(agent, scope, late=late, has_server=not in_shadow)
+    if in_shadow:  # an agent could search the store by its tools
+        replaced += [file for file in files if file.servers]
+        files = tuple(file for file in files if file.has_hooks)
     changes = plan_install(files, ours, replaced)
     if not changes:
         note_late_hook(agent, is_installed=late and bool(ours.tool_hooks))
+        switch(is_on=in_shadow)
         echo(say("Nothing to do: knowbound is installed in {} ({}).", agent, where))
         return
     _confirm_changes(changes, yes, say("Install into {} ({})?", agent, where))
+    switch(is_on=in_shadow)  # before the hooks are there
     apply(changes)
     note_late_hook(agent, is_installed=late and bool(ours.tool_hooks))
     echo(say("Installed in {} ({}). To undo: knowbound uninstall {} --scope {}", agent, where, agent, scope))
+    if in_shadow:
+        echo(say("In shadow: nothing reaches the agent. What would have: knowbound quality shadow"))
     for note in _notes(agent, scope, project):
         echo(note, err=True)
 
@@ -98,6 +115,16 @@ def uninstall(agent: str, scope: str | None, root: Path | None, yes: bool) -> No
     apply(changes)
     note_late_hook(agent, is_installed=False)
     echo(say("Uninstalled from {}{}.", agent, f" ({scope})" if scope else ""))
+
+
+def _asked_for_shadow(yes: bool) -> bool:
+    """Ask which way to start; a shadow that is on goes on. Without a terminal items are injected at once."""
+    from knowbound.injection.shadow import is_switched_on
+
+    if is_switched_on() or yes or not os.isatty(0):
+        return is_switched_on()
+    words = "Start by injecting at once (live), or record only what would be injected and look at ten first (shadow)?"
+    return str(click.prompt(words, type=click.Choice(("live", "shadow")), default="live")) == "shadow"
 
 
 def _project_of(root: Path | None) -> Path:

@@ -12,6 +12,7 @@ from knowbound.report.quality.model import (
     QualityStatus,
     RescueFigures,
 )
+from knowbound.report.quality.shadow import shadow_document
 from knowbound.stats.quality import (
     PROMPT_LIMIT_MS,
     STOP_LIMIT_MS,
@@ -58,6 +59,7 @@ def status_document(status: QualityStatus) -> dict[str, object]:
         "judge": _judge(status.judge),
         "rollout": _rollout(status.rollout) if status.rollout else None,
         "holdout": as_json(status.holdout),
+        "shadow": shadow_document(status.shadow) if status.shadow else None,
         "silenced": {"prompts": days.silenced_prompts, "items": days.silenced},
         "rescues": _rescues(status.rescues) if status.rescues else None,
         "items": [_item(one) for one in status.items],

@@ -169,6 +169,39 @@ class OtherCorrection(msgspec.Struct, frozen=True):
     arguments: dict[str, str]  # without the id or the new content where these are not known
 
 
+TO_LOOK_AT = 10  # choices that a person accepts or rejects before injecting starts
+
+
+class ShadowChoice(msgspec.Struct, frozen=True):
+    """An item that a prompt would have got."""
+
+    key: str  # number of the choice, by which it is accepted or rejected
+    time: str
+    prompt: str  # the beginning, without secrets
+    item: str
+    content: str
+    accepted: bool | None = None  # None: nobody has answered
+
+
+class ShadowStatus(msgspec.Struct, frozen=True):
+    """The shadow of a project: whether it is on, and what would have been injected."""
+
+    is_on: bool
+    since: str
+    choices: tuple[ShadowChoice, ...]  # newest first
+    counts: Counts = Counts()  # verdicts on them, as far as they are judged
+
+    @property
+    def answered(self) -> int:
+        """Choices that a person accepted or rejected."""
+        return sum(one.accepted is not None for one in self.choices)
+
+    @property
+    def left(self) -> int:
+        """Answers that are missing before injecting starts."""
+        return max(0, TO_LOOK_AT - self.answered)
+
+
 class QualityStatus(msgspec.Struct, frozen=True):
     """What is known about what was injected, and what to do about it."""
 
@@ -188,6 +221,7 @@ class QualityStatus(msgspec.Struct, frozen=True):
     rescues: RescueFigures | None = None  # None: no lookup missed
     others_corrected: dict[str, Rate] = {}  # by the source of what others injected
     other_corrections: tuple[OtherCorrection, ...] = ()  # the most contradicted first
+    shadow: ShadowStatus | None = None  # None: the user did not start in shadow
     version: str = ""
 
     @property

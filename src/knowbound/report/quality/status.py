@@ -14,7 +14,7 @@ from knowbound.report.formats import render
 from knowbound.report.formats.columns import shorten
 from knowbound.report.quality.item import item_sections
 from knowbound.report.quality.json import status_document
-from knowbound.report.quality.model import QualityStatus, RescueFigures
+from knowbound.report.quality.model import TO_LOOK_AT, QualityStatus, RescueFigures, ShadowStatus
 from knowbound.report.quality.rollout import rollout_row
 from knowbound.report.quality.sections import (
     breakdown,
@@ -34,9 +34,11 @@ from knowbound.report.quality.sections import (
 from knowbound.report.sections import Facts, Line, Note, Page, Section, data, joined, soft
 from knowbound.stats.holdout import HoldoutComparison, OutcomeDifference, TurnOutcome
 from knowbound.stats.quality import WINDOW_DAYS, QualityMetric, TargetState
+from knowbound.stats.rate import Rate
 from knowbound.text.printable import counted
 
 Format = PageFormat
+_SHADOWED = ((Metric.ON_TOPIC, "on topic"), (Metric.CONTRADICTED, "contradicted"))  # nobody can use what is not there
 _REASON = 36  # characters of why turns have no verdict, on a screen
 
 
@@ -71,6 +73,7 @@ def _sections(status: QualityStatus, format: Format) -> Iterator[Section]:
     yield items_to_fix(status, is_screen)
     if is_screen:
         rows = (*judge_rows(status.judge), ("Cost", cost_line(status)), *others_row(status))
+        rows = (*rows, *shadow_rows(status.shadow))
         rows = (*rows, *_rollout_rows(status), *holdout_rows(status.holdout), *_offer(status))
         rows = (*rows, *rescue_rows(status.rescues))
         rows = (*rows, ("More", _more(status)))
@@ -78,6 +81,8 @@ def _sections(status: QualityStatus, format: Format) -> Iterator[Section]:
     else:
         yield Section("What the judge is worth", judge_parts(status.judge), "judge")
         yield Section("Cost", (Facts(tuple(cost_rows(status))),), "cost")
+        if shadow := tuple(shadow_rows(status.shadow)):
+            yield Section("Shadow", (Facts(shadow),), "shadow")
         yield Section("Rollout", (Facts(tuple(_rollout_rows(status))),), "rollout")
         yield Section("With and without", (Facts(tuple(holdout_rows(status.holdout, is_whole=True))),), "holdout")
         if status.rescues:
@@ -97,6 +102,16 @@ def _rollout_rows(status: QualityStatus) -> Iterator[tuple[str, Line]]:
     if prompts := status.window.silenced_prompts:
         items = counted(len(status.window.silenced), "item")
         yield "Silenced", f"{counted(prompts, 'prompt')} did not get {items} that contradictions brought to 0"
+
+
+def shadow_rows(found: ShadowStatus | None) -> Iterator[tuple[str, Line]]:
+    """The row while nothing is injected: what would have been, and what is left to look at."""
+    if found is None or not found.is_on:
+        return
+    counts = found.counts
+    rates = [f"{name} {Rate(counts.of(metric), counts.judged)}" for metric, name in _SHADOWED if counts.judged]
+    chosen = f"{counted(len(found.choices), 'item')} would have been injected since {found.since[:10] or 'then'}"
+    yield "Shadow", joined((chosen, *rates, f"{found.answered} of {TO_LOOK_AT} looked at"))
 
 
 def causal_line(found: HoldoutComparison) -> str:
@@ -174,6 +189,10 @@ _MISSED: dict[QualityMetric, str] = {
 def next_step(status: QualityStatus) -> Line:
     """The one thing to do, in plain words. The first that fits wins."""
     counts = status.window.injected
+    if status.shadow and status.shadow.is_on and not status.shadow.left:
+        return "Nothing reaches your agent yet. Start injecting: ", data("knowbound quality shadow --start")
+    if status.shadow and status.shadow.is_on:
+        return "Nothing reaches your agent yet. Look at what would have: ", data("knowbound quality shadow")
     if status.is_empty:
         return "Nothing is measured yet: no turn of an agent was scored."
     if status.judge.is_unreliable(Metric.CONTRADICTED):

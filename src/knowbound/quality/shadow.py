@@ -1,0 +1,91 @@
+"""What would have been injected, for a person to accept or reject before anything reaches an agent.
+
+Hooks in shadow record their choices (injection/shadow.py), and the judge scores them like any other; they count in
+figures of their own. A person looks at ten. A rejected item is held back; after ten answers injecting may start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from contextlib import closing
+
+from knowbound.config import Settings
+from knowbound.core.item import FlagKind
+from knowbound.core.quality import Counts, DayRollup
+from knowbound.errors import InputError
+from knowbound.injection import shadow
+from knowbound.injection.log import read_log
+from knowbound.kms.opening import open_knowledge_store
+from knowbound.report.quality.model import TO_LOOK_AT, ShadowChoice, ShadowStatus
+from knowbound.text.clock import utc_now
+from knowbound.text.redact import excerpt
+
+_PROMPT, _CONTENT = 200, 300  # characters that are shown
+
+
+def shadow_status(settings: Settings, days: Sequence[DayRollup] = ()) -> ShadowStatus | None:
+    """Return the shadow of the project; None if the user never started in shadow."""
+    home = str(settings.home)
+    if not shadow.is_switched_on():
+        return None
+    said = shadow.answers(home)
+    choices = [
+        ShadowChoice(
+            key=f"{record.id[:6]}-{number}",
+            time=record.time,
+            prompt=excerpt(record.prompt, _PROMPT),
+            item=one.item,
+            content=excerpt(one.excerpt, _CONTENT),
+            accepted=said.get(f"{record.id[:6]}-{number}"),
+        )
+        for record in reversed(read_log(settings.home).records)
+        if record.arm == shadow.SHADOW
+        for number, one in enumerate(record.items, 1)
+    ]
+    counts = sum((day.shadow for day in days), Counts())
+    return ShadowStatus(shadow.is_on(home), shadow.since(), tuple(choices), counts)
+
+
+def to_look_at(status: ShadowStatus) -> list[ShadowChoice]:
+    """Return the choices to show: those without an answer, each item once, ten with the answered ones."""
+    seen: set[str] = set()
+    found = []
+    for one in status.choices:
+        if one.accepted is None and one.item not in seen:
+            found.append(one)
+        seen.add(one.item)
+    return found[: status.left]
+
+
+def answer(settings: Settings, accepted: Collection[str], rejected: Collection[str], *, by: str) -> ShadowStatus:
+    """Accept and reject choices by their keys. A rejected item is held back until a person clears its flag."""
+    status = _known(settings)
+    known = {one.key: one for one in status.choices}
+    if unknown := [key for key in (*accepted, *rejected) if key not in known]:
+        raise InputError("no-choice", f"No choice {unknown[0]!r}. Try: knowbound quality shadow")
+    if both := set(accepted) & set(rejected):
+        raise InputError("no-choice", f"{min(both)} is accepted and rejected. Nothing was changed.")
+    if rejected:
+        with closing(open_knowledge_store(settings, by=by)) as store:
+            for item, one in {known[key].item: known[key] for key in rejected}.items():
+                reason = f"rejected in shadow on {utc_now()[:10]}, for the prompt: {one.prompt}"
+                store.flag(item, FlagKind.HELD_BACK, reason)
+    said = dict.fromkeys(accepted, True) | dict.fromkeys(rejected, False)
+    shadow.keep_answers(str(settings.home), shadow.answers(str(settings.home)) | said)
+    return _known(settings)
+
+
+def start(settings: Settings) -> None:
+    """Start injecting in this project. Raises InputError before ten choices were answered."""
+    status = _known(settings)
+    if status.left:
+        words = f"{status.answered} of {TO_LOOK_AT} choices were accepted or rejected."
+        raise InputError("shadow-unseen", f"{words} Nothing was changed. Try: knowbound quality shadow")
+    shadow.go_live(str(settings.home))
+
+
+def _known(settings: Settings) -> ShadowStatus:
+    status = shadow_status(settings)
+    if status is None:
+        raise InputError("no-shadow", "Nothing is in shadow. Try: knowbound install claude-code --shadow")
+    return status

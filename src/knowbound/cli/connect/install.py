@@ -124,7 +124,7 @@ def _asked_for_shadow(yes: bool) -> bool:
     if is_switched_on() or yes or not os.isatty(0):
         return is_switched_on()
     words = "Start by injecting at once (live), or record only what would be injected and look at ten first (shadow)?"
-    return str(click.prompt(words, type=click.Choice(("live", "shadow")), default="live")) == "shadow"
+    return str(click.prompt(say(words), type=click.Choice(("live", "shadow")), default="live")) == "shadow"
 
 
 def _project_of(root: Path | None) -> Path:

@@ -20,8 +20,13 @@ from knowbound.core.item import FlagKind, Item, ItemSource, ItemType, Relationsh
 from knowbound.errors import ConfigError, InputError
 from knowbound.kms.backends.records import fields_of
 from knowbound.kms.knowledge_store import KnowledgeStore
-from knowbound.kms.opening import open_knowledge_store, open_shared_log
+from knowbound.kms.opening import open_knowledge_store, open_quality_log, open_shared_log
 from knowbound.kms.validation import ItemEdit, NewItem
+from knowbound.quality.corrections import Corrections
+from knowbound.quality.effective import write_effective
+from knowbound.quality.rollup import roll_up
+from tests.hook_project import Project
+from tests.quality.measured_project import logged, turn
 from tests.services import BoltServer
 
 OLD = "7b1c2d3e-0000-4000-8000-000000000001"
@@ -107,7 +112,7 @@ def in_mongo(mongo_url: str, tmp_path: Path) -> Iterator[OtherProgram]:
         client.drop_database("unified_kms")
 
 
-_LOGS = {"kms_quality_log", "kms_quality_rollup", "kms_quality_answer"}
+_LOGS = {f"kms_quality_{name}" for name in ("log", "rollup", "answer", "discovery", "note")}
 _CREATE = """
     CREATE (k:Knowledge {id: $id, content: $content, contentType: $contentType, source: $source, userId: $userId,
         confidence: $confidence, timestamp: datetime($timestamp), metadata: $metadata}) SET k += $flags"""
@@ -264,6 +269,34 @@ def replace_item(item: Item) -> Item:
     """As the store gives it back: relationships in its order."""
     ordered = [one for one in item.relationships if one.kind != "supersedes"]
     return msgspec.structs.replace(item, relationships=(*ordered, Relationship("supersedes", OLD)))
+
+
+def test_an_entry_of_theirs_is_injected_scored_and_corrected_there(other: OtherProgram) -> None:
+    backend, settings = other.settings.kms_backends[0], replace(other.settings, kms_write=True)
+    with opened(settings, may_write=True) as store:
+        store.sync()
+    agent = Project(settings.root)
+    said = agent.ask("On which port does the orders service listen?")
+    (line,) = [one for one in said.splitlines() if one.startswith(f"[{OLD}] ")]
+    assert line.endswith("The orders service listens on port 8040.")
+    (injected,) = agent.records()[-1].items
+    assert (injected.item, injected.backend, injected.confidence) == (OLD, backend, 0.8)
+
+    day, contradicts = "2026-11-16", "The orders service listens on port 8004, not 8040."
+    with opened(settings, may_write=True) as store, closing(open_quality_log(settings)) as log:
+        shown = store.get(OLD)
+        assert shown is not None
+        verdict = msgspec.structs.replace(logged(shown, "tc", correction=contradicts), source_backend=backend)
+        log.put(turn(day, 1, [verdict]))
+        roll_up(log, store.index.corrections(), today=day)
+        write_effective(settings, store.index, log.rollups(), [backend])
+        assert other.entry(OLD)["metadata"]["quality"]["effective_confidence"] < 0.8
+        made = Corrections(log, store, by="ada").accept(OLD)
+        assert made.content == "The orders service listens on port 8004."
+    old = other.entry(OLD)
+    assert (old["flag"], old["superseded_by"], old["content"]) == ("SUPERSEDED", made.id, ENTRIES[0]["content"])
+    assert other.entry(made.id)["metadata"]["supersedes"] == OLD
+    assert f"[{made.id}] " in agent.ask("On which port does the orders service listen?", session="s-2")
 
 
 def test_updates_flags_and_quality_are_written_field_by_field(other: OtherProgram) -> None:

@@ -93,7 +93,8 @@ def check_extras(settings: Settings) -> Iterator[HealthCheck]:
         if find_spec(module):
             yield HealthCheck(f"extra {extra}", OK, "installed")
         else:
-            state = PROBLEM if extra in settings.kms_backends else NOTE
+            is_used = extra in settings.kms_backends and not (extra == "mem0" and settings.kms_mem0_url)
+            state = PROBLEM if is_used else NOTE
             yield HealthCheck(f"extra {extra}", state, "not installed", extra_command(extra))
 
 

@@ -7,8 +7,6 @@ is whole in the memory's metadata:
     knowbound_id          the item's id
     knowbound_copy_of     the id of the item's original
     knowbound_item        the whole item as JSON text
-    knowbound_written     the number of the write, by which `changed_since` finds it
-    knowbound_updated     the time of our write: another `updated_at` means a change through Mem0
 
 Items go into Mem0's vector store directly, as `Memory.add(infer=False)` would put them: `add` makes a new id each time,
 writes one by one, and loads language models where it finds them. Other programs may use Mem0 on the same folder, and
@@ -16,7 +14,7 @@ Mem0 may split their texts. A memory that carries an item's id, but under anothe
 of its own with `copy_of`. A memory without an item is read as a plain item. Both keep Mem0's id, so that flagging
 changes them where they are.
 
-A folder belongs to one process at a time.
+A folder belongs to one process at a time, and is read whole: Qdrant's local store is in memory.
 """
 
 from __future__ import annotations
@@ -33,24 +31,22 @@ from importlib import import_module
 from pathlib import Path
 from threading import RLock
 from typing import Any, Protocol, cast
-from uuid import UUID, uuid4, uuid5
+from uuid import UUID, uuid5
 
 import msgspec
 
 from knowbound.config import Settings
 from knowbound.core.item import Item, ItemSource, ItemType
 from knowbound.errors import StoreError
-from knowbound.files import replacing
 from knowbound.kms.backends.mem0_api import MemoryRecords
-from knowbound.kms.backends.protocol import Backend, Stamp, Swap
+from knowbound.kms.backends.protocol import Backend, Swap
 from knowbound.kms.backends.records import MEM0_FIELDS, record_backend
-from knowbound.kms.backends.remote import missing, refused, to_item, to_text
+from knowbound.kms.backends.remote import missing, refused, to_item, to_text, whole
 from knowbound.text.embedding import DIMENSIONS, embed
 from knowbound.user_files import make_folder
 
 COLLECTION = "knowbound"
 SCOPE = "knowbound"  # Mem0 keeps every memory for a user, an agent or a run: items belong to this agent
-_STATE = "knowbound.json"
 _IDS = UUID("5a0f2d5e-6a4b-5c0e-9a53-8c2e2f1f7d11")  # namespace of our UUIDs of version 5
 _EVERYTHING = 2**31 - 1
 _SEVERAL = 5  # items from which one wait for the disk costs less than one per item
@@ -153,6 +149,7 @@ class Mem0Backend(Backend):
     """Items in Mem0. Threads may share it; other processes have to wait until it is closed."""
 
     name = "mem0"
+    is_whole = True
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -164,7 +161,6 @@ class Mem0Backend(Backend):
         try:
             with self._explained():
                 self._disk = self._find_disk()
-                self._now = self._read_state()
         except BaseException:
             self.close()
             raise
@@ -174,15 +170,12 @@ class Mem0Backend(Backend):
         put = {swap.id: swap.after for swap in swaps if swap.after}
         with self._lock, self._explained():
             if put:
-                now = self._now._replace(number=self._now.number + 1)
-                payloads = [_payload(item, now.number) for item in put.values()]
+                payloads = [_payload(item) for item in put.values()]
                 vectors = Embedder(None).embed_batch([item.content for item in put.values()])
-                self._now = now
                 with self._waiting_once() if len(put) >= _SEVERAL else nullcontext():
                     self._store.insert(vectors, payloads, [_memory_id(id_) for id_ in put])
             for swap in swaps:
                 if swap.after is None and self._store.get(_memory_id(swap.id)):
-                    self._write_state()  # keeps the number of the removed item from being given again
                     self._store.delete(_memory_id(swap.id))
 
     def get(self, id_: str) -> Item | None:
@@ -199,10 +192,7 @@ class Mem0Backend(Backend):
         return [*([own] if own else []), *(item for item in found.values() if item.id != id_)]
 
     def changed_since(self, stamp: str) -> tuple[Iterator[Item], str]:
-        """Return the items after the stamp's number; what other programs wrote through Mem0 comes each time."""
-        with self._lock:
-            now = self._now
-            return self._found(None, now.since(stamp)), str(now)
+        return whole(self._found(None), stamp)
 
     def close(self) -> None:
         """Release the folder for other processes."""
@@ -210,16 +200,9 @@ class Mem0Backend(Backend):
             self.memory.close()
             self._store.client.close()
 
-    def _found(self, filters: dict[str, Any] | None, seen: int = 0) -> Iterator[Item]:
-        """Yield the items of a query. Qdrant's local store is in memory: the result is from the time of the call."""
+    def _found(self, filters: dict[str, Any] | None) -> list[Item]:
         with self._lock, self._explained():
-            rows = self._store.list(filters, _EVERYTHING)[0]
-        return (
-            item
-            for row in rows
-            if not _is_as_written(row) or (row.payload or {})["knowbound_written"] > seen
-            if (item := _item(row))
-        )
+            return [item for row in self._store.list(filters, _EVERYTHING)[0] if (item := _item(row))]
 
     def _find_disk(self) -> sqlite3.Connection | None:
         """Return the SQLite connection of Qdrant's local store, in its quicker mode; None if Qdrant changed."""
@@ -243,22 +226,6 @@ class Mem0Backend(Backend):
         finally:
             self._disk.execute("PRAGMA synchronous = FULL")
             self._disk.execute("PRAGMA wal_checkpoint(FULL)")
-
-    def _read_state(self) -> Stamp:
-        """Read the name of the store and its last number: the file knows removed numbers, the memories the rest."""
-        file = self.path / _STATE
-        rows = self._store.list(None, _EVERYTHING)[0]
-        last = max((row.payload["knowbound_written"] for row in rows if row.payload and _is_as_written(row)), default=0)
-        if file.exists():
-            state = json.loads(file.read_text("utf-8"))
-            return Stamp(str(state["store"]), max(last, int(state["last"])))
-        self._now = Stamp(uuid4().hex, last)
-        self._write_state()
-        return self._now
-
-    def _write_state(self) -> None:
-        with replacing(self.path / _STATE, private=True) as file:
-            file.write(json.dumps({"store": self._now.store, "last": self._now.number}).encode())
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -289,7 +256,7 @@ def _memory_id(id_: str) -> str:
     return str(uuid5(_IDS, id_))
 
 
-def _payload(item: Item, number: int) -> dict[str, Any]:
+def _payload(item: Item) -> dict[str, Any]:
     """Return the fields that Mem0 itself would write, so that its search, get and update work, and our own."""
     now = datetime.now(UTC).isoformat()
     return {
@@ -302,18 +269,7 @@ def _payload(item: Item, number: int) -> dict[str, Any]:
         "knowbound_id": item.id,
         "knowbound_copy_of": item.copy_of,
         "knowbound_item": to_text(item),
-        "knowbound_written": number,
-        "knowbound_updated": now,
     }
-
-
-def _is_as_written(row: _MemoryRow) -> bool:
-    payload = row.payload or {}
-    return (
-        isinstance(payload.get("knowbound_written"), int)
-        and payload.get("updated_at") == payload.get("knowbound_updated")
-        and _memory_id(str(payload.get("knowbound_id"))) == str(row.id)
-    )
 
 
 def _item(row: _MemoryRow) -> Item | None:

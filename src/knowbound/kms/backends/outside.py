@@ -21,7 +21,7 @@ from knowbound.core.item import Anchor, Flag, Item
 from knowbound.errors import InputError
 from knowbound.files import replacing
 from knowbound.kms.backends.protocol import Backend, Swap
-from knowbound.kms.backends.remote import refuse_changed, to_text
+from knowbound.kms.backends.remote import refuse_changed, whole
 from knowbound.kms.index.entry import effective_of, with_effective
 
 
@@ -74,9 +74,7 @@ class OutsideBackend(Backend):
     def changed_since(self, stamp: str) -> tuple[Iterator[Item], str]:
         """Return every item, or none if nothing changed since."""
         notes = self._notes()
-        items = sorted({item.id: _noted(item, notes) for item in self.stored()}.values(), key=lambda item: item.id)
-        now = hashlib.sha256("\n".join(map(to_text, items)).encode()).hexdigest()
-        return iter(() if now == stamp else items), now
+        return whole((_noted(item, notes) for item in self.stored()), stamp)
 
     def swap(self, swaps: Sequence[Swap]) -> None:
         """Plan every change, then write the store, then the notes. The write lock keeps other writers of notes out."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -63,6 +65,13 @@ def to_item(record: dict[str, Any]) -> Item:
     if isinstance(metadata := record.get("metadata"), str):
         record = record | {"metadata": json.loads(metadata)}
     return msgspec.convert(record, Item)
+
+
+def whole(items: Iterable[Item], stamp: str) -> tuple[Iterator[Item], str]:
+    """Return all items and a digest of them as the stamp; no items if nothing changed since (`Backend.is_whole`)."""
+    known = sorted({item.id: item for item in items}.values(), key=lambda item: item.id)
+    now = hashlib.sha256("\n".join(map(to_text, known)).encode()).hexdigest()
+    return iter(() if now == stamp else known), now
 
 
 def refused(name: str, reason: object, slug: str = "item-invalid") -> StoreError:

@@ -63,6 +63,7 @@ class HookRuns(msgspec.Struct, frozen=True):
     indexed: int  # runs that injected the index of the store
     failed: int  # including gave_up
     gave_up: int  # at the time limit
+    declined: int  # by a server with too many events at once
     p95_ms: float | None  # of runs that asked no model
     reasons: dict[str, int]
     last_failure: str | None  # its time
@@ -82,6 +83,7 @@ def hook_runs(home: Path) -> HookRuns:
         indexed=sum(run.get("outcome") == "indexed" for run in runs),
         failed=len(failures),
         gave_up=sum(run.get("outcome") == "gave_up" for run in runs),
+        declined=sum(run.get("outcome") == "declined" for run in runs),
         p95_ms=spent[min(len(spent) - 1, int(len(spent) * 0.95))] if spent else None,
         reasons=dict(Counter(str(run.get("reason", "unknown")) for run in failures).most_common(5)),
         last_failure=str(failures[-1].get("time")) if failures else None,
@@ -100,7 +102,7 @@ def check_hook_runs(home: Path) -> Iterator[HealthCheck]:
         "hook runs",
         state,
         f"last {found.runs}: {found.injected} injected items, {found.indexed} gave the index, {found.failed} failed "
-        f"({found.gave_up} at the time limit), {spent}",
+        f"({found.gave_up} at the time limit), {found.declined} declined, {spent}",
     )
     do = "knowbound explain hook-failed"
     for reason, count in found.reasons.items():

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck, activity, data_folder
+from knowbound.agent.doctor.budget import check_budget
 from knowbound.agent.doctor.choosing import check_model
 from knowbound.agent.doctor.codex_trust import check_codex_trust
 from knowbound.agent.doctor.installations import check_installations, find_installations
@@ -44,20 +45,26 @@ def examine(settings: Settings, environ: Mapping[str, str], config_problem: str 
         checks.append(HealthCheck("config", PROBLEM, config_problem, "knowbound explain config-unreadable"))
     else:
         checks += _safely("config", lambda: data_folder.check_config(settings))
-    if has_store:
-        checks += _safely("databases", lambda: data_folder.check_databases(home))
-        checks += _safely("index", lambda: data_folder.check_index(settings))
-        checks += _safely("sync", lambda: data_folder.check_freshness(settings))
-        checks += _safely("injections", lambda: activity.check_injections(home))
-        checks += _safely("injected by others", lambda: activity.check_unmanaged(home))
-        checks += _safely("hook runs", lambda: activity.check_hook_runs(home))
-        checks += _safely("interruptions", lambda: activity.check_interruptions(home))
-        checks += _safely("source index", lambda: data_folder.check_source_index(settings))
-        checks += _safely("scoring", lambda: activity.check_scoring(settings))
-    checks += _safely("model", lambda: activity.check_permission(settings))
-    checks += _safely("hooks", check_switch)
-    checks += _safely("hooks", lambda: _installed(settings, environ, has_store=has_store))
-    checks += _safely("extras", lambda: check_extras(settings))
+    of_store = {
+        "databases": lambda: data_folder.check_databases(home),
+        "index": lambda: data_folder.check_index(settings),
+        "sync": lambda: data_folder.check_freshness(settings),
+        "injections": lambda: activity.check_injections(home),
+        "injected by others": lambda: activity.check_unmanaged(home),
+        "hook runs": lambda: activity.check_hook_runs(home),
+        "hook time": lambda: check_budget(home),
+        "interruptions": lambda: activity.check_interruptions(home),
+        "source index": lambda: data_folder.check_source_index(settings),
+        "scoring": lambda: activity.check_scoring(settings),
+    }
+    of_agents = {
+        "model": lambda: activity.check_permission(settings),
+        "switch": check_switch,
+        "hooks": lambda: _installed(settings, environ, has_store=has_store),
+        "extras": lambda: check_extras(settings),
+    }
+    for name, check in ((of_store if has_store else {}) | of_agents).items():
+        checks += _safely(name, check)
     return checks
 
 

@@ -1,0 +1,31 @@
+"""docs/hook-code.md lists the code that runs while an agent waits for a hook."""
+
+from __future__ import annotations
+
+import sys
+
+from tools.hook_code import MOST_LINES, PAGE, SOURCE, modules_by_event, page
+
+
+def test_the_page_lists_what_hooks_load_and_they_load_nothing_of_others() -> None:
+    found = modules_by_event()
+    written = page(found)
+    for line in written.splitlines():
+        if line.startswith("| `") and "/" in line:
+            file = line.split("`")[1]
+            assert f"| `{file}` |" in PAGE.read_text("utf-8"), f"{file} is new: python -m tools.hook_code"
+    names = {name.partition(".")[0] for modules in found.values() for name in modules}
+    ours = {"knowbound", "__main__", "_virtualenv", "_distutils_hack"}
+    assert {name for name in names - ours if not name.startswith("__")} <= sys.stdlib_module_names
+
+
+def test_an_event_runs_few_lines() -> None:
+    over = []
+    for event, modules in modules_by_event().items():
+        files = [
+            file for name, file in modules.items() if name.startswith("knowbound.") and file.startswith(str(SOURCE))
+        ]
+        lines = sum(open(file, encoding="utf-8").read().count("\n") for file in files)
+        assert lines > 50
+        over += [event] if lines > MOST_LINES else []
+    assert over == ["post-tool-use-failure"]

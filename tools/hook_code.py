@@ -1,0 +1,152 @@
+"""The page of all code that runs while an agent waits for a hook: docs/hook-code.md, for whoever reviews its security.
+
+`python -m tools.hook_code` writes the page. It runs each event as an agent does, in a project with an item and an index
+of its tree, and lists the modules of ours that were loaded when the agent had its answer. What a file may touch is read
+off its calls.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[1] / "src" / "knowbound"
+PAGE = Path(__file__).parents[1] / "docs" / "hook-code.md"
+MOST_LINES = 5_000
+_ENDING = """
+import os, sys
+from knowbound.agent import hook_entry
+leave, process, notes = os._exit, os.getpid(), os.open(sys.argv.pop(1), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+def ended(code):
+    if os.getpid() == process:  # not in what it leaves behind
+        loaded = [f"{name} {getattr(one, '__file__', None)}\\n" for name, one in sys.modules.items()]
+        os.write(notes, "".join(loaded).encode())
+    leave(code)
+os._exit = ended
+hook_entry.main()
+"""
+_MISSED = {"tool_name": "Read", "tool_input": {"file_path": "src/export.py"}, "error": "File does not exist."}
+EVENTS: dict[str, dict[str, object]] = {
+    "session-start": {"source": "startup"},
+    "user-prompt-submit": {"prompt": "On which port does the orders service listen?", "prompt_id": "p"},
+    "post-tool-use": {"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_response": {"stdout": "README.md"}},
+    "post-tool-use-failure": _MISSED | {"tool_use_id": "t", "prompt_id": "p"},
+    "stop": {"prompt_id": "p", "last_assistant_message": "Done."},
+    "session-end": {"reason": "other"},
+}
+# What a call gives access to, by the last parts of its name.
+_TOUCHES = {
+    "reads files": ("open", "os.open", "os.stat", "os.listdir", "os.scandir", "mmap.mmap", "read_text", "read_bytes"),
+    "writes files": (
+        "append",
+        "make_file",
+        "make_folder",
+        "os.unlink",
+        "os.replace",
+        "os.utime",
+        "os.link",
+        "os.mkdir",
+    ),
+    "reads SQLite": ("sqlite3.connect", "open_own_index", "open_read_only"),
+    "starts processes": ("os.fork", "os.posix_spawn", "subprocess.run", "subprocess.Popen", "run_git"),
+    "signals": ("os.kill",),
+    "network": ("socket.socket", "socket.create_connection", "urlopen", "HTTPConnection", "HTTPSConnection"),
+}
+
+
+def loaded(event: str, root: Path, environ: dict[str, str]) -> dict[str, str]:
+    """Return the modules with their files that are loaded when the agent has its answer to an event."""
+    given = {"session_id": "s", "cwd": str(root), "transcript_path": ""} | EVENTS[event]
+    notes = root.parent / f"{event}.txt"
+    subprocess.run(
+        [sys.executable, "-P", "-c", _ENDING, str(notes), event],
+        input=json.dumps(given, separators=(",", ":")).encode(),
+        stdout=subprocess.DEVNULL,
+        env=environ,
+        cwd=root,
+        check=True,
+    )
+    return dict(line.split(" ", 1) for line in notes.read_text().splitlines())
+
+
+def prepared(folder: Path) -> tuple[Path, dict[str, str]]:
+    """Return a project with an item and an index of its tree, and the environment of its user."""
+    root = folder / "project"
+    (root / "src" / "orders").mkdir(parents=True)
+    (root / "src" / "orders" / "export.py").write_text("def export(): ...\n")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("KNOWBOUND", "KMS_", "XDG_"))}
+    environ = kept | {"HOME": str(folder), "KNOWBOUND_INJECTION_TIME_LIMIT_MS": "20000"}
+    add = "from knowbound.cli.entry import main; main()"
+    words = ["kms", "add", "The orders service listens on port 8080."]
+    subprocess.run([sys.executable, "-c", add, *words], env=environ, cwd=root, check=True, capture_output=True)
+    index = [sys.executable, "-m", "knowbound.agent.index_worker", str(root), str(root / ".knowbound")]
+    subprocess.run(index, env=environ, cwd=root, check=True)
+    loaded("session-start", root, environ)  # the settings are read once, the slow way
+    return root, environ
+
+
+def modules_by_event() -> dict[str, dict[str, str]]:
+    """Return the loaded modules of every event."""
+    with tempfile.TemporaryDirectory() as folder:
+        root, environ = prepared(Path(folder))
+        return {event: loaded(event, root, environ) for event in EVENTS}
+
+
+def touched(path: Path) -> str:
+    """Return what the calls in a file give access to."""
+    tree = ast.parse(path.read_text("utf-8"))
+    calls = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    names = calls | {call.rpartition(".")[2] for call in calls if "read_" in call}
+    return ", ".join(kind for kind, those in _TOUCHES.items() if not names.isdisjoint(those)) or "nothing"
+
+
+def page(found: dict[str, dict[str, str]]) -> str:
+    """Return the text of the page."""
+    files: dict[Path, list[str]] = {}
+    for event, modules in found.items():
+        for name, file in modules.items():
+            if name.split(".")[0] == "knowbound" and file.endswith(".py"):
+                files.setdefault(Path(file).relative_to(SOURCE), []).append(event)
+    lines = {file: (SOURCE / file).read_text("utf-8").count("\n") for file in files}
+    rows = []
+    for file, events in sorted(files.items()):
+        shown = "all" if len(events) == len(found) else ", ".join(events)
+        rows.append(f"| `{file}` | {lines[file]} | {touched(SOURCE / file)} | {shown} |")
+    per_event = [
+        f"| `{event}` | {sum(name.startswith('knowbound') for name in modules)} | "
+        f"{sum(lines[file] for file, events in files.items() if event in events):,} |"
+        for event, modules in found.items()
+    ]
+    return "\n".join(
+        [
+            "# The code of a hook",
+            "",
+            "All files that run while an agent waits for the process of a hook. Beside them only the standard library",
+            "is loaded. `python -m tools.hook_code` makes this page from real runs of every event, and a test holds it",
+            "to them. In the MCP server the same files answer, with `agent/mcp/hook_events.py` around them. What",
+            "follows when the agent has its answer (clearing text of secrets, starting workers, asking a model where",
+            "that is allowed) runs in a process that nobody waits for, and is not listed. A check before the agent",
+            "stops (`audit.check`) is off unless the user asks for it; it loads `audit/`.",
+            "",
+            f"{sum(lines.values()):,} lines in {len(files)} files together. One event may run {MOST_LINES:,} lines; only that",
+            "of a missed lookup, with the rules that find what it meant, runs more.",
+            "",
+            "| event | files | lines |",
+            "| --- | --- | --- |",
+            *per_event,
+            "",
+            "| file of `src/knowbound/` | lines | may touch | loaded by |",
+            "| --- | --- | --- | --- |",
+            *rows,
+            "",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(modules_by_event()), "utf-8")

@@ -37,11 +37,12 @@ def main() -> None:
     audit.report([SHARED / "traces"], aside=True, timed=not given.no_speed)
     knowledge(speed=not given.no_speed)
     if not given.no_speed:
-        from bench import evaluation, hook, mcp_server, retrieval_speed, speed, team  # noqa: PLC0415
+        from bench import evaluation, hook, mcp_server, resident, retrieval_speed, speed, team  # noqa: PLC0415
         from bench import quality as ended_turns  # noqa: PLC0415
 
         evaluation.report()
         hook.report()
+        resident.report()
         ended_turns.report(kills=0, failovers=0)
         mcp_server.report()
         team.report()

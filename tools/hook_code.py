@@ -30,7 +30,11 @@ def ended(code):
 os._exit = ended
 hook_entry.main()
 """
-_MISSED = {"tool_name": "Read", "tool_input": {"file_path": "src/export.py"}, "error": "File does not exist."}
+_MISSED: dict[str, object] = {
+    "tool_name": "Read",
+    "tool_input": {"file_path": "src/export.py"},
+    "error": "File does not exist.",
+}
 EVENTS: dict[str, dict[str, object]] = {
     "session-start": {"source": "startup"},
     "user-prompt-submit": {"prompt": "On which port does the orders service listen?", "prompt_id": "p"},
@@ -112,14 +116,14 @@ def page(found: dict[str, dict[str, str]]) -> str:
         for name, file in modules.items():
             if name.split(".")[0] == "knowbound" and file.endswith(".py"):
                 files.setdefault(Path(file).relative_to(SOURCE), []).append(event)
-    lines = {file: (SOURCE / file).read_text("utf-8").count("\n") for file in files}
+    lines = {path: (SOURCE / path).read_text("utf-8").count("\n") for path in files}
     rows = []
-    for file, events in sorted(files.items()):
+    for path, events in sorted(files.items()):
         shown = "all" if len(events) == len(found) else ", ".join(events)
-        rows.append(f"| `{file}` | {lines[file]} | {touched(SOURCE / file)} | {shown} |")
+        rows.append(f"| `{path}` | {lines[path]} | {touched(SOURCE / path)} | {shown} |")
     per_event = [
         f"| `{event}` | {sum(name.startswith('knowbound') for name in modules)} | "
-        f"{sum(lines[file] for file, events in files.items() if event in events):,} |"
+        f"{sum(lines[path] for path, events in files.items() if event in events):,} |"
         for event, modules in found.items()
     ]
     return "\n".join(
@@ -133,8 +137,8 @@ def page(found: dict[str, dict[str, str]]) -> str:
             "that is allowed) runs in a process that nobody waits for, and is not listed. A check before the agent",
             "stops (`audit.check`) is off unless the user asks for it; it loads `audit/`.",
             "",
-            f"{sum(lines.values()):,} lines in {len(files)} files together. One event may run {MOST_LINES:,} lines; only that",
-            "of a missed lookup, with the rules that find what it meant, runs more.",
+            f"{sum(lines.values()):,} lines in {len(files)} files together. One event may run {MOST_LINES:,} lines;",
+            "only that of a missed lookup, with the rules that find what it meant, runs more.",
             "",
             "| event | files | lines |",
             "| --- | --- | --- |",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from tools.hook_code import MOST_LINES, PAGE, SOURCE, modules_by_event, page
 
@@ -22,10 +23,8 @@ def test_the_page_lists_what_hooks_load_and_they_load_nothing_of_others() -> Non
 def test_an_event_runs_few_lines() -> None:
     over = []
     for event, modules in modules_by_event().items():
-        files = [
-            file for name, file in modules.items() if name.startswith("knowbound.") and file.startswith(str(SOURCE))
-        ]
-        lines = sum(open(file, encoding="utf-8").read().count("\n") for file in files)
+        files = [Path(file) for name, file in modules.items() if name.startswith("knowbound.")]
+        lines = sum(file.read_text("utf-8").count("\n") for file in files if file.is_relative_to(SOURCE))
         assert lines > 50
         over += [event] if lines > MOST_LINES else []
     assert over == ["post-tool-use-failure"]

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from knowbound.agent.mcp.hook_tool import hook_tool
+from knowbound.agent.mcp.hook_tool import HookTool
 from knowbound.agent.switch import note_late_hook
 from knowbound.judge.choice import Permission, keep_permission
 from knowbound.lessons.rescue.scores import RescueRecord, judge, read_rescues
@@ -53,7 +53,7 @@ def tool_event(project: Project, **more: Any) -> str:
     """What the running server says after a later tool call of the turn; its answer was sent."""
     given = {"event": "PostToolUse", "session_id": "s1", "prompt_id": "p1", "tool_name": "Bash"}
     later: list[Any] = []
-    answer = hook_tool().run(given | {"cwd": str(project.root)} | more, {}, later)
+    answer = HookTool().run(given | {"cwd": str(project.root)} | more, {}, later)
     for work in later:
         work()
     return str(answer.get("hookSpecificOutput", {}).get("additionalContext", ""))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from knowbound.agent.mcp.hook_tool import hook_tool
+from knowbound.agent.mcp.hook_tool import HookTool
 from knowbound.agent.switch import note_late_hook
 from knowbound.cli.main import knowbound
 from knowbound.injection import late
@@ -60,7 +60,7 @@ def tool_event(project: Project, turn: str = "p-1", **more: Any) -> str:
 
 def tool_events(project: Project, turn: str, times: int = 1, **more: Any) -> list[str]:
     """What the agent is told after several calls at once, as threads of one server answer them."""
-    tool, said = hook_tool(), list[str]()
+    tool, said = HookTool(), list[str]()
     given = {"event": "PostToolUse", "session_id": "s-1", "prompt_id": turn, "agent_id": "", "tool_name": "Bash"}
     start = threading.Barrier(times)
 
@@ -139,7 +139,7 @@ def test_a_turn_that_is_over_a_sub_agent_and_another_session_get_nothing(usable:
 
 
 def test_the_record_says_that_the_agent_had_edited_a_file_before(usable: Project) -> None:
-    tool = hook_tool()
+    tool = HookTool()
     given = {"event": "PostToolUse", "session_id": "s-1", "prompt_id": "p-1", "cwd": str(usable.root)}
     assert tool.run(given | {"tool_name": "Edit"}, {}, []) == {}
     with serving(answer(usable, SWIFT)) as server:

@@ -50,6 +50,7 @@ _MOST_TURNS = 1_000  # with edits, that are remembered
 _LOOKED_AT = 4_000  # characters of a tool's output that tell whether it is a miss
 _FIRST_MS = 20.0  # that an event takes, until some were answered
 _TO_SEND_MS = 20.0  # of the limit
+_LAST_SECONDS = 2.0  # for the rest of answered events, when the client has closed the connection
 _EVENT, _REST = 0, 1  # what an agent waits for comes first
 
 
@@ -134,6 +135,13 @@ class HookServer:
     def warm_up(self) -> None:
         """Load what the first event needs, while the agent waits for nothing."""
         self._put(_REST, _load)
+
+    def end(self) -> None:
+        """Answer no more events, and do the rest of the answered ones."""
+        resident.unmark()
+        is_done = threading.Event()
+        self._put(_REST, is_done.set)
+        is_done.wait(_LAST_SECONDS)
 
     def _declines(self, run: ResidentRun) -> bool:
         """Report whether the events before this one take its whole limit; otherwise it waits with them."""

@@ -38,23 +38,29 @@ def input_of(agent: str, event: str) -> Json:
     return {"layout": LAYOUT, "agent": agent, "event": event} | {name: f"${{{name}}}" for name in names}
 
 
-def hook_tool() -> McpTool:
-    """Return the tool for one server, which serves the sessions of one client."""
-    servers: list[HookServer] = []
-    making = _thread.allocate_lock()
+class HookTool(McpTool):
+    """The tool of one server, which serves the sessions of one client."""
 
-    def server() -> HookServer:
+    def __init__(self) -> None:
+        super().__init__(NAME, "", {"type": "object"}, {}, self._answered, prepare=lambda: self._server().warm_up())
+        self._servers: list[HookServer] = []
+        self._making = _thread.allocate_lock()
+
+    def end(self) -> None:
+        """Answer no more events, and do what is left of the answered ones."""
+        if self._servers:
+            self._servers[0].end()
+
+    def _server(self) -> HookServer:
         from knowbound.agent.mcp.hook_events import HookServer  # noqa: PLC0415  # after the client has its tools
 
-        with making:
-            if not servers:
-                servers.append(HookServer())
-        return servers[0]
+        with self._making:
+            if not self._servers:
+                self._servers.append(HookServer())
+        return self._servers[0]
 
-    def run(values: Json, meta: Json, later: Later) -> Json:
+    def _answered(self, values: Json, meta: Json, later: Later) -> Json:
         try:
-            return server().answered(values, meta, later)
+            return self._server().answered(values, meta, later)
         except Exception:  # a hook says nothing rather than an error
             return {}
-
-    return McpTool(NAME, "", {"type": "object"}, {}, run, prepare=lambda: server().warm_up())

@@ -11,10 +11,9 @@ import os
 import sys
 
 from knowbound import __version__
-from knowbound.agent import resident
 from knowbound.agent.mcp import stdio
 from knowbound.agent.mcp.arguments import ArgumentError, checked, schema
-from knowbound.agent.mcp.hook_tool import hook_tool
+from knowbound.agent.mcp.hook_tool import HookTool
 from knowbound.agent.mcp.protocol import Connection, McpTool, ToolError
 from knowbound.agent.mcp.tools import Tools
 
@@ -60,7 +59,8 @@ _TOOLS: tuple[tuple[Callable[..., Answer], Json], ...] = (
 def serve(root: Path | None) -> None:
     """Serve until the client hangs up. Without a root, the project is the agent's."""
     tools = [_tool(function, annotations, root) for function, annotations in _TOOLS]
-    stdio.serve(Connection("knowbound", __version__, _ABOUT, (*tools, hook_tool())), at_end=resident.unmark)
+    hooks = HookTool()
+    stdio.serve(Connection("knowbound", __version__, _ABOUT, (*tools, hooks)), at_end=hooks.end)
 
 
 def _tool(function: Callable[..., Answer], annotations: Json, root: Path | None) -> McpTool:

@@ -56,8 +56,9 @@ def serve(connection: Connection, *, at_end: Callable[[], None] = lambda: None) 
             _answer_line(line, connection, calls, output.send)
         if output.is_closed:
             break
+    are_ended = calls.ended(_LAST_SECONDS)
     at_end()
-    if not calls.ended(_LAST_SECONDS):
+    if not are_ended:
         os._exit(0)
 
 

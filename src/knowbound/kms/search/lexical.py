@@ -7,6 +7,8 @@ candidates. Terms that are common in this store only count when each candidate i
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from knowbound.text import specific_words
 
 TYPE_CHECKING = False
@@ -51,11 +53,12 @@ def rows_with_words(index: sqlite3.Connection, parsed: ParsedQuery, most: int) -
     parsed.count(having, rows)
     if not any(found.values()):
         found = _with_two(common, parsed)
-    shared: dict[int, float] = {}
+    shared: defaultdict[int, float] = defaultdict(float)
     for term, with_term in found.items():
+        weight = parsed.weights[term]
         for row in with_term:
-            shared[row] = shared.get(row, 0.0) + parsed.weights[term]
-    ranked = sorted([(share, row) for row, share in shared.items()], reverse=True)[:most]
+            shared[row] += weight
+    ranked = sorted(zip(shared.values(), shared, strict=True), reverse=True)[:most]
     return {row: share for share, row in ranked}
 
 

@@ -95,6 +95,7 @@ class FoundItem:
         self.subject = subject
         self.timestamp = timestamp
         self.anchor_file = anchor_file  # the file the item comes from, relative to the project where it is inside
+        self._relevance: float | None = None
         self.score = 0.0  # set by `rank`
         self.rank = 0  # from 1; set by `rank`
         self.is_explored = False  # injected as a trial in place of a higher-ranked item
@@ -107,10 +108,10 @@ class FoundItem:
     @property
     def relevance(self) -> float:
         """Return the probability that the item is about the query, whatever is known about the item itself."""
-        if not self.is_found:
-            return 0.0
-        z = INTERCEPT + WORDS * self.words + MEANING * self.meaning + self.prior
-        return 1 / (1 + math.exp(-z))
+        if self._relevance is None:
+            z = INTERCEPT + WORDS * self.words + MEANING * self.meaning + self.prior
+            self._relevance = 1 / (1 + math.exp(-z)) if self.is_found else 0.0
+        return self._relevance
 
     def computed_score(self, *, with_quality: bool = True) -> float:
         """Return the score that the module's description defines."""

@@ -142,7 +142,7 @@ def report(files: int, runs: int) -> None:
         events, known = misses(root), fill_store(root, home)
         tables = {name: Times() for name in ("python -c pass", "found", "missed", *known, "missed, cold")}
         for event, payload in [*events, *known.values()]:  # the first run of each writes bytecode
-            Times().run(_HOOK, [event], payload | {"session_id": "first"}, environ)
+            Times().run(_HOOK, [event], payload | {"session_id": "first", "tool_use_id": os.urandom(4).hex()}, environ)
         said: dict[str, int] = {}
         cold = Path(folder) / "cold"
         for number in range(runs):
@@ -154,7 +154,7 @@ def report(files: int, runs: int) -> None:
             kind = f"{payload['tool_name']}{' with a quote' if number % len(events) == 1 else ''}"
             said[kind] = said.get(kind, 0) + bool(answer)
             for name, (about, asked) in known.items():
-                answer = tables[name].run(_HOOK, [about], asked | fresh, environ)
+                answer = tables[name].run(_HOOK, [about], asked | fresh | {"tool_use_id": name}, environ)
                 said[name] = said.get(name, 0) + bool(answer)
             cold.mkdir(exist_ok=True)
             empty = environ | {"KNOWBOUND_HOME": str(cold)}

@@ -212,3 +212,13 @@ def test_a_session_that_starts_removes_what_ended_servers_left(filled: Project) 
     filled.start()
     assert [path.name for path in marks.iterdir()] == [f"{os.getpid()}.{os.getpid()}"]
     assert [path.name for path in claims.iterdir()] == ["new"]
+
+
+def test_a_sub_agent_of_codex_is_known_by_its_transcript(filled: Project, server: HookServer) -> None:
+    session, agent = "01a1ef54-8df4-7890-ac22-eae1166eb05e", "01a1ef54-9035-7960-a700-06dbc4b35269"
+    known = prompted(filled, agent="codex", session_id=session, turn_id="t-1")
+    del known["prompt_id"], known["agent_id"]
+    for name in (session, agent):
+        assert PORT in said(server, known | {"transcript_path": f"/r/rollout-2026-11-18T15-44-19-{name}.jsonl"})
+    assert [one.agent_id for one in filled.records()] == ["", agent]
+    assert said(server, known | {"transcript_path": None, "turn_id": "t-2"}) == ""  # left to the process

@@ -197,8 +197,8 @@ def test_the_tool_of_hooks_is_not_listed_and_the_agent_cannot_call_it(sandbox: S
 def test_a_project_s_shared_settings_and_users_without_a_chooser_have_no_hook_for_every_tool(sandbox: Sandbox) -> None:
     sandbox.add(PORT)
     sandbox.install()
-    hooks = sandbox.client.settings(sandbox.home, sandbox.project)[0]
-    assert "mcp_tool" not in hooks.read_text()
+    hooks = json.loads(sandbox.client.settings(sandbox.home, sandbox.project)[0].read_text())["hooks"]
+    assert all(group["matcher"] for group in hooks["PostToolUse"])
     sandbox.knowbound("uninstall", sandbox.client.name, "--yes")
     Chooser(sandbox)
     sandbox.install("--scope", "project")

@@ -17,7 +17,8 @@ from knowbound.agent.hook import EVENTS
 from knowbound.agent.hook_entry import TRIAL
 from knowbound.agent.mcp import hook_tool
 from knowbound.agent.switch import VARIABLE, off_state
-from knowbound.config import SETTINGS, Settings
+from knowbound.config import REPLACED, SETTINGS, Settings
+from knowbound.config_values import variable
 from knowbound.errors import InputError
 from knowbound.files import leads_out
 from knowbound.injection import hook_settings
@@ -184,8 +185,8 @@ def _tool_hook(agent: str, event: str) -> dict[str, Any]:
 
 def _variables() -> list[str]:
     """Return the environment variables that answers to events depend on."""
-    by_config = [setting.env for setting in SETTINGS if setting.env.startswith(hook_settings.PREFIXES)]
-    return [*_VARIABLES, *by_config]
+    by_config = [*(setting.env for setting in SETTINGS), *map(variable, REPLACED)]
+    return [*_VARIABLES, *(name for name in by_config if name.startswith(hook_settings.PREFIXES))]
 
 
 def _shared_line(agent: str, event: str) -> str:

@@ -166,9 +166,11 @@ def _start_of_session(run: HookRun, settings: HookSettings, prompt: HookPrompt) 
 
 def finish(run: HookRun, payload: dict[str, Any]) -> None:
     """Do the work of an answered event that no agent waits for."""
+    if not run.home or run.is_left:
+        return
     if run.turn:
         _finish_turn(run, run.turn)
-    elif not run.is_left:
+    else:
         _finish_answer(run, HookPrompt(payload), payload)
 
 

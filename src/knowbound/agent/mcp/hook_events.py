@@ -105,8 +105,8 @@ class HookServer:
         run = ResidentRun(event, started)
         if event in AFTER_TOOLS:
             run.added = self._late(payload, prompt, later)
-        if not resident.has_id(event, prompt, payload):  # the process answers it
-            return _context(event, run.added)
+        if not resident.has_id(event, prompt, payload) or (prompt.agent == "codex" and not prompt.transcript):
+            return _context(event, run.added)  # the process answers it, and knows whether it is of a sub-agent
         resident.mark()
         if event in AFTER_TOOLS and not _may_be_miss(payload):
             self._count(prompt, run)
@@ -181,9 +181,9 @@ class HookServer:
 
     def _finish(self, run: ResidentRun, payload: Json) -> None:
         run.spent_ms = run.spent_ms or run.elapsed_ms()
-        if needs_process(run):
+        if run.home and needs_process(run):
             _start_finishing(unfinished(run, payload))
-        elif not run.is_left:
+        else:
             self._put(_REST, lambda: finish(run, payload))
 
     def _put(self, kind: int, work: Callable[[], None]) -> None:
@@ -243,7 +243,19 @@ def _payload(values: Json) -> Json:
                     payload[name] = json.loads(text)
                 except ValueError:
                     continue
+    elif values.get("agent") == "codex":
+        payload["agent_id"] = _codex_agent(payload)
     return payload
+
+
+def _codex_agent(payload: Json) -> str:
+    """Return the id of a sub-agent, "" for the main agent: Codex cannot fill in a field that only sub-agents have.
+
+    A sub-agent has the session of its caller and a transcript of its own, whose name ends with its id.
+    """
+    name = os.path.basename(str(payload.get("transcript_path") or "")).removesuffix(".jsonl")
+    session = str(payload.get("session_id"))
+    return "" if name.endswith(session) else name[-len(session) :]
 
 
 def _may_be_miss(payload: Json) -> bool:

@@ -96,7 +96,7 @@ def prepared(folder: Path) -> tuple[Path, dict[str, str]]:
 
 def modules_by_event() -> dict[str, dict[str, str]]:
     """Return the loaded modules of every event."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         root, environ = prepared(Path(folder))
         return {event: loaded(event, root, environ) for event in EVENTS}
 

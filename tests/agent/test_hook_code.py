@@ -5,11 +5,16 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
 from tools.hook_code import MOST_LINES, PAGE, SOURCE, modules_by_event, page
 
 
-def test_the_page_lists_what_hooks_load_and_they_load_nothing_of_others() -> None:
-    found = modules_by_event()
+@pytest.fixture(scope="module")
+def found() -> dict[str, dict[str, str]]:
+    return modules_by_event()
+
+
+def test_the_page_lists_what_hooks_load_and_they_load_nothing_of_others(found: dict[str, dict[str, str]]) -> None:
     written = page(found)
     for line in written.splitlines():
         if line.startswith("| `") and "/" in line:
@@ -20,9 +25,9 @@ def test_the_page_lists_what_hooks_load_and_they_load_nothing_of_others() -> Non
     assert {name for name in names - ours if not name.startswith("__")} <= sys.stdlib_module_names
 
 
-def test_an_event_runs_few_lines() -> None:
+def test_an_event_runs_few_lines(found: dict[str, dict[str, str]]) -> None:
     over = []
-    for event, modules in modules_by_event().items():
+    for event, modules in found.items():
         files = [Path(file) for name, file in modules.items() if name.startswith("knowbound.")]
         lines = sum(file.read_text("utf-8").count("\n") for file in files if file.is_relative_to(SOURCE))
         assert lines > 50

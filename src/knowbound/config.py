@@ -253,6 +253,11 @@ class Settings:
         "Items for a prompt at most; the token budget may allow fewer.",
         risk=trust.HIGHER,
     )
+    injection_self_marking: bool = _setting(
+        "injection.self_marking",
+        False,
+        "Whether a session starts with one sentence that asks the agent to mark what it infers or did not find.",
+    )
     injection_subject: str = _setting(
         "injection.subject",
         "",

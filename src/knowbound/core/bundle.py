@@ -13,6 +13,11 @@ OPENING = "Entries of this project's knowledge store (knowbound)"  # first words
 INDEX_OPENING = "Index of this project's knowledge store (knowbound)"  # first words of every index
 # First words of the suggestions at the start of a session, if the session gets no index.
 SUGGESTED_OPENING = "Suggested corrections of this project's knowledge store (knowbound)"
+# The convention of specification 1, section 10, that a session starts with where the user asks for it.
+SELF_MARKING = (
+    "Start every statement that you infer or are not sure of with [inferred], and name what you looked for and did not "
+    "find after [knowledge gap]."
+)
 _ITEM = re.compile(r"\[(?P<id>[^\[\]\n]{1,200})\](?: \((?P<marks>[^\n]*?)\))? (?P<content>.*)")
 _INDENT = "    "
 _FROM = "from "
@@ -33,7 +38,7 @@ def is_bundle(text: str) -> bool:
 
 def is_ours(text: str) -> bool:
     """Report whether our hooks wrote a text: a bundle of items, or the text at the start of a session."""
-    return is_bundle(text) or text.lstrip().startswith((INDEX_OPENING, SUGGESTED_OPENING))
+    return is_bundle(text) or text.lstrip().startswith((INDEX_OPENING, SUGGESTED_OPENING, SELF_MARKING))
 
 
 def items_in(text: str) -> list[BundledItem]:

@@ -11,9 +11,10 @@ import msgspec
 
 from knowbound import __version__
 from knowbound.config import Settings
+from knowbound.core.bundle import SELF_MARKING
 from knowbound.core.knowledge import is_loaded_by_client, relative_to, split_by_reach
 from knowbound.core.paths import project_name, works_in
-from knowbound.core.signal import Findings, Signal, SkippedLine
+from knowbound.core.signal import Findings, Signal, SignalType, SkippedLine
 from knowbound.errors import InputError
 from knowbound.files import links_not_followed
 from knowbound.gaps.filters import Filters
@@ -22,7 +23,7 @@ from knowbound.judge.choice import ModelTask, judge_for
 from knowbound.judge.names import RULES
 from knowbound.judge.registry import hedging_judge_version, why_hedges_off
 from knowbound.report.model import Incomplete, ObserveReport, Totals
-from knowbound.stats.figures import Coverage, HedgeJudging, Watermark, observed_hash
+from knowbound.stats.figures import Coverage, HedgeJudging, Marking, Watermark, observed_hash
 from knowbound.stats.rate import Rate
 from knowbound.store.forgotten import NAME as FORGOTTEN
 from knowbound.store.forgotten import load_forgotten
@@ -158,6 +159,7 @@ def report_of(
     lines = duplicates = unknown_calls = 0
     used: set[str] = set()
     unmanaged: list[UnmanagedInjection] = []
+    marking = Marking()
     for found in store.findings(keys):
         unmanaged.extend(unmanaged_in(found))
         if not filters.admits(found):
@@ -179,6 +181,7 @@ def report_of(
         found.reached = _in_root(found, found.reached, roots, root_is_given)
         found.project = at_root(found.project, roots)
         whole.add(found)
+        marking += marked_guesses(found)
         agents[found.agent] = agents.get(found.agent, 0) + 1
     store.keep_unmanaged(unmanaged)
     if not whole.sessions:
@@ -219,6 +222,7 @@ def report_of(
         filters=filters.shown(),
         warnings=warnings,
         judging=judging,
+        marking=marking,
         made=utc_now(),
         version=__version__,
         root=str(settings.root),
@@ -227,6 +231,15 @@ def report_of(
         last_look=last_look,
         projects=dict(whole.projects.most_common()),
     )
+
+
+def marked_guesses(found: Findings) -> Marking:
+    """Count the marked ones among the guesses and doubts that the agent of a session put into words."""
+    markers = sum(signal.type is SignalType.EXPLICIT_MARKER for signal in found.signals)
+    hedges = sum(signal.type is SignalType.HEDGING for signal in found.signals)
+    guesses = Rate(markers, markers + hedges)
+    texts = (one.excerpt for turn in found.turns for one in turn.injected)
+    return Marking(asked=guesses) if any(SELF_MARKING in text for text in texts) else Marking(unasked=guesses)
 
 
 def _nothing_found(

@@ -54,6 +54,7 @@ class HookSettings:
         check: str = "off",
         check_ms: int = 500,
         ranks: bool = True,
+        self_marking: bool = False,
     ) -> None:
         self.time_limit_ms = time_limit_ms
         self.token_budget = token_budget
@@ -69,6 +70,7 @@ class HookSettings:
         self.check_ms = check_ms  # that this check may take
         self.check = check  # of an answer before the agent stops: off, warn, block
         self.ranks = ranks  # whether measured quality may rank items
+        self.self_marking = self_marking  # ask agents to mark what they infer
         self.is_shared = is_shared  # other machines write to the backends: keep the index current
 
 
@@ -158,4 +160,5 @@ def _read(root: str) -> HookSettings:
         check=settings.audit_check.strip().lower(),
         check_ms=settings.audit_check_ms,
         ranks=settings.quality_ranking,
+        self_marking=settings.injection_self_marking,
     )

@@ -57,19 +57,19 @@ _SENTENCE = re.compile(r".{8,}?(?:[.!?](?=\s)|[。！？])")
 
 
 class SessionStart:
-    """The start of a session: the index of the store, and suggested corrections. No item is injected."""
+    """The start of a session: the convention of marking, the index of the store, suggested corrections; no item."""
 
     outcome = "indexed"
 
-    def __init__(self, index: StartText, suggested: StartText) -> None:
+    def __init__(self, index: StartText, suggested: StartText, marking: str = "") -> None:
         self.index, self.suggested = index, suggested
         self.items: tuple[()] = ()
-        self._parts = [text for text in (index.text, suggested.text) if text]
+        self._parts = [text for text in (marking, index.text, suggested.text) if text]
         self.text = "\n\n".join(self._parts)
         self.tokens = estimated_tokens(self.text)
 
     def keys(self) -> list[str]:
-        """Return the keys of both texts, for the context that gets them."""
+        """Return the keys of the texts, for the context that gets them."""
         return [index_key(part) for part in self._parts]
 
 
@@ -96,10 +96,11 @@ class SubjectGroup:
 
 
 def start_of_session(home: str, settings: HookSettings, prompt: HookPrompt) -> SessionStart:
-    """Return the text for a session that starts; nothing for an empty store, or if the context has it."""
+    """Return the text for a session that starts; nothing of an empty store, or if the context has it."""
+    marking = _marking(home, prompt) if settings.self_marking else ""
     db = open_own_index(home, wait_seconds=HOOK_WAIT_SECONDS, work_seconds=settings.time_limit_ms / 1000)
     if db is None:
-        return SessionStart(StartText(), StartText())
+        return SessionStart(StartText(), StartText(), marking)
     db.execute("BEGIN")  # everything is read from one state of the index
     index = composed(_groups(db, settings.subject))
     suggested = suggestions_for_session(home, db)
@@ -109,7 +110,15 @@ def start_of_session(home: str, settings: HookSettings, prompt: HookPrompt) -> S
             StartText() if part.text and has_index(home, prompt.context, part.text) else part
             for part in (index, suggested)
         )
-    return SessionStart(index, suggested)
+    return SessionStart(index, suggested, marking)
+
+
+def _marking(home: str, prompt: HookPrompt) -> str:
+    """Return the sentence that asks for markers, unless the context has it."""
+    from knowbound.core.bundle import SELF_MARKING  # noqa: PLC0415  # few sessions are asked
+
+    is_known = not prompt.context_is_new and has_index(home, prompt.context, SELF_MARKING)
+    return "" if is_known else SELF_MARKING
 
 
 # The text

@@ -49,6 +49,7 @@ from knowbound.report.words import (
     open_soft_words,
     open_words,
     place_words,
+    rate_words,
     rates_line,
     search_words,
     soft_share_words,
@@ -57,7 +58,7 @@ from knowbound.report.words import (
     verdict_words,
     without_uuids,
 )
-from knowbound.stats.figures import Band, Coverage, GapFigures, HedgeJudging, MissedSearch, Watermark
+from knowbound.stats.figures import Band, Coverage, GapFigures, HedgeJudging, Marking, MissedSearch, Watermark
 from knowbound.stats.printing import Interval, money, percent, percent_interval, percent_range
 from knowbound.stats.rate import Rate, Weighted
 from knowbound.text.printable import counted
@@ -351,6 +352,16 @@ def judged_hedges(judging: HedgeJudging | None) -> Section:
     if judging.failed:
         facts.insert(3, ("No answer", say("{:,}, kept as signals and asked again", judging.failed)))
     return Section("Hedges judged", (Facts(tuple(facts)),), "judging")
+
+
+def marked(marking: Marking) -> Section:
+    """How many of the doubts in their words agents marked, with and without being asked to."""
+    rows: list[tuple[str, Line]] = []
+    for name, rate in (("not asked to", marking.unasked), ("asked to", marking.asked)):
+        rows += [(name, rate_words(rate, "doubt"))] if rate.n else []
+    hint = soft("To ask agents to mark them: injection.self_marking = true")
+    parts = (Facts(tuple(rows)), *(() if marking.asked.n else (Note(hint),)))
+    return Section("Doubts that agents marked", parts if rows else (), "marked")
 
 
 def warnings(texts: Iterable[str]) -> Section:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from knowbound.core.signal import Signal, SkippedLine, Topic
-from knowbound.stats.figures import Coverage, GapFigures, HedgeJudging, SkillRow, Watermark
+from knowbound.stats.figures import Coverage, GapFigures, HedgeJudging, Marking, SkillRow, Watermark
 
 
 class Totals(msgspec.Struct, frozen=True):
@@ -64,6 +64,7 @@ class ObserveReport(msgspec.Struct, frozen=True):
     topic_names: dict[str, str] = {}  # by which the topic of a signal is known (`gaps.topics.TopicNames`)
     skill_of: dict[str, str] = {}  # sample → skill, for the samples in the inventory
     judging: HedgeJudging | None = None  # where the judge of hedges has a cap
+    marking: Marking = Marking()
 
 
 class TopicSignal(msgspec.Struct, frozen=True):

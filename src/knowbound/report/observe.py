@@ -23,6 +23,7 @@ from knowbound.report.gap_sections import (
     inventory,
     judged_hedges,
     mark_section,
+    marked,
     open_band,
     open_section,
     share_cell,
@@ -153,6 +154,7 @@ def _rest(report: ObserveReport, entries: list[InventoryEntry]) -> tuple[Section
         by_project(report),
         judged_hedges(report.judging),
         sources(report.gap),
+        marked(report.marking),
         Section("By skill", (Table(_SKILLS, tuple(map(_skill, report.skills)), 15), INTERVALS), "skills"),
         uncovered(report.coverage.uncovered),
         inventory(entries, "Skill", signal_count(report)),
@@ -272,7 +274,7 @@ def _document(report: ObserveReport) -> dict[str, object]:
         **fields(
             report, "topics inventory skill_of incomplete skipped skipped_examples unrecognised agents projects places"
         ),
-        **fields(report, "root filters warnings judging made version"),
+        **fields(report, "root filters warnings judging marking made version"),
     }
 
 

@@ -124,6 +124,16 @@ class GapFigures(msgspec.Struct, frozen=True):
         return None if share is None else share < SOFT_SHARE_LIMIT - 1e-12
 
 
+class Marking(msgspec.Struct, frozen=True):
+    """Marked ones among the guesses and doubts in agents' words (specification 1, section 10: self-marking)."""
+
+    unasked: Rate = Rate()  # in sessions that were not asked to mark them
+    asked: Rate = Rate()  # in sessions that began with the sentence of `injection.self_marking`
+
+    def __add__(self, other: Marking) -> Marking:
+        return Marking(self.unasked + other.unasked, self.asked + other.asked)
+
+
 class HedgeJudging(msgspec.Struct, frozen=True):
     """Work of a capped judge of hedges in one run: sentences, each counted once."""
 

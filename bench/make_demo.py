@@ -289,8 +289,7 @@ def refund_limit() -> Claude:
     chat.does(grep("refund_policy"))
     chat.does(grep("refund_policy|退款政策", "docs"))
     chat.says(
-        "【推断】refund_policy 是签收后 14 天内可以退款。 "
-        "(Translation: refunds are possible for 14 days after delivery.)",
+        "【推断】refund_policy 是签收后 14 天内可以退款 (refunds are possible for 14 days after delivery)。",
         edit("services/orders/refunds.py", "by.id)", "by.id, days=settings.REFUND_WINDOW)"),
     )
     chat.does(bash("make test SERVICE=orders", "153 passed in 11.41s", purpose="Run the tests of orders"))

@@ -9,9 +9,17 @@ from pathlib import Path
 
 import click
 import pytest
+from msgspec import Struct
+from msgspec.structs import fields
 
 from knowbound import language
 from knowbound.cli.main import BILINGUAL, VERBS, knowbound, language_of
+from knowbound.report.formats import in_language
+from knowbound.report.observe import NEXT_COMMANDS, Detail, _page
+from knowbound.report.sections import FOREIGN, Column, Span
+from tests import warm_process
+from tests.report_examples import everyday_report
+from tests.transcripts import Transcript
 
 SOURCE = Path(language.__file__).parent
 ZH = language.catalogue("zh")
@@ -40,6 +48,7 @@ _FOR_PROGRAMS = {"_document", "_fields", "_row", "_github", "_sarif", "_wrong_li
 _SENTENCE = re.compile(r"[A-Za-z]{2,} \S|[A-Za-z]{2,}[:,.]? $")
 # Keys of a document, commands, and a class of HTML.
 _NOT_OURS = re.compile(r"(?:[a-z_]+\??[ ,]+){5,}[a-z_]+$|knowbound |`?--format|entries brief")
+_FIXED = re.compile(r"knowbound [\w ]+|--?\w[\w-]*|\btoken\b|sha256|DIR|ID|toolu_\w+|[a-z_]+\.[a-z_]+|claude-code")
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
 
@@ -145,3 +154,52 @@ def test_a_translation_is_chinese_and_has_the_places_of_its_original(english: st
 )
 def test_the_language_of_a_command(args: list[str], variable: str, chosen: str) -> None:
     assert language_of(args, {"KNOWBOUND_LANG": variable} if variable else {}) == chosen
+
+
+@pytest.fixture
+def chinese() -> Iterator[None]:
+    language.use("zh")
+    yield
+    language.use("en")
+
+
+def test_no_word_of_ours_stays_english_on_a_chinese_page(chinese: None) -> None:
+    page = in_language(_page(everyday_report(), NEXT_COMMANDS, "", Detail.FULL))
+    assert [one for one in ours(page) if re.search("[A-Za-z]{3}", _FIXED.sub("", one))] == []
+
+
+def ours(part: object) -> Iterator[str]:
+    """Yield the words of a page that are not text of traces, and no names for programs."""
+    match part:
+        case str():
+            yield part
+        case Span(tone=tone) if tone in FOREIGN:
+            return
+        case tuple():
+            for one in part:
+                yield from ours(one)
+        case Column(name):
+            yield name
+        case Struct():
+            names = "anchor filters folded_in hint link name tone verb version watermark commands origin texts".split()
+            for field in fields(part):
+                if field.name not in names:
+                    yield from ours(getattr(part, field.name))
+
+
+def test_json_is_the_same_in_every_language(tmp_path: Path) -> None:
+    Transcript().user("Where is it?").grep("revenue_schema").says("I'm not sure.").write(tmp_path / "traces")
+    shown = []
+    for name in ("en", "zh"):
+        ran = warm_process.knowbound("observe", "traces", "--format", "json", "--lang", name, cwd=tmp_path)
+        shown.append(re.sub(r'"(?:made|last_look)": "[^"]*"', "", ran.stdout))
+    assert shown[0] == shown[1]
+    assert "缺口率" in warm_process.knowbound("observe", "traces", "--lang", "zh", cwd=tmp_path).stdout
+
+
+def test_help_is_chinese_and_wrapped_without_a_closing_mark_in_front(tmp_path: Path) -> None:
+    shown = warm_process.knowbound("observe", "--lang", "zh", "--help", cwd=tmp_path).stdout
+    assert "报告代理找过却没有找到的内容。" in shown
+    assert "选项：" in shown
+    assert not [line for line in shown.splitlines() if line.strip().startswith(tuple("，。；：、）"))]
+    assert "Report what agents" in warm_process.knowbound("observe", "--help", cwd=tmp_path).stdout

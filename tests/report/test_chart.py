@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
@@ -14,8 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from knowbound.errors import ConfigError
 from knowbound.report.formats.columns import cells
-from knowbound.report.formats.trend_svg import HEIGHT, WIDTH, trend_svg, trend_svg_file
+from knowbound.report.formats.trend_svg import HEIGHT, WIDTH, trend_png, trend_svg, trend_svg_file
 from knowbound.report.formats.trend_text import text_chart
 from knowbound.stats.figures import WARNING
 from knowbound.stats.trend import Panel, trend
@@ -218,3 +220,16 @@ def test_a_browser_draws_the_chart_in_its_colours(tmp_path: Path) -> None:
     options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/profile", "--dump-dom"]
     done = subprocess.run([chromium, *options, page.as_uri()], capture_output=True, text=True, timeout=120, check=True)
     assert "<title>rgb(35, 72, 168) true</title>" in done.stdout
+
+
+def test_the_chart_is_a_picture_where_the_extra_is_installed() -> None:
+    pytest.importorskip("resvg_py", reason="the extra png is not installed")
+    drawn = trend_png(panel_of(9, 5))
+    assert drawn.startswith(b"\x89PNG\r\n")
+    assert len(set(drawn)) > 50
+
+
+def test_a_picture_without_the_extra_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "resvg_py", None)
+    with pytest.raises(ConfigError, match="A PNG needs an extra"):
+        trend_png(panel_of(9))

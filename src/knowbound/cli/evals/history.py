@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     "--last", type=click.IntRange(1, 10**9), metavar="N", help="Show only the last N evaluations of each samples file."
 )
 @click.option("--others", is_flag=True, help="Also show the versions that `eval --against` ran.")
-@report_options(PAGE_FORMATS, output_help="Write to FILE; a name that ends in .svg gets the chart alone.")
+@report_options(PAGE_FORMATS, output_help="Write to FILE; a name that ends in .svg or .png gets the chart alone.")
 def trend(
     root: Path | None, samples: str | None, last: int | None, others: bool, format_: str, output: Path | None
 ) -> None:
@@ -36,13 +36,16 @@ def trend(
     Prints a table of all evaluations, and a line chart with intervals and marks where the knowledge changed. The line
     breaks where the samples file changed: evaluations of different test sets are never joined.
     """
-    from knowbound.report.formats.trend_svg import trend_svg_file
+    from knowbound.files import replacing
+    from knowbound.report.formats.trend_svg import trend_png, trend_svg_file
     from knowbound.report.trend import render_trend
 
     found = from_stored(settings_of(root), root, lambda settings: _trend(settings, samples, last or 0, others))
-    if output is not None and output.suffix == ".svg":
+    if output is not None and output.suffix in (".svg", ".png"):
         newest = next(panel for panel in found.panels if panel.rows[-1] is found.rows[-1])
-        emit([trend_svg_file(newest)], output)
+        drawn = trend_png(newest) if output.suffix == ".png" else trend_svg_file(newest).encode()
+        with replacing(output) as file:
+            file.write(drawn)
         return
     emit([render_trend(found, cast("Any", format_), **layout(output))], output)
 

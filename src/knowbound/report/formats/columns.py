@@ -49,7 +49,7 @@ def wrap(text: str, width: int, most: int) -> list[str]:
         head = _head(rest, width + 1)
         cut = head.rfind(" ")
         line = rest[:cut] if cut > width // 2 else _head(rest, width)
-        if rest[len(line) : len(line) + 1] in _CLOSING:  # no line starts with a closing mark
+        while len(line) > 1 and rest[len(line) : len(line) + 1] in _CLOSING:  # no line starts with a closing mark
             line = line[:-1]
         lines.append(line)
         rest = rest[len(line) :].lstrip()

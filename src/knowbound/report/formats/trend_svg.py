@@ -7,11 +7,15 @@ the page, so that light, dark and print follow it; a chart in a file of its own 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from html import escape
+from importlib import import_module
 from itertools import pairwise
 from typing import NamedTuple
 
+from knowbound.distribution import extra_command
+from knowbound.errors import ConfigError
 from knowbound.report.formats.html import asset
 from knowbound.report.formats.metric_svg import dot, rect, stroke, text
 from knowbound.report.formats.plain import made_plain
@@ -53,6 +57,20 @@ def trend_svg_file(panel: Panel) -> str:
     """The same as a file of its own, with the colours of the report."""
     colours = asset("report.css").partition("\n* {")[0]  # the variables, light and dark
     return _drawn(panel, f"<style>{colours} svg {{ background: var(--paper); }}</style>")
+
+
+def trend_png(panel: Panel) -> bytes:
+    """The same as a picture, in the light colours; drawn by resvg, which knows no variables of CSS."""
+    try:
+        resvg = import_module("resvg_py")
+    except ImportError:
+        raise ConfigError("extra-missing", f"A PNG needs an extra. Try: {extra_command('png')}") from None
+    light = asset("report.css").partition("}")[0]
+    drawn = _drawn(panel, "").replace('font-weight="650"', 'font-weight="700"')  # no variable fonts
+    for name, value in re.findall(r"--([\w-]+): ([^;]+);", light):
+        drawn = drawn.replace(f"var(--{name})", value.replace('"', "'"))
+    paper = re.findall(r"--paper: ([^;]+);", light)[0]
+    return bytes(resvg.svg_to_bytes(svg_string=drawn.replace("system-ui, ", ""), zoom=2, background=paper))
 
 
 def _drawn(panel: Panel, style: str) -> str:
@@ -154,11 +172,14 @@ def _breaks(placed: Sequence[EvaluationPoint]) -> Iterator[str]:
 
 
 def _changes(placed: Sequence[EvaluationPoint]) -> Iterator[str]:
-    """A mark below the axis wherever the knowledge changed; how much, where there is room to say it."""
+    """A mark below the axis where the knowledge begins and wherever it changed; how much, where there is room."""
     room = _RIGHT + 40
     for point in reversed(placed):
         change = point.row.change
         if not change:
+            if point is placed[0]:
+                began = _added(point.row, is_first=True)
+                yield f"<g><title>{escape(began)}</title>{_triangle(point.x, _BOTTOM + 4)}</g>"
             continue
         words = str(change)
         half = 4.0 + 3.4 * len(words)

@@ -654,7 +654,7 @@ def _seen_by(chromium: str, page: str, folder: Path) -> tuple[str, str]:
 
 def test_the_filter_runs_under_the_policy_of_the_page(chromium: str, tmp_path: Path) -> None:
     page, log = _seen_by(chromium, render_observe(everyday_report(), "html"), tmp_path)
-    assert "19 of 19 shown" in page
+    assert "19 / 19" in page
     assert '<form id="filters" role="search"' in page  # no longer hidden
     assert "CONSOLE" not in log
 
@@ -662,5 +662,5 @@ def test_the_filter_runs_under_the_policy_of_the_page(chromium: str, tmp_path: P
 def test_a_hostile_trace_runs_nothing_in_a_browser(chromium: str, tmp_path: Path) -> None:
     page, log = _seen_by(chromium, render_observe(hostile_report(" ".join(HOSTILE)), "html"), tmp_path)
     assert "<title>Gaps worth acting on</title>" in page
-    assert "4 of 4 shown" in page
+    assert "4 / 4" in page
     assert "CONSOLE" not in log

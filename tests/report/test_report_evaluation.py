@@ -398,7 +398,7 @@ def test_the_page_runs_under_its_policy_in_a_browser(tmp_path: Path) -> None:
         timeout=120,
         check=True,
     )
-    assert "5 of 5 shown" in done.stdout
+    assert "5 / 5" in done.stdout
     assert "CONSOLE" not in done.stderr
 
 

@@ -1,7 +1,11 @@
 """`investigate` with a recorded model, and with rules alone: right, place only, refused, wrong.
 
-    KNOWBOUND_TREES=DIR python -m bench.answers investigations FOLDER     writes open questions, keeps answers
-    python -m bench.investigated --trees DIR [--answers FOLDER/investigations.jsonl] [--part dev] [--set NAME] [--wrong]
+    KNOWBOUND_TREES=DIR KNOWBOUND_PART=drawn python -m bench.answers investigations FOLDER   writes open questions
+    python -m bench.investigated --trees DIR [--answers FOLDER/investigations.jsonl] [--part NAME] [--set NAME] [--wrong]
+
+Parts are those of bench/questions/questions.jsonl (dev, aside, last; fresh and fresh-aside, of which the totals of the
+second are looked at once), `drawn`: thirty questions of each of the two older sets, and documents and documents-aside:
+what the built-in executor of `eval` is asked about three folders of documentation (bench/questions/documents.jsonl).
 
 Recording goes in steps: a plan has to be answered before its passages are known, and a reading may ask for other terms
 twice, so the first command is run again until nothing is open. DIR holds a clone of each repository in
@@ -15,7 +19,8 @@ import argparse
 import os
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +28,7 @@ from bench import evidence, investigations
 from bench.labels import SHARED
 from knowbound.codebase.tree import SourceTree
 from knowbound.core.evidence import SUCCESS, Investigation
+from knowbound.evals.knowledge import DOCUMENTS, files_of
 from knowbound.evidence.asking import ask_plan
 from knowbound.evidence.investigate import investigate, names_alone
 from knowbound.evidence.plan import read_plan
@@ -32,6 +38,8 @@ from knowbound.judge.names import JudgeOptions
 from knowbound.stats.rate import Rate
 
 _SECONDS = 120.0
+_DRAWN = 30  # questions of each older set that a model is asked
+_OLDER, FRESH, _DOCUMENTS = ("dev", "aside", "last"), ("fresh", "fresh-aside"), ("documents", "documents-aside")
 
 
 class Case(NamedTuple):
@@ -45,17 +53,43 @@ class Case(NamedTuple):
     is_answerable: bool
     paths: frozenset[str]
     commits: tuple[str, ...] = ()
+    only: tuple[str, ...] | None = None  # files of a folder of documents
 
 
 def cases(trees: Path, part: str = "", of: str = "") -> Iterator[Case]:
-    """The questions of every set, or of one."""
-    for name in ("dev", "aside", "last"):
-        for one in investigations.questions(name) if part in ("", name) and of in ("", "new ground") else ():
-            paths = frozenset(str(gold["path"]) for gold in one.gold if "path" in gold)
-            commits = tuple(str(gold["commit"])[:7] for gold in one.gold if "commit" in gold)
-            root = investigations.root_of(one.tree, trees)
-            yield Case(one.id, "new ground", one.kind, one.question, root, one.answerable, paths, commits)
-    for path in (SHARED / "evidence" / "questions.json", evidence.OWN) if of in ("", "first kind") else ():
+    """The questions of every set, of one, or of one part."""
+    if part == "drawn":
+        for every in (list(_new_ground(trees, _OLDER)), list(_first_kind())):
+            drawn = sorted(every, key=lambda case: sha256(case.id.encode()).digest())[:_DRAWN]
+            yield from (case for case in drawn if of in ("", case.of))
+        return
+    if of in ("", "new ground", "fresh"):
+        parts = (part,) if part else FRESH if of == "fresh" else (*_OLDER, *(FRESH if not of else ()))
+        yield from _new_ground(trees, parts)
+    if of in ("", "first kind") and not part:
+        yield from _first_kind()
+    if part in _DOCUMENTS:
+        yield from _documents(trees, "aside" if part == "documents-aside" else "dev")
+
+
+def _new_ground(trees: Path, parts: Sequence[str]) -> Iterator[Case]:
+    for one in (one for name in parts for one in investigations.questions(name)):
+        paths = frozenset(str(gold["path"]) for gold in one.gold if "path" in gold)
+        commits = tuple(str(gold["commit"])[:7] for gold in one.gold if "commit" in gold)
+        root, name = investigations.root_of(one.tree, trees), "fresh" if one.part in FRESH else "new ground"
+        yield Case(one.id, name, one.kind, one.question, root, one.answerable, paths, commits)
+
+
+def _documents(trees: Path, part: str) -> Iterator[Case]:
+    for one in investigations.questions(part, "documents.jsonl"):
+        root = investigations.root_of(one.tree, trees)
+        paths = frozenset(str(gold["path"]) for gold in one.gold)
+        only = tuple(files_of(Path(os.path.realpath(root)), DOCUMENTS))
+        yield Case(one.id, one.tree, one.kind, one.question, root, one.answerable, paths, (), only)
+
+
+def _first_kind() -> Iterator[Case]:
+    for path in (SHARED / "evidence" / "questions.json", evidence.OWN):
         for row in evidence.questions(path) if path.exists() else ():
             root = evidence.source_of(row.registry, row.package, row.version)
             yield Case(row.id, "first kind", row.kind, row.question, root, row.answerable, frozenset(row.gold))
@@ -64,13 +98,13 @@ def cases(trees: Path, part: str = "", of: str = "") -> Iterator[Case]:
 def ask_investigations(asker: Asker) -> tuple[int, int]:
     """Ask every question, for recordings."""
     done = unplanned = 0
-    for case in cases(Path(os.environ["KNOWBOUND_TREES"])):
+    for case in cases(Path(os.environ["KNOWBOUND_TREES"]), os.environ.get("KNOWBOUND_PART", "")):
         if not names_alone(read_plan(case.question)):  # ask for the plan first: without one there is nothing to read
-            tree = SourceTree(Path(os.path.realpath(case.root)), time.monotonic() + _SECONDS)
+            tree = SourceTree(Path(os.path.realpath(case.root)), time.monotonic() + _SECONDS, case.only)
             if ask_plan(case.question, tree, asker) is None:
                 unplanned += 1
                 continue
-        found = investigate(case.question, case.root, asker=asker, seconds=_SECONDS)
+        found = investigate(case.question, case.root, asker=asker, seconds=_SECONDS, only=case.only)
         missing = any(note.startswith("The model gave no") for note in found.notes)
         unplanned += missing
         done += not missing
@@ -108,7 +142,7 @@ def main() -> None:
     levels: dict[str, Counter[bool]] = defaultdict(Counter)
     unread = 0
     for case in cases(given.trees, given.part, given.set):
-        found = investigate(case.question, case.root, asker=asker, seconds=_SECONDS)
+        found = investigate(case.question, case.root, asker=asker, seconds=_SECONDS, only=case.only)
         end = ended(case, found)
         unread += any(note.startswith("The model gave no") for note in found.notes)
         tables[case.of, case.is_answerable][end] += 1

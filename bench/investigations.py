@@ -5,7 +5,8 @@
     python -m bench.investigations --trees DIR --part last      written later, measured once: totals only
     python -m bench.investigations --trees DIR --wrong          and each question that went wrong (developed with only)
 
-DIR holds a clone of each repository in bench/questions/trees.json, at its commit, in a folder of its name. Two small
+DIR holds a clone of each repository in bench/questions/trees.json, at its commit, in a folder of its name; where one
+has a `folder`, only what is below it (`git archive COMMIT FOLDER | tar x -C DIR/NAME`). Two small
 folders of documents are beside the questions. "Shown" is what is among the first three of `sources`, or of `nearest`
 where it refuses; a success whose first three sources do not hold the answer is the worst that can happen.
 """
@@ -60,9 +61,9 @@ class Measured(NamedTuple):
     lines: bool  # and overlaps the gold lines
 
 
-def questions(part: str) -> list[Asked]:
+def questions(part: str, file: str = "questions.jsonl") -> list[Asked]:
     """The questions of one part."""
-    lines = (HERE / "questions.jsonl").read_bytes().splitlines()
+    lines = (HERE / file).read_bytes().splitlines()
     return [one for one in (msgspec.json.decode(line, type=Asked) for line in lines) if one.part == part]
 
 

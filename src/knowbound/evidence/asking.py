@@ -101,8 +101,8 @@ def ask_reading(plan: Plan, passages: Sequence[ShownPassage], entries: Sequence[
         return TextReading(problem=asked.problem)
     given = asked.value
     cited = [one for each in given.answer[:_SENTENCES] if (one := _cited(each, passages)) is not None]
-    refused = [reason for one in cited if (reason := unfit(one.passage.place.path, plan.question))]
-    kept = tuple(one for one in cited if not unfit(one.passage.place.path, plan.question))
+    refused = [reason for one in cited if (reason := unfit(one.passage.place.path, plan.subject))]
+    kept = tuple(one for one in cited if not unfit(one.passage.place.path, plan.subject))
     near = passages[given.nearest - 1] if 1 <= given.nearest <= len(passages) else (cited[0].passage if cited else None)
     if not kept and refused:
         return TextReading((), tuple(given.more[:_MOST_TRIED]), near, refused[0])

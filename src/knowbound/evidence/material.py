@@ -7,8 +7,10 @@ first. Order decides what is shown, never what is an answer.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 import msgspec
 
@@ -20,15 +22,18 @@ from knowbound.core.paths import language_of
 from knowbound.evidence.plan import Plan, TermKind
 from knowbound.evidence.producers.passages import ranked_for
 from knowbound.evidence.producers.protocol import Context
-from knowbound.evidence.producers.repository import LogEntry, Repository
+from knowbound.evidence.producers.read import unfit
+from knowbound.evidence.producers.repository import LogEntry, Repository, anywhere, literal
 from knowbound.judge.models.questions import sendable
 from knowbound.text.printable import estimated_tokens
 
-_TOKENS, _OF_A_PASSAGE = 7_000, 700
-_LINES, _LONGEST_LINE = 60, 240
+_TOKENS, _OF_A_PASSAGE = 2_450, 300  # about 8,000 and 1,000 characters
+_LONGEST_LINE, _SHORTEST_LINE = 240, 3
+_Span: TypeAlias = tuple[str, int, int]  # path, first and last line
 _OF_A_TERM, _RANKED = 5, 14  # places of one term; passages by the ranking
 _FUSED = 10.0  # of reciprocal rank fusion: how little the first ranks differ
-_COMMITS, _BODY_LINES, _OF_A_NAME = 30, 12, 4
+_NEWEST, _BODY_LINES, _OF_A_NAME = 3, 3, 4  # commits and lines of a history
+_TRAILER = re.compile(r"[A-Z][\w-]*(?:-[Bb]y|-URL): |(?:PR|Refs?|Fixes|Closes)[: ]+\S+$")
 _FOLDERS, _TOP_FILES = 60, 30
 
 
@@ -47,6 +52,11 @@ class ShownPassage(msgspec.Struct, frozen=True):
         name = f" ({self.place.symbol})" if self.first and self.place.symbol else ""
         return f"[{number}] {self.place.path}{lines}{name}\n{self.text}"
 
+    @property
+    def lines(self) -> frozenset[str]:
+        """Return its lines, without those that say nothing."""
+        return frozenset(line.strip() for line in self.text.split("\n") if len(line.strip()) > _SHORTEST_LINE)
+
     def line_of(self, quote: str) -> int:
         """Return the line of the file on which a quotation begins; the place's own if it cannot be told."""
         wanted = next((line.strip() for line in quote.splitlines() if len(line.strip()) > 2), "")
@@ -60,20 +70,16 @@ def passages_of_tree(
     plan: Plan, entries: Sequence[Evidence], tree: SourceTree, without: Iterable[ShownPassage] = ()
 ) -> list[ShownPassage]:
     """Return the passages around what searches found and what the ranking puts first, best first."""
-    seen = {(one.place.path, one.first) for one in without}
-    scores: dict[tuple[str, int, int], float] = defaultdict(float)
-    places: dict[tuple[str, int, int], Place] = {}
-    found_by: dict[tuple[str, int, int], list[int]] = defaultdict(list)
+    scores: dict[_Span, float] = defaultdict(float)
+    places: dict[_Span, Place] = {}
+    found_by: dict[_Span, list[int]] = defaultdict(list)
 
     def add(place: Place, rank: int, worth: float, search: int | None = None) -> None:
-        around = passage_at(tree.root, place.path, max(1, place.line))
-        key = (
-            (place.path, around.first, around.last)
-            if around
-            else (place.path, max(1, place.line - 10), place.line + 20)
-        )
-        if key[:2] in seen:
+        if unfit(place.path, plan.subject):
             return
+        around = passage_at(tree.root, place.path, max(1, place.line))
+        first, last = (around.first, around.last) if around else (max(1, place.line - 10), place.line + 20)
+        key = (place.path, first, last)
         scores[key] += worth / (_FUSED + rank)
         places.setdefault(key, place)
         if search is not None and search not in found_by[key]:
@@ -92,33 +98,44 @@ def passages_of_tree(
     for words, worth in ((own, 1.5), (plan.words, 1.0)):
         for rank, one in enumerate(ranked_for(tree, plan.question, words)[:_RANKED] if words else ()):
             add(Place(one.passage.path, one.passage.line, one.passage.name), rank, worth)
+    wanted = frozenset(word_stem(word) for word in plan.words)
+    lines = {line for one in without for line in one.lines}
     shown, tokens = list[ShownPassage](), 0
     for key in sorted(scores, key=lambda key: (-scores[key], key)):
-        cut = _cut(key, places[key], tree, tuple(found_by[key]))
-        cost = estimated_tokens(cut.text) + 20
-        if cut.text.strip() and tokens + cost <= _TOKENS:
+        cut = _cut(key, places[key], tree, tuple(found_by[key]), wanted)
+        cost = estimated_tokens(cut.shown(len(shown)))
+        if 2 * len(cut.lines - lines) > len(cut.lines) and tokens + cost <= _TOKENS:  # not seen in this or another file
             shown.append(cut)
+            lines |= cut.lines
             tokens += cost
     return shown
 
 
-def _cut(key: tuple[str, int, int], place: Place, tree: SourceTree, found_by: tuple[int, ...]) -> ShownPassage:
-    """Return the lines of a passage, around the cited one if they are too many."""
-    path, first, last = key
-    lines = (tree.text(path) or "").split("\n")
-    last = min(last, len(lines))
-    if last - first >= _LINES:
-        first = max(first, min(place.line - _LINES // 3, last - _LINES))
-        last = min(last, first + _LINES - 1)
-    kept = [line[:_LONGEST_LINE] for line in lines[first - 1 : last]]
-    while len(kept) > 3 and estimated_tokens("\n".join(kept)) > _OF_A_PASSAGE:
-        kept.pop() if place.line - first < len(kept) - 1 else kept.pop(0)
-        first += len(kept) < last - first + 1 and place.line - first >= len(kept)
-    return ShownPassage(place, first, first + len(kept) - 1, sendable("\n".join(kept)), found_by)
+def _cut(
+    key: _Span, place: Place, tree: SourceTree, found_by: tuple[int, ...], wanted: frozenset[str]
+) -> ShownPassage:
+    """Return a passage, or of a long one the lines that together have most of the wanted words."""
+    path, begin, end = key
+    lines = [line[:_LONGEST_LINE] for line in (tree.text(path) or "").split("\n")[begin - 1 : end]]
+    costs = [estimated_tokens(line) + 1 for line in lines]
+    stems = [word_stems(line) & wanted for line in lines]
+    first, last, best = 0, len(lines), (-1, -1)
+    if sum(costs) > _OF_A_PASSAGE:
+        at, cost = 0, 0
+        for until in range(len(lines)):
+            cost += costs[until]
+            while cost > _OF_A_PASSAGE and at < until:
+                cost -= costs[at]
+                at += 1
+            inside = stems[at : until + 1]
+            worth = (len(frozenset().union(*inside)), sum(map(len, inside)))
+            if worth > best:
+                first, last, best = at, until + 1, worth
+    return ShownPassage(place, begin + first, begin + last - 1, sendable("\n".join(lines[first:last])), found_by)
 
 
 def passages_of_history(plan: Plan, context: Context) -> list[ShownPassage]:
-    """Return the commits whose messages or changes have most of the terms, best first."""
+    """Return the commits that change what the terms name, or whose messages have most of their words, newest first."""
     repository = Repository.open(context)
     messages = repository.messages()
     wanted = {word_stem(word) for word in plan.words}
@@ -131,33 +148,35 @@ def passages_of_history(plan: Plan, context: Context) -> list[ShownPassage]:
         )
         for commit, _ in messages
     }
-    ranked = sorted(messages, key=lambda one: -score[one[0].hash])
-    chosen: dict[str, LogEntry] = {}
+    changes: dict[str, list[str]] = defaultdict(list)  # what a commit is known to change
     for term in (*plan.terms, *plan.proposed):
         if term.kind in (TermKind.IDENTIFIER, TermKind.OPTION) and context.seconds_left > 0:
             found = repository.pickaxe(term.text)
-            chosen |= {one.hash: one for one in (*found[:_OF_A_NAME], *found[-_OF_A_NAME:])}
+            for one in {*found[:_OF_A_NAME], *found[-_OF_A_NAME:]}:
+                changes[one.hash].append(f"adds or removes {term.text}")
         elif term.kind is TermKind.FILE:
-            chosen |= {
-                one.hash: one for one in repository.log(count=_OF_A_NAME, paths=[f":(glob)**/{term.text}", term.text])
-            }
-    chosen |= {commit.hash: commit for commit, _ in messages[:3]}
-    for commit, _ in ranked:
-        if len(chosen) >= _COMMITS:
+            paths = [anywhere(term.text), literal(term.text)]
+            for one in repository.log(count=_OF_A_NAME, paths=paths):
+                changes[one.hash].append(f"changes {term.text}")
+    most = max(score.values(), default=0.0)
+    ranked = sorted(messages, key=lambda one: -score[one[0].hash] - most * (one[0].hash in changes))
+    newest = [commit.hash for commit, _ in messages[:_NEWEST]]
+    shown: dict[str, ShownPassage] = {}
+    tokens = 0
+    for commit, body in sorted(ranked, key=lambda one: one[0].hash not in newest):
+        passage = _commit(commit, body, changes[commit.hash], wanted)
+        tokens += estimated_tokens(passage.shown(len(shown)))
+        if tokens > _TOKENS or not (score[commit.hash] or changes[commit.hash] or commit.hash in newest):
             break
-        if score[commit.hash] > 0:
-            chosen.setdefault(commit.hash, commit)
-    bodies = {commit.hash: body for commit, body in messages}
-    order = {commit.hash: at for at, (commit, _) in enumerate(messages)}
-    return [
-        _commit(commit, bodies.get(commit.hash, ""))
-        for commit in sorted(chosen.values(), key=lambda one: order.get(one.hash, len(order)))
-    ]
+        shown[commit.hash] = passage
+    return [shown[commit.hash] for commit, _ in messages if commit.hash in shown]
 
 
-def _commit(commit: LogEntry, body: str) -> ShownPassage:
-    said = "\n".join(line[:_LONGEST_LINE] for line in body.strip().splitlines()[:_BODY_LINES])
-    text = f"{commit.date[:10]} {commit.author}\n{commit.subject}\n{said}".rstrip()
+def _commit(commit: LogEntry, body: str, changes: Sequence[str], wanted: set[str]) -> ShownPassage:
+    """Return a commit: of its message the first lines, and the others that have a wanted word."""
+    lines = [line[:_LONGEST_LINE] for line in body.strip().splitlines() if line.strip() and not _TRAILER.match(line)]
+    said = [line for at, line in enumerate(lines) if at < _BODY_LINES or word_stems(line) & wanted][: 2 * _BODY_LINES]
+    text = "\n".join((f"{commit.date[:10]} {commit.author}", commit.subject, *dict.fromkeys(changes), *said))
     return ShownPassage(commit.place, 0, 0, sendable(text))
 
 

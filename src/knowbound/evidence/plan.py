@@ -84,6 +84,11 @@ class Plan:
         return tuple(dict.fromkeys(part for word in every for part in (split_words(word) or (word,))))
 
     @property
+    def subject(self) -> str:
+        """The question with the words of the proposed terms: a question in another language names tests there."""
+        return f"{self.question} {' '.join(self.proposed_words)}"
+
+    @property
     def proposed_words(self) -> tuple[str, ...]:
         """The words of the proposed terms."""
         return tuple(dict.fromkeys(word for term in self.proposed for word in term.words))

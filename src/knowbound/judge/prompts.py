@@ -32,7 +32,7 @@ RULE_LINES = "rule_lines-1"
 WORDING = "wording-1"
 SCOPE = "scope-1"
 PLAN = "plan-1"
-READ = "read-1"
+READ = "read-2"
 
 
 class PromptFile(msgspec.Struct, frozen=True):

@@ -12,6 +12,7 @@ import msgspec
 
 from bench.audited.__main__ import ask_audited
 from bench.choices.__main__ import asked_prompts, chosen_by
+from bench.filled import ask_filled
 from bench.investigated import ask_investigations
 from bench.junk.__main__ import ask_junk
 from bench.labels import SHARED
@@ -150,5 +151,6 @@ SETS = {
     "lessons": RecordedSet(ask_lessons),
     "rescues": RecordedSet(ask_rescues),
     "investigations": RecordedSet(ask_investigations),
+    "filled": RecordedSet(ask_filled),
     "sentences": RecordedSet(lambda asker: _ask_hedges(sentences(), asker)),
 }

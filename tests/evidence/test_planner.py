@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from knowbound.core.evidence import REQUIREMENTS, Evidence, EvidenceClass, Intent, Place, Quality, Strength
 from knowbound.evidence.plan import Plan, Term, TermKind
-from knowbound.evidence.planner import Collected, collect, comparable, corroborated
+from knowbound.evidence.planner import Collected, collect, comparable, corroborated, search
 from knowbound.evidence.producers.protocol import READER, SEARCH, Ask, Context
 
 _SEARCH, _CONTENT = EvidenceClass.FILE_SEARCH, EvidenceClass.FILE_CONTENT
@@ -70,6 +70,15 @@ def test_the_budget_of_calls_is_kept(tmp_path: Path) -> None:
     found = _collected([Fake("grep", _SEARCH, Quality.WEAK), Fake("find", _SEARCH, Quality.NONE)], tmp_path, calls=1)
     assert len(found.entries) == 1
     assert found.stopped
+
+
+def test_no_tool_is_called_once_the_time_is_over(tmp_path: Path) -> None:
+    context = Context(tmp_path, deadline=0.0)
+    tools = [Fake("grep", _SEARCH, Quality.WEAK), Fake("find", _SEARCH, Quality.NONE)]
+    plan = Plan("where is it?", Intent.LOCATE, (Term("it", TermKind.WORD, ("it",), ("it",)),))
+    for found in (collect(plan, plan.needs, tools, context, 40), search(plan.terms, plan, tools, context, 40)):
+        assert (found.entries, found.stopped) == ([], "the time is over")
+    assert not any(tool.calls for tool in tools)
 
 
 def test_the_same_file_and_symbol_from_two_independent_tools_is_verified_and_cites_both(tmp_path: Path) -> None:

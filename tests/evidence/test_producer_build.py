@@ -231,6 +231,16 @@ def test_cmake_builds_and_ctest_passes(tmp_path: Path) -> None:
     assert (ran.quality, ran.tool, ran.match_count) == (Q.STRONG, "ctest", 2), ran.note
 
 
+@needs("cmake", "ctest", "make")
+def test_a_disabled_test_is_counted_once_and_as_skipped(tmp_path: Path) -> None:
+    listed = "".join(f"add_test(NAME {name} COMMAND true)\n" for name in ("reads", "writes", "slow"))
+    off = "set_tests_properties(slow PROPERTIES DISABLED ON)\n"
+    top = "cmake_minimum_required(VERSION 3.10)\nproject(some NONE)\nenable_testing()\n"
+    ran = run_tests(project(tmp_path, {"CMakeLists.txt": top + listed + off}))
+    assert (ran.match_count, ran.exact_match_count, ran.shows) == (2, 2, Shows.PASSES), ran.note
+    assert "1 skipped" in ran.note
+
+
 @pytest.mark.long
 @needs("cmake", "ctest", "cc", "make")
 def test_cmake_without_the_target_asked_for_is_moderate(tmp_path: Path) -> None:

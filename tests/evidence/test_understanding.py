@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -37,14 +38,16 @@ Says = Callable[[ModelQuestion], object]
 
 
 class Scripted:
-    """A model that answers plans and readings as a test says, and keeps what it was asked."""
+    """A model that answers plans and readings as a test says, and keeps what it was asked and how long it had."""
 
     def __init__(self, plan: object, *readings: object) -> None:
         self._plan, self._readings = plan, list(readings)
         self.asked: list[ModelQuestion] = []
+        self.seconds: list[float] = []
 
     def complete(self, question: ModelQuestion, *, seconds: float) -> Completion:
         self.asked.append(question)
+        self.seconds.append(seconds)
         answer = self._plan if question.prompt == "plan" else self._readings.pop(0) if self._readings else None
         if answer is None:
             raise CompletionError("not there")
@@ -192,3 +195,57 @@ def test_history_is_read_from_commits_and_git_is_authoritative(tmp_path: Path) -
     found = asked("Why did we swap the HTTP library, and when?", tmp_path, model)
     assert (found.outcome, found.confidence) == ("success", Confidence.COMPLETE), found.trail
     assert found.sources[0].path.startswith("commit ")
+
+
+def test_a_model_has_no_longer_than_the_investigation(root: Path) -> None:
+    model = Scripted(plan("drop_unused"), quoting("self.drop_unused()"))
+    asker = Asker("scripted", model, JudgeOptions(seconds=500.0, retries=1))
+    investigate("Where are idle connections closed?", root, asker=asker, seconds=90.0)
+    assert len(model.seconds) == 2
+    assert model.seconds[1] < model.seconds[0] <= 90.0
+
+
+def test_a_model_is_not_asked_once_the_time_is_over(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = time.monotonic()
+
+    def slow(question: ModelQuestion) -> object:
+        monkeypatch.setattr(time, "monotonic", lambda: now + 1000.0)
+        return plan("drop_unused")
+
+    model = Scripted(slow, quoting("self.drop_unused()"))
+    found = asked("Where are idle connections closed?", root, model)
+    assert [question.prompt for question in model.asked] == ["plan"]
+    assert found.outcome == "insufficient_evidence"
+    assert any("the time is over" in note for note in found.notes), found.notes
+
+
+def test_a_passage_is_shown_in_part_and_files_that_answer_nothing_are_not_shown(tmp_path: Path) -> None:
+    filler = "".join(f"        step_{number} = prepare({number}, 'nothing of interest')\n" for number in range(50))
+    plant(
+        tmp_path,
+        {
+            "pool.py": f"class Pool:\n    def lend(self):\n{filler}        self.drop_unused()\n{filler}",
+            "tests/test_pool.py": "def test_lend():\n    pool.drop_unused()\n",
+        },
+    )
+    model = Scripted(plan("drop_unused"), quoting("self.drop_unused()"))
+    found = asked("Where are idle connections dropped?", tmp_path, model)
+    shown = model.asked[-1].inputs["passages"]
+    assert "self.drop_unused()" in shown
+    assert "tests/test_pool.py" not in shown
+    assert len(shown) < 2_000
+    assert (found.sources[0].path, found.sources[0].line) == ("pool.py", 53)
+
+
+@pytest.mark.parametrize(
+    ("term", "quote", "is_phrase"),
+    [("retry budget", "self.retry_budget = 1", True), ("RetryBudget", "class RetryBudget:", True), ("Pool", "class Pool:", False)],
+)
+def test_every_producer_means_the_same_by_a_phrase_match(term: str, quote: str, is_phrase: bool, root: Path) -> None:
+    (root / "pool" / "budget.py").write_text("class RetryBudget:\n    def spend(self):\n        self.retry_budget = 1\n")
+    by_model = asked(f"How does the {term} work?", root, Scripted(plan(term, kind="explain"), quoting(quote)))
+    by_rules = investigate(f"Where is the {term}?", root)
+    found = [*by_model.evidence, *by_rules.evidence]
+    exact = [one for one in found if one.exact_match_count and one.target in (term, "the quotation")]
+    assert {one.tool for one in exact} >= {"model", "references", "read"}, found
+    assert {one.phrase_match for one in exact if one.target == term} == {is_phrase}, exact

@@ -69,7 +69,7 @@ class TextReading(NamedTuple):
 def ask_plan(question: str, tree: SourceTree, asker: Asker) -> Plan | None:
     """Return the plan of a model; None if it gave none."""
     material = {"question": sendable(question), "project": project_words(tree)}
-    (asked,) = asker.ask(load_prompt(PLAN), [material], PlanAnswer, [_plan_problem])
+    (asked,) = asker.ask(load_prompt(PLAN), [material], PlanAnswer, [_plan_problem], until=tree.deadline)
     if asked.value is None:
         return None
     return read_plan(question, asked.value.kind, asked.value.terms, asker.judge)
@@ -82,8 +82,10 @@ def _plan_problem(given: PlanAnswer) -> str:
     return f"a term has {longest} characters, at most {LONGEST_TERM} are searched" if longest > LONGEST_TERM else ""
 
 
-def ask_reading(plan: Plan, passages: Sequence[ShownPassage], entries: Sequence[Evidence], asker: Asker) -> TextReading:
-    """Return what the passages say to the question, as far as quotations show it."""
+def ask_reading(
+    plan: Plan, passages: Sequence[ShownPassage], entries: Sequence[Evidence], asker: Asker, until: float
+) -> TextReading:
+    """Return what the passages say to the question, as far as quotations show it; nothing after `until`."""
     if not passages:
         return TextReading()
     material = {
@@ -96,7 +98,7 @@ def ask_reading(plan: Plan, passages: Sequence[ShownPassage], entries: Sequence[
         wrong = [one.quote for one in given.answer if _cited(one, passages) is None]
         return f"not verbatim in its passage: {wrong[0][:100]}" if wrong and len(wrong) == len(given.answer) else ""
 
-    (asked,) = asker.ask(load_prompt(READ), [material], ReadAnswer, [problem])
+    (asked,) = asker.ask(load_prompt(READ), [material], ReadAnswer, [problem], until=until)
     if asked.value is None:
         return TextReading(problem=asked.problem)
     given = asked.value

@@ -18,7 +18,6 @@ from knowbound.core.evidence import (
     NearPlace,
     Place,
     Quality,
-    strength_of,
 )
 from knowbound.evidence.asking import CitedSentence, ask_reading
 from knowbound.evidence.citing import near
@@ -88,7 +87,7 @@ def understand(plan: Plan, tools: Sequence[Producer], context: Context, calls: i
         if context.seconds_left <= 0:
             collected.stop("the time is over")
             break
-        reading = ask_reading(plan, passages, collected.entries, asker)
+        reading = ask_reading(plan, passages, collected.entries, asker, context.deadline)
         problem = reading.problem
         if reading.nearest is not None:
             near_ = (*near_, near(reading.nearest.place, context.tree))
@@ -101,16 +100,13 @@ def understand(plan: Plan, tools: Sequence[Producer], context: Context, calls: i
             break
         plan = replace(plan, proposed=(*plan.proposed, *open_))
     note = "a model read the passages that were found, and none of them answers"
-    _record(collected, "", Quality.WEAK, (), problem or note)
+    _record(collected, Ask(EvidenceClass.FILE_CONTENT, "", plan.intent, plan.question), (), problem or note)
     return Understood(collected, nearest=near_, problem=problem)
 
 
-def _record(collected: Collected, target: str, quality: Quality, places: tuple[Place, ...], note: str) -> None:
-    entry = Evidence(
-        EvidenceClass.FILE_CONTENT, ModelReader.name, target, target, quality, strength_of(len(places)), places,
-        len(places), len(places) if quality is Quality.STRONG else 0, note=note,
-    )  # fmt: skip
-    collected.record(entry, ModelReader())
+def _record(collected: Collected, ask: Ask, places: Sequence[Place], note: str) -> None:
+    quality = Quality.STRONG if places else Quality.WEAK
+    collected.record(ask.evidence(ModelReader.name, quality, places, exact=len(places), note=note), ModelReader())
 
 
 def _answered(plan: Plan, collected: Collected, sentences: Sequence[CitedSentence], context: Context) -> Understood:
@@ -124,13 +120,14 @@ def _answered(plan: Plan, collected: Collected, sentences: Sequence[CitedSentenc
             term = Term(line, TermKind.QUOTE, split_words(line), (line,), within=place.path)
             ask = Ask(EvidenceClass.FILE_SEARCH, QUOTATION, plan.intent, plan.question, term)
             collected.take(Grep(), ask, context)
-            target = QUOTATION
             place = Place(place.path, place.line)  # found where the reader pointed: no agreement of two
         else:
-            target = exact.target
+            term = next((each for each in (*plan.terms, *plan.proposed) if each.text == exact.target), None)
+            ask = Ask(EvidenceClass.FILE_SEARCH, exact.target, plan.intent, plan.question, term)
             symbol = next((each.symbol for each in exact.places if each.path == place.path and each.symbol), "")
             place = Place(place.path, place.line, symbol)
-        _record(collected, target, Quality.STRONG, (place,), f"read, and quoted from {place.path}:{place.line}")
+        read = replace(ask, cls=EvidenceClass.FILE_CONTENT)
+        _record(collected, read, (place,), f"read, and quoted from {place.path}:{place.line}")
     return _said(collected, sentences, context)
 
 
@@ -162,7 +159,7 @@ def _history(plan: Plan, context: Context, asker: Asker) -> Understood:
     except UnansweredError as reason:
         collected.record(ask.nothing(log.name, str(reason)), log)
         return Understood(collected)
-    reading = ask_reading(plan, passages, (), asker)
+    reading = ask_reading(plan, passages, (), asker, context.deadline)
     near_ = (NearPlace(reading.nearest.place.path, 0, reading.nearest.place.symbol),) if reading.nearest else ()
     if not reading.sentences:
         note = reading.problem or "a model read the commits that come near, and none of them answers"

@@ -9,6 +9,7 @@ cache is used by the asking thread alone, so it may be a database.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -44,6 +45,7 @@ from knowbound.text.redact import redact
 
 _T = TypeVar("_T")
 _Q = TypeVar("_Q", bound=OpenQuestion)
+_TIME_IS_OVER = "the time is over"
 _BACK_OFF = 0.25  # seconds before the second call; each further wait is twice as long
 _COMPLAINT = 300  # characters
 _NOT_ASKED = "it was not asked"
@@ -150,11 +152,13 @@ class Asker:
         type_: type[_T],
         checks: Sequence[Callable[[_T], str]] = (),
         sources: Sequence[AnswerSource] = (),
+        until: float = math.inf,
     ) -> list[AskResult[_T]]:
         """Return one result per input, in order. Equal inputs are asked once.
 
         `checks` has a function for each input: it returns the problem of an answer of the right type, or "". An answer
         with a problem is asked for again and not cached. `sources` says where the material of each input comes from.
+        No call goes on after `until` (`time.monotonic()`).
         """
         shown = [{name: sendable(text) for name, text in one.items()} for one in inputs]
         keys = [input_hash(one) for one in shown]
@@ -169,7 +173,7 @@ class Asker:
                 todo[key] = SingleQuestion(prompt, key, one, type_, check, source)
             else:
                 done[key] = AskResult(known, cached=True)
-        for single in self._ask_all(list(todo.values())):
+        for single in self._ask_all(list(todo.values()), until):
             done[single.key] = single.tally.asked(single.value, single.problem)
         return _in_order(keys, done)
 
@@ -208,7 +212,7 @@ class Asker:
             done |= batch.results()
         return [_in_order([entry.key for entry in group.entries], done) for group in groups]
 
-    def _ask_all(self, todo: Sequence[_Q]) -> Sequence[_Q]:
+    def _ask_all(self, todo: Sequence[_Q], until: float = math.inf) -> Sequence[_Q]:
         """Ask several questions at once; keep each good answer at once, so that an interruption loses little."""
         if not todo:
             return todo
@@ -220,7 +224,7 @@ class Asker:
             return todo
         pool = ThreadPoolExecutor(max(1, min(self._options.concurrency, len(todo))))
         try:
-            open_: dict[Future[None], _Q] = {pool.submit(self._in_a_slot, one): one for one in todo}
+            open_: dict[Future[None], _Q] = {pool.submit(self._in_a_slot, one, until): one for one in todo}
             while open_:
                 for future in wait(open_, return_when=FIRST_COMPLETED).done:
                     one = open_.pop(future)
@@ -239,20 +243,23 @@ class Asker:
         pool.shutdown()
         return todo
 
-    def _in_a_slot(self, one: OpenQuestion) -> None:
+    def _in_a_slot(self, one: OpenQuestion, until: float) -> None:
         with self._slots:  # held during waits too: a server that asks for a wait gets no other question
-            self._ask_one(one)
+            self._ask_one(one, until)
 
-    def _ask_one(self, one: OpenQuestion) -> None:
+    def _ask_one(self, one: OpenQuestion, until: float) -> None:
         """Ask until there is a usable answer, within the retries and the time of one question."""
         retries = self._options.retries
-        end = time.monotonic() + self._options.seconds * (retries + 1)
+        end = min(until, time.monotonic() + self._options.seconds * (retries + 1))
         is_last_try = False  # an answer that cannot be used is asked for once more
         for attempt in range(retries + 1):
             if stop := self._stop():
                 one.problem = one.problem or stop
                 return
-            left = self._options.seconds if attempt == 0 else min(self._options.seconds, end - time.monotonic())
+            left = min(self._options.seconds, end - time.monotonic())
+            if left <= 0:
+                one.problem = one.problem or _TIME_IS_OVER
+                return
             failure = self._try(one, left)
             if failure is None:
                 one.problem = ""

@@ -38,7 +38,8 @@ class Gap(NamedTuple):
 
 
 GAPS = (
-    Gap("rollback", "How long does it take until the former image is on every instance again?", "deploys.md", "Rolling back"),
+    Gap("rollback", "How long does it take until the former image is on every instance again?",
+        "deploys.md", "Rolling back"),
     Gap("new-year", "When may we ship again after the turn of the year?", "deploys.md", "Freezes"),
     Gap("flags", "After how many days is a switch that is on for everybody removed?", "deploys.md", "Feature flags"),
     Gap("newcomers", "When does somebody new take over a shift of their own?", "on-call.md", "The rota"),
@@ -106,7 +107,9 @@ def report(model: str) -> None:
             found = json.loads(run(KNOWBOUND, "eval", "--format", "json"))["gap"]
             rate, left = found["rate"], found["by_status"]
             said = "Begin" if not number else f"fill {GAPS[number - 1].id}"
-            print(f"  {said:16} gap rate {rate['k']} of {rate['n']}; open {left['open']}, undecided {left['undecided']}")
+            print(
+                f"  {said:16} gap rate {rate['k']} of {rate['n']}; open {left['open']}, undecided {left['undecided']}"
+            )
         print(run(KNOWBOUND, "trend"))
 
 

@@ -1,7 +1,8 @@
 """`investigate` with a recorded model, and with rules alone: right, place only, refused, wrong.
 
     KNOWBOUND_TREES=DIR KNOWBOUND_PART=drawn python -m bench.answers investigations FOLDER   writes open questions
-    python -m bench.investigated --trees DIR [--answers FOLDER/investigations.jsonl] [--part NAME] [--set NAME] [--wrong]
+    python -m bench.investigated --trees DIR [--answers FOLDER/investigations.jsonl] [--part NAME] [--set NAME]
+    python -m bench.investigated --trees DIR --wrong                                         names what went wrong
 
 Parts are those of bench/questions/questions.jsonl (dev, aside, last; fresh and fresh-aside, of which the totals of the
 second are looked at once), `drawn`: thirty questions of each of the two older sets, and documents and documents-aside:

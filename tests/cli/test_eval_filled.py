@@ -75,7 +75,9 @@ def test_six_commits_that_fill_six_gaps_end_at_zero_and_trend_draws_them(base: P
     program.chmod(0o755)
     write_user_config(f'[model.tasks]\ninvestigate = "command:{program}"\n')
     documents = rates(base)
-    assert [(one["gap"]["rate"]["k"], one["gap"]["rate"]["n"]) for one in documents] == [(k, 6) for k in range(6, -1, -1)]
+    assert [(one["gap"]["rate"]["k"], one["gap"]["rate"]["n"]) for one in documents] == [
+        (k, 6) for k in range(6, -1, -1)
+    ]
     left = [one["gap"]["by_status"]["open"] + one["gap"]["by_status"]["undecided"] for one in documents]
     assert left == list(range(6, -1, -1))
     trend = json.loads(knowbound(base, "trend", "--format", "json").stdout)

@@ -239,10 +239,16 @@ def test_a_passage_is_shown_in_part_and_files_that_answer_nothing_are_not_shown(
 
 @pytest.mark.parametrize(
     ("term", "quote", "is_phrase"),
-    [("retry budget", "self.retry_budget = 1", True), ("RetryBudget", "class RetryBudget:", True), ("Pool", "class Pool:", False)],
+    [
+        ("retry budget", "self.retry_budget = 1", True),
+        ("RetryBudget", "class RetryBudget:", True),
+        ("Pool", "class Pool:", False),
+    ],
 )
 def test_every_producer_means_the_same_by_a_phrase_match(term: str, quote: str, is_phrase: bool, root: Path) -> None:
-    (root / "pool" / "budget.py").write_text("class RetryBudget:\n    def spend(self):\n        self.retry_budget = 1\n")
+    (root / "pool" / "budget.py").write_text(
+        "class RetryBudget:\n    def spend(self):\n        self.retry_budget = 1\n"
+    )
     by_model = asked(f"How does the {term} work?", root, Scripted(plan(term, kind="explain"), quoting(quote)))
     by_rules = investigate(f"Where is the {term}?", root)
     found = [*by_model.evidence, *by_rules.evidence]

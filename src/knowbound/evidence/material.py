@@ -111,9 +111,7 @@ def passages_of_tree(
     return shown
 
 
-def _cut(
-    key: _Span, place: Place, tree: SourceTree, found_by: tuple[int, ...], wanted: frozenset[str]
-) -> ShownPassage:
+def _cut(key: _Span, place: Place, tree: SourceTree, found_by: tuple[int, ...], wanted: frozenset[str]) -> ShownPassage:
     """Return a passage, or of a long one the lines that together have most of the wanted words."""
     path, begin, end = key
     lines = [line[:_LONGEST_LINE] for line in (tree.text(path) or "").split("\n")[begin - 1 : end]]

@@ -244,6 +244,12 @@ def test_the_reader_disagrees_with_a_line_that_cannot_answer(name: str, tmp_path
     assert answered.outcome == "insufficient_evidence", answered.trail
 
 
+@pytest.mark.parametrize(("asked_for", "outcome"), [("type", "insufficient_evidence"), ("method", "success")])
+def test_a_method_is_no_type_of_its_name(asked_for: str, outcome: str, tmp_path: Path) -> None:
+    plant(tmp_path, {"client.go": "package c\n\nfunc (c *Client) Balancer() *lib.Balancer {\n\treturn c.balancer\n}\n"})
+    assert investigate(f"Where is the Balancer {asked_for} defined?", tmp_path).outcome == outcome
+
+
 def test_a_page_calls_nothing(tmp_path: Path) -> None:
     files = {"docs/a.md": "# Use\n\nRun `qzx_name` first.\n", "app/a.py": "x = 1\n", "app/b.py": "y = 2\n"}
     assert investigate("Who calls qzx_name?", plant(tmp_path, files)).outcome == "insufficient_evidence"

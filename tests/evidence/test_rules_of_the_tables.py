@@ -233,6 +233,7 @@ def test_ciworkflow_verified_run_log_confirms_failure_or_success(shows: Shows) -
         ("build it", [("Build", "strong", "passes")]),
         ("run the tests", [("Test", "strong", "passes")]),
         ("what is the last commit", [("GitLog", "moderate", "")]),
+        ("which commit took Python 3.9 out of CI", [("GitLog", "moderate", "")]),
         ("what kind of project is this", [("Discovery", "moderate", "")]),
     ],
 )

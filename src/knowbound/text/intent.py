@@ -99,7 +99,7 @@ def evidence_needed(text: str, intent: Intent) -> tuple[Requirement, ...]:
     question; an order is carried out only if the run passes.
     """
     low = text[:_LONGEST].lower()
-    if intent is Intent.STATUS and re.search(_CI, low):
+    if intent is Intent.STATUS and re.search(_CI, low) and not re.search(r"\bcommits?\b", low):
         return requirements_of(intent, (EvidenceClass.CI_WORKFLOW,))
     if intent is Intent.EXPLAIN and re.search(_PROJECT, low):
         return requirements_of(intent, (EvidenceClass.DISCOVERY,))

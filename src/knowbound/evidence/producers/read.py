@@ -47,6 +47,7 @@ _SAYS_NOTHING = re.compile(
     r"\b(?:documented|described|covered|explained) (?:elsewhere|in (?:the|our) \w+ ?(?:wiki|handbook|repo|runbook))",
     re.I,
 )
+_TYPE = "type|class|struct|interface|enum|trait"
 _AROUND = 12  # lines of a block without a section or definition around it
 
 
@@ -130,7 +131,7 @@ def _look(text: str, candidate: Place, term: Term, ask: Ask, tree: SourceTree) -
         return _Read(None, why_not="a file name says nothing of what is in it")
     around = passage_at(tree.root, path, candidate.line)
     if has_grammar(path):
-        return _source(text, candidate, term, around)
+        return _source(text, candidate, term, around, ask.question)
     return _document(text, candidate, term, ask, around, tree)
 
 
@@ -138,11 +139,11 @@ def _span(around: CodePassage | None, line: int) -> tuple[int, int]:
     return (around.first, around.last) if around else (max(1, line - _AROUND), line + _AROUND)
 
 
-def _source(text: str, candidate: Place, term: Term, around: CodePassage | None) -> _Read:
+def _source(text: str, candidate: Place, term: Term, around: CodePassage | None, question: str) -> _Read:
     """Source answers by what it does: by a name in its syntax tree, by words in code, never by a comment."""
     path, line = candidate.path, candidate.line
     if term.kind is TermKind.IDENTIFIER:
-        return _symbol(text, candidate, term, around)
+        return _symbol(text, candidate, term, around, question)
     first, last = _span(around, line)
     raw = text.split("\n")[first - 1 : last]
     code = code_lines(text, path, first, last)
@@ -164,7 +165,7 @@ def _source(text: str, candidate: Place, term: Term, around: CodePassage | None)
     return _Read(None, why_not="only in a comment, a docstring or a string")
 
 
-def _symbol(text: str, candidate: Place, term: Term, around: CodePassage | None) -> _Read:
+def _symbol(text: str, candidate: Place, term: Term, around: CodePassage | None, question: str) -> _Read:
     """A name is where the syntax tree has it: defined, called or used, as the question asks."""
     name = candidate.symbol if candidate.symbol.isidentifier() else re.split(r"\.|::|->|#", term.text)[-1]
     found = occurrences(text, candidate.path, name)
@@ -175,7 +176,12 @@ def _symbol(text: str, candidate: Place, term: Term, around: CodePassage | None)
         Focus.USES: (NameRole.CALL, NameRole.USE, NameRole.IMPORT),
         Focus.OCCURRENCES: (NameRole.CALL, NameRole.USE, NameRole.DEFINITION),
     }[term.focus]
-    fitting = [one for one in found if one.role in roles and not (term.defined and one.kind == "parameter")]
+    unlike = {"parameter"} if term.defined else set()
+    if term.defined and re.search(
+        rf"\b(?:{_TYPE}) `?{re.escape(name)}\b|\b{re.escape(name)}`? (?:{_TYPE})\b", question
+    ):
+        unlike |= {"function", "method"}  # a type is asked for
+    fitting = [one for one in found if one.role in roles and one.kind not in unlike]
     if not fitting:
         key = _key_line(text, candidate, name) if not term.defined else 0
         if key:

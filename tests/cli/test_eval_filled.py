@@ -21,7 +21,7 @@ from tests.knowledge_base import begin, commit
 # Question, term that a model would propose, page, sentence that fills the gap.
 GAPS = (
     ("How often is a failed webhook tried again?", "retried", "webhooks.md", "A failed webhook is retried five times."),
-    ("Who may lift the cap of a customer?", "credit limit", "limits.md", "Only finance raises a credit limit."),
+    ("Who may lift the cap of a customer?", "credit limit", "limits.md", "Finance may raise a credit limit."),
     ("Wann werden alte Belege entfernt?", "receipts", "storage.md", "Receipts are deleted after ten years."),
     ("What happens if the printer is offline?", "label queue", "labels.md", "The label queue waits for the printer."),
     ("Where do I find the keys for staging?", "vault", "secrets.md", "Keys of staging are in the vault `stage`."),

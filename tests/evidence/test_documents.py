@@ -162,8 +162,14 @@ def test_the_kind_of_answer_must_be_there(tmp_path: Path) -> None:
 
 
 def test_what_is_so_today_is_in_no_document(tmp_path: Path) -> None:
-    _write(tmp_path, {"a.md": "# Rota\n\nThe primary engineer changes every week on Monday.\n"})
+    said = "The primary engineer changes every week on Monday, and who is second this week is the primary of the next."
+    _write(tmp_path, {"a.md": f"# Rota\n\n{said}\n"})
     assert investigate("Who is the primary engineer this week?", tmp_path).outcome == "insufficient_evidence"
+
+
+def test_one_as_a_pronoun_is_no_number(tmp_path: Path) -> None:
+    _write(tmp_path, {"a.md": "# Access\n\nNobody has a shell. If you need one, ask for a break-glass session.\n"})
+    assert investigate("How long does a break-glass session last?", tmp_path).outcome == "insufficient_evidence"
 
 
 def test_knowledge_that_is_added_closes_the_gap(tmp_path: Path) -> None:

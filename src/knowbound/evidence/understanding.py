@@ -122,8 +122,8 @@ def _answered(plan: Plan, collected: Collected, sentences: Sequence[CitedSentenc
             collected.take(Grep(), ask, context)
             place = Place(place.path, place.line)  # found where the reader pointed: no agreement of two
         else:
-            term = next((each for each in (*plan.terms, *plan.proposed) if each.text == exact.target), None)
-            ask = Ask(EvidenceClass.FILE_SEARCH, exact.target, plan.intent, plan.question, term)
+            named = next((each for each in (*plan.terms, *plan.proposed) if each.text == exact.target), None)
+            ask = Ask(EvidenceClass.FILE_SEARCH, exact.target, plan.intent, plan.question, named)
             symbol = next((each.symbol for each in exact.places if each.path == place.path and each.symbol), "")
             place = Place(place.path, place.line, symbol)
         read = replace(ask, cls=EvidenceClass.FILE_CONTENT)

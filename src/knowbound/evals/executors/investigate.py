@@ -35,7 +35,7 @@ RETRIEVAL_ONLY = (
     "The built-in executor without a model is retrieval only: it measures what rules find, not what the documents say. "
     "Try: --executor claude, or knowbound model"
 )
-VERSION = 3  # raise it when the same question on the same knowledge gets another answer
+VERSION = 4  # raise it when the same question on the same knowledge gets another answer
 
 
 class QuotedPassage(msgspec.Struct, frozen=True):
@@ -120,7 +120,7 @@ def quoted_passages(found: Investigation, folder: Path) -> list[QuotedPassage]:
 def answer_of(found: Investigation, passages: list[QuotedPassage]) -> str:
     """The answer with the passages it rests on, word for word. A refusal has no word of the question."""
     if found.outcome == SUCCESS:
-        said = [found.answer.text] if found.answer and found.by != _RULES else []
+        said = [_quoted(found.answer.text)] if found.answer and found.by != _RULES else []
         return "\n\n".join([*said, *(f"{_location(passage)}\n{_quoted(passage.text)}" for passage in passages)])
     if found.probable is not None:
         return f"Place found: `{found.probable.path}:{found.probable.line}`"  # probable, in words that are no hedge
@@ -132,7 +132,7 @@ def _location(passage: QuotedPassage) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Fenced, so that a hedge in a document is not taken for one of the agent."""
+    """Fenced, so that "may" in a document, or in what is said of it, is not taken for a doubt of the agent."""
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
     return f"{fence}\n{text.strip()}\n{fence}"
 

@@ -34,8 +34,8 @@ _GENERATED, _TESTS = 4, 3  # source_rank
 _LIST_LINES, _LIST_SHARE = 20, 0.9  # of a list of words: lines, and the share of them that are one word
 _NUMBER_ASKED = re.compile(r"\bhow (?:many|much|long|often|old|big|large|far|soon|frequently)\b", re.I)
 _NUMBER = re.compile(
-    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|once|twice|half|daily|hourly|weekly|monthly|"
-    r"yearly|every|never|always)\b",
+    r"\d|\bone(?= \w)|\b(?:two|three|four|five|six|seven|eight|nine|ten|twelve|once|twice|half|daily|hourly|weekly|"
+    r"monthly|yearly|every|never|always)\b",
     re.I,
 )
 _NOW = re.compile(r"\b(?:today|tonight|this (?:week|month|year|sprint|morning)|right now|currently)\b", re.I)
@@ -228,7 +228,7 @@ def _document(text: str, candidate: Place, term: Term, ask: Ask, around: CodePas
     asked = "\n".join(block or said)
     if _NUMBER_ASKED.search(ask.question) and not _NUMBER.search(_without(asked, term)):
         return _Read(None, why_not="the page gives no number for it")
-    if (now := _NOW.search(ask.question)) and now[0].lower() not in asked.lower():
+    if now := _NOW.search(ask.question):
         return _Read(None, why_not=f"no page knows what is so {now[0].lower()}")
     if term.kind is TermKind.DESCRIPTION:
         missing = _missing(term, f"{asked}\n{head}")

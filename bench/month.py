@@ -37,14 +37,14 @@ from knowbound.kms.opening import open_index, open_knowledge_store, open_quality
 from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.kms.search.ranking import RANKER
 from knowbound.kms.validation import NewItem
-from knowbound.quality.corrections import Corrections
-from knowbound.quality.discovery import discovery_rate
-from knowbound.quality.joining import TurnSources, join
-from knowbound.quality.loop import show as show_suggestions
-from knowbound.quality.loop import tend
-from knowbound.quality.rollout import load_state
+from knowbound.quality.corrections.answers import Corrections
+from knowbound.quality.corrections.discovery import discovery_rate
+from knowbound.quality.corrections.loop import show as show_suggestions
+from knowbound.quality.corrections.loop import tend
+from knowbound.quality.rollout.progress import load_state
 from knowbound.quality.scoring import rolled_up
 from knowbound.quality.status import quality_status
+from knowbound.quality.turns.joining import TurnSources, join
 from knowbound.stats.calibration import Pair, calibrate
 from knowbound.stats.judge_gate import LABELLED_TURNS, MeasuredMetric, gate
 from knowbound.stats.rate import Rate

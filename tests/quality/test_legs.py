@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.core.quality import Durations, Metric
-from knowbound.quality.legs import (
+from knowbound.quality.rollout.legs import (
     LEG_DAYS,
     MOST_UNSCORED,
     ON_TOPIC_RISE,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.core.quality import Counts, DayRollup, Durations, Metric, QualityScores
-from knowbound.quality.monitors import Watched, longest_chain, monitors
+from knowbound.quality.rollout.monitors import Watched, longest_chain, monitors
 from knowbound.report.quality.rollout import tripped_lines
 from knowbound.stats.rollout import FailureMode, Monitor
 

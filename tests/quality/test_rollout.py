@@ -19,7 +19,7 @@ from knowbound.kms.index.database import Index
 from knowbound.kms.index.entry import effective_of
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
 from knowbound.kms.validation import ItemEdit
-from knowbound.quality.rollout import (
+from knowbound.quality.rollout.progress import (
     advance,
     keep_up,
     load_state,

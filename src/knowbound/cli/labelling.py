@@ -35,7 +35,7 @@ from knowbound.text.clock import utc_now
 if TYPE_CHECKING:
     from knowbound.config import Settings
     from knowbound.core.quality import JudgedItem, JudgedTurn
-    from knowbound.quality.joining import TurnSources
+    from knowbound.quality.turns.joining import TurnSources
 
 _WORDS = {word: word[0] for word in ("yes", "no", "skip", "undo", "quit")}
 _SENTENCE_KEYS = "y yes · n no · s skip · u undo · q quit"
@@ -73,7 +73,7 @@ def _drawn(settings: Settings, count: int, seed: int, known: frozenset[str]) -> 
     """Draw turns of the log, whole if their traces still exist."""
     from knowbound.judge.drawing import draw_turns, to_label
     from knowbound.kms.opening import open_quality_log
-    from knowbound.quality.found_turns import FoundTurns
+    from knowbound.quality.turns.found import FoundTurns
 
     with closing(open_quality_log(settings)) as log:
         drawn = draw_turns(log.since(""), count, seed, known)
@@ -90,7 +90,7 @@ def _drawn(settings: Settings, count: int, seed: int, known: frozenset[str]) -> 
 
 def _from_trace(sources: TurnSources) -> JudgedTurn | None:
     """Return the whole turn; None if its trace no longer exists."""
-    from knowbound.quality.joining import join
+    from knowbound.quality.turns.joining import join
 
     return join(sources, lambda _id: None).judged if sources.trace else None
 

@@ -202,7 +202,7 @@ def score(
         return _score_queue(settings, again=again)
     if input_:
         from knowbound.judge.registry import turn_judge
-        from knowbound.quality.recorded import judged, judged_lines, read_turns
+        from knowbound.quality.turns.recorded import judged, judged_lines, read_turns
 
         judge, turns = turn_judge(settings), read_turns(input_)
         given = judged(judge, turns)
@@ -216,7 +216,7 @@ def score(
                 log_turns(settings, turns, given, judge.version)
         emit(judged_lines(judge.version, turns, given), output)
         return 0
-    from knowbound.quality.recorded import items_of, score_traces
+    from knowbound.quality.turns.recorded import items_of, score_traces
     from knowbound.report.recorded_quality import render_recorded
 
     filters = session_filters(settings, bool(paths), **chosen)
@@ -272,7 +272,7 @@ def rollout(advance: bool, force: bool, revert: bool, root: Path | None, format_
     (rollout.auto = false: only with --advance; while a criterion is open the exit code is 1). --force begins it all the
     same, says what was open, and leaves the kill criteria on: they revert a leg by itself.
     """
-    from knowbound.quality import rollout as rolling
+    from knowbound.quality.rollout import progress as rolling
     from knowbound.report.quality.rollout import render_rollout
 
     if (advance and revert) or (force and not advance):

@@ -16,7 +16,7 @@ from knowbound.report.format_names import PAGE_FORMATS
 
 if TYPE_CHECKING:
     from knowbound.core.item import Item
-    from knowbound.quality.corrections import Corrections
+    from knowbound.quality.corrections.answers import Corrections
 
 _again = click.option("--again", is_flag=True, help="Store content that was withdrawn before: it is true again.")
 
@@ -96,8 +96,8 @@ def undo(id_: str, root: Path | None) -> None:
 def _opened(root: Path | None) -> Iterator[Corrections]:
     """Open the suggestions of a project, rolled up. On exit the next session's suggestions are written."""
     from knowbound.kms.opening import open_knowledge_store, open_quality_log
-    from knowbound.quality.corrections import Corrections
-    from knowbound.quality.loop import show
+    from knowbound.quality.corrections.answers import Corrections
+    from knowbound.quality.corrections.loop import show
     from knowbound.quality.rollup import roll_up
 
     settings, by = project_settings(root), user_name()

@@ -35,7 +35,7 @@ from knowbound.injection.inject import HELD_OUT
 from knowbound.injection.shadow import SHADOW
 from knowbound.kms.corrections.changes import Correction
 from knowbound.kms.quality_log.protocol import LoggedDay, QualityLog
-from knowbound.quality.discovery import discoveries
+from knowbound.quality.corrections.discovery import discoveries
 from knowbound.stats.effective import scores_by_day, scores_by_turns
 from knowbound.stats.rollout import RolloutEvent
 from knowbound.text.clock import utc_now

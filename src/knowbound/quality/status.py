@@ -21,11 +21,11 @@ from knowbound.injection.inject import HELD_OUT, INJECTED
 from knowbound.kms.index.database import Index
 from knowbound.kms.opening import open_index, open_quality_log
 from knowbound.kms.quality_log.protocol import QualityLog
-from knowbound.quality.discovery import RESOLVED_DAYS, discovery_rate
-from knowbound.quality.drafting import drafted
-from knowbound.quality.fixing import is_present, to_fix
+from knowbound.quality.corrections.discovery import RESOLVED_DAYS, discovery_rate
+from knowbound.quality.corrections.drafting import drafted
+from knowbound.quality.corrections.fixing import is_present, to_fix
 from knowbound.quality.judging import judge_worth
-from knowbound.quality.rollout import rates, status_of
+from knowbound.quality.rollout.progress import rates, status_of
 from knowbound.quality.rollup import roll_up
 from knowbound.quality.shadow import shadow_status
 from knowbound.report.quality.model import (

@@ -1,7 +1,7 @@
 """The rollout of measured ranking as values: legs, criteria, state and monitors.
 
-Specification 2, sections 6 and 7. `quality/legs.py` has the legs and decides criteria, `quality/monitors.py` the
-failure modes; `report/quality/rollout.py` has the words.
+Specification 2, sections 6 and 7. `quality/rollout/` has the legs, decides criteria and watches the failure modes;
+`report/quality/rollout.py` has the words.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from knowbound.kms.listing import ShownItem
     from knowbound.kms.search.ranking import FoundItem
     from knowbound.kms.validation import ItemEdit
-    from knowbound.quality.corrections import Corrections
+    from knowbound.quality.corrections.answers import Corrections
 
     Answer: TypeAlias = dict[str, Any]  # the JSON of a tool
     _Done = TypeVar("_Done")
@@ -213,7 +213,7 @@ class Tools:
         kms_accept_suggestion or kms_supersede confirms one, kms_dismiss drops it.
         """
         from knowbound.kms.opening import open_index, open_quality_log
-        from knowbound.quality.corrections import suggestions
+        from knowbound.quality.corrections.answers import suggestions
 
         if not self._settings.home.is_dir():
             return {"suggestions": []}
@@ -342,8 +342,8 @@ class Tools:
     def _answered(self, answer: Callable[[Corrections], _Done]) -> _Done:
         """Answer a suggestion; the next session starts with the remaining ones."""
         from knowbound.kms.opening import open_quality_log
-        from knowbound.quality.corrections import Corrections
-        from knowbound.quality.loop import show
+        from knowbound.quality.corrections.answers import Corrections
+        from knowbound.quality.corrections.loop import show
 
         def work(store: KnowledgeStore) -> _Done:
             with closing(open_quality_log(self._settings)) as log:

@@ -15,7 +15,7 @@ from knowbound.kms.index.database import Index
 from knowbound.kms.index.entry import effective_of
 from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.kms.screening import screened
-from knowbound.quality.drafting import drafted
+from knowbound.quality.corrections.drafting import drafted
 from knowbound.quality.rollup import counted
 from knowbound.report.quality.model import ENOUGH, Fault, ItemToFix
 from knowbound.text.redact import excerpt

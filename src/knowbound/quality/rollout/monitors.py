@@ -12,7 +12,7 @@ import msgspec
 
 from knowbound.core.quality import CONTRACT, KEPT_DAYS, DayRollup, Metric, Weights
 from knowbound.kms.corrections.flags import MAX_CHAIN, end_of_chain
-from knowbound.quality.legs import is_too_slow
+from knowbound.quality.rollout.legs import is_too_slow
 from knowbound.stats.demotion import (
     MOST_RATIO,
     MOST_REVERSED,

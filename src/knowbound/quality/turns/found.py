@@ -19,8 +19,8 @@ from knowbound.injection.log import AT_START, InjectionLog, InjectionRecord, Pul
 from knowbound.injection.prompt import is_notice
 from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.quality.ended import INTERRUPT, SESSION_END, STOP, STOP_FAILURE, SUBAGENT_STOP, answer_sum
-from knowbound.quality.joining import TurnSources, id_of_unnamed, is_complete
 from knowbound.quality.queue import EndedRecord
+from knowbound.quality.turns.joining import TurnSources, id_of_unnamed, is_complete
 from knowbound.traces.registry import default_folders
 from knowbound.traces.turns import TraceTurn, session_of, turns_in
 

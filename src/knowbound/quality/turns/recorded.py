@@ -27,7 +27,7 @@ from knowbound.errors import InputError
 from knowbound.files import numbered_lines
 from knowbound.judge.registry import turn_judge
 from knowbound.judge.turns.verdict import TurnJudge, TurnVerdicts
-from knowbound.quality.joining import TurnSources, join
+from knowbound.quality.turns.joining import TurnSources, join
 from knowbound.report.recorded_quality import RecordedQuality, ScoredItem, ScoredSource
 from knowbound.stats.rate import Rate, clustered
 from knowbound.traces.corpus import SessionFiles

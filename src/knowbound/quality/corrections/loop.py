@@ -27,7 +27,7 @@ from knowbound.kms.index.database import Index
 from knowbound.kms.opening import open_index, open_knowledge_store
 from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.kms.screening import screened
-from knowbound.quality.corrections import HOLDER, Corrections, holding_reason, suggestions
+from knowbound.quality.corrections.answers import HOLDER, Corrections, holding_reason, suggestions
 from knowbound.quality.judging import is_trusted
 from knowbound.text.clock import utc_now
 

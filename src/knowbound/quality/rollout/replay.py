@@ -18,7 +18,7 @@ from knowbound.injection.log import AT_START, InjectionRecord, read_log
 from knowbound.injection.prompt import CONTEXT_IS_GONE
 from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.kms.search.ranking import RANKER, RELEVANCE_FLOOR, FoundItem, rank, relevant
-from knowbound.quality.effective import weights_of
+from knowbound.quality.rollout.effective import weights_of
 from knowbound.stats.replay import Ranker, Ranking, ReplayResult, TurnPair, compare
 from knowbound.text.clock import utc_now
 

@@ -22,10 +22,10 @@ from knowbound.kms.index.database import Index
 from knowbound.kms.opening import open_index, open_quality_log
 from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.kms.search.ranking import quality_is_on
-from knowbound.quality.discovery import discovery_rate
-from knowbound.quality.effective import weights_of, write_effective
+from knowbound.quality.corrections.discovery import discovery_rate
 from knowbound.quality.judging import configured_worth
-from knowbound.quality.legs import (
+from knowbound.quality.rollout.effective import weights_of, write_effective
+from knowbound.quality.rollout.legs import (
     decided,
     entering,
     is_too_slow,
@@ -34,8 +34,8 @@ from knowbound.quality.legs import (
     present_leg,
     ranked_backends,
 )
-from knowbound.quality.monitors import Watched, is_self_reinforcing, monitors
-from knowbound.quality.replay import replay
+from knowbound.quality.rollout.monitors import Watched, is_self_reinforcing, monitors
+from knowbound.quality.rollout.replay import replay
 from knowbound.quality.rollup import roll_up
 from knowbound.report.quality.model import JudgeWorth
 from knowbound.stats.demotion import demotions, false_demotions

@@ -1,0 +1,1 @@
+"""Warranted corrections: raised, drafted, suggested, answered."""

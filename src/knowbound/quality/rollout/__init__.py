@@ -1,0 +1,1 @@
+"""The rollout of measured ranking: legs, what decides about them, replay, monitors, effective confidences."""

@@ -1,16 +1,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from knowbound.core.item import Item
 from knowbound.core.quality import Counts, ItemVerdict, LoggedCall, LoggedItem, Metric, QualityTurn, TurnEnding
 from knowbound.errors import InputError
+from knowbound.judge.registry import turn_judge_version
 from knowbound.kms.validation import ItemEdit
 from knowbound.quality.status import quality_of_item, quality_status
+from knowbound.report.quality.item import render_item
 from knowbound.report.quality.model import Fault, ItemToFix, QualityStatus
+from knowbound.report.quality.status import render_quality
 from knowbound.stats.calibration import Pair, calibrate
 from knowbound.stats.judge_gate import MeasuredMetric, gate
 from knowbound.stats.quality import MetricStatus, QualityMetric, TargetState, day_before
@@ -276,3 +281,40 @@ def test_an_item_that_only_the_log_knows_has_a_page(project: MeasuredProject) ->
 def test_an_item_that_nobody_knows_is_an_error(project: MeasuredProject) -> None:
     with pytest.raises(InputError, match="No item 'nope'"):
         quality_of_item(project.settings, "nope", today=TODAY)
+
+
+# The screen decides
+
+
+def said(project: MeasuredProject) -> str:
+    return " ".join(render_quality(shown(project), "text").split())
+
+
+def test_an_item_at_0_is_silenced_and_its_command_has_the_draft(project: MeasuredProject) -> None:
+    project.log([contradicted(number=number) for number in range(3)])
+    with closing(project.store()) as store:
+        store.set_quality({("sqlite", PORT.id): 0.0})
+    assert "contradicted 3 times, silenced: not injected any more" in said(project)
+    assert f"knowbound quality corrections accept {PORT.id}" in said(project)
+
+
+def test_prompts_that_ranking_silenced_an_item_for_are_counted(project: MeasuredProject) -> None:
+    project.log([turn(TODAY, 0, [logged(TABS, "-tu")], silenced=(PORT.id,))])
+    assert "1 prompt did not get 1 item that contradictions brought to 0" in said(project)
+
+
+def test_without_a_model_the_contradiction_rate_is_said_to_be_a_lower_bound(project: MeasuredProject) -> None:
+    project.log([replace(contradicted(), judge=turn_judge_version("rules"))])
+    assert "contradicted is a lower bound" in said(project)
+
+
+def test_an_item_has_its_cost_and_what_was_searched_before_and_after_it_was_there(project: MeasuredProject) -> None:
+    grep = LoggedCall("Grep", "ok", input_excerpt="staging database port")
+    before = [turn(day_before(TODAY, 2), number, [], tool_calls=(grep,)) for number in range(4)]
+    project.log([*before, turn(TODAY, 0, [logged(PORT, "-tu")]), turn(TODAY, 1, [logged(PORT, "-tu")])])
+    page = quality_of_item(project.settings, PORT.id, today=TODAY)
+    assert page.saving is not None
+    assert (page.saving.calls_before, page.saving.turns_before) == (4, 4)
+    assert (page.saving.calls_after, page.saving.turns_after) == (0, 2)
+    assert page.tokens == 2 * (len(PORT.content) // 4)
+    assert "not causal" in render_item(page, "text")

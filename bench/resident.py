@@ -131,7 +131,7 @@ def killed(root: Path, environ: dict[str, str]) -> tuple[str, float]:
 
 def report(items: int = 100_000, runs: int = 200, count: int = 200, folder: Path | None = None) -> None:
     """Print the table."""
-    with tempfile.TemporaryDirectory(prefix="knowbound-resident-") as temporary:
+    with tempfile.TemporaryDirectory(prefix="knowbound-resident-", ignore_cleanup_errors=True) as temporary:
         root = folder or Path(temporary)
         if not (root / ".knowbound" / "index.db").exists():
             print(f"Resident hooks: a store of {items:,} items …", flush=True)

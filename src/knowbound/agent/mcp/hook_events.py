@@ -28,7 +28,7 @@ from knowbound.agent.hook_run import DEFAULT_LIMIT_MS, HookRun
 from knowbound.agent.mcp.hook_tool import LAYOUT
 from knowbound.agent.switch import is_off
 from knowbound.core.tool_kinds import ToolKind
-from knowbound.injection import late
+from knowbound.injection import late, shadow
 from knowbound.injection.prompt import HookPrompt
 from knowbound.store.data_dir import data_folder
 from knowbound.store.owner import is_usable
@@ -50,6 +50,7 @@ _MOST_TURNS = 1_000  # with edits, that are remembered
 _LOOKED_AT = 4_000  # characters of a tool's output that tell whether it is a miss
 _FIRST_MS = 20.0  # that an event takes, until some were answered
 _TO_SEND_MS = 20.0  # of the limit
+_TO_QUEUE_SECONDS = 3.0  # for an ended turn, after the limit: agents end a call after 5
 _LAST_SECONDS = 2.0  # for the rest of answered events, when the client has closed the connection
 _EVENT, _REST = 0, 1  # what an agent waits for comes first
 
@@ -114,13 +115,15 @@ class HookServer:
         if event == "stop":
             run.tool_calls, run.tool_ms = self._tools.pop(prompt.turn, (0, 0.0))
         if self._declines(run):
-            later.append(lambda: self._put(_REST, lambda: _record_declined(run, prompt)))
+            later.append(lambda: self._put(_REST, lambda: _record_unanswered(run, prompt, "declined")))
             return _context(event, run.added)
         self._put(_EVENT, lambda: self._work_on(run, payload))
-        if not run.is_done.wait(max(0.0, run.until - time.monotonic())) and run.take_over():
-            run.give_up()
-        else:
-            run.is_done.wait()
+        until = run.until + (0.0 if run.injects else _TO_QUEUE_SECONDS)
+        if not run.is_done.wait(max(0.0, until - time.monotonic())) and run.take_over():
+            run.is_ended = True
+            later.append(lambda: self._put(_REST, lambda: _record_unanswered(run, prompt, "gave_up")))
+            return _context(event, run.added)
+        run.is_done.wait()
         if run.is_for_process:
             return _by_process(event, payload)
         if event in AFTER_TOOLS:
@@ -210,7 +213,7 @@ class HookServer:
             if len(self._edited) > _MOST_TURNS:
                 self._edited.pop(next(iter(self._edited)))
         home = next((one for one in _homes(prompt.cwd) if late.is_kept(one, prompt.context, prompt.turn)), "")
-        if not home or not is_usable(home):  # the look for the file costs less
+        if not home or not is_usable(home) or shadow.is_on(home):  # the look for the file costs less
             return ""
         return late.deliver(home, prompt, later, is_after_edit=prompt.turn in self._edited)
 
@@ -266,11 +269,17 @@ def _may_be_miss(payload: Json) -> bool:
     return may_be_miss(json.dumps(parts, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"))
 
 
-def _record_declined(run: ResidentRun, prompt: HookPrompt) -> None:
+def _record_unanswered(run: ResidentRun, prompt: HookPrompt, outcome: str) -> None:
+    """Record an event for which there was no time, when nobody waits."""
+    if run.is_left:
+        return
     run.use_folder(*data_folder(prompt.cwd or os.getcwd()))
     run.record.add_prompt(prompt)
-    run.inject_nothing("declined", reason="too many events were waiting")
-    run.has_sent()
+    if outcome == "gave_up":
+        run.give_up()
+    else:
+        run.inject_nothing(outcome, reason="too many events were waiting")
+        run.has_sent()
 
 
 def _context(event: str, text: str) -> Json:

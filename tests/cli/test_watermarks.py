@@ -18,7 +18,7 @@ from tests.transcripts import Transcript
 
 _RATE = re.compile(r"\b\d{1,3}(?:\.\d+)? ?%|\"(?:rate|gap|coverage)\":(?! ?null)")
 _HASH = re.compile(r"sha256(?:_8\"?:)?[ \"`]+[0-9a-f]{8}")
-_COUNT = re.compile(r"\d samples?\b|\"samples\": ?\d")
+_COUNT = re.compile(r"\d samples?\b|\"samples\": ?\d|\d 个用例")
 _MARKUP = re.compile(r"<(style|script)\b.*?</\1>|<[^>]+>", re.DOTALL)
 _VERBS = {
     "observe": ("observe", "traces"),
@@ -74,3 +74,13 @@ def test_no_stream_of_any_verb_or_format_has_a_rate_without_its_watermark(base: 
                 seen += bool(_RATE.search(stream))
                 assert unmarked(stream) == [], (verb, format_, name)
     assert seen
+
+
+@pytest.mark.parametrize("verb", ["demo", "observe", "review"])
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_first_screens_have_the_watermark_in_both_languages(base: Path, verb: str, language: str) -> None:
+    paths = () if verb == "demo" else ("traces",)
+    ran = run(base, verb, *paths, "--lang", language)
+    assert _RATE.search(ran.stdout)
+    assert unmarked(ran.stdout) == []
+    assert unmarked(ran.stderr) == []

@@ -27,9 +27,12 @@ REPOSITORIES = {
     "CyberVPN": "Beep206+CyberVPN", "leeson": "rommeld+leeson", "strato": "samcat116+strato",
     "safecast-map-MCP": "Safecast+safecast-map-MCP", "cc-backend": "ClusterCockpit+cc-backend",
     "oh-my-posh": "JanDeDobbeleer+oh-my-posh", "StarCar": "polecatspeaks+StarCar", "hk": "jdx+hk",
+    "flutter-docker-image": "gmeligio+flutter-docker-image", "imessage-mail": "stat-guy+imessage-mail",
+    "esdeveniments-frontend": "Esdeveniments+esdeveniments-frontend",
+    "entirecontext": "teslamint+entirecontext", "cyspbot": "chikachow+cyspbot",
 }  # fmt: skip
 TRACES = SHARED / "traces"
-PARTS = ("odd", "even", "new", "aside", "unseen", "fresh")
+PARTS = ("odd", "even", "new", "aside", "unseen", "fresh", "last")
 
 
 def project_of(id_: str) -> str:

@@ -1,6 +1,6 @@
 """How well and how quickly misses are rescued: recorded misses in the trees of their day, against labels.
 
-    python -m bench.rescue --repositories DIR [--traces DIR …] [--part odd|even|new|aside|unseen|fresh|all] [--wrong]
+    python -m bench.rescue --repositories DIR [--traces DIR …] [--part PART] [--wrong]
 
 DIR has the clones `OWNER+NAME/repo` of the public repositories. Right: the true place is among the first three, of what
 was there. Silent: no suggestion, of what was not there, of checks and of what is not about the tree. Baselines: a

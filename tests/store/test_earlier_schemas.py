@@ -47,6 +47,7 @@ RELEASED = {
     "index/0005_spaced_sha.sql": "2caffdde99bd333f",
     "index/0006_listed.sql": "da9206f9debf9d24",
     "index/0007_terms.sql": "be5feae74390fd57",
+    "index/0008_code_planes.sql": "620de590a8ff73eb",
     "items/0001_items.sql": "0820157a46bd4fcb",
     "items/0002_quality.sql": "4c08a073446e9e9e",
     "items/0004_notes.sql": "cc4b6c5558715b6f",

@@ -98,7 +98,8 @@ def test_every_setting_is_either_risky_here_or_named_as_harmless() -> None:
         "quality.corrections", "rollout.auto", "as_specified",
         "learn.max_lines", "learn.max_tokens", "audit.check", "rescue.enabled",
         "eval.model", "eval.seconds", "kms.reap_days", "injection.relevance_floor",
-        "injection.subject", "injection.log_days", "kms.sync_seconds", "eval.keep_runs", "eval.keep_days",
+        "injection.subject", "injection.self_marking", "injection.log_days",
+        "kms.sync_seconds", "eval.keep_runs", "eval.keep_days",
     }  # fmt: skip
     assert {setting.key for setting in SETTINGS} - harmless == set(RISKY)
 

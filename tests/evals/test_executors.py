@@ -600,6 +600,6 @@ def test_the_built_in_executor_with_a_model_quotes_the_passage_and_is_a_series_o
 
     executor = InvestigateExecutor(("*.md",), (), Asker("scripted", Model(), JudgeOptions()))
     done = executor.run(Task("s", "How often do we try a webhook again?", tmp_path, tmp_path / "out", 30.0))
-    assert done.answer.startswith("Five times.")
+    assert done.answer.startswith("```\nFive times.\n```\n")
     assert "retried five times" in done.answer
     assert executor.version != InvestigateExecutor(("*.md",)).version

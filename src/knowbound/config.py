@@ -2,7 +2,8 @@
 
 The first source with a value wins: flag, environment, the project's file (`knowbound.toml`, or `[tool.knowbound]` in
 pyproject.toml), the user's file (`~/.config/knowbound/config.toml`), default. An unknown key is an error with a
-suggestion. Risky settings of a project need the user's permission: trust.py.
+suggestion. Risky settings of a project need the user's permission: trust.py. A policy of the machine limits all of
+them: policy.py.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from typing import Any
 
 from knowbound import trust
 from knowbound.config_files import eval_file, project_file, toml_of
-from knowbound.config_values import Setting, parsed, typed, variable
+from knowbound.config_values import REPLACED, TAKEN_OUT, Setting, parsed, taken_out, typed, variable
 from knowbound.errors import ConfigError
+from knowbound.policy import load_policy
 from knowbound.trust import Risk, RiskRule, RiskySetting, absolute_command, is_trusted, refusal, risky_setting
 from knowbound.user_files import config_folder
 
@@ -57,6 +59,19 @@ class Settings:
         risk=trust.PATH,
     )
     jobs: int = _setting("jobs", 0, "Processes that read traces; 0 is one per core.")
+    cluster_address: str = _setting(
+        "cluster.address",
+        "",
+        "Address of a Dask scheduler whose workers read traces: tls://host:port, tcp:// on this machine, or local:N "
+        "for N workers here; empty is processes of this machine.",
+        risk=trust.ADDRESS,
+    )
+    cluster_certificates: str = _setting(
+        "cluster.certificates",
+        "",
+        "Folder with ca.pem, cert.pem and key.pem, by which a cluster and this machine know each other.",
+        risk=trust.ADDRESS,
+    )
     repeated_failure_calls: int = _setting(
         "repeated_failure_calls",
         3,
@@ -329,6 +344,8 @@ class Settings:
     hedges_off: bool = False  # the calibration of the configured judge switched hedges off
     source: str = field(default="defaults", compare=False)  # file of the settings
     from_project: frozenset[str] = field(default=frozenset(), compare=False)  # fields that the project's file sets
+    providers: frozenset[str] | None = None  # whom the machine's policy lets text be sent to; None: anybody
+    policy: tuple[str, ...] = field(default=(), compare=False)  # files of the machine's policy
     replaced: tuple[str, ...] = field(default=(), compare=False)  # keys of earlier versions in use
     replaced_by_user: tuple[str, ...] = field(default=(), compare=False)  # those of the user and the environment
 
@@ -355,24 +372,8 @@ SETTINGS: tuple[Setting, ...] = tuple(
 )
 # Hooks and workers use these from other folders.
 _RUN_ANYWHERE = "model."
-# Settings of earlier versions that still count, and the settings that replaced them.
-REPLACED = {
-    "hedging_classifier.model": "model.tasks.hedges",
-    "judge.model": "model.tasks.rubrics",
-    "learn.model": "model.tasks.lessons",
-    "injection.model": "model.tasks.choose",
-    "audit.model": "model.tasks.claims",
-    "quality.judge": "model.tasks.turns",
-    "quality.fallback_judge": "model.fallback",
-}
 _NONE = "none"  # what an empty name of an earlier version meant
-# Settings of earlier versions, and what counts in their place.
-TAKEN_OUT = {
-    "eval.concurrency": "Four samples run at once; eval --concurrency sets another number.",
-    "eval.retries": "A sample whose agent crashed is tried once more.",
-    "judge.concurrency": "A judge that is a model gets four calls at once.",
-    "judge.retries": "A failed call of a judge is repeated twice.",
-}
+_DEFAULTS = {setting.name: setting.default for setting in SETTINGS}
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
 _ALSO = {setting.also: setting.key for setting in SETTINGS if setting.also}  # the spelling of specification 1
 
@@ -389,7 +390,7 @@ def load(
     given = {name: value for name, value in (flags or {}).items() if value is not None}
     for key in TAKEN_OUT:
         if variable(key) in environ:
-            raise _taken_out(variable(key), key)
+            raise taken_out(variable(key), key)
     old = {key: new for key, new in REPLACED.items() if variable(key) in environ}
     by_environment = {_BY_KEY[new].name: environ[variable(key)].strip() or _NONE for key, new in old.items()}
     by_environment |= {
@@ -414,6 +415,7 @@ def load(
     values = users | projects | by_environment | given
     if values.get("items_files"):
         values["kms_backends"] = tuple(dict.fromkeys((*values.get("kms_backends", ("sqlite",)), "files")))
+    policy = load_policy()
     home = Path(environ["KNOWBOUND_HOME"]).expanduser() if environ.get("KNOWBOUND_HOME") else root / ".knowbound"
     return Settings(
         root=root,
@@ -423,7 +425,9 @@ def load(
         from_project=frozenset(projects.keys() - by_environment.keys() - given.keys()),
         replaced=tuple(dict.fromkeys((*map(variable, old), *projects_old, *users_old))),
         replaced_by_user=(*map(variable, old), *users_old),
-        **values,
+        providers=policy.providers,
+        policy=tuple(policy.files),
+        **policy.limited(values, _DEFAULTS),
     )
 
 
@@ -487,13 +491,9 @@ def _flat(table: dict[str, Any], file: Path | None, prefix: str = "") -> dict[st
         elif full in _BY_KEY or full in _ALSO or full in REPLACED:
             flat[_ALSO.get(full, full)] = value
         elif full in TAKEN_OUT:
-            raise _taken_out(f"{file}: {full}", full)
+            raise taken_out(f"{file}: {full}", full)
         else:
             near = difflib.get_close_matches(full, (*_BY_KEY, *_ALSO), n=1, cutoff=0.5)
             hint = f" Did you mean {near[0]!r}?" if near else f" Known keys: {', '.join(_BY_KEY)}."
             raise ConfigError("config-unknown-key", f"{file}: unknown key {full!r}.{hint}")
     return flat
-
-
-def _taken_out(given: str, key: str) -> ConfigError:
-    return ConfigError("config-unknown-key", f"{given} was taken out. {TAKEN_OUT[key]} Remove it.")

@@ -9,6 +9,23 @@ from typing import Any
 from knowbound.errors import ConfigError
 from knowbound.trust import RiskRule
 
+# Settings of earlier versions that still count, and the settings that replaced them.
+REPLACED = {
+    "hedging_classifier.model": "model.tasks.hedges",
+    "judge.model": "model.tasks.rubrics",
+    "learn.model": "model.tasks.lessons",
+    "injection.model": "model.tasks.choose",
+    "audit.model": "model.tasks.claims",
+    "quality.judge": "model.tasks.turns",
+    "quality.fallback_judge": "model.fallback",
+}
+# Settings of earlier versions, and what counts in their place.
+TAKEN_OUT = {
+    "eval.concurrency": "Four samples run at once; eval --concurrency sets another number.",
+    "eval.retries": "A sample whose agent crashed is tried once more.",
+    "judge.concurrency": "A judge that is a model gets four calls at once.",
+    "judge.retries": "A failed call of a judge is repeated twice.",
+}
 _LARGEST = 10**12  # a larger number is a mistake
 _LONGEST_NUMBER = 18  # characters
 
@@ -80,3 +97,8 @@ def _article(type_: type) -> str:
         bool: "true or false",
         str: "a string",
     }[type_]
+
+
+def taken_out(given: str, key: str) -> ConfigError:
+    """Return the error for a setting of an earlier version that counts no more."""
+    return ConfigError("config-unknown-key", f"{given} was taken out. {TAKEN_OUT[key]} Remove it.")

@@ -17,8 +17,8 @@ from knowbound.agent.hook import EVENTS
 from knowbound.agent.hook_entry import TRIAL
 from knowbound.agent.mcp import hook_tool
 from knowbound.agent.switch import VARIABLE, off_state
-from knowbound.config import REPLACED, SETTINGS, Settings
-from knowbound.config_values import variable
+from knowbound.config import SETTINGS, Settings
+from knowbound.config_values import REPLACED, variable
 from knowbound.errors import InputError
 from knowbound.files import leads_out
 from knowbound.injection import hook_settings

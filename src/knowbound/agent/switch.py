@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 
+from knowbound.policy import is_off_by_policy
 from knowbound.user_files import make_file, make_folder, state_places
 
 VARIABLE = "KNOWBOUND_OFF"
@@ -33,7 +34,7 @@ class OffState:
 
 def is_off() -> bool:
     """Report whether hooks are switched off."""
-    return _variable_is_set() or any(map(os.path.lexists, state_places(_FILE)))
+    return _variable_is_set() or any(map(os.path.lexists, state_places(_FILE))) or is_off_by_policy()
 
 
 def off_state() -> OffState | None:

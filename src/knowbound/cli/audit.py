@@ -13,6 +13,7 @@ from knowbound.cli.long_runs import ReadingProgress, end_agents_on_interrupt
 from knowbound.cli.options import (
     FilePath,
     absolute,
+    cluster_option,
     output_options,
     root_option,
     session_filters,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 @click.argument("paths", nargs=-1, type=FilePath)
 @root_option
 @session_options("turns")
+@cluster_option
 @click.option("--session", help="Show a turn of this session (its id, or the beginning of its id); needs --turn.")
 @click.option("--turn", type=click.IntRange(1), help="Show the turn of this number; needs --session.")
 @click.option(
@@ -51,6 +53,7 @@ def command(
     most: int,
     format_: str,
     output: Path | None,
+    cluster: str | None,
     **chosen: Any,
 ) -> None:
     """Check what agents claimed against what their traces show.
@@ -69,7 +72,7 @@ def command(
 
     if (session is None) != (turn is None):
         raise click.UsageError("--session and --turn go together.")
-    settings = settings_of(root)
+    settings = settings_of(root, cluster_address=cluster)
     if session is not None and turn is not None:
         emit(_one_turn(absolute(paths), session, turn, settings.home, format_, output), output)
         return

@@ -42,6 +42,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "report": ("knowbound.cli.report", "Render the newest stored run in any format."),
     "kms": ("knowbound.cli.kms.verbs", "Add, find and correct the items that are injected into agents' context."),
     "quality": ("knowbound.cli.quality", "Measure what is injected into agents' context, and correct it."),
+    "share": ("knowbound.cli.share", "Share what agents of this machine miss with a team, without a transcript."),
     "model": ("knowbound.cli.model", "Use a model that you already have: see, try and allow it."),
     "judge": ("knowbound.cli.judge", "Measure how far judges can be trusted."),
     "install": ("knowbound.cli.connect.install:install", "Connect an agent: hooks and MCP server."),

@@ -14,6 +14,7 @@ from knowbound.cli.options import (
     FilePath,
     absolute,
     as_specified_option,
+    cluster_option,
     output_options,
     root_option,
     session_filters,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 @click.argument("paths", nargs=-1, type=FilePath)
 @root_option
 @session_options("samples")
+@cluster_option
 @click.option("--all-rates", is_flag=True, help="Show every rate with its interval and how to read it.")
 @as_specified_option
 @click.option("--verbose", is_flag=True, help="Show everything: more topics, sources, skills, files, every signal.")
@@ -48,6 +50,7 @@ def command(
     verbose: bool,
     format_: str,
     output: Path | None,
+    cluster: str | None,
     **chosen: Any,
 ) -> None:
     """Report what agents looked for and did not find.
@@ -60,7 +63,7 @@ def command(
     """
     from knowbound.gaps.observe import observe as observe_traces
 
-    settings = settings_of(root, as_specified=as_specified or None)
+    settings = settings_of(root, as_specified=as_specified or None, cluster_address=cluster)
     filters = session_filters(settings, bool(paths), **chosen)
     with ReadingProgress() as progress, end_agents_on_interrupt("What was read so far is kept."):
         report, signals = observe_traces(

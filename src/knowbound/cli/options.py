@@ -109,8 +109,7 @@ def checked(settings: Settings) -> Settings:
 
 
 def _replacement(key: str) -> str:
-    from knowbound.config import REPLACED
-    from knowbound.config_values import variable
+    from knowbound.config_values import REPLACED, variable
 
     by_variable = {variable(old): variable(new) for old, new in REPLACED.items()}
     return REPLACED.get(key) or by_variable[key]
@@ -152,6 +151,11 @@ def user_name() -> str:
 # The sessions
 
 
+cluster_option = click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="Read traces with a Dask cluster: tls://host:port, or local:N for N workers here.",
+)
 all_option = click.option("--all", "all_", is_flag=True, help="Report on every project, not only on this one.")
 agent_option = click.option(
     "--agent", help="Take only sessions of this agent: claude-code, codex, copilot-cli, gemini-cli, …"
@@ -176,8 +180,10 @@ def session_options(unit: str = "") -> Callable[[Function], Function]:
 
 
 def absolute(paths: Iterable[Path | str]) -> list[Path]:
-    """Return the paths from the root of the file system; links stay links."""
-    return [Path(os.path.abspath(path)) for path in paths]
+    """Return the paths from the root of the file system; links stay links, and addresses addresses."""
+    from knowbound.remote_files import address_of
+
+    return [Path(path) if address_of(path) else Path(os.path.abspath(path)) for path in paths]
 
 
 def session_filters(

@@ -10,8 +10,8 @@ import click
 
 from knowbound.cli.long_runs import ReadingProgress, end_agents_on_interrupt
 from knowbound.cli.options import (
-    FilePath,
     absolute,
+    cluster_option,
     report_options,
     root_option,
     session_filters,
@@ -26,21 +26,43 @@ if TYPE_CHECKING:
 
 
 @click.command("review")
-@click.argument("paths", nargs=-1, type=FilePath)
+@click.argument("paths", nargs=-1)
 @root_option
 @session_options()
+@cluster_option
+@click.option("--team", is_flag=True, help="Add up the files of knowbound share: files, folders or addresses as PATHS.")
+@click.option(
+    "--people",
+    type=click.IntRange(min=3),
+    default=3,
+    show_default=True,
+    help="With --team: show only what this many people have.",
+)
 @report_options(("text", "json"))
-def command(paths: tuple[Path, ...], root: Path | None, format_: str, output: Path | None, **chosen: Any) -> None:
+def command(
+    paths: tuple[str, ...],
+    root: Path | None,
+    team: bool,
+    people: int,
+    format_: str,
+    output: Path | None,
+    cluster: str | None,
+    **chosen: Any,
+) -> None:
     """Show what to do next: wrong lines to repair, missing lines to write.
 
     The same as knowbound without a verb. Reads the sessions of this project once for every lens, checks what CLAUDE.md,
     AGENTS.md, rules, skills and the items of the store say against the tree, and prints at most seven actions, best
     first, each with what it cost and the command that carries it out. PATHS are trace files and folders, as for
-    observe.
+    observe; with --team they are the places of files that knowbound share wrote: files, folders, addresses of MongoDB
+    or of a bucket.
     """
+    if team:
+        _review_team(paths, people, format_, output)
+        return
     from knowbound.review.review import first_look, is_kept, review
 
-    settings = settings_of(root)
+    settings = settings_of(root, cluster_address=cluster)
     filters = session_filters(settings, bool(paths), **chosen)
     shown = 0
     if not paths and format_ == "text" and output is None and sys.stdout.isatty() and not is_kept(settings, filters):
@@ -52,6 +74,16 @@ def command(paths: tuple[Path, ...], root: Path | None, format_: str, output: Pa
     with ReadingProgress() as progress, end_agents_on_interrupt("What was read so far is kept."):
         found = review(absolute(paths), settings, filters, root_is_given=root is not None, progress=progress)
     emit([f"\x1b[{shown}F\x1b[J" if shown else "", _text(found, format_)], output)
+
+
+def _review_team(places: tuple[str, ...], people: int, format_: str, output: Path | None) -> None:
+    from knowbound.report.team.page import render_team
+    from knowbound.review.share_places import read_shares
+    from knowbound.review.team import team_review
+
+    if not places:
+        raise click.UsageError("--team needs the places of shared files: knowbound review --team week/")
+    emit([render_team(team_review(read_shares(places), people), format_)], output)
 
 
 def _text(found: Reviewed, format_: str) -> str:

@@ -152,6 +152,10 @@ class Aggregate:
         """The signals worth reading first."""
         return [signal for _, signal in sorted(self._inventory, key=lambda entry: entry[0], reverse=True)]
 
+    def misses(self) -> list[Signal]:
+        """The failed searches that topics are made of."""
+        return self._topics.misses
+
     def topics(self, here: str) -> tuple[list[Topic], dict[str, str]]:
         """What to write down, that of the project `here` first; and the names by which a signal's topic is known."""
         return self._topics.ranked(here), self._topics.names.known

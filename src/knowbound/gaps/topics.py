@@ -93,6 +93,11 @@ class Topics:
         room = _MOST_SIGNALS - len(self._kept)
         self._kept += [_Kept(signal, project, found.ended) for signal in filter(has_topic, signals)][:room]
 
+    @property
+    def misses(self) -> list[Signal]:
+        """The failed searches among the signals."""
+        return [one.signal for one in self._kept if one.signal.query]
+
     def ranked(self, here: str = "") -> list[Topic]:
         """The topics: those of the project at hand first, then by what they cost, then open before resolved."""
         self.names = TopicNames(_same_things(self._kept))
@@ -194,7 +199,7 @@ def _saves(topic: Topic, signals: list[Signal]) -> float:
     if not misses:
         worth = _DOUBT
     elif any(map(_is_path, misses)):
-        tried = [_spelled(one) for one in misses if _is_path(one)]
+        tried = [spelled(one) for one in misses if _is_path(one)]
         is_vague = all(_WILD.search(one.rpartition("/")[2]) for one in tried)
         worth = _PATTERN if is_vague and topic.sessions < _MANY else _PATH
     else:
@@ -208,8 +213,8 @@ def _saves(topic: Topic, signals: list[Signal]) -> float:
 
 
 def _is_path(signal: Signal) -> bool:
-    spelled = _spelled(signal)
-    return ("/" in spelled and not _EXPRESSION.search(spelled)) or bool(_FILE.fullmatch(spelled))
+    written = spelled(signal)
+    return ("/" in written and not _EXPRESSION.search(written)) or bool(_FILE.fullmatch(written))
 
 
 def _id(project: str, key: str) -> str:
@@ -266,8 +271,8 @@ def _title(best: Signal, key: str, signals: list[Signal]) -> str:
     """A path as it was tried, the names in the spelling of the searches, or the sentence."""
     if not best.query:
         return best.text
-    titles = dict.fromkeys(_spelled(one) for one in (best, *signals) if one.query)
-    return ", ".join(list(titles)[:_NAMES_IN_TITLE]) if len(titles) > 1 else _spelled(best)
+    titles = dict.fromkeys(spelled(one) for one in (best, *signals) if one.query)
+    return ", ".join(list(titles)[:_NAMES_IN_TITLE]) if len(titles) > 1 else spelled(best)
 
 
 def _said(best: Signal, signals: list[Signal]) -> str:
@@ -276,7 +281,8 @@ def _said(best: Signal, signals: list[Signal]) -> str:
     return next((one for one in sentences if one and not one.endswith("…")), sentences[0])
 
 
-def _spelled(signal: Signal) -> str:
+def spelled(signal: Signal) -> str:
+    """The searched thing as it was written: a path, or the word of the search that has the name."""
     if signal.outcome is Outcome.MISSING and signal.path:
         return signal.path  # the folder that was to be searched
     if "/" in signal.query:

@@ -12,6 +12,7 @@ import json
 import os
 
 from knowbound import __version__
+from knowbound.policy import policy_files
 from knowbound.user_files import config_folder, is_sealed, make_file, seal, state_folder
 
 TYPE_CHECKING = False
@@ -29,6 +30,7 @@ PREFIXES = (  # of the variables that the settings depend on
     "KNOWBOUND_RESCUE_",
     "KNOWBOUND_AUDIT_CHECK",
     "KNOWBOUND_MODEL",
+    "KNOWBOUND_POLICY",
 )
 # The setting of earlier versions, with which prompts waited for the model up to the time limit.
 _OLD_MODEL = frozenset({"injection.model", "KNOWBOUND_INJECTION_MODEL"})
@@ -120,7 +122,7 @@ def _state(root: str) -> list[object]:
     files: list[object] = []
     in_root = [os.path.join(root, name) for name in ("knowbound.toml", "pyproject.toml")]
     of_user = [os.path.join(state_folder(), name) for name in ("trusted", "model.json")]
-    for path in (*in_root, os.path.join(config_folder(), "config.toml"), *of_user):
+    for path in (*in_root, os.path.join(config_folder(), "config.toml"), *of_user, *policy_files()):
         try:
             found = os.stat(path)
         except OSError:

@@ -96,6 +96,17 @@ def keep_permission(permission: Permission) -> str:
 
 def judge_for(settings: Settings, task: ModelTask, *, background: bool = False) -> str:
     """Return the name of the judge of a task: `rules` if no model is configured or allowed."""
+    name = _configured(settings, task, background=background)
+    return name if is_within_policy(settings, name) else RULES
+
+
+def is_within_policy(settings: Settings, name: str) -> bool:
+    """Report whether the machine's policy lets text be sent where this judge sends it."""
+    provider = provider_of(parse_name(name)) if settings.providers is not None and name != RULES else ""
+    return not provider or provider in (settings.providers or ())
+
+
+def _configured(settings: Settings, task: ModelTask, *, background: bool) -> str:
     field = f"model_tasks_{task}"
     given = str(getattr(settings, field)).strip()
     if not given:
@@ -136,7 +147,8 @@ def chooser(settings: Settings) -> str:
     project names for it.
     """
     if is_named_for_choosing(settings):
-        return settings.model_tasks_choose.strip()
+        name = settings.model_tasks_choose.strip()
+        return name if is_within_policy(settings, name) else ""
     return _while_agents_work(settings, ModelTask.CHOOSE) if load_permission().choosing else ""
 
 
@@ -170,6 +182,12 @@ def _is_agent(name: str) -> bool:
 
 
 def fallback_for(settings: Settings, name: str) -> str:
+    """Return the judge that takes over, within the machine's policy; "" for none."""
+    fallback = _fallback(settings, name)
+    return fallback if not fallback or is_within_policy(settings, fallback) else ""
+
+
+def _fallback(settings: Settings, name: str) -> str:
     """Return the judge to try if this one is below the limit: "" for the rules, and for the fallback itself.
 
     A recording is named to avoid costs: its fallback can only be another judge without costs.

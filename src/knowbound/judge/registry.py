@@ -15,7 +15,7 @@ import msgspec
 from knowbound.config import Settings
 from knowbound.distribution import extra_command
 from knowbound.errors import ConfigError
-from knowbound.judge.choice import ModelTask, fallback_for, judge_for, may_see
+from knowbound.judge.choice import ModelTask, fallback_for, is_within_policy, judge_for, may_see
 from knowbound.judge.names import FORMS, RULES, JudgeKind, JudgeName, JudgeOptions, Provider, parse_name
 from knowbound.process import find_client
 from knowbound.stats.judge_gate import GateState
@@ -44,7 +44,7 @@ def asker_for(
     With `keep=False` the answers are those of this process alone. `is_quick`: loaded at once, where a prompt waits.
     """
     judge = parse_name(name)
-    if judge.kind is JudgeKind.RULES:
+    if judge.kind is JudgeKind.RULES or not is_within_policy(settings, name):
         return None
     if not judge.costs:
         return _asker(judge, JudgeOptions.of(settings))

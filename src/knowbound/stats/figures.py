@@ -6,6 +6,7 @@ The watermark identifies the test set of a rate; no rate is shown without it.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable
 from enum import StrEnum
 
@@ -74,6 +75,20 @@ class GapFigures(msgspec.Struct, frozen=True):
     open_most: Rate = Rate()  # over open and undecided signals; nothing counted in data of earlier versions
     open_weighted_most: Weighted = Weighted()
     unseen: int = 0  # samples without traced tool calls: their failed searches are unknown
+
+    def __add__(self, other: GapFigures) -> GapFigures:
+        return GapFigures(
+            rate=self.rate + other.rate,
+            weighted=self.weighted + other.weighted,
+            open=self.open + other.open,
+            per_turn=self.per_turn + other.per_turn,
+            by_type=dict(Counter(self.by_type) + Counter(other.by_type)),
+            by_status=dict(Counter(self.by_status) + Counter(other.by_status)),
+            open_weighted=self.open_weighted + other.open_weighted,
+            open_most=self.open_most + other.open_most,
+            open_weighted_most=self.open_weighted_most + other.open_weighted_most,
+            unseen=self.unseen + other.unseen,
+        )
 
     def of(self, kind: RateKind) -> Rate:
         """Return the rate of a kind."""

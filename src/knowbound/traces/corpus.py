@@ -20,6 +20,7 @@ from knowbound.core.paths import IGNORED_FOLDERS
 from knowbound.core.trace import Start
 from knowbound.errors import InputError
 from knowbound.files import Walk, links_not_followed
+from knowbound.remote_files import address_of, list_address
 
 _MOST_FILES = 300_000  # files of a project that are searched for knowledge files
 
@@ -67,6 +68,9 @@ def scan(paths: Iterable[Path]) -> tuple[list[FoundFile], list[str]]:
     found: dict[str, FoundFile] = {}
     left_out: list[str] = []
     for path in paths:
+        if address := address_of(path):
+            found |= {one.path: FoundFile(one.path, one.size, one.stamp) for one in list_address(address)}
+            continue
         try:
             str(path).encode()
             info = path.stat()

@@ -155,7 +155,9 @@ def read_together(
     total, done, last = sum(session.size for _, session, _ in work), 0, time.monotonic()
     batch: list[list[tuple[SessionToRead, bytes]]] = [[] for _ in lenses]
     try:
-        for key, size, found in _read_each(work, replace(settings, jobs=1) if is_asked else settings, total):
+        for key, size, found in _read_each(
+            work, replace(settings, jobs=1, cluster_address="") if is_asked else settings, total
+        ):
             for number, encoded in found:
                 batch[number].append((known[number][key], encoded))
             done += size
@@ -213,6 +215,11 @@ def _read_each(work: list[_Work], settings: Settings, total: int) -> Iterator[_F
     """Yield what the lenses make of each session, from several processes where that is quicker."""
     cores = os.cpu_count() or 1
     jobs = min(settings.jobs or cores, _MOST_PER_CORE * cores, len(work))
+    if work and settings.cluster_address:
+        from knowbound.traces.cluster import read_on_cluster
+
+        yield from read_on_cluster(work, settings, _read_one, lambda one: one[1].size, lambda one: parts_of(one[1]))
+        return
     if work:
         readers()  # loaded before the workers fork, so that they share it
     if jobs <= 1 or total < _POOL_FROM_BYTES:

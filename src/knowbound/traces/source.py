@@ -20,6 +20,7 @@ from typing import IO, TYPE_CHECKING, cast
 import msgspec
 
 from knowbound.core.signal import SkippedLine
+from knowbound.remote_files import address_of, open_address, size_of
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -68,7 +69,10 @@ class RefusedFileError(OSError):
 
 def open_bytes(path: Path, buffer: int = _CHUNK) -> IO[bytes]:
     """Open a file, decompressed by its first bytes (never by its name)."""
-    raw = cast("io.BufferedReader", open(path, "rb", buffering=buffer, opener=_regular_file))  # noqa: SIM115
+    if address := address_of(path):
+        raw = open_address(address)
+    else:
+        raw = cast("io.BufferedReader", open(path, "rb", buffering=buffer, opener=_regular_file))  # noqa: SIM115
     magic = raw.peek(4)[:4]
     if magic.startswith(GZIP_MAGIC):
         return _bounded(cast("IO[bytes]", gzip.GzipFile(fileobj=raw)), raw)
@@ -90,7 +94,7 @@ def _regular_file(path: str, flags: int) -> int:
 
 
 def _bounded(content: IO[bytes], raw: io.BufferedReader) -> IO[bytes]:
-    compressed = os.fstat(raw.fileno()).st_size
+    compressed = size_of(raw) or os.fstat(raw.fileno()).st_size
     return io.BufferedReader(_Archive(content, raw, max(ALWAYS_DECOMPRESSED, MOST_RATIO * compressed)), _CHUNK)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from knowbound import __version__
 from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck, activity, data_folder
 from knowbound.agent.doctor.budget import check_budget
 from knowbound.agent.doctor.choosing import check_model
@@ -21,8 +22,12 @@ from knowbound.config import Settings, load
 from knowbound.distribution import extra_command
 from knowbound.errors import KnowboundError
 from knowbound.kms.opening import BACKENDS
+from knowbound.policy import is_off_by_policy, policy_files
 
-_EXTRAS = {name: package for name, package in BACKENDS.items() if package} | {"llm": "pydantic_ai"}
+_EXTRAS = {name: package for name, package in BACKENDS.items() if package} | {
+    "llm": "pydantic_ai",
+    "cluster": "distributed",
+}
 _TRIAL_SECONDS = 20.0  # for all hooks and servers together; each takes a fraction of a second
 
 
@@ -58,6 +63,7 @@ def examine(settings: Settings, environ: Mapping[str, str], config_problem: str 
         "scoring": lambda: activity.check_scoring(settings),
     }
     of_agents = {
+        "policy": lambda: check_policy(settings),
         "model": lambda: activity.check_permission(settings),
         "switch": check_switch,
         "hooks": lambda: _installed(settings, environ, has_store=has_store),
@@ -92,6 +98,15 @@ def check_switch() -> Iterator[HealthCheck]:
     if state := off_state():
         do = f"unset {VARIABLE}" if state.by_variable else "knowbound on"
         yield HealthCheck("hooks", NOTE, f"switched off, {state}: nothing is injected", do)
+    elif is_off_by_policy():
+        yield HealthCheck("hooks", NOTE, "switched off by the policy of this machine: nothing is injected")
+
+
+def check_policy(settings: Settings) -> Iterator[HealthCheck]:
+    """Name the policy files whose limits count."""
+    if settings.policy:
+        whom = "any provider" if settings.providers is None else ", ".join(sorted(settings.providers)) or "no provider"
+        yield HealthCheck("policy", OK, f"{', '.join(settings.policy)}: text may be sent to {whom}")
 
 
 def check_extras(settings: Settings) -> Iterator[HealthCheck]:
@@ -118,7 +133,11 @@ def as_json(checks: list[HealthCheck], settings: Settings) -> dict[str, Any]:
     """Return the document of `doctor --format json`."""
     return {
         "format": "knowbound.doctor/1",
+        "version": __version__,
         "healthy": all(check.state != PROBLEM for check in checks),
+        "problems": [check.name for check in checks if check.state == PROBLEM],
+        "off": off_state() is not None or is_off_by_policy(),
+        "policy": policy_files(),
         "checks": checks,
         "hooks": _runs(settings.home),
     }

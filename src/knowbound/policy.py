@@ -1,0 +1,106 @@
+"""The policy of the machine's administrator: a file that limits what users and projects may set, and lifts nothing.
+
+Hooks load this module: without a policy it looks for one file and imports next to nothing.
+"""
+
+from __future__ import annotations
+
+import os
+
+from knowbound.errors import ConfigError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+VARIABLE = "KNOWBOUND_POLICY"  # one more policy beside that of the machine: it can only tighten, too
+_CHECKS = ("off", "warn", "block")
+_NUMBERS = ("keep_days", "budget_usd", "budget_calls", "background_calls")
+
+
+class Policy:
+    """The limits of all policy files together. None: no limit."""
+
+    def __init__(self) -> None:
+        self.files: list[str] = []
+        self.off = False  # no hook does anything
+        self.providers: frozenset[str] | None = None  # whom text may be sent to (`judge.choice.provider_of`)
+        self.check: str | None = None  # the strongest check before an agent stops
+        self.keep_days: float | None = None
+        self.budget_usd: float | None = None
+        self.budget_calls: float | None = None
+        self.background_calls: float | None = None
+
+    def limited(self, values: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+        """Return the settings, by field, no looser than the policy."""
+        found = dict(values)
+        for field, most in (
+            ("model_budget_usd", self.budget_usd),
+            ("model_budget_calls", self.budget_calls),
+            ("model_background_calls", self.background_calls),
+            ("model_keep_days", self.keep_days),
+            ("eval_keep_days", self.keep_days),
+            ("injection_log_days", self.keep_days),
+        ):
+            now = found.get(field, defaults[field])
+            no_limit = field.endswith("_days") and not now  # 0 days: kept for ever
+            if most is not None and (no_limit or now > most):
+                found[field] = type(defaults[field])(most)
+        now = found.get("audit_check", defaults["audit_check"])
+        if self.check is not None and now in _CHECKS and _CHECKS.index(now) > _CHECKS.index(self.check):
+            found["audit_check"] = self.check
+        return found
+
+
+def policy_files() -> list[str]:
+    """Return the policy files that exist: that of the machine, and one that the environment adds."""
+    base = os.environ.get("PROGRAMDATA", "C:\\ProgramData") if os.name == "nt" else "/etc"
+    places = [os.path.join(base, "knowbound", "policy.toml"), os.environ.get(VARIABLE, "")]
+    return [path for path in places if path and os.path.lexists(path)]
+
+
+def load_policy() -> Policy:
+    """Return the limits of every policy file. Raises ConfigError: a policy that cannot be read is not left out."""
+    policy = Policy()
+    for path in policy_files():
+        _tighten(policy, path, _table(path))
+        policy.files.append(path)
+    return policy
+
+
+def is_off_by_policy() -> bool:
+    """Report whether a policy switches hooks off; one that cannot be read does."""
+    try:
+        return bool(policy_files()) and load_policy().off
+    except ConfigError:
+        return True
+
+
+def _table(path: str) -> dict[str, Any]:
+    import tomllib  # noqa: PLC0415  (most machines have no policy)
+
+    try:
+        with open(path, "rb") as file:
+            return tomllib.load(file)
+    except (OSError, ValueError, RecursionError) as error:
+        raise ConfigError("policy-unusable", f"{path} cannot be used: {error}. Ask your administrator.") from error
+
+
+def _tighten(policy: Policy, path: str, table: dict[str, Any]) -> None:
+    for key, value in table.items():
+        if key == "off" and isinstance(value, bool):
+            policy.off = policy.off or value
+        elif key == "providers" and isinstance(value, list) and all(isinstance(one, str) for one in value):
+            both = frozenset(value)
+            policy.providers = both if policy.providers is None else both & policy.providers
+        elif key == "check" and value in _CHECKS:
+            policy.check = min(value, policy.check or value, key=_CHECKS.index)
+        elif key in _NUMBERS and isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
+            before = getattr(policy, key)
+            setattr(policy, key, value if before is None else min(before, value))
+        else:
+            known = f"off, providers, check, {', '.join(_NUMBERS)}"
+            raise ConfigError(
+                "policy-unusable",
+                f"{path}: {key} = {value!r} is no limit of a policy ({known}). Ask your administrator.",
+            )

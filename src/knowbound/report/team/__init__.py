@@ -1,0 +1,1 @@
+"""What machines share, and what a team sees of it."""

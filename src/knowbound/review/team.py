@@ -1,0 +1,177 @@
+"""`review --team`: adds up what machines share, and shows only what three people or more have.
+
+Values that fewer people have are left out before anything is counted, together with every trace of how many there were:
+a number about what is hidden, together with a known part of it, is a number about the rest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from knowbound.core.quality import Counts
+from knowbound.core.signal import Findings, Signal, SignalType
+from knowbound.core.trace import Outcome
+from knowbound.errors import InputError
+from knowbound.gaps.topics import Topics
+from knowbound.report.team.model import (
+    FORMAT,
+    LEAST_PEOPLE,
+    SharedFile,
+    SharedItem,
+    SharedMiss,
+    SharedProject,
+    SharedRule,
+    SharedStatement,
+    TeamItem,
+    TeamProject,
+    TeamReport,
+    TeamRule,
+    TeamStatement,
+    TeamTopic,
+)
+from knowbound.stats.figures import GapFigures, Watermark, observed_hash
+
+_Value = TypeVar("_Value")
+
+
+def parse_shared(data: bytes, where: str) -> SharedFile:
+    """Return a shared file. Raises InputError if it is none."""
+    try:
+        found = msgspec.json.decode(data, type=SharedFile)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError("bad-share", f"{where} is no file of knowbound share: {error}.") from error
+    if found.format != FORMAT:
+        raise InputError("bad-share", f"{where} has the format {found.format!r}, not {FORMAT}. Share it again.")
+    return found
+
+
+def team_review(files: Iterable[SharedFile], least: int = LEAST_PEOPLE) -> TeamReport:
+    """Add up what machines share, one person each; the newest file of a machine counts."""
+    newest: dict[tuple[str, str], tuple[tuple[str, bytes], SharedProject]] = {}
+    for file in files:
+        for part in file.projects:
+            rank = (file.made, msgspec.json.encode(part))
+            key = part.project, file.machine
+            if key not in newest or rank > newest[key][0]:
+                newest[key] = rank, part
+    people = len({machine for _, machine in newest})
+    if people < least:
+        raise InputError(
+            "few-people", f"Only {people} people shared: a team is shown from {least} up. Ask others for their file."
+        )
+    by_project: dict[str, list[tuple[bytes, SharedProject]]] = {}
+    for (project, _), ((_, encoded), part) in newest.items():
+        by_project.setdefault(project, []).append((encoded, part))
+    shown = [
+        _project(project, [part for _, part in sorted(parts, key=lambda one: one[0])], least)
+        for project, parts in sorted(by_project.items())
+        if len(parts) >= least
+    ]
+    return TeamReport(sorted(shown, key=lambda one: (-one.people, -one.sessions, one.project)), least)
+
+
+def _project(project: str, parts: Sequence[SharedProject], least: int) -> TeamProject:
+    gap = sum((part.gap for part in parts[1:]), start=parts[0].gap)
+    digests = (hashlib.sha256(msgspec.json.encode(part)).hexdigest() for part in parts)
+    return TeamProject(
+        project=project,
+        people=len(parts),
+        watermark=Watermark(f"shared files of {len(parts)} people", gap.rate.n, observed_hash(digests)),
+        gap=_in_order(gap),
+        sessions=sum(part.sessions for part in parts),
+        turns=sum(part.turns for part in parts),
+        tool_calls=sum(part.tool_calls for part in parts),
+        answers=dict(sorted(sum((Counter(part.answers) for part in parts), Counter()).items())),
+        topics=_topics(project, parts, least),
+        statements=_statements(parts, least),
+        rules=_rules(parts, least),
+        items=_items(parts, least),
+    )
+
+
+def _in_order(gap: GapFigures) -> GapFigures:
+    """Return the figures with their counts by name: equal whatever was added first."""
+    by_type, by_status = (dict(sorted(one.items())) for one in (gap.by_type, gap.by_status))
+    return msgspec.structs.replace(gap, by_type=by_type, by_status=by_status)
+
+
+def _people(parts: Sequence[SharedProject], values: Callable[[SharedProject], Iterable[_Value]]) -> Counter[_Value]:
+    """Return how many people have each value, however often one of them has it."""
+    return Counter(value for part in parts for value in set(values(part)))
+
+
+def _topics(project: str, parts: Sequence[SharedProject], least: int) -> list[TeamTopic]:
+    names = _people(parts, lambda part: (one.name for one in part.misses))
+    words = _people(parts, lambda part: (word for one in part.misses for word in {one.query, one.path}))
+    places = _people(parts, lambda part: (one.found_at for one in part.misses if one.found_at))
+
+    def signal(miss: SharedMiss, person: int) -> Signal:
+        """Return the miss without a spelling or a place that too few people have."""
+        return Signal(
+            SignalType.FAILED_SEARCH,
+            miss.status,
+            f"{person}:{miss.session}",
+            miss.turn,
+            sample="",
+            query=miss.query if words[miss.query] >= least else miss.name,
+            path=miss.path if words[miss.path] >= least else "",
+            outcome=Outcome.MISSING if miss.missing else Outcome.EMPTY,
+            ending=miss.ending,
+            found_at=miss.found_at if miss.found_at and places[miss.found_at] >= least else None,
+            cost=miss.cost,
+            names=(miss.name,),
+        )
+
+    known = [
+        (msgspec.json.encode(msgspec.structs.replace(miss, session=0)), person, miss)
+        for person, part in enumerate(parts)
+        for miss in part.misses
+        if names[miss.name] >= least
+    ]
+    # By content: topics do not depend on the order in which files or sessions came.
+    signals = [signal(miss, person) for _, person, miss in sorted(known, key=lambda one: one[0])]
+    topics = Topics()
+    topics.add(Findings("", "", project), signals)
+    ranked = topics.ranked(project)
+    people: dict[str, set[str]] = {}
+    for one in signals:
+        people.setdefault(topics.names.id_of(one, project), set()).add(one.session.partition(":")[0])
+    return [TeamTopic(msgspec.structs.replace(one, examples=[]), len(people[one.id])) for one in ranked]
+
+
+def _statements(parts: Sequence[SharedProject], least: int) -> list[TeamStatement]:
+    people = _people(parts, lambda part: ((one.file, one.text) for one in part.statements))
+    whys = _people(parts, lambda part: part.statements)
+    found = []
+    for (file, text), number in people.items():
+        if number >= least:
+            said = [one.why for one, agreed in whys.items() if (one.file, one.text) == (file, text) and agreed >= least]
+            found.append(TeamStatement(SharedStatement(file, text, min(said, default="")), number))
+    return sorted(found, key=lambda one: (-one.people, one.statement.file, one.statement.text))
+
+
+def _rules(parts: Sequence[SharedProject], least: int) -> list[TeamRule]:
+    decided = [[one for one in part.rules if one.obeyed + one.violated + one.partly] for part in parts]
+    people = Counter(key for rules in decided for key in {(one.file, one.text) for one in rules})
+    found = []
+    for (file, text), number in people.items():
+        if number >= least:
+            same = [one for rules in decided for one in rules if (one.file, one.text) == (file, text)]
+            counts = (sum(getattr(one, name) for one in same) for name in ("obeyed", "violated", "partly"))
+            found.append(TeamRule(SharedRule(file, text, *counts), number))
+    return sorted(found, key=lambda one: (-one.rule.violated, -one.rule.partly, one.rule.file, one.rule.text))
+
+
+def _items(parts: Sequence[SharedProject], least: int) -> list[TeamItem]:
+    people = _people(parts, lambda part: (one.id for one in part.items if one.counts.judged))
+    sums: dict[str, Counts] = {}
+    for part in parts:
+        for one in part.items:
+            sums[one.id] = sums.get(one.id, Counts()) + one.counts
+    found = [TeamItem(SharedItem(id_, sums[id_]), number) for id_, number in people.items() if number >= least]
+    return sorted(found, key=lambda one: (-one.item.counts.contradicted, -one.item.counts.judged, one.item.id))

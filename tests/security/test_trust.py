@@ -18,6 +18,8 @@ from tests.conftest import write_user_config
 
 RISKY = {
     "knowledge": 'knowledge = ["../other/**/*.md"]',
+    "cluster.address": '[cluster]\naddress = "local:2"',
+    "cluster.certificates": '[cluster]\ncertificates = "certificates"',
     "eval.samples": '[eval]\nsamples = "/etc/eval-samples.yaml"',
     "eval.executor": '[eval]\nexecutor = "command:./canary.sh"',
     "kms.backends": '[kms]\nbackends = ["mongo"]',

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,8 @@ def tree(tmp_path: Path) -> Iterator[KeptTree]:
     for name, text in {"src/billing/ledger.py": "def post_refund():\n    pass\n", "src/cart.py": "x = 1\n"}.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text, "utf-8")
+    for folder in (root, *(path for path in root.rglob("*") if path.is_dir())):
+        os.utime(folder, (1_700_000_000, 1_700_000_000))  # a folder that just changed may change again unnoticed
     with indexed(root, tmp_path / "home") as found:
         yield found
 

@@ -395,9 +395,9 @@ def test_two_calls_that_end_at_the_same_time_in_a_session_of_several_files_both_
     assert [one.outcome for one in calls(found)] == [Outcome.ERROR, Outcome.ERROR]
 
 
-def test_injected_text_is_kept_up_to_ten_thousand_characters(tmp_path: Path) -> None:
+def test_injected_text_is_kept_up_to_thirty_thousand_characters(tmp_path: Path) -> None:
     events = read(tmp_path, meta(), developer("x" * 50_000))
-    assert [len(event.content) for event in events if isinstance(event, Injection)] == [10_000]
+    assert [len(event.content) for event in events if isinstance(event, Injection)] == [30_000]
 
 
 def test_mentioned_skill_begins_with_the_words_that_mention_it(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ class Recorder:
             return
         folder = os.path.join(home, RECEIPTS)
         modules = (getattr(module, "__file__", None) for name, module in sys.modules.items() if _is_ours(name))
-        outside = (*(os.path.join(prefix, "") for prefix in (sys.prefix, sys.base_prefix)), folder, "/proc/", "/dev/")
+        outside = (*(os.path.join(prefix, "") for prefix in (sys.prefix, sys.base_prefix)), folder)
         try:
             make_folder(folder)
             others = sorted((entry.stat().st_mtime_ns, entry.path) for entry in os.scandir(folder))

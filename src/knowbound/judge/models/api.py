@@ -64,7 +64,7 @@ class ApiModel:
                 _takes_no_schema.add(self._name)
             return answer
         except TimeoutError:
-            raise CompletionError(f"no answer within {seconds:g} seconds", again=True, usd=None) from None
+            raise CompletionError(f"no answer within {round(seconds, 2):g} seconds", again=True, usd=None) from None
 
 
 def is_installed() -> bool:

@@ -46,7 +46,7 @@ def run_program(command: Sequence[str], text: str, seconds: float, folder: Path,
     stdin = text.encode("utf-8", "replace")
     ran = run(command, folder, seconds, _OUTPUT_BYTES, environment=environment, stdin=stdin)
     if ran.timed_out:
-        raise CompletionError(f"no answer within {seconds:g} seconds", again=True, usd=None)
+        raise CompletionError(f"no answer within {round(seconds, 2):g} seconds", again=True, usd=None)
     if ran.cut:
         raise CompletionError(f"the answer is longer than {_OUTPUT_BYTES} bytes", usd=None)
     if ran.code is None:

@@ -57,7 +57,7 @@ class DirectModel:
         except urllib.error.HTTPError as error:
             raise refusal(error.code, error.read(_READ).decode("utf-8", "replace")) from error
         except TimeoutError:
-            raise CompletionError(f"no answer within {seconds:g} seconds", again=True, usd=None) from None
+            raise CompletionError(f"no answer within {round(seconds, 2):g} seconds", again=True, usd=None) from None
         except (OSError, http.client.HTTPException) as error:
             why = error.reason if isinstance(error, urllib.error.URLError) else error
             problem = f"no answer from {urlsplit(request.full_url).netloc}: {shown(why) or type(why).__name__}"

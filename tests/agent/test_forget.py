@@ -672,5 +672,11 @@ def test_every_file_and_table_that_is_written_is_on_the_page(shop: Shop) -> None
     assert tables - named == set()
     collections = {LOG, ROLLUP, DISCOVERY, NOTE, mongo.ITEMS, mongo.CLOCK}
     assert collections <= named
-    assert {name for name in named if name.isidentifier()} <= tables | collections | {"owner", "key", "off", "live"}
+    assert {name for name in named if name.isidentifier()} <= tables | collections | {
+        "owner",
+        "key",
+        "off",
+        "shadow",
+        "live",
+    }
     assert {path.name for path in (shop.root / "temporary").iterdir()} <= {f"knowbound-{os.getuid()}"}

@@ -435,7 +435,8 @@ def test_missing_modules_are_no_error(filled: Project, tmp_path: Path) -> None:
     source = Path(hook_log.__file__).parents[1]
     for room in ("agent", "injection", "quality", "store"):
         shutil.copytree(source / room, broken / "knowbound" / room)
-    shutil.copy(source / "user_files.py", broken / "knowbound")
+    for base in ("user_files.py", "policy.py", "errors.py"):
+        shutil.copy(source / base, broken / "knowbound")
     (broken / "knowbound" / "__init__.py").write_text('__version__ = "0"\n')
     command = [sys.executable, "-c", "from knowbound.agent.hook_entry import main; main()"]
     given = json.dumps({"cwd": str(filled.root), "prompt": PROMPT}).encode()

@@ -317,7 +317,7 @@ def commands() -> list[tuple[str, ...]]:
         ("report", "--format", "sarif"), *asked,
         ("rescue", "--input", "prompts.jsonl"), ("rules",), ("rules", "linked.jsonl"),
         ("lint",), ("lint", "linked.jsonl"), ("lint", "--against", "HEAD~1"),
-        ("review",), ("fix", "--undo", "x"),
+        ("review",), ("review", "--team", "linked", "."), ("fix", "--undo", "x"), ("share", "-o", "week.json", "--yes"),
         ("eval",), ("eval", "eval-samples.yaml", "--against", "HEAD~1"), ("eval", "custom-samples.yaml"), ("trend",),
         ("compare",), ("check",), ("probe",), ("draft",), ("draft", "--accept", "all"), ("kms", "import", "CLAUDE.md"),
         ("kms", "import", "."), ("kms", "import", "docs"), ("kms", "import", "linked"), ("kms", "import", "AGENTS.md"),

@@ -57,7 +57,7 @@ def test_the_request_after_a_miss_holds_where_the_file_really_is(sandbox: Sandbo
     assert part.role == ("user" if isinstance(sandbox.client, ClaudeCode) else "developer")
 
 
-def test_a_grep_in_the_wrong_folder_is_answered_with_the_definition(sandbox: Sandbox) -> None:
+def test_a_grep_in_the_wrong_folder_is_left_to_the_agent(sandbox: Sandbox) -> None:
     with_index(sandbox)
     (sandbox.project / "src" / "api").mkdir()
     (sandbox.project / "src" / "api" / "server.ts").write_text("listen();\n", "utf-8")
@@ -66,7 +66,7 @@ def test_a_grep_in_the_wrong_folder_is_answered_with_the_definition(sandbox: San
     else:
         search = sandbox.client.runs("grep -rn exportCommand src/api")
     run = sandbox.ask("Where is exportCommand defined?", [search, Say("In src/cli.")]).check()
-    assert run.requests[-1].with_text("`exportCommand` is defined in `src/cli/export.ts:1`")
+    assert not run.requests[-1].with_text("src/cli/export.ts")
 
 
 def test_the_same_place_is_said_once_in_a_session(sandbox: Sandbox) -> None:

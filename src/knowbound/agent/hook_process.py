@@ -130,7 +130,9 @@ class ProcessRun(HookRun):
         ):
             time.sleep(min(max(left / 1000, 0.005), 0.05))  # the limit may change when the settings are read
         to_queue = time.monotonic() + _TO_QUEUE_SECONDS
-        while not self.injects and self.has_input and not self.is_ended and time.monotonic() < to_queue:
+        while not self.injects and not self.is_ended and time.monotonic() < to_queue:
+            if not self.has_input and not _input_waits():
+                break
             time.sleep(0.02)
         if self.take_over():
             self.give_up()
@@ -138,6 +140,16 @@ class ProcessRun(HookRun):
         while self._is_writing:  # a client may take half of an answer for a whole one
             time.sleep(0.05)
         os._exit(0)
+
+
+def _input_waits() -> bool:
+    """Report whether the agent has sent something that a busy machine left no time to read."""
+    import select  # noqa: PLC0415  # only when the limit is over
+
+    try:
+        return bool(select.select([0], [], [], 0)[0])
+    except (OSError, ValueError):
+        return False
 
 
 def seconds_since_start() -> float:

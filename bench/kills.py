@@ -138,8 +138,10 @@ def _state(writer: Writer, root: Path, folder: Path) -> State:
 
 
 def _copy(root: Path, to: Path) -> Path:
-    shutil.rmtree(to, ignore_errors=True)
-    return shutil.copytree(root, to, symlinks=True)
+    """Copy to a new folder beside the last copy, which a worker that a kill left behind may still write to."""
+    for earlier in to.parent.glob(f"{to.name}-*"):
+        shutil.rmtree(earlier, ignore_errors=True)
+    return shutil.copytree(root, Path(tempfile.mkdtemp(prefix=f"{to.name}-", dir=to.parent)) / to.name, symlinks=True)
 
 
 def _difference(found: State, wanted: State) -> str:

@@ -26,6 +26,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from knowbound.errors import InputError
+
 # Variables that tools need; none can be a secret, a pager or a user's options.
 _KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TMP", "TEMP", "USER", "LOGNAME", "SYSTEMROOT")
 _QUIET = {"PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "NO_COLOR": "1"}
@@ -34,6 +36,7 @@ HOOKS_OFF = "KNOWBOUND_OFF"  # the variable that switches our hooks off
 _READ = 1 << 16
 _POLL_SECONDS = 0.05  # interval for checking whether a program ended while its outputs are still open
 _MARK = "KNOWBOUND_STARTED_BY"  # variable with our mark; a nested knowbound adds its own
+_SWEEP_SECONDS = 0.002  # pause between two searches
 _SWEEPS = 20  # searches for marked processes, which may start others meanwhile
 
 # The watcher reads `+ GROUP` and `- GROUP` until the pipe closes. $1 is our mark.
@@ -53,6 +56,12 @@ while [ "$sweeps" -gt 0 ] && marked=$(command -p grep -lsF -e "$1" /proc/[0-9]*/
     sweeps=$((sweeps - 1))
 done
 """
+
+
+def require_posix(what: str) -> None:
+    """Raise an error that ends a verb in one sentence on a system without process groups and a POSIX shell."""
+    if os.name != "posix":
+        raise InputError("needs-posix", f"{what} needs Linux, macOS or WSL: this system has no process groups for it.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +110,8 @@ def run(
     end = time.monotonic() + seconds
     is_over = False
     try:
-        out, err, timed_out, cut = _collect(program.process, end, output_bytes)
+        collect = _collect if os.name == "posix" else _collect_in_threads
+        out, err, timed_out, cut = collect(program.process, end, output_bytes)
         if not (timed_out or cut):
             try:  # a program may close its outputs and go on
                 program.process.wait(max(0.0, end - time.monotonic()))
@@ -155,6 +165,7 @@ class Program:
         for _ in range(_SWEEPS if sweep else 0):
             if not _kill_marked(self._mark.encode()):
                 break
+            time.sleep(_SWEEP_SECONDS)
         _watch.ended(self.pid)
         self.process.wait()
 
@@ -228,14 +239,25 @@ if hasattr(os, "register_at_fork"):
 
 
 def _kill_marked(mark: bytes) -> bool:
-    """Kill every process with the mark in its environment; report whether one was found."""
-    found = False
-    for name in os.listdir("/proc") if sys.platform == "linux" else ():
+    """Kill every process with the mark in its environment; report whether another search is needed.
+
+    It is if one was found, which may have started others, or if one is between two programs: for a moment its
+    environment reads as empty.
+    """
+    if sys.platform != "linux":
+        return False
+    is_needed = False
+    for name in os.listdir("/proc"):
         with contextlib.suppress(OSError):
-            if name.isdecimal() and mark in Path("/proc", name, "environ").read_bytes():
+            if not name.isdecimal():
+                continue
+            environment = Path("/proc", name, "environ").read_bytes()
+            if mark in environment:
                 os.kill(int(name), signal.SIGKILL)
-                found = True
-    return found
+                is_needed = True
+            elif not environment and os.readlink(f"/proc/{name}/exe"):  # kernel threads have no program
+                is_needed = True
+    return is_needed
 
 
 def clean_environment(cwd: Path, added: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -310,3 +332,30 @@ def _collect(process: subprocess.Popen[bytes], end: float, limit: int) -> tuple[
                     selector.unregister(key.fileobj)
             cut = len(out) + len(err) > limit
     return bytes(out), bytes(err), timed_out, cut
+
+
+def _collect_in_threads(process: subprocess.Popen[bytes], end: float, limit: int) -> tuple[bytes, bytes, bool, bool]:
+    """Do the same where pipes cannot be waited for (Windows): a thread reads each of them."""
+    assert process.stdout is not None
+    assert process.stderr is not None
+    parts = (process.stdout, bytearray()), (process.stderr, bytearray())
+    cut = threading.Event()
+
+    def read(pipe: IO[bytes], kept: bytearray) -> None:
+        with contextlib.suppress(OSError, ValueError):  # closed below us
+            while not cut.is_set() and (chunk := os.read(pipe.fileno(), _READ)):
+                kept.extend(chunk)
+                if sum(len(one) for _, one in parts) > limit:
+                    cut.set()
+
+    threads = [threading.Thread(target=read, args=part, daemon=True) for part in parts]
+    for thread in threads:
+        thread.start()
+    while (is_reading := any(thread.is_alive() for thread in threads)) and not cut.is_set():
+        if time.monotonic() >= end or process.poll() is not None:
+            break
+        threads[0].join(_POLL_SECONDS)
+    for thread in threads:  # what the ended program has written is still in the pipes
+        thread.join(_POLL_SECONDS)
+    timed_out = is_reading and not cut.is_set() and process.poll() is None
+    return bytes(parts[0][1]), bytes(parts[1][1]), timed_out, cut.is_set()

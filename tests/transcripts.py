@@ -28,7 +28,7 @@ class Transcript:
             "sessionId": self.session,
             "version": "2.1.60",
             "type": type_,
-            "uuid": f"{self.session[:8]}-uuid-{self._count}",
+            "uuid": f"{self.session[:8] if self.session == SESSION else self.session}-uuid-{self._count}",
             "timestamp": f"2026-10-01T10:{self._count // 60:02d}:{self._count % 60:02d}.000Z",
         }
         self.lines.append(json.dumps({**base, **fields}))

@@ -11,7 +11,18 @@ from knowbound.demo import TRACES as DEMO
 from tests.conftest import SHARED
 
 _OWN = Path(__file__).parent
-_AGENTS = ("claude-code", "codex", "copilot-cli", "gemini-cli", "swe-agent")
+_AGENTS = (
+    "claude-code",
+    "codex",
+    "copilot-cli",
+    "gemini-cli",
+    "swe-agent",
+    "opencode",
+    "goose",
+    "qwen-code",
+    "cline",
+    "aider",
+)
 
 
 def _own() -> dict[str, list[Path]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import product
 
 import pytest
@@ -14,6 +15,7 @@ from knowbound.stats.paired import (
     count_pairs,
     more_needed,
     newcombe,
+    pairs_needed,
     points,
     sign_flip,
     unpaired_difference,
@@ -191,8 +193,25 @@ def test_so_many_more_settle_it_and_fewer_do_not() -> None:
     more = pairs.more
     assert more is not None
     assert not pairs.settled
-    assert pairs.grown(pairs.n + more).settled
-    assert not pairs.grown(pairs.n + more // 2).settled
+    assert pairs.n + more == math.ceil(pairs_needed(4 / 24, 2 / 24))
+    both = [
+        count_pairs([[(True, False)]] * (3 * n) + [[(False, True)]] * n + [[(False, False)]] * (20 * n)) for n in (1, 4)
+    ]
+    assert [pairs.settled for pairs in both] == [False, False]
+    assert both[1].more is not None
+    assert both[1].n + both[1].more == pairs.n + more
+
+
+@pytest.mark.parametrize(("n", "least"), [(10, 0.6), (31, 0.2), (100, 0.06)])
+def test_more_pairs_find_smaller_differences(n: int, least: float) -> None:
+    found = count_pairs([[(False, False)]] * n).detectable
+    assert found is not None
+    assert pairs_needed(found, found) <= n
+    assert found >= least
+
+
+def test_three_pairs_find_no_difference() -> None:
+    assert count_pairs([[(False, False)]] * 3).detectable is None
 
 
 def test_no_number_settles_what_is_balanced() -> None:

@@ -23,7 +23,7 @@ from knowbound.config import Settings, load
 from knowbound.errors import ConfigError, InputError
 from knowbound.gaps.observe import observe
 from knowbound.report.formats.json import json_text
-from knowbound.report.observe import render_observe
+from knowbound.report.gaps.observe import render_observe
 from knowbound.traces import cluster
 from tests.services import Process, free_ports, running
 from tests.transcripts import Transcript
@@ -136,6 +136,44 @@ def test_a_killed_and_a_slow_worker_change_nothing(
     assert found == expected
     assert len(done) == SESSIONS + 1  # the cut file is a copy of a session
     assert workers[0].popen.wait() == -signal.SIGKILL
+
+
+COUNTING_JUDGE = """
+import json, os, re, sys
+asked = sys.stdin.read()
+with open({log!r}, "a") as file:
+    file.write(f"{{os.getppid()}}\\n")
+ids = re.findall(r'"id": ?"([^"]+)"', asked.rpartition("<<<entries")[2])
+print(json.dumps({{"items": [
+    {{"id": one, "isUncertainty": True, "confidence": 0.9, "reason": "said so"}} for one in ids
+]}}))
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("cap", [0, 3])
+def test_questions_for_a_model_are_asked_by_the_one_process_that_began_within_one_budget(
+    tmp_path: Path, cap: int
+) -> None:
+    folder, log, program = tmp_path / "traces", tmp_path / "calls", tmp_path / "judge.py"
+    for number in range(40):
+        says = f"I am not sure which service owns the table t{number}."
+        Transcript(f"{number:08d}-2222-4333-8444-555555555555").user("go").says(says).write(folder, f"{number}.jsonl")
+    program.write_text(COUNTING_JUDGE.format(log=str(log)))
+    judge = {
+        "model_tasks_hedges": f"command:{sys.executable} {program}",
+        "model_cross_provider": True,
+        "hedging_classifier_max_candidates": cap,
+    }
+    expected = report(folder, settings_of(tmp_path, "one", **judge))
+    asked = len(log.read_text().splitlines())
+    log.unlink()
+    assert report(folder, settings_of(tmp_path, "two", **judge, cluster_address="local:2")) == expected
+    callers = log.read_text().splitlines()
+    assert len(callers) == asked > 0
+    judging = json.loads(expected[: expected.rindex("\n[")])["judging"]
+    assert (judging["judged"], judging["unjudged"], judging["failed"]) == (cap or 40, 40 - (cap or 40), 0), judging
+    assert set(callers) == {str(os.getpid())}
 
 
 # What is refused

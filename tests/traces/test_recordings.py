@@ -92,6 +92,6 @@ def test_every_recording_is_read_and_no_valid_line_is_skipped(source: str, tmp_p
     assert report.totals.files == len(files)
     assert report.unrecognised == []
     assert report.skipped == ({"truncated": 1} if source == "own" else {})
-    assert set(report.agents) == {"claude-code", "codex", "copilot-cli", "gemini-cli", "swe-agent"}
+    assert set(report.agents) == {agent for agent, paths in SOURCES[source].items() if paths}
     accounted = report.gap.rate.n + len(report.incomplete)
     assert accounted == report.totals.samples

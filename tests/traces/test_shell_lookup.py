@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.core.trace import LOOKUPS, MISSES, LookupIntent, Outcome, ToolKind
-from knowbound.traces.intent import speaks_of_absence
+from knowbound.traces.purpose import speaks_of_absence
 from knowbound.traces.shell.lookup import MAX_PATHS, read_shell, split_exit_code
 
 NO_FILE = "No such file or directory"

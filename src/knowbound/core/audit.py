@@ -6,6 +6,8 @@ from enum import StrEnum
 
 import msgspec
 
+from knowbound.core.reading import ReadShares
+
 
 class ClaimKind(StrEnum):
     """Subject of a claim."""
@@ -150,3 +152,4 @@ class AuditedSession(msgspec.Struct):
     turns: list[AuditedTurn] = []
     problem: str = ""  # why the session could not be read
     rules: int = 0  # version of the rules that audited it
+    read: ReadShares = ReadShares()  # of its file; of several sessions in one file the first has them

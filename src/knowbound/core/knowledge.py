@@ -34,8 +34,11 @@ def _globs(globs: tuple[str, ...]) -> re.Pattern[str]:
 
 def is_knowledge(path: str, globs: tuple[str, ...] = ()) -> bool:
     """Report whether a path, relative to its project, is a knowledge file by name, by folder or by a glob."""
+    is_document = path.lower().endswith(_ENDINGS)
+    if not (is_document or globs):  # most paths
+        return False
     path = path.replace("\\", "/")
-    return (path.lower().endswith(_ENDINGS) and _is_known(path)) or bool(globs and _globs(globs).match(path))
+    return (is_document and _is_known(path)) or bool(globs and _globs(globs).match(path))
 
 
 def _is_known(path: str) -> bool:

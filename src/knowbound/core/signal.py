@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from knowbound.core.trace import Outcome
+from knowbound.core.trace import Author, Outcome
 
 WORTH = 4.0  # a report opens with topics that save at least this many calls (`gaps/topics.py`)
 _CALLS_OF_WORDS = 2  # calls that one question to the user, or one given-up search, counts for
@@ -158,6 +158,7 @@ class Turn(msgspec.Struct):
     file: str = ""
     line: int = 0
     client_turn: str = ""  # id that the client gave the turn; the records of hooks have it too
+    author: Author = Author.UNKNOWN  # of the prompt
 
 
 class Sample(msgspec.Struct):

@@ -17,6 +17,7 @@ __all__ = [
     "LOOKUPS",
     "MISSES",
     "AgentText",
+    "Author",
     "Break",
     "Broken",
     "Event",
@@ -48,7 +49,7 @@ class ToolCall(msgspec.Struct, frozen=True, gc=False):
     reason: str = ""  # reason for the outcome
     intent: LookupIntent = LookupIntent.LOOKUP  # used only for calls that missed
     failed: bool = False  # the client reports an error, or the command an exit code other than 0
-    gone: tuple[str, ...] = ()  # names that an edit removed
+    removed: Callable[[], tuple[str, ...]] | None = None  # returns the names that an edit removed
     agent_id: str = ""  # the sub-agent that this call started
     line: int = 0
     undecoded: Callable[[], str] | None = None  # returns the text of a result that the reader did not decode
@@ -58,6 +59,11 @@ class ToolCall(msgspec.Struct, frozen=True, gc=False):
     def text(self) -> str:
         """Text of the result, decoded if necessary."""
         return self.output or (self.undecoded() if self.undecoded is not None else "")
+
+    @property
+    def gone(self) -> tuple[str, ...]:
+        """Names that the edit removed."""
+        return self.removed() if self.removed is not None else ()
 
     @property
     def is_unanswered(self) -> bool:
@@ -84,6 +90,14 @@ class Start(msgspec.Struct, frozen=True, gc=False):
     branch: str = ""  # git branch of the working folder, if the trace names it
 
 
+class Author(StrEnum):
+    """Whoever wrote a prompt."""
+
+    UNKNOWN = ""  # the trace does not say
+    PERSON = "person"
+    PROGRAM = "program"  # a script, a schedule, another agent
+
+
 class Prompt(msgspec.Struct, frozen=True, gc=False):
     """The user's own words: a turn begins."""
 
@@ -93,6 +107,7 @@ class Prompt(msgspec.Struct, frozen=True, gc=False):
     path: str = ""
     line: int = 0
     client_turn: str = ""  # id that the client gives the turn and passes to its hooks (promptId, turn_id)
+    author: Author = Author.UNKNOWN
 
 
 class Injection(msgspec.Struct, frozen=True, gc=False):

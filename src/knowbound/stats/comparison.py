@@ -1,7 +1,8 @@
 """Two evaluations of the same test set, sample by sample (specification 1, section 6).
 
 Model and samples are meant to be equal, and only the knowledge to differ. Other differences are named, because they may
-explain the result. Different test sets are refused: their rates are not comparable.
+explain the result. Different test sets are refused: their rates are not comparable. One figure decides, so that no
+correction for a second test is needed: the samples that are answered. The other figures are shown beside it.
 """
 
 from __future__ import annotations
@@ -37,6 +38,15 @@ class Change(StrEnum):
     UNKNOWN = "unknown"  # not complete on one side: not among the pairs
 
 
+class Verdict(StrEnum):
+    """Verdict of the pairs about the second side."""
+
+    BETTER = "better"
+    WORSE = "worse"
+    UNDECIDED = "undecided"
+
+
+_PASSES = 3.0  # mean score of a rubric from which an answer passes, as of a judged assertion
 _SHORTEST = 4  # characters that name a commit
 _ORDER = (Change.BROKEN, Change.FIXED, Change.UNKNOWN, Change.SAME)  # order for readers
 
@@ -56,6 +66,9 @@ class SampleChange(msgspec.Struct, frozen=True):
     prompt: str = ""
     failing: list[str] = []  # assertions that passed before and fail now
     passing: list[str] = []  # assertions that failed before and pass now
+    answered_before: bool | None = None  # None: not complete
+    answered_after: bool | None = None
+    answers: tuple[str, str] = ("", "")  # of the first complete runs
 
 
 class Comparison(msgspec.Struct, frozen=True):
@@ -64,10 +77,29 @@ class Comparison(msgspec.Struct, frozen=True):
     before: Evaluation
     after: Evaluation
     rows: list[SampleChange]  # broken first, then fixed, unknown, same
-    pairs: Pairs
-    composite: Mean  # after − before, over samples with a composite on both sides
+    answered: Pairs  # decides; `fixed`: not answered before, answered after
+    pairs: Pairs  # of gaps
+    composite: Mean  # after − before, over samples that have a composite on both sides; so the next four
+    usd: Mean
+    tokens: Mean
+    steps: Mean
+    seconds: Mean
+    served: Rate  # samples with an injected item, of those run with injection
     change: KnowledgeChange
     caveats: list[str]
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Names of both sides, as the user gave them or by their ids."""
+        one, other = (side.variant or f"evaluation {side.id}" for side in (self.before, self.after))
+        return one, other
+
+    @property
+    def verdict(self) -> Verdict:
+        """Verdict of the deciding pairs."""
+        if not self.answered.settled:
+            return Verdict.UNDECIDED
+        return Verdict.BETTER if self.answered.rise < 0 else Verdict.WORSE
 
     def count(self, change: Change) -> int:
         """Return the number of samples with this change."""
@@ -78,12 +110,19 @@ def compare(before: Evaluation, after: Evaluation) -> Comparison:
     """Compare two evaluations of a test set."""
     refuse_different_test_sets(before, after)
     rows = sample_changes(before, after)
+    injected = complete_runs(after.runs if after.inject else before.runs if before.inject else [])
     return Comparison(
         before=before,
         after=after,
         rows=rows,
+        answered=answered_pairs(before, after),
         pairs=pairs_of(before, after),
         composite=mean_difference(before, after, lambda run: run.grade.composite),
+        usd=mean_difference(before, after, lambda run: None if run.cached else run.usd),
+        tokens=mean_difference(before, after, _tokens),
+        steps=mean_difference(before, after, lambda run: float(run.steps)),
+        seconds=mean_difference(before, after, lambda run: None if run.cached else run.seconds),
+        served=Rate(sum(any(run.injected for run in runs) for runs in injected.values()), len(injected)),
         change=knowledge_change(before.knowledge, after.knowledge),
         caveats=[*_caveats(before, after), *_left_out(rows)],
     )
@@ -173,7 +212,14 @@ def _row(sample: str, before: Sequence[SampleRun], after: Sequence[SampleRun], k
         composite_after=_composite(others),
         why="" if ones and others else _why(before, after),
         prompt=next((run.prompt for run in (*after, *before) if run.prompt), ""),
+        answered_before=is_answered(ones) if ones else None,
+        answered_after=is_answered(others) if others else None,
+        answers=(_said(ones), _said(others)),
     )
+
+
+def _said(runs: Sequence[SampleRun]) -> str:
+    return next((run.answer for run in runs if run.answer), "")
 
 
 def _change(before: bool | None, after: bool | None, failing: bool, passing: bool) -> Change:
@@ -241,21 +287,27 @@ def pairs_of(before: Evaluation, after: Evaluation, kind: RateKind = RateKind.RA
     )
 
 
-def pass_pairs(before: Evaluation, after: Evaluation) -> Pairs:
-    """Return the pairs of samples whose assertions were decided on both sides; failing is counted."""
-    ones, others = (_failing(complete_runs(side.runs)) for side in (before, after))
-    return _paired(before, after, {sample: (ones[sample], others[sample]) for sample in ones.keys() & others.keys()})
+def answered_pairs(before: Evaluation, after: Evaluation) -> Pairs:
+    """Return the pairs of samples with a complete run on both sides; a sample without an answer is counted."""
+    ones, others = complete_runs(before.runs), complete_runs(after.runs)
+    pairs = {
+        sample: (not is_answered(ones[sample]), not is_answered(others[sample]))
+        for sample in ones.keys() & others.keys()
+    }
+    return _paired(before, after, pairs)
 
 
-def _failing(samples: Mapping[str, Sequence[SampleRun]]) -> dict[str, bool]:
-    """Map a sample to whether it fails: an assertion failed in at least half of its decided runs."""
-    found = {}
-    for sample, runs in samples.items():
-        decided = [[one.passed for one in run.grade.assertions if one.passed is not None] for run in runs]
-        failed = [not all(passed) for passed in decided if passed]
-        if failed:
-            found[sample] = 2 * sum(failed) >= len(failed)
-    return found
+def is_answered(runs: Sequence[SampleRun]) -> bool:
+    """Report whether more than half of the complete runs of a sample answer it."""
+    return 2 * sum(map(answers, runs)) > len(runs)
+
+
+def answers(run: SampleRun) -> bool:
+    """Report whether a complete run answers its sample: what was graded passes; without a grade, it has no gap."""
+    passed = [one.passed for one in run.grade.assertions if one.passed is not None]
+    if not passed and run.grade.judge is None:
+        return not run.has_gap
+    return all(passed) and (run.grade.judge is None or run.grade.judge >= _PASSES)
 
 
 def changed_pairs(before: Evaluation, after: Evaluation, rows: Iterable[SampleChange]) -> Pairs:
@@ -300,6 +352,12 @@ def mean_difference(before: Evaluation, after: Evaluation, value: Callable[[Samp
         if one is not None and other is not None:
             clusters.setdefault(cluster_of[sample], []).append(other - one)
     return mean_of(clusters.values())
+
+
+def _tokens(run: SampleRun) -> float | None:
+    if run.tokens_in is None or run.tokens_out is None:
+        return None
+    return float(run.tokens_in + run.tokens_out)
 
 
 def differences(before: EvaluationHead, after: EvaluationHead) -> list[str]:

@@ -12,6 +12,7 @@ from enum import StrEnum
 
 import msgspec
 
+from knowbound.core.cause import SampleCause
 from knowbound.core.signal import NOT_CLOSED, InjectedText, Signal, Status
 from knowbound.stats.figures import Coverage, GapFigures, HedgeJudging, MissedSearch, RateKind, Watermark
 from knowbound.stats.rate import Mean, Rate, clustered
@@ -54,6 +55,7 @@ class CriterionScore(msgspec.Struct, frozen=True):
     reason: str = ""
     judge: str = ""
     problem: str = ""  # why the criterion is unscored
+    scores: tuple[int, ...] = ()  # of each judge, where several scored
 
 
 class Grade(msgspec.Struct, frozen=True):
@@ -179,7 +181,8 @@ class EvaluationHead(msgspec.Struct, frozen=True, kw_only=True):
     subject: str = ""  # first line of the commit message
     dirty: bool = False  # files differ from the commit
     knowledge: dict[str, str] = {}  # knowledge file → first 8 hex digits of its SHA-256
-    against: str = ""  # name of the version given to `eval --against`
+    against: str = ""  # source of a variant that is not the knowledge base itself
+    variant: str = ""  # its name, where two were run together
     inject: bool = False  # our hooks injected items of the store
     gap: GapFigures
     coverage: Coverage
@@ -205,7 +208,8 @@ class Evaluation(EvaluationHead, frozen=True, kw_only=True):
     topics: list[MissedSearch] = []
     warnings: list[str] = []
     judging: HedgeJudging | None = None  # of a judge of hedges with a cap; both versions of a run together
-    compared_with: int = 0  # id of the evaluation of the other version, with `--against`
+    causes: list[SampleCause] = []  # of the failed samples
+    compared_with: int = 0  # id of the evaluation of the other variant
 
     @property
     def signals(self) -> list[Signal]:

@@ -18,6 +18,7 @@ from knowbound.stats.rate import Rate, wilson
 
 LEVEL = 0.05  # significance level
 _Z = NormalDist().inv_cdf(1 - LEVEL / 2)
+_POWER = NormalDist().inv_cdf(0.8)
 _EXACT = 500  # above this number of differing clusters the normal distribution agrees and is quicker
 _MOST = 10_000_000  # beyond this number of samples the answer is "no number"
 
@@ -83,19 +84,24 @@ class Pairs(msgspec.Struct, frozen=True):
             return None
         return p <= LEVEL and not difference.low <= 0 <= difference.high
 
-    def grown(self, n: int) -> Pairs:
-        """Return n pairs with the same shares."""
-        by = n / self.n
-        both, fixed, broken, neither = (round(cell * by) for cell in (self.both, self.fixed, self.broken, self.neither))
-        shifts = tuple(shift for shift, count in Counter(self.shifts).items() for _ in range(round(count * by)))
-        return Pairs(both, fixed, broken, neither, round(self.clusters * by), shifts, self.design)
-
     @property
     def more(self) -> int | None:
-        """Number of further pairs like these that would show the difference; None: no number would."""
+        """Number of further pairs that would show a difference of this size in 4 of 5 cases; None: no number would."""
         if not self.n or self.fixed == self.broken:
             return None
-        return more_needed(self.n, lambda n: bool(self.grown(n).settled), most=100 * self.n)
+        if self.settled:
+            return 0
+        needed = pairs_needed((self.fixed + self.broken) / self.n, float(abs(self.rise))) * self.design
+        return max(1, math.ceil(needed) - self.n) if needed <= 101 * self.n else None
+
+    @property
+    def detectable(self) -> float | None:
+        """Smallest difference of the rates that so many pairs show in 4 of 5 cases; None: not even the largest."""
+        changed = (self.fixed + self.broken) / self.n if self.n else 0.0
+        shares = (step / 100 for step in range(1, 101))
+        return next(
+            (share for share in shares if pairs_needed(max(changed, share), share) * self.design <= self.n), None
+        )
 
 
 def count_pairs(clusters: Iterable[Sequence[tuple[bool, bool]]]) -> Pairs:
@@ -128,6 +134,15 @@ def _design(sums: Sequence[tuple[int, int]], discordant: int) -> float:
         return n / len(sums)
     together = sum((shift - mean * size) ** 2 for shift, size in sums) * len(sums) / (len(sums) - 1)
     return min(max(1.0, together / alone), float(n))
+
+
+def pairs_needed(changed: float, difference: float) -> float:
+    """Return how many pairs show a difference in 4 of 5 cases, where this share of the pairs changes (Connor 1987).
+
+    The last term is for the exact test, which is more careful than the normal distribution (python -m bench.variants).
+    """
+    spread = math.sqrt(max(changed - difference * difference, 0.0))
+    return (_Z * math.sqrt(changed) + _POWER * spread) ** 2 / difference**2 + 2 / difference
 
 
 def sign_flip(shifts: Sequence[int]) -> float:

@@ -16,6 +16,7 @@ from knowbound.core.quality import Counts, DayRollup, Durations, Metric, Spread
 from knowbound.stats.calibration import Estimate
 from knowbound.stats.floor import more_to_settle
 from knowbound.stats.paired import Difference, unpaired_difference
+from knowbound.stats.printing import percent
 from knowbound.stats.rate import Rate, clustered_rate
 
 WINDOW_DAYS = 7  # section 2: "each over a rolling 7 days"
@@ -40,6 +41,14 @@ class Target(msgspec.Struct, frozen=True):
 
     share: float
     is_ceiling: bool = False  # at most, not at least
+
+    @property
+    def kind(self) -> str:
+        """The name of its direction in documents."""
+        return "at_most" if self.is_ceiling else "at_least"
+
+    def __str__(self) -> str:
+        return f"{'≤' if self.is_ceiling else '≥'} {percent(self.share)}"
 
 
 TARGETS: dict[QualityMetric, Target] = {  # section 2

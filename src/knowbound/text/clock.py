@@ -23,3 +23,10 @@ def comparable_time(text: str) -> str:
     except (ValueError, OverflowError):
         return ""
     return moment.isoformat().replace("+00:00", "Z")
+
+
+def iso_time(value: object, per_second: int = 1) -> str:
+    """Return a time given as a number since 1970 as ISO text in UTC, "" if it is no such number."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value / per_second < 4e9:
+        return ""
+    return datetime.fromtimestamp(value / per_second, UTC).isoformat().replace("+00:00", "Z")

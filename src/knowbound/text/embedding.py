@@ -102,7 +102,12 @@ def nearest_similarity(several: Sequence[Unpacked], other: Unpacked) -> float:
     """
     numbers = other.numbers
     twice = max([one.square - round(math.dist(one.numbers, numbers) ** 2) for one in several]) + other.square
-    return max(-1.0, min(1.0, twice / (2 * _LENGTH * _LENGTH)))
+    return cosine_of(twice / 2)
+
+
+def cosine_of(product: float) -> float:
+    """Return the cosine of two vectors made by `embed` from the sum of the products of their values."""
+    return max(-1.0, min(1.0, product / (_LENGTH * _LENGTH)))
 
 
 def plain_words(text: str) -> list[str]:

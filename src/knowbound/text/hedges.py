@@ -241,8 +241,8 @@ for _at, _word in (
     (at, word) for at, part in enumerate(p for pair in _PAIRS for p in pair) for word in part.encode().split()
 ):
     _BITS[_word] = _BITS.get(_word, 0) | 1 << _at
-_PAIRED = frozenset(_BITS)
-_LOWER_BITS = sum(1 << 2 * at for at in range(len(_PAIRS)))
+_BITS |= dict.fromkeys(_ALONE, 3 << 2 * len(_PAIRS))  # a pair of its own
+_LOWER_BITS = sum(1 << 2 * at for at in range(len(_PAIRS) + 1))
 _REMEMBERED = 2_000  # characters of a text whose result is cached
 # Everything but letters, digits and apostrophes becomes a space, and capitals become small, in one pass.
 _TO_WORDS = bytes(
@@ -271,25 +271,24 @@ def _remembered(text: str) -> bool:
 def _may_hedge(text: str) -> bool:
     if "? " in text or "?\n" in text or text.endswith("?"):
         return True
-    found = words(text)
-    if not _ALONE.isdisjoint(found):
-        return True
     bits = 0
-    for word in _PAIRED.intersection(found):
+    for word in _BITS.keys() & words(text):
         bits |= _BITS[word]
     if bits & (bits >> 1) & _LOWER_BITS:
         return True
     return not text.isascii() and _HAN.search(text) is not None
 
 
-def cues(masked: str) -> list[Cue]:
+@lru_cache(maxsize=1024)  # the judge asks again for the candidates of a session
+def cues(masked: str) -> tuple[Cue, ...]:
     """Find the words of doubt in a masked sentence."""
+    low = lowered(masked)
     found = [
         Cue(match.lastgroup or "", *match.span())
-        for match in _WORDS.finditer(lowered(masked))
+        for match in _WORDS.finditer(low)
         if match.lastgroup != _NO_DOUBT and not (match[0] == "may" and _is_month(masked, match.start()))
     ]
-    if "?" in masked[-6:] and (asked := _ASKS.search(lowered(masked))):
+    if "?" in masked[-6:] and (asked := _ASKS.search(low)):
         found.append(Cue("question", *asked.span(asked.lastgroup or 0)))
     if not masked.isascii() and _HAN.search(masked) and not _KANA.search(masked):
         found += [
@@ -299,7 +298,7 @@ def cues(masked: str) -> list[Cue]:
         ]
         if asked := _ASKS_IN_CHINESE.search(masked):
             found.append(Cue("question", *asked.span("word")))
-    return found
+    return tuple(found)
 
 
 def lowered(masked: str) -> str:

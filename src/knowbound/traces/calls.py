@@ -6,7 +6,8 @@ Readers of clients that keep a structured result decide the outcome from that fi
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -78,7 +79,7 @@ def finish_call(
         reason=found.reason,
         intent=found.intent,
         failed=bool(is_error or exit_code) or found.outcome in _FAILED,
-        gone=_names_gone(first_text(input_, OLD_KEYS), first_text(input_, NEW_KEYS)) if kind is ToolKind.EDIT else (),
+        removed=partial(_names_gone_by, input_) if kind is ToolKind.EDIT else None,
         line=line,
         undecoded=undecoded,
     )
@@ -165,7 +166,11 @@ def _shell_reading(
         found = replace(found, outcome=outcome[0], reason=outcome[1], intent=intent)
     else:
         found = read_shell(command, text, exit_code, is_error if output is not None else None, purpose, folder)
-    return replace(found, query=found.query or command)
+    return found if found.query else replace(found, query=command)
+
+
+def _names_gone_by(edit: dict[str, Any]) -> tuple[str, ...]:
+    return _names_gone(first_text(edit, OLD_KEYS), first_text(edit, NEW_KEYS))
 
 
 def _names_gone(old: str, new: str) -> tuple[str, ...]:
@@ -177,9 +182,8 @@ def _names_gone(old: str, new: str) -> tuple[str, ...]:
     return tuple(set(_WORDS.findall(removed)) - set(_WORDS.findall(new)))[:_MAX_GONE] if removed else ()
 
 
-def diff_names_gone(lines: Iterable[str]) -> tuple[str, ...]:
+def diff_names_gone(lines: Sequence[str]) -> tuple[str, ...]:
     """Return the names that the lines of a diff remove."""
-    lines = list(lines)
     old, new = ("\n".join(line[1:] for line in lines if line.startswith(sign)) for sign in "-+")
     return _names_gone(old, new)
 
@@ -193,4 +197,4 @@ def finish_patch(id_: str, patch: str, output: str, *, failed: bool, line: int) 
         outcome = PATCH_FAILED
     input_ = {"path": files[0] if files else "", "patch": patch}
     call = finish_call(id_, "apply_patch", input_, output, outcome=outcome, line=line)
-    return call if failed else replace(call, paths=files, gone=diff_names_gone(patch.splitlines()))
+    return call if failed else replace(call, paths=files, removed=partial(diff_names_gone, patch.splitlines()))

@@ -10,6 +10,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
@@ -21,7 +22,12 @@ from knowbound.core.trace import Start
 from knowbound.errors import InputError
 from knowbound.files import Walk, links_not_followed
 from knowbound.remote_files import address_of, list_address
+from knowbound.store.retention import oldest_kept
+from knowbound.text.printable import counted
+from knowbound.traces.source import WRITE_AHEAD
 
+_BESIDE_DATABASE = (WRITE_AHEAD, "-shm", "-journal")
+_YEAR_2001 = 10**18  # ns
 _MOST_FILES = 300_000  # files of a project that are searched for knowledge files
 
 
@@ -61,10 +67,14 @@ class Member(msgspec.Struct, frozen=True):
     session: str
     agent_id: str
     time: str
+    root: str = ""  # as in `Identity`
 
 
-def scan(paths: Iterable[Path]) -> tuple[list[FoundFile], list[str]]:
-    """Return every file below the paths, in a stable order, and sentences about files that were not read."""
+def scan(paths: Iterable[Path], keep_days: int = 0) -> tuple[list[FoundFile], list[str]]:
+    """Return every file below the paths, in a stable order, and sentences about files that were not read.
+
+    With `keep_days`, files that did not change for so long are not among them.
+    """
     found: dict[str, FoundFile] = {}
     left_out: list[str] = []
     for path in paths:
@@ -94,8 +104,30 @@ def scan(paths: Iterable[Path]) -> tuple[list[FoundFile], list[str]]:
     for name in odd:
         del found[name]
     left_out += [f"{name} has a name that is not UTF-8 and was not read" for name in odd]
+    _join_write_ahead(found)
+    left_out += _drop_old(found, oldest_kept(keep_days))
     sys.audit("knowbound.folders", {os.path.dirname(name) for name in found})  # for a receipt (cli/receipts.py)
     return [found[name] for name in sorted(found)], list(map(_as_text, left_out))
+
+
+def _drop_old(found: dict[str, FoundFile], oldest: str) -> list[str]:
+    """Drop files that changed last before a day, and say so. A mark that is no time shows no age (remote_files.py)."""
+    first = int(datetime.fromisoformat(oldest).replace(tzinfo=UTC).timestamp() * 1e9) if oldest else 0
+    old = [name for name, file in found.items() if _YEAR_2001 < file.mtime_ns < first]
+    for name in old:
+        del found[name]
+    return [f"{counted(len(old), 'file')} from before {oldest} were not read (store.keep_days)"] if old else []
+
+
+def _join_write_ahead(found: dict[str, FoundFile]) -> None:
+    """Let a database change when its write-ahead file does; the files beside a database are none of their own."""
+    for name in [name for name in found if name.endswith(_BESIDE_DATABASE)]:
+        base = found.get(name[: name.rindex("-")])
+        if base is not None:
+            beside = found.pop(name)
+            if name.endswith(WRITE_AHEAD):
+                stamp = max(base.mtime_ns, beside.mtime_ns)
+                found[base.path] = FoundFile(base.path, base.size + beside.size, stamp)
 
 
 def _as_text(name: str) -> str:
@@ -114,10 +146,16 @@ def _add_file(entry: os.DirEntry[str], found: dict[str, FoundFile], closed: list
 
 
 def group(members: Iterable[Member]) -> list[SessionFiles]:
-    """Group files into sessions: parts in the order of their first time stamp, side-chains by sub-agent."""
+    """Group files into sessions: parts in the order of their first time stamp, side-chains by sub-agent.
+
+    A fork is read with the session that it copied: the reader then knows which messages it has had.
+    """
+    members = list(members)
+    originals = _originals(members)
     sessions: dict[tuple[str, str], list[Member]] = {}
     for member in members:
-        sessions.setdefault((member.reader, member.session or member.file.path), []).append(member)
+        own = (member.reader, member.session or member.file.path)
+        sessions.setdefault(originals.get(own, own), []).append(member)
     grouped = []
     for (reader, session), parts in sessions.items():
         parts.sort(key=lambda part: (part.time, part.file.size, part.file.path))
@@ -131,6 +169,19 @@ def group(members: Iterable[Member]) -> list[SessionFiles]:
         size = sum(part.file.size for part in parts)
         grouped.append(SessionFiles(reader, session, tuple(files), sidechains, size))
     return grouped
+
+
+def _originals(members: Iterable[Member]) -> dict[tuple[str, str], tuple[str, str]]:
+    """Return for each session the earliest one that begins with the same message, by reader and session id."""
+    by_root: dict[tuple[str, str], list[Member]] = {}
+    for member in members:
+        if member.root and member.session and not member.agent_id:
+            by_root.setdefault((member.reader, member.root), []).append(member)
+    found: dict[tuple[str, str], tuple[str, str]] = {}
+    for (reader, _), alike in by_root.items():
+        first = min(alike, key=lambda one: (one.time, one.file.path))
+        found |= {(reader, one.session): (reader, first.session) for one in alike}
+    return found
 
 
 def knowledge_files(root: Path, globs: tuple[str, ...]) -> tuple[list[str], list[str]]:

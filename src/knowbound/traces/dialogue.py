@@ -19,8 +19,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
-from knowbound.core.trace import AgentText, Event, Injection, Prompt, Step
+from knowbound.core.trace import AgentText, Event, Injection, Outcome, Prompt, Step, ToolKind
 from knowbound.traces.calls import finish_call
 
 ROLES = {
@@ -51,6 +52,7 @@ class ToolRequest(msgspec.Struct, frozen=True):
     id: str
     name: str
     input: dict[str, Any]
+    kind: ToolKind | None = None  # if the name does not say it
 
 
 class ToolResult(msgspec.Struct, frozen=True):
@@ -60,6 +62,9 @@ class ToolResult(msgspec.Struct, frozen=True):
     output: str
     is_error: bool = False
     name: str = ""
+    exit_code: int | None = None
+    outcome: tuple[Outcome, str] | None = None  # if the client's structured result has decided
+    agent_id: str = ""  # the sub-agent that the call started
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -73,6 +78,8 @@ class Message(msgspec.Struct, frozen=True):
     joins: bool = False  # an item that belongs to the message before it (Responses)
     time: str = ""
     line: int = 0
+    tokens: int | None = None  # as in `Step`
+    model: str = ""
 
 
 def message_of(raw: object, id_: str, line: int = 0) -> Message | None:
@@ -207,18 +214,20 @@ class _UnfinishedStep:
         calls = []
         for number, request in enumerate(self.requests):
             result = self.results.get(number)
-            calls.append(
-                finish_call(
-                    request.id or f"{first.id}#{number}",
-                    request.name,
-                    request.input,
-                    result.output if result else None,
-                    is_error=bool(result and result.is_error),
-                    line=first.line,
-                )
+            call = finish_call(
+                request.id or f"{first.id}#{number}",
+                request.name,
+                request.input,
+                result.output if result else None,
+                is_error=bool(result and result.is_error),
+                exit_code=result.exit_code if result else None,
+                outcome=result.outcome if result else None,
+                kind=request.kind,
+                line=first.line,
             )
+            calls.append(replace(call, agent_id=result.agent_id) if result and result.agent_id else call)
         said = tuple(AgentText(message.id, text, message.line) for message in self.messages for text in message.texts)
-        return Step(first.id, said, tuple(calls), agent_id, first.time, path, first.line)
+        return Step(first.id, said, tuple(calls), agent_id, first.time, path, first.line, first.tokens, first.model)
 
 
 def _request(raw: dict[str, Any]) -> ToolRequest:

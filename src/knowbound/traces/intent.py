@@ -5,25 +5,17 @@ A malformed call is malformed before all else, and an incidental one is no check
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
 from typing import Any
 
 from knowbound.core.lazy_pattern import lazy
 from knowbound.core.paths import is_machine_state
 from knowbound.core.tool_kinds import LookupIntent, ToolKind
-from knowbound.traces.patterns import Syntax, fault, has_stray_quote, is_option
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from knowbound.traces.shell.plan import LinePlan, Lookup
-    from knowbound.traces.shell.programs import ParsedCommand
-
-# Syntax of the patterns of agents' tools; it is unknown for other tools.
-_SYNTAX: dict[str, Syntax] = {
-    **dict.fromkeys(("grep", "rg", "ripgrep", "grep_search", "grep_files", "search_files"), Syntax.RUST),
-    "search_file_content": Syntax.EXTENDED,
-    "glob": Syntax.GLOB,
+# Syntax of the patterns of agents' tools (patterns.Syntax); it is unknown for other tools.
+_SYNTAX = {
+    **dict.fromkeys(("grep", "rg", "ripgrep", "grep_search", "grep_files", "search_files"), "rust"),
+    "search_file_content": "extended",
+    "glob": "glob",
 }
 # Names that agents give as a file type, and that ripgrep refuses.
 _NO_TYPES = frozenset("tsx jsx mts cts mjs cjs yml javascript rs kt rb golang shell bash scss hpp cc".split())
@@ -44,7 +36,11 @@ def tool_intent(
     place = where or (query if kind is not ToolKind.SEARCH or query.startswith(("/", "~")) else "")
     if is_machine_state(place, folder):
         return LookupIntent.INCIDENTAL, ""
-    is_check = _announces_check(purpose) or input_.get("output_mode") == "count"
+    is_check = input_.get("output_mode") == "count"
+    if purpose and not is_check:
+        from knowbound.traces.purpose import announces_check  # noqa: PLC0415  # few calls have a description
+
+        is_check = announces_check(purpose)
     return (LookupIntent.CHECK if is_check else LookupIntent.LOOKUP), ""
 
 
@@ -52,9 +48,11 @@ def _call_fault(name: str, kind: ToolKind, input_: dict[str, Any], query: str) -
     """Return the fault of a call, in words; "" if it has none."""
     if kind is not ToolKind.SEARCH:
         return "quotes in a path" if query and (query[0] in _QUOTES or query[-1] in _QUOTES) else ""
-    syntax = _SYNTAX.get(name)
-    if syntax is None:
+    if name not in _SYNTAX:
         return ""
+    from knowbound.traces.patterns import Syntax, fault, has_stray_quote, is_option  # noqa: PLC0415  # a path has none
+
+    syntax = Syntax(_SYNTAX[name])
     if syntax is not Syntax.GLOB and is_option(query):
         return "an option as the pattern"
     if syntax is not Syntax.GLOB and has_stray_quote(query):
@@ -65,171 +63,3 @@ def _call_fault(name: str, kind: ToolKind, input_: dict[str, Any], query: str) -
     return fault(query, syntax, multiline=bool(input_.get("multiline"))) or (
         fault(glob, Syntax.GLOB) if isinstance(glob, str) else ""
     )
-
-
-# ---- command lines
-
-
-def line_intent(line: LinePlan, main: ParsedCommand, purpose: str, folder: str) -> tuple[LookupIntent, str]:
-    """Return the intent of a command line whose lookups found nothing, and the fault of a malformed one.
-
-    `main` is the lookup that stands for the call, `purpose` the agent's description of it, `folder` its working folder.
-    """
-    wrong = fault(main.query, main.syntax) if main.syntax else ""
-    if wrong:
-        return LookupIntent.MALFORMED, wrong
-    if all(_is_incidental(lookup.parsed, folder) for lookup in line.lookups):
-        return LookupIntent.INCIDENTAL, ""
-    if _announces_check(purpose) or _checks_absence(line):
-        return LookupIntent.CHECK, ""
-    # An agent that announces a search may prepare for a miss, and still wants to find something.
-    return (LookupIntent.CHECK if _takes_either(line) and not _expects_it(purpose) else LookupIntent.LOOKUP), ""
-
-
-def _is_incidental(parsed: ParsedCommand, folder: str) -> bool:
-    """Report whether a lookup asks for a state, or only looks outside of what a project knows."""
-    if parsed.is_state:
-        return True
-    return bool(parsed.operands) and all(is_machine_state(operand, folder) for operand in parsed.operands)
-
-
-def _takes_either(line: LinePlan) -> bool:
-    """Report whether a line is made for either answer: it tests, counts, or prints itself that nothing is there."""
-    lookups = line.lookups
-    if lookups[0].parsed.program in ("test", "[", "[["):
-        return True
-    answered = {known.lookup for known in line.prints if not known.when}
-    open_ = [one for at, one in enumerate(lookups) if at not in answered and not _takes_nothing(one)]
-    # `ls x && cat x/y || echo none`: the text answers for both.
-    return not open_ or (len(lookups) - 1 in answered and all(one.parsed.kind is not ToolKind.SEARCH for one in open_))
-
-
-def _takes_nothing(lookup: Lookup) -> bool:
-    """Report whether 0, a status or silence is an answer: `grep -c`, `grep -q`, `ls x 2>/dev/null`.
-
-    The messages of a search are discarded for other reasons.
-    """
-    return lookup.counts or lookup.silent or (lookup.muted and lookup.parsed.kind is not ToolKind.SEARCH)
-
-
-def _checks_absence(line: LinePlan) -> bool:
-    """Report whether a line treats "not found" as success."""
-    reported = {known.lookup for known in line.prints if known.lookup >= 0}
-    if (line.negated and not reported) or line.removes:
-        return True
-    if any("<<<<<<<" in lookup.parsed.query for lookup in line.lookups):
-        return True  # conflict markers are only searched for to see that none is left
-    if any(
-        lookup.parsed.inverted and lookup.parsed.silent and at not in reported for at, lookup in enumerate(line.lookups)
-    ):
-        return True
-    for known in line.prints:
-        if known.lookup < 0:
-            continue
-        if not known.when and (_RELIEF.search(known.text) or speaks_of_absence(known.text)):
-            return True
-        if known.when and line.lookups[known.lookup].silent and _ALARM.search(known.text):
-            return True
-    return False
-
-
-_RELIEF = lazy(
-    r"[✓✅👍]|\b(?:clean|ok|okay|good|gone|hidden|correct|correctly|expected|pass|passed|success|removed|deleted)\b"
-    r"|\b(?:none left|all clear|safe|done)\b"
-    r"|\bno (?:more|remaining|leftovers?|other|stale|old|dangling|hits? left|violations?|conflicts?|leaks?)\b",
-    re.IGNORECASE,
-)
-_ALARM = lazy(r"[✗✘❌⚠]|\b(?:fail|failed|bad|still|leak|leftover|warning|problem|oops|remains?)\b", re.IGNORECASE)
-
-
-# ---- the agent's words about its call
-
-
-def _announces_check(text: str) -> bool:
-    """Report whether a text announces a check that something is there, or no longer there."""
-    return asks_whether(text) or speaks_of_absence(text)
-
-
-_WHETHER = lazy(
-    r"\b(?:check|see|verify|confirm|determine|test|find out|look|ensure)\w*(?: to see)? (?:if|whether)\b"
-    r"|\bcheck\w* for\b"
-    r"|\b(?:check|verify|confirm|ensure|see)\w*\b[^.;\n]{0,60}\b(?:exists?|existence|already)\b"
-    r"|\b(?:is|are) there\b|\bdo(?:es)? [^.;\n]{1,40} exist\b"
-    r"|是否|有没有|存不存在",
-    re.IGNORECASE,
-)
-
-
-def asks_whether(text: str) -> bool:
-    """Report whether a text asks if something is there."""
-    return _WHETHER.search(text[:_LONGEST_SPEECH]) is not None
-
-
-_FINDING = lazy(
-    r"\s*(?:(?:find|locate|search|look (?:for|up)|list|identify|discover|grep)\b|查找|搜索|寻找|定位|列出)",
-    re.IGNORECASE,
-)
-
-
-def says_it_finds(text: str) -> bool:
-    """Report whether a text announces a search for something, rather than a look at a state."""
-    return _FINDING.match(text) is not None
-
-
-_LOOKING = lazy(r"\s*(?:(?:examine|explore|read|view|show|get|inspect|look (?:at|into))\b|读取|阅读)", re.IGNORECASE)
-
-
-def _expects_it(text: str) -> bool:
-    """Report whether a text expects that something is there: it announces a search or a closer look."""
-    return says_it_finds(text) or _LOOKING.match(text) is not None
-
-
-_THINGS = (
-    r"(?:references?|refs|usages?|uses|occurrences?|instances?|mentions?|imports?|traces?|callers?|calls|"
-    r"matches|hits|leftovers?|violations?|todos?|conflicts?|markers?|consumers?)"
-)
-_OLD = r"(?:remaining|left-?over|lingering|stale|dangling|stray|residual|outdated)"
-_ABSENCE = lazy(
-    "|".join(
-        (
-            r"\bno longer\b",
-            rf"\bno (?:{_OLD}|more)\b",
-            rf"\b{_OLD}\s(?:[\w'`\"./-]+\s){{0,3}}{_THINGS}\b",
-            r"\b(?:any|for) (?:remnants?|remains)\b|\bleft ?overs?\b",
-            r"\bstill (?:referenced|used|present|exists?|there|mention\w*|import\w*|contains?|refer\w*|uses?)\b",
-            r"\bstill (?:has|have|in use)\b",
-            r"\b(?:was|were|is|are|been|got|fully|completely|properly|all) "
-            r"(?:removed|deleted|gone|eliminated|cleaned up|purged|absent)\b",
-            r"\bnothing (?:left|remains|else|references|uses|still)\b|\bnone (?:left|remain)",
-            r"\b(?:verif\w+|confirm\w*|ensur\w+|mak(?:e|ing) sure|double[- ]check\w*|validat\w+|assert\w*)\b"
-            r"[^.;\n]{0,80}?\b(?:no(?!-)|none|nothing|not|never|without|gone|remov(?:ed|al)|delet(?:ed|ion)|absent|"
-            r"absence|zero|hidden|isn't|aren't|don't|doesn't)\b",
-            r"\bcheck\w*\b[^.;\n]{0,40}?\b(?:that no|there (?:is|are) no|for no|nothing|are gone|is gone)\b",
-            r"\b(?:should|must) (?:be (?:gone|empty|none|zero)|not (?:exist|appear|be there)|have no)\b",
-            r"残留|遗留|不再|(?:已经?|都|全部)(?:删除|移除|清除|清理)|没有(?:剩余|残留|遗漏)",
-            r"是否还(?:有|存在)|还有没有|清理干净|(?:确认|确保|验证|检查).{0,30}?(?:没有|不存在|已删|已移|无残|不含)",
-        )
-    ),
-    re.IGNORECASE,
-)
-
-
-_LONGEST_SPEECH = 2_000  # characters of a text that are searched
-# Every phrase of absence in English has one of these in it: a cheap check before the expensive one.
-_HINTS = (
-    *("no ", "non", "not", "n't", "never", "without", "zero", "left", "still", "gone", "hidden", "absen", "remain"),
-    *("remov", "delet", "eliminat", "clean", "purg", "linger", "stale", "dangling", "stray", "residual", "outdated"),
-    *("remnant", "empty"),
-)
-
-
-@lru_cache(maxsize=4096)
-def speaks_of_absence(text: str) -> bool:
-    """Report whether a text is about a check that something is gone or absent, rather than a search for it."""
-    text = text[:_LONGEST_SPEECH]
-    if not text:
-        return False
-    low = text.lower()
-    if text.isascii() and not any(map(low.__contains__, _HINTS)):
-        return False
-    return _ABSENCE.search(text) is not None

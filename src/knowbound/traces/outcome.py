@@ -20,6 +20,7 @@ TIMED_OUT = (Outcome.TIMEOUT, "timed out")
 STILL_RUNNING = (Outcome.UNKNOWN, "still running")
 NO_MATCH = (Outcome.EMPTY, "the search matched nothing")
 NO_PATH = (Outcome.MISSING, "the path is not there")
+WRONG_INPUT = (Outcome.ERROR, "wrong input")
 _CANCELLED = (Outcome.CANCELLED, "cancelled or interrupted")
 
 # The first outcome with one of its phrases in the start of an error text (in lower case) decides.
@@ -41,7 +42,7 @@ _FAILURES = tuple(
         ),
         (TIMED_OUT, "timed out|timeout of |timeout after|timeout exceeded|deadline exceeded|etimedout"),
         (
-            (Outcome.ERROR, "wrong input"),
+            WRONG_INPUT,
             "inputvalidationerror|invalid params|invalid arguments|invalid pattern|invalid regex|invalid input|"
             "invalid tool|regex parse error|unexpected argument|exceeds maximum allowed|eisdir|is a directory|"
             "not a directory|missing required |unknown option|unrecognized option|usage:|posix_spawn|spawn e",

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from knowbound.traces.corpus import SessionFiles
 
 
-_ASKED_BY_US = re.compile(rb'"cwd"\s*:\s*"[^"]*[/\\]' + MODEL_FOLDER.encode())
+_MODEL_FOLDER = MODEL_FOLDER.encode()
+_ASKED_BY_US = re.compile(rb'"cwd"\s*:\s*"[^"]*[/\\]' + _MODEL_FOLDER)
 
 
 class Identity(msgspec.Struct, frozen=True):
@@ -32,6 +33,7 @@ class Identity(msgspec.Struct, frozen=True):
     session: str  # "" if the head does not name one: the file is a session of its own
     agent_id: str = ""  # the sub-agent of a side-chain file
     time: str = ""  # the first time stamp, which orders the files of a session
+    root: str = ""  # id of the first message, which a fork copies with the messages after it
 
 
 class Reader(Protocol):
@@ -78,6 +80,13 @@ class BuiltIn(NamedTuple):
     folders: tuple[str, ...] = ()
 
 
+# The database, and the folders of the older tree that hold sessions.
+_OPENCODE = ("opencode.db", "storage/session", "storage/message", "storage/part")
+
+# The tasks of the editor's extension, in the folders of the editors that run it.
+_EDITORS = (".config/Code", ".vscode-server/data", "Library/Application Support/Code")
+_CLINE = tuple(f"{editor}/User/globalStorage/saoudrizwan.claude-dev/tasks" for editor in _EDITORS)
+
 # The most specific formats are asked first.
 BUILT_IN = (
     BuiltIn("claude_code.stream", "ClaudeStream"),
@@ -86,13 +95,17 @@ BUILT_IN = (
     BuiltIn("codex.exec", "CodexExec"),
     BuiltIn("copilot_cli", "CopilotCli", (".copilot/session-state", ".copilot/history-session-state")),
     BuiltIn("gemini_cli", "GeminiCli", (".gemini/tmp",)),
+    BuiltIn("opencode", "OpenCode", tuple(f".local/share/opencode/{one}" for one in _OPENCODE)),
+    BuiltIn("goose", "Goose", (".local/share/goose/sessions/sessions.db",)),
+    BuiltIn("qwen_code", "QwenCode", (".qwen/projects",)),
+    BuiltIn("cline", "Cline", (".cline/data/sessions", *_CLINE)),
+    BuiltIn("aider", "Aider"),
     BuiltIn("swe_agent", "SweAgent"),
     BuiltIn("otel", "OpenTelemetry"),
     BuiltIn("chat", "Chat"),
 )
 # Environment variables that move an agent's folder, with the folder of transcripts in it.
 _MOVED_BY = (("CLAUDE_CONFIG_DIR", "projects"), ("CODEX_HOME", "sessions"))
-ENTRY_POINTS = "knowbound.readers"
 
 
 def default_folders(environ: Mapping[str, str], home: Path) -> list[Path]:
@@ -117,9 +130,9 @@ def _built_in(one: BuiltIn) -> Reader:
 
 @cache
 def _installed() -> tuple[Reader, ...]:
-    from importlib import metadata  # noqa: PLC0415  (takes as long to load as this whole module)
+    from knowbound.plugins import load_plugin, plugins  # noqa: PLC0415  (a hook needs no other package)
 
-    loaded = (entry.load() for entry in metadata.entry_points(group=ENTRY_POINTS))
+    loaded = (load_plugin("readers", name) for name in plugins("readers"))
     return tuple(made() if isinstance(made, type) else made for made in loaded)
 
 
@@ -134,7 +147,7 @@ def recognise(head: bytes) -> tuple[Reader, Identity] | None:
 
     A session in which knowbound asked a client as a model is nobody's work: it has no reader.
     """
-    if _ASKED_BY_US.search(head):
+    if _MODEL_FOLDER in head and _ASKED_BY_US.search(head):
         return None
     for reader in _asked():
         identity = reader.identify(head)

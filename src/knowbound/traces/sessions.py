@@ -6,23 +6,24 @@ without them, in little more than the start of a process.
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 import time
-from collections import deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from knowbound.config import Settings
+from knowbound.core.reading import LeftOut
 from knowbound.core.trace import Event
 from knowbound.store.forgotten import Forgotten
 from knowbound.store.observed import FileRow, Observed
 from knowbound.text.digest import digest_of
 from knowbound.traces.corpus import FoundFile, Member, SessionFiles, group
-from knowbound.traces.registry import default_folders, events_of, readers, recognise
+from knowbound.traces.processes import can_fork, collecting_seldom, done_in_processes
+from knowbound.traces.registry import default_folders, events_of, reader_named, recognise
 from knowbound.traces.source import Tally, read_head, why_unreadable
 
 _MOST_PER_CORE = 4  # processes, whatever a config asks for
@@ -48,6 +49,11 @@ class FoundSessions(NamedTuple):
     unrecognised: list[str]
     fresh: list[FileRow]  # files that were looked at
     forgotten: list[str]  # files that hold only what was forgotten
+    unreadable: int = 0  # files that could not be opened or decompressed
+
+    def left_out(self) -> Counter[LeftOut]:
+        """Count the files that are in no session, by reason."""
+        return Counter({LeftOut.FORGOTTEN: len(self.forgotten), LeftOut.UNREADABLE: self.unreadable})
 
 
 def sessions_of(files: list[FoundFile], store: Observed, forgotten: Forgotten | None) -> FoundSessions:
@@ -57,6 +63,7 @@ def sessions_of(files: list[FoundFile], store: Observed, forgotten: Forgotten | 
     members: list[Member] = []
     unrecognised: list[str] = []
     left_out: list[str] = []
+    unreadable = 0
     for file in files:
         gone = known.get(forgotten.file_row(file.path)) if forgotten else None
         if gone is not None and (gone.size, gone.mtime_ns) == (file.size, file.mtime_ns):
@@ -68,13 +75,14 @@ def sessions_of(files: list[FoundFile], store: Observed, forgotten: Forgotten | 
                 row = _identify(file)
             except _UnreadableError as error:  # not kept: it may be readable the next time
                 unrecognised.append(f"{file.path} ({error})")
+                unreadable += 1
                 continue
             fresh.append(row)
         if row.reader:
-            members.append(Member(file, row.reader, row.session, row.agent_id, row.time))
+            members.append(Member(file, row.reader, row.session, row.agent_id, row.time, row.root))
         else:
             unrecognised.append(f"{file.path} ({row.problem})")
-    return FoundSessions(group(members), unrecognised, fresh, left_out)
+    return FoundSessions(group(members), unrecognised, fresh, left_out, unreadable)
 
 
 class _UnreadableError(Exception):
@@ -90,7 +98,8 @@ def _identify(file: FoundFile) -> FileRow:
     if found is None:
         return FileRow(file.path, file.size, file.mtime_ns, problem="no trace" if head else "empty")
     reader, identity = found
-    return FileRow(file.path, file.size, file.mtime_ns, reader.name, identity.session, identity.agent_id, identity.time)
+    known = {"session": identity.session, "agent_id": identity.agent_id, "time": identity.time, "root": identity.root}
+    return FileRow(file.path, file.size, file.mtime_ns, reader.name, **known)
 
 
 class SessionToRead(NamedTuple):
@@ -130,7 +139,7 @@ class Lens(NamedTuple):
     states: Mapping[str, str]  # of the sessions that are stored, by key
     read: Callable[[SharedEvents, Settings], bytes]
     keep: Callable[[list[tuple[SessionToRead, bytes]]], None]
-    asks: bool = False  # asks a model that costs: in one process, which says before how much
+    taken_over: Callable[[Sequence[SessionToRead]], Iterator[tuple[SessionToRead, bytes]]] | None = None  # of a team
 
 
 def read_together(
@@ -144,20 +153,20 @@ def read_together(
     changed = [_changed(sessions, files, lens.rules, lens.states) for lens in lenses]
     waiting: dict[str, tuple[SessionFiles, list[int]]] = {}
     for number, todo in enumerate(changed):
+        there = _taken_over(lenses[number], todo)
         for one in todo:
+            if one.key in there:
+                continue
             waiting.setdefault(one.key, (one.files, []))[1].append(number)
     known = [{one.key: one for one in todo} for todo in changed]
     work = [
         (key, session, tuple((number, lenses[number].read) for number in wanted))
         for key, (session, wanted) in sorted(waiting.items(), key=lambda one: -one[1][0].size)
     ]
-    is_asked = any(lens.asks for lens, todo in zip(lenses, changed, strict=True) if todo)
     total, done, last = sum(session.size for _, session, _ in work), 0, time.monotonic()
     batch: list[list[tuple[SessionToRead, bytes]]] = [[] for _ in lenses]
     try:
-        for key, size, found in _read_each(
-            work, replace(settings, jobs=1, cluster_address="") if is_asked else settings, total
-        ):
+        for key, size, found in _read_each(work, settings, total):
             for number, encoded in found:
                 batch[number].append((known[number][key], encoded))
             done += size
@@ -169,6 +178,15 @@ def read_together(
     finally:
         _keep(lenses, batch)
     return changed
+
+
+def _taken_over(lens: Lens, todo: Sequence[SessionToRead]) -> set[str]:
+    """Keep what others of a team have read of the same files by the same rules; return its keys."""
+    if lens.taken_over is None or not todo:
+        return set()
+    kept = list(lens.taken_over(todo))
+    lens.keep(kept)
+    return {one.key for one, _ in kept}
 
 
 def _keep(lenses: Sequence[Lens], batch: list[list[tuple[SessionToRead, bytes]]]) -> None:
@@ -220,51 +238,10 @@ def _read_each(work: list[_Work], settings: Settings, total: int) -> Iterator[_F
 
         yield from read_on_cluster(work, settings, _read_one, lambda one: one[1].size, lambda one: parts_of(one[1]))
         return
-    if work:
-        readers()  # loaded before the workers fork, so that they share it
-    if jobs <= 1 or total < _POOL_FROM_BYTES:
-        for one in work:
-            yield _read_one(one, settings)
-        return
-    from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-    from multiprocessing import active_children, get_all_start_methods, get_context
-
-    context = get_context("fork" if "fork" in get_all_start_methods() else None)
-    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_start_worker)
-    waiting: set[Future[_Found]] = set()
-    queue = deque(work)
-    try:
-        while True:
-            while queue and len(waiting) < 4 * jobs:
-                waiting.add(pool.submit(_read_one, queue.popleft(), settings))
-            if not waiting:
-                return
-            finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-            yield from (future.result() for future in finished)
-    except BaseException:  # nobody waits for what they read now
-        for worker in active_children():
-            worker.kill()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _start_worker() -> None:
-    """In a worker: end with the process that started it, and look for cycles less often.
-
-    It makes many small values and no cycles: looking for them all the time costs 7% (measured).
-    """
-    import threading
-
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 20)
-
-
-def _end_with_parent() -> None:
-    from multiprocessing import parent_process
-
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+    for name in {session.reader for _, session, _ in work}:
+        reader_named(name)  # loaded before the workers fork, so that they share it
+    if jobs <= 1 or total < _POOL_FROM_BYTES or not can_fork():
+        with collecting_seldom():
+            yield from (_read_one(one, settings) for one in work)
+    else:
+        yield from done_in_processes(work, partial(_read_one, settings=settings), jobs)

@@ -12,6 +12,7 @@ import stat
 import sys
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -36,10 +37,11 @@ HEAD_BYTES = 128 * 1024  # enough to recognise a format
 _MOST_SKIPPED = 50_000  # skipped lines; a file with more is only read on while it has as many good lines
 _CHECKED_AFTER = 1_000  # lines between two checks of that
 _CHUNK = 1024 * 1024
-_PIECE = 8 * 1024
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 GZIP_MAGIC = b"\x1f\x8b"
+SQLITE_SIGNATURE = b"SQLite format 3\0"
+WRITE_AHEAD = "-wal"  # beside a database: what was written last, until SQLite moves it into the file
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
 
@@ -55,6 +57,11 @@ class Tally(msgspec.Struct):
     def skipped_lines(self) -> int:
         """Number of lines that could not be used."""
         return sum(self.skipped_by_reason.values())
+
+    @property
+    def unread_lines(self) -> int:
+        """Number of lines that no rule knows: without those that a killed client cut short."""
+        return self.skipped_lines - self.skipped_by_reason.get("truncated", 0)
 
     def skip(self, path: str, line: int, reason: str) -> None:
         """Count a line that could not be used: broken, truncated, oversized, foreign, unreadable."""
@@ -128,11 +135,14 @@ def read_head(path: Path) -> bytes:
     head = b""
     with open_bytes(path, HEAD_BYTES) as stream:
         try:
-            while len(head) < HEAD_BYTES and (piece := stream.read(_PIECE)):
+            while piece := cast("io.BufferedReader", stream).read1(HEAD_BYTES - len(head)):
                 head += piece
         except (EOFError, zlib.error, _zstd_error()):
             if not head:
                 raise  # else the beginning of a cut archive is enough to recognise it
+    if head.startswith(SQLITE_SIGNATURE) and not address_of(path):  # tables may still be in the write-ahead file
+        with suppress(OSError), open(f"{path}{WRITE_AHEAD}", "rb", opener=_regular_file) as ahead:
+            head += ahead.read(HEAD_BYTES)
     return head.removeprefix(BYTE_ORDER_MARK)
 
 

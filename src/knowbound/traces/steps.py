@@ -55,13 +55,16 @@ class OpenStep(msgspec.Struct):
     def step(self, unanswered: tuple[Outcome, str] | None = None) -> Step:
         """Return the step; `unanswered` is the outcome of calls without a result, if the trace names it."""
         calls = tuple(
-            finish_call(id_, call.name, call.input, None, outcome=unanswered, line=call.line)
-            if isinstance(call, PendingCall)
-            else call
-            for id_, call in self.calls.items()
+            [
+                call
+                if isinstance(call, ToolCall)
+                else finish_call(id_, call.name, call.input, None, outcome=unanswered, line=call.line)
+                for id_, call in self.calls.items()
+            ]
         )
-        said = tuple(self.said)
-        return Step(self.id, said, calls, self.agent_id, self.time, self.path, self.line, self.tokens, self.model)
+        return Step(
+            self.id, tuple(self.said), calls, self.agent_id, self.time, self.path, self.line, self.tokens, self.model
+        )
 
 
 class RunningCommands:
@@ -96,11 +99,11 @@ class KnownIds:
         """Report whether the id is new; a repeated message is counted."""
         if self._hashes is None:
             return True
-        key = hash(id_)
-        if key in self._hashes:
+        before = len(self._hashes)
+        self._hashes.add(hash(id_))
+        if len(self._hashes) == before:
             self._tally.duplicates += is_message
             return False
-        self._hashes.add(key)
         return True
 
 

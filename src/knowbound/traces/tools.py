@@ -8,31 +8,39 @@ from typing import Any
 from knowbound.core.lazy_pattern import lazy
 from knowbound.core.tool_kinds import ToolKind
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # hooks load this module
+    from knowbound.core.trace import ToolCall
+
 _KINDS: dict[str, ToolKind] = {
     **dict.fromkeys(
         ("grep", "search", "code_search", "codebase_search", "grep_search", "search_file_content", "file_search",
          "glob", "find", "find_file", "search_dir", "search_file", "rg", "semantic_search", "toolsearchtool",
-         "grep_files", "search_files", "find_by_name", "searchtext", "ripgrep"),
+         "grep_files", "search_files", "search_codebase", "find_by_name", "searchtext", "ripgrep"),
         ToolKind.SEARCH,
     ),
     **dict.fromkeys(("ls", "list", "list_dir", "list_directory", "listdir", "tree", "list_files"), ToolKind.LIST),
     **dict.fromkeys(
         ("read", "read_file", "view", "view_file", "read_many_files", "open", "notebookread", "readfile", "cat",
-         "get_file_contents", "readmcpresourcetool", "read_mcp_resource", "view_image", "open_file"),
+         "get_file_contents", "readmcpresourcetool", "read_mcp_resource", "view_image", "open_file",
+         "read_files"),
         ToolKind.READ,
     ),
     **dict.fromkeys(
         ("bash", "shell", "exec_command", "run_shell_command", "local_shell", "powershell", "run_command",
-         "execute_command", "terminal", "run_terminal_cmd", "container.exec", "execute_bash", "shell_command"),
+         "execute_command", "terminal", "run_terminal_cmd", "container.exec", "execute_bash",
+         "shell_command", "run_commands"),
         ToolKind.SHELL,
     ),
     **dict.fromkeys(
         ("edit", "write", "multiedit", "notebookedit", "apply_patch", "create", "str_replace", "insert", "write_file",
-         "replace", "edit_file", "create_file", "delete_file", "str_replace_based_edit_tool"),
+         "replace", "edit_file", "create_file", "delete_file", "str_replace_based_edit_tool",
+         "write_to_file", "replace_in_file", "editor"),
         ToolKind.EDIT,
     ),
     **dict.fromkeys(
-        ("webfetch", "websearch", "web_search", "web__run", "web_fetch", "google_web_search", "fetch_url"), ToolKind.WEB
+        ("webfetch", "websearch", "web_search", "web__run", "web_fetch", "google_web_search", "fetch_url",
+         "fetch_web_content"), ToolKind.WEB
     ),
 }  # fmt: skip
 
@@ -43,7 +51,9 @@ _WITHOUT_LOOKUP = frozenset(
     "slashcommand update_plan submit exit stop_bash read_bash write_bash write_stdin wait wait_agent spawn_agent "
     "send_input close_agent sendmessage croncreate crondelete cronlist schedulewakeup monitor lsp "
     "listmcpresourcestool list_mcp_resources list_mcp_resource_templates structuredoutput report_intent "
-    "save_memory write_todos think finish edit_anyway js_repl image_generation request_user_input".split()
+    "save_memory write_todos todo_write question ask_question ask_followup_question attempt_completion "
+    "plan_mode_respond act_mode_respond use_subagents delegate load_skill think finish edit_anyway js_repl "
+    "image_generation request_user_input".split()
 )
 
 _MCP = lazy(r"^mcp__(?:.*__)?([^_].*)$|^(?:[\w-]+)[./:]([\w-]+)$")
@@ -55,12 +65,13 @@ _MCP_LIST = lazy(r"(?:^|[_-])list(?:[_-]|$)", re.I)
 _MCP_WRITE = lazy(r"(?:^|[_-])(?:create|update|write|delete|add|set|insert|save|store|upsert|send)(?:[_-]|$)", re.I)
 
 QUERY_KEYS = ("pattern", "query", "q", "search", "search_term", "searchTerm", "text", "regex", "keyword", "keywords",
-              "name", "libraryName", "symbol", "term", "include_pattern", "filename", "file_name")  # fmt: skip
+              "queries", "name", "libraryName", "symbol", "term", "include_pattern", "filename",
+              "file_name")  # fmt: skip
 PATH_KEYS = ("file_path", "path", "absolute_path", "filePath", "file", "notebook_path", "dir_path", "directory", "uri",
              "relative_path", "target_file", "dir", "paths")  # fmt: skip
 OLD_KEYS = ("old_string", "old_str", "oldString")
 NEW_KEYS = ("new_string", "new_str", "newString")
-COMMAND_KEYS = ("command", "cmd", "script", "commandLine")
+COMMAND_KEYS = ("command", "cmd", "script", "commandLine", "commands")
 
 
 def kind_of(name: str) -> ToolKind:
@@ -84,10 +95,11 @@ def kind_of(name: str) -> ToolKind:
     return ToolKind.READ if _MCP_READ.search(tool) and "file" in tool.lower() else ToolKind.OTHER
 
 
-def is_known_tool(name: str) -> bool:
-    """Report whether a tool is one of a known client, or of an MCP server."""
-    lower = name.lower()
-    return lower in _KINDS or lower in _WITHOUT_LOOKUP or _MCP.match(name) is not None
+def is_unknown_call(call: ToolCall) -> bool:
+    """Report whether a call is of a tool that neither a known client nor an MCP server has."""
+    lower = call.name.lower()
+    is_known = lower in _KINDS or lower in _WITHOUT_LOOKUP or _MCP.match(call.name) is not None
+    return call.kind is ToolKind.OTHER and not is_known
 
 
 def first_text(input_: dict[str, Any], keys: tuple[str, ...]) -> str:

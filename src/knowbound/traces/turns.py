@@ -145,4 +145,4 @@ def _recognised(file: FoundFile) -> list[Member]:
     if found is None:
         return []
     reader, identity = found
-    return [Member(file, reader.name, identity.session, identity.agent_id, identity.time)]
+    return [Member(file, reader.name, identity.session, identity.agent_id, identity.time, identity.root)]

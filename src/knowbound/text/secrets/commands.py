@@ -6,6 +6,7 @@ import re
 
 from knowbound.core.lazy_pattern import lazy
 from knowbound.text.secrets.looks import is_placeholder, mark
+from knowbound.text.secrets.names import may_have_option
 
 _VALUE = r"(\\?[\"']?)([^\s\"'$|;&<>()\\`（），。；、]{4,200})"
 _CALL = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))"  # a word begins, also behind Chinese or an escaped line break
@@ -37,7 +38,6 @@ _COMMANDS = {
     "identified": r"(?i:identified\s+by\s+(?:values\s+)?)",
 }
 _WITHOUT_OPTION = [anchor for anchor, before in _COMMANDS.items() if _REST not in before and r"\s+-p" not in before]
-_OPTION = lazy(r"-(?<=\s-)(?:[upawcPU]|\w*b|-(?:user|proxy-user|body))")
 _PIPED = lazy(
     rf"({_CALL}(?:echo|printf)\s+(?:-\w+\s+)?(?:\\?[\"'])?(?:%s\\*n?[\"']?\s+[\"']?)?)([^\s\"'$|\\]{{4,200}})((?:\\n)?(?:\\?[\"'])?\s*\|\s*"
     r"(?:sudo\s+(?:-\w+\s+){0,3}-S|su\b|(?:sudo\s+)?(?:ch)?passwd|(?:docker|podman|helm)\b[^\n|;]{0,80}\blogin|kinit|cryptsetup"
@@ -48,7 +48,7 @@ _MADE: dict[str, re.Pattern[str]] = {}
 
 def redact_commands(text: str, *, names_secret: bool) -> str:
     """Redact the passwords of commands. `names_secret`: the text may have a command without an option."""
-    anchors = _COMMANDS if _OPTION.search(text) else _WITHOUT_OPTION if names_secret else ()
+    anchors = _COMMANDS if may_have_option(text) else _WITHOUT_OPTION if names_secret else ()
     for anchor in filter(text.__contains__, anchors):
         if anchor not in _MADE:
             _MADE[anchor] = re.compile(f"({_COMMANDS[anchor]}){_VALUE}")

@@ -9,46 +9,12 @@ import re
 
 from knowbound.core.lazy_pattern import lazy
 from knowbound.text.secrets.looks import is_code, is_number, is_placeholder, is_random, is_uuid, mark
+from knowbound.text.secrets.names import ALL, NAME, PASSWORDS, TELLING, is_foreign
 from knowbound.text.secrets.said import NamedValue, app_password, pair, said_value, seed_phrase
 
-_PASSWORDS = (
-    "password passwords passwd passwort passphrase passcode kennwort pass pwd contraseña contrasena senha пароль "
-    "パスワード 비밀번호 密码 密碼 口令 暗号 密匙 私钥 私鑰 金鑰 金钥 授权码 授權碼 访问码 密钥 密鑰 秘钥"
-)
-_OTHERS = "secret pat token 令牌 凭证 凭据 key authorization bearer cookie credential creds mnemonic"
-_PHRASES = (
-    "mot de passe",
-    "seed phrase",
-    "seed words",
-    "recovery phrase",
-    "助记词",
-    "login with",
-    "login:",
-    "log in as",
-    "signature",
-    "_auth",
-    '"auth',
-)
-_ALL = sorted((*_PASSWORDS.split(), *_OTHERS.split(), *_PHRASES), key=len, reverse=True)
-
-
-def _any_of(names: list[str]) -> re.Pattern[str]:
-    """Return a pattern of all names, longest first, grouped by first letter so that few are tried at a position."""
-    firsts = dict.fromkeys(name[0] for name in names)
-    rests = {first: "|".join(re.escape(name[1:]) for name in names if name[0] == first) for first in firsts}
-    return lazy("|".join(f"{re.escape(first)}(?:{rest})" for first, rest in rests.items()))
-
-
-_NAME = _any_of(_ALL)
-# Parts of all ASCII names that begin with rare letters: searching for them is ten times as fast as for the names.
-_TELLING = lazy(
-    r"k(?:e[ny]|ie)|p(?:ass|wd|at(?![a-z])|hrase)|c(?:re[td]|ontras|urestr)|uth|bearer|mnemon|g(?:in[ :]|natur| in as)"
-    r"|words|fied by|/user:|qlplus|ha(?<=senha)"
-)
-_FOREIGN = sorted({name[0] for name in _ALL if not name[0].isascii()})
-_LONGEST = max(map(len, _ALL))
+_LONGEST = max(map(len, ALL))
 _KINDS = (
-    dict.fromkeys((*_PASSWORDS.split(), "mot de passe"), "password")
+    dict.fromkeys((*PASSWORDS.split(), "mot de passe"), "password")
     | dict.fromkeys("secret 凭证 凭据 credential creds".split(), "secret")
     | dict.fromkeys('token pat 令牌 _auth "auth signature'.split(), "token")
     | {"key": "key"}
@@ -80,7 +46,7 @@ _TAKES_VALUE = lazy(
 def redact_named(text: str, lowered: str) -> str:
     """Redact the values that have the name of a secret; `lowered` is the text in small letters, and as long."""
     kept, done, at = [], 0, 0
-    next_name = _NAME.search if _is_foreign(lowered) else _next_name
+    next_name = NAME.search if is_foreign(lowered) else _next_name
     while name := next_name(lowered, at):
         at = name.end()
         if text.rfind("[redacted:", max(0, name.start() - 30), name.start()) >= 0 and text.startswith("]", at):
@@ -100,29 +66,20 @@ def redact_named(text: str, lowered: str) -> str:
     return "".join([*kept, text[done:]]) if kept else text
 
 
-def may_name_secret(lowered: str) -> bool:
-    """Report whether the text may have the name of a secret, or a command that takes a secret."""
-    return _TELLING.search(lowered) is not None or _is_foreign(lowered)
-
-
-def _is_foreign(lowered: str) -> bool:
-    return not lowered.isascii() and any(map(lowered.__contains__, _FOREIGN))
-
-
 def _next_name(lowered: str, at: int) -> re.Match[str] | None:
     """Return the first name from a position on, searched only around its rare part."""
-    part = _TELLING.search(lowered, at)
+    part = TELLING.search(lowered, at)
     while part:
         start = part.start()
         if part[0] != "key":
-            name = _NAME.search(lowered, max(at, start - _LONGEST), start + _LONGEST)
+            name = NAME.search(lowered, max(at, start - _LONGEST), start + _LONGEST)
         elif _has_owner(lowered[max(0, start - _LONGEST_OWNER) : start]):
-            name = _NAME.match(lowered, start)  # no other name has these letters
+            name = NAME.match(lowered, start)  # no other name has these letters
         else:
             name = None
         if name and name.start() <= start:
             return name
-        part = _TELLING.search(lowered, part.start() + 1)
+        part = TELLING.search(lowered, part.start() + 1)
     return None
 
 

@@ -201,14 +201,14 @@ def _call(raw: dict[str, Any], id_: str, line: int) -> ToolCall:
     elif output is None and status == "success":
         output = ""
     elif output and kind_of(name) is ToolKind.SHELL:
-        output, exit_code = _shell_output(output)
+        output, exit_code = shell_output(output)
     elif output and kind_of(name) is ToolKind.READ and _NO_FILES.match(output):
         outcome = (Outcome.MISSING, "no file matched")
     input_, id_ = as_input(raw.get("args")), text_in(raw, "id") or id_
     return finish_call(id_, name, input_, output, is_error=failed, exit_code=exit_code, outcome=outcome, line=line)
 
 
-def _shell_output(text: str) -> tuple[str, int | None]:
+def shell_output(text: str) -> tuple[str, int | None]:
     """Return the output of a command and its exit code, from the client's report."""
     report = _REPORT.match(text)
     if report is None:

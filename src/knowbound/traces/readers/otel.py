@@ -23,7 +23,7 @@ import msgspec
 from knowbound.core.trace import AgentText, Broken, Event, Injection, Prompt, Start, Step
 from knowbound.traces.calls import finish_call
 from knowbound.traces.dialogue import Message, ToolRequest, ToolResult, as_input, as_text, message_of, text_in
-from knowbound.traces.readers.otel_spans import GenAiSpan, is_span, spans_of
+from knowbound.traces.readers.otel_spans import GenAiSpan, is_protobuf, is_span, spans_of
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally
 from knowbound.traces.values import decode, first_value
@@ -44,6 +44,8 @@ class OpenTelemetry:
 
     def identify(self, head: bytes) -> Identity | None:
         """Recognise the shape of spans together with an attribute of the `gen_ai` family."""
+        if is_protobuf(head):
+            return Identity("")
         if b'"gen_ai.' not in head:
             return None
         value = first_value(head)

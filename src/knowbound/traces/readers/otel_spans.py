@@ -1,23 +1,25 @@
-"""OpenTelemetry spans in JSON, in one of two forms.
+"""OpenTelemetry spans in one of two forms of JSON, or in protobuf.
 
 - OTLP: `resourceSpans[].scopeSpans[].spans[]` with attributes as key/value lists
   (`{"key": "a", "value": {"stringValue": "b"}}`), times in nanoseconds, `status.code` 2 for an error.
 - Flat, as the console exporters of the SDKs write them: `{"name", "context": {"trace_id", "span_id"},
   "parent_id", "start_time", "status": {"status_code"}, "attributes": {}, "events": []}`.
+- Protobuf: the body of a request to `/v1/traces`, read with the extra `telemetry`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from knowbound.traces.dialogue import text_in
-from knowbound.traces.source import Tally
-from knowbound.traces.values import dicts, read_values
+from knowbound.traces.source import Tally, read_document
+from knowbound.traces.values import dicts, first_value, head_of, read_values
 
 _STARTS = ("startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime")
 _ENDS = ("endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime")
@@ -56,13 +58,36 @@ class GenAiSpan(msgspec.Struct, frozen=True):
 
 def spans_of(path: Path, tally: Tally) -> Iterator[GenAiSpan]:
     """Yield the spans of a file; values without a span are counted as foreign."""
-    for number, value in read_values(path, tally):
+    for number, value in _protobuf_values(path, tally) if is_protobuf(head_of(path)) else read_values(path, tally):
         for raw in value if isinstance(value, list) else [value]:
             found = list(_raw_spans(raw))
             if not found:
                 tally.skip(str(path), number, "foreign")
             for span, resource in found:
                 yield _span(span, resource, number)
+
+
+def is_protobuf(head: bytes) -> bool:
+    """Report whether a file is an OTLP request in protobuf, as exporters send it: field 1, `resource_spans`."""
+    return head[:1] == b"\n" and first_value(head) is None and (b"gen_ai." in head or b"llm." in head)
+
+
+def _protobuf_values(path: Path, tally: Tally) -> Iterator[tuple[int, object]]:
+    """Yield the request of a file as its JSON form; without the extra `telemetry` it is counted as unreadable."""
+    content = read_document(path, tally)
+    try:
+        messages = import_module("opentelemetry.proto.collector.trace.v1.trace_service_pb2")
+        to_json = import_module("google.protobuf.json_format")
+    except ImportError:
+        tally.skip(str(path), 1, "unreadable: needs the extra telemetry")
+        return
+    request = messages.ExportTraceServiceRequest()
+    try:
+        request.ParseFromString(content or b"")
+    except Exception:  # the library raises an error class of its own per implementation
+        tally.skip(str(path), 1, "broken")
+        return
+    yield 1, to_json.MessageToDict(request)
 
 
 def _raw_spans(raw: object) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:

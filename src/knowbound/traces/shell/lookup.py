@@ -12,7 +12,8 @@ import msgspec
 
 from knowbound.core.lazy_pattern import lazy
 from knowbound.core.trace import LOOKUPS, MISSES, LookupIntent, Outcome, ToolKind
-from knowbound.traces.intent import line_intent, says_it_finds, speaks_of_absence
+from knowbound.traces.purpose import says_it_finds, speaks_of_absence
+from knowbound.traces.shell.intent import line_intent
 from knowbound.traces.shell.plan import LinePlan, Lookup, PrintedText, SearchIntent, plan
 
 MAX_PATHS = 50  # paths kept with a call

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from knowbound.core.trace import Outcome, ToolCall, ToolKind
+from knowbound.core.trace import Author, Outcome, ToolCall, ToolKind
 from knowbound.traces.calls import finish_call
 from knowbound.traces.outcome import SUCCESS
 from knowbound.traces.steps import PendingCall
@@ -79,6 +79,18 @@ class TranscriptLine(msgspec.Struct, gc=False, rename="camel"):
     uuid: str | None = None
     timestamp: str | None = None
     tool_use_result: Raw = NOTHING
+    prompt_source: str | None = None  # typed, queued; system, sdk
+    session_kind: str | None = None  # bg: handed off to the background
+    entrypoint: str | None = None  # cli, claude-vscode; sdk-cli, sdk-py, …
+
+    @property
+    def author(self) -> Author:
+        """Whoever wrote the prompt of this line, as far as the client says so."""
+        if self.session_kind == "bg" or self.prompt_source in ("system", "sdk"):
+            return Author.PROGRAM
+        if self.prompt_source in ("typed", "queued"):
+            return Author.PERSON
+        return Author.PROGRAM if (self.entrypoint or "").startswith("sdk") else Author.UNKNOWN
 
 
 class _AgentMessage(msgspec.Struct, gc=False, rename="camel"):

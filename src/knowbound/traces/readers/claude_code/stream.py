@@ -167,7 +167,7 @@ class _StreamRun:
 
     def _start(self, line: _StreamLine) -> None:
         """Start the session with its folder; the client repeats this line in each turn."""
-        self.session.started = True
+        self.session.session = line.session_id or "stream"
         self.session.folder = folder = line.cwd or ""
         version = line.claude_code_version or ""
         self.session.out.append(Start(line.session_id or "", ClaudeStream.name, folder, version, line.timestamp or ""))
@@ -206,7 +206,7 @@ class _StreamRun:
     def _result(self, line: _StreamLine, number: int) -> None:
         session = self.session
         session.flush()
-        if not session.started:
+        if not session.session:
             self._start(line)
         if line.failed:
             session.out.append(Broken(line.reason, number, line.how))

@@ -16,6 +16,8 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterator, Sequence
+from io import BytesIO
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +63,7 @@ class ClaudeCode:
         """Recognise the line types together with `sessionId`, `leafUuid` or `messageId`."""
         time = ""
         seen = False
-        for raw in head.split(b"\n")[:400]:
+        for raw in islice(BytesIO(head), 400):
             if not raw.strip().startswith(b"{"):
                 if raw.strip():
                     return None
@@ -70,6 +72,8 @@ class ClaudeCode:
                 line = decode_lines(raw)[0]
             except ValueError:
                 continue
+            if b'"systemPayload"' in raw or (b'"parts"' in raw and line.message and line.message.content is None):
+                return None  # Qwen Code's
             if line.type not in _TYPES:
                 if not line.session_id or b'"sessionId"' not in raw:
                     return None
@@ -77,7 +81,8 @@ class ClaudeCode:
             seen = seen or b'"sessionId"' in raw or b'"leafUuid"' in raw or b'"isSnapshotUpdate"' in raw
             time = time or line.timestamp or ""
             if line.session_id and line.type in ("user", "assistant", "attachment", "system", "progress"):
-                return Identity(line.session_id, (line.agent_id or "") if line.is_sidechain else "", time)
+                agent = (line.agent_id or "") if line.is_sidechain else ""
+                return Identity(line.session_id, agent, time, "" if agent else line.uuid or "")
         if not seen:
             return None
         match = re.search(rb'"sessionId":\s*"([^"]+)"', head)  # in any line of a head without a message
@@ -131,7 +136,7 @@ class Session:
         self.chains: dict[str, _AgentSteps] = {"": _AgentSteps("")}
         self.roots: dict[str, str] = {}  # side-chain lines in a main file: uuid → first uuid of the chain
         self.known = KnownIds(tally)  # of messages and calls
-        self.started = False
+        self.session = ""
         self.path = self.folder = ""
         self.out: list[Event] = []
         self.early: dict[str, tuple[ContentBlock, Raw]] = {}  # results that came before their call
@@ -201,12 +206,10 @@ class Session:
             return
         if line.uuid and not self.known.is_new(line.uuid):
             return
-        if not self.started and line.session_id:
-            self.started = True
-            self.folder = line.cwd or ""
-            about = (line.version or "", line.timestamp or "", line.git_branch or "")
-            start = Start(line.session_id, self.agent, self.folder, *about)
-            self.out.append(start)
+        if line.session_id and line.session_id != self.session:
+            of_sub_agent = side_agent or line.is_sidechain
+            if not (self.session and of_sub_agent):
+                self._start(line, line.session_id)
         if kind == "attachment":
             self.attachment(object_of(line.attachment), number)
             return
@@ -217,6 +220,13 @@ class Session:
             self._assistant(chain, line.message, line, number)
         else:
             self._user(chain, line.message, line, number)
+
+    def _start(self, line: TranscriptLine, session: str) -> None:
+        """Begin a session: the first one of the files, or the fork that goes on after the messages that it copied."""
+        self.flush()
+        self.session, self.folder = session, line.cwd or ""
+        about = (line.version or "", line.timestamp or "", line.git_branch or "")
+        self.out.append(Start(session, self.agent, self.folder, *about))
 
     def attachment(self, attachment: dict[str, Any], number: int, *, holds: bool = False) -> None:
         """Take the context of an attachment; `holds` keeps it for the next prompt."""
@@ -312,7 +322,7 @@ class Session:
             return
         self.hooked.clear()
         text = plain(message.content)
-        where = (line.timestamp or "", self.path, number, line.prompt_id or "")
+        where = (line.timestamp or "", self.path, number, line.prompt_id or "", line.author)
         if not text:
             blocks = message.content if isinstance(message.content, list) else ()
             if line.is_meta is None and any(block.type == "image" for block in blocks):

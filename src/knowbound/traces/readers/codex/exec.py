@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -256,5 +257,5 @@ def _change(id_: str, item: _ExecItem, completed: bool, line: int) -> ToolCall:
     if bad or not completed:
         return call
     lines = (line for change in changes for line in text_in(change, "diff").splitlines())
-    gone = diff_names_gone(line for line in lines if not line.startswith(("---", "+++")))
-    return msgspec.structs.replace(call, paths=files, gone=gone)
+    diff = [line for line in lines if not line.startswith(("---", "+++"))]
+    return msgspec.structs.replace(call, paths=files, removed=partial(diff_names_gone, diff))

@@ -1,0 +1,160 @@
+"""Readers of Goose, Qwen Code, Cline and Aider, by recordings written as these programs write them."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from knowbound.core.trace import Event, Outcome, Start, ToolKind
+from knowbound.traces.registry import reader_named, recognise
+from knowbound.traces.source import Tally, read_head
+from tests.reading import calls, prompts, steps
+from tests.recordings import recordings, recordings_of_others
+
+AGENTS = ("goose", "qwen-code", "cline", "aider")
+QUESTION = "Where is the tide table read?"
+
+
+def read(agent: str, *files: Path) -> list[Event]:
+    return list(reader_named(agent).read(files, {}, Tally(skipped=[])))
+
+
+def own(agent: str) -> list[Event]:
+    return read(agent, recordings(agent)[0])
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_the_reader_takes_its_recordings_and_no_other(agent: str) -> None:
+    taken = {known[0].name for path in recordings(agent) if (known := recognise(read_head(path)))}
+    assert taken == {agent}
+    reader = reader_named(agent)
+    assert [path for path in recordings_of_others(agent) if reader.identify(read_head(path))] == []
+
+
+@pytest.mark.parametrize(
+    ("agent", "expected"),
+    [
+        (
+            "goose",
+            [
+                ("developer__shell", ToolKind.SEARCH, Outcome.EMPTY),
+                ("developer__text_editor", ToolKind.READ, Outcome.MISSING),
+                ("edit", ToolKind.EDIT, Outcome.OK),
+                ("delegate", ToolKind.OTHER, Outcome.OK),
+            ],
+        ),
+        (
+            "qwen-code",
+            [
+                ("grep_search", ToolKind.SEARCH, Outcome.EMPTY),
+                ("read_file", ToolKind.READ, Outcome.MISSING),
+                ("run_shell_command", ToolKind.SHELL, Outcome.OK),
+                ("agent", ToolKind.OTHER, Outcome.OK),
+                ("read_file", ToolKind.READ, Outcome.MISSING),
+            ],
+        ),
+        (
+            "cline",
+            [
+                ("search_files", ToolKind.SEARCH, Outcome.EMPTY),
+                ("read_file", ToolKind.READ, Outcome.MISSING),
+                ("execute_command", ToolKind.SHELL, Outcome.OK),
+                ("write_to_file", ToolKind.EDIT, Outcome.REJECTED),
+                ("ask_followup_question", ToolKind.OTHER, Outcome.OK),
+            ],
+        ),
+        ("aider", [("edit", ToolKind.EDIT, Outcome.OK), ("run", ToolKind.SHELL, Outcome.UNKNOWN)]),
+    ],
+)
+def test_calls_have_their_kind_and_outcome(agent: str, expected: list[tuple[str, ToolKind, Outcome]]) -> None:
+    assert [(call.name, call.kind, call.outcome) for call in calls(own(agent))] == expected
+
+
+@pytest.mark.parametrize(
+    ("agent", "words"),
+    [
+        ("goose", [QUESTION]),
+        ("qwen-code", [QUESTION]),
+        ("cline", [QUESTION, "This year."]),
+        ("aider", [f"{QUESTION}\nMend it.", "and why?", "Thanks"]),
+    ],
+)
+def test_prompts_are_the_users_own_words(agent: str, words: list[str]) -> None:
+    assert prompts(own(agent)) == words
+
+
+@pytest.mark.parametrize(("agent", "tokens"), [("goose", []), ("qwen-code", [50]), ("cline", [50]), ("aider", [2530])])
+def test_tokens_are_those_written_and_read_for_the_first_time(agent: str, tokens: list[int]) -> None:
+    assert [step.tokens for step in steps(own(agent)) if step.tokens is not None] == tokens
+
+
+def test_a_failed_command_has_its_exit_code_whatever_the_status_says() -> None:
+    assert [call.name for call in calls(own("qwen-code")) if call.failed] == [
+        "read_file",
+        "run_shell_command",
+        "read_file",
+    ]
+
+
+def test_a_call_of_a_sub_agent_of_qwen_code_is_read_from_the_telemetry() -> None:
+    assert [step.agent_id for step in steps(own("qwen-code")) if step.agent_id] == ["general#1"]
+
+
+def test_each_heading_of_an_aider_history_begins_a_session() -> None:
+    assert [event.time for event in own("aider") if isinstance(event, Start)] == [
+        "2026-09-20T10:00:00Z",
+        "2026-09-21T10:00:00Z",
+    ]
+
+
+def test_a_goose_database_has_its_sub_agents_in_place(tmp_path: Path) -> None:
+    exported = json.loads(recordings("goose")[0].read_bytes())
+    path = tmp_path / "sessions.db"
+    db = sqlite3.connect(path)
+    db.executescript(
+        "CREATE TABLE sessions (id TEXT, session_type TEXT, working_dir TEXT, created_at TEXT);"
+        "CREATE TABLE messages (id INTEGER PRIMARY KEY, message_id TEXT, session_id TEXT, role TEXT, content_json TEXT,"
+        " created_timestamp INTEGER, tokens INTEGER);"
+        "INSERT INTO sessions VALUES ('20260920_1', 'user', '/work/harbour', '2026-09-20 10:00:00');"
+        "INSERT INTO sessions VALUES ('20260920_2', 'sub_agent', '/work/harbour', '2026-09-20 10:00:01');"
+    )
+    insert = "INSERT INTO messages (session_id, role, content_json, created_timestamp) VALUES (?, ?, ?, ?)"
+    for one in exported["conversation"]:
+        db.execute(insert, ("20260920_1", one["role"], json.dumps(one["content"]), one["created"]))
+    found = [{"type": "text", "text": "It is elsewhere."}]
+    db.execute(insert, ("20260920_2", "user", json.dumps([{"type": "text", "text": "look deeper"}]), 1))
+    db.execute(insert, ("20260920_2", "assistant", json.dumps(found), 2))
+    db.commit()
+    db.close()
+    events = read("goose", path)
+    assert [event.session for event in events if isinstance(event, Start)] == ["20260920_1"]
+    assert prompts(events) == [QUESTION]
+    assert [step.agent_id for step in steps(events) if step.agent_id] == ["20260920_2"]
+    assert len(calls(events)) == 4
+
+
+def test_a_session_of_clines_command_line_has_the_folder_of_the_file_beside_it(tmp_path: Path) -> None:
+    results = [{"query": "make", "result": "[Command exited with code 2]\n\n[stderr]\nno rule", "success": False}]
+    messages = [
+        {"role": "user", "content": [{"type": "text", "text": '<user_input mode="act">Mend it</user_input>'}]},
+        {
+            "role": "assistant",
+            "content": [{"type": "tool_use", "id": "c1", "name": "run_commands", "input": {"commands": ["make"]}}],
+            "metrics": {"inputTokens": 100, "outputTokens": 20, "cacheReadTokens": 40},
+        },
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": results}]},
+    ]
+    files = [tmp_path / "s1.messages.json", tmp_path / "s1.json"]
+    files[0].write_text(json.dumps({"version": 1, "agent": "lead", "sessionId": "s1", "messages": messages}))
+    files[1].write_text(json.dumps({"version": 1, "session_id": "s1", "cwd": "/p", "workspace_root": "/p"}))
+    known = [recognise(read_head(file)) for file in files]
+    assert [(one[0].name, one[1].session) for one in known if one] == [("cline", "s1")] * 2
+    events = read("cline", *files)
+    (call,) = calls(events)
+    assert (call.kind, call.failed, call.output) == (ToolKind.SHELL, True, "no rule")
+    assert [event.project for event in events if isinstance(event, Start)] == ["/p"]
+    assert prompts(events) == ["Mend it"]
+    assert [step.tokens for step in steps(events)] == [80]

@@ -27,7 +27,7 @@ from knowbound.core.quality import (
 )
 from knowbound.core.suggestions import SuggestionAnswer, SuggestionDecision
 from knowbound.errors import StoreError
-from knowbound.kms.quality_log.protocol import LoggedDay, QualityLog
+from knowbound.kms.quality_log.protocol import ItemOrder, LoggedDay, MeasuredItem, QualityLog
 from knowbound.quality.rollup import day_of, roll_up
 from tests.conftest import some_examples
 
@@ -376,6 +376,44 @@ class QualityLogConformance:
         assert log.rollups() == [DayRollup("2026-11-02"), day]
         assert log.rollups("2026-11-16") == [day]
         assert log.rollups("2026-11-17") == []
+
+    def test_items_are_paged_by_the_verdicts_of_all_days(self, log: QualityLog) -> None:
+        log.put_rollups(
+            [
+                DayRollup("2026-11-01", by_item={"a": Counts(5, 4, 3, 1), "b.$c": Counts(2, contradicted=2)}),
+                DayRollup("2026-11-02", by_item={"a": Counts(1, contradicted=1), "中": Counts(9), "$d": Counts(1)}),
+            ]
+        )
+        found, after = list[MeasuredItem](), ""
+        while True:
+            page = log.items(after=after, most=1)
+            found += page.rows
+            if not (after := page.after):
+                break
+        assert [one.id for one in found] == ["b.$c", "a", "中", "$d"]
+        assert found[1] == MeasuredItem("a", Counts(6, 4, 3, 2), "2026-11-02")
+        assert [one.id for one in log.items(ItemOrder.JUDGED, most=2).rows] == ["中", "a"]
+        assert {one.id for one in log.items(ItemOrder.LAST, most=3).rows} == {"a", "中", "$d"}
+        assert log.items(after="x|", most=1).rows == log.items(after="|", most=1).rows == found[:1]
+        assert set(log.verdicts_on(["a", "中", "none"])) == {"a", "中"}
+
+    def test_a_day_that_is_made_anew_replaces_its_verdicts(self, log: QualityLog) -> None:
+        log.put_rollups([DayRollup("2026-11-01", "1", by_item={"a": Counts(5), "b": Counts(2)})])
+        assert set(log.verdicts_on(["a", "b"])) == {"a", "b"}
+        log.put_rollups([DayRollup("2026-11-01", "2", by_item={"a": Counts(1, used=1)})])
+        assert log.verdicts_on(["a"]) == {"a": MeasuredItem("a", Counts(1, used=1), "2026-11-01")}
+        assert [one.counts for one in log.items().rows if one.id == "b"] in ([], [Counts()])
+
+    def test_turns_that_contradict_or_correct_are_found_without_the_others(self, log: QualityLog) -> None:
+        said = 'a prompt that says "contradicted":true and "corrected":["x"]'
+        log.put(QualityTurn("s", "1", "2026-11-01T10:00:00Z", user_prompt=said))
+        log.put(replace(FULL, session_id="s", turn_id="2", timestamp="2026-11-01T09:00:00Z"))
+        call = (LoggedCall("kms_flag", "ok", "", ("k",)),)
+        log.put(QualityTurn("s", "3", "2026-11-02T10:00:00Z", tool_calls=call))
+        wrong = LoggedItem("u", "hook", "x", 1, verdict=ItemVerdict("u", True, True, True))
+        log.put(QualityTurn("s", "4", "2026-11-03T10:00:00Z", other_items=(wrong,)))
+        assert [one.turn_id for one in log.telling("")] == ["2", "3", "4"]
+        assert [one.turn_id for one in log.telling("2026-11-02")] == ["3", "4"]
 
     def test_a_day_outlives_its_turns(self, log: QualityLog) -> None:
         log.put(turn())

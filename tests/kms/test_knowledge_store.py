@@ -618,7 +618,13 @@ class Machine(RuleBasedStateMachine):
         there = [other for other, said in self.contents.items() if said == content]
         is_away = self.flags[id_][-1:] in (["SUPERSEDED"], ["DELETED"])
         stored = self.store.base.get(id_)
-        if is_away and there and stored and stored.flag and stored.flag.superseded_by == there[0]:
+        if (
+            there
+            and stored
+            and stored.flag
+            and stored.flag.kind == "SUPERSEDED"  # a deleted item is refused, as `_same_successor` says
+            and stored.flag.superseded_by == there[0]
+        ):
             assert self.store.base.supersede(id_, by=ItemEdit(content=content)).id == there[0]  # made before
             return
         if is_away or there == [id_] or (there and not self._is_served(there[0])) or self._leads(there, id_):

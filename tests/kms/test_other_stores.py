@@ -112,7 +112,7 @@ def in_mongo(mongo_url: str, tmp_path: Path) -> Iterator[OtherProgram]:
         client.drop_database("unified_kms")
 
 
-_LOGS = {f"kms_quality_{name}" for name in ("log", "rollup", "answer", "discovery", "note")}
+_LOGS = {f"kms_quality_{name}" for name in ("log", "rollup", "answer", "discovery", "note", "item")}
 _CREATE = """
     CREATE (k:Knowledge {id: $id, content: $content, contentType: $contentType, source: $source, userId: $userId,
         confidence: $confidence, timestamp: datetime($timestamp), metadata: $metadata}) SET k += $flags"""

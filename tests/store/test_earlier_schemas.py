@@ -52,6 +52,7 @@ RELEASED = {
     "items/0002_quality.sql": "4c08a073446e9e9e",
     "items/0004_notes.sql": "cc4b6c5558715b6f",
     "items/0005_answers.sql": "ed4df76e2a82ccb6",
+    "items/0006_measured_items.sql": "f37a1816fd07de93",
     "knowbound/0001_observed.sql": "bb144b2dba4c394e",
     "knowbound/0002_unmanaged.sql": "20d718896347f40b",
     "knowbound/0003_evaluations.sql": "b636f8d9665767b1",
@@ -61,6 +62,8 @@ RELEASED = {
     "knowbound/0007_answers.sql": "efbb0fd1dc748665",
     "knowbound/0008_agent_questions.sql": "44a40a028730d9c6",
     "knowbound/0009_review.sql": "5572f94b1bfa1d33",
+    "knowbound/0010_listing.sql": "412da3d7ab3b1991",
+    "knowbound/0011_forks.sql": "ddb859bf6560bcd1",
     "usage/0001_usage.sql": "bd1aeba05d3d2420",
 }
 

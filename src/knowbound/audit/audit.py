@@ -17,13 +17,16 @@ from knowbound.audit.stored import shares_of
 from knowbound.config import Settings
 from knowbound.core.audit import BY_RULES, AuditedSession, AuditedTurn, Diagnosis, FindingCode
 from knowbound.core.paths import project_name
+from knowbound.core.reading import ReadShares, SessionsRead
 from knowbound.errors import InputError
 from knowbound.gaps.filters import Filters
 from knowbound.judge.choice import may_see
+from knowbound.kms.team_results import AUDITED, publish, taken_over
 from knowbound.report.audit.model import AuditReport, Shares
 from knowbound.store.audited import Audited
 from knowbound.store.forgotten import load_forgotten
 from knowbound.store.observed import Observed
+from knowbound.store.retention import keep_bounded
 from knowbound.text.clock import utc_now
 from knowbound.text.printable import counted
 from knowbound.traces.corpus import scan
@@ -80,20 +83,23 @@ def audit(
     places = [str(path) for path in paths]
     if not paths:
         known, paths = places_of_agents(environ)
-        places = [str(path) for path in known]
-    files, notes = scan(paths)
+        places = [str(path) for path in paths or known]
+    files, notes = scan(paths, settings.store_keep_days)
     if not files:
         raise InputError("no-sessions", f"No sessions found in {', '.join(places)}. Try: knowbound audit PATH")
     observed = Observed(settings.home)
     found = sessions_of(files, observed, load_forgotten(settings.home))
     observed.keep_files(row for row in found.fresh if row.path not in found.forgotten)
     keys, store = keys_of(found.sessions), Audited(settings.home)
+    notes += keep_bounded(settings.home, settings.store_keep_days, keys)
     stored_by = store.rules_version()
     changed, *_ = read_together(found.sessions, files, [audit_lens(settings), *also], settings, progress)
     if changed and stored_by is not None and stored_by < RULES_VERSION:
         again = counted(len(changed), "session")
         notes.append(f"{again} audited again by newer rules: figures of an earlier version do not compare.")
-    sessions = [one for one in store.sessions(keys) if filters.admits(one)]
+    every = list(store.sessions(keys))
+    sessions = [one for one in every if filters.admits(one)]
+    left_out = found.left_out() + Counter(why for one in every if (why := filters.why_not(one)))
     if not sessions:
         given = ", ".join(f"--{name} {value}" for name, value in filters.shown().items())
         where = f"{', '.join(places)}{f' with {given}' if given else ''}"
@@ -105,7 +111,9 @@ def audit(
         turns = [(session, asked.turns.get((turn.session, turn.turn), turn)) for session, turn in turns]
         store.replace_turns(asked.turns)
         notes += [asked.problem] if asked.problem else []
-    return report_of(turns, places, filters, notes, asked), (turn for _, turn in turns)
+    publish(settings, (session for session, _ in asked.turns))
+    reading = SessionsRead(len(sessions), {why: count for why, count in left_out.items() if count})
+    return report_of(turns, places, filters, notes, asked, reading), (turn for _, turn in turns)
 
 
 class JudgedTurns(msgspec.Struct):
@@ -161,7 +169,7 @@ def audit_lens(settings: Settings) -> Lens:
     def keep(batch: list[tuple[SessionToRead, bytes]]) -> None:
         store.keep((one.key, one.state, found) for one, found in batch)
 
-    return Lens(rules, store.states(), read_one, keep)
+    return Lens(rules, store.states(), read_one, keep, taken_over(AUDITED, settings))
 
 
 def read_one(events: SharedEvents, settings: Settings) -> bytes:
@@ -194,7 +202,12 @@ def _kept_turns(sessions: Iterable[AuditedSession], filters: Filters) -> _Kept:
 
 
 def report_of(
-    turns: _Kept, places: list[str], filters: Filters, warnings: list[str], asked: JudgedTurns
+    turns: _Kept,
+    places: list[str],
+    filters: Filters,
+    warnings: list[str],
+    asked: JudgedTurns,
+    reading: SessionsRead,
 ) -> AuditReport:
     """Count the audited turns."""
     groups: dict[str, Callable[[AuditedSession, AuditedTurn], str]] = {
@@ -224,8 +237,10 @@ def report_of(
         tokens=asked.tokens,
         usd=asked.usd,
         sessions=len({session.session for session, _ in turns}),
+        read=sum({id(one): one.read for one, _ in turns}.values(), ReadShares()),
         places=places,
         filters=filters.shown(),
+        reading=reading,
         warnings=[*warnings, *problems],
         made=utc_now(),
         version=__version__,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,16 +34,18 @@ from knowbound.core.audit import (
 )
 from knowbound.core.evidence import REQUIREMENTS, Intent, coverage_of, derive_confidence, gaps_of
 from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn
+from knowbound.core.reading import ReadShares
 from knowbound.core.trace import Event, Prompt, Skill, Start, Step
 from knowbound.errors import InputError
 from knowbound.gaps.lens import GENERAL
 from knowbound.report.audit.model import TurnPage
-from knowbound.store.audited import Audited
+from knowbound.store.listing import SqliteResults
 from knowbound.text.clock import comparable_time
 from knowbound.text.intent import intent_of
 from knowbound.text.redact import excerpt, redact
 from knowbound.traces.corpus import SessionFiles
 from knowbound.traces.sessions import SharedEvents, places_of_agents
+from knowbound.traces.tools import is_unknown_call
 from knowbound.traces.turns import TraceTurn, session_of, sessions_in, turns_of
 
 if TYPE_CHECKING:
@@ -82,7 +85,13 @@ def read_session(shared: SharedEvents, judge: Callable[[], TurnJudge] | None = N
     for read, _ in _read(events, judge):
         found.setdefault(read.turn.session, []).append(_lighter(read))
     known = events.sessions
-    return [_audited(id_, turns, known.get(id_, _Followed()), shared.session.reader) for id_, turns in found.items()]
+    sessions = [
+        _audited(id_, turns, known.get(id_, _Followed()), shared.session.reader) for id_, turns in found.items()
+    ]
+    if sessions:
+        tally = shared.tally
+        sessions[0].read = ReadShares(tally.lines, tally.unread_lines, events.calls, events.unknown_calls)
+    return sessions
 
 
 def questions_of(transcript: Path, turns: Collection[tuple[str, int]]) -> Iterator[tuple[ReadTurn, AskedTurn]]:
@@ -213,6 +222,7 @@ class _Events:
         self.start = events.session.start
         self._events = events
         self.sessions: dict[str, _Followed] = {}
+        self.calls = self.unknown_calls = 0
 
     def follow(self) -> Iterator[Event]:
         """Each event."""
@@ -235,6 +245,8 @@ class _Events:
                     one.skills[index] = skill
                 case Step():
                     one.ended = event.time or one.ended
+                    self.calls += len(event.calls)
+                    self.unknown_calls += sum(map(is_unknown_call, event.calls))
                 case _:
                     pass
             yield event
@@ -340,12 +352,9 @@ def turn_page(paths: Sequence[Path], session: str, turn: int, home: Path) -> Tur
 
 def _judged(turn: TraceTurn, home: Path) -> AuditedTurn | None:
     """Return the turn as it is stored, if a model has read it."""
-    for session in Audited(home).sessions():
-        if session.session == turn.session:
-            for one in session.turns:
-                if one.turn == turn.index and one.by != BY_RULES:
-                    return one
-    return None
+    with closing(SqliteResults(home)) as results:
+        found = results.turn(turn.session, turn.index).audited
+    return found if found is not None and found.by != BY_RULES else None
 
 
 def _page(read: ReadTurn, judged: AuditedTurn | None) -> TurnPage:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from pathlib import Path
 
 from knowbound.core.audit import AuditedSession, AuditedTurn, Diagnosis
 from knowbound.language import say, translated
 from knowbound.report.audit.model import Shares
 from knowbound.stats.rate import Rate, clustered
-from knowbound.store.audited import Audited
+from knowbound.store.listing import SqliteResults
 
 
 def stored_shares(home: Path, admits: Callable[[AuditedSession], bool] = bool) -> Shares:
     """The shares of each diagnosis among the stored turns of the sessions that are admitted."""
-    sessions = (session for session in Audited(home).sessions() if admits(session))
-    return shares_of("all", ((session, turn) for session in sessions for turn in session.turns))
+    by_session: dict[str, Counter[str]] = {}
+    with closing(SqliteResults(home)) as results:
+        for session, counts in results.audits():
+            if admits(session):
+                by_session.setdefault(session.session, Counter()).update(counts)
+    return _shares("all", by_session)
 
 
 def shares_of(name: str, turns: Iterable[tuple[AuditedSession, AuditedTurn]]) -> Shares:
@@ -24,6 +29,10 @@ def shares_of(name: str, turns: Iterable[tuple[AuditedSession, AuditedTurn]]) ->
     by_session: dict[str, Counter[str]] = {}
     for session, turn in turns:
         by_session.setdefault(session.session, Counter())[turn.diagnosis] += 1
+    return _shares(name, by_session)
+
+
+def _shares(name: str, by_session: Mapping[str, Counter[str]]) -> Shares:
     rates = {
         diagnosis.value: clustered(Rate(counts[diagnosis], counts.total()) for counts in by_session.values())
         for diagnosis in Diagnosis

@@ -13,6 +13,7 @@ from itertools import count
 
 from knowbound.core.paths import project_name
 from knowbound.core.signal import NOT_CLOSED, Findings, Sample, Signal, SignalType, Status, Topic
+from knowbound.core.trace import Author
 from knowbound.gaps.topics import Topics
 from knowbound.stats.figures import GapFigures, SkillRow
 from knowbound.stats.rate import Rate, Weighted
@@ -76,7 +77,7 @@ class Aggregate:
         self._topics = Topics()
         self.incomplete: list[tuple[str, str, Sample]] = []  # session, its day, sample
         self.projects: Counter[str] = Counter()  # of sessions
-        self.sessions = self.turns = self.tool_calls = self.samples = self.signals = 0
+        self.sessions = self.turns = self.turns_by_programs = self.tool_calls = self.samples = self.signals = 0
         self.reached: set[str] = set()
         self.skill_of: dict[str, str] = {}  # sample → skill, for samples with a signal
         self.project_of: dict[str, str] = {}  # sample → the folder it worked in, for samples with a signal
@@ -92,6 +93,7 @@ class Aggregate:
         kept = {sample.id for sample in samples}
         turns = [turn for turn in found.turns if turn.sample in kept]
         self.turns += len(turns)
+        self.turns_by_programs += sum(turn.author is Author.PROGRAM for turn in turns)
         self.tool_calls += found.tool_calls if self._skill is None else sum(one.calls for one in samples)
         self.parts.append(
             f"{found.agent}:{found.session}:{found.digest}:{len(turns)}:{found.tool_calls}:{len(samples)}"

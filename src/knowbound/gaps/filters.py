@@ -9,6 +9,7 @@ import msgspec
 
 from knowbound.core.audit import AuditedSession
 from knowbound.core.paths import works_in
+from knowbound.core.reading import LeftOut
 from knowbound.core.signal import Findings
 from knowbound.errors import InputError
 
@@ -36,9 +37,15 @@ class Filters(msgspec.Struct, frozen=True):
 
     def admits(self, found: Findings | AuditedSession) -> bool:
         """Whether a session is in the report."""
-        if self.since and (not found.ended or found.ended < self.since):
-            return False
-        return (not self.agent or found.agent == self.agent) and self.has_project(found)
+        return self.why_not(found) is None
+
+    def why_not(self, found: Findings | AuditedSession) -> LeftOut | None:
+        """Return the reason why a session is not in the report; None if it is."""
+        if not self.has_project(found):
+            return LeftOut.OTHER_PROJECT
+        if self.agent and found.agent != self.agent:
+            return LeftOut.OTHER_AGENT
+        return LeftOut.BEFORE if self.since and (not found.ended or found.ended < self.since) else None
 
     def has_project(self, found: Findings | AuditedSession) -> bool:
         """Whether a session is of the project."""

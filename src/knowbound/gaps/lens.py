@@ -7,22 +7,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import partial
 from zlib import crc32
 
-from msgspec.structs import replace
-
 from knowbound.core.knowledge import is_knowledge, relative_to
-from knowbound.core.signal import SOURCES, Findings, FoundPlace, InjectedText, Sample, Signal, SignalType, Status, Turn
+from knowbound.core.signal import SOURCES, Findings, FoundPlace, InjectedText, Sample, Signal, Status, Turn
 from knowbound.core.trace import Broken, Event, Injection, Outcome, Prompt, Skill, Start, Step, ToolKind
 from knowbound.gaps.repeated import AT_LEAST, Repeats
-from knowbound.gaps.searches import Misses
+from knowbound.gaps.searches import Misses, NewSignal
 from knowbound.gaps.settle import settle_repeats
 from knowbound.gaps.text_signals import text_signals
 from knowbound.gaps.wanted import plain_name
 from knowbound.text.clock import comparable_time
 from knowbound.text.redact import excerpt, excerpt_of_end, redact
 from knowbound.traces.other_items import other_items
-from knowbound.traces.tools import is_known_tool
+from knowbound.traces.tools import is_unknown_call
 
 GENERAL = "general"  # the sample before and without a skill
 EXCERPT = 500  # specification 2: the first 500 characters, in code points
@@ -131,6 +130,7 @@ class SessionLens:
             file=prompt.path,
             line=prompt.line,
             client_turn=prompt.client_turn,
+            author=prompt.author,
         )
         self._injected = []
         self.found.turns.append(self._turn)
@@ -188,36 +188,42 @@ class SessionLens:
         self._broken = ""
         self._digest = crc32(step.id.encode("utf-8", "replace"), self._digest)
         turn, sample = self._home(step.agent_id)
+        number = self._steps[step.agent_id] = self._steps.get(step.agent_id, 0) + 1
+        unanswered = 0
+        skills: list[str] = []
+        for call in step.calls:
+            if call.outcome is not Outcome.OK:
+                unanswered += call.is_unanswered
+            else:
+                self._reach(call.paths)
+                if call.kind is ToolKind.READ and call.query.endswith("SKILL.md"):
+                    skills += _SKILL_FILE.findall(call.query)
+            self.found.unknown_calls += is_unknown_call(call)
         sample.steps += 1
-        sample.answered += bool(step.said) or any(not call.is_unanswered for call in step.calls)
+        sample.answered += bool(step.said) or unanswered < len(step.calls)
         sample.calls += len(step.calls)
         self.found.tool_calls += len(step.calls)
-        self.found.unknown_calls += sum(
-            call.kind is ToolKind.OTHER and not is_known_tool(call.name) for call in step.calls
-        )
         if turn is not None:
             turn.steps += 1
             turn.calls += len(step.calls)
             if step.said and not step.agent_id:
                 turn.answer = step.said[-1].text
-        new = Signal(SignalType.FAILED_SEARCH, Status.OPEN, self.found.session, turn.index if turn else 0, sample.id)
-        new.step = self._steps[step.agent_id] = self._steps.get(step.agent_id, 0) + 1
         if not step.agent_id:
-            self._unanswered = any(call.is_unanswered for call in step.calls)
-        for call in step.calls:
-            if call.paths and call.outcome is Outcome.OK:
-                self._reach(call.paths)
-        events = self._misses.step(step, new) + self._repeats.step(step, self._misses, new)
+            self._unanswered = unanswered > 0
+        new = partial(
+            Signal, session=self.found.session, turn=turn.index if turn else 0, sample=sample.id, step=number,
+            agent_id=step.agent_id,
+        )  # fmt: skip
+        events = self._misses.step(step, number, new)
+        events += self._repeats.step(step, self._misses, new)
         if events:
             self._keep(events)
         self._own_words(step, events)
         if step.said:
             self._text_signals(step, new)
-        for call in step.calls:
-            if call.kind is ToolKind.READ and call.outcome is Outcome.OK and call.query.endswith("SKILL.md"):
-                match = _SKILL_FILE.search(call.query)
-                if match and not self._skill.endswith(match.group(1)):
-                    self._new_skill(match.group(1))
+        for name in skills:
+            if not self._skill.endswith(name):
+                self._new_skill(name)
 
     def _home(self, agent_id: str) -> tuple[Turn | None, Sample]:
         """The turn and sample of a step: a sub-agent's are those that started it, however long it runs."""
@@ -243,7 +249,7 @@ class SessionLens:
         elif events:
             self._wordless.setdefault(step.agent_id, []).extend(events)
 
-    def _text_signals(self, step: Step, new: Signal) -> None:
+    def _text_signals(self, step: Step, new: NewSignal) -> None:
         for said in step.said:
             text = said.text[:_LONGEST_TEXT]
             found = text_signals(text)
@@ -255,14 +261,12 @@ class SessionLens:
                 clean = ""  # looking for each of many parts in a long text would take time that grows with its square
             kept = self._keep(
                 [
-                    replace(
-                        new,
+                    new(
                         type=type_,
-                        call_ids=[],
+                        status=Status.OPEN,
                         message_id=said.message_id,
                         text=_clean_part(text, clean),
                         context=_clean_part(context, clean),
-                        agent_id=step.agent_id,
                         file=step.path,
                         line=said.line,
                     )

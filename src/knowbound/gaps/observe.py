@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from knowbound.config import Settings
 from knowbound.core.bundle import SELF_MARKING
 from knowbound.core.knowledge import is_loaded_by_client, relative_to, split_by_reach
 from knowbound.core.paths import project_name, works_in
+from knowbound.core.reading import LeftOut, SessionsRead
 from knowbound.core.signal import Findings, Signal, SignalType, SkippedLine
 from knowbound.errors import InputError
 from knowbound.files import links_not_followed
@@ -32,10 +34,18 @@ from knowbound.text.clock import utc_now
 from knowbound.text.digest import digest_of
 from knowbound.traces.corpus import FoundFile, knowledge_files, scan
 from knowbound.traces.registry import readers
-from knowbound.traces.sessions import FoundSessions, Lens, Progress, places_of_agents, read_together, sessions_of
+from knowbound.traces.sessions import (
+    FoundSessions,
+    Lens,
+    Progress,
+    keys_of,
+    places_of_agents,
+    read_together,
+    sessions_of,
+)
 
 _SKIPPED_SHOWN = 20
-LENS_VERSION = 9  # raise it when the same trace gives other findings or another report: stored ones are made again
+LENS_VERSION = 11  # raise it when the same trace gives other findings or another report: stored ones are made again
 
 
 def observe(
@@ -53,11 +63,11 @@ def observe(
     Other lenses read in the same pass. Gives the report, and the signals one by one for formats that list them all.
     """
     filters = filters or Filters()
-    places = [str(path) for path in paths]
+    places, paths_are_given = [str(path) for path in paths], bool(paths)
     if not paths:
         known, paths = places_of_agents(environ)
-        places = [str(path) for path in known]
-    files, left_out = scan(paths)
+        places = [str(path) for path in paths or known]
+    files, left_out = scan(paths, settings.store_keep_days)
     if not files:
         why = "".join(f" {one}." for one in left_out)
         raise InputError("no-sessions", f"No sessions found in {listed(places)}.{why} Try: knowbound observe PATH")
@@ -69,6 +79,7 @@ def observe(
     corpus = digest_of(
         [lens, repr(filters), str(settings.root), str(root_is_given), *places, *knowledge]
         + ([forgotten.salt] if forgotten else [])
+        + ([settings.cluster_mongo_url] if settings.cluster_mongo_url else [])
         + [f"{file.path}|{file.size}|{file.mtime_ns}" for file in files]
     )
     kept = store.run("observe", ObserveReport, corpus)
@@ -77,22 +88,58 @@ def observe(
         store.make_newest("observe", corpus)
         if also:
             read_together(sessions_of(files, store, forgotten).sessions, files, also, settings, progress)
+            _publish(settings)
         return report, signals_of(store, keys, filters, report)
     from knowbound.gaps.reading import read_what_changed
+    from knowbound.store.retention import keep_bounded
 
     last_look = _last_look(store, places, filters)
     found = sessions_of(files, store, forgotten)
+    left_out += keep_bounded(settings.home, settings.store_keep_days, keys_of(found.sessions))
     read = read_what_changed(found.sessions, files, settings, store, lens, progress, also)
-    keys, warnings = read.keys, [*read.warnings, *([off] if off else [])]
+    gone = [] if paths_are_given else store.digested(read.keys)
+    keys, warnings = [*read.keys, *gone], [*read.warnings, *([off] if off else [])]
+    warnings += [f"Sessions that count by what was read before their transcripts were deleted: {len(gone)}"] * bool(
+        gone
+    )
     files = _without_forgotten(files, found, read.forgotten, store, settings.home, warnings)
     warnings += left_out + ([links_not_followed(links, settings.root)] if links else [])
     report = report_of(
         store, keys, settings, filters, root_is_given, places, files, found.unrecognised, warnings, knowledge,
-        last_look, read.judging,
+        last_look, read.judging, found.left_out() + Counter({LeftOut.FORGOTTEN: len(read.forgotten)}),
     )  # fmt: skip
     # A report that a failed judge had a part in is shown by `report`, and made again by the next `observe`.
-    store.keep_run("observe", report.made, corpus if store.are_read(keys) else f"undecided {corpus}", keys, report)
+    store.keep_run("observe", report.made, corpus if store.are_read(read.keys) else f"undecided {corpus}", keys, report)
+    _publish(settings)
     return report, signals_of(store, keys, filters, report)
+
+
+def _publish(settings: Settings) -> None:
+    if settings.cluster_mongo_url:
+        from knowbound.kms.team_results import publish
+
+        publish(settings)
+
+
+def read_ahead(settings: Settings, also: Sequence[Lens] = (), environ: Mapping[str, str] | None = None) -> int:
+    """Read the sessions that changed, so that the next command finds them read; return their number.
+
+    No model is asked: what one decides waits for the next command. No report is made: nobody has looked.
+    """
+    files, _ = scan(places_of_agents(environ)[1], settings.store_keep_days)
+    if not files:
+        return 0
+    from knowbound.gaps.reading import read_what_changed
+
+    settings = replace(settings, hedges_off=bool(why_hedges_off(settings)))
+    store, forgotten = Observed(settings.home), load_forgotten(settings.home)
+    with closing(store):
+        found = sessions_of(files, store, forgotten)
+        lens = lens_state(settings)
+        read = read_what_changed(found.sessions, files, settings, store, lens, None, also, asks=False)
+        _without_forgotten(files, found, read.forgotten, store, settings.home, [])
+        store.keep_read_ahead([*read.keys, *store.digested(read.keys)])
+    return read.read
 
 
 def _without_forgotten(
@@ -143,6 +190,7 @@ def report_of(
     knowledge: list[str],
     last_look: str,
     judging: HedgeJudging | None = None,
+    unread: Mapping[LeftOut, int] | None = None,
 ) -> ObserveReport:
     """Count what the stored findings hold, within the filters."""
     from knowbound.gaps.aggregate import Aggregate
@@ -151,6 +199,7 @@ def report_of(
     whole = Aggregate(filters.skill or None)
     roots = folders_of(settings.root)
     in_root = 0  # sessions that worked in the root
+    left_out = Counter(unread or {})
     elsewhere: Counter[str] = Counter()  # sessions of other projects
     loaded: set[str] = set()
     agents: dict[str, int] = {}
@@ -162,8 +211,9 @@ def report_of(
     marking = Marking()
     for found in store.findings(keys):
         unmanaged.extend(unmanaged_in(found))
-        if not filters.admits(found):
-            if not filters.has_project(found):
+        if why := filters.why_not(found):
+            left_out[why] += 1
+            if why is LeftOut.OTHER_PROJECT:
                 elsewhere[project_name(found.project)] += 1
             continue
         used.update(found.files)
@@ -204,6 +254,7 @@ def report_of(
             duplicates=duplicates,
             signals=whole.signals,
             unknown_calls=unknown_calls,
+            turns_by_programs=whole.turns_by_programs,
             unmanaged_items=len({one.item.id for one in unmanaged}),
         ),
         gap=whole.figures(),
@@ -223,6 +274,7 @@ def report_of(
         warnings=warnings,
         judging=judging,
         marking=marking,
+        reading=SessionsRead(whole.sessions, {reason: count for reason, count in left_out.items() if count}),
         made=utc_now(),
         version=__version__,
         root=str(settings.root),

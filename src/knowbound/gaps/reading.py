@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -18,8 +19,9 @@ from knowbound.gaps.settle import settle
 from knowbound.judge.choice import ModelTask, judge_for, may_see
 from knowbound.judge.hedging.verdict import HedgingJudge
 from knowbound.judge.names import RULES
+from knowbound.kms.team_results import FINDINGS, taken_over
 from knowbound.stats.figures import HedgeJudging
-from knowbound.store.observed import Observed
+from knowbound.store.observed import UNJUDGED, Observed
 from knowbound.traces.corpus import FoundFile, SessionFiles
 from knowbound.traces.sessions import Lens, Progress, SessionToRead, SharedEvents, keys_of, parts_of, read_together
 
@@ -42,6 +44,7 @@ class ReadSessions(NamedTuple):
 
     keys: list[str]  # of all that are kept
     forgotten: list[str]  # files of those that were forgotten
+    read: int  # sessions that had changed
     warnings: Sequence[str] = ()
     judging: HedgeJudging | None = None  # where the judge of hedges has a cap
 
@@ -54,8 +57,13 @@ def read_what_changed(
     rules: str,
     progress: Progress | None,
     also: Sequence[Lens] = (),
+    *,
+    asks: bool = True,
 ) -> ReadSessions:
-    """Read the sessions whose files, settings or rules changed, in the same pass for other lenses, too."""
+    """Read the sessions whose files, settings or rules changed, in the same pass for other lenses, too.
+
+    Where a judge costs and `asks` is false, the findings of new sessions wait for it, and are not read again.
+    """
     judge = judge_of(settings)
     hedges = judge is not None and not settings.hedges_off and _is_capped(judge, settings)
     # Then all new sessions are judged together, and their findings count as read only once they are judged.
@@ -64,17 +72,27 @@ def read_what_changed(
 
     def keep(batch: list[tuple[SessionToRead, bytes]]) -> None:
         gone.update(
-            store.keep_sessions((one.key, one.files.name, "" if together else one.state, found) for one, found in batch)
+            store.keep_sessions(
+                (one.key, one.files.name, f"{UNJUDGED}{one.state}" if together else one.state, found)
+                for one, found in batch
+            )
         )
 
-    lens = Lens(rules, store.states(), _read_one, keep)
-    todo = read_together(sessions, files, [lens, *also], settings, progress)[0]
+    states = {key: state.removeprefix(UNJUDGED) for key, state in store.states().items()}
+    # A worker of a cluster has neither the model nor its budget: a cap tells it to leave hedges to this process.
+    cap = settings.hedging_classifier_max_candidates or int(hedges)
+    reading = replace(settings, hedging_classifier_max_candidates=cap)
+    lens = Lens(rules, states, _read_one, keep, taken_over(FINDINGS, settings))
+    changed = read_together(sessions, files, [lens, *also], reading, progress)
+    todo = changed[0]
     left_out = [path for one in todo if one.key in gone for path in parts_of(one.files)]
-    keys = [key for key in keys_of(sessions) if key not in gone]
-    if not together:
-        return ReadSessions(keys, left_out)
-    fresh = [(one.key, one.files.name, one.state) for one in todo if one.key not in gone]
-    return ReadSessions(keys, left_out, *_judge_together(fresh, settings, store, hedges=hedges))
+    names = {key: one.name for key, one in zip(keys_of(sessions), sessions, strict=True) if key not in gone}
+    read = len({one.key for lens in changed for one in lens})
+    if not (together and asks):
+        return ReadSessions([*names], left_out, read)
+    waiting = [(key, state) for key, state in store.states().items() if key in names and state.startswith(UNJUDGED)]
+    fresh = [(key, names[key], state.removeprefix(UNJUDGED)) for key, state in waiting]
+    return ReadSessions([*names], left_out, read, *_judge_together(fresh, settings, store, hedges=hedges))
 
 
 def _read_one(events: SharedEvents, settings: Settings) -> bytes:
@@ -85,13 +103,12 @@ def _read_one(events: SharedEvents, settings: Settings) -> bytes:
         if os.environ.get("KNOWBOUND_TRACEBACK"):
             raise
         return msgspec.msgpack.encode([_unread(events.session, f"a defect of ours: {type(error).__name__}")])
-    judge = judge_of(settings)
     if settings.hedges_off:
         drop_hedges(found)
-    elif judge is None:
+    elif not settings.hedging_classifier_enabled:
         for one in found:
             settle(one)
-    elif not _is_capped(judge, settings):
+    elif not settings.hedging_classifier_max_candidates and (judge := judge_of(settings)) is not None:
         judge_findings(found, judge)
     return msgspec.msgpack.encode(found)
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 
-from msgspec.structs import replace
-
 from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.core.trace import LOOKUPS, Step, ToolCall, ToolKind
-from knowbound.gaps.searches import Misses
+from knowbound.gaps.searches import Misses, NewSignal
 from knowbound.text.redact import cut
 
 WINDOW = 3  # consecutive steps (the specification's turns)
@@ -36,14 +34,14 @@ class Repeats:
         self._windows.clear()
         self._running.clear()
 
-    def step(self, step: Step, misses: Misses, new: Signal) -> list[Signal]:
+    def step(self, step: Step, misses: Misses, new: NewSignal) -> list[Signal]:
         """The events that this step completes."""
         window = self._windows.get(step.agent_id)
         if window is None:
             window = self._windows[step.agent_id] = deque(maxlen=WINDOW)
         window.append(step)
         events: list[Signal] = []
-        if not self._running and not any(map(misses.is_miss, step.calls)):
+        if not self._running and not misses.in_step:
             return events
         by_kind: dict[str, list[tuple[ToolCall, Step]]] = {
             kind: [] for kind in dict.fromkeys(map(tool_class, step.calls)) if kind
@@ -59,7 +57,7 @@ class Repeats:
             if len(calls) < self._at_least:
                 continue
             if key not in self._running:
-                self._running[key] = (self._event(calls, step, new), set())
+                self._running[key] = (self._event(calls, new), set())
                 events.append(self._running[key][0])
             self._grow(*self._running[key], [call for call, _ in calls], misses)
         return events
@@ -73,16 +71,13 @@ class Repeats:
         event.query = cut(_BETWEEN.join(query for query in queries if query), 500)
         event.reason = f"{len(event.call_ids)} {_PLURALS[calls[0].kind]} in consecutive steps, all failed"
 
-    def _event(self, calls: list[tuple[ToolCall, Step]], step: Step, new: Signal) -> Signal:
+    def _event(self, calls: list[tuple[ToolCall, Step]], new: NewSignal) -> Signal:
         first = calls[0][0]
-        return replace(
-            new,
+        return new(
             type=SignalType.REPEATED_FAILURE,
             status=Status.OPEN,  # until it is known what its misses are
-            call_ids=[],
             tool=first.name,
             path=first.where,
-            agent_id=step.agent_id,
             file=calls[0][1].path,
             line=first.line,
         )

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Iterable
-
-from msgspec.structs import replace
+from collections.abc import Callable, Iterable
 
 from knowbound.core.knowledge import relative_to
 from knowbound.core.signal import Signal, SignalType, Status
@@ -29,6 +27,9 @@ _SEARCHES = re.compile(r"(?:^|[;&|(]\s*)(?:e|f|git )?(?:grep|rg|find)\s")  # the
 _MOST_PROMPT = 100_000  # characters of a prompt that are searched for paths
 _STATUSES = {LookupIntent.MALFORMED: Status.MALFORMED, LookupIntent.INCIDENTAL: Status.INCIDENTAL}
 _MOST_GONE = 20_000  # names remembered of what the agent removed
+NewSignal = Callable[..., Signal]  # makes a signal of a step: the caller names its type, its status and its source
+_MOST_EDITS = 64  # edits that wait to be searched for such names
+_MOST_WAITING = 500_000  # characters of prompts that wait to be searched for paths
 
 
 def is_failed_search(call: ToolCall) -> bool:
@@ -65,9 +66,12 @@ class Misses:
         self._failed = failed_as_specified if as_specified else is_failed_search
         self._project = ""
         self._given: set[str] = set()  # paths that the user named
+        self._prompts: list[str] = []  # searched for such paths when a read fails
         self._gone: OrderedDict[str, None] = OrderedDict()  # names that the agent removed, oldest first
+        self._edits: list[ToolCall] = []  # searched for such names when a search fails
         self._endings = Endings()
         self._said = ""  # the main agent's last words
+        self.in_step = 0  # misses of the last step, similar ones counted each
         # The last miss of each agent, what it wanted, and whether it was a check.
         self._last: dict[str, tuple[Signal, frozenset[str], ExistenceCheck | None]] = {}
 
@@ -86,27 +90,29 @@ class Misses:
         Reading a given path is not the agent's own guess; checking for leftovers belongs to the turn that made them.
         """
         self._gone.clear()
+        self._edits.clear()
         self._last.clear()
         self._endings.begin_turn(self._said, text)
         self._said = ""
-        text = text[:_MOST_PROMPT]
-        # Whole words, since a path may hold brackets (`app/(shop)/[id].tsx`), and words without what prose puts around.
-        # A plain word counts too: "the Makefile" is a path. It is given only where the agent reads exactly that name.
-        for word in {*(word.strip(_AROUND_PATHS) for word in text.split()), *_GIVEN.findall(text)}:
-            if path := _LINE.sub("", word.rstrip(".:")).removeprefix("@").removeprefix("./"):
-                self._given.add(path)
+        self._prompts.append(text[:_MOST_PROMPT])
+        if sum(map(len, self._prompts)) > _MOST_WAITING:
+            self._search_prompts()
 
-    def step(self, step: Step, new: Signal) -> list[Signal]:
-        """The new events of a step; `new` has the session, turn and sample of a signal here."""
+    def step(self, step: Step, number: int, new: NewSignal) -> list[Signal]:
+        """The new events of a step; `new` makes a signal of its session, turn and sample."""
         self._endings.step(step)
         if step.said and not step.agent_id:
             self._said = step.said[-1].text
         events: list[Signal] = []
+        self.in_step = 0
         for call in step.calls:
-            if call.gone:
-                self._remember_gone(call.gone)
+            if call.removed is not None:
+                self._edits.append(call)
+                if len(self._edits) > _MOST_EDITS:
+                    self._search_edits()
             if self.is_miss(call):
-                event = self._miss(call, step, new)
+                self.in_step += 1
+                event = self._miss(call, step, number, new)
                 if event is not None:
                     events.append(event)
         return events
@@ -131,17 +137,16 @@ class Misses:
             return ExistenceCheck.ABSENCE
         return ExistenceCheck.WHETHER if asks_whether(call, said) or _is_in_one_file(call) else None
 
-    def _miss(self, call: ToolCall, step: Step, new: Signal) -> Signal | None:
+    def _miss(self, call: ToolCall, step: Step, number: int, new: NewSignal) -> Signal | None:
         check = self.check(call, step)
         wanted = terms_of(call)
         last = self._last.get(step.agent_id)
         if last is not None and last[2] is check and similar(last[1], wanted):
             last[0].call_ids.append(call.id)
-            last[0].step = new.step
+            last[0].step = number
             self._endings.again(last[0], step.agent_id)
             return None
-        event = replace(
-            new,
+        event = new(
             type=SignalType.FAILED_SEARCH,
             status=_STATUSES.get(call.intent, Status.OPEN),
             call_ids=[call.id],
@@ -151,7 +156,6 @@ class Misses:
             path=relative_to(call.where, self._project),
             reason=call.reason,
             outcome=call.outcome,
-            agent_id=step.agent_id,
             file=step.path,
             line=call.line or step.line,
         )
@@ -164,22 +168,35 @@ class Misses:
 
         A folder that the agent put before a name of the user's is its own guess.
         """
-        if call.kind is not ToolKind.READ or not self._given:
+        if call.kind is not ToolKind.READ:
             return False
+        self._search_prompts()
         for path in (call.query, *call.query.split()):
             near = relative_to(path, self._project)
             if near in self._given or path in self._given or f"{self._project.rstrip('/')}/{near}" in self._given:
                 return True
         return False
 
-    def _remember_gone(self, names: tuple[str, ...]) -> None:
-        self._gone.update(dict.fromkeys(names))
-        while len(self._gone) > _MOST_GONE:
-            self._gone.popitem(last=False)
+    def _search_prompts(self) -> None:
+        for text in self._prompts:
+            # Whole words, since a path may hold brackets (`app/(shop)/[id].tsx`), and words without what prose puts
+            # around. A plain word counts too: "the Makefile" is a path, given where the agent reads exactly that name.
+            for word in {*(word.strip(_AROUND_PATHS) for word in text.split()), *_GIVEN.findall(text)}:
+                if path := _LINE.sub("", word.rstrip(".:")).removeprefix("@").removeprefix("./"):
+                    self._given.add(path)
+        self._prompts.clear()
+
+    def _search_edits(self) -> None:
+        for edit in self._edits:
+            self._gone.update(dict.fromkeys(edit.gone))
+            while len(self._gone) > _MOST_GONE:
+                self._gone.popitem(last=False)
+        self._edits.clear()
 
     def _is_gone(self, call: ToolCall) -> bool:
         """The longest name of the pattern is one that the agent removed before."""
-        if call.kind is not ToolKind.SEARCH or not self._gone:
+        if call.kind is not ToolKind.SEARCH:
             return False
+        self._search_edits()
         names = _NAME.findall(call.query)
         return bool(names) and max(names, key=len) in self._gone

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -17,6 +18,9 @@ from knowbound.errors import InputError
 from knowbound.gaps.filters import Filters
 from knowbound.report.model import ObserveReport, TopicReport, TopicSignal
 from knowbound.store.observed import Observed
+
+if TYPE_CHECKING:
+    from knowbound.store.listing import ResultPage
 
 _OLD_TOPICS = "This run is of version 0.1.0, which knew no topics. To see them: knowbound observe"
 
@@ -37,14 +41,31 @@ def newest_report(settings: Settings) -> tuple[ObserveReport, Iterator[Signal]]:
 
 def newest_topic(settings: Settings, name: str) -> TopicReport:
     """One topic of the newest stored run, by its id or its title, with every signal of it."""
-    report, seen = _newest(settings)
+    from knowbound.gaps.topics import TopicNames
+    from knowbound.store.listing import SqliteResults
+
+    store, report, keys = _newest_run(settings)
     topic = next((one for one in report.topics if name in (one.id, one.title)), None)
     if topic is None:
         raise InputError("unknown-topic", _which(name, report.topics))
+    with closing(SqliteResults(settings.home)) as listing:  # only sessions that can have a signal of it are read
+        about = {*listing.keys_about(TopicNames(report.topic_names).names_of(topic.id))}
+        about.update(listing.keys_of(one.session for one in topic.examples))
+    seen = _seen(store, [key for key in keys if key in about], Filters(**report.filters), report)
     signals = [
         TopicSignal(one.signal, one.sample.name, one.found.started[:10]) for one in seen if one.signal.topic == topic.id
     ]
     return TopicReport(topic, report.watermark, signals, report.places, report.made, report.version)
+
+
+def topics_by_cost(settings: Settings, *, project: str = "", after: str = "", most: int = 50) -> ResultPage[Topic]:
+    """A page of the topics of the newest stored run, best worth writing down first."""
+    from knowbound.store.listing import ResultPage
+
+    topics = [one for one in _newest_run(settings)[1].topics if not project or one.project == project]
+    topics.sort(key=lambda one: (-one.saves, not one.is_open, one.title))
+    start = int(after) if after.isdigit() else 0
+    return ResultPage(topics[start : start + most], str(start + most) if len(topics) > start + most else "")
 
 
 def _which(name: str, topics: list[Topic]) -> str:
@@ -68,6 +89,11 @@ def signals_of(store: Observed, keys: Iterable[str], filters: Filters, report: O
 
 
 def _newest(settings: Settings) -> tuple[ObserveReport, Iterator[_Seen]]:
+    store, report, keys = _newest_run(settings)
+    return report, _seen(store, keys, Filters(**report.filters), report)
+
+
+def _newest_run(settings: Settings) -> tuple[Observed, ObserveReport, list[str]]:
     store = Observed(settings.home)
     kept = store.run("observe", ObserveReport)
     if kept is None:
@@ -75,7 +101,7 @@ def _newest(settings: Settings) -> tuple[ObserveReport, Iterator[_Seen]]:
     report, keys = kept
     if any(not topic.id for topic in report.topics):
         report = msgspec.structs.replace(report, topics=[], warnings=[*report.warnings, _OLD_TOPICS])
-    return report, _seen(store, keys, Filters(**report.filters), report)
+    return store, report, keys
 
 
 def _seen(store: Observed, keys: Iterable[str], filters: Filters, report: ObserveReport) -> Iterator[_Seen]:

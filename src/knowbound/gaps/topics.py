@@ -74,6 +74,11 @@ class TopicNames:
         """The id of the topic that a signal belongs to; checks, malformed and incidental misses have none."""
         return _id(project, self.key(signal, project)) if has_topic(signal) else ""
 
+    def names_of(self, id_: str) -> set[str]:
+        """The names of misses that a topic has."""
+        split = ((*known.split("\n", 1), name) for known, name in self.known.items())
+        return {own for project, own, name in split if _id(project, name) == id_}
+
 
 def topic_name(signal: Signal) -> str:
     """The first name of a signal; without any, its words."""

@@ -70,6 +70,8 @@ class Asking:
 
     def __init__(self, work: Callable[[Callable[[ModelChoice], bool]], None]) -> None:
         """Start the process. `work` gets a function that hands an answer over, and reports whether somebody waits."""
+        if not hasattr(os, "fork"):
+            raise OSError("no process can be forked on this system")
         self._reading, writing = os.pipe()
         if os.fork():
             os.close(writing)

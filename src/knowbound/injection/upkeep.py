@@ -16,8 +16,8 @@ from pathlib import Path
 from knowbound.injection import contexts
 from knowbound.injection.log import log_files
 from knowbound.store.data_dir import ENDED, INJECTIONS, LATE, RESCUES, day_files
-from knowbound.store.erasing import blank_lines, sessions_in
 from knowbound.store.forgotten import load_forgotten
+from knowbound.store.record_lines import blank_lines, sessions_in
 from knowbound.user_files import make_folder
 
 _SILENT = 30 * 24 * 3600.0  # seconds without an injection after which a session's context is removed

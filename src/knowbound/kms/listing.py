@@ -15,13 +15,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 import msgspec
 
 from knowbound.core.item import Item
+from knowbound.core.quality import Counts
 from knowbound.kms.corrections.flags import end_of_chain
-from knowbound.kms.index.database import Index
+from knowbound.kms.index.database import Index, IndexedItem
 from knowbound.kms.index.entry import item_of
+from knowbound.kms.quality_log.protocol import ItemOrder, QualityLog
+from knowbound.store.listing import PAGE, ResultPage
 
 _OWN_ID = re.compile(r"k[a-z2-9]{11}")  # the form of ids that knowledge_store.py makes
 _MEMORY = re.compile(r"/projects/[^/]+/memory/")
@@ -138,6 +142,29 @@ def _order(item: ListedItem) -> tuple[bool, bool, bool, int, str]:
     return not item.served, not item.stale, item.flag != "UNVERIFIED", -item.injections, item.id
 
 
+class ItemWithVerdicts(msgspec.Struct, frozen=True):
+    """An item of the store, or one that the log alone knows, with the verdicts on it."""
+
+    id: str
+    counts: Counts
+    last: str  # day of the newest verdict
+    item: Item | None
+    served: bool
+
+
+def items_with_verdicts(
+    index: Index, log: QualityLog, order: ItemOrder = ItemOrder.CONTRADICTED, *, after: str = "", most: int = PAGE
+) -> ResultPage[ItemWithVerdicts]:
+    """Return a page of the items that were ever judged, with what the store has of them."""
+    page = log.items(order, after=after, most=most)
+    rows = []
+    for one in page.rows:
+        known = sorted(index.known(one.id), key=lambda held: not held.served)
+        item, served = (known[0].item, known[0].served) if known else (None, False)
+        rows.append(ItemWithVerdicts(one.id, one.counts, one.last, item, served))
+    return ResultPage(rows, page.after)
+
+
 class ShownItem(msgspec.Struct, frozen=True):
     """An item as the index has it, with the item in force where it is not served."""
 
@@ -172,3 +199,52 @@ def _successor(index: sqlite3.Connection, id_: str) -> str:
     query = "SELECT superseded_by FROM item WHERE id = ? AND superseded_by <> '' ORDER BY backend"
     row = index.execute(query, (id_,)).fetchone()
     return str(row[0]) if row else ""
+
+
+class ItemFilter(StrEnum):
+    """Items of a page, by what needs doing."""
+
+    ALL = "all"
+    HELD_BACK = "held back"  # disproved by the tree or by a turn
+    UNVERIFIED = "unverified"
+    STALE = "stale"  # the place that it comes from has changed
+    SILENCED = "silenced"  # contradicted so often that its effective confidence is 0
+    WITHDRAWN = "withdrawn"  # retracted, superseded or deleted
+
+
+_WHERE = {
+    ItemFilter.ALL: "",
+    ItemFilter.HELD_BACK: "flag = 'HELD_BACK'",
+    ItemFilter.UNVERIFIED: "flag = 'UNVERIFIED'",
+    ItemFilter.STALE: "stale = 1 AND served = 1",
+    ItemFilter.SILENCED: "quality = 0 AND served = 1",
+    ItemFilter.WITHDRAWN: "flag IN ('RETRACTED', 'SUPERSEDED', 'DELETED')",
+}
+
+
+class ItemPage(NamedTuple):
+    """Some items, newest first, and the cursor of those that follow; "" after the last."""
+
+    items: list[IndexedItem]
+    after: str
+
+
+def items_page(index: sqlite3.Connection, filter_: ItemFilter, text: str, after: str, most: int) -> ItemPage:
+    """Return a page of items, with all of these words if there are any."""
+    where, given = [_WHERE[filter_]], list[str | int]()
+    if after.isdecimal():
+        where.append("item.rowid < ?")
+        given.append(int(after))
+    if words := re.findall(r"\w+", text):
+        where.append("item.rowid IN (SELECT rowid FROM item_text WHERE item_text MATCH ?)")
+        given.append(" ".join(f'"{word}"' for word in words))
+    condition = " AND ".join(filter(None, where)) or "1"
+    query = f"SELECT rowid, record, backend, served FROM item WHERE {condition} ORDER BY rowid DESC LIMIT ?"
+    rows = index.execute(query, (*given, most + 1)).fetchall()
+    items = [IndexedItem(item_of(record), backend, bool(served)) for _, record, backend, served in rows[:most]]
+    return ItemPage(items, str(rows[most - 1][0]) if len(rows) > most else "")
+
+
+def predecessors_of(index: sqlite3.Connection, id_: str) -> list[str]:
+    """Return the ids of the items that this one supersedes."""
+    return [row[0] for row in index.execute("SELECT DISTINCT id FROM item WHERE superseded_by = ?", (id_,))]

@@ -16,7 +16,7 @@ from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
 from knowbound.kms.store_writer import write_lock
 from knowbound.store.data_dir import INDEX
-from knowbound.store.owner import name_of
+from knowbound.store.marking import name_of
 
 if TYPE_CHECKING:
     from knowbound.kms.quality_log.mongo import MongoQualityLog
@@ -61,11 +61,17 @@ def sync_files(settings: Settings) -> None:
 
 def open_backend(name: str, settings: Settings) -> Backend:
     """Open one backend. Only drivers of backends in use are imported: a driver costs up to a second."""
-    if name not in BACKENDS:
-        known = f"Known: {', '.join(BACKENDS)}; in the environment commas separate them."
+    if name in BACKENDS:
+        open_built_in = import_module(f"knowbound.kms.backends.{name}").open_backend
+        backend: Backend = open_built_in(settings)
+        return backend
+    from knowbound.plugins import load_plugin, plugins  # noqa: PLC0415  (only for a backend that is not built in)
+
+    if name not in plugins("backends"):
+        known = f"Known: {', '.join((*BACKENDS, *plugins('backends')))}; in the environment commas separate them."
         raise InputError("unknown-backend", f"No backend {name!r} (kms.backends). {known}")
-    backend: Backend = import_module(f"knowbound.kms.backends.{name}").open_backend(settings)
-    return backend
+    added: Backend = load_plugin("backends", name)(settings)
+    return added
 
 
 def open_quality_log(settings: Settings) -> QualityLog:

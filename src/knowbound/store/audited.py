@@ -11,6 +11,7 @@ from knowbound.core.audit import AuditedSession, AuditedTurn
 from knowbound.store.data_dir import FINDINGS
 from knowbound.store.database import Database
 from knowbound.store.forgotten import Forgotten, load_forgotten
+from knowbound.store.listing import list_changed
 
 _sessions = msgspec.msgpack.Decoder(list[AuditedSession])
 
@@ -21,6 +22,10 @@ class Audited:
     def __init__(self, home: Path) -> None:
         self._home = home
         self._db = Database(home / FINDINGS)
+
+    def close(self) -> None:
+        """Close the database."""
+        self._db.close()
 
     def states(self) -> dict[str, str]:
         """Return the state of every stored session, by key."""
@@ -45,14 +50,22 @@ class Audited:
             for (sessions,) in self._db.rows("SELECT sessions FROM audited WHERE key = ?", key):
                 yield from self._db.decoded(_sessions, sessions)
 
+    def bodies(self, keys: Iterable[str]) -> list[tuple[str, bytes]]:
+        """Return the stored bytes of these sessions."""
+        query = "SELECT key, sessions FROM audited WHERE key = ?"
+        return [tuple(row) for key in keys for row in self._db.rows(query, key)]
+
     def replace_turns(self, turns: Mapping[tuple[str, int], AuditedTurn]) -> None:
         """Store these turns, by session and number, in the place of those that are stored."""
-        names = {session for session, _ in turns}
+        if not turns:
+            return
         with self._db.writing() as db:
-            for key, encoded in db.execute("SELECT key, sessions FROM audited").fetchall() if turns else ():
+            list_changed(db)
+            query = "SELECT key FROM listed_session WHERE session = ? AND audited"
+            named = sorted({session for session, _ in turns})
+            for key in sorted({key for one in named for (key,) in db.execute(query, (one,))}):
+                encoded = db.execute("SELECT sessions FROM audited WHERE key = ?", (key,)).fetchone()[0]
                 sessions = _sessions.decode(encoded)
-                if names.isdisjoint(one.session for one in sessions):
-                    continue
                 for one in sessions:
                     one.turns = [turns.get((turn.session, turn.turn), turn) for turn in one.turns]
                 db.execute("UPDATE audited SET sessions = ? WHERE key = ?", (msgspec.msgpack.encode(sessions), key))

@@ -25,7 +25,8 @@ import msgspec
 from knowbound.errors import StoreError
 from knowbound.store.data_dir import DATA_FOLDER, INDEX
 from knowbound.store.injected_table import copy_injected_table
-from knowbound.store.owner import NOBODYS, mark_folder, owner_of
+from knowbound.store.marking import mark_folder
+from knowbound.store.owner import NOBODYS, owner_of
 from knowbound.user_files import PRIVATE_FILE, make_file, make_folder, make_private
 
 _WAIT_SECONDS = 5.0  # one round of SQLite's own waiting
@@ -76,6 +77,11 @@ class Database:
                     "store-busy", f"{self.path}-wal is held by another process. Try again when it has ended."
                 )
             time.sleep(0.05)
+
+    def compact_if_idle(self) -> None:
+        """Rewrite the file without its free pages, unless another process uses it now."""
+        with self._lock, suppress(sqlite3.OperationalError):
+            self._connection.execute("VACUUM")
 
     def rows(self, query: str, *values: str | int | bytes) -> list[Any]:
         """Return all rows of a query."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -31,7 +30,8 @@ from knowbound.store.answers import erase_answers
 from knowbound.store.data_dir import EVALS, FINDINGS, INDEX, ITEMS
 from knowbound.store.database import Database
 from knowbound.store.forgotten import Forgotten
-from knowbound.store.observed import add_empty_outcomes, session_of
+from knowbound.store.listing import list_changed
+from knowbound.store.observed import AHEAD, add_empty_outcomes, session_of
 
 _findings = msgspec.msgpack.Decoder(list[Findings])
 _evaluation = msgspec.msgpack.Decoder(Evaluation)
@@ -44,7 +44,6 @@ _discovery = msgspec.json.Decoder(Discovery)
 _answer = msgspec.json.Decoder(SuggestionAnswer)
 _Kept = TypeVar("_Kept")
 _Stored = TypeVar("_Stored", str, bytes)
-_SESSION = re.compile(r'"session":\s*("[^"\\\x00-\x1f]*")')
 
 
 class ErasureScope(msgspec.Struct):
@@ -117,16 +116,22 @@ def select_sessions(home: Path, scope: ErasureScope) -> list[str]:
     if not (home / FINDINGS).exists():
         return found
     database = Database(home / FINDINGS)
-    times = dict(database.rows("SELECT path, mtime_ns FROM file"))
-    for (key,) in database.rows("SELECT key FROM session"):
-        for one in _decoded(_findings.decode, database.row("SELECT findings FROM session WHERE key = ?", key)[0]) or []:
-            ended = one.ended or _time(max((times.get(path, 0) for path in one.files), default=0))
-            if scope.selects(one.project, ended):
-                found.append(one.session)
-    for (sessions,) in database.rows("SELECT sessions FROM audited"):
-        found += [one.session for one in _audited.decode(sessions) if scope.selects(one.project, one.ended)]
+    with suppress(_PreviewError), database.writing() as db:
+        list_changed(db)
+        times = dict(db.execute("SELECT path, mtime_ns FROM file"))
+        for key, session, folder, ended in db.execute("SELECT key, session, folder, ended FROM listed_session"):
+            if scope.selects(folder, ended or _ended(db, key, session, times)):
+                found.append(session)
+        raise _PreviewError  # nothing changes before a person agrees
     database.close()
     return found
+
+
+def _ended(db: sqlite3.Connection, key: str, session: str, times: dict[str, int]) -> str:
+    """Return when the files of a session changed last, where its trace has no times."""
+    row = db.execute("SELECT findings FROM session WHERE key = ?", (key,)).fetchone()
+    found = (_decoded(_findings.decode, row[0]) if row else None) or []
+    return _time(max((times.get(path, 0) for one in found if one.session == session for path in one.files), default=0))
 
 
 class SelectedRuns(msgspec.Struct):
@@ -175,44 +180,12 @@ def erase_databases(home: Path, scope: ErasureScope, erased: Erased, *, preview:
             database.close()
 
 
-def blank_lines(path: Path, is_gone: Callable[[bytes], bool], *, preview: bool) -> list[bytes]:
-    """Overwrite lines with spaces in place; return their former content.
-
-    Others append to the file meanwhile and store their reading position, so no byte moves.
-    """
-    gone: list[bytes] = []
-    try:
-        with path.open("rb" if preview else "r+b") as file:
-            at = 0
-            for line in file.read().splitlines(keepends=True):
-                said = line.rstrip(b"\r\n")
-                if said.strip() and is_gone(said):
-                    gone.append(said)
-                    if not preview:
-                        os.pwrite(file.fileno(), b" " * len(said), at)
-                at += len(line)
-            if not preview:
-                os.fsync(file.fileno())
-    except FileNotFoundError:
-        pass
-    return gone
-
-
-def sessions_in(line: bytes) -> list[str]:
-    """Return the sessions named in a line of JSON, even if the line is cut or two records share it."""
-    try:
-        row = json.loads(line)
-        named = row.get("session") if isinstance(row, dict) else None
-        return [named] if isinstance(named, str) else []
-    except (ValueError, RecursionError):
-        return [json.loads(name) for name in _SESSION.findall(line.decode("utf-8", "replace"))]
-
-
 def kept_records(home: Path) -> Iterator[bytes]:
     """Yield the texts of all records in the databases."""
     queries = {
         FINDINGS: (
             "SELECT findings FROM session", "SELECT sessions FROM audited",
+            "SELECT name FROM listed_name", "SELECT session || ' ' || folder FROM listed_session",
             "SELECT report FROM run", "SELECT report FROM evaluation",
             "SELECT run FROM journal_run", "SELECT excerpt FROM unmanaged", "SELECT material FROM material",
             "SELECT lesson FROM lesson", "SELECT question FROM agent_question",
@@ -234,8 +207,11 @@ def kept_records(home: Path) -> Iterator[bytes]:
 
 
 def _erase_findings(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) -> None:
-    files = _erase_sessions(db, scope, erased)
-    _erase_audited(db, scope, erased)
+    list_changed(db)
+    listed = db.execute("SELECT session, key FROM listed_session INDEXED BY listed_session_session").fetchall()
+    keys = sorted({key for session, key in listed if scope.has_session(session)})  # no other is decoded
+    files = _erase_sessions(db, keys, scope, erased)
+    _erase_audited(db, keys, scope, erased)
     _erase_files(db, scope, erased, files)
     _erase_unmanaged(db, scope, erased)
     _erase_runs(db, scope, erased)
@@ -247,14 +223,17 @@ def _erase_findings(db: sqlite3.Connection, scope: ErasureScope, erased: Erased)
     answers = erase_answers(db, scope.names, scope.before, also_unnamed=bool(erased.counts) or scope.everything)
     erased.add(f"{FINDINGS}: answer", answers)
     erased.add(f"{FINDINGS}: agent_question", erase_questions(db, scope.names, scope.before))
+    list_changed(db)  # no row is left of what went
 
 
-def _erase_sessions(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) -> set[str]:
+def _erase_sessions(db: sqlite3.Connection, keys: Iterable[str], scope: ErasureScope, erased: Erased) -> set[str]:
     """Erase sessions; return the files without other sessions. A shared file has the key of its first session."""
     gone_files: set[str] = set()
     kept_files: set[str] = set()
-    for (key,) in db.execute("SELECT key FROM session").fetchall():
+    for key in keys:
         row = db.execute("SELECT findings FROM session WHERE key = ?", (key,)).fetchone()
+        if row is None:
+            continue
         found = _decoded(_findings.decode, row[0]) or []  # of another version: known by its key alone
         left = [one for one in found if not scope.has_session(one.session)]
         gone = [one for one in found if one not in left]
@@ -272,15 +251,16 @@ def _erase_sessions(db: sqlite3.Connection, scope: ErasureScope, erased: Erased)
     return gone_files - kept_files
 
 
-def _erase_audited(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) -> None:
+def _erase_audited(db: sqlite3.Connection, keys: Iterable[str], scope: ErasureScope, erased: Erased) -> None:
     """Erase audited turns: their claims are words of the session."""
-    for (key,) in db.execute("SELECT key FROM audited").fetchall():
-        found = _audited.decode(db.execute("SELECT sessions FROM audited WHERE key = ?", (key,)).fetchone()[0])
+    for key in keys:
+        row = db.execute("SELECT sessions FROM audited WHERE key = ?", (key,)).fetchone()
+        found = _audited.decode(row[0]) if row else []
         left = [one for one in found if not scope.has_session(one.session)]
         for one in found:
             if one not in left:
                 erased.add(f"{FINDINGS}: audited", 1, *(claim.text for turn in one.turns for claim in turn.claims))
-        if not left:
+        if found and not left:
             db.execute("DELETE FROM audited WHERE key = ?", (key,))
         elif len(left) < len(found):
             db.execute("UPDATE audited SET sessions = ? WHERE key = ?", (msgspec.msgpack.encode(left), key))
@@ -294,7 +274,7 @@ def _erase_files(db: sqlite3.Connection, scope: ErasureScope, erased: Erased, go
         if path in gone or scope.everything or is_unread:
             db.execute("DELETE FROM file WHERE path = ?", (path,))
             row = (scope.forgotten.file_row(path), size, mtime_ns)
-            db.execute("INSERT OR REPLACE INTO file VALUES (?, ?, ?, '', '', '', '', 'forgotten')", row)
+            db.execute("INSERT OR REPLACE INTO file VALUES (?, ?, ?, '', '', '', '', 'forgotten', '')", row)
             erased.add(f"{FINDINGS}: file", 1, os.path.basename(path))
 
 
@@ -312,8 +292,14 @@ def _erase_unmanaged(db: sqlite3.Connection, scope: ErasureScope, erased: Erased
 
 def _erase_runs(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) -> None:
     """Erase reports about a session, and investigations by time and project."""
-    for id_, made, keys in db.execute("SELECT id, made, keys FROM run WHERE kind <> 'evaluation'").fetchall():
+    for id_, kind, made, keys in db.execute(
+        "SELECT id, kind, made, keys FROM run WHERE kind <> 'evaluation'"
+    ).fetchall():
         sessions = [session_of(key) for key in _keys.decode(keys)]
+        if kind == AHEAD:
+            left = [key for key in _keys.decode(keys) if not scope.has_session(session_of(key))]
+            db.execute("UPDATE run SET keys = ? WHERE id = ?", (msgspec.msgpack.encode(left), id_))
+            continue
         is_old = bool(scope.before and made < scope.before)
         if any(map(scope.has_session, sessions)) or is_old or (not sessions and scope.has_record(made)):
             db.execute("DELETE FROM run WHERE id = ?", (id_,))
@@ -352,9 +338,10 @@ def _erase_evaluations(db: sqlite3.Connection, scope: ErasureScope, erased: Eras
 
 def _erase_lessons(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) -> None:
     """Erase material, and lessons based on forgotten sessions alone. Other lessons lose that evidence."""
-    for key, encoded in db.execute("SELECT key, material FROM material").fetchall():
-        gone = key not in {one for (one,) in db.execute("SELECT key FROM session WHERE key = ?", (key,))}
+    for (key,) in db.execute("SELECT key FROM material").fetchall():
+        gone = not db.execute("SELECT 1 FROM session WHERE key = ?", (key,)).fetchone()
         if gone or scope.has_session(session_of(key)):
+            encoded = db.execute("SELECT material FROM material WHERE key = ?", (key,)).fetchone()[0]
             db.execute("DELETE FROM material WHERE key = ?", (key,))
             erased.add(f"{FINDINGS}: material", 1, *_texts_in(msgspec.msgpack.decode(encoded)))
     for project, id_, encoded in db.execute("SELECT project, id, lesson FROM lesson").fetchall():
@@ -401,6 +388,8 @@ def _erase_index(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) ->
 def _erase_quality(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) -> None:
     """Erase measured turns. A warranted correction is about an item: it stays without the session's words."""
     for id_, session, date in db.execute("SELECT id, session_id, date FROM kms_quality_log").fetchall():
+        if not (scope.has_session(session) or scope.is_own_project or scope.before):
+            continue
         document = db.execute("SELECT document FROM kms_quality_log WHERE id = ?", (id_,)).fetchone()[0]
         turn = _decoded(_turn.decode, document)
         if scope.has_record(turn.timestamp if turn else date, session):

@@ -124,6 +124,14 @@ class Evaluations:
         """Return the plans of all unfinished evaluations by id."""
         return dict(self._db.rows("SELECT id, plan FROM journal"))
 
+    def going(self) -> list[Journal]:
+        """Return the journals of evaluations that go on or were interrupted, newest first."""
+        rows = self._db.rows(
+            "SELECT id, made, tasks, (SELECT count(*) FROM journal_run WHERE journal = id) FROM journal "
+            "ORDER BY id DESC"
+        )
+        return [Journal(*row) for row in rows]
+
     def note(self, journal: int, task: str, run: SampleRun) -> None:
         """Store an ended task, which is never run again."""
         with self._db.writing() as db:

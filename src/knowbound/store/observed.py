@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -23,6 +24,8 @@ _findings = msgspec.msgpack.Decoder(list[Findings])
 _verdict = msgspec.msgpack.Decoder(HedgingVerdict)
 _keys = msgspec.msgpack.Decoder(list[str])
 _RUNS_KEPT = 20
+AHEAD = "ahead"  # kind of the row that keeps what was read in the background; no report
+UNJUDGED = "unjudged "  # before the state of a session that is read and waits for a judge
 # Sources of unmanaged items. The skills that a client lists and the files that it shows are not among them.
 KNOWLEDGE_SOURCES = ("hook", "nested_memory", "memory", "relevant_memories", "instructions")
 
@@ -38,6 +41,7 @@ class FileRow(msgspec.Struct, frozen=True):
     agent_id: str = ""
     time: str = ""
     problem: str = ""
+    root: str = ""
 
 
 class UnmanagedItem(msgspec.Struct, frozen=True):
@@ -73,8 +77,12 @@ class Observed:
         self._db.close()
 
     def files(self) -> dict[str, FileRow]:
-        """Return all known files by path."""
-        return {row[0]: FileRow(*row) for row in self._db.rows("SELECT * FROM file")}
+        """Return all known files by path, without those whose head has to be looked at again."""
+        rows = self._db.rows(
+            "SELECT path, size, mtime_ns, reader, session, agent_id, time, problem, coalesce(root, '') FROM file "
+            "WHERE root IS NOT NULL OR problem = 'forgotten'"
+        )
+        return {row[0]: FileRow(*row) for row in rows}
 
     def keep_files(self, rows: Iterable[FileRow]) -> None:
         """Store the facts about files, without forgotten sessions."""
@@ -82,7 +90,7 @@ class Observed:
             forgotten = load_forgotten(self._home)
             kept = (row for row in rows if forgotten is None or not forgotten.has_session(row.session or row.path))
             db.executemany(
-                "INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (msgspec.structs.astuple(row) for row in kept),
             )
 
@@ -93,7 +101,7 @@ class Observed:
     def are_read(self, keys: Iterable[str]) -> bool:
         """Report whether all these sessions are read."""
         states = self.states()
-        return all(states.get(key) for key in keys)
+        return all(states.get(key, "") and not states[key].startswith(UNJUDGED) for key in keys)
 
     def keep_sessions(self, rows: Iterable[tuple[str, str, str, bytes]]) -> set[str]:
         """Store findings (key, name, state, msgpack); return the keys that were forgotten and not stored.
@@ -113,6 +121,11 @@ class Observed:
                 for found in self._db.decoded(_findings, findings):
                     add_empty_outcomes(found.signals)
                     yield found
+
+    def bodies(self, keys: Iterable[str]) -> list[tuple[str, bytes]]:
+        """Return the stored bytes of these sessions."""
+        query = "SELECT key, findings FROM session WHERE key = ?"
+        return [tuple(row) for key in keys for row in self._db.rows(query, key)]
 
     def keep_unmanaged(self, injections: Iterable[UnmanagedInjection]) -> None:
         """Store injections by others; known ones stay unchanged."""
@@ -153,6 +166,25 @@ class Observed:
             _make_room(db)
         return cursor.lastrowid or 0
 
+    def keep_read_ahead(self, keys: list[str]) -> None:
+        """Keep the findings of sessions that no report has used yet."""
+        with self._db.writing() as db:
+            db.execute("DELETE FROM run WHERE kind = ?", (AHEAD,))
+            db.execute(
+                "INSERT INTO run (id, kind, made, corpus, keys, report) VALUES (0, ?, '', '', ?, x'c0')",
+                (AHEAD, msgspec.msgpack.encode(keys)),
+            )
+
+    def digested(self, keys: Iterable[str]) -> list[str]:
+        """Return the sessions beside these that were read in the background and whose files are gone."""
+        row = self._db.row("SELECT keys FROM run WHERE kind = ?", AHEAD)
+        if row is None:
+            return []
+        there = {session_of(key) for key in keys}
+        others = [key for key in _keys.decode(row[0]) if session_of(key) not in there]
+        files = {key: [file for found in self.findings([key]) for file in found.files] for key in others}
+        return [key for key, those in files.items() if those and not any(map(os.path.lexists, those))]
+
     def make_newest(self, kind: str, corpus: str) -> None:
         """Make a run that is shown again the newest one, so that `report` shows it."""
         newest = self._db.row("SELECT id, kind, corpus FROM run ORDER BY id DESC LIMIT 1")
@@ -169,7 +201,7 @@ class Observed:
 
     def newest_kind(self) -> str:
         """Return the kind of the newest run, or ""."""
-        row = self._db.row("SELECT kind FROM run ORDER BY id DESC LIMIT 1")
+        row = self._db.row("SELECT kind FROM run WHERE kind <> ? ORDER BY id DESC LIMIT 1", AHEAD)
         return str(row[0]) if row else ""
 
     def newest_evaluation(self) -> int | None:
@@ -250,7 +282,9 @@ def _not_forgotten(rows: list[tuple[str, str, str, bytes]], home: Path) -> list[
 
 def _make_room(db: sqlite3.Connection) -> None:
     """Delete the oldest runs, and the findings and the material of lessons that no run uses any more."""
-    db.execute("DELETE FROM run WHERE id NOT IN (SELECT id FROM run ORDER BY id DESC LIMIT ?)", (_RUNS_KEPT,))
+    db.execute(
+        "DELETE FROM run WHERE id > 0 AND id NOT IN (SELECT id FROM run ORDER BY id DESC LIMIT ?)", (_RUNS_KEPT,)
+    )
     wanted = {key for (keys,) in db.execute("SELECT keys FROM run") for key in _keys.decode(keys)}
     stored = {key for (key,) in db.execute("SELECT key FROM session")}
     db.executemany("DELETE FROM session WHERE key = ?", ((key,) for key in stored - wanted))

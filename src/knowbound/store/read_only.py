@@ -18,6 +18,7 @@ INDEX_SCHEMA = 8  # schema of the index that this version reads
 HOOK_WAIT_SECONDS = 0.05  # wait for a writer
 _LONGEST_VALUE = 16 * 1024 * 1024  # bytes; an item has at most 1 MB
 _MOST_OPEN = 4  # indexes
+_CACHE_KIB = 32 * 1024  # of an index that stays open: a search reads pages from all over it
 _STEPS = 20_000  # SQLite instructions between two checks of the clock: about a millisecond
 
 
@@ -44,6 +45,22 @@ def keep_open() -> None:
     """Keep the indexes that this thread opens open from now on, and with them what was made of their rows."""
     _keepers[:] = [_thread.get_ident()]
     _open.clear()
+
+
+def kept_of(connection: sqlite3.Connection) -> dict[str, Any] | None:
+    """Return what an open connection keeps of the index as it is now; None if the connection keeps nothing.
+
+    When somebody has written to the index, it is empty but for `before`, the codes as they were.
+    """
+    kept: dict[str, Any] | None = getattr(connection, "kept", None)
+    if kept is None:
+        return None
+    state = connection.execute("PRAGMA data_version").fetchone()[0]
+    if kept.get("state") != state:
+        before = kept.get("codes")
+        kept.clear()
+        kept |= {"state": state, "before": before}
+    return kept
 
 
 def open_read_only(path: str | os.PathLike[str], *, wait_seconds: float = 2.0) -> IndexConnection | None:
@@ -101,6 +118,7 @@ def _opened(home: str, path: str, wait_seconds: float) -> IndexConnection | None
         db = open_read_only(path, wait_seconds=wait_seconds)
         if db is not None:
             db.kept, db.file = {}, (found.st_dev, found.st_ino)
+            db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
     if db is not None:
         _open[home] = db
         while len(_open) > _MOST_OPEN:

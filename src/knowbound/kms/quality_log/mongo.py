@@ -10,6 +10,7 @@
     kms_quality_discovery  one document per warranted correction, with `origin`, kept for ever
     kms_quality_answer     one document per answered suggestion, kept for ever
     kms_quality_note       one document per name: `document` is JSON as text, with any keys
+    kms_quality_item       one document per item: `days`, the verdicts of each day, and their sums, made when asked for
 
 A map of a rollup is an array of {key, value}: its keys are ids of items and names of files, which may hold dots, `$`
 and NUL. BSON refuses some of these as field names; in an array they are values, and queries can use `by_item.key`.
@@ -28,7 +29,7 @@ from typing import Any, TypeVar, get_origin
 
 import msgspec
 
-from knowbound.core.quality import KEPT_DAYS, DayRollup, Discovery, Durations, QualityTurn
+from knowbound.core.quality import KEPT_DAYS, Counts, DayRollup, Discovery, Durations, QualityTurn
 from knowbound.core.suggestions import SuggestionAnswer
 from knowbound.errors import StoreError
 from knowbound.kms.backends import remote
@@ -36,16 +37,21 @@ from knowbound.kms.backends.mongo_connection import DUPLICATE, Document, MongoCo
 from knowbound.kms.backends.protocol import pages
 from knowbound.kms.quality_log.protocol import (
     ANSWER,
+    COUNTS,
     DISCOVERY,
+    ITEM,
     LOG,
     NOTE,
     ROLLUP,
     ErasedDocuments,
+    ItemOrder,
     KeptDocument,
     LoggedDay,
+    MeasuredItem,
     QualityLog,
     note_text,
 )
+from knowbound.store.listing import PAGE, ResultPage, paged
 
 try:
     import bson
@@ -70,6 +76,14 @@ _IS_SCORED = {
         {"$eq": [{"$type": "$problem"}, "missing"]},
     ]
 }
+# Fields of turns that warranted corrections are made of, with the condition of their partial indexes.
+_TELLING: dict[str, Any] = {
+    "injected_items.verdict.contradicted": True,
+    "other_items.verdict.contradicted": True,
+    "tool_calls.corrected": {"$gt": ""},
+}
+_MARK = ("made_at", "turns", "newest")  # a day with others was written anew
+_LISTED = "listed days"  # the note of the days that `kms_quality_item` has: date → when it was made
 _Value = TypeVar("_Value", QualityTurn, DayRollup, Discovery, SuggestionAnswer)
 _Write = pymongo.ReplaceOne[Document] | pymongo.UpdateOne | pymongo.DeleteOne
 
@@ -87,13 +101,22 @@ class MongoQualityLog(QualityLog):
         self._log, self._rollup, self._discovery = database[LOG], database[ROLLUP], database[DISCOVERY]
         self._answer = database[ANSWER]
         self._notes = database[NOTE]
+        self._items = database[ITEM]
         try:
             with self._server.explained():
+                self._items.create_indexes(
+                    [pymongo.IndexModel([(order, -1), ("_id", -1)]) for order in ItemOrder]
+                    + [pymongo.IndexModel("days.date")]
+                )
                 self._log.create_indexes(
                     [
                         pymongo.IndexModel("expires", expireAfterSeconds=0),
                         pymongo.IndexModel(["date", "timestamp", "_id", "scored_at"]),
                         pymongo.IndexModel("session_id"),
+                        *(
+                            pymongo.IndexModel(["date", name], partialFilterExpression={name: value})
+                            for name, value in _TELLING.items()
+                        ),
                         pymongo.IndexModel(
                             ["date", "scored_at", "_id"],
                             name="unscored",
@@ -162,6 +185,59 @@ class MongoQualityLog(QualityLog):
             found = self._log.find({"date": {"$eq": date}}, {"_id": 1}).sort(["timestamp", "_id"])
             ids = [document["_id"] for document in found]
         yield from self._turns(ids)
+
+    def telling(self, date: str) -> Iterator[QualityTurn]:
+        known: dict[str, tuple[str, str]] = {}
+        for name, value in _TELLING.items():
+            with self._server.recovering():
+                for found in self._log.find({"date": {"$gte": date}, name: value}, {"date": 1, "timestamp": 1}):
+                    known[found["_id"]] = (found["date"], found.get("timestamp", ""))
+        yield from self._turns(sorted(known, key=lambda id_: (*known[id_], id_)))
+
+    def items(
+        self, order: ItemOrder = ItemOrder.CONTRADICTED, *, after: str = "", most: int = PAGE
+    ) -> ResultPage[MeasuredItem]:
+        self._list_days()
+        first, _, item = after.partition("|")
+        wanted: Document = {}
+        if item and (order is ItemOrder.LAST or first.isdigit()):
+            value = first if order is ItemOrder.LAST else int(first)
+            wanted = {"$or": [{order: {"$lt": value}}, {order: value, "_id": {"$lt": item}}]}
+        with self._server.recovering():
+            found = self._items.find(wanted, {"days": 0}).sort([(order, -1), ("_id", -1)]).limit(most + 1)
+            return paged(list(found), most, _measured, lambda one: (one[order], one["_id"]))
+
+    def verdicts_on(self, ids: Collection[str]) -> dict[str, MeasuredItem]:
+        self._list_days()
+        found: dict[str, MeasuredItem] = {}
+        for page in pages(ids, _PAGE):
+            with self._server.recovering(len(page)):
+                known = self._items.find({"_id": {"$in": page}}, {"days": 0})
+                found |= {one["_id"]: _measured(one) for one in known}
+        return found
+
+    def _list_days(self) -> None:
+        """Bring the items up to the days that were written since somebody looked; each write may be repeated."""
+        listed = msgspec.json.decode(self.note(_LISTED) or b"{}", type=dict[str, str])
+        with self._server.recovering():
+            found = self._rollup.find({}, dict.fromkeys(_MARK, 1))
+            made = {one["_id"]: " ".join(str(one.get(name, "")) for name in _MARK) for one in found}
+        changed = sorted(date for date, time in made.items() if listed.get(date) != time)
+        for date in changed:
+            with self._server.recovering():
+                day = self._rollup.find_one({"_id": date})
+                was = {one["_id"] for one in self._items.find({"days.date": date}, {"_id": 1})}
+            now = _value(day, DayRollup).by_item if day else {}
+            for page in pages(sorted(was | set(now)), _PAGE):
+                self._write(
+                    self._items,
+                    [
+                        pymongo.UpdateOne({"_id": {"$eq": id_}}, _with_day(date, now.get(id_)), upsert=True)
+                        for id_ in page
+                    ],
+                )
+        if changed:
+            self.put_note(_LISTED, msgspec.json.encode(made))
 
     def prune(self, before: str) -> int:
         """Remove the turns of the days before this day, and return their number. The TTL index removes them, too."""
@@ -334,6 +410,21 @@ def _expires(date: str) -> datetime:
         return datetime.strptime(date, "%Y-%m-%d").replace(tzinfo=UTC) + kept
     except (ValueError, OverflowError):
         return datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + kept
+
+
+def _with_day(date: str, counts: Counts | None) -> list[Document]:
+    """Return the update that gives an item the verdicts of a day in place of earlier ones, and sums them."""
+    others = {"$filter": {"input": {"$ifNull": ["$days", []]}, "cond": {"$ne": ["$$this.date", {"$literal": date}]}}}
+    day = [{"date": date} | {name: getattr(counts, name) for name in COUNTS}] if counts else []
+    return [
+        {"$set": {"days": {"$concatArrays": [others, {"$literal": day}]}}},
+        {"$set": {name: {"$sum": f"$days.{name}"} for name in COUNTS} | {"last": {"$max": "$days.date"}}},
+    ]
+
+
+def _measured(document: Document) -> MeasuredItem:
+    counts = Counts(*(int(document.get(name, 0)) for name in COUNTS))
+    return MeasuredItem(str(document["_id"]), counts, str(document.get("last") or ""))
 
 
 def _document(value: QualityTurn | DayRollup | Discovery | SuggestionAnswer) -> Document:

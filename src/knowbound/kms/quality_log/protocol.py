@@ -6,15 +6,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from enum import StrEnum
 from typing import NamedTuple, Protocol
 
-from knowbound.core.quality import DayRollup, Discovery, QualityTurn
+from knowbound.core.quality import Counts, DayRollup, Discovery, QualityTurn
 from knowbound.core.suggestions import SuggestionAnswer
 from knowbound.errors import StoreError
+from knowbound.store.listing import PAGE, ResultPage
 
 # Names of tables and of collections.
 LOG, ROLLUP, DISCOVERY, NOTE = "kms_quality_log", "kms_quality_rollup", "kms_quality_discovery", "kms_quality_note"
-ANSWER = "kms_quality_answer"
+ANSWER, ITEM = "kms_quality_answer", "kms_quality_item"
+COUNTS = Counts.__struct_fields__
 
 
 class LoggedDay(NamedTuple):
@@ -38,6 +41,22 @@ class ErasedDocuments(NamedTuple):
 
     turns: list[QualityTurn]
     records: list[Discovery]
+
+
+class ItemOrder(StrEnum):
+    """Orders of measured items, largest first."""
+
+    CONTRADICTED = "contradicted"
+    JUDGED = "judged"
+    LAST = "last"  # the day of the newest verdict
+
+
+class MeasuredItem(NamedTuple):
+    """An item with the verdicts of all days on it."""
+
+    id: str
+    counts: Counts
+    last: str  # day
 
 
 class QualityLog(Protocol):
@@ -69,6 +88,17 @@ class QualityLog(Protocol):
         for day in self.days():
             if day.date >= date:
                 yield from self.of_day(day.date)
+
+    def telling(self, date: str) -> Iterator[QualityTurn]:
+        """Yield the turns from a day on that contradict an item or correct one: warranted corrections need no other."""
+
+    def items(
+        self, order: ItemOrder = ItemOrder.CONTRADICTED, *, after: str = "", most: int = PAGE
+    ) -> ResultPage[MeasuredItem]:
+        """Return a page of the items that were ever judged."""
+
+    def verdicts_on(self, ids: Collection[str]) -> dict[str, MeasuredItem]:
+        """Return the verdicts on these items."""
 
     def prune(self, before: str) -> int:
         """Remove the turns of the days before this day, and return their number."""

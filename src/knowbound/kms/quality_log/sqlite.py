@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
-from knowbound.core.quality import DayRollup, Discovery, QualityTurn
+from knowbound.core.quality import Counts, DayRollup, Discovery, QualityTurn
 from knowbound.core.suggestions import SuggestionAnswer
 from knowbound.errors import StoreError
 from knowbound.kms.backends.protocol import pages
-from knowbound.kms.quality_log.protocol import LoggedDay, QualityLog, note_text
+from knowbound.kms.quality_log.protocol import COUNTS, ItemOrder, LoggedDay, MeasuredItem, QualityLog, note_text
 from knowbound.store.data_dir import ITEMS
 from knowbound.store.database import Database, as_store_errors
+from knowbound.store.listing import PAGE, ResultPage, paged
 
 _PAGE = 200
 _PUT = """
@@ -23,6 +24,15 @@ _PUT = """
         document = excluded.document
     WHERE excluded.problem = '' OR problem <> ''
 """
+TELLING = (
+    "SELECT document FROM kms_quality_log INDEXED BY kms_quality_log_telling WHERE date >= ? "
+    """AND (instr(document, '"contradicted":true') OR instr(document, '"corrected":["'))"""
+)
+_SUM = (
+    f"INSERT INTO kms_quality_item SELECT item, {', '.join(f'sum({one})' for one in COUNTS)}, max(date) "
+    "FROM kms_quality_item_day WHERE item = ? GROUP BY item"
+)
+_ORDERED = {ItemOrder.JUDGED: 1, ItemOrder.CONTRADICTED: 4, ItemOrder.LAST: 6}  # columns of `kms_quality_item`
 _Kept = TypeVar("_Kept")
 _encoder = msgspec.json.Encoder()
 _turn = msgspec.json.Decoder(QualityTurn)
@@ -68,6 +78,45 @@ class SqliteQualityLog(QualityLog):
         rows = self._db.rows("SELECT document FROM kms_quality_log WHERE date = ?", date)
         turns = (self._decoded(_turn, row[0]) for row in rows)
         yield from sorted(turns, key=lambda turn: (turn.timestamp, turn.id))
+
+    def telling(self, date: str) -> Iterator[QualityTurn]:
+        turns = (self._decoded(_turn, row[0]) for row in self._db.rows(TELLING, date))
+        yield from sorted(turns, key=lambda turn: (turn.date, turn.timestamp, turn.id))
+
+    def items(
+        self, order: ItemOrder = ItemOrder.CONTRADICTED, *, after: str = "", most: int = PAGE
+    ) -> ResultPage[MeasuredItem]:
+        self._list_days()
+        first, _, item = after.partition("|")
+        given: list[str | int] = []
+        if item and (order is ItemOrder.LAST or first.isdigit()):
+            given = [first if order is ItemOrder.LAST else int(first), item]
+        rows = self._db.rows(items_query(order, goes_on=bool(given)), *given, most + 1)
+        return paged(rows, most, _measured, lambda row: (row[_ORDERED[order]], row[0]))
+
+    def verdicts_on(self, ids: Collection[str]) -> dict[str, MeasuredItem]:
+        self._list_days()
+        found: dict[str, MeasuredItem] = {}
+        for page in pages(ids, _PAGE):
+            query = f"SELECT * FROM kms_quality_item WHERE item IN ({', '.join('?' * len(page))})"
+            found |= {row[0]: _measured(row) for row in self._db.rows(query, *page)}
+        return found
+
+    def _list_days(self) -> None:
+        """Bring the items up to the days that were written since somebody looked, a day in a transaction."""
+        for (date,) in self._db.rows("SELECT date FROM unlisted_day ORDER BY date"):
+            with self._db.writing() as db:
+                query = "SELECT document FROM kms_quality_rollup WHERE date = ?"
+                document = db.execute(query, (date,)).fetchone()
+                day = self._decoded(_rollup, document[0]) if document else DayRollup(date)
+                was = {row[0] for row in db.execute("SELECT item FROM kms_quality_item_day WHERE date = ?", (date,))}
+                db.execute("DELETE FROM kms_quality_item_day WHERE date = ?", (date,))
+                rows = ((item, date, *msgspec.structs.astuple(one)) for item, one in day.by_item.items())
+                db.executemany("INSERT INTO kms_quality_item_day VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+                changed = [(item,) for item in was | set(day.by_item)]
+                db.executemany("DELETE FROM kms_quality_item WHERE item = ?", changed)
+                db.executemany(_SUM, changed)
+                db.execute("DELETE FROM unlisted_day WHERE date = ?", (date,))
 
     def prune(self, before: str) -> int:
         with self._db.writing() as db:
@@ -134,6 +183,16 @@ class SqliteQualityLog(QualityLog):
     def _decoded(self, decoder: msgspec.json.Decoder[_Kept], document: str) -> _Kept:
         with as_store_errors(self.path):
             return decoder.decode(document)
+
+
+def items_query(order: ItemOrder, *, goes_on: bool) -> str:
+    """Return the query for a page of measured items."""
+    where = f"WHERE ({order}, item) < (?, ?) " if goes_on else ""
+    return f"SELECT * FROM kms_quality_item {where}ORDER BY {order} DESC, item DESC LIMIT ?"
+
+
+def _measured(row: tuple[Any, ...]) -> MeasuredItem:
+    return MeasuredItem(row[0], Counts(*row[1:-1]), row[-1])
 
 
 def _encoded(value: QualityTurn | DayRollup | Discovery | SuggestionAnswer) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from knowbound.store.read_only import kept_of
 from knowbound.text import specific_words
 
 TYPE_CHECKING = False
@@ -22,6 +23,10 @@ _MOST_OF_ITEM = 5_000  # terms of one item
 _MOST_ROWS = 2_000  # a term in more rows is common
 _MOST_TERMS = 2_000  # terms of a query that are looked up
 _MOST_READ = 40_000  # rows that are read for all terms: what costs time in a large store
+_MOST_KEPT = 500  # terms that an open connection keeps the rows of: 10 MB where all are common
+_NEWEST = (
+    "SELECT group_concat(rowid) FROM (SELECT rowid FROM item_text WHERE item_text MATCH ? ORDER BY rowid DESC LIMIT ?)"
+)
 _COUNTED = "SELECT (SELECT count(*) FROM item), (SELECT max(rowid) FROM item)"  # rows may have been removed
 
 
@@ -39,14 +44,21 @@ def make_terms(db: sqlite3.Connection) -> None:
 
 def rows_with_words(index: sqlite3.Connection, parsed: ParsedQuery, most: int) -> dict[int, float]:
     """Return rows with words of the query and how much they share, at most `most`; weigh the query's words by rows."""
-    rows, newest = index.execute(_COUNTED).fetchone()
+    kept = kept_of(index)
+    known = {} if kept is None else kept  # what an open connection has looked up before
+    if "counted" not in known:
+        known["counted"], known["terms"] = index.execute(_COUNTED).fetchone(), {}
+    rows, newest = known["counted"]
     having: dict[str, int] = {}
     found: dict[str, list[int]] = {}
     common: dict[str, list[int]] = {}
     read = 0
     for term in sorted(parsed.where, key=lambda term: (-len(term), term))[:_MOST_TERMS]:  # long words are rare ones
         if read < _MOST_READ:
-            with_term = _rows(index, term)
+            with_term = known["terms"].get(term) or _rows(index, term)
+            known["terms"][term] = with_term
+            if len(known["terms"]) > _MOST_KEPT:
+                known["terms"].pop(next(iter(known["terms"])))
             read += len(with_term)
             having[term] = _estimated(with_term, rows, newest)
             (common if len(with_term) == _MOST_ROWS else found)[term] = with_term
@@ -58,7 +70,8 @@ def rows_with_words(index: sqlite3.Connection, parsed: ParsedQuery, most: int) -
         weight = parsed.weights[term]
         for row in with_term:
             shared[row] += weight
-    ranked = sorted(zip(shared.values(), shared, strict=True), reverse=True)[:most]
+    least = sorted(shared.values(), reverse=True)[:most][-1] if shared else 0.0  # quicker than to sort the pairs
+    ranked = sorted(((share, row) for row, share in shared.items() if share >= least), reverse=True)[:most]
     return {row: share for share, row in ranked}
 
 
@@ -71,10 +84,8 @@ def _with_two(common: dict[str, list[int]], parsed: ParsedQuery) -> dict[str, li
 
 def _rows(index: sqlite3.Connection, term: str) -> list[int]:
     """Return the rows with a term, newest first."""
-    found = index.execute(
-        "SELECT rowid FROM item_text WHERE item_text MATCH ? ORDER BY rowid DESC LIMIT ?", (f'"{term}"', _MOST_ROWS)
-    )
-    return [row for (row,) in found]
+    (listed,) = index.execute(_NEWEST, (f'"{term}"', _MOST_ROWS)).fetchone()  # quicker than row by row
+    return list(map(int, listed.split(","))) if listed else []
 
 
 def _estimated(with_term: list[int], rows: int, newest: int) -> int:

@@ -13,8 +13,9 @@ import sqlite3
 import time
 from bisect import bisect_right
 from datetime import UTC, datetime
+from functools import lru_cache
 
-from knowbound.kms.index.codes import nearest, nearest_of
+from knowbound.kms.index.codes import arrays_of, nearest, nearest_of
 from knowbound.kms.search.lexical import rows_with_words
 from knowbound.kms.search.query import ParsedQuery
 from knowbound.kms.search.ranking import FoundItem, prior_of, rank, recency_of
@@ -85,10 +86,11 @@ def _pool(
     whole = embed(both_ends(parsed.text, _MOST_EMBEDDED) if spans else parsed.text)
     rows = _rows(index, _candidates(index, parsed, whole, spans, only))
     words = {row[0]: parsed.words(row[-1].split()) for row in rows}
-    parts = [Unpacked(embed(part)) for part in _parts(parsed, spans, words.values())]
+    parts = [embed(part) for part in _parts(parsed, spans, words.values())]
     prior = prior_of(parsed.rows)
-    unpacked = Unpacked(whole)
-    items = [_found(row, words[row[0]][0], _meaning(unpacked, parts, row[9]), prior, now) for row in rows]
+    arrays = arrays_of(index)
+    meanings = (arrays.meanings if arrays else _meanings)(whole, parts, [row[9] for row in rows])
+    items = [_found(row, words[row[0]][0], meaning, prior, now) for row, meaning in zip(rows, meanings, strict=True)]
     items.sort(key=lambda item: (-item.relevance, item.id, item.backend))
     return [item for item in items[:most] if item.is_found]
 
@@ -145,11 +147,14 @@ def _parts(parsed: ParsedQuery, spans: list[tuple[int, int]], words: Iterable[tu
     return [parsed.text_of(*span) for span in spans] if len(spans) > 1 else []
 
 
-def _meaning(whole: Unpacked, parts: list[Unpacked], vector: bytes) -> float:
-    """Return the mean of the cosines of an item with the whole query and with its nearest part."""
-    item = Unpacked(vector)
-    like = nearest_similarity([whole], item)
-    return (like + nearest_similarity(parts, item)) / 2 if parts else like
+def _meanings(whole: bytes, parts: list[bytes], vectors: list[bytes]) -> list[float]:
+    """Return, for each vector, the mean of its cosines with the whole query and with its nearest part."""
+    query, several = [Unpacked(whole)], list(map(Unpacked, parts))
+    found = []
+    for item in map(Unpacked, vectors):
+        like = nearest_similarity(query, item)
+        found.append((like + nearest_similarity(several, item)) / 2 if several else like)
+    return found
 
 
 def _rows(index: sqlite3.Connection, rows: Iterable[int]) -> list[tuple[Any, ...]]:
@@ -180,10 +185,14 @@ def _found(row: tuple[Any, ...], words: float, meaning: float, prior: float, now
 
 
 def _age_days(timestamp: str, now: float) -> float | None:
+    seconds = _seconds(timestamp)
+    return None if seconds is None else (now - seconds) / _DAY
+
+
+@lru_cache(maxsize=4_096)  # a process that stays meets the same items again
+def _seconds(timestamp: str) -> float | None:
     try:
         moment = datetime.fromisoformat(timestamp)
     except ValueError:
         return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return (now - moment.timestamp()) / _DAY
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

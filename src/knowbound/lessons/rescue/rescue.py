@@ -11,15 +11,12 @@ from __future__ import annotations
 
 import time
 
-from knowbound.lessons.rescue.globs import rescue_glob
 from knowbound.lessons.rescue.misses.event import EventRoots, missed_lookups
 from knowbound.lessons.rescue.misses.lookup import GLOB, PATH, MissedLookup, literals, names_in, plain
 from knowbound.lessons.rescue.names import TreeNames, stem_of
 from knowbound.lessons.rescue.paths import rescue_path
-from knowbound.lessons.rescue.patterns import rescue_pattern
 from knowbound.lessons.rescue.search import Searcher
 from knowbound.lessons.rescue.words import ABSENT, NO_MISS, NOTHING, Rescue, quoted, texts_of, without_secrets
-from knowbound.store.accepted_lessons import ABOUT_COMMANDS, lessons_naming
 from knowbound.traces.tools import COMMAND_KEYS, first_text
 
 TYPE_CHECKING = False
@@ -70,6 +67,8 @@ def _of_command(event: Mapping[str, Any], names: TreeNames, search: Searcher, ho
     given = event.get("tool_input")
     if not isinstance(given, dict) or not first_text(given, COMMAND_KEYS):
         return None
+    from knowbound.store.accepted_lessons import ABOUT_COMMANDS, lessons_naming  # noqa: PLC0415  # most are lookups
+
     found = lessons_naming(home, [ABOUT_COMMANDS])
     if not found:
         return None
@@ -81,7 +80,13 @@ def _of_command(event: Mapping[str, Any], names: TreeNames, search: Searcher, ho
 def _rescued(miss: MissedLookup, names: TreeNames, search: Searcher) -> Rescue | None:
     if miss.kind == PATH:
         return rescue_path(miss, names)
-    return rescue_glob(miss, names) if miss.kind == GLOB else rescue_pattern(miss, names, search)
+    if miss.kind == GLOB:
+        from knowbound.lessons.rescue.globs import rescue_glob  # noqa: PLC0415  # a path needs no other rules
+
+        return rescue_glob(miss, names)
+    from knowbound.lessons.rescue.patterns import rescue_pattern  # noqa: PLC0415
+
+    return rescue_pattern(miss, names, search)
 
 
 def is_nowhere(miss: MissedLookup, names: TreeNames, search: Searcher) -> bool:

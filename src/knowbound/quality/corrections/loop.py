@@ -9,9 +9,9 @@ injected; once sessions could start with its suggestion for 14 days, and nobody 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import cache
 
 import msgspec
@@ -24,17 +24,29 @@ from knowbound.injection import shown_suggestions
 from knowbound.injection.shown_suggestions import MOST_KEPT, MOST_OF_A_TEXT, ShownSuggestion
 from knowbound.kms.holding import hold_back
 from knowbound.kms.index.database import Index
-from knowbound.kms.opening import open_index, open_knowledge_store
+from knowbound.kms.opening import open_index, open_knowledge_store, open_quality_log
 from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.kms.screening import screened
 from knowbound.quality.corrections.answers import HOLDER, Corrections, holding_reason, suggestions
 from knowbound.quality.judging import is_trusted
+from knowbound.quality.rollup import roll_up
 from knowbound.text.clock import utc_now
 
 SHOWN = "suggestions"  # note of the quality log: record → since when sessions can start with it
 HELD = "held"  # note of the quality log: the suggestions whose items were held back, for all machines
 _BY = "knowbound"
 _UNDONE = " undone "
+
+
+@contextmanager
+def opened_corrections(settings: Settings, by: str) -> Iterator[Corrections]:
+    """Open the suggestions of a project, rolled up. On exit the next session's suggestions are written."""
+    with closing(open_quality_log(settings)) as log, closing(open_knowledge_store(settings, by=by)) as store:
+        found = Corrections(log, store, by=by, root=settings.root)
+        found.finish()
+        roll_up(log, store.index.corrections())
+        yield found
+        show(settings, log, store.index)
 
 
 def tend(settings: Settings, log: QualityLog, *, now: str = "") -> list[str]:

@@ -28,7 +28,7 @@ from knowbound.files import numbered_lines
 from knowbound.judge.registry import turn_judge
 from knowbound.judge.turns.verdict import TurnJudge, TurnVerdicts
 from knowbound.quality.turns.joining import TurnSources, join
-from knowbound.report.recorded_quality import RecordedQuality, ScoredItem, ScoredSource
+from knowbound.report.quality.recorded import RecordedQuality, ScoredItem, ScoredSource
 from knowbound.stats.rate import Rate, clustered
 from knowbound.traces.corpus import SessionFiles
 from knowbound.traces.registry import default_folders

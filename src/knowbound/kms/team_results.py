@@ -1,0 +1,304 @@
+"""Results of `observe`, `audit` and `review` in the MongoDB of a team (`cluster.mongo_url`), and pages of them.
+
+    knowbound_result   one document per kind and key: `state` and `body` (msgpack) as in the file of a machine
+    knowbound_session  one document per session, as it is listed; `names` are those that its signals are about
+    knowbound_turn     one document per audited turn
+
+A machine takes over what another has read of the same files by the same rules, and adds what it read itself. Every
+write is of single documents and may be repeated, so that a killed run leaves nothing that the next does not complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import msgspec
+
+from knowbound.config import Settings
+from knowbound.core.audit import AuditedSession
+from knowbound.core.signal import Findings
+from knowbound.kms.backends.protocol import pages
+from knowbound.store.audited import Audited
+from knowbound.store.listing import (
+    PAGE,
+    ListedSession,
+    ListedTurn,
+    ResultPage,
+    ResultPages,
+    SessionRow,
+    SqliteResults,
+    StoredSession,
+    paged,
+    session_rows,
+)
+from knowbound.store.observed import UNJUDGED, Observed
+
+if TYPE_CHECKING:
+    from knowbound.kms.backends.mongo_connection import Document
+
+FINDINGS, AUDITED, REVIEW = "findings", "audited", "review"
+RESULT, SESSION, TURN = "knowbound_result", "knowbound_session", "knowbound_turn"
+_AT_ONCE = 100  # results of one command: a session has up to some 100 KB
+_SESSION = [name for name in ListedSession._fields if name != "key"]
+_Decoded = TypeVar("_Decoded", Findings, AuditedSession)
+
+
+class KeyedResult(Protocol):
+    """A session to read, with what its results depend on."""
+
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def state(self) -> str: ...
+
+
+_Keyed = TypeVar("_Keyed", bound=KeyedResult)
+
+
+class MongoResults(ResultPages):
+    """The results of a team. Threads may share it."""
+
+    def __init__(self, url: str) -> None:
+        import pymongo
+        from bson.binary import Binary
+
+        from knowbound.kms.backends.mongo_connection import MongoConnection
+
+        self._server, self._pymongo, self._binary = MongoConnection(url, refusal="results-invalid"), pymongo, Binary
+        database = self._server.database
+        self._results, self._sessions, self._turns = database[RESULT], database[SESSION], database[TURN]
+        newest = [("ended", -1), ("_id", -1)], [("time", -1), ("_id", -1)]
+        by_session = [[], ["project"], ["agent"]]
+        by_turn = [[], ["project"], ["diagnosis"], ["project", "diagnosis"]]
+        try:
+            with self._server.explained():
+                self._sessions.create_indexes(
+                    [pymongo.IndexModel([*((name, 1) for name in names), *newest[0]]) for names in by_session]
+                    + [pymongo.IndexModel(name) for name in ("session", "names", "key")]
+                )
+                self._turns.create_indexes(
+                    [pymongo.IndexModel([*((name, 1) for name in names), *newest[1]]) for names in by_turn]
+                    + [pymongo.IndexModel(name) for name in ("session", "key")]
+                )
+                self._results.create_indexes([pymongo.IndexModel(["kind", "key", "state"])])
+        except BaseException:
+            self._server.close()
+            raise
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._server.close()
+
+    # Results
+
+    def states(self, kind: str, keys: Collection[str]) -> dict[str, str]:
+        """Return the state of each of these results that is stored."""
+        found: dict[str, str] = {}
+        for page in pages(sorted(keys), 1000):
+            with self._server.recovering(len(page)):
+                wanted = self._results.find({"kind": kind, "key": {"$in": page}}, {"_id": 0, "key": 1, "state": 1})
+                found |= {one["key"]: one["state"] for one in wanted}
+        return found
+
+    def stored(self, kind: str, wanted: Sequence[_Keyed]) -> Iterator[tuple[_Keyed, bytes]]:
+        """Yield those results whose stored state is the wanted one."""
+        decoder: msgspec.msgpack.Decoder[Any] = _audited if kind == AUDITED else _findings
+        for page in pages(wanted, _AT_ONCE):
+            by_id = {f"{kind}|{one.key}": one for one in page}
+            with self._server.recovering(len(page)):
+                found = list(self._results.find({"_id": {"$in": [*by_id]}}, {"state": 1, "body": 1}))
+            for one in found:
+                if one["state"] == by_id[one["_id"]].state:
+                    with suppress(msgspec.MsgspecError):  # of another version, or no result: it is read here
+                        decoder.decode(one["body"])
+                        yield by_id[one["_id"]], bytes(one["body"])
+
+    def put(self, kind: str, rows: Iterable[tuple[str, str, bytes]]) -> None:
+        """Store results (key, state, msgpack) in place of earlier ones, and their rows for pages."""
+        for page in pages(list(rows), _AT_ONCE):
+            self._list(kind, page)
+            replaced = [
+                self._pymongo.ReplaceOne(
+                    {"_id": f"{kind}|{key}"},
+                    {"kind": kind, "key": key, "state": state, "body": self._binary(body)},
+                    upsert=True,
+                )
+                for key, state, body in page
+            ]
+            with self._server.recovering(len(page)):  # last: a killed run lists them again
+                self._results.bulk_write(replaced, ordered=False)
+
+    def body(self, kind: str, key: str) -> bytes | None:
+        """Return one result."""
+        with self._server.recovering():
+            found = self._results.find_one({"_id": f"{kind}|{key}"}, {"body": 1})
+        return bytes(found["body"]) if found else None
+
+    def _list(self, kind: str, page: Sequence[tuple[str, str, bytes]]) -> None:
+        sessions: list[Any] = []
+        turns: list[Any] = []
+        for key, _, body in page:
+            if kind not in (FINDINGS, AUDITED):
+                continue
+            rows = list(session_rows(key, *((body, None) if kind == FINDINGS else (None, body))))
+            for row in rows:
+                id_ = f"{key}|{row.session}"
+                put, new = _fields(key, row, kind)
+                change = {"$set": put} | ({"$setOnInsert": new} if new else {})
+                sessions.append(self._pymongo.UpdateOne({"_id": id_}, change, upsert=True))
+                turns += [
+                    self._pymongo.ReplaceOne({"_id": f"{id_}|{number:06}"}, document, upsert=True)
+                    for number, document in _turns(key, row)
+                ]
+            if kind == AUDITED:
+                kept = [f"{key}|{row.session}|{number:06}" for row in rows for number, _, _ in row.audited]
+                turns.append(self._pymongo.DeleteMany({"key": key, "_id": {"$nin": kept}}))
+        for collection, writes in ((self._sessions, sessions), (self._turns, turns)):
+            if writes:
+                with self._server.recovering(len(writes)):
+                    collection.bulk_write(writes, ordered=False)
+
+    def erase(self, is_gone: Callable[[str], bool], *, preview: bool) -> int:
+        """Remove every result of the sessions with such an id; return the number of sessions."""
+        with self._server.recovering():
+            listed = [(one["session"], one["key"]) for one in self._sessions.find({}, {"session": 1, "key": 1})]
+        gone = [(session, key) for session, key in listed if is_gone(session)]
+        if gone and not preview:
+            sessions = {"session": {"$in": sorted({session for session, _ in gone})}}
+            keys = {"key": {"$in": sorted({key for _, key in gone})}}
+            with self._server.recovering(len(gone)):
+                self._results.delete_many(keys)  # the other sessions of such a file are read again
+                self._results.delete_many({"kind": REVIEW})
+                self._turns.delete_many(sessions)
+                self._sessions.delete_many(sessions)
+        return len(gone)
+
+    # Pages
+
+    def sessions(
+        self, *, project: str = "", agent: str = "", since: str = "", after: str = "", most: int = PAGE
+    ) -> ResultPage[ListedSession]:
+        wanted = _given(project=project, agent=agent) | ({"ended": {"$gte": since}} if since else {})
+        found = self._page(self._sessions, wanted, "ended", after, most)
+        return paged(found, most, _listed, lambda one: (one["ended"], one["_id"]))
+
+    def turns(
+        self, *, project: str = "", diagnosis: str = "", after: str = "", most: int = PAGE
+    ) -> ResultPage[ListedTurn]:
+        found = self._page(self._turns, _given(project=project, diagnosis=diagnosis), "time", after, most)
+        return paged(found, most, _listed_turn, lambda one: (one["time"], one["_id"]))
+
+    def session(self, session: str) -> StoredSession:
+        with self._server.recovering():
+            keys = [one["key"] for one in self._sessions.find({"session": session}, {"key": 1}).sort("_id", -1)]
+        findings: Findings | None = None
+        audited: AuditedSession | None = None
+        for key in keys:
+            findings = findings or self._of(FINDINGS, key, session, _findings)
+            audited = audited or self._of(AUDITED, key, session, _audited)
+        return StoredSession(findings, audited)
+
+    def diagnoses(self, *, project: str = "") -> dict[str, int]:
+        return self._counted(self._turns, "diagnosis", _given(project=project))
+
+    def projects(self) -> dict[str, int]:
+        return self._counted(self._sessions, "project", {})
+
+    def keys_about(self, names: Collection[str]) -> list[str]:
+        with self._server.recovering():
+            found = self._sessions.find({"names": {"$in": sorted(names)}}, {"key": 1}).sort("_id", 1)
+            return list(dict.fromkeys(one["key"] for one in found))
+
+    def _page(self, collection: Any, wanted: Mapping[str, Any], order: str, after: str, most: int) -> list[Document]:
+        time, _, id_ = after.partition("|")
+        last = {"$or": [{order: {"$lt": time}}, {order: time, "_id": {"$lt": id_}}]} if id_ else {}
+        query = {"$and": [wanted, last]} if wanted and last else wanted or last
+        with self._server.recovering():
+            return list(collection.find(query).sort([(order, -1), ("_id", -1)]).limit(most + 1))
+
+    def _counted(self, collection: Any, name: str, wanted: Mapping[str, Any]) -> dict[str, int]:
+        steps = [{"$match": wanted}, {"$group": {"_id": f"${name}", "n": {"$sum": 1}}}, {"$sort": {"n": -1, "_id": 1}}]
+        with self._server.recovering():
+            return {one["_id"]: int(one["n"]) for one in collection.aggregate(steps)}
+
+    def _of(
+        self, kind: str, key: str, session: str, decoder: msgspec.msgpack.Decoder[list[_Decoded]]
+    ) -> _Decoded | None:
+        body = self.body(kind, key)
+        return next((one for one in decoder.decode(body) if one.session == session), None) if body else None
+
+
+_findings = msgspec.msgpack.Decoder(list[Findings])
+_audited = msgspec.msgpack.Decoder(list[AuditedSession])
+
+
+def _given(**values: str) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value}
+
+
+def _fields(key: str, row: SessionRow, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what this kind of result sets of a session, and what a document has until the other kind comes."""
+    given = msgspec.structs.asdict(row) | {"key": key}
+    audited = {"audited": len(given.pop("audited"))}
+    return (given, {"audited": 0}) if kind == FINDINGS else (audited, given)
+
+
+def _turns(key: str, row: SessionRow) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, time, diagnosis in row.audited:
+        fields = {"session": row.session, "turn": number, "time": time, "project": row.project, "diagnosis": diagnosis}
+        yield number, {"key": key} | fields
+
+
+def _listed(one: Document) -> ListedSession:
+    return ListedSession(one["key"], *(one[name] for name in _SESSION))
+
+
+def _listed_turn(one: Document) -> ListedTurn:
+    return ListedTurn(*(one[name] for name in ListedTurn._fields))
+
+
+# What a run does
+
+
+def open_results(settings: Settings) -> SqliteResults | MongoResults:
+    """Open the results of the team where it keeps them, else those of this data folder."""
+    return MongoResults(settings.cluster_mongo_url) if settings.cluster_mongo_url else SqliteResults(settings.home)
+
+
+def taken_over(kind: str, settings: Settings) -> Callable[[Sequence[_Keyed]], Iterator[tuple[_Keyed, bytes]]] | None:
+    """Return what finds results that another machine of the team has made; None without a team."""
+    if not settings.cluster_mongo_url:
+        return None
+
+    def stored(wanted: Sequence[_Keyed]) -> Iterator[tuple[_Keyed, bytes]]:
+        with closing(MongoResults(settings.cluster_mongo_url)) as results:
+            yield from results.stored(kind, wanted)
+
+    return stored
+
+
+def publish_review(settings: Settings, project: str, screen: object) -> None:
+    """Give the team the newest actions of a project."""
+    if settings.cluster_mongo_url:
+        with closing(MongoResults(settings.cluster_mongo_url)) as results:
+            results.put(REVIEW, [(project, "", msgspec.msgpack.encode(screen))])
+
+
+def publish(settings: Settings, judged: Iterable[str] = ()) -> None:
+    """Give the team what this machine has read, and sessions judged since; nothing that was forgotten here."""
+    if not settings.cluster_mongo_url:
+        return
+    with closing(SqliteResults(settings.home)) as listed:
+        again_judged = set(listed.keys_of(judged))
+    observed, audited = Observed(settings.home), Audited(settings.home)
+    with closing(MongoResults(settings.cluster_mongo_url)) as results, closing(observed), closing(audited):
+        for kind, store in ((FINDINGS, observed), (AUDITED, audited)):
+            own = {key: state for key, state in store.states().items() if state and not state.startswith(UNJUDGED)}
+            known = results.states(kind, own)
+            again = again_judged if kind == AUDITED else ()
+            new = [key for key, state in own.items() if known.get(key) != state or key in again]
+            for page in pages(new, _AT_ONCE):
+                results.put(kind, [(key, own[key], body) for key, body in store.bodies(page)])

@@ -1,0 +1,374 @@
+"""Pages of stored results, by index: sessions, audited turns, one turn, the sessions that share a name.
+
+The rows are made of `session` and `audited` (migrations/knowbound/0010_listing.sql) when somebody asks, of what changed
+since then: reading traces costs nothing more. A page goes on after its cursor, so that the last page is as quick as the
+first, and nothing is shown twice while sessions arrive.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+import msgspec
+
+from knowbound.core.audit import AuditedSession, AuditedTurn
+from knowbound.core.paths import project_name
+from knowbound.core.signal import NOT_CLOSED, Findings, Signal, Status, Turn
+from knowbound.store.data_dir import FINDINGS
+from knowbound.store.database import Database
+from knowbound.text.similar import plain_term
+
+PAGE = 50  # rows
+_AT_ONCE = 200  # keys that one transaction lists
+_LACKING = NOT_CLOSED | {Status.RESOLVED}  # signals with such a status may belong to a topic
+_NAMES = 200  # of one query
+
+Row = TypeVar("Row")
+
+
+class ListedSession(NamedTuple):
+    """A session in a list."""
+
+    key: str
+    session: str
+    agent: str
+    project: str
+    folder: str
+    started: str
+    ended: str
+    turns: int
+    calls: int
+    signals: int
+    open: int
+    audited: int  # turns
+
+
+class ListedTurn(NamedTuple):
+    """An audited turn in a list."""
+
+    session: str
+    turn: int
+    time: str
+    project: str
+    diagnosis: str
+
+
+class ResultPage(NamedTuple, Generic[Row]):
+    """Some rows of a list, newest first, and the cursor of those that follow; "" after the last."""
+
+    rows: list[Row]
+    after: str
+
+
+class StoredSession(NamedTuple):
+    """Everything that is stored of a session; each part is None if it was not made."""
+
+    findings: Findings | None
+    audited: AuditedSession | None
+
+
+class StoredTurn(NamedTuple):
+    """Everything that is stored of a turn; each part is None if it was not made."""
+
+    turn: Turn | None
+    signals: list[Signal]
+    audited: AuditedTurn | None
+
+
+class ResultPages(Protocol):
+    """Stored results of sessions, page by page: in the SQLite file of a machine, or in the MongoDB of a team."""
+
+    def sessions(
+        self, *, project: str = "", agent: str = "", since: str = "", after: str = "", most: int = PAGE
+    ) -> ResultPage[ListedSession]:
+        """Return sessions that ended since a time, newest first."""
+
+    def turns(
+        self, *, project: str = "", diagnosis: str = "", after: str = "", most: int = PAGE
+    ) -> ResultPage[ListedTurn]:
+        """Return audited turns, newest first."""
+
+    def session(self, session: str) -> StoredSession:
+        """Return one session by its id."""
+
+    def diagnoses(self, *, project: str = "") -> dict[str, int]:
+        """Return the number of audited turns by diagnosis."""
+
+    def projects(self) -> dict[str, int]:
+        """Return the number of sessions by project, most first."""
+
+    def keys_about(self, names: Collection[str]) -> list[str]:
+        """Return the keys of the sessions with a signal about one of these names."""
+
+    def turn(self, session: str, number: int) -> StoredTurn:
+        """Return one turn of a session."""
+        found = self.session(session)
+        turns = found.findings.turns if found.findings else []
+        signals = found.findings.signals if found.findings else []
+        audited = found.audited.turns if found.audited else []
+        return StoredTurn(
+            next((one for one in turns if one.index == number), None),
+            [one for one in signals if one.turn == number],
+            next((one for one in audited if one.turn == number), None),
+        )
+
+
+class SessionRow(msgspec.Struct, omit_defaults=True):
+    """A session as it is listed, of what `observe` and `audit` stored under a key."""
+
+    session: str
+    agent: str = ""
+    project: str = ""
+    folder: str = ""
+    started: str = ""
+    ended: str = ""
+    turns: int = 0
+    calls: int = 0
+    signals: int = 0
+    open: int = 0
+    names: list[str] = []
+    audited: list[tuple[int, str, str]] = []  # turn, time, diagnosis
+
+
+class _SignalHead(msgspec.Struct):
+    status: Status
+    query: str = ""
+    text: str = ""
+    names: tuple[str, ...] = ()
+
+
+class _FindingsHead(msgspec.Struct):
+    session: str
+    agent: str
+    project: str = ""
+    started: str = ""
+    ended: str = ""
+    turns: list[msgspec.Raw] = []
+    signals: list[_SignalHead] = []
+    tool_calls: int = 0
+
+
+class _TurnHead(msgspec.Struct):
+    turn: int
+    diagnosis: str
+    time: str = ""
+
+
+class _AuditedHead(msgspec.Struct):
+    session: str
+    agent: str
+    project: str = ""
+    started: str = ""
+    ended: str = ""
+    turns: list[_TurnHead] = []
+
+
+_heads = msgspec.msgpack.Decoder(list[_FindingsHead])
+_audited_heads = msgspec.msgpack.Decoder(list[_AuditedHead])
+_findings = msgspec.msgpack.Decoder(list[Findings])
+_audited = msgspec.msgpack.Decoder(list[AuditedSession])
+
+
+def session_rows(key: str, findings: bytes | None, audited: bytes | None) -> Iterator[SessionRow]:
+    """Yield the sessions of a key. One whose bytes are of another version is known by its key alone."""
+    try:
+        heads = _heads.decode(findings) if findings else []
+        turns = {one.session: one for one in (_audited_heads.decode(audited) if audited else [])}
+    except msgspec.MsgspecError:
+        yield SessionRow(key.partition(":")[2].rpartition(":")[0], key.partition(":")[0])
+        return
+    for one in heads:
+        lacking = [signal for signal in one.signals if signal.status in _LACKING]
+        row = _row(one, turns.pop(one.session, None))
+        row.turns, row.calls, row.signals = len(one.turns), one.tool_calls, len(one.signals)
+        row.open = sum(signal.status is Status.OPEN for signal in lacking)
+        row.names = sorted({name for signal in lacking for name in _names(signal)})
+        yield row
+    yield from (_row(one, one) for one in turns.values())
+
+
+def _row(one: _FindingsHead | _AuditedHead, audited: _AuditedHead | None) -> SessionRow:
+    turns = [(turn.turn, turn.time or one.started, turn.diagnosis) for turn in (audited.turns if audited else ())]
+    return SessionRow(
+        one.session, one.agent, project_name(one.project), one.project, one.started, one.ended, audited=turns
+    )
+
+
+def _names(signal: _SignalHead) -> tuple[str, ...]:
+    return signal.names or (plain_term((signal.query or signal.text).lower()),)
+
+
+def list_changed(db: sqlite3.Connection, most: int = -1) -> int:
+    """Make the rows of keys that changed, within the caller's transaction, and return the number of keys."""
+    keys = db.execute("SELECT key FROM unlisted LIMIT ?", (most,)).fetchall()
+    for (key,) in keys:
+        for table in ("listed_name", "listed_turn"):
+            db.execute(f"DELETE FROM {table} WHERE id IN (SELECT id FROM listed_session WHERE key = ?)", (key,))
+        db.execute("DELETE FROM listed_session WHERE key = ?", (key,))
+        findings = db.execute("SELECT findings FROM session WHERE key = ?", (key,)).fetchone()
+        audited = db.execute("SELECT sessions FROM audited WHERE key = ?", (key,)).fetchone()
+        if findings or audited:
+            for row in session_rows(key, findings and findings[0], audited and audited[0]):
+                _insert(db, key, row)
+    db.executemany("DELETE FROM unlisted WHERE key = ?", keys)
+    return len(keys)
+
+
+def _insert(db: sqlite3.Connection, key: str, row: SessionRow) -> None:
+    values = (*msgspec.structs.astuple(row)[:-2], len(row.audited))
+    id_ = db.execute(f"INSERT INTO listed_session VALUES (NULL, ?{', ?' * len(values)})", (key, *values)).lastrowid
+    db.executemany("INSERT OR IGNORE INTO listed_name VALUES (?, ?)", ((name, id_) for name in row.names))
+    turns = ((id_, turn, time, row.project, diagnosis) for turn, time, diagnosis in row.audited)
+    db.executemany("INSERT OR REPLACE INTO listed_turn VALUES (?, ?, ?, ?, ?)", turns)
+
+
+class SqliteResults(ResultPages):
+    """The results of one data folder, page by page."""
+
+    def __init__(self, home: Path) -> None:
+        self._db = Database(home / FINDINGS)
+        while self._db.row("SELECT 1 FROM unlisted LIMIT 1"):
+            with self._db.writing() as db:
+                list_changed(db, _AT_ONCE)
+
+    def close(self) -> None:
+        """Close the database."""
+        self._db.close()
+
+    def sessions(
+        self, *, project: str = "", agent: str = "", since: str = "", after: str = "", most: int = PAGE
+    ) -> ResultPage[ListedSession]:
+        values = {"project": project, "agent": agent}
+        query, given = sessions_query(values, since, _cursor(after, 1))
+        rows = self._db.rows(query, *given, most + 1)
+        return paged(rows, most, lambda row: ListedSession(*row[1:]), lambda row: (row[7], row[0]))
+
+    def turns(
+        self, *, project: str = "", diagnosis: str = "", after: str = "", most: int = PAGE
+    ) -> ResultPage[ListedTurn]:
+        query, given = turns_query({"project": project, "diagnosis": diagnosis}, _cursor(after, 2))
+        rows = self._db.rows(query, *given, most + 1)
+        return paged(rows, most, lambda row: ListedTurn(*row[1:]), lambda row: (row[3], row[0], row[2]))
+
+    def session(self, session: str) -> StoredSession:
+        findings: Findings | None = None
+        audited: AuditedSession | None = None
+        for (key,) in self._db.rows("SELECT key FROM listed_session WHERE session = ? ORDER BY id DESC", session):
+            if findings is None and (row := self._db.row("SELECT findings FROM session WHERE key = ?", key)):
+                stored = self._db.decoded(_findings, row[0])
+                findings = _of_session(stored, session)
+            if audited is None and (row := self._db.row("SELECT sessions FROM audited WHERE key = ?", key)):
+                turns = self._db.decoded(_audited, row[0])
+                audited = _of_session(turns, session)
+        return StoredSession(findings, audited)
+
+    def diagnoses(self, *, project: str = "") -> dict[str, int]:
+        where = "WHERE project = ?" if project else ""
+        query = f"SELECT diagnosis, count(*) FROM listed_turn {where} GROUP BY diagnosis"
+        return dict(Counter(dict(self._db.rows(query, *([project] if project else [])))).most_common())
+
+    def projects(self) -> dict[str, int]:
+        rows = self._db.rows("SELECT project, count(*) FROM listed_session GROUP BY project")
+        return dict(Counter(dict(rows)).most_common())
+
+    def audits(self) -> Iterator[tuple[AuditedSession, Counter[str]]]:
+        """Yield every audited session without its turns, with their number by diagnosis."""
+        rows = self._db.rows(
+            "SELECT id, session, agent, folder, started, ended, diagnosis, count(*) FROM listed_turn "
+            "JOIN listed_session USING (id) GROUP BY id, diagnosis ORDER BY id"
+        )
+        for (_, *head), of_session in groupby(rows, key=lambda row: row[:6]):
+            yield AuditedSession(*head), Counter({row[6]: row[7] for row in of_session})
+
+    def keys_about(self, names: Collection[str]) -> list[str]:
+        ids, given = set[int](), sorted(names)
+        for start in range(0, len(given), _NAMES):
+            part = given[start : start + _NAMES]
+            query = f"SELECT id FROM listed_name WHERE name IN ({', '.join('?' * len(part))})"
+            ids |= {row[0] for row in self._db.rows(query, *part)}
+        keys = (self._db.row("SELECT key FROM listed_session WHERE id = ?", id_) for id_ in sorted(ids))
+        return list(dict.fromkeys(row[0] for row in keys if row))
+
+    def agents(self) -> dict[str, int]:
+        """Return the number of sessions by agent, most first."""
+        return dict(
+            Counter(dict(self._db.rows("SELECT agent, count(*) FROM listed_session GROUP BY agent"))).most_common()
+        )
+
+    def diagnoses_of(self, sessions: Iterable[str]) -> dict[str, dict[str, int]]:
+        """Return the number of audited turns by diagnosis, for each of these sessions."""
+        query = (
+            "SELECT diagnosis, count(*) FROM listed_session JOIN listed_turn USING (id) WHERE session = ? "
+            "GROUP BY diagnosis"
+        )
+        return {one: dict(self._db.rows(query, one)) for one in sessions}
+
+    def keys_of(self, sessions: Iterable[str]) -> list[str]:
+        """Return the keys that these sessions are stored under."""
+        query = "SELECT key FROM listed_session WHERE session = ?"
+        return list(dict.fromkeys(row[0] for one in sessions for row in self._db.rows(query, one)))
+
+
+_Session = TypeVar("_Session", Findings, AuditedSession)
+
+
+def _of_session(found: Iterable[_Session], session: str) -> _Session | None:
+    return next((one for one in found if one.session == session), None)
+
+
+def sessions_query(
+    values: dict[str, str], since: str = "", cursor: tuple[str | int, ...] = ()
+) -> tuple[str, list[str | int]]:
+    """Return the query for a page of sessions, and its values but the last, the number of rows."""
+    return _query("*", "listed_session", values, ("ended", "id"), since, cursor)
+
+
+def turns_query(values: dict[str, str], cursor: tuple[str | int, ...] = ()) -> tuple[str, list[str | int]]:
+    """Return the query for a page of turns, and its values but the last, the number of rows."""
+    query, given = _query("*", "listed_turn", values, ("time", "id", "turn"), "", cursor)
+    return (
+        f"SELECT page.id, session, turn, time, page.project, diagnosis FROM ({query}) AS page "
+        "JOIN listed_session USING (id) ORDER BY time DESC, page.id DESC, turn DESC",
+        given,
+    )
+
+
+def _query(
+    columns: str,
+    table: str,
+    values: dict[str, str],
+    order: tuple[str, ...],
+    since: str,
+    cursor: tuple[str | int, ...],
+) -> tuple[str, list[str | int]]:
+    where = [f"{name} = ?" for name, value in values.items() if value]
+    given: list[str | int] = [value for value in values.values() if value]
+    if since:
+        where.append(f"{order[0]} >= ?")
+        given.append(since)
+    if cursor:
+        where.append(f"({', '.join(order)}) < ({', '.join('?' * len(order))})")
+        given += cursor
+    condition = f" WHERE {' AND '.join(where)}" if where else ""
+    by = ", ".join(f"{name} DESC" for name in order)
+    return f"SELECT {columns} FROM {table}{condition} ORDER BY {by} LIMIT ?", given
+
+
+def paged(
+    found: list[Any], most: int, row_of: Callable[[Any], Row], cursor_of: Callable[[Any], tuple[str | int, ...]]
+) -> ResultPage[Row]:
+    """Return a page of `most` rows; one row more says that another page follows."""
+    shown = found[:most]
+    after = "|".join(map(str, cursor_of(shown[-1]))) if len(found) > most and shown else ""
+    return ResultPage([row_of(one) for one in shown], after)
+
+
+def _cursor(after: str, numbers: int) -> tuple[str | int, ...]:
+    """Return the values of a cursor: a time, and as many numbers. Anything else is the first page."""
+    time, *rest = after.rsplit("|", numbers)
+    return (time, *map(int, rest)) if len(rest) == numbers and all(one.isdigit() for one in rest) else ()

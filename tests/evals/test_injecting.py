@@ -9,10 +9,10 @@ from knowbound.core.signal import InjectedText
 from knowbound.errors import InputError
 from knowbound.evals.evaluate import EvalPlan
 from knowbound.evals.executor import Execution, Task
-from knowbound.evals.history import baseline_of, effect_of_injection
-from knowbound.evals.injecting import WITHOUT, Inject, items_state
+from knowbound.evals.history import baseline_of, compared_of
 from knowbound.evals.runner import RunLimits
 from knowbound.evals.samples.values import Assertion
+from knowbound.evals.variants import items_state, read_variants
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index
 from knowbound.kms.knowledge_store import KnowledgeStore
@@ -40,9 +40,10 @@ def answer(task: Task) -> Execution:
     return Execution(done.ending, done.trace, done.answer, usd=done.usd, seconds=0.5, injected=(KNOWS,))
 
 
-def both(count: int = 3, **more: object) -> EvalPlan:
-    given = {"limits": ONE_BY_ONE, "inject": Inject.BOTH, **more}
-    return EvalPlan(samples(count, assertions=(ASKED,)), **given)  # type: ignore[arg-type]
+def both(count: int = 3, inject: str = "both", resume: bool = False) -> EvalPlan:
+    return EvalPlan(
+        samples(count, assertions=(ASKED,)), ONE_BY_ONE, variants=read_variants((), "", inject), resume=resume
+    )
 
 
 def test_both_runs_every_sample_with_and_without_in_turns_and_compares(settings: Settings) -> None:
@@ -57,21 +58,25 @@ def test_both_runs_every_sample_with_and_without_in_turns_and_compares(settings:
     assert sorted(asked) == [(f"s{number}", inject) for number in range(1, 9) for inject in (False, True)]
     assert len({inject for _, inject in asked[::2]}) == 2, "who is first changes"
     assert done.other is not None
-    assert (done.evaluation.inject, done.other.inject, done.other.against) == (True, False, WITHOUT)
+    assert (done.evaluation.inject, done.other.inject, done.other.against) == (
+        True,
+        False,
+        "without injection",
+    )
     assert all(one.injected == [KNOWS] for one in done.evaluation.runs)
     assert not any(one.injected for one in done.other.runs)
-    effect = effect_of_injection(settings, done.evaluation)
-    assert effect is not None
-    assert (effect.passes.fixed, effect.passes.n, effect.gaps.fixed) == (8, 8, 8)
-    assert (effect.effect, effect.by_passes, effect.usd.value) == ("helps", True, 0.25)
-    assert (effect.served.k, effect.served.n) == (8, 8)
+    found = compared_of(settings, done.evaluation)
+    assert found is not None
+    assert (found.answered.fixed, found.answered.n, found.pairs.fixed) == (8, 8, 8)
+    assert (found.verdict, found.names, found.usd.value) == ("better", ("without injection", "with injection"), 0.25)
+    assert (found.served.k, found.served.n) == (8, 8)
 
 
 def test_a_rise_is_measured_against_runs_of_the_same_kind(settings: Settings) -> None:
     add(settings, "The port is in the ledger.")
-    plain = run(settings, Scripted(answer), both(inject=Inject.OFF)).evaluation
-    injected = run(settings, Scripted(answer), both(inject=Inject.ON)).evaluation
-    again = run(settings, Scripted(answer), both(inject=Inject.OFF)).evaluation
+    plain = run(settings, Scripted(answer), both(inject="off")).evaluation
+    injected = run(settings, Scripted(answer), both(inject="on")).evaluation
+    again = run(settings, Scripted(answer), both(inject="off")).evaluation
     assert baseline_of(settings, injected) is None
     before = baseline_of(settings, again)
     assert before is not None
@@ -127,10 +132,10 @@ def test_what_cannot_inject_says_so_before_anything_runs(settings: Settings) -> 
     assert caught.value.slug == "no-injection"
     executor.injects = True
     with pytest.raises(InputError) as caught:
-        run(settings, executor, both(inject=Inject.ON))
+        run(settings, executor, both(inject="on"))
     assert caught.value.slug == "nothing-to-inject"
     add(settings, "The port is in the ledger.")
     with pytest.raises(InputError) as caught:
-        run(settings, executor, both(against=str(settings.root)))
+        read_variants((), "HEAD~1", "both")
     assert caught.value.slug == "two-comparisons"
     assert executor.asked == []

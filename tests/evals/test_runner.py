@@ -16,9 +16,10 @@ from knowbound.config import Settings
 from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.errors import InputError
 from knowbound.evals.evaluate import EvalPlan, Evaluated, evaluate
-from knowbound.evals.executor import Execution, Task
+from knowbound.evals.executor import Execution, Executor, Task
 from knowbound.evals.runner import RunLimits, RunProgress, jobs_of
 from knowbound.evals.samples.values import Assertion, EvalSample, SampleSet
+from knowbound.evals.variants import read_variants
 from knowbound.evals.versions import Version, current_version
 from knowbound.stats.evaluation import Evaluation, RunEnding, SampleRun, sample_weight
 from knowbound.stats.figures import SampleConfidence
@@ -84,7 +85,7 @@ def settings(tmp_path: Path) -> Settings:
 
 
 def run(
-    settings: Settings, executor: Scripted, plan: EvalPlan, seen: Callable[[RunProgress], None] | None = None
+    settings: Settings, executor: Executor, plan: EvalPlan, seen: Callable[[RunProgress], None] | None = None
 ) -> Evaluated:
     return evaluate(plan, settings, executor, progress=seen)
 
@@ -299,7 +300,9 @@ def test_two_versions_are_run_on_their_own_files(settings: Settings, tmp_path: P
         (task.folder / "written.md").write_text("by the agent")
         return said(task, miss="" if "only-old.md" in seen else "old_thing")
 
-    done = run(settings, Scripted(answer), EvalPlan(samples(3), RunLimits(concurrency=1), against=str(old)))
+    done = run(
+        settings, Scripted(answer), EvalPlan(samples(3), RunLimits(concurrency=1), variants=read_variants((), str(old)))
+    )
     assert done.other is not None
     assert len(folders) == 2
     assert all(sorted(asked) == ["s1", "s2", "s3"] for asked in folders.values())

@@ -10,7 +10,8 @@ import pytest
 
 from knowbound.errors import InputError
 from knowbound.evals.knowledge import DOCUMENTS, commit_of, files_of, folder_state, state_of
-from knowbound.evals.versions import Copies, current_version
+from knowbound.evals.variants import Variant
+from knowbound.evals.versions import Copies, Version, current_version
 from knowbound.files import rg
 
 
@@ -20,6 +21,14 @@ def git(folder: Path, *arguments: str) -> str:
     return subprocess.run(
         ("git", "-C", str(folder), *given, *arguments), check=True, capture_output=True, text=True, env=environ
     ).stdout
+
+
+def this_version(copies: Copies, root: Path) -> Version:
+    return copies.versions(root, (Variant(),), ())[-1]
+
+
+def other_version(copies: Copies, root: Path, source: str) -> Version:
+    return copies.versions(root, (Variant("a", source), Variant("b")), ())[0]
 
 
 @pytest.fixture
@@ -51,7 +60,7 @@ def copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Copies:
 
 
 def test_a_commit_is_laid_out_as_it_was(base: Path, copies: Copies) -> None:
-    version = copies.other(base, "HEAD~1")
+    version = other_version(copies, base, "HEAD~1")
     assert (version.folder / "docs" / "refunds.md").read_text() == "# Refunds\nold\n"
     assert not (version.folder / "docs" / "ledger.md").exists()
     assert not (version.folder / "outside.md").exists()
@@ -60,7 +69,7 @@ def test_a_commit_is_laid_out_as_it_was(base: Path, copies: Copies) -> None:
 
 def test_the_repository_is_left_as_it_was(base: Path, copies: Copies) -> None:
     before = (git(base, "status", "--porcelain"), git(base, "worktree", "list"), git(base, "stash", "list"))
-    copies.other(base, "HEAD~1")
+    other_version(copies, base, "HEAD~1")
     assert (git(base, "status", "--porcelain"), git(base, "worktree", "list"), git(base, "stash", "list")) == before
 
 
@@ -70,7 +79,7 @@ def test_a_copy_has_all_knowledge_and_of_the_rest_what_git_would_track(base: Pat
     (base / "built").mkdir()
     (base / "built" / "made.md").write_text("# Made\n")
     (base / "built" / "made.o").write_text("made")
-    version = copies.this(base)
+    version = this_version(copies, base)
     assert files_of(version.folder, DOCUMENTS) == files_of(base, DOCUMENTS)
     assert "built/made.md" in files_of(version.folder, DOCUMENTS)
     assert not (version.folder / "built" / "made.o").exists()
@@ -84,7 +93,7 @@ def test_a_copy_has_the_files_of_submodules(base: Path, copies: Copies, tmp_path
     git(part, "add", "-A")
     git(part, "commit", "-qm", "Part")
     git(base, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(part), "part")
-    assert (copies.this(base).folder / "part" / "inner.txt").read_text() == "inner"
+    assert (this_version(copies, base).folder / "part" / "inner.txt").read_text() == "inner"
 
 
 def test_what_git_does_not_keep_is_in_both_versions(base: Path, copies: Copies, tmp_path: Path) -> None:
@@ -100,7 +109,9 @@ def test_what_git_does_not_keep_is_in_both_versions(base: Path, copies: Copies, 
     git(base, "add", "-A")
     git(base, "commit", "-qm", "With a part")
     (base / "docs" / "new.md").write_text("# New\n")
-    this, other = (files_of(one.folder, DOCUMENTS) for one in (copies.this(base), copies.other(base, "HEAD")))
+    this, other = (
+        files_of(one.folder, DOCUMENTS) for one in (this_version(copies, base), other_version(copies, base, "HEAD"))
+    )
     assert sorted(set(this) - set(other)) == ["docs/new.md"]  # what is not committed yet is the change
     assert {"local.md", "part/inner.md"} <= set(other)
 
@@ -108,7 +119,7 @@ def test_what_git_does_not_keep_is_in_both_versions(base: Path, copies: Copies, 
 def test_a_copy_never_lies_in_the_knowledge_base(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(base))
     with pytest.raises(InputError, match="inside of it"):
-        Copies(tmp_path / "home" / "evals" / "1", tmp_path / "home", DOCUMENTS).this(base)
+        this_version(Copies(tmp_path / "home" / "evals" / "1", tmp_path / "home", DOCUMENTS), base)
 
 
 def test_a_folder_that_git_ignores_is_copied_whole(base: Path, copies: Copies) -> None:
@@ -116,25 +127,25 @@ def test_a_folder_that_git_ignores_is_copied_whole(base: Path, copies: Copies) -
     inner = base / "built" / "kb"
     inner.mkdir(parents=True)
     (inner / "code.py").write_text("x = 1\n")
-    assert (copies.this(inner).folder / "code.py").exists()
+    assert (this_version(copies, inner).folder / "code.py").exists()
 
 
 def test_a_search_in_a_copy_finds_what_is_there(base: Path, copies: Copies) -> None:
     (base / ".gitignore").write_text("home/\n")
-    found = rg(copies.this(base).folder, ["--files-with-matches", "Ledger"], 20)
+    found = rg(this_version(copies, base).folder, ["--files-with-matches", "Ledger"], 20)
     assert found.out.decode().split() == ["docs/ledger.md"]
 
 
 def test_no_folder_above_a_copy_belongs_to_the_knowledge_base(base: Path, copies: Copies) -> None:
-    for version in (copies.this(base), copies.other(base, "HEAD~1")):
+    for version in (this_version(copies, base), other_version(copies, base, "HEAD~1")):
         assert base.resolve() not in version.folder.resolve().parents
         assert not any((above / ".git").exists() for above in version.folder.resolve().parents)
 
 
 def test_a_resumed_run_finds_its_copies_as_they_were(base: Path, copies: Copies) -> None:
-    first = copies.other(base, "HEAD~1")
+    first = other_version(copies, base, "HEAD~1")
     git(base, "commit", "-q", "--allow-empty", "-m", "The ref moves on")
-    assert copies.other(base, "HEAD~1") == first
+    assert other_version(copies, base, "HEAD~1") == first
     copies.drop()
     assert not first.folder.exists()
 
@@ -144,7 +155,7 @@ def test_our_own_data_is_not_copied(base: Path, tmp_path: Path, monkeypatch: pyt
     home = base / "data"
     (home / "evals").mkdir(parents=True)
     (home / "evals" / "trace.json").write_text("the answers")
-    assert not (Copies(home / "evals" / "1", home, DOCUMENTS).this(base).folder / "data").exists()
+    assert not (this_version(Copies(home / "evals" / "1", home, DOCUMENTS), base).folder / "data").exists()
 
 
 def test_a_temporary_folder_of_somebody_else_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,11 +163,11 @@ def test_a_temporary_folder_of_somebody_else_is_not_used(tmp_path: Path, monkeyp
     (tmp_path / f"knowbound-{os.getuid()}").mkdir()
     (tmp_path / f"knowbound-{os.getuid()}").chmod(0o777)
     with pytest.raises(InputError, match="not ours alone"):
-        Copies(tmp_path / "home" / "evals" / "1", tmp_path / "home", DOCUMENTS).this(tmp_path / "base")
+        this_version(Copies(tmp_path / "home" / "evals" / "1", tmp_path / "home", DOCUMENTS), tmp_path / "base")
 
 
 def test_what_an_agent_writes_in_a_copy_stays_there(base: Path, copies: Copies) -> None:
-    version = copies.this(base)
+    version = this_version(copies, base)
     (version.folder / "docs" / "refunds.md").write_text("overwritten")
     assert (base / "docs" / "refunds.md").read_text() == "# Refunds\nnew\n"
 
@@ -166,7 +177,7 @@ def test_links_that_lead_out_are_left_behind(base: Path, copies: Copies, tmp_pat
     (base / "docs" / "link.md").symlink_to(tmp_path / "secret.md")
     (base / "docs" / "inner.md").symlink_to(base / "docs" / "ledger.md")
     assert "docs/link.md" not in files_of(base, DOCUMENTS)
-    folder = copies.this(base).folder
+    folder = this_version(copies, base).folder
     assert not (folder / "docs" / "link.md").exists()
     assert (folder / "docs" / "inner.md").read_text() == "# Ledger\n"
     assert not (folder / "docs" / "inner.md").is_symlink()
@@ -177,15 +188,15 @@ def test_a_folder_is_a_version_without_git(copies: Copies, tmp_path: Path) -> No
     (old / "node_modules" / "x").mkdir(parents=True)
     (old / "a.md").write_text("# A\n")
     (old / "node_modules" / "x" / "readme.md").write_text("# X\n")
-    version = copies.other(tmp_path / "new", str(old))
+    version = other_version(copies, tmp_path / "new", str(old))
     assert files_of(version.folder, DOCUMENTS) == ["a.md"]
     assert version.commit.hash == ""
 
 
 @pytest.mark.parametrize("name", ["no-such-ref", "-n", "HEAD~99"])
 def test_a_version_that_is_not_there_is_an_error(base: Path, copies: Copies, name: str) -> None:
-    with pytest.raises(InputError, match="neither a folder nor a commit"):
-        copies.other(base, name)
+    with pytest.raises(InputError, match="neither a file, a folder nor a commit"):
+        other_version(copies, base, name)
     assert not copies.folder("other").exists()
 
 
@@ -194,7 +205,7 @@ def test_a_copy_that_was_cut_off_is_made_again(base: Path, copies: Copies) -> No
     cut.mkdir(parents=True)
     cut.parents[1].chmod(0o700)
     (cut / "half.md").write_text("half")
-    version = copies.other(base, "HEAD")
+    version = other_version(copies, base, "HEAD")
     assert not (version.folder / "half.md").exists()
 
 
@@ -207,7 +218,7 @@ def test_only_knowledge_makes_a_knowledge_base_dirty(base: Path) -> None:
 
 
 def test_a_folder_of_a_version_lies_in_the_version(base: Path, copies: Copies, tmp_path: Path) -> None:
-    version = copies.this(base)
+    version = this_version(copies, base)
     assert version.inside((base / "docs").resolve()) == version.folder / "docs"
     assert version.inside(tmp_path) == tmp_path
     assert current_version(base, DOCUMENTS).inside((base / "docs").resolve()) == base / "docs"

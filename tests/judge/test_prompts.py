@@ -14,9 +14,9 @@ PROMPT = PromptFile("p", "p-1-0", "", ("one", "two"))
 
 def test_every_question_a_judge_is_asked_has_its_prompt_file() -> None:
     wanted = (
-        "answer_relevancy choose claims competency context_recall faithfulness hedging junk misses plan read rescue "
+        "answer_relevancy causes choose claims competency context_recall drafts faithfulness hedging junk misses plan "
     )
-    wanted += "rubric rule_lines rules scope semantic_similarity statements topics turns wording"
+    wanted += "read rescue rubric rule_lines rules scope semantic_similarity statements topics turns wording"
     assert [name.rpartition("-")[0] for name in FILES] == wanted.split()
 
 

@@ -14,23 +14,28 @@ import msgspec
 
 from knowbound import __version__
 from knowbound.config import Settings
+from knowbound.core.cause import SampleCause
 from knowbound.core.signal import Findings
 from knowbound.errors import InputError
+from knowbound.evals.assertions.loose import loose_words
+from knowbound.evals.diagnosis.diagnosing import diagnose, failed_runs
 from knowbound.evals.executor import BUILT_IN, Executor, executor_named
 from knowbound.evals.executors.agent_process import is_running
 from knowbound.evals.executors.output import redact_left_behind
 from knowbound.evals.figures import figures_of
-from knowbound.evals.injecting import Inject, check_inject, sides
 from knowbound.evals.knowledge import files_of, folder_state, knowledge_globs, links_out, state_of
-from knowbound.evals.runner import RunLimits, Runner, RunProgress, jobs_of
+from knowbound.evals.runner import Job, RunLimits, Runner, RunProgress, jobs_of
 from knowbound.evals.samples.values import SampleSet
-from knowbound.evals.versions import Copies, Version, commit_named, current_version
+from knowbound.evals.tracing import read_trace
+from knowbound.evals.variants import HERE, ONLY, Variant, check_inject
+from knowbound.evals.versions import Copies, Version, check_variants, current_version
 from knowbound.gaps.judging import JudgedHedges, drop_hedges, judge_findings, judge_of
 from knowbound.gaps.reading import LensSettings
 from knowbound.judge.choice import ModelTask, judge_for, model_for
 from knowbound.judge.hedging.verdict import HedgingJudge
 from knowbound.judge.registry import asker_for, check_hedging, hedging_judge_version, rubric_judge, why_hedges_off
-from knowbound.judge.rubric import RubricJudge
+from knowbound.judge.rubric import RubricJudge, panel_of
+from knowbound.stats.comparison import answers
 from knowbound.stats.evaluation import Evaluation, Origin, SampleRun, total_usd
 from knowbound.store.data_dir import EVALS
 from knowbound.store.evaluations import Evaluations
@@ -47,20 +52,21 @@ class EvalPlan(msgspec.Struct, frozen=True):
     set: SampleSet
     limits: RunLimits = RunLimits()
     repeat: int = 1
-    against: str = ""
+    variants: tuple[Variant, ...] = (ONLY,)  # one, or two: the last one is evaluated against the first
     resume: bool = False
     in_place: bool = False  # an agent that reads freely works in the knowledge base itself, not in a copy
     cache: bool | None = None  # identical runs are taken from the store; None: where a run costs
     origin: Origin = Origin.WRITTEN
     executor: str = BUILT_IN
+    record: Path | None = None  # the ended runs are written here, to be replayed
+    causes: bool = True  # whether failed samples are diagnosed
     model: str = ""  # the one that an agent's command line should use
-    judge: str = ""  # who scores rubrics; "" leaves them unscored
-    inject: Inject = Inject.OFF
+    judges: tuple[str, ...] = ()  # who scores rubrics; none leaves them unscored
     hooks: dict[str, str] = {}  # event → the command of our hook, for runs with injection
 
 
 class Evaluated(NamedTuple):
-    """The evaluation of the knowledge base, that of the other version where one was named, and notes for the user."""
+    """The evaluation of the last variant, that of the first where two were named, and notes for the user."""
 
     evaluation: Evaluation
     other: Evaluation | None
@@ -93,12 +99,11 @@ def evaluate(
         )
     store = Evaluations(settings.home)
     store.check()
-    if judge is None and plan.judge:
-        judge = rubric_judge(settings, plan.judge)
+    if judge is None and plan.judges:
+        judge = panel_of([rubric_judge(settings, name) for name in plan.judges])
     executor.check()
-    items = check_inject(plan.inject, executor, settings.home, plan.against)
-    if plan.against and not Path(plan.against).expanduser().is_dir():
-        commit_named(settings.root, plan.against)  # a mistyped ref is an error before anything is begun
+    items = check_inject(plan.variants, executor, settings.home)
+    check_variants(settings.root, plan.variants)
     work = _Work(plan, settings, executor, judge, store, items)
     with work.locked():
         done = work.run(progress, until_shown=until_shown)
@@ -139,9 +144,9 @@ class _Work:
         self._notes: list[str] = []
         # What two runs share of which one may go on with the other, but for the knowledge.
         who = (executor.name, executor.version, judge.version if judge else "")
-        injected = [plan.inject] if plan.inject is not Inject.OFF else []
+        given = [f"{one.name}={one.source}+{one.inject}" for one in plan.variants if one != ONLY]
         what = [plan.set.sha256, plan.origin, str(settings.root), *["as specified"] * settings.as_specified]
-        self._same = digest_of([*what, *who, str(plan.repeat), plan.against, *injected])
+        self._same = digest_of([*what, *who, str(plan.repeat), *given])
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -178,7 +183,7 @@ class _Work:
         plan, store = self._plan, self._store
         journal = self._journal()
         run_dir = self._evals / str(journal)
-        versions = sides(plan.inject, self._versions(self._copies(run_dir)))
+        versions = self._versions(self._copies(run_dir))
         jobs = jobs_of(plan.set.samples, versions, plan.repeat)
         hedging = judge_of(self._settings)
         caches = self._executor.remembers if plan.cache is None else plan.cache
@@ -203,9 +208,14 @@ class _Work:
         for version in versions:
             own = [runs[job.name] for job in jobs if job.version is version]
             made.append(self._evaluation(version, own, hedges, len(versions)))
+        made[-1] = msgspec.structs.replace(made[-1], causes=self._causes(versions[-1], made[-1].runs, jobs))
+        if plan.record is not None:
+            from knowbound.evals.executors.replay import recorded, write_recording  # noqa: PLC0415
+
+            write_recording(recorded([job for job in jobs if job.version is versions[-1]], runs), plan.record)
         is_whole = not any(run.was_left for run in runs.values())
         is_over = is_whole and not until_shown
-        kept = store.keep(made[0], made[1] if len(made) > 1 else None, journal=journal, finished=is_over)
+        kept = store.keep(made[-1], made[0] if len(made) > 1 else None, journal=journal, finished=is_over)
         if not is_whole:
             budget = f"{2 * (plan.limits.usd or 0.0):g}"
             self._notes.append(f"The budget ended the run early. Go on with a larger one: --resume --budget {budget}")
@@ -216,7 +226,7 @@ class _Work:
     def _state(self, version: Version) -> str:
         """All that an agent gets to know in a version, to look up identical runs."""
         state = folder_state(version.folder, self._globs)
-        return digest_of([state, self._items]) if version.inject else state
+        return digest_of([state, self._items]) if version.variant.inject else state
 
     def _journal(self) -> int:
         """The journal to write in: a new one, or that of the interrupted run."""
@@ -240,7 +250,7 @@ class _Work:
             self._notes.append(
                 f"A run of {found.made} was interrupted after {found.done} of {found.tasks}: --resume goes on."
             )
-        tasks = len(plan.set.samples) * plan.repeat * (2 if plan.against or plan.inject is Inject.BOTH else 1)
+        tasks = len(plan.set.samples) * plan.repeat * len(plan.variants)
         journal = self._store.begin(key, self._same, utc_now(), tasks)
         # Where the database was moved away the numbers begin again: then this folder is of another run.
         shutil.rmtree(self._evals / str(journal), ignore_errors=True)
@@ -250,12 +260,31 @@ class _Work:
         return Copies(run_dir, self._settings.home, self._globs)
 
     def _versions(self, copies: Copies) -> list[Version]:
-        """The knowledge base itself, or copies without the test set: of two versions, and for a free reader."""
+        """The knowledge base itself, or copies without the test set: of two variants, and for a free reader."""
         plan, root = self._plan, self._settings.root
         shows = any(path.resolve().is_relative_to(root.resolve()) for path in self._hidden)
-        if not plan.against and not (self._executor.reads_freely and shows and not plan.in_place):
-            return [current_version(root, self._globs)]
-        return copies.versions(root, plan.against, self._hidden)
+        is_free = self._executor.reads_freely and shows and not plan.in_place
+        if is_free or any(one.source != HERE for one in plan.variants):
+            return copies.versions(root, plan.variants, self._hidden)
+        *others, last = plan.variants
+        return [*(current_version(root, self._globs, one, one.name) for one in others),
+                current_version(root, self._globs, last)]  # fmt: skip
+
+    def _causes(self, version: Version, runs: Sequence[SampleRun], jobs: Sequence[Job]) -> list[SampleCause]:
+        """Why samples failed: by rules, and by the model where one is allowed and the plan does not leave it out."""
+        if not self._plan.causes:
+            return []
+        lens = LensSettings.of(self._settings, self._globs)
+        folders = {job.sample.id: job.folder for job in jobs if job.version is version}
+        traced = {
+            run.trace: read_trace(Path(run.trace), run.sample, version.folder, folders[run.sample], lens)
+            for run in runs
+            if run.trace and not (run.is_complete and answers(run))
+        }
+        failed = failed_runs(self._plan.set.samples, runs, traced, str(version.folder))
+        files = files_of(version.folder, self._globs, self._hidden)
+        asker = asker_for(self._settings, judge_for(self._settings, ModelTask.CAUSES)) if failed else None
+        return diagnose(failed, version.folder, files, asker)
 
     def _judge_hedges(self, runs: dict[str, SampleRun], judge: HedgingJudge | None) -> JudgedHedges:
         """Where a verdict costs, the hedges of all runs are judged together: its cap is one per evaluation."""
@@ -301,8 +330,9 @@ class _Work:
             subject=version.commit.subject,
             dirty=version.commit.dirty,
             knowledge=state_of(version.folder, files),
-            against=version.name,
-            inject=version.inject,
+            against=version.name or version.variant.label,
+            variant=version.variant.name,
+            inject=version.variant.inject,
             gap=figures.gap,
             coverage=figures.coverage,
             composite=figures.composite,
@@ -354,6 +384,8 @@ class _Work:
 
 def _warnings(set_: SampleSet, runs: Sequence[SampleRun], knowledge: Sequence[str]) -> Iterator[str]:
     """What a reader should know before the figures are believed."""
+    if loose := loose_words(set_.samples):
+        yield loose
     if not knowledge:
         yield "There are no knowledge files: nothing can be found. Is --root the knowledge base?"
     unknown = sum(run.usd is None for run in runs)

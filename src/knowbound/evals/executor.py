@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Execution", "Executor", "RunEnding", "Task"]
 BUILT_IN = "investigate"
-FORMS = (BUILT_IN, "claude", "codex", "model:NAME", "command:PROGRAM ARGS")
+FORMS = (BUILT_IN, "claude", "codex", "model:NAME", "command:PROGRAM ARGS", "replay:FILE")
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -110,10 +110,19 @@ def executor_named(
         from knowbound.evals.executors.command import CommandExecutor  # noqa: PLC0415
 
         return CommandExecutor(rest)
+    if kind == "replay" and rest:
+        from knowbound.evals.executors.replay import ReplayExecutor  # noqa: PLC0415
+
+        return ReplayExecutor(rest)
     if kind == "model" and named:
         from knowbound.evals.executors.model import ModelExecutor  # noqa: PLC0415
 
         return ModelExecutor(named, hidden)
+    from knowbound.plugins import load_plugin, plugins  # noqa: PLC0415
+
+    if kind in plugins("executors"):
+        added: Executor = load_plugin("executors", kind)(rest)
+        return added
     raise ConfigError("unknown-executor", f"There is no executor {name!r}. {_suggestion(kind, rest)}")
 
 

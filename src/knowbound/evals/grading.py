@@ -115,7 +115,9 @@ def _by_score(assertion: Assertion, score: RubricScore) -> CheckResult:
 def _criterion(criterion: Criterion, score: RubricScore) -> CriterionScore:
     problem = score.problem if score.score is not None else score.problem or "the judge gave no score"
     reason = redact(score.reason)
-    return CriterionScore(criterion.name, score.score, criterion.weight, reason, score.judge, redact(problem))
+    return CriterionScore(
+        criterion.name, score.score, criterion.weight, reason, score.judge, redact(problem), score.scores
+    )
 
 
 def _layer(assertions: Sequence[AssertionGrade], layer: str) -> float | None:

@@ -8,11 +8,10 @@ from pathlib import Path
 from knowbound.config import Settings
 from knowbound.core.paths import IGNORED_FOLDERS
 from knowbound.errors import InputError, StoreError
-from knowbound.stats.comparison import Change, sample_changes
+from knowbound.stats.comparison import Change, Comparison, compare, sample_changes
 from knowbound.stats.evaluation import Evaluation, EvaluationHead, Origin
 from knowbound.stats.figures import RateKind
 from knowbound.stats.gate import GAP_RATE_REGRESSION, GateOutcome, GateResult, gate_key
-from knowbound.stats.injection import InjectionEffect, injection_effect
 from knowbound.store.data_dir import DATA_FOLDER, FINDINGS
 from knowbound.store.evaluations import Evaluations
 from knowbound.store.observed import Observed
@@ -79,12 +78,9 @@ def baseline_of(settings: Settings, now: Evaluation, kind: RateKind = RateKind.R
     return evaluation(settings, found.id)
 
 
-def effect_of_injection(settings: Settings, now: Evaluation) -> InjectionEffect | None:
-    """Whether injection helps, where an evaluation was run with and without it."""
-    if not now.inject or not now.compared_with:
-        return None
-    without = evaluation(settings, now.compared_with)
-    return None if without.inject else injection_effect(without, now)
+def compared_of(settings: Settings, now: Evaluation) -> Comparison | None:
+    """The variant that was evaluated against the other one, where two were run together."""
+    return compare(evaluation(settings, now.compared_with), now) if now.compared_with else None
 
 
 def note_gates(settings: Settings, now: Evaluation, results: Iterable[GateResult]) -> None:

@@ -1,4 +1,4 @@
-"""Runs a test set: every sample, as often as asked, on one version of the knowledge base or on two.
+"""Runs a test set: every sample, as often as asked, on one variant of the knowledge base or on two.
 
 A run is noted in the journal the moment it ends, so an interrupted evaluation goes on where it was. Samples are run by
 several threads; two versions take turns, so that whatever drifts meanwhile affects both alike.
@@ -204,7 +204,7 @@ class Runner:
             seconds=self._limits.seconds,
             usd=self._limits.sample_usd,
             tools=job.sample.allowed_tools,
-            inject=job.version.inject,
+            inject=job.version.variant.inject,
         )
         if not any(
             is_inside(task.folder, base) for base in (job.version.folder, Path(job.sample.file).parent.resolve())

@@ -1,4 +1,4 @@
-"""Versions of the knowledge base: the one in the root, and another one to compare it with (`eval --against`).
+"""Versions of the knowledge base, one for each variant of an evaluation.
 
 Two versions are run from copies of their own, so that neither agent can see or touch the other's files: the model and
 the samples are fixed, and only the knowledge varies. Copies are outside of the knowledge base, because agents look into
@@ -21,6 +21,7 @@ import msgspec
 from knowbound.core.paths import IGNORED_FOLDERS
 from knowbound.errors import InputError
 from knowbound.evals.knowledge import KnowledgeCommit, commit_of, files_of, git
+from knowbound.evals.variants import HERE, NOTHING, ONLY, SKILL, Variant, place_of_files
 from knowbound.files import NotBelowError, Walk, copy_below
 from knowbound.git import run_git
 from knowbound.text.redact import redact
@@ -28,17 +29,18 @@ from knowbound.user_files import make_file, make_folder
 
 DRAFTS = "eval-samples.draft"  # files of `draft`, which hold prompts and what their answers should be
 _CHECK_OUT_SECONDS = 600.0
+_NAMES = ("other", "this")  # of the copies: compared with, evaluated
 _Fill = Callable[[Path], None]
 
 
 class Version(msgspec.Struct, frozen=True):
     """One version of the knowledge base, and where its files are."""
 
-    name: str  # "" for the knowledge base itself, else what --against named
+    name: str  # "" for the one that is evaluated, else the name of the variant it is compared with
     folder: Path
     commit: KnowledgeCommit
     root: Path  # the knowledge base that it is a version of
-    inject: bool = False  # whether our hooks inject items of the store
+    variant: Variant = ONLY
 
     def inside(self, folder: Path) -> Path:
         """A folder of the knowledge base in this version; one outside of it as it is."""
@@ -52,43 +54,47 @@ class Copies:
     def __init__(self, run_dir: Path, home: Path, globs: tuple[str, ...]) -> None:
         self._run_dir, self._home, self._globs = run_dir, home, globs  # home: all of our data
 
-    def versions(self, root: Path, against: str, hidden: Sequence[Path]) -> list[Version]:
-        """Copies of the knowledge base and of the other version, where one is named, without what is hidden."""
-        versions = [self.this(root), *([self.other(root, against)] if against else [])]
-        for version in versions:
+    def versions(self, root: Path, variants: Sequence[Variant], hidden: Sequence[Path]) -> list[Version]:
+        """Copies of the variants, without what is hidden. The last one is evaluated."""
+        place = place_of_files(root, variants)
+        versions = []
+        for which, variant in zip(_NAMES[-len(variants) :], variants, strict=True):
+            name = "" if variant is variants[-1] else variant.name
+            version = Version(name, *self._made(which, root, *self._how(root, variant, place)), root, variant)
             _hide(version, hidden)
+            versions.append(version)
         return versions
 
     def folder(self, which: str) -> Path:
         """Where a copy is: in a folder of ours alone, under the system's temporary one."""
-        own = Path(tempfile.gettempdir()).resolve() / f"knowbound-{os.getuid()}"
+        own = Path(tempfile.gettempdir()).resolve() / f"knowbound-{_account()}"
         return own / hashlib.sha256(f"{self._run_dir.resolve()} {which}".encode()).hexdigest()[:20] / "base"
 
-    def this(self, root: Path) -> Version:
-        """The knowledge base as it is."""
-        made = self._made("this", root, lambda: commit_of(root, self._globs), lambda copy: self._copy(root, copy))
-        return Version("", *made, root)
+    def _how(self, root: Path, variant: Variant, place: str) -> tuple[Callable[[], KnowledgeCommit], _Fill]:
+        """Return the commit of a variant, and what fills the copy of it."""
+        given = Path(variant.source).expanduser()
+        if variant.source == HERE or variant.is_file:
 
-    def other(self, root: Path, against: str) -> Version:
-        """Another version: a folder, or a git ref of the knowledge base."""
-        folder = Path(against).expanduser()
-        if folder.is_dir():
-            made = self._made(
-                "other", root, lambda: commit_of(folder, self._globs), lambda copy: self._copy(folder, copy)
-            )
-            return Version(against, *made, root)
-        commit = commit_named(root, against)
+            def fill_with_file(copy: Path) -> None:
+                self._copy(root, copy)
+                if variant.is_file:
+                    _put(None if variant.source == NOTHING else given, copy / place)
+
+            return lambda: commit_of(root, self._globs), fill_with_file
+        if given.is_dir():
+            return lambda: commit_of(given, self._globs), lambda copy: self._copy(given, copy)
+        commit = commit_named(root, variant.source)
 
         def fill(copy: Path) -> None:
             _check_out(root, commit.hash, copy)
             _remove_links_out(copy)
             self._add_uncommitted(root, copy)
 
-        return Version(against, *self._made("other", root, lambda: commit, fill), root)
+        return lambda: commit, fill
 
     def drop(self) -> None:
         """The run is over."""
-        for which in ("this", "other"):
+        for which in _NAMES:
             shutil.rmtree(self.folder(which).parent, ignore_errors=True)
             with suppress(OSError):
                 (self._run_dir / f"{which}.json").unlink()
@@ -130,12 +136,37 @@ class Copies:
                 copy_below(root, path, target)
 
 
+def _put(given: Path | None, target: Path) -> None:
+    """Put a file or a skill in its place in a copy; None takes away what is there."""
+    skill = target.parent if target.name == SKILL else target
+    if given is None:
+        shutil.rmtree(skill, ignore_errors=True) if skill.is_dir() else skill.unlink(missing_ok=True)
+    elif given.is_dir():
+        shutil.rmtree(skill, ignore_errors=True)
+        for entry in Walk(given):
+            to = skill / os.path.relpath(entry.path, given)
+            to.parent.mkdir(parents=True, exist_ok=True)
+            with suppress(NotBelowError, FileNotFoundError):
+                copy_below(given, os.path.relpath(entry.path, given), to)
+    else:
+        to = target / SKILL if given.name == SKILL and target.suffix != ".md" else target
+        to.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(given, to)
+
+
+def check_variants(root: Path, variants: Iterable[Variant]) -> None:
+    """Raise InputError for a variant that is nowhere, before anything is begun."""
+    for one in variants:
+        if one.source != HERE and not one.is_file and not Path(one.source).expanduser().is_dir():
+            commit_named(root, one.source)
+
+
 def commit_named(root: Path, ref: str) -> KnowledgeCommit:
     """The commit that a ref of the knowledge base names."""
     known = None if ref.startswith("-") else git(root, "log", "-1", "--format=%H%n%s", f"{ref}^{{commit}}", "--")
     if not known:
         raise InputError(
-            "no-such-version", f"--against {ref}: neither a folder nor a commit of {root}. {_other_versions(root, ref)}"
+            "no-such-version", f"{ref}: neither a file, a folder nor a commit of {root}. {_other_versions(root, ref)}"
         )
     hash_, _, subject = known.strip().partition("\n")
     return KnowledgeCommit(hash_, redact(subject))
@@ -145,16 +176,16 @@ def _other_versions(root: Path, ref: str) -> str:
     """Return which versions there are to name instead."""
     known = git(root, "log", "-4", "--format=%h", "--")
     if not known:
-        return "It is in no git repository with a commit. Try: --against DIR"
+        return "It is in no git repository with a commit. Try: a folder"
     hashes = [one for one in known.split() if one != ref]
     if len(hashes) == 1:
-        return f"There is one commit only, {hashes[0]}. Try: --against DIR, or commit a change first"
-    return f"Try: --against DIR, or one of the last commits: {', '.join(hashes[1:])}"
+        return f"There is one commit only, {hashes[0]}. Try: a folder, or commit a change first"
+    return f"Try: a folder, or one of the last commits: {', '.join(hashes[1:])}"
 
 
-def current_version(root: Path, globs: tuple[str, ...]) -> Version:
+def current_version(root: Path, globs: tuple[str, ...], variant: Variant = ONLY, name: str = "") -> Version:
     """The knowledge base as it is, where it is."""
-    return Version("", root, commit_of(root, globs), root)
+    return Version(name, root, commit_of(root, globs), root, variant)
 
 
 def _hide(version: Version, hidden: Sequence[Path]) -> None:
@@ -172,6 +203,11 @@ def _hide(version: Version, hidden: Sequence[Path]) -> None:
             path.unlink()
 
 
+def _account() -> str:
+    """A name for the account whose folder it is; on Windows the temporary folder is the account's own."""
+    return str(os.getuid()) if hasattr(os, "getuid") else "own"
+
+
 def _make_parent(folder: Path, root: Path) -> None:
     """The folder of all our copies: outside of the knowledge base, and nobody else's."""
     own = folder.parents[1]
@@ -179,7 +215,8 @@ def _make_parent(folder: Path, root: Path) -> None:
         raise InputError("no-copy", f"A copy of {root} would be inside of it, in {own}. Try: TMPDIR=DIR")
     make_folder(own)
     found = own.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+    is_ours = not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not found.st_mode & 0o077)
+    if not stat.S_ISDIR(found.st_mode) or not is_ours:
         raise InputError("no-copy", f"{own} is not ours alone: no copy can be made there. Try: TMPDIR=DIR")
 
 

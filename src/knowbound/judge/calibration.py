@@ -19,7 +19,7 @@ from knowbound.judge.labels import HEDGING, RUBRIC, Label, LabelledTurn
 from knowbound.judge.registry import check_judge, hedging_judge, hedging_judge_version, rubric_judge, turn_judge
 from knowbound.judge.rubric import RubricKind, RubricQuestion
 from knowbound.judge.turns.verdict import TurnJudge
-from knowbound.report.calibration import CalibrationReport, LabelMark, MeasuredJudge, TurnCalibrationReport
+from knowbound.report.judging.calibration import CalibrationReport, LabelMark, MeasuredJudge, TurnCalibrationReport
 from knowbound.stats.calibration import Calibration, Estimate, Pair, calibrate, calibrate_scores, corrected
 from knowbound.stats.judge_gate import (
     DRIFT_DAYS,

@@ -16,22 +16,14 @@ import msgspec
 
 from knowbound.config import Settings
 from knowbound.errors import ConfigError
-from knowbound.judge.names import RULES, JudgeKind, JudgeName, Provider, parse_name
+from knowbound.judge.names import RULES, SENDS_TO, THIS_MACHINE, JudgeKind, JudgeName, Provider, parse_name
 from knowbound.user_files import make_file, make_folder, state_folder
 
 AUTO, NONE = "auto", "none"
 _FILE = "model.json"
-_LOCAL = "this machine"
 _OLD_TURNS = frozenset({"quality.judge", "KNOWBOUND_QUALITY_JUDGE"})  # named the worker's model in earlier versions
 # The provider whose model an agent works with; sessions of other agents count as those of another provider.
 _OF_AGENT = {"claude-code": "anthropic", "codex": "openai"}
-_PROVIDERS = {
-    Provider.ANTHROPIC: "anthropic",
-    Provider.CLAUDE_CLI: "anthropic",
-    Provider.OPENAI: "openai",
-    Provider.CODEX_CLI: "openai",
-    Provider.COMMAND: _LOCAL,
-}
 # The next larger model of the same provider (specification 2, "The judge": a second judge takes over).
 _LARGER = {
     "claude-cli:haiku": "claude-cli:sonnet",
@@ -55,6 +47,8 @@ class ModelTask(StrEnum):
     RESCUE = "rescue"
     MISSES = "misses"
     INVESTIGATE = "investigate"
+    CAUSES = "causes"
+    DRAFTS = "drafts"
 
 
 class Permission(msgspec.Struct, frozen=True):
@@ -131,7 +125,7 @@ def _may_use(settings: Settings, field: str, given: str, permission: Permission,
     provider = provider_of(name)
     if provider == permission.provider and _allows(permission, background):
         return True
-    return not background and (field not in settings.from_project or provider == _LOCAL)
+    return not background and (field not in settings.from_project or provider == THIS_MACHINE)
 
 
 def model_for(settings: Settings, task: ModelTask) -> str:
@@ -174,7 +168,7 @@ def is_named_for_choosing(settings: Settings) -> bool:
         return False
     if _is_agent(name):
         return False
-    return field not in settings.from_project or provider_of(parse_name(name)) == _LOCAL
+    return field not in settings.from_project or provider_of(parse_name(name)) == THIS_MACHINE
 
 
 def _is_agent(name: str) -> bool:
@@ -217,10 +211,12 @@ def provider_of(name: JudgeName) -> str:
 
         from knowbound.judge.models.completion import is_loopback  # noqa: PLC0415
 
-        return _LOCAL if is_loopback(name.url) else urlsplit(name.url).hostname or ""
+        return THIS_MACHINE if is_loopback(name.url) else urlsplit(name.url).hostname or ""
     if name.provider is Provider.AGENT:
         return _OF_AGENT.get(name.model, "another agent")
-    return _PROVIDERS[name.provider]
+    if name.provider is Provider.PLUGIN:
+        return f"the package of {name.plugin}"  # where it sends text is not known
+    return SENDS_TO[name.provider]
 
 
 def may_see(judge: str, agent: str, settings: Settings) -> bool:
@@ -229,4 +225,6 @@ def may_see(judge: str, agent: str, settings: Settings) -> bool:
     Text that the user hands over has no agent, and may be shown.
     """
     provider = provider_of(parse_name(judge))
-    return provider in ("", _LOCAL) or not agent or settings.model_cross_provider or _OF_AGENT.get(agent) == provider
+    return (
+        provider in ("", THIS_MACHINE) or not agent or settings.model_cross_provider or _OF_AGENT.get(agent) == provider
+    )

@@ -8,6 +8,7 @@
     codex-cli:MODEL
     command:PROGRAM ARGS         any program: the prompt on its input, the answer on its output
     agent:CLIENT                 the agent of a session (claude-code, codex, other), which answers through MCP
+    NAME:MODEL                   a model of an installed package, by its entry point in `knowbound.judges`
     recorded:FILE                answers recorded before
 
 A name is stored and shown with every verdict, so it must not have a secret.
@@ -43,11 +44,21 @@ class Provider(StrEnum):
     CODEX_CLI = "codex-cli"
     COMMAND = "command"
     AGENT = "agent"
+    PLUGIN = "plugin"
 
 
+THIS_MACHINE = "this machine"
+# Whom a provider sends text to; an address, an agent and a plugin are looked at one by one (`choice.provider_of`).
+SENDS_TO = {
+    Provider.ANTHROPIC: "anthropic",
+    Provider.CLAUDE_CLI: "anthropic",
+    Provider.OPENAI: "openai",
+    Provider.CODEX_CLI: "openai",
+    Provider.COMMAND: THIS_MACHINE,
+}
 CLIENTS = ("claude-code", "codex", "other")  # whose agents can be asked through MCP
 _BY_API = frozenset({Provider.ANTHROPIC, Provider.OPENAI, Provider.URL})
-_PREFIXES = {f"{provider}:": provider for provider in Provider if provider is not Provider.URL}
+_PREFIXES = {f"{one}:": one for one in Provider if one not in (Provider.URL, Provider.PLUGIN)}
 _RECORDED = "recorded:"
 FORMS = (
     RULES,
@@ -72,6 +83,7 @@ class JudgeName(msgspec.Struct, frozen=True):
     url: str = ""
     command: tuple[str, ...] = ()
     file: str = ""
+    plugin: str = ""  # the entry point of an installed package
 
     @property
     def uses_api(self) -> bool:
@@ -105,6 +117,13 @@ def parse_name(text: str) -> JudgeName:
             if provider is Provider.AGENT and model not in (*CLIENTS, "CLIENT"):  # the last in the list of forms
                 raise _unknown(text, f"a client is one of {', '.join(CLIENTS)}.")
             return JudgeName(text, JudgeKind.MODEL, provider, model=model)
+    from knowbound.plugins import plugins  # noqa: PLC0415  (only for a name that is not built in)
+
+    plugin, colon, model = text.partition(":")
+    if plugin in plugins("judges"):
+        if colon:
+            model = _model(text, f"{plugin}:")
+        return JudgeName(text, JudgeKind.MODEL, Provider.PLUGIN, model=model, plugin=plugin)
     raise _unknown(text, _suggestion(text))
 
 

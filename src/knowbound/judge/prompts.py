@@ -33,6 +33,8 @@ WORDING = "wording-1"
 SCOPE = "scope-1"
 PLAN = "plan-1"
 READ = "read-2"
+CAUSES = "causes-1"
+DRAFTS = "drafts-1"
 
 
 class PromptFile(msgspec.Struct, frozen=True):

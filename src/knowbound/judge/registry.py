@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
-from functools import partial
+from functools import cache, partial
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -149,6 +149,7 @@ def turn_judge_version(name: str) -> str:
     return _turn_rules().version if is_rules else f"{load_prompt(TURNS).version}/{identity(judge)}"
 
 
+@cache  # asked for by every session
 def _hedging_rules() -> HedgingJudge:
     from knowbound.judge.hedging.rules import RulesJudge  # noqa: PLC0415  (compiles its patterns)
 
@@ -173,7 +174,9 @@ class JudgeRow(msgspec.Struct, frozen=True):
 
 def judges() -> list[JudgeRow]:
     """Return every form of a name, with its requirements and whether they are met, without the network."""
-    return [_row(form, name) for form, name in zip(FORMS, map(parse_name, FORMS), strict=True)]
+    from knowbound.plugins import plugins  # noqa: PLC0415
+
+    return [_row(form, parse_name(form)) for form in (*FORMS, *plugins("judges"))]
 
 
 def check_judge(name: str, *, scores: bool = False) -> None:
@@ -198,6 +201,8 @@ def _row(form: str, name: JudgeName) -> JudgeRow:
         return JudgeRow(form, name.kind, "a file of recorded answers", True)
     if name.provider is Provider.AGENT:
         return JudgeRow(form, name.kind, "an agent with our MCP server, whose user asks it to answer", True)
+    if name.provider is Provider.PLUGIN:
+        return JudgeRow(form, name.kind, "an installed package", True)
     if name.provider is Provider.COMMAND:
         needs = "a program that reads a prompt and writes JSON"
         found = form in FORMS or shutil.which(name.command[0]) is not None
@@ -281,6 +286,11 @@ def completer(name: JudgeName, *, is_quick: bool = False) -> Completer:
         from knowbound.judge.models.codex_client import CodexModel  # noqa: PLC0415
 
         return CodexModel(name.model)
+    if name.provider is Provider.PLUGIN:
+        from knowbound.plugins import load_plugin  # noqa: PLC0415
+
+        added: Completer = load_plugin("judges", name.plugin)(name.model)
+        return added
     from knowbound.judge.models.command_line import CommandLineModel  # noqa: PLC0415
 
     return CommandLineModel(name)

@@ -46,6 +46,7 @@ class RubricScore(msgspec.Struct, frozen=True):
     problem: str = ""
     usd: float | None = None  # None: unknown
     cached: bool = False
+    scores: tuple[int, ...] = ()  # of each judge, where several scored
 
 
 class RubricJudge(Protocol):
@@ -104,3 +105,34 @@ class ModelRubricJudge:
         if asked.value is None:
             return RubricScore(None, "", self.version, asked.problem, asked.usd)
         return RubricScore(asked.value.score, asked.value.reason, self.version, "", asked.usd, asked.cached)
+
+
+class JudgePanel:
+    """Several judges: the lower median of their scores, with what each gave."""
+
+    def __init__(self, judges: Sequence[RubricJudge]) -> None:
+        self._judges = judges
+        self.version = " + ".join(one.version for one in judges)
+        self.costs = any(one.costs for one in judges)
+
+    def score(self, questions: Sequence[RubricQuestion]) -> list[RubricScore]:
+        """Return one score per question; unscored only where no judge scored it."""
+        return [_together(given) for given in zip(*(one.score(questions) for one in self._judges), strict=True)]
+
+
+def panel_of(judges: Sequence[RubricJudge]) -> RubricJudge:
+    """Return the judge, or several as one."""
+    return judges[0] if len(judges) == 1 else JudgePanel(judges)
+
+
+def _together(given: Sequence[RubricScore]) -> RubricScore:
+    scored = sorted((one for one in given if one.score is not None), key=lambda one: one.score or 0)
+    judge = " + ".join(one.judge for one in given)
+    usd = None if any(one.usd is None for one in given) else sum(one.usd or 0.0 for one in given)
+    cached = all(one.cached for one in given)
+    if not scored:
+        return RubricScore(None, "", judge, given[0].problem, usd, cached)
+    middle = scored[(len(scored) - 1) // 2]
+    each = tuple(one.score for one in given if one.score is not None)
+    reason = " / ".join(f"{one.score}: {one.reason}" for one in given if one.score is not None)
+    return RubricScore(middle.score, reason, judge, "", usd, cached, each)

@@ -62,10 +62,11 @@ def draft_samples(
     uncovered: Collection[str],
     existing: Iterable[str] = (),
     decided: Mapping[str, str] | None = None,
+    most: int = _MOST_OF_A_FILE,
 ) -> Drafts:
     """Samples for the gaps and the uncovered files.
 
-    `existing` are the prompts of the test set; `decided` maps ids to "accepted" or "rejected".
+    `existing` are the prompts of the test set; `decided` maps ids to "accepted" or "rejected"; `most` are of one file.
     """
     known = list(existing)
     decisions = {_hash(id_): decision for id_, decision in (decided or {}).items()}
@@ -74,7 +75,7 @@ def draft_samples(
         duplicates.add(prompt)
     drafts: list[SampleDraft] = []
     dropped: list[NotDrafted] = []
-    for draft in (*_of_gaps(gaps, frozenset(known), dropped), *_of_files(knowledge, uncovered)):
+    for draft in (*_of_gaps(gaps, frozenset(known), dropped), *_of_files(knowledge, uncovered, most)):
         reason = unfit(draft.prompt)
         if not reason and (decision := decisions.get(_hash(draft.id))):
             reason = f"was {decision} before"
@@ -107,7 +108,7 @@ def _of_gaps(gaps: Iterable[Gap], known: Collection[str], dropped: list[NotDraft
             dropped.append(NotDrafted(missing, "names nothing that can be asked for"))
             continue
         yield SampleDraft(
-            id=_id("gap", asked),
+            id=draft_id("gap", asked),
             prompt=asked,
             why=gap.why,
             provenance="production-trace",
@@ -117,7 +118,7 @@ def _of_gaps(gaps: Iterable[Gap], known: Collection[str], dropped: list[NotDraft
         )
 
 
-def _of_files(knowledge: KnowledgeText, uncovered: Collection[str]) -> Iterator[SampleDraft]:
+def _of_files(knowledge: KnowledgeText, uncovered: Collection[str], most: int) -> Iterator[SampleDraft]:
     """Questions to the sections of the files that no sample reached."""
     headings = HeadingQuestions(knowledge)
     wanted = set(uncovered)
@@ -126,9 +127,9 @@ def _of_files(knowledge: KnowledgeText, uncovered: Collection[str]) -> Iterator[
             continue
         written = written_headings(page)
         answered = [pair for pair in section_questions(page, headings) if pair[1].headings in written]
-        for question, section in answered[:_MOST_OF_A_FILE]:
+        for question, section in answered[:most]:
             yield SampleDraft(
-                id=_id("file", question),
+                id=draft_id("file", question),
                 prompt=question,
                 why=f"no sample reached {page.path} (line {section.line})",
                 provenance="rule-generated",
@@ -159,8 +160,8 @@ def _mentions(knowledge: KnowledgeText, page: KnowledgePage, section: DocumentSe
     return [one for one in safe if len(one) >= 2][:3]
 
 
-def _id(kind: str, prompt: str) -> str:
-    """Readable words, and a hash that is the same for the same prompt."""
+def draft_id(kind: str, prompt: str) -> str:
+    """Return an id: readable words, and a hash that is the same for the same prompt."""
     words = [word for word in re.findall(r"[a-z0-9]+", prompt.lower()) if word not in STOP_WORDS and len(word) > 2]
     return "-".join([kind, *words[:3], hashlib.sha256(prompt.encode()).hexdigest()[:6]])
 

@@ -13,7 +13,7 @@ from knowbound.core.signal import Signal, SignalType, Topic
 from knowbound.evals.drafts.wording import is_in_code
 from knowbound.evals.questions.scope import gives_orders
 from knowbound.gaps.wanted import plain_name, specific_words
-from knowbound.report.topics import cost_words, endings_words
+from knowbound.report.gaps.topics import cost_words, endings_words
 from knowbound.text.redact import redact
 
 REDACTED = "[redacted:"

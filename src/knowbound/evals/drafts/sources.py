@@ -18,6 +18,7 @@ from knowbound.core.lesson import Lesson, LessonKind
 from knowbound.core.paths import project_name
 from knowbound.core.signal import Findings, Status, Topic
 from knowbound.errors import StoreError
+from knowbound.evals.drafts.by_model import drafts_by_model
 from knowbound.evals.drafts.drafts import Drafts, draft_samples
 from knowbound.evals.drafts.file import accept
 from knowbound.evals.drafts.gaps import Gap, gap_of_signal, gap_of_topic
@@ -26,6 +27,7 @@ from knowbound.evals.knowledge import files_of, knowledge_globs
 from knowbound.evals.questions.knowledge_text import read_knowledge
 from knowbound.evals.samples.load import load_samples
 from knowbound.files import replacing
+from knowbound.judge.models.asking import Asker
 from knowbound.stats.evaluation import Evaluation, Origin
 from knowbound.stats.figures import Coverage
 from knowbound.store.evaluations import Evaluations
@@ -57,8 +59,8 @@ class _Observed(msgspec.Struct, frozen=True):
     topics: list[Topic] = []
 
 
-def drafts_of(settings: Settings, samples: Path | None) -> Drafts:
-    """Proposals for the test set at `samples` (None: there is none yet)."""
+def drafts_of(settings: Settings, samples: Path | None, asker: Asker | None = None, count: int = 10) -> Drafts:
+    """Proposals for the test set at `samples` (None: there is none yet); a model writes at most `count`."""
     globs = knowledge_globs(settings.knowledge)
     hidden = (settings.home, *((samples,) if samples else ()))
     files = files_of(settings.root, globs, hidden)
@@ -71,7 +73,10 @@ def drafts_of(settings: Settings, samples: Path | None) -> Drafts:
     uncovered = set(covers[0].uncovered) if covers else set(files)
     existing = [sample.prompt for sample in load_samples(samples, settings.root).samples] if samples else []
     decided = decisions(settings.home)
-    return draft_samples(gaps, read_knowledge(settings.root, files), uncovered, existing, decided.by_id())
+    knowledge = read_knowledge(settings.root, files)
+    if asker is not None:
+        return drafts_by_model(knowledge, uncovered, gaps, existing, asker, count, decided.by_id())
+    return draft_samples(gaps, knowledge, uncovered, existing, decided.by_id())
 
 
 def _gaps_of_run(observed: Observed, report: _Observed, keys: list[str], root: Path) -> Iterator[Gap]:

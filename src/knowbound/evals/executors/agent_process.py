@@ -29,7 +29,7 @@ from typing import IO
 import msgspec
 
 from knowbound.evals.executor import Task
-from knowbound.process import Program
+from knowbound.process import Program, require_posix
 from knowbound.user_files import append, make_file, make_folder
 
 MOST_OUTPUT = 64 * 1024 * 1024  # bytes of both outputs together; an agent that prints more is ended
@@ -119,11 +119,11 @@ class _Process:
         is_known = self._child.process.returncode is None if self._child is not None else not self.wait(0)
         if is_known:
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.pid, number)
+                os.killpg(self.pid, number)  # posix: `start` requires it
 
     def kill(self) -> None:
         """End it with all it started and left behind; a child is reaped."""
-        self.signal(signal.SIGKILL)
+        self.signal(signal.SIGKILL)  # posix: `start` requires it
         self.wait(5.0)
         if self._child is not None:
             self._child.kill()
@@ -230,6 +230,7 @@ class _OutputFolder:
 
     def start(self, lock: IO[bytes], env: Mapping[str, str]) -> _Process:
         """Start the command; the lock becomes the wrapper's."""
+        require_posix("Running an agent")
         for name in ("run.json", "exit", "stdout", "stderr"):
             (self._path / name).unlink(missing_ok=True)
         make_file(self._path / "stdin", self._stdin)
@@ -313,6 +314,7 @@ class _OutputFolder:
 
 def _try_lock(file: IO[bytes], *, exclusive: bool = False) -> bool:
     """Whether the lock is free for everybody, or for us alone. It is given back when the file is closed."""
+    require_posix("Running an agent")
     import fcntl  # noqa: PLC0415  (not on Windows)
 
     try:

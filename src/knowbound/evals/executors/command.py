@@ -13,7 +13,7 @@ from knowbound.errors import ConfigError
 from knowbound.evals.executor import Execution, Task
 from knowbound.evals.executors.agent_process import run_process
 from knowbound.evals.executors.output import execution_of
-from knowbound.process import agent_environment
+from knowbound.process import agent_environment, require_posix
 from knowbound.text.redact import redact
 
 _NAMED = re.compile(r"\{(prompt|folder|sample)\}")
@@ -76,6 +76,7 @@ def _filled(word: str, fill: dict[str, str]) -> str:
 
 def program(name: str) -> str:
     """The path of an executable; a ConfigError where there is none."""
+    require_posix("Running an agent")
     folders = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(folder)]
     found = shutil.which(name, path=os.pathsep.join(folders))
     if found is None:

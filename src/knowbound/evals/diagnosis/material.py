@@ -1,0 +1,209 @@
+"""The material of one failed sample: what was expected, what the agent did, and the passages that are nearest to it.
+
+Rules mark each passage as read or not read by the agent: that is looked up, never asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from knowbound.codebase.passages import CodePassage
+from knowbound.codebase.tree import SourceTree
+from knowbound.evals.assertions.results import ToolUse
+from knowbound.evals.samples.assertion_types import FACT, TYPES
+from knowbound.evals.samples.values import Assertion, EvalSample
+from knowbound.evidence.producers.passages import ranked_for
+from knowbound.judge.material import names_in, shortened
+from knowbound.judge.models.questions import sendable
+from knowbound.judge.quotations import is_quoted
+from knowbound.stats.evaluation import SampleRun
+from knowbound.text.printable import estimated_tokens
+from knowbound.text.stop_words import STOP_WORDS
+
+_PASSAGES, _OF_A_PASSAGE, _MOST = 3_200, 340, 14  # tokens of all and of one; passages
+_ANSWER, _CALLS, _OF_A_CALL = 500, 900, 160  # tokens
+_RANKED = 12  # passages of one ranking
+_FUSED = 10.0  # of reciprocal rank fusion: how little the first ranks differ
+_WORD = re.compile(r"[\w][\w.-]*")
+_NOT_WANTED = ("not_contains", "not_matches", "not_contains_any")
+
+
+class FailedRun(NamedTuple):
+    """A run of a sample that does not answer it, with the calls in its trace."""
+
+    sample: EvalSample
+    run: SampleRun
+    answer: str
+    calls: tuple[ToolUse, ...] = ()
+    folder: str = ""  # where the agent worked; left out of what is shown
+
+    @property
+    def outputs(self) -> list[str]:
+        """Output of the agent's tools."""
+        return [call.output for call in self.calls if call.output]
+
+    def shown(self, text: str) -> str:
+        """Return a text for the model, with paths from the knowledge base."""
+        return sendable(text.replace(f"{self.folder}/", "") if self.folder else text)
+
+
+class NearPassage(msgspec.Struct, frozen=True):
+    """A passage of a knowledge file as the model is shown it."""
+
+    path: str
+    first: int
+    last: int
+    heading: str
+    text: str
+    was_read: bool
+
+    def shown(self, number: int) -> str:
+        """Return the passage below its number, its place and whether the agent read it."""
+        read = "read" if self.was_read else "not read"
+        heading = f" {self.heading}" if self.heading else ""
+        return f"[{number}] {self.path}:{self.first}-{self.last} ({read}){heading}\n{self.text}"
+
+    def line_of(self, quote: str) -> int:
+        """Return the line of the file on which a quotation begins."""
+        for number, line in enumerate(self.text.split("\n"), self.first):
+            if line.strip() and is_quoted(quote.strip().split("\n")[0][:60], [line]):
+                return number
+        return self.first
+
+
+class CauseMaterial(NamedTuple):
+    """The texts of a question, and its passages by number."""
+
+    texts: dict[str, str]
+    passages: list[NearPassage]
+
+
+def material_of(failed: FailedRun, tree: SourceTree) -> CauseMaterial:
+    """Return what a model is shown of a failed run."""
+    passages = near_passages(failed, tree)
+    names = names_in([failed.sample.asked, *expected_words(failed.sample)])
+    texts = {
+        "question": sendable(failed.sample.asked),
+        "expected": sendable("\n".join(expectations(failed))),
+        "answer": shortened(failed.shown(failed.answer), _ANSWER, names) or "(no answer)",
+        "calls": _calls(failed, names),
+        "passages": "\n\n".join(one.shown(number) for number, one in enumerate(passages, 1)) or "(none)",
+    }
+    return CauseMaterial(texts, passages)
+
+
+def expectations(failed: FailedRun) -> Iterator[str]:
+    """Yield what was asserted of the answer, and how it came out."""
+    graded = failed.run.grade.assertions
+    for number, one in enumerate(failed.sample.assertions):
+        grade = graded[number] if number < len(graded) else None
+        outcome = "undecided" if grade is None or grade.passed is None else "passed" if grade.passed else "FAILED"
+        yield f"- {outcome}: {_said(one)}" + (f" ({grade.reason})" if grade and grade.reason else "")
+    scores = {one.name: one for one in failed.run.grade.criteria}
+    for criterion in failed.sample.rubric:
+        score = scores.get(criterion.name)
+        said = f"scored {score.score} of 5: {score.reason}" if score and score.score is not None else "not scored"
+        yield f"- rubric, {said}: {criterion.text}"
+    if isinstance(expected := failed.sample.metadata.get("expected"), str):
+        yield f"- the right answer, by the sample's author: {expected}"
+    if not failed.sample.assertions and not failed.sample.rubric:
+        signals = "; ".join(f"{one.type} {one.query or one.text}".strip() for one in failed.run.signals[:4])
+        yield f"- an answer without a gap. FAILED: {signals or 'a gap'}"
+
+
+def _said(assertion: Assertion) -> str:
+    parts = [f"{assertion.value}" if assertion.value is not None else "", assertion.pattern, assertion.reference]
+    parts += [" | ".join(assertion.values)] if assertion.values else []
+    parts += [f"{assertion.mode} of: " + "; ".join(map(_said, assertion.children))] if assertion.children else []
+    return f"{'not ' if assertion.negated else ''}{assertion.type} {' '.join(filter(None, parts))}".rstrip()
+
+
+def expected_words(sample: EvalSample) -> list[str]:
+    """Return the texts that a right answer is expected to have, as far as assertions name them."""
+    found = [text for one in sample.assertions for text in _texts_of(one)]
+    return [text for text in dict.fromkeys(found) if text.strip()]
+
+
+def _texts_of(assertion: Assertion) -> Iterator[str]:
+    if assertion.negated or assertion.type in _NOT_WANTED:
+        return
+    for child in assertion.children:
+        yield from _texts_of(child)
+    if assertion.type in TYPES and TYPES[assertion.type].layer == FACT:
+        yield from (assertion.value,) if isinstance(assertion.value, str) else ()
+        yield from assertion.values
+        yield from (assertion.reference,) if assertion.reference else ()
+
+
+def near_passages(failed: FailedRun, tree: SourceTree) -> list[NearPassage]:
+    """Return the passages of the knowledge that are nearest to the question and to what was expected, best first."""
+    question, expected = failed.sample.asked, " ".join(expected_words(failed.sample))
+    scores: dict[tuple[str, int, int], float] = {}
+    found: dict[tuple[str, int, int], CodePassage] = {}
+    for text, worth in ((question, 1.0), (expected, 0.9), (f"{question} {expected}", 1.0), (failed.answer, 0.4)):
+        words = _words(text)
+        for rank, one in enumerate(ranked_for(tree, text[:400], words)[:_RANKED] if words else ()):
+            key = (one.passage.path, one.passage.first, one.passage.last)
+            scores[key] = scores.get(key, 0.0) + worth / (_FUSED + rank)
+            found[key] = one.passage
+    outputs, names = failed.outputs, names_in([question, expected])
+    shown, tokens = list[NearPassage](), 0
+    for key in sorted(scores, key=lambda key: (-scores[key], key)):
+        cut = _cut(found[key], tree, names, outputs)
+        tokens += estimated_tokens(cut.text) + 20
+        if tokens > _PASSAGES or len(shown) >= _MOST:
+            break
+        shown.append(cut)
+    return shown
+
+
+def _words(text: str) -> list[str]:
+    words = (word.strip(".-").lower() for word in _WORD.findall(text[:2_000]))
+    return list(dict.fromkeys(word for word in words if len(word) > 1 and word not in STOP_WORDS))[:24]
+
+
+def _cut(passage: CodePassage, tree: SourceTree, names: frozenset[str], outputs: Sequence[str]) -> NearPassage:
+    """Return a passage, of a long one the lines with the most of the names."""
+    lines = (tree.text(passage.path) or "").split("\n")[passage.first - 1 : passage.last]
+    first, last = 0, len(lines)
+    costs = [estimated_tokens(line) + 1 for line in lines]
+    if sum(costs) > _OF_A_PASSAGE:
+        hits = [len(names_in([line]) & names) for line in lines]
+        best, at, cost = (-1, 0, 0), 0, 0
+        for until in range(len(lines)):
+            cost += costs[until]
+            while cost > _OF_A_PASSAGE and at < until:
+                cost -= costs[at]
+                at += 1
+            best = max(best, (sum(hits[at : until + 1]), -at, until + 1))
+        first, last = -best[1], best[2]
+    text = sendable("\n".join(lines[first:last]))
+    heading = " › ".join(part for part in (passage.above, passage.name) if part)
+    was_read = was_shown(text, outputs)
+    return NearPassage(passage.path, passage.first + first, passage.first + last - 1, heading, text, was_read)
+
+
+def was_shown(text: str, outputs: Iterable[str]) -> bool:
+    """Report whether most lines of a passage that say something were in what tools returned."""
+    outputs = list(outputs)
+    lines = [line for line in text.split("\n") if len(line.strip()) > 12] or [text]
+    return bool(outputs) and 2 * sum(is_quoted(line[:200], outputs) for line in lines) > len(lines)
+
+
+def _calls(failed: FailedRun, names: frozenset[str]) -> str:
+    if not failed.run.shows_calls:
+        return "(the agent left no trace of its tool calls)"
+    shown, tokens = list[str](), 0
+    for number, call in enumerate(failed.calls, 1):
+        body = shortened(failed.shown(call.output), _OF_A_CALL, names)
+        text = f"[{number}] {call.tool} {failed.shown(call.input)[:300]}\n{body or '(nothing came back)'}"
+        tokens += estimated_tokens(text)
+        if tokens > _CALLS:
+            shown.append(f"[… {len(failed.calls) - number + 1} more calls]")
+            break
+        shown.append(text)
+    return "\n".join(shown) or "(no tool call)"

@@ -1,0 +1,226 @@
+"""Samples that a model writes: from sections of knowledge files, and from what agents looked for.
+
+Each has the quotation that answers it. Rules look the quotation up, and the words that the answer is checked for: they
+must be in the quotation and not in the question. What agents looked for and no section answers is marked unanswerable.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
+from typing import NamedTuple
+
+import msgspec
+
+from knowbound.evals.drafts.drafts import Drafts, NotDrafted, SampleDraft, draft_id
+from knowbound.evals.drafts.gaps import Gap
+from knowbound.evals.questions.knowledge_text import KnowledgePage, KnowledgeText, content_stems
+from knowbound.evals.questions.scope import Duplicates, gives_orders, unfit
+from knowbound.judge.models.asking import Asker
+from knowbound.judge.models.questions import sendable
+from knowbound.judge.prompts import DRAFTS, load_prompt
+from knowbound.judge.quotations import is_quoted
+from knowbound.text.digest import digest_of
+from knowbound.text.markdown import BlockKind, DocumentBlock
+from knowbound.text.printable import estimated_tokens
+from knowbound.text.redact import redact
+
+_TOGETHER, _EACH = 4, 4  # sections in a call; questions of a call
+_LONGEST, _LEAST = 450, 25  # tokens of a section
+_LEAST_STEMS, _WORDS = 12, 5  # of a section; of a block that says something
+_KNOWN = 60  # questions of the test that are shown
+_WANTED = 8  # gaps in all
+_UNCHECKED = "the words of a right answer are not in the quotation, are in the question, or are too common"
+_TITLE = re.compile(r"^\s*#+\s")
+_COMMON = frozenset("yes no true false none null default on off always never one two three".split())
+
+
+class _Section(NamedTuple):
+    path: str
+    line: int
+    heading: str
+    text: str
+
+    def shown(self, number: int) -> str:
+        return f"[{number}] {self.path}:{self.line} {self.heading}\n{self.text}"
+
+
+class DraftedSample(msgspec.Struct, frozen=True):
+    """One question as the model writes it."""
+
+    section: int
+    question: str
+    quote: str
+    expected: list[str]
+    answer: str = ""
+    wanted: str = ""
+
+
+class DraftedUnanswerable(msgspec.Struct, frozen=True):
+    """A question that no section answers."""
+
+    wanted: str
+    question: str
+
+
+class DraftAnswer(msgspec.Struct, frozen=True):
+    """Answer of the model."""
+
+    samples: list[DraftedSample]
+    unanswerable: list[DraftedUnanswerable] = []
+
+
+def drafts_by_model(
+    knowledge: KnowledgeText,
+    preferred: Iterable[str],
+    gaps: Sequence[Gap],
+    existing: Iterable[str],
+    asker: Asker,
+    count: int,
+    rejected: Iterable[str] = (),
+) -> Drafts:
+    """Return at most `count` samples that the model writes; `preferred` are paths of files to be asked about first."""
+    known = list(existing)
+    calls = list(_calls(knowledge, frozenset(preferred), [gap for gap in gaps if not gap.has_secret][:_WANTED], count))
+    prompt = load_prompt(DRAFTS)
+    inputs = [_texts(*call, known, min(_EACH, max(1, count))) for call in calls]
+    drafts, dropped = list[SampleDraft](), list[NotDrafted]()
+    duplicates, decided = Duplicates(), frozenset(one.rpartition("-")[2] for one in rejected)
+    for prompt_known in known:
+        duplicates.add(prompt_known)
+    for (sections, wanted), asked in zip(calls, asker.ask(prompt, inputs, DraftAnswer), strict=True):
+        if asked.value is None:
+            dropped.append(NotDrafted(f"{len(sections)} sections", asked.problem))
+            continue
+        for draft in _drafts(asked.value, sections, wanted, asker.judge):
+            reason = draft.reason if isinstance(draft, NotDrafted) else unfit(draft.prompt)
+            if not reason and isinstance(draft, SampleDraft):
+                if draft.id.rpartition("-")[2] in decided:
+                    reason = "was decided before"
+                elif other := duplicates.same_as(draft.prompt):
+                    reason = f"asks the same as: {other}"
+            if reason or isinstance(draft, NotDrafted):
+                dropped.append(NotDrafted(draft.prompt, reason))
+            elif len(drafts) < count:
+                duplicates.add(draft.prompt)
+                drafts.append(draft)
+    return Drafts(tuple(drafts), tuple(dropped))
+
+
+def _texts(sections: Sequence[_Section], gaps: Sequence[Gap], known: Sequence[str], count: int) -> dict[str, str]:
+    """Return the texts of a question."""
+    wanted = "\n".join(f"w{number}: {_words(gap)}" for number, gap in enumerate(gaps, 1))
+    return {
+        "sections": sendable("\n\n".join(one.shown(number) for number, one in enumerate(sections, 1))),
+        "wanted": sendable(wanted) or "(nothing)",
+        "known": sendable("\n".join(known[:_KNOWN])) or "(none)",
+        "how_many": str(count),
+    }
+
+
+def _words(gap: Gap) -> str:
+    """Something that an agent looked for or doubted, with the user's prompt where that can be shown."""
+    return " · ".join(part for part in (gap.wanted or gap.doubt, gap.said, gap.context) if part)[:400]
+
+
+def _calls(
+    knowledge: KnowledgeText, preferred: frozenset[str], gaps: Sequence[Gap], count: int
+) -> Iterator[tuple[list[_Section], list[Gap]]]:
+    """Yield what each question is about: gaps with the sections nearest to them, then sections of files in turn."""
+    pages = [page for page in knowledge.pages if not page.is_index or len(knowledge.pages) == 1]
+    sections = {page.path: list(_sections_of(page)) for page in pages}
+    if gaps:
+        every = [one for several in sections.values() for one in several]
+        stems = [content_stems(f"{gap.wanted} {gap.doubt} {gap.said}") for gap in gaps]
+        ranked = sorted(every, key=lambda one: -sum(len(stem & content_stems(one.text)) for stem in stems))
+        yield ranked[: 2 * _TOGETHER], list(gaps)
+    order = sorted(sections, key=lambda path: (path not in preferred, digest_of([path])))
+    in_turn = [one for round_ in zip_longest(*(sections[path] for path in order)) for one in round_ if one is not None]
+    wanted = -(-count * 5 // 4)  # a part of what is proposed is dropped
+    for at in range(0, min(len(in_turn), -(-wanted // _EACH) * _TOGETHER), _TOGETHER):
+        yield in_turn[at : at + _TOGETHER], []
+
+
+def _sections_of(page: KnowledgePage) -> Iterator[_Section]:
+    """Yield the sections of a page that say something, as they are written, those with the most prose first."""
+    lines = page.text.split("\n")
+    found = []
+    for section in page.sections:
+        text = "\n".join(lines[section.line - 1 : section.end_line])
+        if estimated_tokens(_TITLE.sub("", text)) >= _LEAST and section.blocks and not gives_orders(text):
+            prose = " ".join(block.text for block in section.blocks if _says_something(block))
+            found.append((len(content_stems(prose)), _Section(page.path, section.line, section.heading, _cut(text))))
+    yield from (one for worth, one in sorted(found, key=lambda one: -one[0]) if worth >= _LEAST_STEMS)
+
+
+def _says_something(block: DocumentBlock) -> bool:
+    return block.kind is not BlockKind.CODE and len(block.text.split()) > _WORDS
+
+
+def _cut(text: str) -> str:
+    """Return the beginning of a long section, up to the end of a line."""
+    while estimated_tokens(text) > _LONGEST and "\n" in text:
+        text = text.rpartition("\n")[0]
+    return text
+
+
+def _drafts(
+    answer: DraftAnswer, sections: Sequence[_Section], gaps: Sequence[Gap], judge: str
+) -> Iterator[SampleDraft | NotDrafted]:
+    by_name = {f"w{number}": gap for number, gap in enumerate(gaps, 1)}
+    for one in answer.samples:
+        asked = " ".join(one.question.split())
+        section = sections[one.section - 1] if 1 <= one.section <= len(sections) else None
+        if section is None or not is_quoted(one.quote, [section.text]):
+            yield NotDrafted(asked, "its quotation is not in the section")
+        elif not (expected := _expected(one, asked)):
+            yield NotDrafted(asked, _UNCHECKED)
+        else:
+            gap = by_name.get(one.wanted)
+            place = gap.why if gap else f"{section.path}:{_line(section, one.quote)}"
+            yield SampleDraft(
+                id=draft_id("gap" if gap else "file", asked),
+                prompt=asked,
+                why=f"{place}; answered by: {one.quote}",
+                provenance="llm-generated",
+                metadata={
+                    **(gap.metadata if gap else {"drafted_from": "knowledge", "status": "proposed"}),
+                    "answerable": True, "expected": redact(one.answer), "quote": redact(one.quote),
+                    "path": section.path, "at": _line(section, one.quote), "by": judge,
+                },
+                mentions=tuple(expected),
+                covers=section.path,
+            )  # fmt: skip
+    for other in answer.unanswerable:
+        if (gap := by_name.get(other.wanted)) is not None:
+            asked = " ".join(other.question.split())
+            yield SampleDraft(
+                id=draft_id("gap", asked),
+                prompt=asked,
+                why=f"UNANSWERABLE by what is written: {gap.why}",
+                provenance="llm-generated",
+                metadata={**gap.metadata, "answerable": False, "by": judge},
+            )
+
+
+def _expected(one: DraftedSample, question: str) -> list[str]:
+    """Return the words that a right answer has; none if the first cannot be told from the question or from chance."""
+    words = [" ".join(text.split()) for text in one.expected if text.strip()]
+    if not words or not is_quoted_or_short(words[0], one.quote) or redact(" ".join(words)) != " ".join(words):
+        return []
+    plain = [word.strip("`'\".").lower() for word in words]
+    if plain[0] in _COMMON or (plain[0].isalnum() and len(plain[0]) < 2) or plain[0] in question.lower():
+        return []
+    return [word for word, bare in zip(words, plain, strict=True) if bare and bare not in question.lower()][:4]
+
+
+def is_quoted_or_short(text: str, quote: str) -> bool:
+    """Report whether a text is in a quotation; short texts, too."""
+    return text.lower() in " ".join(quote.split()).lower() or is_quoted(text, [quote])
+
+
+def _line(section: _Section, quote: str) -> int:
+    first = next((line for line in quote.split("\n") if line.strip()), "")
+    lines = section.text.split("\n")
+    return section.line + next((at for at, line in enumerate(lines) if is_quoted(first.strip()[:60], [line])), 0)

@@ -1,0 +1,107 @@
+"""Samples that a model writes: believed where the quotation is there and shows the words that are checked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from knowbound.evals.drafts.by_model import drafts_by_model
+from knowbound.evals.drafts.drafts import Drafts
+from knowbound.evals.drafts.file import draft_text
+from knowbound.evals.drafts.gaps import Gap
+from knowbound.evals.questions.knowledge_text import read_knowledge
+from knowbound.evals.samples.load import load_samples
+from knowbound.judge.models.asking import Asker
+from knowbound.judge.models.completion import Completion, ModelQuestion
+from knowbound.judge.names import JudgeOptions
+
+TEXT = """# Billing
+
+## Idempotency
+
+The billing API stores the key of every request, so that a request that is sent twice is booked once. Keys of requests
+are stored for 24 hours and then removed by a job that runs at night.
+"""
+GOOD = {
+    "section": 1,
+    "question": "How long does the billing API keep the key of a request?",
+    "answer": "For 24 hours.",
+    "quote": "are stored for 24 hours",
+    "expected": ["24 hours", "one day"],
+}
+
+
+class Model:
+    def __init__(self, **answer: object) -> None:
+        self.answer, self.seen = answer, list[ModelQuestion]()
+
+    def complete(self, question: ModelQuestion, *, seconds: float) -> Completion:
+        self.seen.append(question)
+        return Completion(json.dumps({"samples": [], **self.answer}), 0, 0, 0.0)
+
+
+def drafted(folder: Path, model: Model, gaps: list[Gap] | None = None, existing: tuple[str, ...] = ()) -> Drafts:
+    (folder / "billing.md").write_text(TEXT)
+    knowledge = read_knowledge(folder, ["billing.md"])
+    return drafts_by_model(
+        knowledge, ["billing.md"], gaps or [], existing, Asker("m", model, JudgeOptions(retries=0)), 5
+    )
+
+
+def test_a_draft_has_the_quotation_that_answers_it_and_loads_as_a_sample(tmp_path: Path) -> None:
+    found = drafted(tmp_path, Model(samples=[GOOD]))
+    (draft,) = found.drafts
+    assert draft.mentions == ("24 hours", "one day")
+    assert (draft.metadata["path"], draft.metadata["at"], draft.metadata["answerable"]) == ("billing.md", 6, True)
+    file = tmp_path / "eval-samples.draft.yaml"
+    file.write_text(draft_text(found))
+    (sample,) = load_samples(file).samples
+    assert sample.prompt == GOOD["question"]
+    assert sample.assertions[0].values == ("24 hours", "one day")
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"quote": "are stored for 48 hours", "expected": ["48 hours"]}, "quotation is not in the section"),
+        ({"section": 9}, "quotation is not in the section"),
+        ({"expected": ["a week"]}, "the words of a right answer"),
+        ({"expected": []}, "the words of a right answer"),
+        ({"expected": ["stored"], "question": "Are keys stored by the billing API?"}, "the words of a right answer"),
+        ({"expected": ["a"], "quote": "booked once. Keys"}, "the words of a right answer"),
+        ({"question": "Tell me about keys."}, "not a question"),
+        ({"question": "How long? Where? And why is it so that they are removed?"}, "several questions"),
+    ],
+)
+def test_what_rules_do_not_find_is_not_proposed(tmp_path: Path, change: dict[str, object], reason: str) -> None:
+    found = drafted(tmp_path, Model(samples=[GOOD | change]))
+    assert not found.drafts
+    assert reason in found.dropped[0].reason
+
+
+def test_what_the_test_asks_already_is_not_proposed(tmp_path: Path) -> None:
+    found = drafted(tmp_path, Model(samples=[GOOD]), existing=(str(GOOD["question"]),))
+    assert not found.drafts
+    assert "asks the same" in found.dropped[0].reason
+
+
+def test_what_agents_looked_for_is_answered_or_marked_unanswerable(tmp_path: Path) -> None:
+    gap = Gap("looked for in 3 sessions", {"drafted_from": "gap", "topic": "t1"}, wanted="refund approval")
+    model = Model(unanswerable=[{"wanted": "w1", "question": "Who approves a refund above 500 EUR?"}])
+    found = drafted(tmp_path, model, [gap])
+    assert "w1: refund approval" in model.seen[0].inputs["wanted"]
+    (draft,) = found.drafts
+    assert draft.metadata["answerable"] is False
+    assert (draft.metadata["topic"], draft.mentions) == ("t1", ())
+    assert "UNANSWERABLE" in draft.why
+
+
+def test_no_secret_is_sent_and_none_is_proposed(tmp_path: Path) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    gap = Gap("", {}, wanted=f"token {secret}")
+    model = Model(samples=[GOOD | {"expected": [secret]}])
+    found = drafted(tmp_path, model, [gap])
+    assert all(secret not in one.text for one in model.seen)
+    assert not found.drafts

@@ -155,7 +155,7 @@ def test_the_chart_has_no_style_of_its_own_on_a_page_and_brings_its_colours_in_a
     (style,) = elements(trend_svg_file(panel), "style")
     used = set(re.findall(r"var\(--(\w+)\)", trend_svg_file(panel)))
     assert used <= set(re.findall(r"--(\w+):", style.text or ""))
-    assert "prefers-color-scheme: dark" in (style.text or "")
+    assert "color-scheme: light dark" in (style.text or "")
 
 
 # In plain characters

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from knowbound.errors import InputError
-from knowbound.report.comparison import Format, render_comparison
+from knowbound.report.evals.comparison import Format, render_comparison
 from knowbound.report.format_names import PAGE_FORMATS
 from knowbound.stats.comparison import Change, Comparison, compare, find_evaluation, pairs_of
 from knowbound.stats.evaluation import Grade, Origin, SampleRun
@@ -254,4 +254,4 @@ def test_hostile_text_is_shown_and_never_obeyed(text: str) -> None:
 def test_an_everyday_evaluation_can_be_compared_with_itself() -> None:
     found = compare(everyday_evaluation(), everyday_evaluation())
     assert found.pairs.shifts == ()
-    assert "No sample changed" in render_comparison(found, "text")
+    assert "No difference: both answer the same" in render_comparison(found, "text")

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.report.evaluation import render_evaluation
-from knowbound.report.observe import render_observe
+from knowbound.report.evals.evaluation import render_evaluation
+from knowbound.report.gaps.observe import render_observe
 from knowbound.stats.evaluation import Evaluation, Grade, RunEnding
 from knowbound.stats.figures import WARNING
 from knowbound.stats.rate import Rate

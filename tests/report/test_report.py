@@ -27,8 +27,8 @@ from knowbound.report.formats.columns import bar, cells, interval_bar, shorten, 
 from knowbound.report.formats.json import signal_line
 from knowbound.report.formats.markdown import code
 from knowbound.report.formats.plain import plain
+from knowbound.report.gaps.observe import Format, render_observe
 from knowbound.report.model import ObserveReport
-from knowbound.report.observe import Format, render_observe
 from knowbound.stats.figures import WARNING, Coverage
 from knowbound.stats.rate import Rate
 from tests.report_examples import (

@@ -15,10 +15,8 @@ import pytest
 from markdown_it import MarkdownIt
 
 from knowbound.core.signal import SignalType
-from knowbound.report.evaluation import Format, render_evaluation
-from knowbound.report.format_names import EVERY_FORMAT
-from knowbound.report.formats.columns import cells
-from knowbound.report.samples import (
+from knowbound.report.evals.evaluation import Format, render_evaluation
+from knowbound.report.evals.samples import (
     by_capability,
     by_difficulty,
     evaluation_entries,
@@ -26,6 +24,8 @@ from knowbound.report.samples import (
     sample_rows,
     unscored,
 )
+from knowbound.report.format_names import EVERY_FORMAT
+from knowbound.report.formats.columns import cells
 from knowbound.stats.evaluation import Evaluation, RunEnding
 from knowbound.stats.figures import WARNING
 from knowbound.stats.rate import Rate

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
+from knowbound.core.reading import ReadShares, SessionsRead
 from knowbound.core.signal import Signal, SkippedLine, Topic
 from knowbound.stats.figures import Coverage, GapFigures, HedgeJudging, Marking, SkillRow, Watermark
 
@@ -25,6 +26,7 @@ class Totals(msgspec.Struct, frozen=True):
     duplicates: int = 0  # messages whose id was read before
     signals: int = 0
     unknown_calls: int = 0  # calls of tools that no known client has
+    turns_by_programs: int = 0  # prompts that the client says came from a script, a schedule or another agent
     unmanaged_items: int = 0  # what others put into the agents' context, as far as the traces show it
 
 
@@ -65,6 +67,13 @@ class ObserveReport(msgspec.Struct, frozen=True):
     skill_of: dict[str, str] = {}  # sample → skill, for the samples in the inventory
     judging: HedgeJudging | None = None  # where the judge of hedges has a cap
     marking: Marking = Marking()
+    reading: SessionsRead = SessionsRead()
+
+    @property
+    def read(self) -> ReadShares:
+        """What of the traces knowbound does not know."""
+        unread = self.totals.skipped_lines - self.skipped.get("truncated", 0)
+        return ReadShares(self.totals.lines, unread, self.totals.tool_calls, self.totals.unknown_calls)
 
 
 class TopicSignal(msgspec.Struct, frozen=True):
@@ -101,6 +110,7 @@ class ReviewFigures(msgspec.Struct, frozen=True):
     sessions: int = 0
     tool_calls: int = 0
     agents: dict[str, int] = {}
+    reading: SessionsRead = SessionsRead()
     unread_files: int = 0  # files that no reader recognises
     warnings: list[str] = []
     unknown_turns: int = 0  # turns whose claims nobody could check

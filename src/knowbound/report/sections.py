@@ -2,11 +2,12 @@
 
 Every text is made safe by the format that shows it. A plain `str` is ours; text that comes from a trace, a file or a
 model is a `Span` of the tone DATA, QUOTE, PROSE or TITLE, so that a format can keep it apart from ours.
+
+Pages are written with the functions of `writing.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -43,7 +44,7 @@ FOREIGN = (Tone.DATA, Tone.QUOTE, Tone.PROSE, Tone.TITLE)  # of spans whose text
 
 
 class Span(Struct, frozen=True):
-    """A piece of text with a tone; `link` is the anchor of an entry or a row, where a format has links."""
+    """A piece of text with a tone; `link` is the anchor of an entry or a row, or a page of the studio (/…), if any."""
 
     text: str
     tone: str = Tone.DATA
@@ -71,35 +72,6 @@ Line: TypeAlias = Inline | tuple[Inline, ...]
 def inlines(line: Line) -> tuple[Inline, ...]:
     """The pieces of a line."""
     return line if isinstance(line, tuple) else (line,)
-
-
-def joined(lines: Iterable[Line], separator: str = " · ") -> Line:
-    """Lines in one, empty ones left out."""
-    pieces: list[Inline] = []
-    for line in lines:
-        if line:
-            pieces += [separator, *inlines(line)] if pieces else inlines(line)
-    return tuple(pieces)
-
-
-def data(text: str) -> Span | str:
-    """Text that is not ours, or nothing."""
-    return Span(text) if text else ""
-
-
-def prose(text: str) -> Span | str:
-    """Sentences that are not all ours, or nothing."""
-    return Span(text, Tone.PROSE) if text else ""
-
-
-def soft(text: str) -> Span:
-    """Something beside the point."""
-    return Span(text, Tone.SOFT)
-
-
-def strong(text: str) -> Span:
-    """What matters most in a line."""
-    return Span(text, Tone.STRONG)
 
 
 class Mark(Struct, frozen=True):
@@ -250,8 +222,8 @@ class Page(Struct, frozen=True):
     title: str
     lead: str
     totals: Line
-    origin: tuple[Line, ...]  # what it is about and where it comes from
-    sections: tuple[Section, ...]
+    origin: tuple[Line, ...] = ()  # what it is about and where it comes from
+    sections: tuple[Section, ...] = ()
     commands: tuple[tuple[str, str], ...] = ()  # what to run next, and why
     version: str = ""
 

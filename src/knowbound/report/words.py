@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
+from knowbound.core.reading import LeftOut, SessionsRead
 from knowbound.core.signal import SOURCES, Ending, Signal, SignalType, Status
 from knowbound.core.trace import Outcome
 from knowbound.language import say, translated
+from knowbound.stats.calibration import Estimate, Share
 from knowbound.stats.figures import Band, Coverage, GapFigures, SampleConfidence
-from knowbound.stats.printing import percent, percent_between, percent_interval, percent_words
+from knowbound.stats.printing import percent, percent_between, percent_interval, percent_range, percent_words
 from knowbound.stats.rate import Rate, Weighted
 from knowbound.text.printable import counted
 
@@ -33,6 +35,15 @@ ENDING_NAMES: dict[Ending, str] = {
     Ending.WENT_ON: "went on without it",
 }
 _UUID = re.compile(r"(?<![0-9a-f])([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-f])", re.IGNORECASE)
+
+
+def unknown_shares(of_lines: float | None, of_calls: float | None) -> str:
+    """Return how much of the traces knowbound does not know; "" where nothing was counted."""
+    if of_lines is None or of_calls is None:
+        return ""
+    if not of_lines and not of_calls:
+        return translated("unknown: 0%")
+    return say("unknown: {} of lines, {} of calls", percent(of_lines), percent(of_calls))
 
 
 def broken_words(samples: int) -> str:
@@ -129,6 +140,18 @@ def rate_words(share: Rate | Weighted, unit: str = "sample") -> str:
     return percent_words(share.value, counts_words(share, unit), share.interval)
 
 
+def rate_cell(
+    rate: Rate | Share | Estimate, *, counts: bool = True, interval: bool = True, none: str = "unknown"
+) -> str:
+    """A rate in a table whose heading or note names the 95%: `50% (4 of 8, 22–78%)`."""
+    low, high = (rate.interval or (None, None)) if isinstance(rate, Rate) else (rate.low, rate.high)
+    if low is None or high is None:
+        return none
+    behind = [f"{rate.k} of {rate.n}"] if counts and not isinstance(rate, Estimate) else []
+    behind += [percent_range((low, high))] if interval else []
+    return f"{percent(rate.value)} ({', '.join(behind)})" if behind else percent(rate.value)
+
+
 def more_words(left: int, hint: str = "") -> str:
     """How many are not shown, and where they are."""
     return say("+{:,} more: {}", left, hint) if hint else say("+{:,} more", left)
@@ -188,3 +211,25 @@ def without_uuids(text: str) -> str:
 def place_words(file: str, line: int) -> str:
     """A file and line as terminals and editors take it."""
     return f"{file}:{line}" if file and line else file
+
+
+_LEFT_OUT = {
+    LeftOut.OTHER_PROJECT: "{:,} of other projects",
+    LeftOut.OTHER_AGENT: "{:,} of other agents",
+    LeftOut.BEFORE: "{:,} from before",
+    LeftOut.FORGOTTEN: "{:,} forgotten",
+    LeftOut.UNREADABLE: "{:,} unreadable",
+}
+
+
+def sessions_words(reading: SessionsRead, sessions: int) -> str:
+    """Return the number of sessions in a report, "of" those that were found where it has not all of them."""
+    if not reading.left_out:
+        return counted(sessions, "session")
+    return say("{:,} of {}", sessions, counted(reading.found, "session"))
+
+
+def not_read_words(reading: SessionsRead) -> str:
+    """Return why the other sessions are not in a report; "" if there are none."""
+    reasons = [say(_LEFT_OUT[reason], count) for reason, count in reading.left_out.items()]
+    return say("not in this report: {}", ", ".join(reasons)) if reasons else ""

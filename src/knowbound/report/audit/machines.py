@@ -6,19 +6,17 @@ import hashlib
 from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
-from msgspec import to_builtins
-
 from knowbound.catalogue import codes_named
-from knowbound.core.audit import AuditedTurn, Claim, Diagnosis, FindingCode, Support
+from knowbound.core.audit import AuditedTurn, Diagnosis, FindingCode, Support
 from knowbound.report.audit.model import AuditReport
 from knowbound.report.audit.page import with_places_from
 from knowbound.report.format_names import GapFormat
-from knowbound.report.formats.github import SHOWN_PER_LEVEL, command
-from knowbound.report.formats.json import json_line, json_text
+from knowbound.report.formats.json import fields, json_line
 from knowbound.report.formats.plain import made_plain
 from knowbound.stats.printing import percent_words
 
-_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_TURN = """session turn message_id intent diagnosis confidence claims(text kind support why line important by) findings
+    gaps next because by why file line time skill model item"""
 _JUDGED = frozenset({Diagnosis.UNSUPPORTED, Diagnosis.MISLED, Diagnosis.BLIND, Diagnosis.IGNORED})
 
 
@@ -44,28 +42,16 @@ def _results(turns: list[AuditedTurn]) -> Iterator[tuple[AuditedTurn, str, str, 
 
 
 def _sarif(report: AuditReport, turns: list[AuditedTurn]) -> str:
-    codes = [*FindingCode, *sorted(_JUDGED)]
-    results = [
-        {
-            "ruleId": code,
-            "level": "warning" if turn.diagnosis is Diagnosis.UNSUPPORTED else "note",
-            "message": {"text": message},
-            "locations": [{"physicalLocation": {"artifactLocation": {"uri": turn.file, "uriBaseId": "%SRCROOT%"},
-                                                "region": {"startLine": max(1, line)}}}],
-            "partialFingerprints": {"turn/v1": _fingerprint(turn, code)},
-        }
-        for turn, code, message, line in _results(turns)
-    ]  # fmt: skip
-    run = {
-        "tool": {"driver": {"name": "knowbound", "version": report.version, "rules": [_rule(code) for code in codes]}},
-        "automationDetails": {"id": "knowbound/audit/"},
-        "invocations": [{"executionSuccessful": True}],
-        "originalUriBaseIds": {"%SRCROOT%": {"description": {"text": "The folder that knowbound was started in."}}},
-        "columnKind": "unicodeCodePoints",
-        "results": results,
-        "properties": {"diagnoses": {one.value: report.whole.rate(one).to_json() for one in Diagnosis}},
-    }
-    return json_text({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
+    from knowbound.report.formats.sarif import finding, sarif  # noqa: PLC0415
+
+    results = []
+    for turn, code, message, line in _results(turns):
+        level = "warning" if turn.diagnosis is Diagnosis.UNSUPPORTED else "note"
+        print_ = hashlib.sha256(f"{turn.session}|{turn.message_id}|{code}".encode("utf-8", "replace")).hexdigest()[:32]
+        results.append(finding(code, level, message, turn.file, (max(1, line),), {"turn/v1": print_}))
+    rules = map(_rule, (*FindingCode, *sorted(_JUDGED)))
+    diagnoses = {one.value: report.whole.rate(one).to_json() for one in Diagnosis}
+    return sarif(report.version, rules, "audit/", results, properties={"diagnoses": diagnoses})
 
 
 def _rule(code: str) -> dict[str, object]:
@@ -79,17 +65,14 @@ def _rule(code: str) -> dict[str, object]:
     }
 
 
-def _fingerprint(turn: AuditedTurn, code: str) -> str:
-    return hashlib.sha256(f"{turn.session}|{turn.message_id}|{code}".encode("utf-8", "replace")).hexdigest()[:32]
-
-
 def _junit(report: AuditReport, turns: list[AuditedTurn]) -> str:
-    bad = report.whole.rate(Diagnosis.UNSUPPORTED)
+    unsupported = report.whole.rate(Diagnosis.UNSUPPORTED)
     lines = ['<?xml version="1.0" encoding="UTF-8"?>']
-    lines.append(f'<testsuite name="knowbound audit" tests="{report.whole.turns}" failures="{bad.k}">')
+    lines.append(f'<testsuite name="knowbound audit" tests="{report.whole.turns}" failures="{unsupported.k}">')
     for turn in turns:
         if turn.diagnosis is Diagnosis.UNSUPPORTED:
-            claim = _claim(turn)
+            bad = (Support.UNSEEN, Support.CONTRADICTED)
+            claim = next((one for one in turn.claims if one.support in bad), None)
             name = quoteattr(f"{turn.session} turn {turn.turn}")
             text = escape(f"{claim.text if claim else ''}\n{turn.file}:{turn.line}")
             failure = f"<failure message={quoteattr(turn.why)}>{text}</failure>"
@@ -97,11 +80,9 @@ def _junit(report: AuditReport, turns: list[AuditedTurn]) -> str:
     return "\n".join([*lines, "</testsuite>"]) + "\n"
 
 
-def _claim(turn: AuditedTurn) -> Claim | None:
-    return next((one for one in turn.claims if one.support in (Support.UNSEEN, Support.CONTRADICTED)), None)
-
-
 def _github(report: AuditReport, turns: list[AuditedTurn]) -> Iterator[str]:
+    from knowbound.report.formats.github import SHOWN_PER_LEVEL, command  # noqa: PLC0415
+
     for turn, code, message, line in list(_results(turns))[: SHOWN_PER_LEVEL - 1]:
         yield command("warning", f"{turn.diagnosis}: {code}", message, f"{turn.file}:{line}") + "\n"
     bad = report.whole.rate(Diagnosis.UNSUPPORTED)
@@ -109,22 +90,6 @@ def _github(report: AuditReport, turns: list[AuditedTurn]) -> Iterator[str]:
     yield command("notice", "Audit", f"Unsupported answers: {words}") + "\n"
 
 
-_KEYS = ("session", "turn", "message_id", "intent", "diagnosis", "confidence")
-
-
 def turn_line(turn: AuditedTurn) -> str:
     """The line of a turn: the keys that others rely on first."""
-    document: dict[str, object] = {key: getattr(turn, key) for key in _KEYS}
-    document["claims"] = [
-        {"text": one.text, "kind": one.kind, "support": one.support, "why": one.why, "line": one.line,
-         "important": one.important, "by": one.by}
-        for one in turn.claims
-    ]  # fmt: skip
-    document["findings"] = to_builtins(turn.findings)
-    document["gaps"] = to_builtins(turn.gaps)
-    document["next"] = turn.next
-    document["because"] = to_builtins(turn.because)
-    document["by"] = turn.by
-    document |= {"why": turn.why, "file": turn.file, "line": turn.line, "time": turn.time, "skill": turn.skill,
-                 "model": turn.model, "item": turn.item}  # fmt: skip
-    return json_line(document)
+    return json_line(fields(turn, _TURN))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from knowbound.core.audit import AuditedTurn, Diagnosis
+from knowbound.core.reading import ReadShares, SessionsRead
 from knowbound.stats.rate import Rate
 
 
@@ -31,6 +32,7 @@ class AuditReport(msgspec.Struct, frozen=True):
     sessions: int
     places: list[str]
     filters: dict[str, str] = {}
+    reading: SessionsRead = SessionsRead()
     warnings: list[str] = []
     made: str = ""
     version: str = ""
@@ -40,6 +42,7 @@ class AuditReport(msgspec.Struct, frozen=True):
     calls: int = 0
     tokens: int = 0  # that were sent now, as estimated
     usd: float | None = 0.0  # what that cost; None: unknown
+    read: ReadShares = ReadShares()  # of the sessions' files
 
 
 class TurnPage(msgspec.Struct, frozen=True):

@@ -6,42 +6,24 @@ import os
 from collections.abc import Iterator
 from typing import assert_never
 
-from msgspec import to_builtins
+from msgspec.structs import replace
 
 from knowbound.catalogue import codes_named
 from knowbound.core.audit import AuditedTurn, Claim, Diagnosis, Support
 from knowbound.report.audit.model import AuditReport, Shares, TurnPage
 from knowbound.report.format_names import GapFormat, PageFormat
 from knowbound.report.formats import render
+from knowbound.report.formats.json import fields
 from knowbound.report.formats.plain import near
-from knowbound.report.sections import (
-    Column,
-    Entry,
-    Facts,
-    Line,
-    Listing,
-    Note,
-    Page,
-    Row,
-    Section,
-    Span,
-    Table,
-    Tone,
-    data,
-    joined,
-    prose,
-    soft,
-    strong,
-)
-from knowbound.report.words import place_words
+from knowbound.report.sections import Entry, Line, Note, Page, Section, Span, Table, Tone
+from knowbound.report.words import not_read_words, place_words, rate_cell, sessions_words, unknown_shares
+from knowbound.report.writing import data, facts, joined, listing, prose, quote, section, soft, strong, table
 from knowbound.stats.printing import percent, percent_range
-from knowbound.stats.rate import Rate
 from knowbound.text.printable import counted
 
 Format = PageFormat | GapFormat
 _SHOWN = 10
 TOKENS_PER_TURN = 7_000  # of a question about a turn: its material and the instructions
-_ORDER = tuple(Diagnosis)
 _MEANING: dict[Diagnosis, str] = {
     Diagnosis.INCOMPLETE: "interrupted, or the trace ends before an answer",
     Diagnosis.CHAT: "nothing to judge",
@@ -80,31 +62,28 @@ def render_audit(
             assert_never(format)
 
 
+_MODEL = "turns=asked calls tokens usd judged waiting"
+
+
 def document(report: AuditReport) -> dict[str, object]:
     """`knowbound.audit/1` of docs/json.md."""
+    groups = report.groups.items()
     return {
         "format": "knowbound.audit/1",
-        "totals": {"sessions": report.sessions, "turns": report.whole.turns},
+        "totals": {"sessions": report.sessions, "turns": report.whole.turns, **report.read.to_json()},
+        **fields(report, "reading"),
         "diagnoses": _rates(report.whole),
         "groups": {
-            name: [{"name": one.name, "turns": one.turns, "diagnoses": _rates(one)} for one in groups]
-            for name, groups in report.groups.items()
+            name: [{**fields(one, "name turns"), "diagnoses": _rates(one)} for one in shares] for name, shares in groups
         },
         "claims": report.claims,
-        "model": {"turns": report.asked, "calls": report.calls, "tokens": report.tokens, "usd": report.usd,
-                  "judged": report.judged, "waiting": report.waiting},
-        "findings": report.findings,
-        "first": [to_builtins(turn) for turn in report.first],
-        "places": report.places,
-        "filters": report.filters,
-        "warnings": report.warnings,
-        "made": report.made,
-        "version": report.version,
-    }  # fmt: skip
+        "model": fields(report, _MODEL),
+        **fields(report, "findings first places filters warnings made version"),
+    }
 
 
 def _rates(shares: Shares) -> dict[str, object]:
-    return {diagnosis.value: shares.rate(diagnosis).to_json() for diagnosis in _ORDER}
+    return {diagnosis.value: shares.rate(diagnosis).to_json() for diagnosis in Diagnosis}
 
 
 def _page(report: AuditReport) -> Page:
@@ -112,22 +91,26 @@ def _page(report: AuditReport) -> Page:
         verb="audit",
         title="Can these answers be believed?",
         lead=_lead(report),
-        totals=f"{counted(report.sessions, 'session')} · {counted(report.whole.turns, 'turn')}",
-        origin=(joined((prose(", ".join(report.places)), report.made)),),
+        totals=f"{sessions_words(report.reading, report.sessions)} · {counted(report.whole.turns, 'turn')}",
+        origin=(_origin(report),),
         sections=(
-            Section(
-                "Look at these first", (Listing(tuple(map(_entry, report.first)), _SHOWN, "--format json"),), "first"
-            ),
-            Section("Who judged", (Note(_judged(report)), *_costs(report)), "judged"),
-            Section("Findings", (_findings(report),), "findings"),
-            Section("Diagnoses", (_diagnoses(report.whole), Note(_NOTE)), "diagnoses"),
-            Section("Claims", (_claims(report),), "claims"),
+            section("Look at these first", "first", listing(map(_entry, report.first), _SHOWN, "--format json")),
+            section("Who judged", "judged", Note(_judged(report)), *_costs(report)),
+            section("Findings", "findings", _findings(report)),
+            section("Diagnoses", "diagnoses", _diagnoses(report.whole), Note(_NOTE)),
+            section("Claims", "claims", _claims(report)),
             *_groups(report),
-            Section("Notes", (Listing(tuple(Entry(prose(one)) for one in report.warnings)),), "notes"),
+            section("Notes", "notes", listing(map(prose, report.warnings))),
         ),
         commands=_COMMANDS,
         version=report.version,
     )
+
+
+def _origin(report: AuditReport) -> Line:
+    """Say where the traces are, and how much of them is not read or not known."""
+    unknown = unknown_shares(report.read.of_lines, report.read.of_calls)
+    return joined((prose(", ".join(report.places)), prose(not_read_words(report.reading)), unknown, report.made))
 
 
 def _judged(report: AuditReport) -> str:
@@ -153,11 +136,9 @@ def _costs(report: AuditReport) -> tuple[Note, ...]:
 
 
 def _findings(report: AuditReport) -> Table:
-    rows = tuple(
-        Row((code, f"{count:,}", soft(codes_named(code)[0].meaning.split(". ")[0])))
-        for code, count in report.findings.items()
-    )
-    return Table((Column("finding"), Column("turns", right=True), Column("what it means", optional=1)), rows)
+    found = report.findings.items()
+    rows = ((code, f"{count:,}", soft(codes_named(code)[0].meaning.split(". ")[0])) for code, count in found)
+    return table("finding | turns> | what it means?1", rows)
 
 
 def _lead(report: AuditReport) -> str:
@@ -170,24 +151,19 @@ def _lead(report: AuditReport) -> str:
 
 
 def _diagnoses(shares: Shares) -> Table:
-    columns = (Column("diagnosis"), Column("turns", right=True), Column("share", right=True), Column("95%"),
-               Column("what happened", optional=1))  # fmt: skip
-    rows = [
-        Row((Span(one.value, _TONES.get(one, Tone.STRONG)), f"{rate.k:,}", percent(rate.value),
-             percent_range(rate.interval), soft(_MEANING[one])))
-        for one in _ORDER
-        for rate in (shares.rate(one),)
-    ]  # fmt: skip
-    return Table(columns, tuple(rows))
+    rows = []
+    for one in Diagnosis:
+        rate, name = shares.rate(one), Span(one.value, _TONES.get(one, Tone.STRONG))
+        rows.append((name, f"{rate.k:,}", percent(rate.value), percent_range(rate.interval), soft(_MEANING[one])))
+    return table("diagnosis | turns> | share> | 95% | what happened?1", rows)
 
 
 def _claims(report: AuditReport) -> Table:
-    columns = (Column("claims about"), *(Column(one.replace("_", " "), right=True) for one in Support))
-    rows = tuple(
-        Row((kind.replace("_", " "), *(f"{counts.get(one, 0):,}" for one in Support)))
+    rows = (
+        (kind.replace("_", " "), *(f"{counts.get(one, 0):,}" for one in Support))
         for kind, counts in sorted(report.claims.items(), key=lambda item: -sum(item[1].values()))
     )
-    return Table(columns, rows)
+    return table("|".join(("claims about", *(f"{one.replace('_', ' ')}>" for one in Support))), rows)
 
 
 def _groups(report: AuditReport) -> Iterator[Section]:
@@ -195,42 +171,29 @@ def _groups(report: AuditReport) -> Iterator[Section]:
     for name, groups in report.groups.items():
         if len(groups) < 2 and name != "week":
             continue
-        columns = (Column(name), Column("turns", right=True), *(Column(one.value, right=True) for one in shown))
-        rows = tuple(
-            Row((data(one.name) or "unknown", f"{one.turns:,}", *(_cell(one.rate(kind)) for kind in shown)))
-            for one in groups
-        )
-        yield Section(f"By {name}", (Table(columns, rows, 12),), f"by-{name}")
-
-
-def _cell(rate: Rate) -> str:
-    return f"{percent(rate.value)} ({percent_range(rate.interval)})" if rate.n else ""
+        rows = []
+        for one in groups:
+            rates = (rate_cell(one.rate(kind), counts=False, none="") for kind in shown)
+            rows.append((data(one.name) or "unknown", f"{one.turns:,}", *rates))
+        columns = "|".join((name, "turns>", *(f"{one.value}>" for one in shown)))
+        yield section(f"By {name}", f"by-{name}", table(columns, rows, 12))
 
 
 def _entry(turn: AuditedTurn) -> Entry:
     """A turn: its sentence, the missing evidence, the line."""
-    bad = _worst(turn)
-    lines: list[Line] = []
+    wrong = (Support.UNSEEN, Support.CONTRADICTED)
+    bad = next((one for one in turn.claims if one.important and one.support in wrong), None)
+    lines: list[Line] = [(prose(turn.why),)] if turn.why else []
     if bad is not None:
-        lines += [(Span(bad.text, Tone.QUOTE),), (prose(bad.why),)]
-    elif turn.why:
-        lines.append((prose(turn.why),))
-    if turn.next:
-        lines.append(("next: ", prose(turn.next)))
+        lines = [(quote(bad.text),), (prose(bad.why),)]
+    lines += [("next: ", prose(turn.next))] if turn.next else []
     codes = ", ".join(dict.fromkeys(one.code for one in turn.findings))
     head = joined((strong(turn.diagnosis), codes, (data(turn.session[:8]), f" turn {turn.turn}")))
     return Entry(head, tuple(lines), data(place_words(turn.file, (bad.line if bad else 0) or turn.line)))
 
 
-def _worst(turn: AuditedTurn) -> Claim | None:
-    bad = [one for one in turn.claims if one.important and one.support in (Support.UNSEEN, Support.CONTRADICTED)]
-    return bad[0] if bad else None
-
-
 def with_places_from(report: AuditReport, folder: str) -> list[AuditedTurn]:
     """The turns to look at first, with files named relative to a folder."""
-    from msgspec.structs import replace  # noqa: PLC0415
-
     return [replace(turn, file=near(turn.file, [folder])) for turn in report.first]
 
 
@@ -244,41 +207,35 @@ def render_turn(page: TurnPage, format: PageFormat, *, width: int = 100, colour:
 
 def turn_document(page: TurnPage) -> dict[str, object]:
     """`knowbound.audited-turn/1` of docs/json.md."""
-    return {
-        "format": "knowbound.audited-turn/1",
-        "turn": to_builtins(page.turn),
-        "prompt": page.prompt,
-        "injected": [{"source": source, "text": text} for source, text in page.injected],
-        "calls": [
-            {"kind": kind, "what": what, "outcome": outcome, "line": line} for kind, what, outcome, line in page.calls
-        ],
-        "evidence": [
-            {"class": cls, "quality": quality, "strength": strength, "from": tool}
-            for cls, quality, strength, tool in page.evidence
-        ],
-        "explanation": page.explanation,
-        "answer": page.answer,
-    }
+    named = {"injected": ("source", "text"), "calls": ("kind", "what", "outcome", "line")}
+    named["evidence"] = ("class", "quality", "strength", "from")
+    rows = {name: [dict(zip(keys, one, strict=True)) for one in getattr(page, name)] for name, keys in named.items()}
+    last = fields(page, "explanation answer")
+    return {"format": "knowbound.audited-turn/1", **fields(page, "turn prompt"), **rows, **last}
 
 
 def _turn_page(page: TurnPage) -> Page:
     turn = page.turn
-    injected = tuple(Entry((data(source),), (prose(text),)) for source, text in page.injected)
-    calls = tuple(Row((kind, data(what), outcome, f"{line}")) for kind, what, outcome, line in page.calls)
-    found = tuple(Row((cls, quality, strength, data(tool))) for cls, quality, strength, tool in page.evidence)
-    claims = tuple(
-        Row((Span(claim.support.replace("_", " "), _support_tone(claim)), claim.kind.replace("_", " "),
-             data(claim.text), prose(claim.why)))
-        for claim in turn.claims
-    )  # fmt: skip
-    facts = (
+    calls = ((kind, data(what), outcome, f"{line}") for kind, what, outcome, line in page.calls)
+    found = ((cls, quality, strength, data(tool)) for cls, quality, strength, tool in page.evidence)
+    claims = (
+        (
+            Span(one.support.replace("_", " "), _support_tone(one)),
+            one.kind.replace("_", " "),
+            data(one.text),
+            prose(one.why),
+        )
+        for one in turn.claims
+    )
+    injected = (Entry((data(source),), (prose(text),)) for source, text in page.injected)
+    missing = (f"{gap.cls}: {gap.have}, needs {gap.need}" for gap in turn.gaps)
+    shown: tuple[tuple[str, Line], ...] = (
         ("diagnosis", (strong(turn.diagnosis), " ", prose(turn.why))),
         ("intent", turn.intent),
         ("confidence", (turn.confidence, " ", soft(page.explanation))),
         ("next", prose(turn.next) or "nothing"),
         ("asked", prose(page.prompt)),
     )
-    missing = tuple(Entry(f"{gap.cls}: {gap.have}, needs {gap.need}") for gap in turn.gaps)
     return Page(
         verb="audit",
         title=f"Session {turn.session[:8]}, turn {turn.turn}",
@@ -286,24 +243,12 @@ def _turn_page(page: TurnPage) -> Page:
         totals=f"{counted(len(page.calls), 'tool call')} · {counted(len(turn.claims), 'claim')}",
         origin=(data(place_words(turn.file, turn.line)),),
         sections=(
-            Section("Diagnosis", (Facts(facts),), "diagnosis"),
-            Section(
-                "Claimed",
-                (Table((Column("support"), Column("about"), Column("claim"), Column("why")), claims, 40),),
-                "claimed",
-            ),
-            Section("Injected", (Listing(injected, 20),), "injected"),
-            Section(
-                "Searched and run",
-                (Table((Column("kind"), Column("what"), Column("outcome"), Column("line", right=True)), calls, 60),),
-                "searched",
-            ),
-            Section(
-                "Found",
-                (Table((Column("class"), Column("quality"), Column("strength"), Column("from")), found, 40),),
-                "found",
-            ),
-            Section("Evidence that is missing for this intent", (Listing(missing, 20),), "missing"),
+            section("Diagnosis", "diagnosis", facts(shown)),
+            section("Claimed", "claimed", table("support | about | claim | why", claims, 40)),
+            section("Injected", "injected", listing(injected, 20)),
+            section("Searched and run", "searched", table("kind | what | outcome | line>", calls, 60)),
+            section("Found", "found", table("class | quality | strength | from", found, 40)),
+            section("Evidence that is missing for this intent", "missing", listing(missing, 20)),
         ),
         version=page.version,
     )

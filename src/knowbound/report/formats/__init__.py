@@ -1,12 +1,13 @@
 """One report, any format. Each format is loaded when it is asked for.
 
-A new format for people is a module here, a case in `render`, and its name in `format_names.py`.
+A new format for people is a module here, a case in `render`, and its name in `format_names.py`; that of another package
+is an entry point (`knowbound/plugins.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, assert_never
+from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import fields, replace
@@ -17,6 +18,7 @@ from knowbound.report.formats.json import json_text
 from knowbound.report.sections import FOREIGN, Column, Page, Span
 
 Document = Mapping[str, object]
+_Part = TypeVar("_Part")
 # Fields of sections that are names for programs, and no words.
 _NAMES = frozenset("anchor filters folded_in hint link name tone verb version watermark".split())
 
@@ -46,12 +48,14 @@ def render(
 
             return render_html(in_language(page()))
         case _:
-            assert_never(format)
+            from knowbound.plugins import load_plugin  # noqa: PLC0415
+
+            return str(load_plugin("formats", format)(in_language(page())))
 
 
-def in_language(page: Page) -> Page:
-    """Return the page with our own words in the chosen language; text of traces, files and models stays as it is."""
-    return page if is_english() else _translated(page)
+def in_language(part: _Part) -> _Part:
+    """Return a page or a part of it in the chosen language; text of traces, files and models stays as it is."""
+    return part if is_english() else _translated(part)
 
 
 def _translated(part: Any) -> Any:

@@ -10,26 +10,19 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from knowbound.core.signal import Signal, Topic
+from knowbound.report.evals import samples
+from knowbound.report.evals.gate_words import gate_name, gate_outcome, gate_reason
+from knowbound.report.evals.samples import SampleRow
 from knowbound.report.formats.plain import made_plain
-from knowbound.report.gate_words import gate_name, gate_outcome, gate_reason
+from knowbound.report.gaps.observe import with_places_from
+from knowbound.report.gaps.topics import cost_words, endings_words
 from knowbound.report.model import ObserveReport
-from knowbound.report.observe import with_places_from
-from knowbound.report.samples import (
-    SampleRow,
-    assertion_words,
-    counted_unit,
-    ending_words,
-    problem_words,
-    rows_to_read_first,
-    sample_rows,
-)
-from knowbound.report.topics import cost_words, endings_words
 from knowbound.report.words import STATUS_NAMES, TYPE_NAMES, headline, observed_headline, place_words, signal_words
 from knowbound.stats.figures import Watermark
 from knowbound.text.printable import counted, shorten
 
 if TYPE_CHECKING:
-    from knowbound.report.evaluation import EvaluationReport
+    from knowbound.report.evals.evaluation import EvaluationReport
 
 SHOWN_PER_LEVEL = 10
 _LEVELS = ("error", "warning", "notice")
@@ -46,10 +39,10 @@ class _Annotation(NamedTuple):
 def evaluation_github(report: EvaluationReport) -> str:
     """One annotation per sample with something to see, one per gate that did not pass."""
     evaluation = report.evaluation
-    found = [*_gates(report), *filter(None, map(_sample, rows_to_read_first(sample_rows(evaluation))))]
+    found = [*_gates(report), *filter(None, map(_sample, samples.rows_to_read_first(samples.sample_rows(evaluation))))]
     if report.nudge:
         found.append(_Annotation("notice", "The gap rate is near 0", report.nudge))
-    said = headline(evaluation.gap, evaluation.coverage, counted_unit(evaluation))
+    said = headline(evaluation.gap, evaluation.coverage, samples.counted_unit(evaluation))
     return _commands(found, said, evaluation.watermark)
 
 
@@ -83,9 +76,9 @@ def _gates(report: EvaluationReport) -> Iterable[_Annotation]:
 def _sample(row: SampleRow) -> _Annotation | None:
     """The worst thing about a sample is in the title; the message has all."""
     lines = [_signal_line(signal) for signal in row.signals]
-    lines += [f"assertion failed: {assertion_words(grade)}" for grade in row.failed]
+    lines += [f"assertion failed: {samples.assertion_words(grade)}" for grade in row.failed]
     lost = [run for run in row.runs if not run.is_complete]
-    lines += [f"not in the rates: {problem_words(run)}" for run in lost]
+    lines += [f"not in the rates: {samples.problem_words(run)}" for run in lost]
     if not lines:
         return None
     is_hard = any(signal.weight == 1.0 for signal in row.open_signals)
@@ -95,7 +88,7 @@ def _sample(row: SampleRow) -> _Annotation | None:
     elif row.failed:
         title = f"Failed assertion in sample {row.sample}"
     else:
-        title = f"Sample {row.sample}: {ending_words(row)}"
+        title = f"Sample {row.sample}: {samples.ending_words(row)}"
     return _Annotation(level, title, shorten("\n".join(lines), _LONGEST), row.place)
 
 

@@ -16,31 +16,10 @@ from string import Template
 from typing import assert_never
 
 from knowbound.language import language, translated
+from knowbound.report import sections as kinds
 from knowbound.report.formats import svg
 from knowbound.report.formats.plain import plain, plain_lines, plain_piece
-from knowbound.report.sections import (
-    Bar,
-    Chart,
-    Entry,
-    Facts,
-    Figure,
-    Figures,
-    Fold,
-    Inline,
-    Line,
-    Listing,
-    Mark,
-    MetricChart,
-    Note,
-    Page,
-    Part,
-    Row,
-    Section,
-    Span,
-    Table,
-    Tone,
-    inlines,
-)
+from knowbound.report.sections import Entry, Inline, Line, Page, Part, Section, Span, Table, Tone, inlines
 from knowbound.report.words import more_words, warning_lines
 from knowbound.text.printable import counted, shorten
 
@@ -58,7 +37,7 @@ _ELEMENTS: dict[str, str] = {
 def render_html(page: Page) -> str:
     """The whole page, with the watermark above the figures and at the foot."""
     style, script = asset("report.css"), asset("report.js")
-    mark = next((part for section in page.shown for part in section.parts if isinstance(part, Mark)), None)
+    mark = next((part for section in page.shown for part in section.parts if isinstance(part, kinds.Mark)), None)
     return Template(asset("report.html")).substitute(
         lang=language(),
         skip=translated("Skip to the report"),
@@ -69,10 +48,10 @@ def render_html(page: Page) -> str:
         script_hash=_hash(script),
         title=_text(page.title),
         lead=_text(page.lead),
-        totals=_line(page.totals),
-        origin="<br>".join(map(_line, page.origin)),
+        totals=line_html(page.totals),
+        origin="<br>".join(map(line_html, page.origin)),
         contents="".join(_link(section) for section in page.shown),
-        sections="".join(map(_section, page.shown)),
+        sections="".join(map(section_html, page.shown)),
         watermark=_part(mark) if mark else "",
         next=_commands(page),
         version=_text(page.version),
@@ -99,15 +78,16 @@ def _text(text: str) -> str:
     return escape(shorten(plain(text), _LONGEST))
 
 
-def _line(line: Line) -> str:
+def line_html(line: Line) -> str:
+    """Return a line as markup."""
     return "".join(_inline(one) for one in inlines(line))
 
 
 def _inline(one: Inline) -> str:
     match one:
-        case Bar():
+        case kinds.Bar():
             return svg.share(one.share, one.tone)
-        case Fold():
+        case kinds.Fold():
             return _fold(one)
         case Span():
             return _span(one)
@@ -119,10 +99,12 @@ def _span(span: Span) -> str:
     element = _ELEMENTS.get(span.tone, "span")
     kind = f' class="{span.tone}"' if element == "span" else ""
     shown = f"<{element}{kind}>{_text(span.text)}</{element}>"
-    return f'<a href="#{span.link}">{shown}</a>' if span.link else shown
+    if not span.link:
+        return shown
+    return f'<a href="{escape(span.link if span.link.startswith("/") else f"#{span.link}")}">{shown}</a>'
 
 
-def _fold(fold: Fold) -> str:
+def _fold(fold: kinds.Fold) -> str:
     """The summary in sight, shortened; longer texts behind it, as they were written."""
     whole = (fold.summary,) if len(fold.summary) > _BRIEF else ()
     texts = "".join(f"<pre>{escape(shorten(plain_lines(text), _LONGEST))}</pre>" for text in (*whole, *fold.texts))
@@ -135,7 +117,8 @@ def _link(section: Section) -> str:
     return f'<li><a href="#{section.name}">{_text(section.title)}</a></li>'
 
 
-def _section(section: Section) -> str:
+def section_html(section: Section) -> str:
+    """Return a section as markup."""
     body = "".join(map(_part, section.parts))
     if not section.title:
         return f"<div>{body}</div>"
@@ -149,43 +132,47 @@ def _section(section: Section) -> str:
 
 def _part(part: Part) -> str:
     match part:
-        case Mark(mark):
+        case kinds.Mark(mark):
             samples, title = counted(mark.samples, "sample"), translated("Test set")
             warning = "<br>".join(map(escape, warning_lines(mark.warning)))
             return (
                 f'<div class="watermark" role="note"><p><strong>{title}</strong> <code>{_text(mark.path)}</code> · '
                 f"{samples} · sha256 <code>{_text(mark.sha256_8)}</code></p><p>{warning}</p></div>"
             )
-        case Figures(figures):
+        case kinds.Figures(figures):
             return f'<div class="cards">{"".join(map(_card, figures))}</div>'
-        case Facts(rows):
-            inside = "".join(f"<div><dt>{_text(name)}</dt><dd>{_line(line)}</dd></div>" for name, line in rows)
+        case kinds.Facts(rows):
+            inside = "".join(f"<div><dt>{_text(name)}</dt><dd>{line_html(line)}</dd></div>" for name, line in rows)
             return f'<dl class="reading">{inside}</dl>'
         case Table():
             return _table(part)
-        case Listing():
+        case kinds.Listing():
             return _listing(part)
-        case Chart(panel):
+        case kinds.Chart(panel):
             from knowbound.report.formats.trend_svg import trend_svg  # noqa: PLC0415
 
             return trend_svg(panel)
-        case MetricChart():
+        case kinds.MetricChart():
             from knowbound.report.formats.metric_svg import metric_svg  # noqa: PLC0415
 
             return metric_svg(part)
-        case Note():
-            return f'<p class="note {part.tone}">{_line(part.text)}</p>' if part.tone else f"<p>{_line(part.text)}</p>"
+        case kinds.Note():
+            return (
+                f'<p class="note {part.tone}">{line_html(part.text)}</p>'
+                if part.tone
+                else f"<p>{line_html(part.text)}</p>"
+            )
         case _:
             assert_never(part)
 
 
-def _card(figure: Figure) -> str:
+def _card(figure: kinds.Figure) -> str:
     drawing = svg.interval(*figure.drawn, figure.limits) if figure.drawn else ""
     known = "" if figure.drawn else " unknown"
     return (
         f'<div class="card{known}"><h3>{_text(figure.label)}</h3>'
         f'<p class="figure">{_text(figure.value)}</p>{drawing}'
-        f'<p class="counts"><span>{_line(figure.counts)}</span><span>{_text(figure.interval)}</span></p>'
+        f'<p class="counts"><span>{line_html(figure.counts)}</span><span>{_text(figure.interval)}</span></p>'
         f'<p class="meaning">{_text(figure.meaning)}</p></div>'
     )
 
@@ -202,8 +189,8 @@ def _table(part: Table) -> str:
     )
 
 
-def _row(row: Row, part: Table) -> str:
-    first, *others = map(_line, row.cells)
+def _row(row: kinds.Row, part: Table) -> str:
+    first, *others = map(line_html, row.cells)
     cells = "".join(
         f'<td role="cell" data-label="{_text(column.name)}"{_numbers(column.right)}><span>{cell}</span></td>'
         for column, cell in zip(part.columns[1:], others, strict=True)
@@ -216,7 +203,7 @@ def _numbers(right: bool) -> str:
     return ' class="number"' if right else ""
 
 
-def _listing(part: Listing) -> str:
+def _listing(part: kinds.Listing) -> str:
     """All entries: one that can be filtered in sight, of another one the tail is folded."""
     filters = _filters(part.entries)
     first = len(part.entries) if filters else part.shown
@@ -230,7 +217,7 @@ def _listing(part: Listing) -> str:
 def _entries(entries: Iterable[Entry]) -> str:
     found = list(entries)
     if not any(one.lines or one.place or one.anchor for one in found):
-        return f'<ul class="paths">{"".join(f"<li>{_line(one.head)}</li>" for one in found)}</ul>'
+        return f'<ul class="paths">{"".join(f"<li>{line_html(one.head)}</li>" for one in found)}</ul>'
     kind = "entries" if any(one.lines for one in found) else "entries brief"
     return f'<ol class="{kind}">{"".join(map(_entry, found))}</ol>'
 
@@ -238,15 +225,15 @@ def _entries(entries: Iterable[Entry]) -> str:
 def _entry(entry: Entry) -> str:
     named = f' id="{entry.anchor}"' if entry.anchor else ""
     chosen = "".join(f' data-{name.lower()}="{_text(value)}"' for name, value, _ in entry.filters)
-    lines = "".join(f"<p>{_line(line)}</p>" for line in entry.lines)
-    place = " ".join(_line(one) for one in (entry.place, entry.more) if one)
+    lines = "".join(f"<p>{line_html(line)}</p>" for line in entry.lines)
+    place = " ".join(line_html(one) for one in (entry.place, entry.more) if one)
     link = (
         f'<a class="self" href="#{entry.anchor}" aria-label="{translated("Link to this entry")}">#</a> '
         if entry.anchor
         else ""
     )
     where = f'<div class="place">{place}</div>' if place else ""
-    return f'<li{named}{chosen}><p class="head">{link}{_line(entry.head)}</p>{lines}{where}</li>'
+    return f'<li{named}{chosen}><p class="head">{link}{line_html(entry.head)}</p>{lines}{where}</li>'
 
 
 def _filters(entries: Iterable[Entry]) -> str:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+from functools import cache
+from typing import NamedTuple
 
 import msgspec
 
@@ -11,6 +14,13 @@ from knowbound.report.formats.plain import BROKEN, UNSEEN_BUT_LINES
 from knowbound.stats.figures import Coverage, GapFigures, MissedSearch, Watermark
 from knowbound.stats.rate import Rate, Weighted
 
+_TOKENS = re.compile(r"[^\s()]+|[()]")
+_GAP = (
+    "rate weighted open open_weighted open_upper per_turn soft_share by_type by_status band open_band unseen confidence"
+)
+_SIGNAL = """type status ending weight session turn sample call_ids message_id query path text verdict topic? tool
+    reason step said agent_id file line resolved_by by found_at cost"""
+_TOPIC = "id title sessions turns signals cost endings said answer proposed examples project correction last"
 GATE_KEYS = "name limit kind outcome failed settled more rate before broken words note?"
 
 
@@ -34,33 +44,60 @@ def _escape(character: str) -> str:
     return json.dumps(character)[1:-1] if character != "\x7f" else "\\u007f"
 
 
-def gap_fields(gap: GapFigures) -> dict[str, object]:
-    """The gap figures, as every report with a watermark has them."""
-    return {
-        "rate": gap.rate.to_json(),
-        "weighted": gap.weighted.to_json(),
-        "open": gap.open.to_json(),
-        "open_weighted": gap.open_weighted.to_json(),
-        "open_upper": gap.open_upper.to_json(),
-        "per_turn": gap.per_turn.to_json(),
-        "soft_share": gap.soft_share,
-        "by_type": {type_.value: gap.by_type.get(type_, 0) for type_ in SignalType},
-        "by_status": {status.value: gap.by_status.get(status, 0) for status in Status},
-        "band": gap.band,
-        "open_band": gap.open_band,
-        "unseen": gap.unseen,
-        "confidence": gap.confidence,
-    }
+class Key(NamedTuple):
+    """A key of a document: where its value is, and which keys of that value are shown."""
+
+    name: str
+    path: tuple[str, ...]
+    is_optional: bool
+    inner: tuple[Key, ...] = ()
+
+
+def document(name: str, value: object, keys: str) -> dict[str, object]:
+    """A document of docs/json.md."""
+    return {"format": name, **fields(value, keys)}
 
 
 def fields(value: object, keys: str) -> dict[str, object]:
-    """The attributes of a value under their own names, in this order; `name?` is null where the attribute is empty."""
-    found: dict[str, object] = {}
-    for key in keys.split():
-        name = key.removesuffix("?")
-        attribute = getattr(value, name)
-        found[name] = as_json(attribute) if attribute or name == key else None
-    return found
+    """The attributes of a value under these keys, in this order.
+
+    `name?` is null where the attribute is empty, `new=old.path` renames it, `name(a b)` shows these keys of the value,
+    or of each value in a list or a mapping.
+    """
+    return {key.name: _chosen(value, key) for key in _parsed(keys)}
+
+
+@cache
+def _parsed(keys: str) -> tuple[Key, ...]:
+    levels: list[list[Key]] = [[]]
+    for token in _TOKENS.findall(keys):
+        if token == "(":
+            levels.append([])
+        elif token == ")":
+            inner = tuple(levels.pop())
+            levels[-1][-1] = levels[-1][-1]._replace(inner=inner)
+        else:
+            name, _, path = token.removesuffix("?").partition("=")
+            levels[-1].append(Key(name, tuple((path or name).split(".")), token.endswith("?")))
+    return tuple(levels[0])
+
+
+def _chosen(value: object, key: Key) -> object:
+    for name in key.path:
+        value = None if value is None else getattr(value, name)
+    if key.is_optional and not value:
+        return None
+    return _picked(value, key.inner) if key.inner else as_json(value)
+
+
+def _picked(value: object, keys: tuple[Key, ...]) -> object:
+    if value is None:
+        return None
+    if isinstance(value, dict):
+        return {str(name): _picked(one, keys) for name, one in value.items()}
+    if isinstance(value, list) or type(value) is tuple:
+        return [_picked(one, keys) for one in value]
+    return {key.name: _chosen(value, key) for key in keys}
 
 
 def as_json(value: object) -> object:
@@ -69,16 +106,15 @@ def as_json(value: object) -> object:
         case Rate() | Weighted():
             return value.to_json()
         case GapFigures():
-            return gap_fields(value)
+            by_type = {one.value: value.by_type.get(one, 0) for one in SignalType}
+            by_status = {one.value: value.by_status.get(one, 0) for one in Status}
+            return fields(value, _GAP) | {"by_type": by_type, "by_status": by_status}
         case Signal():
             return signal_fields(value)
         case MissedSearch():
             return fields(value, "query sessions samples events example")
         case Topic():
-            return fields(
-                value,
-                "id title sessions turns signals cost endings said answer proposed examples project correction last",
-            )
+            return fields(value, _TOPIC)
         case Coverage():
             rate = None if value.reason else value.rate.to_json()
             return {"rate": rate, **fields(value, "reason uncovered sessions loaded")}
@@ -86,6 +122,8 @@ def as_json(value: object) -> object:
             return msgspec.to_builtins(value)
         case list() | tuple():
             return [as_json(one) for one in value]
+        case dict():
+            return {str(name): as_json(one) for name, one in value.items()}
         case _:
             return value
 
@@ -97,30 +135,4 @@ def signal_line(signal: Signal, watermark: Watermark) -> str:
 
 def signal_fields(signal: Signal) -> dict[str, object]:
     """The keys of docs/json.md, then ours: the way back to the line, and why it counts."""
-    return {
-        "type": signal.type.value,
-        "status": signal.status.value,
-        "ending": signal.ending,
-        "weight": signal.weight,
-        "session": signal.session,
-        "turn": signal.turn,
-        "sample": signal.sample,
-        "call_ids": signal.call_ids,
-        "message_id": signal.message_id,
-        "query": signal.query,
-        "path": signal.path,
-        "text": signal.text,
-        "verdict": msgspec.to_builtins(signal.verdict),
-        "topic": signal.topic or None,
-        "tool": signal.tool,
-        "reason": signal.reason,
-        "step": signal.step,
-        "said": signal.said,
-        "agent_id": signal.agent_id,
-        "file": signal.file,
-        "line": signal.line,
-        "resolved_by": signal.resolved_by,
-        "by": signal.by or "rules",
-        "found_at": msgspec.to_builtins(signal.found_at),
-        "cost": msgspec.to_builtins(signal.cost),
-    }
+    return fields(signal, _SIGNAL) | {"by": signal.by or "rules"}

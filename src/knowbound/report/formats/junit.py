@@ -18,43 +18,26 @@ from typing import TYPE_CHECKING, NamedTuple
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from knowbound.core.signal import NOT_CLOSED
+from knowbound.report import words as wording
+from knowbound.report.evals import samples
+from knowbound.report.evals.comparison import verdict_words
+from knowbound.report.evals.gate_words import gate_name, gate_outcome, gate_reason
+from knowbound.report.evals.samples import SampleRow
 from knowbound.report.formats.plain import made_plain, plain
-from knowbound.report.gap_sections import InventoryEntry
-from knowbound.report.gate_words import gate_name, gate_outcome, gate_reason
-from knowbound.report.injection import verdict_words
+from knowbound.report.gaps.figures import InventoryEntry
+from knowbound.report.gaps.observe import observed_entries, signal_place, with_short_places
 from knowbound.report.model import ObserveReport
-from knowbound.report.observe import observed_entries, signal_place, with_short_places
-from knowbound.report.samples import (
-    SampleRow,
-    assertion_words,
-    composite_words,
-    cost_words,
-    counted_unit,
-    knowledge_words,
-    left_out_words,
-    problem_words,
-    sample_rows,
-)
-from knowbound.report.words import (
-    STATUS_NAMES,
-    TYPE_NAMES,
-    band_words,
-    confidence_words,
-    headline,
-    observed_headline,
-    signal_words,
-)
 from knowbound.stats.evaluation import RunEnding
 from knowbound.stats.figures import Band, SampleConfidence, SkillRow, Watermark
 from knowbound.stats.gate import GateOutcome, GateResult
 
 if TYPE_CHECKING:
-    from knowbound.report.evaluation import EvaluationReport
+    from knowbound.report.evals.evaluation import EvaluationReport
 
 _FORBIDDEN = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, section 2.2
 
 
-class _Case(NamedTuple):
+class JunitCase(NamedTuple):
     """A testcase and what came of it."""
 
     name: str
@@ -70,20 +53,20 @@ class _Case(NamedTuple):
 def evaluation_junit(report: EvaluationReport) -> str:
     """One testcase per sample, and one per gate."""
     evaluation = report.evaluation
-    said = headline(evaluation.gap, evaluation.coverage, counted_unit(evaluation))
+    said = wording.headline(evaluation.gap, evaluation.coverage, samples.counted_unit(evaluation))
     about = {
         "headline": said,
-        "knowledge": knowledge_words(evaluation),
+        "knowledge": samples.knowledge_words(evaluation),
         "executor": evaluation.executor,
-        "composite": composite_words(evaluation.composite),
-        "cost": cost_words(evaluation),
+        "composite": samples.composite_words(evaluation.composite),
+        "cost": samples.cost_words(evaluation),
         **({"injection": "on"} if evaluation.inject else {}),
-        **({"does injection help": verdict_words(report.effect)} if report.effect else {}),
+        **({"verdict": verdict_words(report.comparison)} if report.comparison else {}),
         **({"note": report.nudge} if report.nudge else {}),
     }
     mark = evaluation.watermark
-    samples = [_sample(row, evaluation.repeat > 1) for row in sample_rows(evaluation)]
-    suites = [_suite(mark.path, evaluation.made, mark, about, samples)]
+    cases = [sample_outcome(row, evaluation.repeat > 1) for row in samples.sample_rows(evaluation)]
+    suites = [_suite(mark.path, evaluation.made, mark, about, cases)]
     if report.gates:
         suites.append(_suite("gates", evaluation.made, mark, {"headline": said}, map(_gate, report.gates)))
     return _document(suites)
@@ -94,42 +77,43 @@ def observed_junit(report: ObserveReport) -> str:
     report = made_plain(with_short_places(report))
     entries = observed_entries(report)
     cases = [_skill(row, [one for one in entries if one.note == row.name]) for row in report.skills]
-    about = {"headline": observed_headline(report.gap, report.coverage)}
+    about = {"headline": wording.observed_headline(report.gap, report.coverage)}
     return _document([_suite("skills", report.made, report.watermark, about, cases)])
 
 
-def _sample(row: SampleRow, repeats: bool) -> _Case:
-    case = _Case(row.sample, seconds=row.seconds, place=row.place, out="\n".join(_notes(row, repeats)))
+def sample_outcome(row: SampleRow, repeats: bool) -> JunitCase:
+    """Return what came of a sample: the first open signal, else the first failed assertion, else how its runs ended."""
+    case = JunitCase(row.sample, seconds=row.seconds, place=row.place, out="\n".join(_notes(row, repeats)))
     if row.open_signals:
         first = row.open_signals[0]
         more = f" (+{len(row.open_signals) - 1} more)" if row.open_signals[1:] else ""
         return case._replace(
             outcome="failure",
             type=first.type.value,
-            message=f"{TYPE_NAMES[first.type]}: {signal_words(first)}{more}",
+            message=f"{wording.TYPE_NAMES[first.type]}: {wording.signal_words(first)}{more}",
             details="\n".join([*_signals(row), *_failed(row)]),
         )
     if row.failed:
-        first_failed = assertion_words(row.failed[0])
+        first_failed = samples.assertion_words(row.failed[0])
         return case._replace(outcome="failure", type="assertion", message=first_failed, details="\n".join(_failed(row)))
     if row.complete:
         return case
     last = row.runs[-1]
     kind = "skipped" if all(run.ending is RunEnding.BUDGET for run in row.runs) else "error"
-    return case._replace(outcome=kind, type=last.ending.value, message=problem_words(last))
+    return case._replace(outcome=kind, type=last.ending.value, message=samples.problem_words(last))
 
 
 def _signals(row: SampleRow) -> Iterator[str]:
     for signal in row.signals:
-        kind, status = TYPE_NAMES[signal.type], STATUS_NAMES[signal.status]
+        kind, status = wording.TYPE_NAMES[signal.type], wording.STATUS_NAMES[signal.status]
         yield f"Sample {row.sample} / turn {signal.turn} / [{kind}] {status}"
-        yield f"  {signal_words(signal)}"
+        yield f"  {wording.signal_words(signal)}"
         yield f"  {signal_place(signal)}"
 
 
 def _failed(row: SampleRow) -> Iterator[str]:
     for grade in row.failed:
-        yield f"assertion failed: {assertion_words(grade)}{f': {grade.reason}' if grade.reason else ''}"
+        yield f"assertion failed: {samples.assertion_words(grade)}{f': {grade.reason}' if grade.reason else ''}"
 
 
 def _notes(row: SampleRow, repeats: bool) -> Iterator[str]:
@@ -137,15 +121,16 @@ def _notes(row: SampleRow, repeats: bool) -> Iterator[str]:
     if not row.open_signals:
         yield from _signals(row)
     if row.complete:
-        yield from (f"not in the rates: {left_out_words(run, repeats)}" for run in row.runs if not run.is_complete)
+        lost = (samples.left_out_words(run, repeats) for run in row.runs if not run.is_complete)
+        yield from (f"not in the rates: {words}" for words in lost)
     unscored = sum(run.grade.unscored for run in row.complete)
     if unscored:
         yield f"unscored: {unscored}, counted neither for nor against"
 
 
-def _gate(gate: GateResult) -> _Case:
+def _gate(gate: GateResult) -> JunitCase:
     words = gate_reason(gate)
-    case = _Case(gate_name(gate), message=gate_outcome(gate), details=words)
+    case = JunitCase(gate_name(gate), message=gate_outcome(gate), details=words)
     match gate.outcome:
         case GateOutcome.FAILED:
             return case._replace(outcome="failure", type=gate.name)
@@ -160,16 +145,16 @@ def gates_junit(gates: Iterable[GateResult], made: str, mark: Watermark, about: 
     return _document([_suite("gates", made, mark, about, map(_gate, gates))])
 
 
-def _skill(row: SkillRow, entries: list[InventoryEntry]) -> _Case:
+def _skill(row: SkillRow, entries: list[InventoryEntry]) -> JunitCase:
     gap = row.gap
-    words = f"open rate {gap.open}, gap rate {gap.rate}, open band {band_words(gap, gap.open_band)}"
-    case = _Case(row.name, out=words)
+    words = f"open rate {gap.open}, gap rate {gap.rate}, open band {wording.band_words(gap, gap.open_band)}"
+    case = JunitCase(row.name, out=words)
     if gap.confidence is SampleConfidence.UNDERPOWERED:
-        return case._replace(outcome="skipped", message=confidence_words(gap))
+        return case._replace(outcome="skipped", message=wording.confidence_words(gap))
     if gap.open_band is not Band.RED:
         return case
     open_ = [entry for entry in entries if entry.signal.status in NOT_CLOSED]
-    listed = [f"{signal_words(one.signal)}\n  {' · '.join(one.places)}" for one in open_]
+    listed = [f"{wording.signal_words(one.signal)}\n  {' · '.join(one.places)}" for one in open_]
     return case._replace(outcome="failure", type="gap", message=words, details="\n".join(listed))
 
 
@@ -183,7 +168,7 @@ def _document(suites: list[Element]) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(top, encoding="unicode")}\n'
 
 
-def _suite(name: str, made: str, mark: Watermark, about: dict[str, str], cases: Iterable[_Case]) -> Element:
+def _suite(name: str, made: str, mark: Watermark, about: dict[str, str], cases: Iterable[JunitCase]) -> Element:
     found = list(cases)
     suite = Element("testsuite", name=_clean(name), tests=str(len(found)))
     for count, outcome in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
@@ -203,7 +188,7 @@ def _marks(mark: Watermark) -> Iterator[tuple[str, str]]:
     yield "watermark.warning", mark.warning
 
 
-def _testcase(case: _Case, suite: str) -> Element:
+def _testcase(case: JunitCase, suite: str) -> Element:
     made = Element("testcase", name=_clean(case.name), classname=_clean(suite), time=f"{case.seconds:.3f}")
     file, _, line = case.place.rpartition(":")
     if file and line.isdigit():

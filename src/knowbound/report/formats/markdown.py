@@ -12,32 +12,11 @@ from typing import assert_never
 
 from knowbound.core.signal import SignalType
 from knowbound.language import translated
+from knowbound.report import sections as kinds
 from knowbound.report.formats.columns import bar
 from knowbound.report.formats.plain import markdown_text, plain, plain_piece
 from knowbound.report.formats.trend_text import metric_line
-from knowbound.report.sections import (
-    FOREIGN,
-    Bar,
-    Chart,
-    Entry,
-    Facts,
-    Figures,
-    Fold,
-    Inline,
-    Line,
-    Listing,
-    Mark,
-    MetricChart,
-    Note,
-    Page,
-    Part,
-    Row,
-    Section,
-    Span,
-    Table,
-    Tone,
-    inlines,
-)
+from knowbound.report.sections import FOREIGN, Entry, Inline, Line, Page, Part, Section, Span, Table, Tone, inlines
 from knowbound.report.words import more_words, warning_lines
 from knowbound.text.printable import counted, shorten
 
@@ -71,9 +50,9 @@ def _shown(line: Line, *, in_table: bool = False) -> str:
 
 def _inline(one: Inline, in_table: bool) -> str:
     match one:
-        case Bar():
+        case kinds.Bar():
             return bar(one.share, 12)
-        case Fold():
+        case kinds.Fold():
             return _inline(Span(one.summary), in_table)
         case Span(text, tone):
             if tone in FOREIGN:
@@ -114,35 +93,35 @@ def _parts(parts: Iterable[Part], most: int = 0) -> Iterator[str]:
 def _part(part: Part, most: int) -> Iterator[str]:
     """The lines of a part; `most` is how many entries are shown behind a fold."""
     match part:
-        case Mark(mark):
+        case kinds.Mark(mark):
             samples, title = counted(mark.samples, "sample"), translated("Test set")
             yield f"> **{title}** {code(plain(mark.path))} · {samples} · sha256 {code(plain(mark.sha256_8))}<br>"
             yield f"> {'<br>'.join(warning_lines(mark.warning))}"
-        case Figures(figures):
+        case kinds.Figures(figures):
             yield from _table_head(
                 map(translated, ("figure", "value", "interval", "counts", "meaning")), right=("value",)
             )
             for one in figures:
                 cells = (f"**{one.label}**", one.value, one.interval, _shown(one.counts, in_table=True), one.meaning)
                 yield f"| {' | '.join(cells)} |"
-        case Facts(rows):
+        case kinds.Facts(rows):
             yield from (f"- {markdown_text(plain(name))}: {_shown(line)}" for name, line in rows)
         case Table():
             yield from _table(part, most)
-        case Listing():
+        case kinds.Listing():
             shown = part.entries[: max(part.shown, most)]
             for entry in shown:
                 yield from _entry(entry)
             yield from _more(part.left(len(shown)))
-        case Chart(panel):
+        case kinds.Chart(panel):
             from knowbound.report.formats.trend_text import text_chart  # noqa: PLC0415
 
             yield "```text"
             yield from text_chart(panel, 100)
             yield "```"
-        case MetricChart():
+        case kinds.MetricChart():
             yield code(metric_line(part))
-        case Note():
+        case kinds.Note():
             yield f"> {_shown(part.text)}" if part.tone == Tone.FAIR else _shown(part.text)
         case _:
             assert_never(part)
@@ -163,7 +142,7 @@ def _table(part: Table, most: int) -> Iterator[str]:
         yield from _folded(more_words(len(rest)), folded)
 
 
-def _rows(part: Table, rows: Iterable[Row]) -> Iterator[str]:
+def _rows(part: Table, rows: Iterable[kinds.Row]) -> Iterator[str]:
     right = tuple(column.name for column in part.columns if column.right)
     yield from _table_head((column.name for column in part.columns), right)
     for row in rows:

@@ -11,6 +11,7 @@ from datetime import date
 from html import escape
 from typing import NamedTuple
 
+from knowbound.report.formats.svg import area, dot, rect, runs, stroke, text
 from knowbound.report.sections import MetricChart
 from knowbound.stats.printing import percent
 from knowbound.stats.quality import Target
@@ -40,7 +41,7 @@ def metric_svg(chart: MetricChart) -> str:
     if known:
         parts += [text(_RIGHT, 20, words, size=12, fill="soft", anchor="end")]
         parts += [*_dates(points), *plot.kill(chart.kill), *_legs(points, chart.legs)]
-        parts += [part for run in _runs(points) for part in plot.line(run)]
+        parts += [part for run in runs(points, lambda one: one.rate.n > 0, lambda _: False) for part in plot.line(run)]
         parts += plot.tooltips(points)
     else:
         middle = (_LEFT + _RIGHT) / 2
@@ -78,19 +79,6 @@ def _placed(chart: MetricChart) -> list[WindowPoint]:
         )
         for one in chart.windows
     ]
-
-
-def _runs(points: Sequence[WindowPoint]) -> Iterator[list[WindowPoint]]:
-    """Neighbours that are known."""
-    run: list[WindowPoint] = []
-    for point in points:
-        if point.rate.n:
-            run.append(point)
-        elif run:
-            yield run
-            run = []
-    if run:
-        yield run
 
 
 def _dates(points: Sequence[WindowPoint]) -> Iterator[str]:
@@ -142,9 +130,7 @@ class _Plot:
     def line(self, run: Sequence[WindowPoint]) -> Iterator[str]:
         spans = [(point.x, *(point.rate.interval or (0.0, 0.0))) for point in run]
         if len(run) > 1:
-            edge = [f"{x:.1f},{self.y(high):.1f}" for x, _, high in spans]
-            edge += [f"{x:.1f},{self.y(low):.1f}" for x, low, _ in reversed(spans)]
-            yield f'<polygon points="{" ".join(edge)}" fill="var(--span)" opacity="0.35"/>'
+            yield area(spans, self.y, 0.35)
             path = " ".join(f"{point.x:.1f},{self.y(point.rate.value or 0.0):.1f}" for point in run)
             yield f'<polyline points="{path}" fill="none" stroke="var(--accent)" stroke-width="2"/>'
         else:
@@ -159,51 +145,3 @@ class _Plot:
             radius = 4.0 if point is known[-1] else 2.2
             mark = dot(point.x, self.y(point.rate.value or 0.0), radius)
             yield f"<g><title>{escape(f'7 days to {point.date}: {point.rate}')}</title>{mark}</g>"
-
-
-def text(
-    x: float,
-    y: float,
-    words: str,
-    *,
-    size: float,
-    fill: str = "ink",
-    anchor: str = "start",
-    weight: int = 400,
-    mono: bool = False,
-    halo: bool = False,
-) -> str:
-    """Words; `halo` keeps them readable on lines."""
-    family = ' font-family="ui-monospace, Menlo, Consolas, monospace"' if mono else ""
-    around = ' stroke="var(--paper)" stroke-width="4" stroke-linejoin="round" paint-order="stroke"' if halo else ""
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" font-weight="{weight}" fill="var(--{fill})"'
-        f' text-anchor="{anchor}"{family}{around}>{escape(words)}</text>'
-    )
-
-
-def stroke(
-    x1: float, y1: float, x2: float, y2: float, colour: str, dashes: str = "", opacity: float = 1.0, width: float = 1.0
-) -> str:
-    """A line."""
-    dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
-    return (
-        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="var(--{colour})"'
-        f' stroke-width="{width:g}" opacity="{opacity:g}"{dashed}/>'
-    )
-
-
-def rect(x: float, y: float, width: float, height: float, colour: str, opacity: float) -> str:
-    """A filled rectangle."""
-    return (
-        f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="var(--{colour})"'
-        f' opacity="{opacity:g}"/>'
-    )
-
-
-def dot(x: float, y: float, radius: float, rim: float = 0.0) -> str:
-    """A filled circle."""
-    return (
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" fill="var(--accent)" stroke="var(--paper)"'
-        f' stroke-width="{rim:g}"/>'
-    )

@@ -18,18 +18,18 @@ from msgspec import to_builtins
 
 from knowbound.catalogue import codes_named
 from knowbound.core.signal import NOT_CLOSED, SOURCES, Signal, SignalType
+from knowbound.report.evals.gate_words import gate_name, gate_outcome
+from knowbound.report.evals.samples import counted_unit, evaluation_entries, left_out, left_out_words, sample_place
 from knowbound.report.formats.json import fields, json_text
 from knowbound.report.formats.plain import made_plain
-from knowbound.report.gap_sections import InventoryEntry
-from knowbound.report.gate_words import gate_name, gate_outcome
+from knowbound.report.gaps.figures import InventoryEntry
+from knowbound.report.gaps.observe import observed_entries, signal_count, with_places_from
 from knowbound.report.model import ObserveReport
-from knowbound.report.observe import observed_entries, signal_count, with_places_from
-from knowbound.report.samples import counted_unit, evaluation_entries, left_out, left_out_words, sample_place
 from knowbound.report.words import STATUS_NAMES, TYPE_NAMES, headline, observed_headline, signal_words
 from knowbound.stats.figures import Watermark
 
 if TYPE_CHECKING:
-    from knowbound.report.evaluation import EvaluationReport
+    from knowbound.report.evals.evaluation import EvaluationReport
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _BASE = "%SRCROOT%"  # the folder that relative files are in
@@ -72,17 +72,45 @@ def evaluation_sarif(report: EvaluationReport) -> str:
 def _document(
     kind: str, mark: Watermark, version: str, results: list[_Fields], notes: list[_Fields], figures: _Fields
 ) -> str:
+    # Up to the last slash it names the category: one per test set, whatever its content is at the moment.
+    category = f"{kind}/{quote(mark.path.strip('/'))}/{mark.sha256_8}"
+    properties = {"watermark": to_builtins(mark), **figures}
+    return sarif(version, map(_rule, SignalType), category, results, {"toolExecutionNotifications": notes}, properties)
+
+
+def sarif(
+    version: str,
+    rules: Iterable[_Fields],
+    category: str,
+    results: list[_Fields],
+    invocation: _Fields | None = None,
+    properties: _Fields | None = None,
+    base: str = "The folder that knowbound was started in.",
+) -> str:
+    """A SARIF document of one run."""
     run: _Fields = {
-        "tool": {"driver": {"name": "knowbound", "version": version, "rules": [_rule(type_) for type_ in SignalType]}},
-        # Up to the last slash it names the category: one per test set, whatever its content is at the moment.
-        "automationDetails": {"id": f"knowbound/{kind}/{quote(mark.path.strip('/'))}/{mark.sha256_8}"},
-        "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": notes}],
-        "originalUriBaseIds": {_BASE: {"description": {"text": "The folder that knowbound was started in."}}},
+        "tool": {"driver": {"name": "knowbound", "version": version, "rules": list(rules)}},
+        "automationDetails": {"id": f"knowbound/{category}"},
+        "invocations": [{"executionSuccessful": True, **(invocation or {})}],
+        "originalUriBaseIds": {_BASE: {"description": {"text": base}}},
         "columnKind": "unicodeCodePoints",
         "results": results,
-        "properties": {"watermark": to_builtins(mark), **figures},
+        **({"properties": properties} if properties else {}),
     }
     return json_text({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
+
+
+def finding(rule: str, level: str, message: str, uri: str, lines: tuple[int, ...], prints: dict[str, str]) -> _Fields:
+    """A result at a line or from one line to another one; the fingerprints follow it when lines move."""
+    region = dict(zip(("startLine", "endLine"), lines, strict=False))
+    place = {"artifactLocation": {"uri": uri, "uriBaseId": _BASE}, "region": region}
+    return {
+        "ruleId": rule,
+        "level": level,
+        "message": {"text": message},
+        "locations": [{"physicalLocation": place}],
+        "partialFingerprints": prints,
+    }
 
 
 def _rule(type_: SignalType) -> _Fields:

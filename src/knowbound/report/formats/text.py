@@ -11,31 +11,11 @@ from typing import assert_never
 
 from knowbound.core.signal import SignalType
 from knowbound.language import translated
+from knowbound.report import sections as kinds
 from knowbound.report.formats.columns import bar, cells, interval_bar, pad, shorten, wrap
 from knowbound.report.formats.plain import plain, plain_piece
 from knowbound.report.formats.trend_text import metric_line
-from knowbound.report.sections import (
-    Bar,
-    Chart,
-    Column,
-    Entry,
-    Facts,
-    Figures,
-    Fold,
-    Inline,
-    Line,
-    Listing,
-    Mark,
-    MetricChart,
-    Note,
-    Page,
-    Part,
-    Section,
-    Span,
-    Table,
-    Tone,
-    inlines,
-)
+from knowbound.report.sections import Entry, Inline, Line, Page, Part, Section, Span, Table, Tone, inlines
 from knowbound.report.words import more_words, warning_lines
 from knowbound.text.printable import counted
 
@@ -69,9 +49,9 @@ def words(line: Line) -> str:
 
 def _plain_inline(one: Inline) -> str:
     match one:
-        case Bar():
+        case kinds.Bar():
             return f"{bar(one.share, 12):<12}"
-        case Fold():
+        case kinds.Fold():
             return plain(one.summary)
         case Span():
             return plain(one.text)
@@ -115,32 +95,32 @@ class _Terminal:
     def part(self, part: Part) -> Iterator[str]:
         """The lines of a part."""
         match part:
-            case Mark(mark):
+            case kinds.Mark(mark):
                 title = self._paint(translated("Test set"), Tone.STRONG)
                 yield f"{title}  {plain(mark.path)} · {counted(mark.samples, 'sample')} · sha256 {plain(mark.sha256_8)}"
                 yield from warning_lines(mark.warning)
-            case Figures():
+            case kinds.Figures():
                 yield from self._figures(part)
-            case Facts(rows):
+            case kinds.Facts(rows):
                 widest = max(10, *(cells(name) for name, _ in rows))
                 for name, line in rows:
                     yield from self._hanging(pad(plain(name), widest + 2), line)
             case Table():
                 yield from self._table(part)
-            case Listing():
+            case kinds.Listing():
                 yield from self._listing(part)
-            case Chart(panel):
+            case kinds.Chart(panel):
                 from knowbound.report.formats.trend_text import text_chart  # noqa: PLC0415
 
                 yield from text_chart(panel, self.width)
-            case MetricChart():
+            case kinds.MetricChart():
                 yield metric_line(part)
-            case Note():
+            case kinds.Note():
                 yield from self._wrapped(part.text, part.tone)
             case _:
                 assert_never(part)
 
-    def _figures(self, part: Figures) -> Iterator[str]:
+    def _figures(self, part: kinds.Figures) -> Iterator[str]:
         widest = max(11, *(cells(figure.label) for figure in part.figures)) + 1
         for figure in part.figures:
             line = f"{pad(figure.label, widest)}{pad(figure.value, 7, right=True)}   "
@@ -150,7 +130,7 @@ class _Terminal:
             drawn = self._paint(interval_bar(*figure.drawn, 24 if self.width >= _ROOMY else 14), Tone.SOFT)
             yield f"{line}{drawn}  {figure.interval:<12}  {words(figure.counts)}"
 
-    def _listing(self, part: Listing) -> Iterator[str]:
+    def _listing(self, part: kinds.Listing) -> Iterator[str]:
         for entry in part.entries[: part.shown]:
             yield from self._entry(entry)
         if left := part.left(min(part.shown, len(part.entries))):
@@ -207,10 +187,10 @@ class _Terminal:
         if left := len(part.rows) - len(rows):
             yield self._paint(more_words(left, part.hint), Tone.SOFT)
 
-    def _width(self, widths: list[int], columns: list[tuple[int, Column]]) -> int:
+    def _width(self, widths: list[int], columns: list[tuple[int, kinds.Column]]) -> int:
         return sum(widths[at] for at, _ in columns) + len(_GAP) * (len(columns) - 1)
 
-    def _fit(self, widths: list[int], columns: list[tuple[int, Column]]) -> None:
+    def _fit(self, widths: list[int], columns: list[tuple[int, kinds.Column]]) -> None:
         *others, last = (at for at, _ in columns)
         widest_first = sorted(others, key=lambda at: -widths[at])
         for at, least in ((last, _NARROW_LAST), *((at, _NARROW_CELL) for at in widest_first), (last, _NARROW_CELL)):
@@ -223,11 +203,11 @@ class _Terminal:
             return shorten(text, width)
         return "".join(self._inline(one) for one in inlines(cell)) if self._colour else text
 
-    def _row_line(self, row: list[tuple[str, int, Column]], *, strip: bool = True) -> str:
+    def _row_line(self, row: list[tuple[str, int, kinds.Column]], *, strip: bool = True) -> str:
         line = _GAP.join(self._padded(text, width, column) for text, width, column in row)
         return line.rstrip() if strip else line
 
-    def _padded(self, text: str, width: int, column: Column) -> str:
+    def _padded(self, text: str, width: int, column: kinds.Column) -> str:
         codes = sum(map(len, _PAINT.findall(text))) if self._colour else 0  # they take no columns
         return pad(text, width + codes, right=column.right)
 

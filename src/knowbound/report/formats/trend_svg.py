@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 from knowbound.distribution import extra_command
 from knowbound.errors import ConfigError
+from knowbound.report.evals.samples import change_words, commit_words
 from knowbound.report.formats.html import asset
-from knowbound.report.formats.metric_svg import dot, rect, stroke, text
 from knowbound.report.formats.plain import made_plain
-from knowbound.report.samples import change_words, commit_words
+from knowbound.report.formats.svg import area, dot, rect, runs, stroke, text
 from knowbound.stats.evaluation import Origin
 from knowbound.stats.printing import percent
 from knowbound.stats.trend import NEAR_ZERO, Panel, TrendRow
@@ -67,10 +67,10 @@ def trend_png(panel: Panel) -> bytes:
         raise ConfigError("extra-missing", f"A PNG needs an extra. Try: {extra_command('png')}") from None
     light = asset("report.css").partition("}")[0]
     drawn = _drawn(panel, "").replace('font-weight="650"', 'font-weight="700"')  # no variable fonts
-    for name, value in re.findall(r"--([\w-]+): ([^;]+);", light):
+    values = dict(re.findall(r"--([\w-]+): (?:light-dark\()?(#\w+|[^;]+)", light))
+    for name, value in values.items():
         drawn = drawn.replace(f"var(--{name})", value.replace('"', "'"))
-    paper = re.findall(r"--paper: ([^;]+);", light)[0]
-    return bytes(resvg.svg_to_bytes(svg_string=drawn.replace("system-ui, ", ""), zoom=2, background=paper))
+    return bytes(resvg.svg_to_bytes(svg_string=drawn.replace("system-ui, ", ""), zoom=2, background=values["paper"]))
 
 
 def _drawn(panel: Panel, style: str) -> str:
@@ -230,25 +230,15 @@ def _labels(placed: Sequence[EvaluationPoint]) -> Iterator[str]:
         yield text(x, _BOTTOM + 59, point.row.head.made[:10], size=11, fill="soft", anchor="middle")
 
 
-def _runs(placed: Sequence[EvaluationPoint]) -> Iterator[list[EvaluationPoint]]:
+def _runs(placed: Sequence[EvaluationPoint]) -> list[list[EvaluationPoint]]:
     """Neighbours that may be joined: the same test set, and known."""
-    run: list[EvaluationPoint] = []
-    for point in placed:
-        if run and (point.row.breaks or point.value is None):
-            yield run
-            run = []
-        if point.value is not None:
-            run.append(point)
-    if run:
-        yield run
+    return list(runs(placed, lambda point: point.value is not None, lambda point: point.row.breaks))
 
 
 def _line(run: Sequence[EvaluationPoint], *, whiskers: bool) -> Iterator[str]:
     spans = [(point.x, *(point.row.head.gap.rate.interval or (0.0, 0.0))) for point in run]
     if len(run) > 1:
-        edge = [f"{x:.1f},{_y(high):.1f}" for x, _, high in spans]
-        edge += [f"{x:.1f},{_y(low):.1f}" for x, low, _ in reversed(spans)]
-        yield f'<polygon points="{" ".join(edge)}" fill="var(--span)" opacity="0.3"/>'
+        yield area(spans, _y, 0.3)
     if whiskers or len(run) == 1:
         for x, low, high in spans:
             ends = "".join(stroke(x - 5, _y(share), x + 5, _y(share), "span", width=1.5) for share in (low, high))
@@ -289,9 +279,9 @@ def _tooltip(row: TrendRow) -> str:
 
 def _values(placed: Sequence[EvaluationPoint]) -> Iterator[str]:
     """Rates beside their points: the ends of every line first, then what still finds room."""
-    runs = list(_runs(placed))
-    ends = [(run, at) for run in reversed(runs) for at in (len(run) - 1, 0)]
-    others = [(run, at) for run in runs for at in range(len(run))] if len(placed) <= _WHISKERS else []
+    lines = _runs(placed)
+    ends = [(run, at) for run in reversed(lines) for at in (len(run) - 1, 0)]
+    others = [(run, at) for run in lines for at in range(len(run))] if len(placed) <= _WHISKERS else []
     taken = [(point.x, _BOTTOM - 8) for point in placed if point.value is None]
     for run, at in (*ends, *others):
         point = run[at]

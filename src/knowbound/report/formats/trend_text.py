@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
+from knowbound.report.evals.samples import commit_words
 from knowbound.report.formats.plain import made_plain
-from knowbound.report.samples import commit_words
 from knowbound.report.sections import MetricChart
 from knowbound.stats.printing import percent
 from knowbound.stats.trend import NEAR_ZERO, Panel, TrendRow

@@ -1,1 +1,5 @@
-"""`quality status` in any format: one screen, a page, and a page per item (specification 2)."""
+"""Does what we inject help? The screen, the page and the item pages of `quality`, and the rollout (specification 2).
+
+It turns the values of `model.py` into sections; `quality/` makes them from the log.
+Start with `status.py`.
+"""

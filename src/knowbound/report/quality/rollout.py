@@ -6,22 +6,9 @@ from collections.abc import Iterator
 
 from knowbound.report.format_names import ShortFormat
 from knowbound.report.formats import render
-from knowbound.report.formats.json import as_json
-from knowbound.report.sections import (
-    Column,
-    Entry,
-    Line,
-    Listing,
-    Note,
-    Page,
-    Row,
-    Section,
-    Span,
-    Table,
-    Tone,
-    data,
-    joined,
-)
+from knowbound.report.formats.json import as_json, document, fields
+from knowbound.report.sections import Line, Note, Page, Section, Span, Table, Tone
+from knowbound.report.writing import data, joined, listing, section, table
 from knowbound.stats.paired import points
 from knowbound.stats.printing import percent
 from knowbound.stats.rollout import (
@@ -30,7 +17,6 @@ from knowbound.stats.rollout import (
     EventKind,
     FailureMode,
     Leg,
-    LegStatus,
     Monitor,
     RolloutCriterion,
     RolloutEvent,
@@ -78,6 +64,11 @@ _MODES: dict[FailureMode, tuple[str, str]] = {  # what it is, and the answer to 
 }
 
 
+_LEG = "leg=leg.number name=leg.name backends=leg.backends"
+_KEYS = """leg=current.leg.number since=state.since? exploration=state.exploration legs baseline=current.leg.number
+    monitors history=state.history changed refused"""
+
+
 def render_rollout(status: RolloutStatus, format: ShortFormat, *, width: int = 100, colour: bool = False) -> str:
     """The rollout in a format."""
     return render(format, lambda: _page(status), lambda: rollout_document(status), width=width, colour=colour)
@@ -85,27 +76,12 @@ def render_rollout(status: RolloutStatus, format: ShortFormat, *, width: int = 1
 
 def rollout_document(status: RolloutStatus) -> dict[str, object]:
     """`knowbound.rollout/1` of docs/json.md."""
-    return {
-        "format": "knowbound.rollout/1",
-        "leg": status.current.leg.number,
-        "since": status.state.since or None,
-        "exploration": status.state.exploration,
-        "legs": [
-            {
-                "leg": one.leg.number,
-                "name": one.leg.name,
-                "backends": list(one.leg.backends),
-                "place": "current" if one.is_current else "done" if one.is_done else "ahead",
-                **{kind: as_json(getattr(one, kind)) for kind in ("enter", "leave", "kill")},
-            }
-            for one in status.legs
-        ],
-        "baseline": as_json(status.state.baselines.get(status.current.leg.number)),
-        "monitors": as_json(status.monitors),
-        "history": as_json(status.state.history),
-        "changed": as_json(status.changed),
-        "refused": status.refused,
-    }
+    known = document("knowbound.rollout/1", status, _KEYS)
+    legs = []
+    for one in status.legs:
+        place = "current" if one.is_current else "done" if one.is_done else "ahead"
+        legs.append({**fields(one, _LEG), "place": place, **fields(one, "enter leave kill")})
+    return known | {"legs": legs, "baseline": as_json(status.state.baselines.get(status.current.leg.number))}
 
 
 def rollout_row(status: RolloutStatus) -> Iterator[tuple[str, Line]]:
@@ -142,17 +118,20 @@ def leg_words(leg: Leg) -> str:
 
 
 def _page(status: RolloutStatus) -> Page:
+    legs = []
+    for one in status.legs:
+        mark = Span("now", Tone.STRONG) if one.is_current else "done" if one.is_done else ""
+        legs.append((mark, f"{one.leg.number}", leg_words(one.leg)))
     return Page(
         verb="quality rollout",
         title="The rollout of measured ranking",
         lead="",
         totals=_verdict(status),
-        origin=(),
         sections=(
-            Section("Legs", (Table((Column(""), Column("leg"), Column("")), tuple(map(_leg_row, status.legs))),)),
+            section("Legs", "", table("|leg|", legs)),
             *_criteria(status),
-            Section("Watched", (_monitor_table(status.monitors),)),
-            Section("History", (Listing(tuple(Entry(_event(one)) for one in reversed(status.state.history))),)),
+            section("Watched", "", table("state|failure mode|now|answer", map(_monitor, status.monitors))),
+            section("History", "", listing(map(_event, reversed(status.state.history)))),
         ),
         commands=_commands(status),
     )
@@ -195,29 +174,22 @@ def _missing(status: RolloutStatus) -> str:
     return ", ".join(f"“{name}” is open" for name in named)
 
 
-def _leg_row(one: LegStatus) -> Row:
-    mark = Span("now", Tone.STRONG) if one.is_current else "done" if one.is_done else ""
-    return Row((mark, f"{one.leg.number}", leg_words(one.leg)))
-
-
 def _criteria(status: RolloutStatus) -> Iterator[Section]:
     current, after = status.current, status.next
-    yield Section(f"To leave leg {current.leg.number}", (_criterion_table(current.leave),))
+    yield section(f"To leave leg {current.leg.number}", "", _criterion_table(current.leave))
     if after:
-        yield Section(f"To enter leg {after.leg.number}", (_criterion_table(after.enter),))
+        yield section(f"To enter leg {after.leg.number}", "", _criterion_table(after.enter))
     what = "blocks the next leg" if not current.leg.number else "reverts it by itself"
-    notes = (Note(f"One that trips {what}."),)
-    yield Section(f"What ends leg {current.leg.number}", (_criterion_table(current.kill), *notes))
+    ends = f"What ends leg {current.leg.number}"
+    yield section(ends, "", _criterion_table(current.kill), Note(f"One that trips {what}."))
 
 
 def _criterion_table(criteria: tuple[RolloutCriterion, ...]) -> Table:
-    columns = (Column("state"), Column("criterion"), Column("now"), Column("wanted"))
-    return Table(columns, tuple(Row(_cells(one)) for one in criteria))
-
-
-def _cells(one: RolloutCriterion) -> tuple[Line, ...]:
-    named = f" ({', '.join(one.metrics)})" if one.metrics else ""
-    return Span(one.state, _TONES[one.state]), _NAMES[one.name] + named, _now(one), _wanted(one)
+    rows = []
+    for one in criteria:
+        named = f" ({', '.join(one.metrics)})" if one.metrics else ""
+        rows.append((Span(one.state, _TONES[one.state]), _NAMES[one.name] + named, _now(one), _wanted(one)))
+    return table("state|criterion|now|wanted", rows)
 
 
 _DIFFERENCES = (
@@ -269,17 +241,10 @@ def _wanted(one: RolloutCriterion) -> str:
             return f"≥ {percent(one.limit)}"
 
 
-def _monitor_table(monitors: tuple[Monitor, ...]) -> Table:
-    columns = (Column("state"), Column("failure mode"), Column("now"), Column("answer"))
-    return Table(columns, tuple(Row(_monitor_cells(one)) for one in monitors))
-
-
-def _monitor_cells(one: Monitor) -> tuple[Line, ...]:
+def _monitor(one: Monitor) -> tuple[Line, ...]:
     name, answer = _MODES[one.mode]
-    if one.tripped:
-        state: Line = Span("tripped", Tone.BAD)
-    else:
-        state = Span("unknown", Tone.SOFT) if one.value is None else Span("ok", Tone.GOOD)
+    known = Span("unknown", Tone.SOFT) if one.value is None else Span("ok", Tone.GOOD)
+    state = Span("tripped", Tone.BAD) if one.tripped else known
     return state, name, _number(one), answer if one.tripped else ""
 
 
@@ -308,13 +273,11 @@ def _number(one: Monitor) -> str:
 
 def _event(one: RolloutEvent) -> Line:
     move = f"{one.time[:16].replace('T', ' ')} leg {one.before} → {one.after}"
+    named = ", ".join(_NAMES[name] for name in one.tripped)
     match one.kind:
         case EventKind.KILLED:
-            why: Line = Span(
-                f"reverted by itself, no longer true: {', '.join(_NAMES[name] for name in one.tripped)}", Tone.BAD
-            )
+            why: Line = Span(f"reverted by itself, no longer true: {named}", Tone.BAD)
         case EventKind.FORCED:
-            named = ", ".join(_NAMES[name] for name in one.tripped)
             why = ("forced by ", data(one.by or "somebody"), f", although open: {named}")
         case EventKind.ADVANCED | EventKind.REVERTED:
             why = (f"{one.kind} by ", data(one.by)) if one.by else str(one.kind)

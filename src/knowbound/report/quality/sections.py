@@ -8,27 +8,15 @@ from typing import NamedTuple
 
 from knowbound.core.quality import Counts, Metric
 from knowbound.report.formats.columns import shorten
-from knowbound.report.judge_gate import METRIC_NAMES as ITEM_METRIC_NAMES
-from knowbound.report.judge_gate import gate_words, weekly_lines
+from knowbound.report.judging.judge_gate import METRIC_NAMES as ITEM_METRIC_NAMES
+from knowbound.report.judging.judge_gate import gate_words, weekly_lines
 from knowbound.report.quality.item import anchor_of, turn_words
-from knowbound.report.quality.model import (
-    ENOUGH,
-    FIRST_ITEMS,
-    ITEM_DAYS,
-    Fault,
-    ItemToFix,
-    JudgeWorth,
-    OtherCorrection,
-    QualityStatus,
-)
+from knowbound.report.quality.model import ENOUGH, FIRST_ITEMS, ITEM_DAYS, Fault, ItemToFix, JudgeWorth, QualityStatus
 from knowbound.report.sections import (
-    Column,
     Entry,
-    Facts,
     Figure,
     Figures,
     Line,
-    Listing,
     MetricChart,
     Note,
     Part,
@@ -37,12 +25,9 @@ from knowbound.report.sections import (
     Span,
     Table,
     Tone,
-    data,
-    joined,
-    prose,
-    soft,
 )
-from knowbound.stats.calibration import Estimate
+from knowbound.report.words import rate_cell
+from knowbound.report.writing import columns, data, facts, joined, listing, prose, quote, section, soft, table
 from knowbound.stats.paired import points
 from knowbound.stats.printing import percent, percent_interval, percent_range
 from knowbound.stats.quality import (
@@ -50,7 +35,6 @@ from knowbound.stats.quality import (
     STOP_LIMIT_MS,
     MetricStatus,
     QualityMetric,
-    Target,
     TargetState,
     TrendDirection,
     is_slower_than,
@@ -71,6 +55,8 @@ _MEANINGS: dict[QualityMetric, str] = {
     QualityMetric.DISCOVERY: "Contradicted items that somebody corrected within 14 days.",
 }
 _OTHER = 30  # characters of the name of a file on a screen
+_FIRST_WORDS = 68  # of an item on a screen
+_STATEMENT = 80  # of what an agent said instead
 _STATE_TONES = {
     TargetState.MET: Tone.GOOD,
     TargetState.MISSED: Tone.BAD,
@@ -78,29 +64,17 @@ _STATE_TONES = {
     TargetState.UNKNOWN: Tone.SOFT,
 }
 _TREND_TONES = {TrendDirection.BETTER: Tone.GOOD, TrendDirection.WORSE: Tone.BAD}
-
-
-def target_words(target: Target) -> str:
-    """`≥ 80%`, `≤ 5%`."""
-    return f"{'≤' if target.is_ceiling else '≥'} {percent(target.share)}"
+_FAULT_TONES = {Fault.WRONG: Tone.BAD, Fault.OFF_TOPIC: Tone.FAIR, Fault.IGNORED: Tone.UNSURE}
+LABEL = "knowbound judge label --question turns"
+CALIBRATE = "knowbound judge calibrate --question turns"
+_METRICS = columns("|now>|95%>|adjusted>?4|of>?5|target>|state (more needed)|before>?3|change?2")
 
 
 def metric_table(status: QualityStatus, *, is_wide: bool) -> Table:
     """The four metrics against their targets, each with its interval and how it changed."""
-    columns = (
-        Column(""),
-        Column("now", right=True),
-        Column("95%", right=True),
-        Column("adjusted", right=True, optional=4),
-        Column("of", right=True, optional=5),
-        Column("target", right=True),
-        Column("state (more needed)"),
-        Column("before", right=True, optional=3),
-        Column("change", optional=2),
-    )
-    shown = [at for at, column in enumerate(columns) if is_adjusted(status) or column.name != "adjusted"]
-    rows = [Row(tuple(cells[at] for at in shown)) for cells in (_cells(one, is_wide) for one in status.metrics)]
-    return Table(tuple(columns[at] for at in shown), tuple(rows), hint="")
+    shown = [at for at, column in enumerate(_METRICS) if is_adjusted(status) or column.name != "adjusted"]
+    rows = tuple(Row(tuple(cells[at] for at in shown)) for cells in (_cells(one, is_wide) for one in status.metrics))
+    return Table(tuple(_METRICS[at] for at in shown), rows, hint="")
 
 
 def is_adjusted(status: QualityStatus) -> bool:
@@ -109,43 +83,30 @@ def is_adjusted(status: QualityStatus) -> bool:
 
 
 def _cells(one: MetricStatus, is_wide: bool) -> tuple[Line, ...]:
+    needed = f" ({one.more:,})" if one.state is TargetState.UNDECIDED and one.more else ""
+    change: Line = ""
+    if one.difference is not None:
+        moved = f"{one.trend} {points(one.difference.value)}"
+        change = Span(
+            moved if one.trend is not TrendDirection.SAME else one.trend, _TREND_TONES.get(one.trend, Tone.SOFT)
+        )
     return (
         METRIC_NAMES[one.metric],
         percent(one.now.value),
         percent_range(one.now.interval),
-        _adjusted(one.corrected, is_wide),
+        rate_cell(one.corrected, interval=is_wide, none="–"),
         f"{one.now.n:,}" if one.now.n else "",
-        target_words(one.target),
-        (Span(one.state, _STATE_TONES[one.state]), _needed(one)),
+        str(one.target),
+        (Span(one.state, _STATE_TONES[one.state]), f" ({one.pending:,} wait)" if one.pending else needed),
         percent(one.before.value) if one.before.n else "–",
-        _change(one),
+        change,
     )
 
 
-def _needed(one: MetricStatus) -> str:
-    """Return what waits for a correction, or how many more would decide."""
-    if one.pending:
-        return f" ({one.pending:,} wait)"
-    return f" ({one.more:,})" if one.state is TargetState.UNDECIDED and one.more else ""
-
-
-def meanings() -> tuple[Part, ...]:
+def meanings() -> Section:
     """Return the meaning of the four rates, one line each, for whoever sees them first."""
-    return (Facts(tuple((METRIC_NAMES[metric].capitalize(), words) for metric, words in _MEANINGS.items())),)
-
-
-def _adjusted(found: Estimate, is_wide: bool) -> str:
-    if found.value is None or found.low is None or found.high is None:
-        return "–"
-    return f"{percent(found.value)} ({percent_range((found.low, found.high))})" if is_wide else percent(found.value)
-
-
-def _change(one: MetricStatus) -> Line:
-    difference = one.difference
-    if difference is None:
-        return ""
-    words = f"{one.trend} {points(difference.value)}" if one.trend is not TrendDirection.SAME else str(one.trend)
-    return Span(words, _TREND_TONES.get(one.trend, Tone.SOFT))
+    rows = ((METRIC_NAMES[metric].capitalize(), words) for metric, words in _MEANINGS.items())
+    return section("What the four rates mean", "meanings", facts(rows))
 
 
 def figures(status: QualityStatus) -> Figures:
@@ -155,15 +116,13 @@ def figures(status: QualityStatus) -> Figures:
 
 def _figure(one: MetricStatus) -> Figure:
     interval = one.now.interval
-    drawn = (interval[0], one.now.value or 0.0, interval[1]) if interval else None
-    counts = f"{one.now.k:,} of {one.now.n:,}" if one.now.n else "nothing was counted"
     return Figure(
         METRIC_NAMES[one.metric].capitalize(),
         percent(one.now.value),
         percent_interval(interval),
-        drawn,
-        counts,
-        f"{_MEANINGS[one.metric]} Target {target_words(one.target)}.",
+        (interval[0], one.now.value or 0.0, interval[1]) if interval else None,
+        f"{one.now.k:,} of {one.now.n:,}" if one.now.n else "nothing was counted",
+        f"{_MEANINGS[one.metric]} Target {one.target}.",
         (one.target.share,),
     )
 
@@ -174,11 +133,10 @@ def metric_charts(status: QualityStatus) -> tuple[Part, ...]:
     legs = tuple((event.time[:10], f"leg {event.after}") for event in state.history)
     before = state.baselines.get(state.leg)
     kills = {QualityMetric.ON_TOPIC: before.rates[QualityMetric.ON_TOPIC].value} if before else {}
-    charts = tuple(
-        MetricChart(
-            METRIC_NAMES[one.metric].capitalize(), one.metric, one.target, status.series, legs, kills.get(one.metric)
-        )
+    charts = (
+        MetricChart(METRIC_NAMES[name].capitalize(), name, one.target, status.series, legs, kills.get(name))
         for one in status.metrics
+        for name in (one.metric,)
     )
     return (*charts, Note(soft("Each point is the 7 days that end with it; the band is its 95% interval.")))
 
@@ -192,45 +150,37 @@ def breakdown(status: QualityStatus) -> Section:
         *(_rows("asked for", {"by agents": window.pulled}) if window.pulled != Counts() else ()),
         *_rows("others", window.others, status.others_corrected),
     ]
-    columns = (Column(""), Column("name"), Column("judged", right=True))
-    named = tuple(Column(METRIC_NAMES[metric], right=True) for metric in QualityMetric)
+    named = "".join(f"|{METRIC_NAMES[metric]}>" for metric in QualityMetric)
     others = "What agents asked for, and what others injected (CLAUDE.md and the like), is in no metric above."
-    corrections = Listing(tuple(map(_other_correction, status.other_corrections)), FIRST_ITEMS, "--format json")
-    return Section("By origin", (Table((*columns, *named), tuple(rows)), Note(soft(others)), corrections), "origins")
+    corrections = []
+    for one in status.other_corrections:
+        call = f"{one.tool} {json.dumps(one.arguments, ensure_ascii=False)}"
+        fix: Line = ("Correct it there: ", data(call)) if one.tool else "Correct it where it is kept."
+        head = (data(one.source), f": contradicted {one.contradictions}×: ", data(one.content))
+        corrections.append(Entry(head, (("The agent said: ", prose(one.statement)), fix)))
+    shown = listing(corrections, FIRST_ITEMS, "--format json")
+    return section("By origin", "origins", table(f"|name|judged>{named}", rows), Note(soft(others)), shown)
 
 
-def _other_correction(one: OtherCorrection) -> Entry:
-    """A contradicted item of others, with the call that corrects it there."""
-    call = f"{one.tool} {json.dumps(one.arguments, ensure_ascii=False)}"
-    fix: Line = ("Correct it there: ", data(call)) if one.tool else "Correct it where it is kept."
-    said: Line = ("The agent said: ", prose(one.statement))
-    return Entry((data(one.source), f": contradicted {one.contradictions}×: ", data(one.content)), (said, fix))
+def _rows(kind: str, counts: Mapping[str, Counts], corrected: Mapping[str, Rate] | None = None) -> Iterator[list[Line]]:
+    """Those with the most items first; corrections are counted for the whole store, and for each source of others."""
+    for name, one in sorted(counts.items(), key=lambda pair: (-pair[1].judged, pair[0])):
+        rates = [*(Rate(one.of(metric), one.judged) for metric in Metric), (corrected or {}).get(name, Rate())]
+        shares = (f"{percent(rate.value)} ({rate.k:,})" if rate.n else "–" for rate in rates)
+        yield [kind, data(name), f"{one.judged:,}", *shares]
 
 
 def others_row(status: QualityStatus) -> Iterator[tuple[str, Line]]:
     """For the screen: the file or hook of others with the most pieces, and how many others there are."""
     ordered = sorted(status.window.others.items(), key=lambda pair: (-pair[1].judged, pair[0]))
-    if not ordered or not ordered[0][1].judged:
-        return
-    name, counts = ordered[0]
-    on_topic, used = (percent(counts.of(metric) / counts.judged) for metric in (Metric.ON_TOPIC, Metric.USED))
-    words = (data(shorten(name, _OTHER)), f": {on_topic} on topic, {used} used of {counted(counts.judged, 'piece')}")
-    yield "Others", joined((words, f"{len(ordered) - 1:,} more on the page" if len(ordered) > 1 else ""))
-
-
-def _rows(kind: str, counts: Mapping[str, Counts], corrected: Mapping[str, Rate] | None = None) -> Iterator[Row]:
-    """Those with the most items first; corrections are counted for the whole store, and for each source of others."""
-    for name, one in sorted(counts.items(), key=lambda pair: (-pair[1].judged, pair[0])):
-        rate = (corrected or {}).get(name, Rate(0, 0))
-        yield Row((kind, data(name), f"{one.judged:,}", *_shares(one), _share(rate)))
-
-
-def _shares(counts: Counts) -> Iterator[str]:
-    return (_share(Rate(counts.of(metric), counts.judged)) for metric in Metric)
-
-
-def _share(rate: Rate) -> str:
-    return f"{percent(rate.value)} ({rate.k:,})" if rate.n else "–"
+    if ordered and ordered[0][1].judged:
+        name, counts = ordered[0]
+        on_topic, used = (percent(counts.of(metric) / counts.judged) for metric in (Metric.ON_TOPIC, Metric.USED))
+        words = (
+            data(shorten(name, _OTHER)),
+            f": {on_topic} on topic, {used} used of {counted(counts.judged, 'piece')}",
+        )
+        yield "Others", joined((words, f"{len(ordered) - 1:,} more on the page" if len(ordered) > 1 else ""))
 
 
 class Hook(NamedTuple):
@@ -244,12 +194,10 @@ class Hook(NamedTuple):
 
 def hooks(status: QualityStatus) -> Iterator[Hook]:
     """Both hooks, with the p95 of the window."""
-    for name, durations, limit in (
-        ("Prompt", status.window.prompt_ms, PROMPT_LIMIT_MS),
-        ("Stop", status.window.stop_ms, STOP_LIMIT_MS),
-    ):
-        ms = p95_ms(durations)
-        yield Hook(name, "unknown" if ms is None else f"{ms:,}", limit, is_slower_than(durations, limit))
+    window = status.window
+    for name, took, limit in (("Prompt", window.prompt_ms, PROMPT_LIMIT_MS), ("Stop", window.stop_ms, STOP_LIMIT_MS)):
+        ms = p95_ms(took)
+        yield Hook(name, "unknown" if ms is None else f"{ms:,}", limit, is_slower_than(took, limit))
 
 
 def cost_rows(status: QualityStatus) -> Iterator[tuple[str, Line]]:
@@ -273,40 +221,34 @@ def _tokens(status: QualityStatus) -> str:
     return f"{window.injected_tokens / window.prompts_with_items:,.0f} tokens per prompt with items"
 
 
-LABEL = "knowbound judge label --question turns"
-CALIBRATE = "knowbound judge calibrate --question turns"
-
-
 def judge_rows(judge: JudgeWorth) -> Iterator[tuple[str, Line]]:
     """For the screen: who judged, how far it agrees with people, and what is to be done about it."""
     yield "Judge", _who(judge)
-    if not judge.versions:
-        return
-    if not judge.measured:
+    measured = judge.measured.items()
+    if judge.versions and measured:
+        words = (
+            f"{ITEM_METRIC_NAMES[name]} {percent(one.found.agreement.value)} ({one.gate.state})"
+            for name, one in measured
+        )
+        yield "Agrees", joined(words)
+    if judge.versions and not (measured and all(one.gate.is_reliable for _, one in measured)):
         yield "Measure", (data(LABEL), ", then ", data(CALIBRATE))
-        return
-    agreement = (
-        f"{ITEM_METRIC_NAMES[metric]} {percent(one.found.agreement.value)} ({one.gate.state})"
-        for metric, one in judge.measured.items()
-    )
-    yield "Agrees", joined(agreement)
-    if not all(one.gate.is_reliable for one in judge.measured.values()):
-        yield "Measure", (data(LABEL), ", then ", data(CALIBRATE))
-    elif judge.weekly and (judge.weekly.drifted or judge.weekly.is_due):
+    elif judge.versions and judge.weekly and (judge.weekly.drifted or judge.weekly.is_due):
         yield "Drift", next(weekly_lines(judge.weekly))
 
 
 def judge_parts(judge: JudgeWorth) -> tuple[Part, ...]:
     """For a page: the figures of every metric, and the weekly sample."""
     if not judge.measured:
-        return (Facts(tuple(judge_rows(judge))),)
-    columns = ("metric", "state", "sensitivity", "specificity", "why")
-    weekly = tuple(map(Entry, weekly_lines(judge.weekly)))
-    return (
-        Facts((("Judge", _who(judge)),)),
-        Table(tuple(map(Column, columns)), tuple(_row(metric, judge) for metric in judge.measured)),
-        *((Listing(weekly),) if weekly else ()),
-    )
+        return (facts(judge_rows(judge)),)
+    rows = []
+    for metric, one in judge.measured.items():
+        shares = (percent(share.value) for share in (one.found.sensitivity, one.found.specificity))
+        why = prose(gate_words(one.gate, one.found))
+        rows.append((ITEM_METRIC_NAMES[metric], str(one.gate.state), *shares, why))
+    weekly = tuple(weekly_lines(judge.weekly))
+    shown = table("metric|state|sensitivity|specificity|why", rows)
+    return facts([("Judge", _who(judge))]), shown, *((listing(weekly),) if weekly else ())
 
 
 def _who(judge: JudgeWorth) -> Line:
@@ -321,68 +263,43 @@ def _who(judge: JudgeWorth) -> Line:
     return joined((by, (data(judge.version), f" against {against}") if len(judge.versions) > 1 else against))
 
 
-def _row(metric: Metric, judge: JudgeWorth) -> Row:
-    one = judge.measured[metric]
-    shares = (percent(share.value) for share in (one.found.sensitivity, one.found.specificity))
-    return Row((ITEM_METRIC_NAMES[metric], str(one.gate.state), *shares, prose(gate_words(one.gate, one.found))))
-
-
-_FIRST_WORDS = 68  # characters of an item on a screen
-_STATEMENT = 80  # of what an agent said instead
-_FAULT_TONES = {Fault.WRONG: Tone.BAD, Fault.OFF_TOPIC: Tone.FAIR, Fault.IGNORED: Tone.UNSURE}
-
-
 def items_to_fix(status: QualityStatus, is_screen: bool) -> Section:
     """The first five; a page has the others folded."""
-    title = f"Fix first, of what was injected in {ITEM_DAYS} days"
+    title, judged = f"Fix first, of what was injected in {ITEM_DAYS} days", status.window.injected.judged
     if not status.items:
-        return Section(title, (Note(_nothing_to_fix(status)),), "items")
+        nothing = (
+            f"Nothing: no item that is served was contradicted, and none with {ENOUGH} verdicts or more was never on "
+            "topic or never used."
+        )
+        return section(title, "items", Note(nothing if judged else "Unknown: no item was judged."))
     linked = set() if is_screen else {page.id for page in status.pages}
-    entries = tuple(_entry(one, is_screen, is_linked=one.id in linked) for one in status.items)
-    return Section(title, (Listing(entries, FIRST_ITEMS, "--format json"),), "items")
+    entries = (_entry(one, is_screen, is_linked=one.id in linked) for one in status.items)
+    return section(title, "items", listing(entries, FIRST_ITEMS, "--format json"))
 
 
 def _entry(one: ItemToFix, is_screen: bool, *, is_linked: bool) -> Entry:
-    words = shorten(one.content, _FIRST_WORDS) if is_screen else one.content
+    words, statement, draft = (
+        shorten(text, most) if is_screen else text
+        for text, most in ((one.content, _FIRST_WORDS), (one.statement, _STATEMENT), (one.draft, _STATEMENT))
+    )
     id_ = Span(one.id, Tone.DATA, anchor_of(one.id) if is_linked else "")
-    head: Line = (Span(one.fault, _FAULT_TONES[one.fault]), " ", id_, ": ", Span(words, Tone.QUOTE))
-    statement = shorten(one.statement, _STATEMENT) if is_screen else one.statement
-    said: tuple[Line, ...] = (("agents say: ", Span(statement, Tone.QUOTE)),) if statement and not one.draft else ()
-    draft = shorten(one.draft, _STATEMENT) if is_screen else one.draft
-    said += (("suggested: ", Span(draft, Tone.QUOTE)),) if draft else ()
-    numbers = joined((_times(one), f"last {one.time[:10]}", *turn_words(one.session, one.turn, is_short=is_screen)))
-    return Entry(head, (*said, numbers), place=_what_to_run(one))
+    head: Line = (Span(one.fault, _FAULT_TONES[one.fault]), " ", id_, ": ", quote(words))
+    said: tuple[Line, ...] = (("agents say: ", quote(statement)),) if statement and not one.draft else ()
+    said += (("suggested: ", quote(draft)),) if draft else ()
+    times, place = _times_and_fix(one)
+    numbers = joined((times, f"last {one.time[:10]}", *turn_words(one.session, one.turn, is_short=is_screen)))
+    return Entry(head, (*said, numbers), place)
 
 
-def _times(one: ItemToFix) -> str:
+def _times_and_fix(one: ItemToFix) -> tuple[str, Line]:
+    """How often it went wrong, and what to run."""
+    often, command = "once" if one.times == 1 else f"{one.times:,} times", data(one.commands[0])
     match one.fault:
         case Fault.WRONG:
             silenced = ", silenced: not injected any more" if one.is_silenced else ""
-            return f"contradicted {_often(one.times)}{silenced}"
+            return f"contradicted {often}{silenced}", command
         case Fault.OFF_TOPIC:
-            return f"injected {_often(one.times)}, on topic never"
+            return f"injected {often}, on topic never", (command, " then narrow it, or ", data(one.commands[1]))
         case Fault.IGNORED:
-            return f"on topic {_often(one.times)}, used never"
-
-
-def _often(times: int) -> str:
-    return "once" if times == 1 else f"{times:,} times"
-
-
-def _what_to_run(one: ItemToFix) -> Line:
-    match one.fault:
-        case Fault.WRONG:
-            return data(one.commands[0])
-        case Fault.OFF_TOPIC:
-            return data(one.commands[0]), " then narrow it, or ", data(one.commands[1])
-        case Fault.IGNORED:
-            return data(one.commands[0]), " or leave it: not being used is no fault by itself"
-
-
-def _nothing_to_fix(status: QualityStatus) -> str:
-    if not status.window.injected.judged:
-        return "Unknown: no item was judged."
-    return (
-        f"Nothing: no item that is served was contradicted, and none with {ENOUGH} verdicts or more was never on topic "
-        "or never used."
-    )
+            leave = " or leave it: not being used is no fault by itself"
+            return f"on topic {often}, used never", (command, leave)

@@ -12,28 +12,24 @@ from knowbound.core.quality import Metric
 from knowbound.report.format_names import PageFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.columns import shorten
-from knowbound.report.quality.item import item_sections
-from knowbound.report.quality.json import status_document
+from knowbound.report.formats.json import as_json, fields
+from knowbound.report.quality import sections as parts
+from knowbound.report.quality.answers import shadow_document
+from knowbound.report.quality.item import COUNTS, ITEM_TO_FIX, item_sections
 from knowbound.report.quality.model import TO_LOOK_AT, QualityStatus, RescueFigures, ShadowStatus
 from knowbound.report.quality.rollout import rollout_row
-from knowbound.report.quality.sections import (
-    breakdown,
-    cost_line,
-    cost_rows,
-    figures,
-    hooks,
-    is_adjusted,
-    items_to_fix,
-    judge_parts,
-    judge_rows,
-    meanings,
-    metric_charts,
-    metric_table,
-    others_row,
-)
-from knowbound.report.sections import Facts, Line, Note, Page, Section, data, joined, soft
+from knowbound.report.sections import Line, Note, Page, Section
+from knowbound.report.writing import data, facts, joined, section, soft
 from knowbound.stats.holdout import HoldoutComparison, OutcomeDifference, TurnOutcome
-from knowbound.stats.quality import WINDOW_DAYS, QualityMetric, TargetState
+from knowbound.stats.quality import (
+    PROMPT_LIMIT_MS,
+    STOP_LIMIT_MS,
+    WINDOW_DAYS,
+    QualityMetric,
+    TargetState,
+    p95_ms,
+    window,
+)
 from knowbound.stats.rate import Rate
 from knowbound.text.printable import counted
 
@@ -42,20 +38,27 @@ _SHADOWED = ((Metric.ON_TOPIC, "on topic"), (Metric.CONTRADICTED, "contradicted"
 _REASON = 36  # characters of why turns have no verdict, on a screen
 
 
+_TABLE = "true_yes false_yes false_no true_no n agreement kappa sensitivity specificity precision"
+_MEASURED = " ".join(f"{name}=found.{name}" for name in _TABLE.split())
+_METRIC = "now corrected target(share kind) state more pending before difference(value low high) trend"
+_OF_DAYS = f"injected({COUNTS}) by_backend({COUNTS}) by_source({COUNTS}) pulled({COUNTS})"
+
+
 def render_quality(status: QualityStatus, format: Format, *, width: int = 100, colour: bool = False) -> str:
     """The status in a format; width and colour are for the terminal."""
-    return render(format, lambda: _page(status, format), lambda: status_document(status), width=width, colour=colour)
+    return render(format, lambda: quality_page(status, format), lambda: _document(status), width=width, colour=colour)
 
 
-def _page(status: QualityStatus, format: Format) -> Page:
+def quality_page(status: QualityStatus, format: Format) -> Page:
+    """Return the status as a page; a terminal gets one screen of it."""
     return Page(
         verb="quality status",
         title="Does what we inject help?",
         lead=f"The four metrics of what is injected, over {WINDOW_DAYS} days.",
         totals=next_step(status),
         origin=() if status.is_empty else tuple(_origin(status)),
-        sections=(_meanings(),) if status.is_empty else tuple(_sections(status, format)),
-        commands=_commands(status),
+        sections=(parts.meanings(),) if status.is_empty else tuple(_sections(status, format)),
+        commands=_FIRST_COMMANDS if status.is_empty else (),
         version=status.version,
     )
 
@@ -64,36 +67,84 @@ def _sections(status: QualityStatus, format: Format) -> Iterator[Section]:
     """A terminal gets one screen, a page everything."""
     is_screen = format == "text"
     title = f"Last {WINDOW_DAYS} days, and the {WINDOW_DAYS} before"
-    cards = (figures(status),) if format == "html" else ()
-    yield Section(title, (*cards, metric_table(status, is_wide=not is_screen), *_notes(status, is_screen)), "metrics")
-    if not is_screen:
-        yield Section("Over time", metric_charts(status), "time")
-    if is_screen and status.is_new:
-        yield _meanings()
-    yield items_to_fix(status, is_screen)
+    cards = (parts.figures(status),) if format == "html" else ()
+    metrics = parts.metric_table(status, is_wide=not is_screen)
+    yield section(title, "metrics", *cards, metrics, *_notes(status, is_screen))
     if is_screen:
-        rows = (*judge_rows(status.judge), ("Cost", cost_line(status)), *others_row(status))
-        rows = (*rows, *shadow_rows(status.shadow))
-        rows = (*rows, *_rollout_rows(status), *holdout_rows(status.holdout), *_offer(status))
-        rows = (*rows, *rescue_rows(status.rescues))
-        rows = (*rows, ("More", _more(status)))
-        yield Section("", (Facts(rows),))
-    else:
-        yield Section("What the judge is worth", judge_parts(status.judge), "judge")
-        yield Section("Cost", (Facts(tuple(cost_rows(status))),), "cost")
-        if shadow := tuple(shadow_rows(status.shadow)):
-            yield Section("Shadow", (Facts(shadow),), "shadow")
-        yield Section("Rollout", (Facts(tuple(_rollout_rows(status))),), "rollout")
-        yield Section("With and without", (Facts(tuple(holdout_rows(status.holdout, is_whole=True))),), "holdout")
-        if status.rescues:
-            yield Section("Rescue", (Facts(tuple(rescue_rows(status.rescues))),), "rescue")
-        yield breakdown(status)
-        for page in status.pages:
-            yield from item_sections(page, is_whole=False)
+        yield from (parts.meanings(),) if status.is_new else ()
+        yield parts.items_to_fix(status, is_screen)
+        yield section("", "", facts(_screen_rows(status)))
+        return
+    yield section("Over time", "time", *parts.metric_charts(status))
+    yield parts.items_to_fix(status, is_screen)
+    yield section("What the judge is worth", "judge", *parts.judge_parts(status.judge))
+    yield section("Cost", "cost", facts(parts.cost_rows(status)))
+    yield section("Shadow", "shadow", facts(shadow_rows(status.shadow)))
+    yield section("Rollout", "rollout", facts(_rollout_rows(status)))
+    yield section("With and without", "holdout", facts(holdout_rows(status.holdout, is_whole=True)))
+    yield section("Rescue", "rescue", facts(rescue_rows(status.rescues)))
+    yield parts.breakdown(status)
+    for page in status.pages:
+        yield from item_sections(page, is_whole=False)
 
 
-def _meanings() -> Section:
-    return Section("What the four rates mean", meanings(), "meanings")
+def _screen_rows(status: QualityStatus) -> Iterator[tuple[str, Line]]:
+    yield from parts.judge_rows(status.judge)
+    yield "Cost", parts.cost_line(status)
+    yield from parts.others_row(status)
+    yield from shadow_rows(status.shadow)
+    yield from _rollout_rows(status)
+    yield from holdout_rows(status.holdout, offers=status.offers_holdout)
+    yield from rescue_rows(status.rescues)
+    item = f"--item {shlex.quote(status.items[0].id)}, or " if status.items else ""
+    yield "More", data(f"knowbound quality status {item}--format html -o quality.html")
+
+
+def _document(status: QualityStatus) -> dict[str, object]:
+    """`knowbound.quality/1` of docs/json.md."""
+    days, judge, series = status.window, status.judge, status.series
+    first, last = window(status.until)
+    limits = (("prompt", days.prompt_ms, PROMPT_LIMIT_MS), ("stop", days.stop_ms, STOP_LIMIT_MS))
+    figures = f"state=gate.state more_turns=gate.more {_MEASURED}"
+    measured = fields(judge, f"version labelled_turns=labelled made metrics=measured({figures})")
+    corrected = status.others_corrected
+    return {
+        "format": "knowbound.quality/1",
+        "window": {"first": first, "last": last, "is_current": status.is_current},
+        "kept_since": status.first or None,
+        "metrics": {
+            str(one.metric): fields(one, _METRIC) | ({} if one.corrected.value is not None else {"corrected": None})
+            for one in status.metrics
+        },
+        "turns": fields(days, "turns prompts_with_items prompts_left_alone interrupted unscored"),
+        **fields(days, _OF_DAYS),
+        "others": {
+            name: fields(one, COUNTS) | {"corrected": as_json(corrected.get(name))} for name, one in days.others.items()
+        },
+        **fields(status, "other_corrections corrective_calls=window.corrective_calls unscored"),
+        "cost": {
+            "injected_tokens": days.injected_tokens,
+            **{
+                f"{name}_hook": {"p95_ms": p95_ms(took), "limit_ms": limit, "runs": took.runs}
+                for name, took, limit in limits
+            },
+        },
+        "judge": fields(judge, "versions")
+        | {"measured": measured if judge.measured else None, "weekly": as_json(judge.weekly)},
+        "rollout": _rollout_fields(status),
+        "holdout": as_json(status.holdout),
+        "shadow": shadow_document(status.shadow) if status.shadow else None,
+        "silenced": {"prompts": days.silenced_prompts, "items": days.silenced},
+        **fields(status, f"rescues(misses said absent used contradicted) items({ITEM_TO_FIX})"),
+        "series": [{"date": one.date} | {str(name): as_json(one.rates[name]) for name in one.rates} for one in series],
+    }
+
+
+def _rollout_fields(status: QualityStatus) -> dict[str, object] | None:
+    if (rollout := status.rollout) is None:
+        return None
+    known = fields(rollout, "leg=current.leg.number since=state.since? reverted=state.last_kill")
+    return known | {"tripped": [str(one.mode) for one in rollout.monitors if one.tripped]}
 
 
 def _rollout_rows(status: QualityStatus) -> Iterator[tuple[str, Line]]:
@@ -146,10 +197,11 @@ def _origin(status: QualityStatus) -> Iterator[Line]:
 def _notes(status: QualityStatus, is_screen: bool) -> Iterator[Note]:
     discovery = next(one for one in status.metrics if one.metric is QualityMetric.DISCOVERY)
     if status.wrong and not discovery.now.n:
-        yield Note(soft(f"No item was contradicted anew; {_waiting(status.wrong)} since before."))
+        waiting = "1 item waits" if status.wrong == 1 else f"{status.wrong:,} items wait"
+        yield Note(soft(f"No item was contradicted anew; {waiting} for a correction since before."))
     elif status.pending and not is_screen:  # there the state says it
         yield Note(soft(f"{counted(status.pending, 'correction')} can still be made, and would count."))
-    if not is_screen and is_adjusted(status):
+    if not is_screen and parts.is_adjusted(status):
         yield Note(soft("Adjusted: the same rate for a judge without error (Rogan–Gladen)."))
     if status.unscored:
         reason = next(iter(status.unscored))
@@ -158,26 +210,10 @@ def _notes(status: QualityStatus, is_screen: bool) -> Iterator[Note]:
         yield Note((f"{turns} without a verdict (", why, "): ", data("knowbound quality score --again")))
 
 
-def _waiting(items: int) -> str:
-    return "1 item waits for a correction" if items == 1 else f"{items:,} items wait for a correction"
-
-
-def _more(status: QualityStatus) -> Line:
-    """Where the screen goes on."""
-    page = "--format html -o quality.html"
-    item = f"--item {shlex.quote(status.items[0].id)}, or " if status.items else ""
-    return data(f"knowbound quality status {item}{page}")
-
-
-def _commands(status: QualityStatus) -> tuple[tuple[str, str], ...]:
-    if not status.is_empty:
-        return ()
-    return (
-        ("knowbound install claude-code", "from then on every turn is scored in the background"),
-        ("knowbound quality score", "what the traces that agents left already say"),
-    )
-
-
+_FIRST_COMMANDS = (
+    ("knowbound install claude-code", "from then on every turn is scored in the background"),
+    ("knowbound quality score", "what the traces that agents left already say"),
+)
 _MISSED: dict[QualityMetric, str] = {
     QualityMetric.ON_TOPIC: "Too little of what is injected is on topic: raise the floor (quality calibrate).",
     QualityMetric.USED: "Too little of what is injected is used.",
@@ -200,7 +236,7 @@ def next_step(status: QualityStatus) -> Line:
     if status.wrong:
         what = "an item" if status.wrong == 1 else f"{status.wrong:,} items"
         return f"Correct {what} that agents contradicted, first ", data(status.items[0].id), "."
-    if slow := [name for name, _, _, is_slow in hooks(status) if is_slow]:
+    if slow := [name for name, _, _, is_slow in parts.hooks(status) if is_slow]:
         return f"The {slow[0].lower()} hook is too slow: run knowbound doctor."
     if not counts.judged and counts.unjudged:
         return "No item has a verdict, the judge failed: knowbound quality score --again"
@@ -229,12 +265,6 @@ def rescue_rows(found: RescueFigures | None) -> Iterator[tuple[str, Line]]:
     yield "Rescue", joined((answered, used, contradicted))
 
 
-def _offer(status: QualityStatus) -> Iterator[tuple[str, Line]]:
-    if status.offers_holdout and status.holdout is None:
-        how = data("quality.holdout = 0.1")
-        yield "Helps?", ("unknown without a comparison: ", how, " withholds items from one session in ten")
-
-
 _NAMES: dict[TurnOutcome, str] = {
     TurnOutcome.STEPS: "steps",
     TurnOutcome.CALLS: "calls",
@@ -244,40 +274,35 @@ _NAMES: dict[TurnOutcome, str] = {
 }
 
 
-def holdout_rows(found: HoldoutComparison | None, *, is_whole: bool = False) -> Iterator[tuple[str, Line]]:
+def holdout_rows(
+    found: HoldoutComparison | None, *, is_whole: bool = False, offers: bool = False
+) -> Iterator[tuple[str, Line]]:
     """A row for the screen: what is decided, or what it takes; with `is_whole` one for every outcome."""
     if found is None:
+        if offers:
+            how = data("quality.holdout = 0.1")
+            yield "Helps?", ("unknown without a comparison: ", how, " withholds items from one session in ten")
         return
     sides = f"{counted(found.injected, 'turn')} with items, {found.held_out:,} held out"
-    if is_whole:
-        yield "Turns", sides
-        for one in found.outcomes:
-            yield _NAMES[one.outcome].capitalize(), f"{_means(one)} per turn; {_verdict(one)}"
+    if not is_whole:
+        needed = [one.more for one in found.outcomes if one.more]
+        undecided = f"no difference can be told yet: {min(needed):,} turns more would" if needed else ""
+        decided = [f"{_NAMES[one.outcome]} {_verdict(one)}" for one in found.outcomes if one.is_decided]
+        yield "Held out", joined((sides, *(decided or [undecided or "no difference is seen"])))
         return
-    decided = [f"{_NAMES[one.outcome]} {_verdict(one)}" for one in found.outcomes if one.is_decided]
-    yield "Held out", joined((sides, *(decided or [_undecided(found)])))
-
-
-def _undecided(found: HoldoutComparison) -> str:
-    needed = [one.more for one in found.outcomes if one.more]
-    return f"no difference can be told yet: {min(needed):,} turns more would" if needed else "no difference is seen"
-
-
-def _means(one: OutcomeDifference) -> str:
-    injected, held = ("unknown" if side is None else f"{side:,.1f}" for side in (one.injected, one.held_out))
-    return f"{injected} with items, {held} without"
+    yield "Turns", sides
+    for one in found.outcomes:
+        injected, held = ("unknown" if side is None else f"{side:,.1f}" for side in (one.injected, one.held_out))
+        means = f"{injected} with items, {held} without"
+        yield _NAMES[one.outcome].capitalize(), f"{means} per turn; {_verdict(one)}"
 
 
 def _verdict(one: OutcomeDifference) -> str:
     if one.value is None:
         return "cannot be told: one side has no turn"
+    more = f": {one.more:,} turns more would" if one.more else ""
     if one.low is None or one.high is None:
-        return "cannot be told yet" + (f": {one.more:,} turns more would" if one.more else "")
-    shown = f"{_signed(one.value)} (95% {_signed(one.low)} to {_signed(one.high)})"
-    if one.is_decided:
-        return shown
-    return f"{shown}, not decided" + (f": {one.more:,} turns more would" if one.more else "")
-
-
-def _signed(value: float) -> str:
-    return f"{value:+,.1f}".replace("-", "−")
+        return f"cannot be told yet{more}"
+    value, low, high = (f"{side:+,.1f}".replace("-", "−") for side in (one.value, one.low, one.high))
+    shown = f"{value} (95% {low} to {high})"
+    return shown if one.is_decided else f"{shown}, not decided{more}"

@@ -12,26 +12,10 @@ from typing import NamedTuple
 from knowbound.core.competency import CompetencyQuestion, Probe, QuestionSource
 from knowbound.report.format_names import LineFormat, PageFormat
 from knowbound.report.formats import render
-from knowbound.report.formats.json import fields, json_line
-from knowbound.report.gap_sections import coverage_figure, gap_figures, reading, warnings
-from knowbound.report.sections import (
-    ASIDE,
-    Entry,
-    Facts,
-    Figures,
-    Inline,
-    Listing,
-    Mark,
-    Note,
-    Page,
-    Section,
-    Span,
-    Tone,
-    data,
-    joined,
-    prose,
-    soft,
-)
+from knowbound.report.formats.json import as_json, fields, json_line
+from knowbound.report.gaps.figures import coverage_figure, gap_figures, reading, warnings
+from knowbound.report.sections import ASIDE, Entry, Figures, Inline, Mark, Note, Page, Section, Span, Tone
+from knowbound.report.writing import data, facts, joined, listing, prose, section, soft
 from knowbound.stats.evaluation import Evaluation, EvaluationHead, SampleRun
 from knowbound.stats.rate import Rate
 from knowbound.text.printable import counted
@@ -53,11 +37,9 @@ _NEXT = (
     ("knowbound probe --format json", "every question, and what was dropped"),
 )
 _HEAD = "id? made watermark origin executor model? commit? gap coverage"  # in JSON: a rate with its watermark
-_OUTCOMES: dict[str, Inline] = {
-    "gap": Span("gap", Tone.BAD),
-    "answered": Span("answered", Tone.GOOD),
-    "not asked": "",
-}
+_QUESTION = """id=asked.id question=asked.question kind=asked.kind why=asked.why file=asked.file line=asked.line
+    provenance=asked.provenance outcome answer=run.answer"""
+_OUTCOMES: dict[str, Inline] = {"gap": Span("gap", Tone.BAD), "answered": Span("answered", Tone.GOOD), "not asked": ""}
 
 
 class ProbeReport(NamedTuple):
@@ -110,31 +92,32 @@ def by_kind(report: ProbeReport) -> dict[QuestionSource, Rate]:
 def _page(report: ProbeReport) -> Page:
     """Without an evaluation there is no rate, and so no watermark to show."""
     probe, evaluation = report.probe, report.evaluation
-    kinds = Counter(one.kind for one in probe.questions)
-    sections = [Section("", (Note(_NO_QUESTION),))] if not probe.questions else []
+    sections = [] if probe.questions else [section("", "", Note(_NO_QUESTION))]
     if evaluation is not None:
+        rates = by_kind(report)
+        rows = ((KIND_NAMES[kind], str(rate)) for kind, rate in rates.items() if len(rates) > 1)
         sections += [_figures(_PROBED, evaluation, "figures"), _figures(_WRITTEN, report.written, "written")]
-        sections.append(_kinds(report))
-    questions = tuple(map(_question, asked_questions(report)))
-    dropped = tuple(Entry(data(one.question), (prose(one.reason),)) for one in probe.dropped)
+        sections.append(section("Gaps by what the question comes from", "kinds", facts(rows)))
+    questions = listing(map(_question, asked_questions(report)), 60, "--format json")
+    dropped = listing((Entry(data(one.question), (prose(one.reason),)) for one in probe.dropped), 15, "--format json")
+    title = f"{counted(len(probe.dropped), 'proposal')} dropped, and why"
+    kinds, files = Counter(one.kind for one in probe.questions), {one.file for one in probe.questions if one.file}
+    totals = (
+        f"{counted(len(probe.questions), 'question')} from {counted(len(files), 'file')}",
+        f"{probe.left:,} more beyond the number wanted" if probe.left else "",
+        f"{len(probe.dropped):,} dropped" if probe.dropped else "",
+    )
+    of_kinds = " · ".join(f"{kinds[kind]:,} {name}" for kind, name in KIND_NAMES.items() if kinds[kind])
     return Page(
         verb="probe",
         title="Competency questions",
         lead=f"{_PROBED}.",
-        totals=_totals(probe),
-        origin=(
-            data(probe.root),
-            " · ".join(f"{kinds[kind]:,} {name}" for kind, name in KIND_NAMES.items() if kinds[kind]),
-        ),
+        totals=" · ".join(filter(None, totals)),
+        origin=(data(probe.root), of_kinds),
         sections=(
             *sections,
-            Section("Questions", (Listing(questions, 60, "--format json"),), "questions"),
-            Section(
-                f"{counted(len(dropped), 'proposal')} dropped, and why",
-                (Listing(dropped, 15, "--format json"),),
-                "dropped",
-                ASIDE,
-            ),
+            section("Questions", "questions", questions),
+            section(title, "dropped", dropped, folded_in=ASIDE),
             warnings([*probe.notes, *(evaluation.warnings if evaluation else [])]),
         ),
         commands=_NEXT,
@@ -142,28 +125,12 @@ def _page(report: ProbeReport) -> Page:
     )
 
 
-def _totals(probe: Probe) -> str:
-    files = len({one.file for one in probe.questions if one.file})
-    parts = [f"{counted(len(probe.questions), 'question')} from {counted(files, 'file')}"]
-    if probe.left:
-        parts.append(f"{probe.left:,} more beyond the number wanted")
-    if probe.dropped:
-        parts.append(f"{len(probe.dropped):,} dropped")
-    return " · ".join(parts)
-
-
 def _figures(title: str, head: EvaluationHead | None, name: str) -> Section:
     if head is None:
-        return Section(title, (Note(_NO_WRITTEN),), name)
-    shown = (*gap_figures(head.gap), coverage_figure(head.coverage, head.root))
+        return section(title, name, Note(_NO_WRITTEN))
+    shown = Figures((*gap_figures(head.gap), coverage_figure(head.coverage, head.root)))
     note = (Note(soft(_NOT_MIXED)),) if name == "written" else ()
-    return Section(title, (Mark(head.watermark), Figures(shown), reading(head.gap), *note), name)
-
-
-def _kinds(report: ProbeReport) -> Section:
-    rates = by_kind(report)
-    rows = tuple((KIND_NAMES[kind], str(rate)) for kind, rate in rates.items()) if len(rates) > 1 else ()
-    return Section("Gaps by what the question comes from", (Facts(rows),), "kinds")
+    return section(title, name, Mark(head.watermark), shown, reading(head.gap), *note)
 
 
 def _question(one: ProbedQuestion) -> Entry:
@@ -175,26 +142,20 @@ def _question(one: ProbedQuestion) -> Entry:
 
 def _document(report: ProbeReport) -> dict[str, object]:
     """`knowbound.probe/1` of docs/json.md."""
-    probe = report.probe
     return {
         "format": "knowbound.probe/1",
-        "root": probe.root,
+        "root": report.probe.root,
         "questions": [_question_fields(one) for one in asked_questions(report)],
-        "dropped": [fields(one, "question reason kind place") for one in probe.dropped],
-        "left": probe.left,
-        "usd": probe.usd,
-        "probed": report.evaluation and fields(report.evaluation, _HEAD),
-        "by_kind": {kind.value: rate.to_json() for kind, rate in by_kind(report).items()},
-        "written": report.written and fields(report.written, _HEAD),
-        "notes": list(probe.notes),
+        **fields(report.probe, "dropped(question reason kind place) left usd"),
+        **fields(report, f"probed=evaluation({_HEAD})"),
+        "by_kind": as_json(by_kind(report)),
+        **fields(report, f"written({_HEAD})"),
+        "notes": as_json(report.probe.notes),
     }
 
 
 def _question_fields(one: ProbedQuestion) -> dict[str, object]:
-    asked, run = one.asked, one.run
-    return {
-        **fields(asked, "id question kind why file line provenance"),
-        "outcome": one.outcome if run is not None else None,
-        "answer": run.answer if run is not None else None,
-        "signals": [fields(signal, "type status query text") for signal in (run.signals if run is not None else ())],
-    }
+    made = fields(one, _QUESTION)
+    if one.run is None:
+        return made | {"outcome": None, "signals": []}
+    return made | fields(one.run, "signals(type status query text)")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from knowbound.report.sections import Entry, Listing, Section, Span, Tone, data, prose
+from knowbound.report.sections import Entry, Listing, Section, Span, Tone
+from knowbound.report.writing import data, prose
 from knowbound.stats.figures import RateKind, Watermark
 from knowbound.stats.gate import GateOutcome, GateResult
 

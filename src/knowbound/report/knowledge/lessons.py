@@ -9,29 +9,15 @@ from knowbound.language import say, translated
 from knowbound.report.format_names import LineFormat, PageFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import fields, json_line
-from knowbound.report.sections import (
-    Column,
-    Entry,
-    Line,
-    Listing,
-    Note,
-    Page,
-    Row,
-    Section,
-    Span,
-    Table,
-    data,
-    joined,
-    soft,
-)
+from knowbound.report.sections import Entry, Line, Note, Page, Section
 from knowbound.report.words import place_words
+from knowbound.report.writing import data, joined, listing, prose, section, soft, strong, table
 from knowbound.stats.rate import Rate
 from knowbound.text.printable import counted
 
 Format = PageFormat | LineFormat
 _KEYS = "id kind text file sessions cost evidence verified status project unverified? by applied"
 _NOTHING = "Nothing failed in the same way in several sessions: there is nothing to write down yet."
-_STATUS = tuple(map(Column, ("id", "status", "before", "after", "lesson")))
 
 
 def render_lessons(
@@ -64,16 +50,15 @@ def document_of(lesson: Lesson) -> dict[str, object]:
 
 
 def _sections(lessons: Sequence[Lesson], left_out: int) -> Iterator[Section]:
-    new = [one for one in lessons if one.status is LessonStatus.NEW]
-    waiting = [one for one in lessons if one.status is LessonStatus.ACCEPTED]
-    stale = [one for one in lessons if one.status is LessonStatus.STALE]
-    if not new:
-        yield Section("What to write down", (Note(_NOTHING),), "new")
-    else:
-        more = say("{:,} more did not fit the budget.", left_out) if left_out else ""
-        yield Section("What to write down", (Listing(tuple(map(_entry, new)), 40), Note(soft(more))), "new")
-    yield Section("Accepted, not written yet", (Listing(tuple(map(_entry, waiting)), 40),), "accepted")
-    yield Section("Stale: the tree has moved on", (Listing(tuple(map(_entry, stale)), 40),), "stale")
+    new, waiting, stale = (
+        [_entry(one) for one in lessons if one.status is status]
+        for status in (LessonStatus.NEW, LessonStatus.ACCEPTED, LessonStatus.STALE)
+    )
+    more = say("{:,} more did not fit the budget.", left_out) if left_out else ""
+    parts = (listing(new, 40), Note(soft(more))) if new else (Note(_NOTHING),)
+    yield section("What to write down", "new", *parts)
+    yield section("Accepted, not written yet", "accepted", listing(waiting, 40))
+    yield section("Stale: the tree has moved on", "stale", listing(stale, 40))
 
 
 def _entry(lesson: Lesson) -> Entry:
@@ -86,24 +71,18 @@ def _entry(lesson: Lesson) -> Entry:
             if at == "."
             else (say("{} in ", translated(lesson.verified.quality)), data(at))
         )
-    not_checked: Line = ("not verified: ", Span(lesson.unverified, "prose")) if lesson.unverified else ""
+    not_checked: Line = ("not verified: ", prose(lesson.unverified)) if lesson.unverified else ""
     first = lesson.evidence[0] if lesson.evidence else None
     place: Line = data(place_words(first.file or first.session, first.line)) if first else ""
-    return Entry(
-        (Span(lesson.id, "strong"), " ", Span(lesson.text, "prose")),
-        tuple(line for line in (joined((seen, ("in ", data(lesson.file)), checked)), not_checked) if line),
-        place,
-        anchor=lesson.id,
-    )
+    lines = tuple(line for line in (joined((seen, ("in ", data(lesson.file)), checked)), not_checked) if line)
+    return Entry((strong(lesson.id), " ", prose(lesson.text)), lines, place, anchor=lesson.id)
 
 
 def _status_sections(lessons: Sequence[Lesson]) -> Iterator[Section]:
     order = list(LessonStatus)
     shown = sorted(lessons, key=lambda one: (-order.index(one.status), -one.saves, one.id))
-    rows = tuple(
-        Row((Span(one.id, "strong"), translated(one.status), *_counts(one), Span(one.text, "prose"))) for one in shown
-    )
-    yield Section("What became of them", (Table(_STATUS, rows, 60),), "status")
+    rows = ((strong(one.id), translated(one.status), *_counts(one), prose(one.text)) for one in shown)
+    yield section("What became of them", "status", table("id | status | before | after | lesson", rows, 60))
 
 
 def _counts(lesson: Lesson) -> tuple[str, str]:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import msgspec
 
 from knowbound.core.quality import Counts
 from knowbound.report.format_names import PageFormat
 from knowbound.report.formats import render
-from knowbound.report.formats.json import as_json, fields
-from knowbound.report.sections import Column, Entry, Line, Listing, Note, Page, Row, Section, Table, data, prose
-from knowbound.report.words import place_words
-from knowbound.stats.printing import percent, percent_range
+from knowbound.report.formats.json import document
+from knowbound.report.sections import Entry, Line, Note, Page
+from knowbound.report.words import place_words, rate_cell
+from knowbound.report.writing import data, listing, prose, section, table
 from knowbound.stats.rate import Rate
 from knowbound.text.printable import counted
 
@@ -76,25 +76,41 @@ class RecordedQuality(msgspec.Struct, frozen=True):
 
 def render_recorded(report: RecordedQuality, format: PageFormat, *, width: int = 100, colour: bool = False) -> str:
     """The report in a format; width and colour are for the terminal."""
-    return render(format, lambda: _page(report), lambda: _document(report), width=width, colour=colour)
+    keys = "judge sessions turns sources(name pieces sessions on_topic used contradicted) items problems"
+    made = lambda: document("knowbound.recorded-quality/1", report, keys)  # noqa: E731
+    return render(format, lambda: _page(report), made, width=width, colour=colour)
 
 
 def _page(report: RecordedQuality) -> Page:
+    rows = (
+        (
+            data(one.name),
+            str(one.pieces),
+            str(one.sessions),
+            *map(rate_cell, (one.on_topic, one.used, one.contradicted)),
+        )
+        for one in report.sources
+    )
+    sources = table("source | pieces> | sessions> | on topic | used | contradicted", rows)
     return Page(
         verb="quality score",
         title="Does what is injected help?",
         lead=_lead(report),
         totals=f"{counted(report.sessions, 'session')} · {counted(report.turns, 'turn')} · judge {report.judge}",
-        origin=(),
         sections=(
-            Section("To fix first", (Listing(tuple(_to_fix(report)), _SHOWN, "--format json"),), "fix"),
-            Section("By source", (_table(report.sources), Note(_MEANING)), "sources"),
-            Section("Notes", (Listing(tuple(Entry(prose(problem)) for problem in report.problems)),)),
+            section("To fix first", "fix", listing(_to_fix(report), _SHOWN, "--format json")),
+            section("By source", "sources", sources, Note(_MEANING)),
+            section("Notes", "", listing(map(prose, report.problems))),
         ),
-        commands=_commands(report),
+        commands=_COMMANDS if report.items else _FIRST_COMMANDS,
     )
 
 
+_FIRST_COMMANDS = (("knowbound install claude-code", "inject items of your store, and have every turn scored"),)
+_COMMANDS = (
+    ("knowbound quality score --format html -o quality.html", "all of it, in a browser"),
+    ("knowbound kms import FILE", "inject a file's sections only where a prompt is about them"),
+)
 _MEANING = (
     "What stays in the context (instruction files, hooks at the start of a session) counts once a session: yes, if one "
     "of its turns says so. Only text that a trace holds is judged: Claude Code's transcripts do not hold CLAUDE.md. "
@@ -115,67 +131,16 @@ def _lead(report: RecordedQuality) -> str:
 
 def _to_fix(report: RecordedQuality) -> Iterator[Entry]:
     for item in report.wrong:
-        yield _entry(item, f"contradicted {_times(item.counts.contradicted, item)}", item.correction)
+        counts = item.counts
+        yield _entry(item, f"contradicted {counts.contradicted} of {counts.judged} times", item.correction)
     for item in report.never_on_topic:
-        yield _entry(item, f"never on topic, injected {_sessions(item)}", "")
+        yield _entry(item, f"never on topic, injected {item.counts.judged} times")
     for item in report.ignored:
-        yield _entry(item, f"on topic {_times(item.counts.on_topic, item)}, never used", "")
+        yield _entry(item, f"on topic {item.counts.on_topic} of {item.counts.judged} times, never used")
 
 
-def _times(number: int, item: ScoredItem) -> str:
-    return f"{number} of {item.counts.judged} times"
-
-
-def _sessions(item: ScoredItem) -> str:
-    return f"{item.counts.judged} times"
-
-
-def _entry(item: ScoredItem, why: str, said: str) -> Entry:
+def _entry(item: ScoredItem, why: str, said: str = "") -> Entry:
     lines: list[Line] = [data(" ".join(item.text.split())[:_FIRST_WORDS])]
     if said:
         lines.append(("The agent said: ", prose(" ".join(said.split())[: 2 * _FIRST_WORDS])))
-    return Entry((data(item.source), f": {why}"), tuple(lines), place=data(place_words(item.file, item.line)))
-
-
-def _table(sources: Sequence[ScoredSource]) -> Table:
-    columns = (Column("source"), *(Column(name, right=True) for name in ("pieces", "sessions")))
-    columns += tuple(Column(name) for name in ("on topic", "used", "contradicted"))
-    rows = [
-        Row(
-            (
-                data(one.name),
-                str(one.pieces),
-                str(one.sessions),
-                *map(_rate, (one.on_topic, one.used, one.contradicted)),
-            )
-        )
-        for one in sources
-    ]
-    return Table(columns, tuple(rows))
-
-
-def _rate(rate: Rate) -> str:
-    return f"{percent(rate.value)} ({rate.k} of {rate.n}, {percent_range(rate.interval)})" if rate.n else "unknown"
-
-
-def _commands(report: RecordedQuality) -> tuple[tuple[str, str], ...]:
-    if not report.items:
-        return (("knowbound install claude-code", "inject items of your store, and have every turn scored"),)
-    return (
-        ("knowbound quality score --format html -o quality.html", "all of it, in a browser"),
-        ("knowbound kms import FILE", "inject a file's sections only where a prompt is about them"),
-    )
-
-
-def _document(report: RecordedQuality) -> dict[str, object]:
-    """`knowbound.recorded-quality/1` of docs/json.md."""
-    return {
-        "format": "knowbound.recorded-quality/1",
-        **fields(report, "judge sessions turns"),
-        "sources": [
-            {**fields(one, "name pieces sessions"), **fields(one, "on_topic used contradicted")}
-            for one in report.sources
-        ],
-        "items": as_json(report.items),
-        "problems": list(report.problems),
-    }
+    return Entry((data(item.source), f": {why}"), tuple(lines), data(place_words(item.file, item.line)))

@@ -8,15 +8,21 @@ import msgspec
 
 from knowbound.report.format_names import ShortFormat
 from knowbound.report.formats import render
-from knowbound.report.formats.json import as_json, fields
-from knowbound.report.sections import Column, Entry, Inline, Line, Listing, Page, Row, Section, Table, data
+from knowbound.report.formats.json import document
+from knowbound.report.sections import Inline, Line, Page, Table
+from knowbound.report.words import rate_cell
+from knowbound.report.writing import data, listing, section, table
 from knowbound.stats.floor import FloorCalibration, FloorPoint, WrongPrompt, more_to_settle
-from knowbound.stats.printing import percent, percent_range
-from knowbound.stats.rate import Rate
+from knowbound.stats.printing import percent
 from knowbound.text.printable import counted
 
 _MOST_CASES = 10
 _WITHOUT_TRUST = 3  # items that a project's own config may set alone: the default of injection.most_items
+_POINT = "floor most_items right on_topic left_alone prompts"
+_KEYS = f"""path sha256_8 prompts items wanted=found.wanted present=found.present({_POINT})
+    recommended=found.recommended({_POINT}) held_out=found.held_out(right on_topic left_alone prompts)
+    missing=found(needing=missing_needing left_alone=missing_left_alone) by_floor=found.by_floor({_POINT})
+    by_number=found.by_number({_POINT}) cases=found.cases"""
 
 
 class FloorReport(msgspec.Struct, frozen=True):
@@ -32,12 +38,13 @@ class FloorReport(msgspec.Struct, frozen=True):
 
 def render_floor(report: FloorReport, format: ShortFormat, *, width: int = 100) -> str:
     """The calibration in a format."""
-    return render(format, lambda: _page(report), lambda: _document(report), width=width)
+    return render(format, lambda: _page(report), lambda: document("knowbound.floor/1", report, _KEYS), width=width)
 
 
 def _page(report: FloorReport) -> Page:
     found = report.found
     mark = f" · {counted(report.prompts, 'prompt')} · sha256 {report.sha256_8} · {counted(report.items, 'item')} served"
+    floors = f"Floors, with at most {counted(found.shown.most_items, 'item')}"
     return Page(
         verb="quality calibrate",
         title="The relevance floor",
@@ -45,14 +52,12 @@ def _page(report: FloorReport) -> Page:
         totals=_verdict(found),
         origin=((data(report.path), mark),),
         sections=(
-            Section("", (Listing(tuple(map(Entry, _what_to_do(found))), shown=20),)),
-            Section("Figures", (_figures(found),)),
-            Section(
-                f"Floors, with at most {counted(found.shown.most_items, 'item')}", (_curve(found.by_floor, found),)
-            ),
-            Section(f"Numbers of items, at a floor of {found.shown.floor:.2f}", (_curve(found.by_number, found),)),
-            Section("Prompts to look at", (Listing(tuple(map(_case, found.cases)), _MOST_CASES, "--format json"),)),
-            Section("Notes", (Listing(tuple(map(Entry, _notes(report)))),)),
+            section("", "", listing(_what_to_do(found), 20)),
+            section("Figures", "", _figures(found)),
+            section(floors, "", _curve(found.by_floor, found)),
+            section(f"Numbers of items, at a floor of {found.shown.floor:.2f}", "", _curve(found.by_number, found)),
+            section("Prompts to look at", "", listing(map(_case, found.cases), _MOST_CASES, "--format json")),
+            section("Notes", "", listing(_notes(report))),
         ),
     )
 
@@ -81,7 +86,8 @@ def _what_to_do(found: FloorCalibration) -> Iterator[Line]:
     )
     wanted += "the prompts that need nothing left alone"
     if found.is_too_small:
-        more = [f"{n:,} more that need {what}" for n, what in _missing(found) if n]
+        missing = ((found.missing_needing, "an item"), (found.missing_left_alone, "nothing"))
+        more = [f"{n:,} more that need {what}" for n, what in missing if n]
         yield f"Label {' and '.join(more)}: with fewer, one prompt more or less moves the floor."
     elif found.recommended is None:
         yield f"No floor gives {wanted}. Look at the prompts below: an item may be too general, or a label wrong."
@@ -96,62 +102,31 @@ def _what_to_do(found: FloorCalibration) -> Iterator[Line]:
         yield f"It is the lowest floor with {wanted}."
 
 
-def _missing(found: FloorCalibration) -> Sequence[tuple[int, str]]:
-    return (found.missing_needing, "an item"), (found.missing_left_alone, "nothing")
-
-
 def _figures(found: FloorCalibration) -> Table:
-    columns = {
-        "now": found.present,
-        "recommended": found.recommended,
-        "held out": found.held_out,
-    }
-    shown = {name: point for name, point in columns.items() if point is not None}
-    rows = (
-        ("right injected", [point.right for point in shown.values()]),
-        ("on topic", [point.on_topic for point in shown.values()]),
-        ("left alone", [point.left_alone for point in shown.values()]),
-    )
-    return Table(
-        (Column(""), *map(Column, shown)),
-        tuple(Row((name, *map(_with_interval, rates))) for name, rates in rows),
-        hint="",
-    )
+    points = {"now": found.present, "recommended": found.recommended, "held out": found.held_out}
+    shown = {name: point for name, point in points.items() if point is not None}
+    named = (("right injected", "right"), ("on topic", "on_topic"), ("left alone", "left_alone"))
+    rows = ((name, *(rate_cell(getattr(point, key), none="–") for point in shown.values())) for name, key in named)
+    return table("|".join(("", *shown)), rows, hint="")
 
 
 def _curve(points: Sequence[FloorPoint], found: FloorCalibration) -> Table:
-    columns = ("floor", "items", "prompts", "right injected", "on topic", "left alone")
-    return Table(
-        (*(Column(name, right=True) for name in columns), Column("")),
-        tuple(Row(_curve_cells(point, found)) for point in points),
-    )
+    named = (("now", found.present), ("recommended", found.recommended))
+    rows = []
+    for point in points:
+        rates = (rate_cell(rate, interval=False, none="–") for rate in (point.right, point.on_topic, point.left_alone))
+        marks = ", ".join(name for name, other in named if other is not None and _same(point, other))
+        rows.append((f"{point.floor:.2f}", str(point.most_items), str(point.prompts.k), *rates, marks))
+    return table("floor> | items> | prompts> | right injected> | on topic> | left alone> |", rows)
 
 
-def _curve_cells(point: FloorPoint, found: FloorCalibration) -> tuple[Line, ...]:
-    marks = [
-        name
-        for name, other in (("now", found.present), ("recommended", found.recommended))
-        if other is not None and _same(point, other)
-    ]
-    rates = (_short(rate) for rate in (point.right, point.on_topic, point.left_alone))
-    return f"{point.floor:.2f}", str(point.most_items), str(point.prompts.k), *rates, ", ".join(marks)
-
-
-def _with_interval(rate: Rate) -> str:
-    return f"{percent(rate.value)} ({rate.k} of {rate.n}, {percent_range(rate.interval)})" if rate.n else "–"
-
-
-def _short(rate: Rate) -> str:
-    return f"{percent(rate.value)} ({rate.k} of {rate.n})" if rate.n else "–"
-
-
-def _case(case: WrongPrompt) -> Entry:
+def _case(case: WrongPrompt) -> Line:
     parts: list[Inline] = [data(case.name), ": "]
     if case.off_topic:
         parts += ["off topic ", data(" ".join(case.off_topic))]
     if case.missed:
         parts += ["; " if case.off_topic else "", "not injected ", data(" ".join(case.missed))]
-    return Entry(tuple(parts))
+    return tuple(parts)
 
 
 def _notes(report: FloorReport) -> Iterator[Line]:
@@ -172,24 +147,3 @@ def _notes(report: FloorReport) -> Iterator[Line]:
     if found.held_out:
         yield "Held out: a fifth of the prompts at a time, at the floor that the other four fifths recommend."
     yield "Intervals are Wilson's at 95%. Nothing was changed, in the store or in the settings."
-
-
-def _document(report: FloorReport) -> dict[str, object]:
-    """`knowbound.floor/1` of docs/json.md."""
-    found = report.found
-    return {
-        "format": "knowbound.floor/1",
-        **fields(report, "path sha256_8 prompts items"),
-        "wanted": as_json(found.wanted),
-        "present": _point(found.present),
-        "recommended": _point(found.recommended),
-        "held_out": None if found.held_out is None else fields(found.held_out, "right on_topic left_alone prompts"),
-        "missing": {"needing": found.missing_needing, "left_alone": found.missing_left_alone},
-        "by_floor": [_point(point) for point in found.by_floor],
-        "by_number": [_point(point) for point in found.by_number],
-        "cases": as_json(found.cases),
-    }
-
-
-def _point(point: FloorPoint | None) -> dict[str, object] | None:
-    return None if point is None else fields(point, "floor most_items right on_topic left_alone prompts")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from enum import Enum
-from functools import partial
-from typing import assert_never
 
 from msgspec.structs import replace
 
@@ -14,42 +12,15 @@ from knowbound.core.signal import Signal
 from knowbound.language import say
 from knowbound.report.format_names import GapFormat, PageFormat
 from knowbound.report.formats import render
-from knowbound.report.formats.json import fields
+from knowbound.report.formats.json import document
 from knowbound.report.formats.plain import near
-from knowbound.report.gap_sections import (
-    INTERVALS,
-    InventoryEntry,
-    figures_line,
-    inventory,
-    judged_hedges,
-    mark_section,
-    marked,
-    open_band,
-    open_section,
-    share_cell,
-    sources,
-    uncovered,
-    warnings,
-)
+from knowbound.report.gaps import figures as gaps
+from knowbound.report.gaps.figures import INTERVALS, InventoryEntry, open_band, share_cell
+from knowbound.report.gaps.topics import by_project, first_topics, other_topics
 from knowbound.report.model import ObserveReport
-from knowbound.report.sections import (
-    ASIDE,
-    Bar,
-    Column,
-    Entry,
-    Line,
-    Listing,
-    Note,
-    Page,
-    Row,
-    Section,
-    Table,
-    data,
-    joined,
-    prose,
-)
-from knowbound.report.topics import by_project, first_topics, other_topics
-from knowbound.report.words import place_words, without_uuids
+from knowbound.report.sections import ASIDE, Bar, Line, Listing, Note, Page, Section
+from knowbound.report.words import not_read_words, place_words, sessions_words, unknown_shares, without_uuids
+from knowbound.report.writing import data, joined, listing, prose, section, table
 from knowbound.stats.figures import SkillRow
 from knowbound.stats.printing import percent
 from knowbound.text.printable import counted
@@ -61,16 +32,10 @@ NEXT_COMMANDS: tuple[tuple[str, str], ...] = (
     ("knowbound observe --format jsonl", "every signal, one per line"),
     ("knowbound explain failed_search", "what it means, what to do"),
 )
-_SKILLS = (
-    Column("skill"),
-    Column("samples", right=True),
-    Column("open rate"),
-    Column("", optional=2),
-    Column("gap rate", right=True),
-    Column("coverage", right=True),
-    Column("open band"),
-    Column("confidence", optional=1),
-)
+_SKILL = """name samples=gap.rate.n gap=gap.rate coverage band=gap.band confidence=gap.confidence open=gap.open
+    open_band=gap.open_band"""
+_KEYS = f"""watermark totals gap coverage skills({_SKILL}) topics inventory skill_of incomplete skipped skipped_examples
+    unrecognised agents projects places root filters warnings judging marking reading made version"""
 
 
 class Detail(Enum):
@@ -100,34 +65,26 @@ def render_observe(
         detail = Detail.FULL
     match format:
         case "sarif" | "junit" | "github":
-            return _for_machines(report, format, os.getcwd() if here is None else here)
+            # Loaded when asked for: observing again costs little more than the start of a process.
+            from knowbound.report.formats import github, junit, sarif  # noqa: PLC0415
+
+            if format == "junit":
+                return junit.observed_junit(report)
+            renderer = sarif.observed_sarif if format == "sarif" else github.observed_github
+            return renderer(report, os.getcwd() if here is None else here)
         case _:
-            page, document = (lambda: _page(report, commands, answers, detail)), (lambda: _document(report))
-            return render(format, page, document, width=width, colour=colour)
-
-
-def _for_machines(report: ObserveReport, format: GapFormat, here: str) -> str:
-    """Loaded when asked for: observing again costs little more than the start of a process."""
-    from knowbound.report.formats import github, junit, sarif  # noqa: PLC0415
-
-    match format:
-        case "sarif":
-            return sarif.observed_sarif(report, here)
-        case "junit":
-            return junit.observed_junit(report)
-        case "github":
-            return github.observed_github(report, here)
-        case _:
-            assert_never(format)
+            page = lambda: _page(report, commands, answers, detail)  # noqa: E731
+            keys = lambda: document("knowbound.observe/1", report, _KEYS)  # noqa: E731
+            return render(format, page, keys, width=width, colour=colour)
 
 
 def _page(report: ObserveReport, commands: tuple[tuple[str, str], ...], answers: str, detail: Detail) -> Page:
     """The report for people."""
     report = with_short_places(report)
-    entries = observed_entries(report)
+    gap, coverage = report.gap, report.coverage
     is_short, is_full = detail is Detail.SHORT, detail is Detail.FULL
-    figures = (figures_line if is_short else partial(open_section, root=report.root))(report.gap, report.coverage)
-    rest = _rest(report, entries) if is_full else ()
+    figures = gaps.figures_line(gap, coverage) if is_short else gaps.open_section(gap, coverage, report.root)
+    hint = say("The traces of one: {}", commands[0][0]) if NEXT_COMMANDS[0] in commands else ""
     return Page(
         verb="observe",
         title="Gaps worth acting on",
@@ -135,29 +92,34 @@ def _page(report: ObserveReport, commands: tuple[tuple[str, str], ...], answers:
         totals=_totals(report),
         origin=(origin_line(report),),
         sections=(
-            first_topics(report, say("The traces of one: {}", commands[0][0]) if NEXT_COMMANDS[0] in commands else ""),
-            mark_section(report.watermark),
+            first_topics(report, hint),
+            gaps.mark_section(report.watermark),
             figures,
-            Section("Answers", (Note(answers),), "answers"),
-            warnings(report.warnings),
-            *rest,
+            section("Answers", "answers", Note(answers)),
+            gaps.warnings(report.warnings),
+            *(_rest(report) if is_full else ()),
         ),
         commands=commands,
         version=report.version,
     )
 
 
-def _rest(report: ObserveReport, entries: list[InventoryEntry]) -> tuple[Section, ...]:
+def _rest(report: ObserveReport) -> tuple[Section, ...]:
     """The sections behind the first screen."""
+    skills = table(
+        "skill | samples> | open rate | ?2 | gap rate> | coverage> | open band | confidence?1",
+        map(_skill, report.skills),
+        15,
+    )
     return (
         other_topics(report),
         by_project(report),
-        judged_hedges(report.judging),
-        sources(report.gap),
-        marked(report.marking),
-        Section("By skill", (Table(_SKILLS, tuple(map(_skill, report.skills)), 15), INTERVALS), "skills"),
-        uncovered(report.coverage.uncovered),
-        inventory(entries, "Skill", signal_count(report)),
+        gaps.judged_hedges(report.judging),
+        gaps.sources(report.gap),
+        gaps.marked(report.marking),
+        section("By skill", "skills", skills, INTERVALS),
+        gaps.uncovered(report.coverage.uncovered),
+        gaps.inventory(observed_entries(report), "Skill", signal_count(report)),
         *_left_out(report),
     )
 
@@ -215,7 +177,10 @@ def _totals(report: ObserveReport) -> str:
     samples = counted(totals.samples, "sample")
     if report.incomplete:
         samples += say(" ({:,} incomplete)", len(report.incomplete))
-    work = (counted(totals.sessions, "session"), counted(totals.turns, "turn"), counted(totals.tool_calls, "tool call"))
+    turns = counted(totals.turns, "turn")
+    if totals.turns_by_programs:
+        turns += say(" ({:,} by programs)", totals.turns_by_programs)
+    work = (sessions_words(report.reading, totals.sessions), turns, counted(totals.tool_calls, "tool call"))
     return " · ".join((samples, *work, counted(signal_count(report), "signal")))
 
 
@@ -224,12 +189,13 @@ def origin_line(report: ObserveReport) -> Line:
     agents = ", ".join(f"{agent} {sessions:,}" for agent, sessions in report.agents.items())
     filters = ", ".join(f"{name} {value}" for name, value in report.filters.items())
     only = ("filter: ", prose(filters)) if filters else ""
-    return joined((counted(report.totals.files, "file"), prose(agents), only, report.made))
+    left = (prose(not_read_words(report.reading)), unknown_shares(report.read.of_lines, report.read.of_calls))
+    return joined((counted(report.totals.files, "file"), prose(agents), only, *left, report.made))
 
 
-def _skill(row: SkillRow) -> Row:
+def _skill(row: SkillRow) -> tuple[Line, ...]:
     gap = row.gap
-    cells = (
+    return (
         data(row.name),
         f"{gap.rate.n:,}",
         share_cell(gap.open),
@@ -239,7 +205,6 @@ def _skill(row: SkillRow) -> Row:
         open_band(gap),
         str(gap.confidence),
     )
-    return Row(cells)
 
 
 def _left_out(report: ObserveReport) -> Iterator[Section]:
@@ -248,44 +213,18 @@ def _left_out(report: ObserveReport) -> Iterator[Section]:
         (data(one.name), f", {one.day}" if one.day else "", ": ", prose(one.reason)) for one in report.incomplete
     ]
     title = say("{} without a complete trace, not in the rates", counted(len(incomplete), "sample"))
-    yield Section(title, (_lines(incomplete),), "incomplete", ASIDE)
-    reasons = [(f"{number:,} ", prose(reason)) for reason, number in report.skipped.items()]
-    examples = [
+    yield section(title, "incomplete", _lines(incomplete), folded_in=ASIDE)
+    reasons = _lines(((f"{number:,} ", prose(reason)) for reason, number in report.skipped.items()), 20)
+    examples = (
         (data(without_uuids(place_words(one.path, one.line))), " ", prose(one.reason))
         for one in report.skipped_examples
-    ]
+    )
     title = say("{} skipped", counted(sum(report.skipped.values()), "line"))
-    yield Section(title, (_lines(reasons, 20), _lines(examples)), "skipped", ASIDE)
-    files = [(data(without_uuids(path)),) for path in report.unrecognised]
-    title = say("{} that no reader recognises as a trace", counted(len(files), "file"))
-    yield Section(title, (_lines(files),), "unrecognised", ASIDE)
+    yield section(title, "skipped", reasons, _lines(examples), folded_in=ASIDE)
+    title = say("{} that no reader recognises as a trace", counted(len(report.unrecognised), "file"))
+    files = _lines((data(without_uuids(path)),) for path in report.unrecognised)
+    yield section(title, "unrecognised", files, folded_in=ASIDE)
 
 
 def _lines(lines: Iterable[Line], shown: int = 5) -> Listing:
-    return Listing(tuple(map(Entry, lines)), shown, "--format json")
-
-
-def _document(report: ObserveReport) -> dict[str, object]:
-    """`knowbound.observe/1` of docs/json.md: its keys first, then what is added to them."""
-    return {
-        "format": "knowbound.observe/1",
-        **fields(report, "watermark totals gap coverage"),
-        "skills": [_skill_fields(row) for row in report.skills],
-        **fields(
-            report, "topics inventory skill_of incomplete skipped skipped_examples unrecognised agents projects places"
-        ),
-        **fields(report, "root filters warnings judging marking made version"),
-    }
-
-
-def _skill_fields(row: SkillRow) -> dict[str, object]:
-    return {
-        "name": row.name,
-        "samples": row.gap.rate.n,
-        "gap": row.gap.rate.to_json(),
-        "coverage": row.coverage.to_json(),
-        "band": row.gap.band,
-        "confidence": row.gap.confidence,
-        "open": row.gap.open.to_json(),
-        "open_band": row.gap.open_band,
-    }
+    return listing(lines, shown, "--format json")

@@ -6,17 +6,19 @@ Every figure about a judge is shown with the labels it comes from: file, number 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import msgspec
 
 from knowbound.core.quality import Metric
 from knowbound.report.format_names import ShortFormat
 from knowbound.report.formats import render
-from knowbound.report.formats.json import as_json, fields
-from knowbound.report.judge_gate import METRIC_NAMES, gate_words, share_words, weekly_lines
-from knowbound.report.sections import Column, Entry, Line, Listing, Page, Row, Section, Table, data, joined, prose
-from knowbound.stats.calibration import Calibration, Estimate, ScoreCalibration, Share
+from knowbound.report.formats.json import document, fields
+from knowbound.report.judging.judge_gate import METRIC_NAMES, gate_words, share_words, weekly_lines
+from knowbound.report.sections import Entry, Line, Page, Section, Table
+from knowbound.report.words import rate_cell
+from knowbound.report.writing import data, joined, listing, prose, section, table
+from knowbound.stats.calibration import Calibration, Estimate, ScoreCalibration
 from knowbound.stats.judge_gate import (
     RANKING,
     GateState,
@@ -26,10 +28,23 @@ from knowbound.stats.judge_gate import (
     may_rely_on,
     waits_for,
 )
-from knowbound.stats.printing import estimate, percent, percent_range
+from knowbound.stats.printing import estimate, percent
 from knowbound.stats.rate import Rate
 from knowbound.text.printable import counted
 
+_COUNTS = "true_yes false_yes false_no true_no"
+_FIGURES = "agreement kappa sensitivity specificity precision prevalence said"
+_CALIBRATION = """judge version question labels(path labels sha256_8 sessions of repeated disagreements)
+    verdict=found.decision.verdict why=found.decision.why more_labels=found.decision.more wanted_kappa=found.wanted
+    n=found.n failed=found.failed kappa=found.kappa"""
+_SCORES = "agreement=found.agreement difference=found.difference table=found.table"
+_VERDICTS = f"table=found({_COUNTS}) weighted=found.weighted " + " ".join(
+    f"{name}=found.{name}" for name in _FIGURES.split() if name != "kappa"
+)
+_MEASURED = f"state=gate.state table=found({_COUNTS}) n=found.n failed=found.failed " + " ".join(
+    f"{name}=found.{name}" for name in (*_FIGURES.split(), "weighted")
+)
+_JUDGE = f"judge version metrics({_MEASURED}) problems"
 _PROBLEMS_SHOWN = 3
 
 
@@ -103,39 +118,29 @@ def render_calibration(
 
 
 def _page(report: CalibrationReport) -> Page:
-    head, *rows = _table(report.found)
-    columns = (Column(head[0]), *(Column(name, right=True) for name in head[1:]))
-    figures = tuple(Row((name, value, meaning)) for name, value, meaning in _figures(report))
+    decision = report.found.decision
+    why = decision.why[:1].upper() + decision.why[1:] if decision.why[:1].isascii() else decision.why  # κ stays κ
     return Page(
         verb="judge calibrate",
         title=f"Judge {report.judge}",
         lead="",
-        totals=(report.found.decision.verdict.capitalize(), ": ", data(report.judge), f" on {report.question}"),
-        origin=(),
+        totals=(decision.verdict.capitalize(), ": ", data(report.judge), f" on {report.question}"),
         sections=(
-            Section("", (Listing((Entry(_sentence(report.found.decision.why), place=prose(str(report.labels))),)),)),
-            Section("Labels and verdicts", (Table(columns, tuple(map(Row, rows))),)),
-            Section("Figures", (Table((Column("figure"), Column("value"), Column("meaning")), figures),)),
-            Section("Notes", (Listing(tuple(map(Entry, _notes(report)))),)),
+            section("", "", listing([Entry(f"{why}.", place=prose(str(report.labels)))])),
+            section("Labels and verdicts", "", _table(report.found)),
+            section("Figures", "", table("figure | value | meaning", _figures(report))),
+            section("Notes", "", listing(_notes(report))),
         ),
     )
 
 
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}." if text[:1].isascii() else f"{text}."  # κ stays κ
-
-
-def _table(found: Calibration | ScoreCalibration) -> Sequence[tuple[str, ...]]:
+def _table(found: Calibration | ScoreCalibration) -> Table:
     """Labels down, verdicts across."""
     if isinstance(found, ScoreCalibration):
-        scores = [str(score) for score in range(1, 6)]
-        rows = [(f"label {label}", *map(str, row)) for label, row in zip(scores, found.table, strict=True)]
-        return [("", *(f"judge {score}" for score in scores)), *rows]
-    return [
-        ("", "judge yes", "judge no"),
-        ("label yes", str(found.true_yes), str(found.false_no)),
-        ("label no", str(found.false_yes), str(found.true_no)),
-    ]
+        rows = ((f"label {score}", *map(str, row)) for score, row in enumerate(found.table, 1))
+        return table("|".join(("", *(f"judge {score}>" for score in range(1, 6)))), rows)
+    yes = ("label yes", str(found.true_yes), str(found.false_no))
+    return table("|judge yes>|judge no>", (yes, ("label no", str(found.false_yes), str(found.true_no))))
 
 
 def _figures(report: CalibrationReport) -> Iterator[tuple[str, str, str]]:
@@ -185,31 +190,9 @@ def _estimate(one: Estimate) -> str:
 
 
 def _document(report: CalibrationReport) -> dict[str, object]:
-    """`knowbound.calibration/1` of docs/json.md."""
-    found = report.found
-    decision, run = found.decision, {"observed": as_json(report.run), "corrected": as_json(report.corrected)}
-    return {
-        "format": "knowbound.calibration/1",
-        **fields(report, "judge version question"),
-        "labels": fields(report.labels, "path labels sha256_8 sessions of repeated disagreements"),
-        "verdict": str(decision.verdict),
-        "why": decision.why,
-        "more_labels": decision.more,
-        "wanted_kappa": found.wanted,
-        **fields(found, "n failed kappa"),
-        **_figure_fields(found),
-        "run": run if report.run is not None else None,
-        **fields(report, "problems notes hedges_off"),
-    }
-
-
-def _figure_fields(found: Calibration | ScoreCalibration) -> dict[str, object]:
-    if isinstance(found, ScoreCalibration):
-        return fields(found, "agreement difference table")
-    return {
-        "table": fields(found, "true_yes false_yes false_no true_no"),
-        **fields(found, "weighted agreement sensitivity specificity precision prevalence said"),
-    }
+    figures = _SCORES if isinstance(report.found, ScoreCalibration) else _VERDICTS
+    made = document("knowbound.calibration/1", report, f"{_CALIBRATION} {figures} run problems notes hedges_off")
+    return made | {"run": fields(report, "observed=run corrected") if report.run is not None else None}
 
 
 # Turns
@@ -217,19 +200,25 @@ def _figure_fields(found: Calibration | ScoreCalibration) -> dict[str, object]:
 
 def _turn_page(report: TurnCalibrationReport) -> Page:
     states = joined((METRIC_NAMES[metric], ": ", str(gate.state)) for metric, gate in report.gates.items())
+    fallback: tuple[Section, ...] = ()
+    if report.fallback:
+        title = f"The larger model, {report.fallback.judge}, on the same turns"
+        fallback = (
+            section(title, "", _turn_figures(report.fallback)),
+            section("Its labels and verdicts", "", _counts(report.fallback)),
+        )
     return Page(
         verb="judge calibrate",
         title=f"Judge {report.judge.judge}",
         lead="",
         totals=(data(report.judge.judge), " on turns: ", *(states if isinstance(states, tuple) else (states,))),
-        origin=(),
         sections=(
-            Section("", (Listing(tuple(_gate_entries(report))),)),
-            Section("Figures, with 95% intervals", (_turn_figures(report.judge),)),
-            Section("Labels and verdicts", (_counts(report.judge),)),
-            *(_fallback_sections(report.fallback) if report.fallback else ()),
-            Section("Weekly sample", (Listing(tuple(map(Entry, weekly_lines(report.weekly)))),)),
-            Section("Notes", (Listing(tuple(map(Entry, _turn_notes(report)))),)),
+            section("", "", listing(_gate_entries(report))),
+            section("Figures, with 95% intervals", "", _turn_figures(report.judge)),
+            section("Labels and verdicts", "", _counts(report.judge)),
+            *fallback,
+            section("Weekly sample", "", listing(weekly_lines(report.weekly))),
+            section("Notes", "", listing(_turn_notes(report))),
         ),
         commands=tuple(_commands(report)),
     )
@@ -242,13 +231,6 @@ def _commands(report: TurnCalibrationReport) -> Iterator[tuple[str, str]]:
         yield f"knowbound judge label --question turns{count}", "label more turns, then calibrate again"
 
 
-def _fallback_sections(fallback: MeasuredJudge) -> tuple[Section, ...]:
-    return (
-        Section(f"The larger model, {fallback.judge}, on the same turns", (_turn_figures(fallback),)),
-        Section("Its labels and verdicts", (_counts(fallback),)),
-    )
-
-
 def _gate_entries(report: TurnCalibrationReport) -> Iterator[Entry]:
     for metric, gate in report.gates.items():
         measured = report.judge.metrics[metric]
@@ -259,46 +241,32 @@ def _gate_entries(report: TurnCalibrationReport) -> Iterator[Entry]:
             other = share_words(report.fallback.metrics[metric].found.agreement)
             line = (said, " ", data(report.fallback.judge), f" takes its place: {other}.")
         yield Entry(f"{METRIC_NAMES[metric].capitalize()}: {gate.state}", (line,))
-    yield Entry(_reliance(report.gates), place=prose(str(report.labels)))
-
-
-def _reliance(gates: dict[Metric, MetricGate]) -> str:
-    if may_rely_on(gates, RANKING):
-        return "Ranking may rest on this judge: it needs what was used and what was contradicted."
-    waiting = " and ".join(f"“{METRIC_NAMES[metric]}”" for metric in waits_for(gates, RANKING))
-    return f"Ranking waits for {waiting}."
+    relied = "Ranking may rest on this judge: it needs what was used and what was contradicted."
+    if not may_rely_on(report.gates, RANKING):
+        waiting = " and ".join(f"“{METRIC_NAMES[metric]}”" for metric in waits_for(report.gates, RANKING))
+        relied = f"Ranking waits for {waiting}."
+    yield Entry(relied, place=prose(str(report.labels)))
 
 
 def _turn_figures(judge: MeasuredJudge) -> Table:
-    columns = (Column("metric"), *map(Column, ("agreement", "κ", "sensitivity", "specificity", "precision")))
     rows = []
     for metric, one in judge.metrics.items():
-        found = one.found
-        shares = (found.sensitivity, found.specificity, found.precision)
-        rows.append(Row((METRIC_NAMES[metric], _share(found.agreement), _kappa(found.kappa), *map(_share, shares))))
-    return Table(columns, tuple(rows))
-
-
-def _share(share: Share) -> str:
-    if share.low is None or share.high is None:
-        return "unknown"
-    return f"{percent(share.value)} ({percent_range((share.low, share.high))})"
-
-
-def _kappa(kappa: Estimate) -> str:
-    if kappa.value is None or kappa.low is None or kappa.high is None:
-        return "unknown"
-    return f"{kappa.value:.2f} ({kappa.low:.2f} to {kappa.high:.2f})"
+        found, kappa = one.found, one.found.kappa
+        known = kappa.value is not None and kappa.low is not None and kappa.high is not None
+        shown = f"{kappa.value:.2f} ({kappa.low:.2f} to {kappa.high:.2f})" if known else "unknown"
+        shares = (found.agreement, found.sensitivity, found.specificity, found.precision)
+        agreement, *others = (rate_cell(share, counts=False) for share in shares)
+        rows.append((METRIC_NAMES[metric], agreement, shown, *others))
+    return table("metric | agreement | κ | sensitivity | specificity | precision", rows)
 
 
 def _counts(judge: MeasuredJudge) -> Table:
-    heads = ("both yes", "only the judge", "only the label", "both no", "no verdict")
     rows = []
     for metric, one in judge.metrics.items():
         found = one.found
         counts = (found.true_yes, found.false_yes, found.false_no, found.true_no, found.failed.k)
-        rows.append(Row((METRIC_NAMES[metric], *map(str, counts))))
-    return Table((Column("metric"), *(Column(head, right=True) for head in heads)), tuple(rows))
+        rows.append((METRIC_NAMES[metric], *map(str, counts)))
+    return table("metric | both yes> | only the judge> | only the label> | both no> | no verdict>", rows)
 
 
 def _turn_notes(report: TurnCalibrationReport) -> Iterator[Line]:
@@ -311,38 +279,17 @@ def _turn_notes(report: TurnCalibrationReport) -> Iterator[Line]:
 
 
 def _turn_document(report: TurnCalibrationReport) -> dict[str, object]:
-    """`knowbound.turn_calibration/1` of docs/json.md."""
+    gates = {
+        str(metric): fields(gate, "state reason why=reason more_turns=more")
+        | {"why": gate_words(gate, report.judge.metrics[metric].found)}
+        for metric, gate in report.gates.items()
+    }
     return {
         "format": "knowbound.turn_calibration/1",
         "question": "turns",
-        "labels": fields(report.labels, "path turns labels sha256_8 sessions repeated disagreements of"),
-        **_judge_fields(report.judge),
-        "gates": {str(metric): _gate_fields(report, metric) for metric in report.gates},
+        **fields(report, "labels(path turns labels sha256_8 sessions repeated disagreements of)"),
+        **fields(report.judge, _JUDGE),
+        "gates": gates,
         "ranking_waits_for": [str(metric) for metric in waits_for(report.gates, RANKING)],
-        "fallback": _judge_fields(report.fallback) if report.fallback else None,
-        "weekly": as_json(report.weekly) if report.weekly else None,
-        "notes": list(report.notes),
-    }
-
-
-def _gate_fields(report: TurnCalibrationReport, metric: Metric) -> dict[str, object]:
-    gate = report.gates[metric]
-    why = gate_words(gate, report.judge.metrics[metric].found)
-    return {"state": str(gate.state), "reason": str(gate.reason), "why": why, "more_turns": gate.more}
-
-
-def _judge_fields(judge: MeasuredJudge) -> dict[str, object]:
-    figures = "n failed agreement kappa sensitivity specificity precision prevalence said weighted"
-    return {
-        "judge": judge.judge,
-        "version": judge.version,
-        "metrics": {
-            str(metric): {
-                "state": str(one.gate.state),
-                "table": fields(one.found, "true_yes false_yes false_no true_no"),
-                **fields(one.found, figures),
-            }
-            for metric, one in judge.metrics.items()
-        },
-        "problems": list(judge.problems),
+        **fields(report, f"fallback({_JUDGE}) weekly notes"),
     }

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import msgspec
-
 from knowbound.core.action import ActionKind
 from knowbound.core.audit import Diagnosis
-from knowbound.report.formats.json import as_json, gap_fields, json_text
+from knowbound.core.quality import Counts
+from knowbound.report.formats.json import fields, json_text
 from knowbound.report.formats.plain import printable
-from knowbound.report.team.model import TeamProject, TeamReport
+from knowbound.report.review.team_model import TeamProject, TeamReport
 from knowbound.stats.printing import percent, percent_between
 from knowbound.stats.rate import Rate
 from knowbound.text.printable import counted, one_line
@@ -19,34 +18,28 @@ _OF_EACH = 3  # actions of a kind on the screen
 _TITLE = 160
 
 
+def _inside(name: str, keys: str) -> str:
+    """Keys of a value that stands beside the number of its people."""
+    return " ".join(f"{key}={name}.{key}" for key in keys.split()) + " people"
+
+
+_TOPIC = _inside("topic", "id title sessions turns signals cost endings answer project")
+_STATEMENT, _RULE = _inside("statement", "file text why"), _inside("rule", "file text obeyed violated partly")
+_ITEM = "id=item.id " + _inside("item.counts", " ".join(Counts.__struct_fields__))
+_KEYS = f"""project people watermark gap sessions turns tool_calls answers topics({_TOPIC}) statements({_STATEMENT})
+    rules({_RULE}) items({_ITEM})"""
+
+
 def render_team(report: TeamReport, format_: str) -> str:
     """Return the review as text or JSON."""
     if format_ == "json":
-        projects = [_fields(one) for one in report.projects]
+        projects = [fields(one, _KEYS) | {"answers": _rates(one)} for one in report.projects]
         return json_text({"format": "knowbound.team/1", "least_people": report.least, "projects": projects})
     return printable("\n".join(_lines(report)) + "\n")
 
 
-def _fields(one: TeamProject) -> dict[str, object]:
-    fields: dict[str, object] = msgspec.to_builtins(one)
-    return fields | {
-        "gap": gap_fields(one.gap),
-        "answers": {name: Rate(k, sum(one.answers.values())).to_json() for name, k in one.answers.items()},
-        "topics": [{**_topic_fields(each.topic), "people": each.people} for each in one.topics],
-        "statements": [{**msgspec.to_builtins(each.statement), "people": each.people} for each in one.statements],
-        "rules": [{**msgspec.to_builtins(each.rule), "people": each.people} for each in one.rules],
-        "items": [
-            {"id": each.item.id, **msgspec.structs.asdict(each.item.counts), "people": each.people}
-            for each in one.items
-        ],
-    }
-
-
-def _topic_fields(topic: object) -> dict[str, object]:
-    fields = as_json(topic)
-    assert isinstance(fields, dict)
-    of_a_session = ("said", "examples", "correction", "last", "proposed")
-    return {name: value for name, value in fields.items() if name not in of_a_session}
+def _rates(one: TeamProject) -> dict[str, object]:
+    return {name: Rate(k, sum(one.answers.values())).to_json() for name, k in one.answers.items()}
 
 
 def _lines(report: TeamReport) -> Iterator[str]:

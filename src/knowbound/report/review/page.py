@@ -10,10 +10,10 @@ from knowbound.core.action import Action, ActionCost, ActionKind
 from knowbound.core.lesson import Lesson, LessonStatus
 from knowbound.language import say, translated
 from knowbound.report.formats.columns import pad
-from knowbound.report.formats.json import json_text
+from knowbound.report.formats.json import fields, json_text
 from knowbound.report.formats.plain import printable
 from knowbound.report.model import ReviewFigures
-from knowbound.report.words import rates_line, warning_lines
+from knowbound.report.words import not_read_words, rates_line, sessions_words, unknown_shares, warning_lines
 from knowbound.stats.printing import percent, percent_between
 from knowbound.text.printable import counted, listed
 
@@ -32,7 +32,7 @@ def render_review(
                 "format": "knowbound.review/1",
                 "actions": [_fields(one) for one in actions],
                 "figures": msgspec.to_builtins(figures),
-                "fixed": [_fixed_fields(one) for one in watched],
+                "fixed": [fields(one, "text status before=applied.before after=applied.after") for one in watched],
                 "notes": notes,
             }
         )
@@ -96,15 +96,14 @@ def _figures_line(figures: ReviewFigures) -> str:
 
 def _read_line(figures: ReviewFigures) -> str:
     agents = listed([f"{name} {number:,}" for name, number in figures.agents.items()], 4)
-    parts = [say("{} read ({})", counted(figures.sessions, "session"), agents)] if figures.sessions else []
+    parts = [say("{} read ({})", sessions_words(figures.reading, figures.sessions), agents)] if figures.sessions else []
+    parts += [not_read] if (not_read := not_read_words(figures.reading)) else []
     parts += [say("{} not recognised", counted(figures.unread_files, "file"))] if figures.unread_files else []
     parts += [say("{}: knowbound observe", counted(len(figures.warnings), "warning"))] if figures.warnings else []
     if figures.unknown_turns:
         parts.append(say("{:,} of {} not judged", figures.unknown_turns, counted(figures.turns, "turn")))
-    if figures.unknown_lines is not None and figures.unknown_tools is not None:
-        parts.append(
-            say("unknown: {} of lines, {} of calls", percent(figures.unknown_lines), percent(figures.unknown_tools))
-        )
+    if unknown := unknown_shares(figures.unknown_lines, figures.unknown_tools):
+        parts.append(unknown)
     parts.append(say("{} looked at, {:,} contradicted", counted(figures.statements, "statement"), figures.contradicted))
     return " · ".join(parts)
 
@@ -114,11 +113,6 @@ def _cut(text: str) -> str:
 
 
 def _fields(one: Action) -> dict[str, object]:
-    fields: dict[str, object] = msgspec.to_builtins(one)
-    place, diff = fields.pop("place"), fields.pop("diff")
-    return fields | {"fix": {"file": place, "diff": diff} if diff else None, "by": fields.pop("by")}
-
-
-def _fixed_fields(one: Lesson) -> dict[str, object]:
-    before, after = (one.applied.before, one.applied.after) if one.applied else (None, None)
-    return {"text": one.text, "status": one.status, "before": before, "after": after}
+    known: dict[str, object] = msgspec.to_builtins(one)
+    place, diff = known.pop("place"), known.pop("diff")
+    return known | {"fix": {"file": place, "diff": diff} if diff else None, "by": known.pop("by")}

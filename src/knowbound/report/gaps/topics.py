@@ -1,4 +1,4 @@
-"""The sections of a report about topics: what to write down, best first, and the way back to the traces."""
+"""Topics: what to write down, best first; and one topic in full, with every signal of it, its file and line."""
 
 from __future__ import annotations
 
@@ -7,28 +7,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from knowbound.core.paths import project_name
-from knowbound.core.signal import WORTH, Cost, Ending, Topic, TopicAnswer
+from knowbound.core.signal import WORTH, Cost, Ending, Signal, Topic, TopicAnswer
 from knowbound.language import say, translated
-from knowbound.report.model import ObserveReport
-from knowbound.report.sections import (
-    Column,
-    Entry,
-    Fold,
-    Inline,
-    Line,
-    Listing,
-    Note,
-    Part,
-    Row,
-    Section,
-    Span,
-    Table,
-    Tone,
-    data,
-    joined,
-    soft,
-)
-from knowbound.report.words import ENDING_NAMES, place_words, without_uuids
+from knowbound.report.format_names import PageFormat
+from knowbound.report.formats import render
+from knowbound.report.formats.json import fields, signal_fields
+from knowbound.report.gaps.figures import kind_words
+from knowbound.report.model import ObserveReport, TopicReport, TopicSignal
+from knowbound.report.sections import Entry, Fold, Inline, Line, Note, Page, Part, Section, Span, Tone, inlines
+from knowbound.report.words import ENDING_NAMES, SEARCHES, place_words, search_words, verdict_words, without_uuids
+from knowbound.report.writing import data, facts, joined, listing, prose, quote, section, soft, table
 from knowbound.stats.printing import duration, percent
 from knowbound.text.printable import counted
 
@@ -36,7 +24,7 @@ FIRST = 5  # topics of a project that a report opens with
 _PROJECTS = 3  # that a report over several opens with
 _TITLE, _QUOTE = 100, 200  # characters that are shown
 _ANSWERS = 2
-_MARKS = re.compile(r"^\s*(?:[-*>#]+|\d+\.)\s+|\*\*")
+_MARKS = re.compile(r"^\s*(?:[-*>#]+|\d+\.)\s+|\*\*")  # of a list, a heading or bold print
 _NOTHING = "Nothing cost these sessions a search that a line of knowledge would have spared."
 
 
@@ -44,39 +32,38 @@ def first_topics(report: ObserveReport, hint: str) -> Section:
     """At most five topics of the project, those with something new since the last look first."""
     first = opening(report)
     if not any(first.values()):
-        return Section("What to write down", (Note(_NOTHING),), "topics")
+        return section("What to write down", "topics", Note(_NOTHING))
     shown = [topic for topics in first.values() for topic in topics]
     parts: list[Part] = [Note(soft(words)) for words in (_about(report, shown), hint) if words]
     for project, topics in first.items():
         if len(first) > 1:
             sessions = report.projects.get(project)
             parts.append(Note(joined((_project(project), counted(sessions, "session") if sessions else ""))))
-        parts.append(Listing(tuple(_entry(topic, report) for topic in topics), FIRST))
-    return Section("What to write down", tuple(parts), "topics")
+        parts.append(listing((_entry(topic, report) for topic in topics), FIRST))
+    return section("What to write down", "topics", *parts)
 
 
 def other_topics(report: ObserveReport) -> Section:
     """The topics after those that a report opens with."""
     first = {topic.id for topics in opening(report).values() for topic in topics}
-    rest = [topic for topic in report.topics if topic.id not in first]
     several = len(report.projects) > 1
-    listing = Listing(tuple(_entry(topic, report, named=several) for topic in rest), hint="--format json")
-    return Section("More topics", (listing,), "more-topics")
+    entries = (_entry(topic, report, named=several) for topic in report.topics if topic.id not in first)
+    return section("More topics", "more-topics", listing(entries, hint="--format json"))
 
 
 def by_project(report: ObserveReport) -> Section:
     """Sessions, topics and coverage of each project, where a report is about several."""
     if len(report.projects) < 2:
-        return Section("", ())
+        return section("", "")
     topics, here = Counter(topic.project for topic in report.topics), project_name(report.root)
-    columns = (Column("project"), Column("sessions", right=True), Column("topics", right=True), Column("coverage"))
     coverage = {here: "unknown" if report.coverage.reason else percent(report.coverage.rate.value)}
-    rows = tuple(
-        Row((data(name) or "unknown", f"{sessions:,}", f"{topics[name]:,}", coverage.get(name, "unknown")))
+    rows = (
+        (data(name) or "unknown", f"{sessions:,}", f"{topics[name]:,}", coverage.get(name, "unknown"))
         for name, sessions in report.projects.items()
     )
     note = "Coverage is known only of the root. For another project: knowbound observe in it, or --root DIR."
-    return Section("By project", (Table(columns, rows, 15), Note(soft(note))), "projects")
+    shown = table("project | sessions> | topics> | coverage", rows, 15)
+    return section("By project", "projects", shown, Note(soft(note)))
 
 
 def opening(report: ObserveReport) -> dict[str, list[Topic]]:
@@ -110,27 +97,22 @@ def _about(report: ObserveReport, first: Sequence[Topic]) -> str:
 
 
 def _entry(topic: Topic, report: ObserveReport, *, named: bool = False) -> Entry:
-    head = joined((Span(shortened(topic.title, _TITLE), Tone.TITLE), soft(topic.id), _new(topic, report)))
+    new = Span("new", Tone.PILL) if is_new(topic, report) else ""
+    head = joined((Span(shortened(topic.title, _TITLE), Tone.TITLE), soft(topic.id), new))
     places = tuple(place_words(one.file, one.line) for one in topic.examples)
-    gaps = [at for at, signal in enumerate(report.inventory, 1) if signal.topic == topic.id]
-    link = Span("in the inventory", Tone.SOFT, f"gap-{gaps[0]}") if gaps else ""
-    return Entry(
-        head,
-        (
-            joined((cost_words(topic), endings_words(topic), _project(topic.project) if named else "")),
-            *_words(topic),
-        ),
-        more=joined((Fold("where it was seen", places), link), " "),
-        anchor=f"topic-{topic.id}",
-    )
+    gap = next((at for at, signal in enumerate(report.inventory, 1) if signal.topic == topic.id), 0)
+    link = Span("in the inventory", Tone.SOFT, f"gap-{gap}") if gap else ""
+    cost = joined((cost_words(topic), endings_words(topic), _project(topic.project) if named else ""))
+    more = joined((Fold("where it was seen", places), link), " ")
+    return Entry(head, (cost, *_words(topic)), more=more, anchor=f"topic-{topic.id}")
 
 
 def _words(topic: Topic) -> Iterator[Line]:
     """What was said about it, and where it is."""
     if topic.said and topic.said != topic.title:
-        yield "the agent: ", Span(shortened(_unmarked(topic.said), _QUOTE), Tone.QUOTE)
+        yield "the agent: ", quote(shortened(_MARKS.sub("", topic.said), _QUOTE))
     if topic.correction:
-        yield "the user: ", Span(shortened(topic.correction, _QUOTE), Tone.QUOTE)
+        yield "the user: ", quote(shortened(topic.correction, _QUOTE))
     best = [one for one in topic.answer if one.sessions == topic.answer[0].sessions]
     for at, one in enumerate(unique_files(best)[:_ANSWERS]):
         yield "or: " if at else "answer: ", *answer_words(one)
@@ -149,11 +131,6 @@ def answer_words(one: TopicAnswer) -> tuple[Inline, ...]:
     return data(without_uuids(place_words(one.path, one.line))), sessions
 
 
-def _unmarked(words: str) -> str:
-    """A sentence without the marks of a list, a heading or bold print."""
-    return _MARKS.sub("", words)
-
-
 def shortened(text: str, most: int) -> str:
     """A text of one line and at most so many characters."""
     text = without_uuids(" ".join(text.split()))
@@ -162,10 +139,6 @@ def shortened(text: str, most: int) -> str:
 
 def _project(name: str) -> Line:
     return ("project ", Span(name, Tone.TITLE)) if name else "project unknown"
-
-
-def _new(topic: Topic, report: ObserveReport) -> Line:
-    return Span("new", Tone.PILL) if is_new(topic, report) else ""
 
 
 def cost_words(topic: Topic) -> str:
@@ -187,3 +160,76 @@ def endings_words(topic: Topic) -> str:
     if len(ended) == 1:
         return ended[0][0] if ended[0][1] == 1 else say("{} each time", ended[0][0])
     return translated(", ").join(f"{words} {count}×" for words, count in ended)
+
+
+# One topic
+
+
+def render_topic(report: TopicReport, format: PageFormat, *, width: int = 100, colour: bool = False) -> str:
+    """The topic in a format; width and colour are for the terminal."""
+    return render(format, lambda: _topic_page(report), lambda: _topic_document(report), width=width, colour=colour)
+
+
+def _topic_page(report: TopicReport) -> Page:
+    topic = report.topic
+    entries = tuple(map(_signal, report.signals))
+    known = section("Topic", "topic", Note(Span(topic.title, Tone.TITLE)), facts(_topic_facts(topic)))
+    return Page(
+        verb="report",
+        title=say("Topic {}", topic.id),
+        lead="What was looked for, what it cost, how it ended, and where.",
+        totals=say("topic {} · {}", topic.id, counted(len(entries), "signal")),
+        origin=(joined((data(report.watermark.path), report.made)),),
+        sections=(known, section("Every signal of it", "signals", listing(entries, len(entries)))),
+        version=report.version,
+    )
+
+
+def _topic_facts(topic: Topic) -> Iterator[tuple[str, Line]]:
+    yield "Cost", cost_words(topic)
+    yield "Ended", endings_words(topic)
+    if topic.said and topic.said != topic.title:
+        yield "Agent", quote(topic.said)
+    if topic.correction:
+        yield "User", quote(topic.correction)
+    yield from (("or" if at else "Answer", answer_words(one)) for at, one in enumerate(unique_files(topic.answer)))
+    if topic.project:
+        yield "Project", data(topic.project)
+    if topic.last:
+        yield "Last seen", topic.last[:10]
+
+
+def _signal(one: TopicSignal) -> Entry:
+    signal = one.signal
+    label = joined((one.day, data(one.skill), say("turn {}", signal.turn)), ", ")
+    ids = joined(map(data, filter(None, (*signal.call_ids, signal.message_id))), " ")
+    head = (*inlines(label), " / ", *kind_words(signal))
+    return Entry(head, tuple(_lines(signal)), data(place_words(signal.file, signal.line)), ids)
+
+
+def _lines(signal: Signal) -> Iterator[Line]:
+    """The words of the call, the agent and the user; where it was found, and what that cost."""
+    if signal.type in SEARCHES:
+        yield data(search_words(signal))
+        if signal.said:
+            yield "the agent: ", quote(signal.said)
+    else:
+        yield "the agent: ", quote(signal.text)
+    if signal.verdict:
+        yield "judge: ", prose(verdict_words(signal))
+    if signal.correction:
+        yield "the user: ", quote(signal.correction)
+    if signal.found_at:
+        yield "found: ", data(place_words(signal.found_at.path, signal.found_at.line))
+    if signal.cost and (spent := spent_words(signal.cost)):
+        yield say("cost: {}", spent)
+
+
+def _topic_document(report: TopicReport) -> dict[str, object]:
+    """`knowbound.topic/1` of docs/json.md."""
+    return {
+        "format": "knowbound.topic/1",
+        **fields(report, "topic"),
+        "signals": [{**signal_fields(one.signal), "skill": one.skill, "day": one.day} for one in report.signals],
+        **fields(report, "test_set=watermark.sha256_8 made version"),
+    }

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import msgspec
-
 from knowbound.core.rule import Rule, RuleCheck, RuleVerdict
 from knowbound.language import say
+from knowbound.report.formats.json import fields, json_line
 from knowbound.report.formats.plain import printable
 from knowbound.stats.rate import Rate
 from knowbound.text.printable import counted, estimated_tokens, short_line
@@ -96,7 +95,7 @@ def render_rules(
 ) -> Iterator[str]:
     """Yield the report: text, or a line of JSON for each rule and session."""
     if format_ == "jsonl":
-        yield from (msgspec.json.encode(rule_row(one)).decode() + "\n" for one in checks)
+        yield from (json_line(rule_row(one)) + "\n" for one in checks)
         return
     made = summaries(checks)
     ignored = [one for one in made if one.harm > (0, 0)]
@@ -151,19 +150,10 @@ def _place(rule: Rule) -> str:
     return f"{rule.file}:{rule.line}"
 
 
+_ROW = """file=rule.file line=rule.line rule=rule.text session applicable=finding.applicable verdict=finding.verdict
+    at_line=finding.at_line? calls_before reminded why=finding.why by=finding.by?"""
+
+
 def rule_row(one: RuleCheck) -> dict[str, object]:
     """Return the row of one rule in one session (docs/json.md)."""
-    finding = one.finding
-    return {
-        "file": one.rule.file,
-        "line": one.rule.line,
-        "rule": one.rule.text,
-        "session": one.session,
-        "applicable": finding.applicable,
-        "verdict": finding.verdict,
-        "at_line": finding.at_line or None,
-        "calls_before": one.calls_before,
-        "reminded": one.reminded,
-        "why": finding.why,
-        "by": finding.by or None,
-    }
+    return fields(one, _ROW)

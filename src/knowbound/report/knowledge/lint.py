@@ -6,12 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from urllib.parse import quote
 
-import msgspec
-
 from knowbound import __version__
 from knowbound.core.statement import CheckedStatement, JunkEntry, Truth
 from knowbound.language import say, translated
-from knowbound.report.formats.json import json_text
+from knowbound.report.formats.json import fields, json_line
 from knowbound.report.formats.plain import printable
 from knowbound.text.digest import digest_of
 from knowbound.text.printable import counted
@@ -21,15 +19,9 @@ _LONGEST = 160  # characters of a statement
 
 def render_lint(checked: Sequence[CheckedStatement], format_: str) -> Iterator[str]:
     """Yield the report: `text`, a line of JSON for each statement, or what is contradicted for GitHub."""
-    if format_ == "sarif":
-        yield _sarif(checked)
-        return
-    if format_ == "github":
-        yield from _github(checked)
-        return
-    if format_ == "jsonl":
-        for one in checked:
-            yield msgspec.json.encode(_row(one)).decode() + "\n"
+    renderer = {"sarif": _sarif, "github": _github, "jsonl": _rows}.get(format_)
+    if renderer is not None:
+        yield from renderer(checked)
         return
     counts = Counter(one.truth for one in checked)
     wrong = [one for one in checked if one.truth is Truth.CONTRADICTED]
@@ -59,20 +51,12 @@ def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def _row(one: CheckedStatement) -> dict[str, object]:
-    evidence = {"path": one.evidence.path, "line": one.evidence.line} if one.evidence else None
-    return {
-        "file": one.statement.file,
-        "line": one.statement.line,
-        "statement": one.statement.text,
-        "kind": one.kind,
-        "truth": one.truth,
-        "evidence": evidence,
-        "repair": one.repair,
-        "since": one.since or None,
-        "same_as": list(one.same_as),
-        "by": one.by,
-    }
+_KEYS = """file=statement.file line=statement.line statement=statement.text kind truth evidence(path line) repair since?
+    same_as by"""
+
+
+def _rows(checked: Sequence[CheckedStatement]) -> Iterator[str]:
+    yield from (json_line(fields(one, _KEYS)) + "\n" for one in checked)
 
 
 def _wrong_lines(checked: Sequence[CheckedStatement]) -> Iterator[tuple[CheckedStatement, str]]:
@@ -95,46 +79,28 @@ def _github(checked: Sequence[CheckedStatement]) -> Iterator[str]:
     yield command("notice", "knowbound lint", said) + "\n"
 
 
-def _sarif(checked: Sequence[CheckedStatement]) -> str:
-    rule = {
+def _sarif(checked: Sequence[CheckedStatement]) -> Iterator[str]:
+    from knowbound.report.formats.sarif import finding, sarif  # noqa: PLC0415
+
+    rule: dict[str, object] = {
         "id": "contradicted_statement",
         "name": "ContradictedStatement",
         "shortDescription": {"text": "The tree contradicts a statement of a knowledge file."},
         "help": {"text": "knowbound lint shows the statement and, where the tree has one, the repair."},
     }
-    results = [
-        {
-            "ruleId": rule["id"],
-            "level": "warning",
-            "message": {"text": message},
-            "locations": [
-                {
-                    "physicalLocation": {
-                        "artifactLocation": {"uri": quote(one.statement.file), "uriBaseId": "%SRCROOT%"},
-                        "region": {"startLine": one.statement.line, "endLine": one.statement.end_line},
-                    }
-                }
-            ],
-            "partialFingerprints": {"statement/v1": digest_of([one.statement.file, one.kind, one.named])[:32]},
-        }
-        for one, message in _wrong_lines(checked)
-    ]
-    run = {
-        "tool": {"driver": {"name": "knowbound", "version": __version__, "rules": [rule]}},
-        "automationDetails": {"id": "knowbound/lint/"},
-        "invocations": [{"executionSuccessful": True}],
-        "originalUriBaseIds": {"%SRCROOT%": {"description": {"text": "The root of the project."}}},
-        "columnKind": "unicodeCodePoints",
-        "results": results,
-    }
-    schema = "https://json.schemastore.org/sarif-2.1.0.json"
-    return json_text({"$schema": schema, "version": "2.1.0", "runs": [run]})
+    results = []
+    for one, message in _wrong_lines(checked):
+        said = one.statement
+        prints = {"statement/v1": digest_of([said.file, one.kind, one.named])[:32]}
+        lines = (said.line, said.end_line)
+        results.append(finding("contradicted_statement", "warning", message, quote(said.file), lines, prints))
+    yield sarif(__version__, [rule], "lint/", results, base="The root of the project.")
 
 
 def render_junk(found: Sequence[JunkEntry], entries: int, format_: str) -> Iterator[str]:
     """Yield the junk of a store: text, or a line of JSON for each entry."""
     if format_ == "jsonl":
-        yield from (msgspec.json.encode(one).decode() + "\n" for one in found)
+        yield from (json_line(one) + "\n" for one in found)
         return
     for one in found:
         other = f" ({one.of})" if one.of else ""

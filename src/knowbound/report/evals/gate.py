@@ -9,19 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from knowbound.report.evaluation import render_evaluation
+from knowbound.report.evals import samples as by_sample
+from knowbound.report.evals.evaluation import render_evaluation
+from knowbound.report.evals.gate_words import gate_name, gate_outcome, gate_reason, gates_section
 from knowbound.report.format_names import GapFormat, PageFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.github import command
 from knowbound.report.formats.json import GATE_KEYS, as_json, fields
 from knowbound.report.formats.junit import gates_junit
 from knowbound.report.formats.plain import made_plain
-from knowbound.report.gap_sections import figures_section, inventory, mark_section, sources, uncovered
-from knowbound.report.gate_words import gate_name, gate_outcome, gate_reason, gates_section
+from knowbound.report.gaps.figures import figures_section, inventory, mark_section, sources, uncovered
+from knowbound.report.gaps.observe import observed_entries, origin_line, render_observe, signal_count, with_short_places
 from knowbound.report.model import ObserveReport
-from knowbound.report.observe import observed_entries, origin_line, render_observe, signal_count, with_short_places
-from knowbound.report.samples import counted_unit, evaluation_entries, knowledge_words, who_words, with_places_near
-from knowbound.report.sections import Line, Note, Page, Section, Tone, prose
+from knowbound.report.sections import Line, Note, Page, Tone
+from knowbound.report.writing import prose, section
 from knowbound.stats.evaluation import Evaluation
 from knowbound.stats.figures import Watermark
 from knowbound.stats.gate import GateOutcome, GateResult, exit_code
@@ -89,10 +90,10 @@ def _page(check: GateReport) -> Page:
         entries, total, unit, about = observed_entries(run), signal_count(run), "sample", "Skill"
         origin = (origin_line(run),)
     else:
-        run = with_places_near(run, (run.root,))
-        entries, unit, about = evaluation_entries(run), counted_unit(run), "Run"
+        run = by_sample.with_places_near(run, (run.root,))
+        entries, unit, about = by_sample.evaluation_entries(run), by_sample.counted_unit(run), "Run"
         total = len(entries)
-        origin = (prose(f"evaluation {run.id}: {who_words(run)}"), prose(knowledge_words(run)))
+        origin = (prose(f"evaluation {run.id}: {by_sample.who_words(run)}"), prose(by_sample.knowledge_words(run)))
     return Page(
         verb="check",
         title="Check of the gap rate",
@@ -102,7 +103,7 @@ def _page(check: GateReport) -> Page:
         sections=(
             mark_section(run.watermark),
             gates_section(check.results),
-            Section("", (Note(check.nudge, Tone.FAIR),)),
+            section("", "", Note(check.nudge, Tone.FAIR)),
             figures_section(run.gap, run.coverage, run.root, unit),
             sources(run.gap),
             uncovered(run.coverage.uncovered),
@@ -116,14 +117,11 @@ def _page(check: GateReport) -> Page:
 def _document(check: GateReport) -> dict[str, object]:
     """`knowbound.check/1` of docs/json.md."""
     run = check.run
-    signals = run.inventory if isinstance(run, ObserveReport) else run.signals
     return {
         "format": "knowbound.check/1",
         "watermark": as_json(run.watermark),
         "outcome": outcome_words(check),
-        "exit_code": check.code,
-        "strict": check.strict,
-        "gates": [fields(result, f"{GATE_KEYS} difference") for result in check.results],
+        **fields(check, f"exit_code=code strict gates=results({GATE_KEYS} difference)"),
         "run": {
             "kind": "observe" if isinstance(run, ObserveReport) else "evaluation",
             "id": None if isinstance(run, ObserveReport) else run.id,
@@ -131,7 +129,7 @@ def _document(check: GateReport) -> dict[str, object]:
             "commit": None if isinstance(run, ObserveReport) else run.commit or None,
         },
         **fields(run, "gap coverage"),
-        "inventory": as_json(signals),
+        "inventory": as_json(run.inventory if isinstance(run, ObserveReport) else run.signals),
         "nudge": check.nudge or None,
     }
 
@@ -165,12 +163,7 @@ def render_audit_gate(
 
 
 def _audit_page(gate: GateResult) -> Page:
-    return Page(
-        verb="check",
-        title="Gate on unsupported answers",
-        lead=f"{gate_name(gate)}: {gate_outcome(gate)}.",
-        totals=f"{gate.rate.n:,} audited turns",
-        origin=(),
-        sections=(gates_section([gate]),),
-        commands=(("knowbound audit", "the turns to look at first"),),
-    )
+    lead = f"{gate_name(gate)}: {gate_outcome(gate)}."
+    commands = (("knowbound audit", "the turns to look at first"),)
+    totals = f"{gate.rate.n:,} audited turns"
+    return Page("check", "Gate on unsupported answers", lead, totals, (), (gates_section([gate]),), commands)

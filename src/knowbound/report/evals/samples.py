@@ -13,8 +13,9 @@ from typing import NamedTuple, TypeVar
 from msgspec.structs import replace
 
 from knowbound.core.signal import NOT_CLOSED, Signal, SignalType
+from knowbound.report.formats.json import fields
 from knowbound.report.formats.plain import near
-from knowbound.report.gap_sections import InventoryEntry
+from knowbound.report.gaps.figures import InventoryEntry
 from knowbound.report.words import TYPE_NAMES, place_words
 from knowbound.stats.evaluation import (
     AssertionGrade,
@@ -40,6 +41,9 @@ ENDING_NAMES: dict[RunEnding, str] = {
     RunEnding.INCOMPLETE: "trace not complete",
 }
 _FILES = 12  # named in a change
+_HEAD = """id? made watermark sha256 origin executor model? judge? repeat inject variant? root knowledge gap coverage
+    composite"""
+_KNOWLEDGE = "commit? subject? dirty version=against? files=knowledge"
 _One = TypeVar("_One")
 
 
@@ -169,21 +173,20 @@ def by_difficulty(evaluation: Evaluation) -> list[SampleGroup]:
 
 
 def _grouped(evaluation: Evaluation, names_of: Callable[[SampleRun], list[str]]) -> list[SampleGroup]:
+    """Composites of one sample, and of samples of one session, are alike: they are drawn as a cluster."""
     members: dict[str, list[SampleRun]] = {}
     for run in evaluation.runs:
         for name in names_of(run):
             members.setdefault(name, []).append(run)
-    return [_group(name, runs) for name, runs in members.items()]
-
-
-def _group(name: str, runs: list[SampleRun]) -> SampleGroup:
-    """Composites of one sample, and of samples of one session, are alike: they are drawn as a cluster."""
-    composites: dict[str, list[float]] = {}
-    for run in (run for run in runs if run.is_complete):
-        if run.grade.composite is not None:
-            composites.setdefault(run.cluster, []).append(run.grade.composite)
-    rate = sample_rate(complete_runs(runs))
-    return SampleGroup(name, len({run.sample for run in runs}), rate, mean_of(composites.values()))
+    groups = []
+    for name, runs in members.items():
+        composites: dict[str, list[float]] = {}
+        for run in runs:
+            if run.is_complete and run.grade.composite is not None:
+                composites.setdefault(run.cluster, []).append(run.grade.composite)
+        rate = sample_rate(complete_runs(runs))
+        groups.append(SampleGroup(name, len({run.sample for run in runs}), rate, mean_of(composites.values())))
+    return groups
 
 
 def unscored(evaluation: Evaluation) -> dict[str, int]:
@@ -230,29 +233,29 @@ def with_places_near(evaluation: Evaluation, folders: Iterable[str]) -> Evaluati
 
 def who_words(evaluation: Evaluation) -> str:
     """Who answered, who judged, what it cost and when."""
-    asked = "competency questions" if evaluation.origin is Origin.PROBED else ""
-    model = f"model {evaluation.model}" if evaluation.model else ""
-    judge = f"judge {evaluation.judge}" if evaluation.judge else "no judge"
-    repeat = f"each {evaluation.repeat} times" if evaluation.repeat > 1 else ""
-    took = f"{seconds_taken(evaluation.seconds)} s in all"
-    inject = "with injection" if evaluation.inject else ""
-    parts = (asked, f"executor {evaluation.executor}", model, inject, judge, repeat, cost_words(evaluation), took)
-    return " · ".join(part for part in (*parts, evaluation.made) if part)
+    parts = (
+        "competency questions" if evaluation.origin is Origin.PROBED else "",
+        f"executor {evaluation.executor}",
+        f"model {evaluation.model}" if evaluation.model else "",
+        "with injection" if evaluation.inject else "",
+        f"judge {evaluation.judge}" if evaluation.judge else "no judge",
+        f"each {evaluation.repeat} times" if evaluation.repeat > 1 else "",
+        cost_words(evaluation),
+        f"{seconds_taken(evaluation.seconds)} s in all",
+        evaluation.made,
+    )
+    return " · ".join(filter(None, parts))
 
 
 def knowledge_words(evaluation: Evaluation) -> str:
     """Which knowledge this is about."""
-    files = counted(len(evaluation.knowledge), "knowledge file")
+    commit = "not in git"
+    if evaluation.commit:
+        subject = f" “{evaluation.subject}”" if evaluation.subject else ""
+        commit = f"commit {evaluation.commit[:10]}{subject}{' with uncommitted changes' if evaluation.dirty else ''}"
     version = f"version {evaluation.against}" if evaluation.against else ""
-    parts = (f"knowledge base {evaluation.root}", version, _commit(evaluation), files)
-    return " · ".join(part for part in parts if part)
-
-
-def _commit(evaluation: Evaluation) -> str:
-    if not evaluation.commit:
-        return "not in git"
-    subject = f" “{evaluation.subject}”" if evaluation.subject else ""
-    return f"commit {evaluation.commit[:10]}{subject}{' with uncommitted changes' if evaluation.dirty else ''}"
+    files = counted(len(evaluation.knowledge), "knowledge file")
+    return " · ".join(filter(None, (f"knowledge base {evaluation.root}", version, commit, files)))
 
 
 def commit_words(head: EvaluationHead) -> str:
@@ -308,3 +311,8 @@ def left_out_words(run: SampleRun, repeats: bool) -> str:
 def assertion_words(grade: AssertionGrade) -> str:
     """What was asked of the answer."""
     return f"{grade.type} {grade.detail}".rstrip()
+
+
+def head_fields(evaluation: Evaluation) -> dict[str, object]:
+    """Which test set, which knowledge, who answered, and the figures."""
+    return fields(evaluation, _HEAD) | {"knowledge": fields(evaluation, _KNOWLEDGE)}

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from knowbound.core.signal import SOURCES, Signal, SignalType, Status
 from knowbound.language import say, translated
+from knowbound.report import words as wording
 from knowbound.report.sections import (
     LONG,
     Bar,
-    Column,
     Entry,
     Facts,
     Figure,
@@ -20,44 +20,14 @@ from knowbound.report.sections import (
     Fold,
     Inline,
     Line,
-    Listing,
     Mark,
     Note,
-    Row,
     Section,
     Span,
-    Table,
     Tone,
-    data,
     inlines,
-    joined,
-    prose,
-    soft,
-    strong,
 )
-from knowbound.report.words import (
-    ENDING_NAMES,
-    SEARCHES,
-    STATUS_NAMES,
-    TYPE_NAMES,
-    UNMATCHED,
-    band_words,
-    classification_words,
-    confidence_words,
-    counts_words,
-    is_softened,
-    open_soft_words,
-    open_words,
-    place_words,
-    rate_words,
-    rates_line,
-    search_words,
-    soft_share_words,
-    status_words,
-    unseen_words,
-    verdict_words,
-    without_uuids,
-)
+from knowbound.report.writing import data, facts, joined, listing, prose, quote, section, soft, strong, table
 from knowbound.stats.figures import Band, Coverage, GapFigures, HedgeJudging, Marking, MissedSearch, Watermark
 from knowbound.stats.printing import Interval, money, percent, percent_interval, percent_range
 from knowbound.stats.rate import Rate, Weighted
@@ -91,28 +61,28 @@ class InventoryEntry(NamedTuple):
 
 def mark_section(mark: Watermark) -> Section:
     """The watermark on its own, above everything that rests on its test set."""
-    return Section("", (Mark(mark),))
+    return section("", "", Mark(mark))
 
 
 def figures_section(gap: GapFigures, coverage: Coverage, root: str, unit: str = "sample", *more: Figure) -> Section:
     """The specification's rates first, and how to read them; the watermark of their test set is shown above."""
     shown = (*gap_figures(gap, unit), coverage_figure(coverage, root), *more)
-    return Section("Knowledge gaps", (Figures(shown), reading(gap, unit)), "figures")
+    return section("Knowledge gaps", "figures", Figures(shown), reading(gap, unit))
 
 
 def open_section(gap: GapFigures, coverage: Coverage, root: str) -> Section:
     """The open rate first, the specification's rates beside it for comparison."""
     shown = (*open_figures(gap), *raw_figures(gap), per_turn_figure(gap), coverage_figure(coverage, root))
-    parts = (Figures(shown), open_reading(gap, coverage), Note(soft(_OPEN_AND_RAW)))
-    return Section("Knowledge gaps", parts, "figures")
+    notes = (open_reading(gap, coverage), Note(soft(_OPEN_AND_RAW)))
+    return section("Knowledge gaps", "figures", Figures(shown), *notes)
 
 
 def figures_line(gap: GapFigures, coverage: Coverage) -> Section:
     """The rates, the one band and coverage in one line; the watermark stands above it."""
     reached = percent(None if coverage.reason else coverage.rate.value)
-    rates = rates_line(gap.rate.value, gap.weighted.value, open_words(gap))
-    rest = say(" · coverage {} · confidence {}", reached, confidence_words(gap))
-    return Section("", (Note((rates, " · open band ", open_band(gap), rest)),))
+    rates = wording.rates_line(gap.rate.value, gap.weighted.value, wording.open_words(gap))
+    rest = say(" · coverage {} · confidence {}", reached, wording.confidence_words(gap))
+    return section("", "", Note((rates, " · open band ", open_band(gap), rest)))
 
 
 def _coverage_words(coverage: Coverage) -> Line:
@@ -134,7 +104,7 @@ def open_figures(gap: GapFigures, unit: str = "sample") -> tuple[Figure, ...]:
     """The rates over open signals only; a range where signals are undecided."""
     shown = rate_figure("Open rate", gap.open, unit, say("{}s with an open signal", translated(unit)))
     return (
-        replace(shown, value=open_words(gap)),
+        replace(shown, value=wording.open_words(gap)),
         rate_figure("Open weighted", gap.open_weighted, unit, _HEAVY, _BAND_LIMITS),
     )
 
@@ -163,7 +133,7 @@ def coverage_figure(coverage: Coverage, root: str) -> Figure:
 
 def rate_figure(label: str, rate: Rate | Weighted, unit: str, meaning: str, limits: tuple[float, ...] = ()) -> Figure:
     """A rate as a figure."""
-    return share_figure(label, rate.value, rate.interval, counts_words(rate, unit), meaning, limits)
+    return share_figure(label, rate.value, rate.interval, wording.counts_words(rate, unit), meaning, limits)
 
 
 def share_cell(share: Rate | Weighted) -> Line:
@@ -183,13 +153,12 @@ def share_figure(
 def reading(gap: GapFigures, unit: str = "sample") -> Facts:
     """How the rates are to be read."""
     limits = soft("(of the weighted rate: green under 10%, yellow under 30%, else red)")
-    facts: list[tuple[str, Line]] = [
+    rows: list[tuple[str, Line]] = [
         ("Band", (band(gap), " ", limits)),
-        ("Soft share", soft_share_words(gap)),
-        ("Confidence", confidence_words(gap, unit)),
+        ("Soft share", wording.soft_share_words(gap)),
+        ("Confidence", wording.confidence_words(gap, unit)),
     ]
-    facts += [("Not seen", strong(unseen_words(gap, unit)))] if gap.unseen else []
-    return Facts(tuple(facts))
+    return facts([*rows, *([("Not seen", strong(wording.unseen_words(gap, unit)))] if gap.unseen else [])])
 
 
 def open_reading(gap: GapFigures, coverage: Coverage) -> Facts:
@@ -198,12 +167,12 @@ def open_reading(gap: GapFigures, coverage: Coverage) -> Facts:
     rows: list[tuple[str, Line]] = [
         ("Band", (open_band(gap), " ", limits)),
         ("Raw band", (band(gap), " ", soft("(of the weighted gap rate, as the specification counts)"))),
-        ("Soft share", open_soft_words(gap)),
-        ("Raw soft", soft_share_words(gap)),
-        ("Confidence", confidence_words(gap)),
+        ("Soft share", wording.open_soft_words(gap)),
+        ("Raw soft", wording.soft_share_words(gap)),
+        ("Confidence", wording.confidence_words(gap)),
     ]
     words = _coverage_words(coverage)
-    return Facts((*rows, ("Counted", words)) if words else tuple(rows))
+    return facts([*rows, *([("Counted", words)] if words else [])])
 
 
 def open_band(gap: GapFigures) -> Span:
@@ -218,23 +187,24 @@ def band(gap: GapFigures) -> Span:
 
 def _band_span(gap: GapFigures, shown: Band | None) -> Span:
     """A hard colour only where enough samples are behind the band."""
-    tone = Tone.UNSURE if shown is None or is_softened(gap) else _BAND_TONES[shown]
-    return Span(band_words(gap, shown), tone)
+    tone = Tone.UNSURE if shown is None or wording.is_softened(gap) else _BAND_TONES[shown]
+    return Span(wording.band_words(gap, shown), tone)
 
 
 def sources(gap: GapFigures, *, built_in: bool = False) -> Section:
     """Section 7.3: the signals by their source; `built_in`: the built-in executor answered, not an agent."""
     gaps = {type_: source.gap for type_, source in SOURCES.items()}
-    meanings = gaps | ({SignalType.FAILED_SEARCH: UNMATCHED} if built_in else {})
+    meanings = gaps | ({SignalType.FAILED_SEARCH: wording.UNMATCHED} if built_in else {})
     most = max(gap.by_type.values(), default=0) or 1
     rows = []
-    for type_, name in TYPE_NAMES.items():
-        number = gap.by_type.get(type_, 0)
-        shown = "unknown" if type_ in SEARCHES and not number and gap.unseen == gap.rate.n > 0 else f"{number:,}"
-        rows.append(Row((Span(name, type_), shown, Bar(number / most, type_), meanings[type_])))
-    columns = (Column("source"), Column("signals", right=True), Column(""), Column("meaning"))
-    words = classification_words(gap, UNMATCHED if built_in else "it is missing, or not where they look")
-    return Section("By source", (Note(words), Table(columns, tuple(rows)), Note(soft(status_words(gap)))), "sources")
+    for type_, name in wording.TYPE_NAMES.items():
+        number, is_search = gap.by_type.get(type_, 0), type_ in wording.SEARCHES
+        shown = "unknown" if is_search and not number and gap.unseen == gap.rate.n > 0 else f"{number:,}"
+        rows.append((Span(name, type_), shown, Bar(number / most, type_), meanings[type_]))
+    missing = wording.UNMATCHED if built_in else "it is missing, or not where they look"
+    said = wording.classification_words(gap, missing)
+    shown_rows = table("source | signals> | | meaning", rows)
+    return section("By source", "sources", Note(said), shown_rows, Note(soft(wording.status_words(gap))))
 
 
 def missed_searches(found: Iterable[MissedSearch], entries: Sequence[InventoryEntry], unit: str) -> Section:
@@ -244,19 +214,21 @@ def missed_searches(found: Iterable[MissedSearch], entries: Sequence[InventoryEn
     def entry(search: MissedSearch) -> Entry:
         example = search.example
         number = numbers.get((example.file, example.line, example.query))
-        places = entries[number - 1].places if number else (place_words(example.file, example.line),)
+        places = entries[number - 1].places if number else (wording.place_words(example.file, example.line),)
         link = Span("in the inventory", Tone.SOFT, f"gap-{number}") if number else ""
         return Entry((data(search.query), "  ", soft(counted(search.samples, unit))), place=_places(places), more=link)
 
-    listing = Listing(tuple(map(entry, found)), hint="--format json")
-    return Section("Searched for and not found, most often first", (listing,), "topics")
+    shown = listing(map(entry, found), hint="--format json")
+    return section("Searched for and not found, most often first", "topics", shown)
 
 
 def uncovered(paths: Sequence[str], meaning: str = "") -> Section:
     """Section 8: natural candidates for new samples."""
-    listing = Listing(tuple(Entry(data(path)) for path in paths), hint="--format json")
-    parts = (Note(soft(meaning)), listing) if meaning else (listing,)
-    return Section(say("{} not reached", counted(len(paths), "knowledge file")), parts, "uncovered", LONG)
+    title, note = (
+        say("{} not reached", counted(len(paths), "knowledge file")),
+        (Note(soft(meaning)),) if meaning else (),
+    )
+    return section(title, "uncovered", *note, listing(map(data, paths), hint="--format json"), folded_in=LONG)
 
 
 def inventory(entries: Sequence[InventoryEntry], about: str, total: int = 0) -> Section:
@@ -267,9 +239,8 @@ def inventory(entries: Sequence[InventoryEntry], about: str, total: int = 0) -> 
         is_first = one.signal.sample not in asked
         asked.add(one.signal.sample)
         shown.append(_entry(one, f"gap-{number}", about, one.prompt if is_first else ""))
-    listing = Listing(tuple(shown), 15, "--format jsonl", total)
     title = say("Gap inventory: {}", counted(max(total, len(shown)), "signal"))
-    return Section(title, (listing,), "inventory", LONG)
+    return section(title, "inventory", listing(shown, 15, "--format jsonl", total), folded_in=LONG)
 
 
 def _entry(one: InventoryEntry, anchor: str, about: str, prompt: str) -> Entry:
@@ -281,13 +252,13 @@ def _entry(one: InventoryEntry, anchor: str, about: str, prompt: str) -> Entry:
         # A sample of a test set is mostly one turn: its steps are what the specification's inventory calls turns.
         say(" / step {}", signal.step) if one.is_run and signal.step else say(" / turn {}", signal.turn),
     )
-    filters = [("Source", signal.type.value, TYPE_NAMES[signal.type])]
-    filters += [("Status", signal.status.value, STATUS_NAMES[signal.status])]
+    filters = [("Source", signal.type.value, wording.TYPE_NAMES[signal.type])]
+    filters += [("Status", signal.status.value, wording.STATUS_NAMES[signal.status])]
     filters += [(about, one.note, one.note)] if one.note else []
     return Entry(
         (*inlines(label), " / ", *kind_words(signal)),
         tuple(_said(signal, prompt)),
-        _places(map(without_uuids, one.places)),
+        _places(map(wording.without_uuids, one.places)),
         joined((_way_back(one), Span("its topic", Tone.SOFT, one.topic) if one.topic else ""), " "),
         anchor,
         tuple(filters),
@@ -299,10 +270,10 @@ def kind_words(signal: Signal) -> tuple[Inline, ...]:
     is_open = signal.status is Status.OPEN
     return (
         "sub-agent / " if signal.agent_id else "",
-        Span(f"[{translated(TYPE_NAMES[signal.type])}]", signal.type),
+        Span(f"[{translated(wording.TYPE_NAMES[signal.type])}]", signal.type),
         " ",
-        Span(STATUS_NAMES[signal.status], Tone.OPEN_PILL if is_open else Tone.PILL),
-        translated(", ") + translated(ENDING_NAMES[signal.ending]) if signal.ending and is_open else "",
+        Span(wording.STATUS_NAMES[signal.status], Tone.OPEN_PILL if is_open else Tone.PILL),
+        translated(", ") + translated(wording.ENDING_NAMES[signal.ending]) if signal.ending and is_open else "",
     )
 
 
@@ -319,16 +290,16 @@ def _way_back(one: InventoryEntry) -> Fold:
 
 
 def _said(signal: Signal, prompt: str) -> Iterable[Line]:
-    if signal.type in SEARCHES:
-        yield data(without_uuids(search_words(signal)))
+    if signal.type in wording.SEARCHES:
+        yield data(wording.without_uuids(wording.search_words(signal)))
         if signal.said:
-            yield "agent self-report: ", Span(without_uuids(signal.said), Tone.QUOTE)
+            yield "agent self-report: ", quote(wording.without_uuids(signal.said))
     else:
-        yield "agent output: ", Span(without_uuids(signal.text), Tone.QUOTE)
+        yield "agent output: ", quote(wording.without_uuids(signal.text))
         if signal.type is SignalType.HEDGING:
-            yield "judge: ", prose(verdict_words(signal))
+            yield "judge: ", prose(wording.verdict_words(signal))
     if prompt:
-        yield "asked: ", Span(prompt, Tone.QUOTE)
+        yield "asked: ", quote(prompt)
 
 
 def _places(places: Iterable[str]) -> Line:
@@ -338,32 +309,29 @@ def _places(places: Iterable[str]) -> Line:
 def judged_hedges(judging: HedgeJudging | None) -> Section:
     """What a judge with a cap decided, what it was not asked, and what that cost."""
     if judging is None:
-        return Section("Hedges judged", ())
-    facts: list[tuple[str, Line]] = [
+        return section("Hedges judged", "")
+    unjudged = say("{:,}, kept as signals and asked in the next run", judging.unjudged) if judging.unjudged else "0"
+    failed = say("{:,}, kept as signals and asked again", judging.failed)
+    rows: list[tuple[str, Line]] = [
         ("Judge", data(judging.judge)),
         ("Judged", counted(judging.judged, "sentence")),
-        (
-            "Unjudged",
-            say("{:,}, kept as signals and asked in the next run", judging.unjudged) if judging.unjudged else "0",
-        ),
+        ("Unjudged", unjudged),
+        *([("No answer", failed)] if judging.failed else []),
         ("Cap", say("{:,} sentences per run (hedging_classifier.max_candidates)", judging.cap)),
         ("Cost", money(judging.usd)),
     ]
-    if judging.failed:
-        facts.insert(3, ("No answer", say("{:,}, kept as signals and asked again", judging.failed)))
-    return Section("Hedges judged", (Facts(tuple(facts)),), "judging")
+    return section("Hedges judged", "judging", facts(rows))
 
 
 def marked(marking: Marking) -> Section:
     """How many of the doubts in their words agents marked, with and without being asked to."""
-    rows: list[tuple[str, Line]] = []
-    for name, rate in (("not asked to", marking.unasked), ("asked to", marking.asked)):
-        rows += [(name, rate_words(rate, "doubt"))] if rate.n else []
-    hint = soft("To ask agents to mark them: injection.self_marking = true")
-    parts = (Facts(tuple(rows)), *(() if marking.asked.n else (Note(hint),)))
-    return Section("Doubts that agents marked", parts if rows else (), "marked")
+    rates = (("not asked to", marking.unasked), ("asked to", marking.asked))
+    rows: list[tuple[str, Line]] = [(name, wording.rate_words(rate, "doubt")) for name, rate in rates if rate.n]
+    hint = Note(soft("To ask agents to mark them: injection.self_marking = true"))
+    parts = (facts(rows), *(() if marking.asked.n else (hint,)))
+    return section("Doubts that agents marked", "marked", *(parts if rows else ()))
 
 
 def warnings(texts: Iterable[str]) -> Section:
     """What the reader should know before trusting a number."""
-    return Section("Warnings", (Listing(tuple(Entry(prose(text)) for text in texts), 100),), "warnings")
+    return section("Warnings", "warnings", listing(map(prose, texts), 100))

@@ -1,0 +1,271 @@
+"""A comparison of two evaluations in any format: the verdict, side by side, with the exact test and the interval."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from msgspec.structs import replace
+
+from knowbound.core.signal import SignalType
+from knowbound.report.evals import samples as by_sample
+from knowbound.report.format_names import PageFormat
+from knowbound.report.formats import render
+from knowbound.report.formats.json import as_json, fields
+from knowbound.report.gaps.figures import coverage_figure, gap_figures, inventory, sources, uncovered, warnings
+from knowbound.report.sections import ASIDE, Figure, Figures, Fold, Inline, Line, Mark, Page, Section, Table
+from knowbound.report.words import TYPE_NAMES, broken_words
+from knowbound.report.writing import data, facts, prose, section, strong, table
+from knowbound.stats.comparison import Change, Comparison, SampleChange, Verdict
+from knowbound.stats.evaluation import Evaluation
+from knowbound.stats.gate import about
+from knowbound.stats.paired import Difference, Pairs
+from knowbound.stats.printing import percent, probability, score, signed
+from knowbound.stats.rate import Mean, Rate
+from knowbound.text.printable import counted
+
+Format = PageFormat
+_CHANGED = (Change.BROKEN, Change.FIXED, Change.UNKNOWN)
+_PAIRED = "n clusters both fixed broken neither"
+_TEST = "p settled more_samples=more"
+_MEANS = (
+    ("Cost", "usd", "$", ""),
+    ("Tokens", "tokens", "", ""),
+    ("Steps", "steps", "", ""),
+    ("Time", "seconds", "", " s"),
+)
+
+
+def render_comparison(comparison: Comparison, format: Format, *, width: int = 100, colour: bool = False) -> str:
+    """The comparison in a format; width and colour are for the terminal."""
+    return render(
+        format, lambda: comparison_page(comparison), lambda: _document(comparison), width=width, colour=colour
+    )
+
+
+def comparison_page(comparison: Comparison) -> Page:
+    """Return a comparison as a page, sample by sample."""
+    before, after = comparison.before, by_sample.with_places_near(comparison.after, (comparison.after.root,))
+    entries = [entry._replace(anchor="") for entry in by_sample.evaluation_entries(after)]
+    named = (("before", before), ("after", after))
+    return Page(
+        verb="compare",
+        title="Comparison of two evaluations",
+        lead="The same samples, before and after.",
+        totals=_totals(comparison),
+        origin=tuple(
+            (f"{name}: ", prose(f"{by_sample.who_words(side)} · {by_sample.knowledge_words(side)}"))
+            for name, side in named
+        ),
+        sections=(
+            *comparison_sections(comparison, is_alone=True),
+            sources(after.gap),
+            uncovered(after.coverage.uncovered),
+            inventory(entries, "Run"),
+        ),
+        commands=(("knowbound trend", "the gap rate from commit to commit"),),
+        version=after.version,
+    )
+
+
+def _origin(side: Evaluation) -> str:
+    return f"{by_sample.who_words(side)} · {by_sample.knowledge_words(side)}"
+
+
+def _totals(comparison: Comparison) -> str:
+    named = f"evaluation {comparison.before.id} → {comparison.after.id}"
+    words = {Change.FIXED: "fixed", Change.BROKEN: "broken", Change.SAME: "the same", Change.UNKNOWN: "unknown"}
+    counts = ((change, comparison.count(change), word) for change, word in words.items())
+    return " · ".join([named, *(f"{n:,} {word}" for change, n, word in counts if n or change is not Change.UNKNOWN)])
+
+
+def comparison_sections(comparison: Comparison, *, is_alone: bool = False) -> Iterator[Section]:
+    """Yield the verdict with its figures, and the samples side by side; alone on a page with the figures of both."""
+    one, other = comparison.names
+    figures = (Mark(comparison.after.watermark), Figures(_figures(comparison))) if is_alone else ()
+    title = "Difference" if is_alone else f"{one} and {other}"
+    yield section(title, "difference", *figures, facts(_facts(comparison)))
+    yield warnings(comparison.caveats)
+    one, other = (re.sub(r"[|>?]", "/", name) for name in (one, other))
+    columns = f"sample | change | gap: {one} | gap: {other} | composite?1 | answer: {one}?3 | answer: {other}?2"
+    same = _rows(comparison, columns, 5, Change.SAME)
+    yield section("Samples that changed", "changed", _rows(comparison, columns, 40, *_CHANGED))
+    yield section(f"{counted(len(same.rows), 'sample')} the same", "same", same, folded_in=ASIDE)
+
+
+def _facts(comparison: Comparison) -> Iterator[tuple[str, Line]]:
+    yield "Verdict", strong(verdict_words(comparison))
+    if failing := [row.sample for row in comparison.rows if row.failing]:
+        yield "Assertions", (broken_words(len(failing)), ": ", data(", ".join(failing)))
+    yield "Answered", answered_words(comparison)
+    yield "Gap rate", gap_words(comparison)
+    yield "Composite", _composite_words(comparison.composite)
+    for label, name, before, after in _MEANS:
+        if (mean := getattr(comparison, name)).value is not None:
+            yield label, _mean_words(mean, before, after)
+    if comparison.served.n:
+        served = counted(comparison.served.n, "sample")
+        yield "Served", f"an item was injected in {comparison.served.k} of {served}"
+    yield "Knowledge", str(comparison.change)
+    yield from (("", data(line)) for line in by_sample.change_words(comparison.change).splitlines())
+
+
+def verdict_words(comparison: Comparison) -> str:
+    """Return in one sentence which side answers more samples, or how many more samples would tell."""
+    pairs, other = comparison.answered, comparison.names[1]
+    if pairs.p is None:
+        return "Nothing to compare: no sample is complete on both sides."
+    if not pairs.shifts:
+        seen = "" if pairs.detectable is None else f"; one of {percent(pairs.detectable)} would be seen in 4 of 5 cases"
+        return f"No difference: both answer the same of {counted(pairs.n, 'sample')}{seen}."
+    net = pairs.fixed - pairs.broken
+    more = f"{other} answers {abs(net):,} of {pairs.n:,} {'more' if net > 0 else 'fewer'}, p = {probability(pairs.p)}"
+    if not net:
+        more = f"both answer as many of {counted(pairs.n, 'sample')}, and not the same ones"
+    if comparison.verdict is not Verdict.UNDECIDED:
+        return f"{more[0].upper()}{more[1:]}."
+    needed = pairs.more
+    would = "no reasonable number of samples like these would tell"
+    if needed is not None:
+        would = f"{about(needed)} more {'sample' if needed == 1 else 'samples'} would"
+    return f"Cannot tell: {more}; {would}."
+
+
+def answered_words(comparison: Comparison) -> str:
+    """Return how many samples each side answers, and the interval of the difference."""
+    pairs, (one, other) = comparison.answered, comparison.names
+    difference = pairs.difference
+    if difference is None:
+        return "unknown"
+    before, after = _sides(pairs)
+    turned = Difference(-difference.value, -difference.high, -difference.low, paired=True)
+    clusters = "" if pairs.clusters == pairs.n else f" in {counted(pairs.clusters, 'cluster')}"
+    return f"{one} {before:,}, {other} {after:,} of {counted(pairs.n, 'sample')}{clusters}: {turned}"
+
+
+def _sides(answered: Pairs) -> tuple[int, int]:
+    """How many samples each side answers."""
+    return answered.n - answered.both - answered.fixed, answered.n - answered.both - answered.broken
+
+
+def gap_words(comparison: Comparison) -> str:
+    """Return how the gap rate differs, with its own test."""
+    pairs, difference = comparison.pairs, comparison.pairs.difference
+    if difference is None or pairs.p is None:
+        return "unknown"
+    if not pairs.shifts:
+        return f"no sample changed in its gaps: {difference} over {counted(pairs.n, 'pair')}"
+    return f"{difference} over {counted(pairs.n, 'pair')}, exact paired test p = {probability(pairs.p)}"
+
+
+def _composite_words(mean: Mean) -> str:
+    if mean.value is None:
+        return "unknown: no sample has one on both sides"
+    spread = mean.low is not None and mean.high is not None and mean.low != mean.high
+    between = f", 95% {signed(mean.low)} to {signed(mean.high)}" if spread else ""
+    return f"{signed(mean.value)} (over {mean.n}{between})"
+
+
+def _mean_words(mean: Mean, before: str, after: str) -> str:
+    """Return second − first, in a sample."""
+
+    def shown(value: float) -> str:
+        sign = "+" if value > 0 else "−" if value < 0 else ""
+        return f"{sign}{before}{abs(value):,.{4 if before else 1}f}{after}"
+
+    between = "" if mean.low is None or mean.high is None else f", 95% {shown(mean.low)} to {shown(mean.high)}"
+    return f"{shown(mean.value or 0.0)} a sample (over {mean.n:,}{between})"
+
+
+def _figures(comparison: Comparison) -> tuple[Figure, ...]:
+    """Gap rate and coverage of both sides."""
+    sides = (("before", comparison.before), ("after", comparison.after))
+    gaps = [
+        replace(gap_figures(side.gap, by_sample.counted_unit(side))[0], label=f"Gap {name}") for name, side in sides
+    ]
+    return *gaps, *(replace(coverage_figure(side.coverage, side.root), label=f"Cover {name}") for name, side in sides)
+
+
+def _rows(comparison: Comparison, names: str, shown: int, *changes: Change) -> Table:
+    return table(names, (_row(row) for row in comparison.rows if row.change in changes), shown)
+
+
+def _row(row: SampleChange) -> tuple[Line, ...]:
+    sides = zip(row.answers, (row.answered_before, row.answered_after), strict=True)
+    return (
+        data(row.sample),
+        _changed(row),
+        _gap(row.before, row.types_before),
+        _gap(row.after, row.types_after),
+        f"{score(row.composite_before)} → {score(row.composite_after)}",
+        *(_answer(answer, is_answered) for answer, is_answered in sides),
+    )
+
+
+def _answer(answer: str, is_answered: bool | None) -> Inline:
+    """Return the answer of a side, behind whether that counts as an answer."""
+    words = "not complete" if is_answered is None else "answered" if is_answered else "not answered"
+    return Fold(words, (answer,)) if answer else words
+
+
+def _changed(row: SampleChange) -> Line:
+    """How a sample changed, and why it is unknown or which assertions are behind it."""
+    if row.why:
+        return f"{row.change}: {row.why}"
+    if row.failing:
+        return f"{row.change}: ", data(", ".join(row.failing)), " fails now"
+    if row.passing and row.change is Change.FIXED:
+        return f"{row.change}: ", data(", ".join(row.passing)), " passes now"
+    return str(row.change)
+
+
+def _gap(rate: Rate, types: Iterable[SignalType]) -> str:
+    """Say whether a sample has a gap and of which kinds; of several runs, in how many."""
+    if not rate.n:
+        return "unknown"
+    kinds = ", ".join(TYPE_NAMES[type_] for type_ in types)
+    said = ("no" if not rate.k else "yes") if rate.n == 1 else f"{rate.k} of {rate.n}"
+    return f"{said}: {kinds}" if kinds else said
+
+
+def _document(comparison: Comparison) -> dict[str, object]:
+    """`knowbound.comparison/1` of docs/json.md."""
+    return {
+        "format": "knowbound.comparison/1",
+        "watermark": as_json(comparison.after.watermark),
+        "before": {**by_sample.head_fields(comparison.before), "usd": comparison.before.usd},
+        "after": {**by_sample.head_fields(comparison.after), "usd": comparison.after.usd},
+        **comparison_fields(comparison),
+        "inventory": as_json(comparison.after.signals),
+    }
+
+
+def comparison_fields(comparison: Comparison) -> dict[str, object]:
+    """Return the verdict and what is behind it, as JSON."""
+    before, after = _sides(comparison.answered)
+    return {
+        "names": list(comparison.names),
+        "verdict": comparison.verdict,
+        "words": verdict_words(comparison),
+        "answered": {
+            "before": before,
+            "after": after,
+            **fields(comparison.answered, f"{_PAIRED} {_TEST} detectable"),
+        },
+        **fields(comparison, f"pairs({_PAIRED})"),
+        "samples": {change.value: comparison.count(change) for change in Change},
+        **fields(comparison.pairs, f"difference {_TEST}"),
+        **fields(comparison, "composite_difference=composite usd tokens steps seconds served"),
+        **fields(comparison, "knowledge_change=change caveats"),
+        "rows": [_row_fields(row) for row in comparison.rows],
+    }
+
+
+def _row_fields(row: SampleChange) -> dict[str, object]:
+    side = "gap={0} types=types_{0} composite=composite_{0} answered=answered_{0}"
+    return {
+        **fields(row, "sample change"),
+        **{name: fields(row, side.format(name)) for name in ("before", "after")},
+        "why": row.why,
+        "assertions": fields(row, "failing passing"),
+    }

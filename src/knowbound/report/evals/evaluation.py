@@ -1,0 +1,335 @@
+"""The report of an evaluation, in any format (specification 1, section 7)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from knowbound.report.evals import samples as by_sample
+from knowbound.report.evals.causes import causes_fields, causes_sections, doubtful_sections, failed_samples
+from knowbound.report.evals.comparison import comparison_fields, comparison_sections
+from knowbound.report.evals.gate_words import gates_section
+from knowbound.report.evals.samples import SampleGroup, SampleRow
+from knowbound.report.format_names import GapFormat, LineFormat, PageFormat
+from knowbound.report.formats import render
+from knowbound.report.formats.json import GATE_KEYS, as_json, fields, json_line, signal_fields
+from knowbound.report.formats.plain import made_plain
+from knowbound.report.gaps import figures as gaps
+from knowbound.report.gaps.figures import INTERVALS, InventoryEntry, share_cell
+from knowbound.report.sections import (
+    ASIDE,
+    Bar,
+    Entry,
+    Figure,
+    Figures,
+    Fold,
+    Inline,
+    Line,
+    Mark,
+    Note,
+    Page,
+    Row,
+    Section,
+    Span,
+    Table,
+    Tone,
+)
+from knowbound.report.words import TYPE_NAMES
+from knowbound.report.writing import data, listing, prose, quote, section, soft, table
+from knowbound.stats.comparison import Comparison
+from knowbound.stats.evaluation import Evaluation, SampleRun
+from knowbound.stats.gate import GateResult
+from knowbound.stats.printing import money, score, score_interval, seconds_taken
+from knowbound.stats.rate import Mean
+from knowbound.text.printable import counted
+
+Format = PageFormat | GapFormat | LineFormat
+BUILT_IN = "investigate"  # the executor that searches and does not understand
+NEXT_COMMANDS: tuple[tuple[str, str], ...] = (
+    ("knowbound report --format html -o report.html", "this report in a browser"),
+    ("knowbound trend", "the gap rate over commits"),
+    ("knowbound draft", "new samples for what was missed"),
+)
+_BESIDE = (
+    "Questions that the structure of the knowledge base raises. Their gap rate is shown beside the one above "
+    "and never added to it."
+)
+_UNCOVERED = "No answer came from these files: they are natural candidates for new samples."
+_SAMPLES = "sample | gap | signals | composite> | cost> | seconds>?1 | ending | written in?2 | asked?3"
+_GROUP = "name samples gap composite"
+_RUN = """sample repeat ending problem? gap=has_gap signals grade usd seconds tokens_in tokens_out model? turns steps
+    calls shows_calls reached cached attempts injected(item source excerpt) capability difficulty? construct?
+    provenance? prompt answer file line trace"""
+_LOWEST, _HIGHEST = 1.0, 5.0  # of a composite
+
+
+class EvaluationReport(NamedTuple):
+    """An evaluation with what is shown beside it."""
+
+    evaluation: Evaluation
+    gates: tuple[GateResult, ...] = ()
+    nudge: str = ""  # specification 1, section 8: a note, never a failure
+    beside: Evaluation | None = None  # competency questions: shown beside, never added (section 9)
+    comparison: Comparison | None = None  # where two variants were run
+
+
+def render_evaluation(
+    evaluation: Evaluation,
+    format: Format,
+    *,
+    width: int = 100,
+    colour: bool = False,
+    gates: Iterable[GateResult] = (),
+    nudge: str = "",
+    beside: Evaluation | None = None,
+    comparison: Comparison | None = None,
+    here: str | None = None,
+) -> str:
+    """The evaluation in a format.
+
+    `nudge` is the note of section 8, `beside` the evaluation of competency questions, `comparison` that with the other
+    variant; files are named relative to `here` (the current folder); width and colour are for the terminal.
+    """
+    here = os.getcwd() if here is None else here
+    report = EvaluationReport(evaluation, tuple(gates), nudge, beside, comparison)
+    match format:
+        case "jsonl":
+            return "".join(_run_lines(evaluation))
+        case "sarif" | "junit" | "github":
+            from knowbound.report.formats import github, junit, sarif  # noqa: PLC0415  (only these formats need them)
+
+            near = by_sample.with_places_near(made_plain(evaluation), (here,))
+            report = report._replace(evaluation=near, gates=tuple(map(made_plain, report.gates)))
+            renderers = {"sarif": sarif.evaluation_sarif, "junit": junit.evaluation_junit}
+            return (renderers | {"github": github.evaluation_github})[format](report)
+        case _:
+            return render(
+                format, lambda: evaluation_page(report, here), lambda: _document(report), width=width, colour=colour
+            )
+
+
+def evaluation_page(report: EvaluationReport, here: str) -> Page:
+    """Return an evaluation as a page; files are named relative to `here`."""
+    evaluation = by_sample.with_places_near(report.evaluation, (here, report.evaluation.root))
+    gap, coverage, unit = evaluation.gap, evaluation.coverage, by_sample.counted_unit(evaluation)
+    rows, entries = by_sample.sample_rows(evaluation), by_sample.evaluation_entries(evaluation)
+    failed = listing((_failing(row) for row in rows if row.failed), 25)
+    return Page(
+        verb="eval",
+        title="Knowledge gaps of a test set",
+        lead="What the agent looked for and did not find, question by question.",
+        totals=_totals(evaluation),
+        origin=(prose(by_sample.who_words(evaluation)), prose(by_sample.knowledge_words(evaluation))),
+        sections=(
+            gaps.mark_section(evaluation.watermark),
+            *(comparison_sections(report.comparison) if report.comparison else ()),
+            *causes_sections(evaluation),
+            failed_samples(evaluation),
+            *doubtful_sections(evaluation),
+            section("", "", Note(report.nudge, Tone.FAIR)),
+            gates_section(report.gates),
+            gaps.figures_section(gap, coverage, evaluation.root, unit, *_composite(evaluation.composite)),
+            *_injected(evaluation),
+            gaps.warnings(evaluation.warnings),
+            gaps.judged_hedges(evaluation.judging),
+            gaps.sources(gap, built_in=evaluation.executor == BUILT_IN),
+            gaps.missed_searches(evaluation.topics, entries, unit),
+            section("By sample", "samples", _sample_table(rows, entries)),
+            _groups("capability", by_sample.by_capability(evaluation)),
+            _groups("difficulty", by_sample.by_difficulty(evaluation)),
+            *_beside(report.beside),
+            gaps.uncovered(coverage.uncovered, _UNCOVERED),
+            gaps.inventory(entries, "Run"),
+            section("Failed assertions", "failed", failed),
+            *_left_out(evaluation),
+        ),
+        commands=NEXT_COMMANDS,
+        version=evaluation.version,
+    )
+
+
+def _injected(evaluation: Evaluation) -> Iterator[Section]:
+    """Items that were injected, and into how many samples."""
+    if not evaluation.inject:
+        return
+    samples: dict[str, set[str]] = {}
+    words: dict[str, str] = {}
+    for run in evaluation.runs:
+        for one in run.injected:
+            samples.setdefault(one.item, set()).add(run.sample)
+            words[one.item] = one.excerpt
+    ranked = sorted(samples, key=lambda item: -len(samples[item]))
+    rows = ((data(item), f"{len(samples[item]):,}", data(words[item])) for item in ranked)
+    none = Note(soft("No item was injected in any run: the prompts match none, or the hooks failed."))
+    yield section("Injected items", "injected", table("item | samples> | text?1", rows, 15) if samples else none)
+
+
+def _totals(evaluation: Evaluation) -> str:
+    runs = counted(len(evaluation.runs), "run")
+    if evaluation.runs_incomplete:
+        runs += f" ({evaluation.runs_incomplete:,} not in the rates)"
+    counts = (counted(number, name.removesuffix("s").replace("_", " ")) for name, number in _counts(evaluation).items())
+    return " · ".join([counted(evaluation.samples, "sample"), runs, *counts])
+
+
+def _counts(evaluation: Evaluation) -> dict[str, int]:
+    complete = [run for run in evaluation.runs if run.is_complete]
+    return {
+        "turns": sum(run.turns for run in complete),
+        "tool_calls": sum(run.calls for run in complete),
+        "signals": sum(len(run.signals) for run in complete),
+    }
+
+
+def _composite(mean: Mean) -> Iterator[Figure]:
+    if mean.value is None:
+        return
+    drawn = None
+    if mean.low is not None and mean.high is not None:
+        low, value, high = ((one - _LOWEST) / (_HIGHEST - _LOWEST) for one in (mean.low, mean.value, mean.high))
+        drawn = (low, value, high)
+    counts, meaning = f"of 5, over {counted(mean.n, 'answer')}", "the mean of what was graded, from 1 to 5"
+    yield Figure("Composite", score(mean.value), score_interval(mean.low, mean.high), drawn, counts, meaning)
+
+
+def _sample_table(rows: list[SampleRow], entries: list[InventoryEntry]) -> Table:
+    first: dict[str, int] = {}
+    for number, entry in enumerate(entries, 1):
+        first.setdefault(entry.anchor, number)
+    return table(_SAMPLES, (_sample(row, first.get(row.anchor, 0)) for row in by_sample.rows_to_read_first(rows)))
+
+
+def _sample(row: SampleRow, first: int) -> Row:
+    done = len(row.complete) == len(row.runs)
+    types = (TYPE_NAMES[one] + (f" ×{number}" if number > 1 else "") for one, number in row.types.items())
+    failed = (" ", Span(f"({len(row.failed)} failed)", Tone.SOFT, f"failed-{row.anchor}")) if row.failed else ()
+    # Behind the prompt is what was answered, as it was written.
+    prompt, answers = row.runs[0].prompt, tuple(dict.fromkeys(run.answer for run in row.runs if run.answer))
+    cells: tuple[Line, ...] = (
+        data(row.sample),
+        _gap(row),
+        Span(", ".join(types), Tone.SOFT, f"gap-{first}") if first else "–",
+        (score(row.composite), *failed),
+        money(row.usd),
+        seconds_taken(row.seconds),
+        Span(by_sample.ending_words(row), Tone.PILL if done else Tone.OPEN_PILL),
+        data(row.place),
+        Fold(prompt or "answer", answers or ("no answer",)) if prompt or answers else "",
+    )
+    return Row(cells, row.anchor)
+
+
+def _gap(row: SampleRow) -> Inline:
+    """Say whether the sample has a gap; of several runs, in how many. Without tool calls none is seen."""
+    if not row.complete or not (row.signals or all(run.shows_calls for run in row.complete)):
+        return soft("unknown")
+    words = "no" if not row.signals else "yes" if row.open_signals else "not open"
+    words = f"{row.gap.k} of {row.gap.n}" if len(row.runs) > 1 else words
+    return Span(words, Tone.BAD) if row.open_signals else words
+
+
+def _groups(name: str, groups: list[SampleGroup]) -> Section:
+    rows = []
+    for group in groups:
+        between = score_interval(group.composite.low, group.composite.high)
+        composite = score(group.composite.value) + (f" ({between})" if between else "")
+        bar = Bar(group.gap.value or 0.0)
+        rows.append((data(group.name), f"{group.samples:,}", share_cell(group.gap), bar, composite))
+    shown = table(f"{name} | samples> | gap rate | | composite", rows, 15)
+    return section(f"By {name}", f"by-{name}", shown, INTERVALS)
+
+
+def _beside(probed: Evaluation | None) -> Iterator[Section]:
+    if probed is not None:
+        unit = by_sample.counted_unit(probed)
+        shown = Figures((*gaps.gap_figures(probed.gap, unit), gaps.coverage_figure(probed.coverage, probed.root)))
+        parts = (Note(soft(_BESIDE)), Mark(probed.watermark), shown, gaps.reading(probed.gap, unit))
+        yield section("Competency questions, beside the written samples", "beside", *parts)
+
+
+def _failing(row: SampleRow) -> Entry:
+    failed: list[Line] = [
+        (data(asked), ": ", prose(one.reason)) if one.reason else data(asked)
+        for one in row.failed
+        for asked in (by_sample.assertion_words(one),)
+    ]
+    answers = dict.fromkeys(run.answer for run in row.complete if run.answer)
+    lines = (*failed, *(("answer: ", quote(answer)) for answer in answers))
+    head = ("Sample ", Span(row.sample, Tone.DATA, row.anchor))
+    return Entry(head, lines, data(row.place), anchor=f"failed-{row.anchor}")
+
+
+def _left_out(evaluation: Evaluation) -> Iterator[Section]:
+    """Everything that is not in the rates, so that nothing is lost silently."""
+    runs, repeats = by_sample.left_out(evaluation), evaluation.repeat > 1
+    words = ((prose(by_sample.left_out_words(run, repeats)), data(by_sample.sample_place(run))) for run in runs)
+    lines = listing((Entry(said, place=place) for said, place in words), 5)
+    yield section(f"{counted(len(runs), 'run')} not in the rates", "left-out", lines, folded_in=ASIDE)
+    reasons = by_sample.unscored(evaluation)
+    title = f"{counted(sum(reasons.values()), 'grade')} unscored, counted neither for nor against"
+    lines = listing(((f"{number:,} ", prose(reason)) for reason, number in reasons.items()), 5)
+    yield section(title, "unscored", lines, folded_in=ASIDE)
+
+
+def _document(report: EvaluationReport) -> dict[str, object]:
+    """`knowbound.evaluation/1` of docs/json.md."""
+    evaluation = report.evaluation
+    unknown = sum(run.usd is None for run in evaluation.runs)
+    return {
+        "format": "knowbound.evaluation/1",
+        **by_sample.head_fields(evaluation),
+        "totals": {
+            **fields(evaluation, "samples runs runs_complete runs_incomplete"),
+            "runs": len(evaluation.runs),
+            **_counts(evaluation),
+            "seconds": evaluation.seconds,
+        },
+        "cost": {"usd": evaluation.usd, "unknown_runs": unknown},
+        "samples": [_sample_fields(row) for row in by_sample.sample_rows(evaluation)],
+        "by_capability": [fields(group, _GROUP) for group in by_sample.by_capability(evaluation)],
+        "by_difficulty": [fields(group, _GROUP) for group in by_sample.by_difficulty(evaluation)],
+        "topics": as_json(evaluation.topics),
+        "inventory": [_entry_fields(entry) for entry in by_sample.evaluation_entries(evaluation)],
+        "unscored": by_sample.unscored(evaluation),
+        **causes_fields(evaluation),
+        "runs": [_run_fields(run) for run in evaluation.runs],
+        **fields(report, f"gates({GATE_KEYS}) nudge?"),
+        "beside": report.beside and by_sample.head_fields(report.beside),
+        **fields(evaluation, "warnings judging compared_with?"),
+        "comparison": comparison_fields(report.comparison) if report.comparison else None,
+        "version": evaluation.version,
+    }
+
+
+def _run_lines(evaluation: Evaluation) -> Iterator[str]:
+    """Each line has the watermark: lines are taken apart, and whoever counts them makes a rate."""
+    about = {"test_set": evaluation.watermark.sha256_8, "watermark": as_json(evaluation.watermark)}
+    yield from (json_line({**_run_fields(run), **about}) + "\n" for run in evaluation.runs)
+
+
+def _run_fields(run: SampleRun) -> dict[str, object]:
+    """A run, with the way back to the samples file and the trace."""
+    signals = [signal_fields(replace(signal, sample=run.sample)) for signal in run.signals]
+    return fields(replace(run, signals=[]), _RUN) | {
+        "gap": run.has_gap if run.is_complete else None,
+        "signals": signals,
+    }
+
+
+def _sample_fields(row: SampleRow) -> dict[str, object]:
+    return {
+        **fields(row, "sample gap"),
+        "open": bool(row.open_signals) if row.complete else None,
+        "by_type": row.types,
+        **fields(row, "composite usd seconds"),
+        "endings": [run.ending for run in row.runs],
+        "failed_assertions": as_json(row.failed),
+        **fields(row.runs[0], "file line"),
+    }
+
+
+def _entry_fields(entry: InventoryEntry) -> dict[str, object]:
+    return {**signal_fields(entry.signal), "run": entry.note.removeprefix("run ") or "1", "places": list(entry.places)}

@@ -1,0 +1,71 @@
+"""The report of `secrets`: what lies in transcripts, where, since when, and what to rotate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from knowbound.core.leaks import LeakedSecret, SecretScan, age_in_days
+from knowbound.language import say
+from knowbound.report.formats.plain import printable
+from knowbound.text.printable import counted
+
+_SHOWN = 30
+# By the end of the kind: what to do with the secret. The first that fits.
+_ADVICE = (
+    ("private-key", "make a new key pair, replace the public key wherever it is trusted, delete this one"),
+    ("url-password", "change the password of that account or database"),
+    ("password", "change the password"),
+    ("webhook", "make a new webhook address and delete this one"),
+    ("signature", "let the signed link expire, or rotate the key that signed it"),
+    ("url-token", "revoke the token where it was made, and make a new one"),
+    ("cookie", "end the session: sign out everywhere"),
+    ("seed-phrase", "move what the wallet holds to a new one"),
+    ("encoded", "decode it yourself, and rotate what it holds"),
+    ("", "revoke it where it was made, and make a new one"),
+)
+
+
+def advice(kind: str) -> str:
+    """Return what to rotate, for a kind of secret."""
+    return next(words for end, words in _ADVICE if kind.endswith(end))
+
+
+def render_secrets(scan: SecretScan, format_: str) -> Iterator[str]:
+    """Yield the report: text, one JSON document, or a line of JSON for each secret."""
+    if format_ == "jsonl":
+        yield from (msgspec.json.encode(_row(one)).decode() + "\n" for one in scan.secrets)
+    elif format_ == "json":
+        whole = {"format": "knowbound.secrets/1", "files": scan.files, "lines": scan.lines}
+        whole |= {"unreadable": scan.unreadable, "secrets": [_row(one) for one in scan.secrets]}
+        yield msgspec.json.format(msgspec.json.encode(whole), indent=2).decode() + "\n"
+    else:
+        yield from (f"{printable(line)}\n" for line in _lines(scan))
+
+
+def _row(one: LeakedSecret) -> dict[str, object]:
+    about = {"kind": one.kind, "first": one.first, "age_days": age_in_days(one.first), "lines": one.lines}
+    places = [{"file": place.file, "line": place.line} for place in one.places]
+    return {**about, "files": one.files, "places": places, "rotate": advice(one.kind)}
+
+
+def _lines(scan: SecretScan) -> Iterator[str]:
+    looked = say("{} in {}", counted(scan.lines, "line"), counted(scan.files, "file"))
+    if not scan.secrets:
+        yield say("No secrets found: {}.", looked)
+    for number, one in enumerate(scan.secrets[:_SHOWN], 1):
+        days = age_in_days(one.first)
+        age = say("age unknown") if days is None else counted(days, "day") + say(" old")
+        where = counted(one.lines, "line") + say(" of ") + counted(one.files, "file")
+        yield f"{number:>2}. {one.kind} · {age} · {where}"
+        yield f"    {one.places[0].file}:{one.places[0].line}"
+        yield f"    {say('Rotate')}: {say(advice(one.kind))}"
+    if len(scan.secrets) > _SHOWN:
+        yield f"    {say('{} more: --format jsonl', len(scan.secrets) - _SHOWN)}"
+    if scan.secrets:
+        yield ""
+        yield say("{} found: {}. Values are never shown or kept.", counted(len(scan.secrets), "secret"), looked)
+        yield say("Rotate first: deleting a transcript takes nothing back that a model or a backup has seen.")
+    for path in scan.unreadable:
+        yield say("Not readable: {}", path)

@@ -1,1 +1,0 @@
-"""What machines share, and what a team sees of it."""

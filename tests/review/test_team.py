@@ -21,10 +21,10 @@ from knowbound.config import load
 from knowbound.core.signal import Signal
 from knowbound.errors import InputError
 from knowbound.gaps.observe import observe
-from knowbound.report.formats.json import gap_fields
+from knowbound.report.formats.json import as_json
 from knowbound.report.model import ObserveReport
-from knowbound.report.team.model import SharedFile, TeamProject, TeamReport
-from knowbound.report.team.page import render_team
+from knowbound.report.review.team import render_team
+from knowbound.report.review.team_model import SharedFile, TeamProject, TeamReport
 from knowbound.review.share_places import read_shares, share_text, write_share
 from knowbound.review.sharing import share
 from knowbound.review.team import parse_shared, team_review
@@ -122,7 +122,7 @@ def test_the_figures_of_a_team_are_those_of_observe_over_the_same_sessions(real:
     shared, _, report, signals = real
     projects = team_review(shared, least=1).projects
     gap = sum((one.gap for one in projects[1:]), start=projects[0].gap)
-    assert gap_fields(gap) == gap_fields(report.gap)
+    assert as_json(gap) == as_json(report.gap)
     assert sum(one.sessions for one in projects) == report.totals.sessions
     assert sum(one.tool_calls for one in projects) == report.totals.tool_calls
     expected: dict[str, list[Signal]] = {}

@@ -9,3 +9,4 @@ from pathlib import Path
 
 TRACES = Path(__file__).parent / "traces"
 PROJECT = Path(__file__).parent / "project"  # the knowledge base that the agents worked with
+STUDIO = Path(__file__).parent / "studio"  # files over that project for the studio: code, and lines that are wrong

@@ -19,7 +19,7 @@ from knowbound.core.signal import Example
 from knowbound.knowledge.rules.deciding import forbidden_commands, required_runs
 from knowbound.knowledge.rules.rules import RulesFound
 from knowbound.patching import FilePatch, read_below
-from knowbound.report.rules import RuleSummary, summaries
+from knowbound.report.knowledge.rules import RuleSummary, summaries
 from knowbound.review.proposing import Proposed, diff_of
 from knowbound.review.wording import earlier, scoped, shorter
 from knowbound.store.screens import Fix

@@ -106,6 +106,14 @@ def reject_fix(fix: Fix, settings: Settings) -> None:
         screens.keep_fix(fix, FixState.REJECTED, utc_now())
 
 
+def restore_fix(one: DecidedFix, settings: Settings) -> None:
+    """Show a rejected action again."""
+    if one.fix.lesson is not None and one.fix.lesson.id == one.fix.id:
+        decide(one.fix.lesson, LessonStatus.NEW, settings.home)
+    with closing(Screens(settings.home)) as screens:
+        screens.keep_fix(one.fix, FixState.UNDONE, utc_now())
+
+
 def undo_of(one: DecidedFix, settings: Settings) -> list[FilePatch]:
     """Return the changes that take a fix back. Raises InputError with the reverse diff if its lines changed since."""
     patches = []

@@ -25,12 +25,14 @@ from knowbound.core.statement import CheckedStatement, Truth
 from knowbound.errors import InputError
 from knowbound.gaps.filters import Filters
 from knowbound.kms.importing.claude_files import claude_project
+from knowbound.kms.team_results import publish_review
 from knowbound.knowledge.lint import items_stamp, lint_project
 from knowbound.knowledge.rules.rules import check_rules
 from knowbound.lessons.kept import failed_commands, failed_lookups, watched
 from knowbound.lessons.learn import Learned, learn
 from knowbound.report.model import ReviewFigures
 from knowbound.review.enforcing import enforce_actions
+from knowbound.review.evaluated import evaluation_actions, newest_evaluation_id
 from knowbound.review.proposing import Proposed, proposed_actions, rank
 from knowbound.review.superseding import supersede_actions
 from knowbound.review.verifying import verify_actions
@@ -81,6 +83,7 @@ def review(
     with closing(Screens(settings.home)) as screens:
         # Lessons and items may have changed on the way.
         screens.keep_screen(SCREEN, _key(paths, settings, filters, root_is_given, screens, environ), made)
+    publish_review(settings, made.project, made)
     return made
 
 
@@ -95,7 +98,7 @@ def first_look(settings: Settings, filters: Filters, environ: Mapping[str, str] 
 
     It works in a folder of its own: nothing that is stored changes.
     """
-    files, _ = scan(places_of_agents(environ)[1])
+    files, _ = scan(places_of_agents(environ)[1], settings.store_keep_days)
     if sum(one.size for one in files) < _LARGE_CORPUS:
         return None
     own = claude_project(settings.root)
@@ -106,7 +109,7 @@ def first_look(settings: Settings, filters: Filters, environ: Mapping[str, str] 
             break
         newest.append(Path(one.path))
     with TemporaryDirectory(prefix="knowbound-first-look-") as folder:
-        aside = dataclasses.replace(settings, home=Path(folder))
+        aside = dataclasses.replace(settings, home=Path(folder), cluster_mongo_url="")
         try:
             return _made(newest, aside, filters, False, None, environ)
         except InputError:  # no session of the project among them
@@ -122,12 +125,13 @@ def _key(
     environ: Mapping[str, str] | None,
 ) -> str:
     """Return a hash over everything that the screen depends on."""
-    files, left_out = scan(paths or places_of_agents(environ)[1])
+    files, left_out = scan(paths or places_of_agents(environ)[1], settings.store_keep_days)
     with closing(KeptLessons(settings.home)) as kept:
         lessons = [f"{one.id}|{one.status}" for one in kept.lessons()]
     fixes = [f"{one.fix.id}|{one.state}" for one in screens.fixes()]
     parts = [__version__, str(_VERSION), repr(sorted(asdict(settings).items(), key=str)), repr(filters)]
     parts += [str(root_is_given), Checkout(settings.root).stamp, items_stamp(settings.home)]
+    parts.append(str(newest_evaluation_id(settings.home)))
     return digest_of([*parts, *lessons, *fixes, *left_out, *(f"{one.path}|{one.size}|{one.mtime_ns}" for one in files)])
 
 
@@ -168,6 +172,7 @@ def _made(
         ignored = [one for one in ignored if said.isdisjoint(code_spans(one.action.title))]
         found += [*ignored, *verify_actions(settings.home, _sessions(learned))]
     found += supersede_actions(settings)
+    found += evaluation_actions(settings)
     found.sort(key=rank)
     found = [one for one in found if one.action.id not in closed]
     return Reviewed(
@@ -208,7 +213,6 @@ def _figures(
     report = learned.report
     gap, totals = report.gap, report.totals
     shares = stored_shares(settings.home, filters.admits)
-    unread = totals.skipped_lines - report.skipped.get("truncated", 0)
     return ReviewFigures(
         gap_rate=gap.rate.value,
         weighted=gap.weighted.value,
@@ -222,12 +226,13 @@ def _figures(
         sessions=totals.sessions,
         tool_calls=totals.tool_calls,
         agents=report.agents,
+        reading=report.reading,
         unread_files=len(report.unrecognised),
         warnings=report.warnings,
         turns=shares.turns,
         unknown_turns=shares.rate(Diagnosis.UNKNOWN).k if shares.turns else 0,
-        unknown_lines=unread / totals.lines if totals.lines else None,
-        unknown_tools=totals.unknown_calls / totals.tool_calls if totals.tool_calls else None,
+        unknown_lines=report.read.of_lines,
+        unknown_tools=report.read.of_calls,
         statements=len(checked),
         contradicted=wrong,
     )

@@ -12,7 +12,7 @@ from knowbound.errors import InputError
 from knowbound.files import replacing
 from knowbound.remote_files import address_of, list_address, open_address, write_address
 from knowbound.report.formats.json import json_text
-from knowbound.report.team.model import SharedFile
+from knowbound.report.review.team_model import SharedFile
 from knowbound.review.team import parse_shared
 
 _MOST_BYTES = 50_000_000  # of one shared file

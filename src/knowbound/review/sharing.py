@@ -32,9 +32,9 @@ from knowbound.gaps.wanted import plain_name
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
 from knowbound.knowledge.lint import ITEM, lint_project
 from knowbound.knowledge.rules.rules import check_rules
+from knowbound.report.knowledge.rules import summaries
 from knowbound.report.model import ObserveReport
-from knowbound.report.rules import summaries
-from knowbound.report.team.model import (
+from knowbound.report.review.team_model import (
     FORMAT,
     SharedFile,
     SharedItem,

@@ -18,7 +18,7 @@ from knowbound.core.signal import Findings, Signal, SignalType
 from knowbound.core.trace import Outcome
 from knowbound.errors import InputError
 from knowbound.gaps.topics import Topics
-from knowbound.report.team.model import (
+from knowbound.report.review.team_model import (
     FORMAT,
     LEAST_PEOPLE,
     SharedFile,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import closing
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from knowbound.core.audit import UNSUPPORTED, AuditedSession, AuditedTurn, Claim
 from knowbound.core.signal import Example
 from knowbound.review.proposing import Proposed
 from knowbound.store.audited import Audited
+from knowbound.store.listing import SqliteResults
 from knowbound.store.screens import Fix
 from knowbound.text.printable import whole_words
 
@@ -32,7 +34,9 @@ _CHECKS = {
 
 def verify_actions(home: Path, sessions: Collection[str]) -> list[Proposed]:
     """Return the actions about answers of these sessions, best first."""
-    audited = [one for one in Audited(home).sessions() if one.session in sessions]
+    with closing(SqliteResults(home)) as results:
+        keys = results.keys_of(sorted(sessions))
+    audited = [one for one in Audited(home).sessions(keys) if one.session in sessions]
     newest = max((turn.time for one in audited for turn in one.turns), default="")
     since = _days_before(newest)
     commands = _commands(audited)

@@ -1,0 +1,183 @@
+"""Permissions to see and to change things in the studio, and how a browser proves that it has them.
+
+On the own machine a random link of a single use is exchanged for a cookie. A team signs in by name and password, or by
+a header that counts only from the configured address of a reverse proxy. `docs/studio.md` has the reasons.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import secrets
+import time
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from threading import Lock
+
+from knowbound.errors import InputError
+
+_SESSION_HOURS = 24 * 7
+_TRIES, _TRY_SECONDS = 5, 60.0  # wrong passwords of a name or an address in this time
+_SCRYPT = {"n": 2**14, "r": 8, "p": 1, "dklen": 32}
+_PREFIX = "scrypt"
+_LONGEST_PASSWORD = 1_000
+
+
+class Right(StrEnum):
+    """A right that a change needs."""
+
+    WORK = "work"  # of files, hooks, items; evaluations; calls of a model
+    RECORD = "record"  # labels, and verdicts on corrections
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """The users of a studio that listens for others, and the proxy that may name them."""
+
+    hashes: Mapping[str, str] = field(default_factory=dict)  # name → scrypt$salt$hash
+    proxy: str = ""  # address of the reverse proxy
+    header: str = ""  # in which the proxy names the user
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """A browser that has proven who it is."""
+
+    user: str
+    csrf: str  # has to come with every change
+    until: float
+
+
+class Access:
+    """Open links, sessions and permissions of one running studio. Threads may share it."""
+
+    def __init__(self, user: str, *, is_read_only: bool = False, team: Team | None = None) -> None:
+        self.team = team
+        self._user, self._is_read_only = user, is_read_only
+        self._links: set[str] = set()
+        self._visitors: dict[str, Visitor] = {}
+        self._wrong: dict[str, deque[float]] = {}
+        self._lock = Lock()
+
+    def may(self, right: Right) -> bool:
+        """Report whether visitors may make changes of this kind."""
+        return not self._is_read_only and (self.team is None or right is Right.RECORD)
+
+    def new_link(self) -> str:
+        """Return a token that opens the studio once."""
+        token = secrets.token_urlsafe(32)
+        with self._lock:
+            self._links.add(_digest(token))
+        return token
+
+    def redeem(self, token: str) -> str | None:
+        """Exchange the token of a link for the id of a session; None if it is unknown or was used."""
+        with self._lock:
+            if _digest(token) not in self._links:
+                return None
+            self._links.discard(_digest(token))
+        return self._admit(self._user)
+
+    def sign_in(self, name: str, password: str, address: str) -> str | None:
+        """Return the id of a session for the right password; None for a wrong one, or after too many wrong ones."""
+        if self.team is None or self._is_slowed(name, address):
+            return None
+        known = self.team.hashes.get(name, "")
+        if len(password) <= _LONGEST_PASSWORD and is_password(password, known or _NOBODY) and known:
+            return self._admit(name)
+        with self._lock:
+            for key in (f"name {name}", f"address {address}"):
+                self._wrong.setdefault(key, deque(maxlen=_TRIES)).append(time.monotonic())
+            while len(self._wrong) > 10_000:
+                del self._wrong[next(iter(self._wrong))]
+        return None
+
+    def sign_out(self, session: str) -> None:
+        """End a session."""
+        with self._lock:
+            self._visitors.pop(_digest(session), None)
+
+    def visitor(self, session: str, address: str, headers: Mapping[str, str]) -> Visitor | None:
+        """Return the visitor of a session, or the user whom the proxy names; None for nobody."""
+        if self.team is not None and self.team.header and address == self.team.proxy:
+            name = headers.get(self.team.header, "").strip()
+            # The proxy has no session here: its token for changes belongs to the user's name.
+            return Visitor(name, _digest(f"{self._secret}{name}"), 0) if name else None
+        found = self._visitors.get(_digest(session)) if session else None
+        return found if found is not None and found.until > time.time() else None
+
+    def _admit(self, user: str) -> str:
+        session = secrets.token_urlsafe(32)
+        with self._lock:
+            now = time.time()
+            self._visitors = {key: one for key, one in self._visitors.items() if one.until > now}
+            until = now + _SESSION_HOURS * 3600
+            self._visitors[_digest(session)] = Visitor(user, secrets.token_urlsafe(32), until)
+        return session
+
+    def _is_slowed(self, name: str, address: str) -> bool:
+        since = time.monotonic() - _TRY_SECONDS
+        with self._lock:
+            tries = (self._wrong.get(key, ()) for key in (f"name {name}", f"address {address}"))
+            return any(sum(at > since for at in each) >= _TRIES for each in tries)
+
+    _secret = secrets.token_hex(32)
+
+
+def _digest(token: str) -> str:
+    """Return the form in which tokens are kept: what leaks from memory opens nothing, and comparing leaks no prefix."""
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
+
+
+def is_same(given: str, expected: str) -> bool:
+    """Compare two secrets in constant time."""
+    return hmac.compare_digest(given.encode("utf-8", "replace"), expected.encode())
+
+
+# Passwords
+
+
+def password_hash(password: str) -> str:
+    """Return the line that stands for a password in the file of users."""
+    salt = secrets.token_bytes(16)
+    return "$".join((_PREFIX, *(base64.b64encode(one).decode() for one in (salt, _scrypt(password, salt)))))
+
+
+def is_password(password: str, kept: str) -> bool:
+    """Report whether the password is the one of a hash."""
+    try:
+        prefix, salt, digest = kept.split("$")
+        given = _scrypt(password, base64.b64decode(salt, validate=True))
+        return prefix == _PREFIX and hmac.compare_digest(given, base64.b64decode(digest, validate=True))
+    except ValueError:
+        return False
+
+
+def _scrypt(password: str, salt: bytes) -> bytes:
+    return hashlib.scrypt(password.encode("utf-8", "replace"), salt=salt, **_SCRYPT)
+
+
+_NOBODY = password_hash(secrets.token_hex(16))  # an unknown name takes as long as a wrong password
+
+
+def read_users(path: Path) -> dict[str, str]:
+    """Read a file with a line `name:hash` for each user. Raises InputError."""
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError("no-such-path", f"Cannot read {path}: {error}.") from error
+    users = {}
+    for number, line in enumerate(lines, 1):
+        name, colon, kept = line.strip().partition(":")
+        if not line.strip() or line.startswith("#"):
+            continue
+        if not (name and colon and kept.startswith(f"{_PREFIX}$") and kept.count("$") == 2):
+            raise InputError(
+                "wrong-users", f"{path}:{number} is not NAME:HASH. A hash is made by: knowbound serve --hash-password"
+            )
+        users[name] = kept
+    return users

@@ -1,0 +1,261 @@
+"""The studio as an application: addresses, the guard before them, and what a visitor sees when something is wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from knowbound import __version__
+from knowbound.errors import DEFECT, KnowboundError
+from knowbound.language import LANGUAGES, translated, use_here
+from knowbound.web.access import Visitor, is_same
+from knowbound.web.guard import Guard, cookies_of
+from knowbound.web.registry import PAGES, Asked, Changing, Goto, Plain, Shown, StudioPage, View, changes_of, views_of
+from knowbound.web.rendering import asset_bytes, rendered, sentences
+from knowbound.web.studio import Studio
+
+THEMES = ("light", "dark")
+_LANGUAGE, _THEME = "knowbound_language", "knowbound_theme"
+_LONGEST_FORM = 2_000_000  # bytes
+_YEAR = 365 * 24 * 3600
+_TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+
+
+def application(studio: Studio, hosts: frozenset[str], cookie: str, language: str = "en") -> Starlette:
+    """Return the application that shows a studio. `language` is that of browsers that did not choose one."""
+
+    @asynccontextmanager
+    async def running(_: Starlette) -> AsyncIterator[None]:
+        watcher = asyncio.create_task(studio.live.watch())
+        yield
+        watcher.cancel()
+        with suppress(asyncio.CancelledError):
+            await watcher
+
+    answers = _Answers(studio, cookie, language)
+    routes = [
+        Route("/open/{token}", answers.open),
+        Route("/closed", answers.closed),
+        Route("/sign-in", answers.sign_in, methods=["GET", "POST"]),
+        Route("/sign-out", answers.sign_out, methods=["POST"]),
+        Route("/preferences", answers.preferences, methods=["POST"]),
+        Route("/assets/{name}", asset),
+        Route("/events", answers.events),
+    ]
+    for page in PAGES:
+        routes += [Route(path, answers.shows(page, view)) for path, view in views_of(page).items()]
+        routes += [Route(path, answers.makes(page, one), methods=["POST"]) for path, one in changes_of(page).items()]
+    return Starlette(
+        routes=routes,
+        middleware=[Middleware(Guard, access=studio.access, hosts=hosts, cookie=cookie)],
+        exception_handlers={HTTPException: answers.not_there, KnowboundError: answers.wrong, Exception: answers.defect},
+        lifespan=running,
+    )
+
+
+class _Answers:
+    """The answers of the addresses of one studio."""
+
+    def __init__(self, studio: Studio, cookie: str, language: str) -> None:
+        self._studio, self._cookie, self._language = studio, cookie, language
+
+    # The door
+
+    async def open(self, request: Request) -> Response:
+        """Exchange the token of a link for a session, and lead away from the address that has the token."""
+        purpose = request.headers.get("sec-purpose", request.headers.get("purpose", ""))
+        is_look = request.method != "GET" or "prefetch" in purpose
+        session = None if is_look else self._studio.access.redeem(request.path_params["token"])
+        if session is None:
+            return RedirectResponse("/" if request.scope["knowbound.visitor"] else "/closed", 303)
+        return self._with_session(RedirectResponse("/", 303), session, request)
+
+    async def closed(self, request: Request) -> Response:
+        """Say how the studio is opened."""
+        return await self._html(request, "closed.html", {}, None, 401)
+
+    async def sign_in(self, request: Request) -> Response:
+        """Show the form for a name and a password, and check them."""
+        access, wrong = self._studio.access, False
+        if access.team is None or not access.team.hashes:
+            return RedirectResponse("/" if request.scope["knowbound.visitor"] else "/closed", 303)
+        if request.method == "POST":
+            form = await _form(request)
+            address = request.client.host if request.client else ""
+            given = form.get("name", ""), form.get("password", ""), address
+            session = await run_in_threadpool(access.sign_in, *given)
+            if session is not None:
+                return self._with_session(RedirectResponse("/", 303), session, request)
+            wrong = True
+        return await self._html(request, "sign_in.html", {"wrong": wrong}, None, 401 if wrong else 200)
+
+    async def sign_out(self, request: Request) -> Response:
+        """End the session."""
+        _checked_csrf(request, await _form(request))
+        self._studio.access.sign_out(request.scope["knowbound.session"])
+        answer = RedirectResponse("/closed", 303)
+        answer.delete_cookie(self._cookie)
+        return answer
+
+    def _with_session(self, answer: Response, session: str, request: Request) -> Response:
+        is_https = request.headers.get("origin", "").startswith("https:") or request.url.scheme == "https"
+        answer.set_cookie(self._cookie, session, httponly=True, samesite="strict", secure=is_https)
+        return answer
+
+    async def preferences(self, request: Request) -> Response:
+        """Remember the colours and the language of this browser."""
+        form = await _form(request)
+        _checked_csrf(request, form)
+        back = urlsplit(request.headers.get("referer", "/"))
+        answer = RedirectResponse((back.path or "/") + (f"?{back.query}" if back.query else ""), 303)
+        for name, value, known in ((_THEME, form.get("theme"), THEMES), (_LANGUAGE, form.get("language"), LANGUAGES)):
+            if value == "":
+                answer.delete_cookie(name)
+            elif value in known:
+                answer.set_cookie(name, value, max_age=_YEAR, httponly=True, samesite="strict")
+        return answer
+
+    async def events(self, _: Request) -> Response:
+        """Stream what changes."""
+        return StreamingResponse(self._studio.live.events(), media_type="text/event-stream")
+
+    # The pages
+
+    def shows(self, page: StudioPage, view: View) -> Callable[[Request], Any]:
+        """Return the answer of an address that shows something."""
+
+        async def answer(request: Request) -> Response:
+            visitor: Visitor = request.scope["knowbound.visitor"]
+            asked = Asked(self._studio, visitor.user, request.path_params, dict(request.query_params))
+            return await self._answer(request, page, view, asked)
+
+        return answer
+
+    def makes(self, page: StudioPage, change: Changing) -> Callable[[Request], Any]:
+        """Return the answer of an address that changes something."""
+
+        async def answer(request: Request) -> Response:
+            visitor: Visitor = request.scope["knowbound.visitor"]
+            form = await _form(request)
+            _checked_csrf(request, form)
+            if not self._studio.access.may(change.right):
+                raise HTTPException(403, "This studio is read-only.")
+            asked = Asked(self._studio, visitor.user, request.path_params, dict(request.query_params), form)
+            try:
+                return await self._answer(request, page, change.make, asked)
+            finally:
+                self._studio.live.wake()
+
+        return answer
+
+    async def _answer(self, request: Request, page: StudioPage, view: View, asked: Asked) -> Response:
+        found = await run_in_threadpool(partial(self._made, request, page, view, asked))
+        if isinstance(found, Goto):
+            return RedirectResponse(found.path, 303)
+        if isinstance(found, Plain):
+            return PlainTextResponse(found.text)
+        return HTMLResponse(found[0], found[1])
+
+    def _made(self, request: Request, page: StudioPage, view: View, asked: Asked) -> Goto | Plain | tuple[str, int]:
+        """Make a page in a thread: what it reads may wait for a file."""
+        use_here(sentences(self._language_of(request)))
+        shown = view(asked)
+        if not isinstance(shown, Shown):
+            return shown
+        return self._text(request, shown.template, shown.values, page), shown.status
+
+    async def _html(
+        self, request: Request, template: str, values: dict[str, Any], page: StudioPage | None, status: int = 200
+    ) -> Response:
+        return HTMLResponse(await run_in_threadpool(self._text, request, template, values, page), status)
+
+    def _text(self, request: Request, template: str, values: Any, page: StudioPage | None) -> str:
+        visitor, language = request.scope.get("knowbound.visitor"), self._language_of(request)
+        theme = cookies_of(request.headers).get(_THEME, "")
+        use_here(sentences(language))
+        return rendered(
+            template,
+            {
+                "studio": self._studio,
+                "pages": PAGES if visitor else (),
+                "page": page,
+                "language": language,
+                "theme": theme if theme in THEMES else "",
+                "csrf": visitor.csrf if visitor else "",
+                "user": visitor.user if visitor else "",
+                "pulse": self._studio.live.pulse,
+                "version": __version__,
+                **values,
+            },
+        )
+
+    def _language_of(self, request: Request) -> str:
+        chosen = cookies_of(request.headers).get(_LANGUAGE, "")
+        return chosen if chosen in LANGUAGES else self._language
+
+    # What went wrong
+
+    async def not_there(self, request: Request, error: Exception) -> Response:
+        """Show that there is no such page, or that it may not be used so."""
+        status = error.status_code if isinstance(error, HTTPException) else 404
+        said = error.detail if isinstance(error, HTTPException) and status not in (404, 405) else ""
+        values = {"headline": "There is no such page." if status == 404 else said or "This cannot be done here."}
+        return await self._html(request, "wrong.html", values | {"said": "", "slug": ""}, None, status)
+
+    async def wrong(self, request: Request, error: Exception) -> Response:
+        """Show an error that the visitor can act on, with its next step."""
+        slug = error.slug if isinstance(error, KnowboundError) else ""
+        values = {"headline": "That did not work.", "said": str(error.args[0]), "slug": slug}
+        return await self._html(request, "wrong.html", values, None, 409)
+
+    async def defect(self, request: Request, error: Exception) -> Response:
+        """Show that something is wrong with us. Starlette raises the error again, for the log."""
+        said = f"{type(error).__name__}" if not os.environ.get("KNOWBOUND_TRACEBACK") else f"{error!r}"
+        values = {"headline": "A defect of ours.", "said": said, "slug": f"exit {DEFECT}"}
+        return await self._html(request, "wrong.html", values, None, 500)
+
+
+async def asset(request: Request) -> Response:
+    """Answer with a file that comes with the pages. `v` in the address changes with every version."""
+    name = request.path_params["name"]
+    found = asset_bytes(name)
+    if found is None:
+        raise HTTPException(404)
+    if name == "icon.svg" and (count := request.query_params.get("n", "")).isdecimal() and count != "0":
+        shown = count if len(count) < 3 else "99"
+        badge = f'<circle cx="46" cy="18" r="18" fill="#a3231b"/><text x="46" y="26" class="n">{shown}</text></svg>'
+        found = found.replace(b"</svg>", badge.encode())
+    keep = "max-age=31536000, immutable" if request.query_params.get("v") == __version__ else "no-cache"
+    return Response(found, media_type=_TYPES[name.rpartition(".")[2]], headers={"Cache-Control": keep})
+
+
+async def _form(request: Request) -> dict[str, str]:
+    """Return the fields of a form. Raises HTTPException for anything else, and for a form that is too long."""
+    if request.headers.get("content-type", "").partition(";")[0] != "application/x-www-form-urlencoded":
+        raise HTTPException(415, translated("This is no form."))
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _LONGEST_FORM:
+            raise HTTPException(413, translated("This form is too long."))
+    fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=100)
+    return {name: values[-1] for name, values in fields.items()}
+
+
+def _checked_csrf(request: Request, form: dict[str, str]) -> None:
+    visitor: Visitor | None = request.scope["knowbound.visitor"]
+    if visitor is None or not is_same(form.get("csrf", ""), visitor.csrf):
+        raise HTTPException(403, "This form is of an earlier session. Load the page again.")

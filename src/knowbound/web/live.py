@@ -1,0 +1,152 @@
+"""Live events: a process reads new sessions when traces change, and open pages are notified (server-sent events).
+
+The reading is a process of its own: it may take seconds and hundreds of megabytes, and the pages stay quick meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from knowbound.store.data_dir import FINDINGS, INDEX, ITEMS
+from knowbound.text.digest import digest_of
+from knowbound.traces.corpus import scan
+from knowbound.traces.sessions import places_of_agents
+
+_LOOK_SECONDS = 2.0  # between two looks at the traces, at least
+_SHARE = 20  # of the time goes into looking and reading at most 1 in this many parts, but for the first time
+_MOST_SECONDS = 120.0
+_KEEP_ALIVE_SECONDS = 20.0  # a proxy closes a connection that is silent
+_LONGEST_LINE = 1 << 16
+
+
+class Pulse(msgspec.Struct, frozen=True):
+    """State of the studio's data, as open pages are notified of it."""
+
+    version: int = 0  # grows with every change
+    is_reading: bool = False
+    read: int = 0  # bytes
+    of: int = 0
+    problem: str = ""  # of the last reading
+    was_read: bool = False  # sessions were read once since the start, or nothing is to be read
+
+
+class ReadingPlan(msgspec.Struct, frozen=True):
+    """The request to the reading process."""
+
+    root: str
+    paths: tuple[str, ...] = ()
+    root_is_given: bool = False
+
+
+class Live:
+    """The watcher of one studio, and the pages that listen. Everything here runs in the server's loop."""
+
+    def __init__(
+        self, plan: ReadingPlan, home: Path, environ: Mapping[str, str] | None = None, *, reads: bool = True
+    ) -> None:
+        self.pulse = Pulse(was_read=not reads)
+        self._plan, self._home, self._environ, self._reads = plan, home, dict(environ or {}), reads
+        self._changed = asyncio.Event()
+        self._wake = asyncio.Event()
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def watch(self) -> None:
+        """Look for changes until the task is cancelled."""
+        traces = stored = ""
+        try:
+            while True:
+                began, is_woken = time.monotonic(), self._wake.is_set()
+                self._wake.clear()
+                if self._reads:
+                    now = await asyncio.to_thread(self._traces)
+                    if now != traces or is_woken:
+                        traces = now
+                        await self._read()
+                if (kept := self._stored()) != stored:
+                    stored = kept
+                    self._tell(version=self.pulse.version + 1)
+                took = time.monotonic() - began
+                with suppress(TimeoutError):
+                    pause = min(_MOST_SECONDS, max(_LOOK_SECONDS, _SHARE * took))
+                    await asyncio.wait_for(self._wake.wait(), pause)
+        finally:
+            if self._process is not None and self._process.returncode is None:
+                self._process.kill()
+
+    def wake(self) -> None:
+        """Read again soon: a page has changed something."""
+        self._wake.set()
+
+    async def events(self) -> AsyncIterator[str]:
+        """Yield the pulse as server-sent events, now and whenever it changes."""
+        yield "retry: 3000\n\n"
+        last: Pulse | None = None
+        while True:
+            changed = self._changed
+            if self.pulse != last:
+                last = self.pulse
+                yield f"data: {json.dumps(msgspec.to_builtins(last))}\n\n"
+            try:
+                await asyncio.wait_for(changed.wait(), _KEEP_ALIVE_SECONDS)
+            except TimeoutError:
+                yield ": still here\n\n"
+
+    def _tell(self, **fields: object) -> None:
+        self.pulse = msgspec.structs.replace(self.pulse, **fields)
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    def _traces(self) -> str:
+        files, _ = scan([Path(one) for one in self._plan.paths] or places_of_agents()[1])
+        return digest_of(f"{one.path}|{one.size}|{one.mtime_ns}" for one in files)
+
+    def _stored(self) -> str:
+        found = []
+        for name in (FINDINGS, INDEX, ITEMS):
+            for ending in ("", "-wal"):
+                with suppress(OSError):
+                    info = (self._home / f"{name}{ending}").stat()
+                    found.append(f"{name}{ending}|{info.st_size}|{info.st_mtime_ns}")
+        return " ".join(found)
+
+    async def _read(self) -> None:
+        """Run the reading process, and pass on how far it is."""
+        self._tell(is_reading=True, read=0, of=0)
+        problem = ""
+        try:
+            self._process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "knowbound.web.reading", msgspec.json.encode(self._plan).decode()),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+                env=os.environ | self._environ,
+                limit=_LONGEST_LINE,
+            )
+            assert self._process.stdout is not None
+            async for line in self._process.stdout:
+                with suppress(msgspec.MsgspecError):
+                    said = msgspec.json.decode(line, type=ReadingState)
+                    problem = said.problem or problem
+                    self._tell(read=said.read, of=said.of)
+            if await self._process.wait() and not problem:
+                problem = "The process that reads sessions ended early."
+        except OSError as error:
+            problem = f"The process that reads sessions could not be started: {error.strerror or error}."
+        self._tell(is_reading=False, problem=problem, was_read=True, version=self.pulse.version + 1)
+
+
+class ReadingState(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A line of the reading process."""
+
+    read: int = 0
+    of: int = 0
+    problem: str = ""

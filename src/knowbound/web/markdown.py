@@ -1,0 +1,132 @@
+"""Markdown of agents as markup: only the elements named here, every text escaped, no image loaded, no script linked.
+
+Markup is written from the tokens of the parser, so nothing of the text can become markup. Marks in the text are wrapped
+piece by piece: a claim that begins in bold letters and ends outside of them stays well formed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from html import escape
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from knowbound.language import say
+from knowbound.report.formats.plain import printable
+from knowbound.web.highlight import highlighted
+
+_parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 20}).enable(["table", "strikethrough"])
+_LONGEST = 60_000  # characters that are parsed
+_PLAIN = {
+    "paragraph": "p", "bullet_list": "ul", "ordered_list": "ol", "list_item": "li", "blockquote": "blockquote",
+    "strong": "strong", "em": "em", "s": "s", "table": "table", "thead": "thead", "tbody": "tbody", "tr": "tr",
+    "th": "th", "td": "td",
+}  # fmt: skip
+_OPEN, _END, _CLOSE = "\u2e26", "\u2e27", "\u2e29"  # around the number of a mark, and after its text: punctuation
+_MARK = re.compile(f"{_OPEN}(\\d+){_END}|{_CLOSE}")
+_PRIVATE = re.compile(f"[{_OPEN}{_END}{_CLOSE}]")
+
+
+class TextMark(NamedTuple):
+    """A part of a text and the markup around each piece of it."""
+
+    start: int
+    end: int
+    opening: str
+    closing: str
+
+
+def markdown_html(text: str, marks: Sequence[TextMark] = (), *, heading: int = 3) -> str:
+    """Return the text as markup; headings begin at this level. Marks must not overlap."""
+    cut = len(text) - _LONGEST
+    parsed = _parser.parse(_with_marks(_PRIVATE.sub(" ", text)[:_LONGEST], marks))
+    more = f'<p class="soft">{escape(say("{:,} more characters", cut))}</p>' if cut > 0 else ""
+    return "".join(_Writer(marks, heading).blocks(parsed)) + more
+
+
+def _with_marks(text: str, marks: Sequence[TextMark]) -> str:
+    parts, at = [], 0
+    for number, mark in enumerate(marks):
+        parts += [text[at : mark.start], f"{_OPEN}{number}{_END}", text[mark.start : mark.end], _CLOSE]
+        at = mark.end
+    return "".join([*parts, text[at:]])
+
+
+class _Writer:
+    """Writes tokens as markup, and remembers the mark that is open."""
+
+    def __init__(self, marks: Sequence[TextMark], heading: int) -> None:
+        self._marks, self._heading = marks, heading
+        self._open: TextMark | None = None
+
+    def blocks(self, tokens: Sequence[Token]) -> Iterator[str]:
+        for token in tokens:
+            kind = token.type.removesuffix("_open").removesuffix("_close")
+            closes = "/" if token.nesting < 0 else ""
+            if token.type == "inline":
+                yield from self._inline(token.children or ())
+            elif kind in _PLAIN:
+                if not token.hidden:
+                    yield f"<{closes}{_PLAIN[kind]}>"
+            elif kind == "heading":
+                yield f"<{closes}h{min(6, self._heading + int(token.tag[1]) - 1)}>"
+            elif kind in ("fence", "code_block"):
+                code = _MARK.sub("", token.content)
+                yield f"<pre><code>{highlighted(printable(code), token.info.split(' ')[0])}</code></pre>"
+            elif kind == "hr":
+                yield "<hr>"
+            elif token.content:
+                yield self._text(token.content)
+
+    def _inline(self, tokens: Sequence[Token]) -> Iterator[str]:
+        links: list[bool] = []
+        for token in tokens:
+            kind = token.type.removesuffix("_open").removesuffix("_close")
+            match token.type:
+                case "text":
+                    yield self._text(token.content)
+                case "code_inline":
+                    yield self._text(token.content, lambda code: f"<code>{code}</code>")
+                case "softbreak" | "hardbreak":
+                    yield "<br>" if token.type == "hardbreak" else "\n"
+                case "link_open":
+                    address = _MARK.sub("", str(token.attrs.get("href", "")))
+                    links.append(is_web_address(address) and self._open is None)
+                    if links[-1]:
+                        yield f'<a href="{escape(address)}" rel="noopener noreferrer nofollow" target="_blank">'
+                case "link_close":
+                    if links.pop():
+                        yield "</a>"
+                case "image":
+                    yield f'<span class="soft">[{self._text(token.content)}]</span>'
+                case _ if kind in _PLAIN:
+                    yield f"<{'/' if token.nesting < 0 else ''}{_PLAIN[kind]}>"
+                case _:
+                    yield self._text(token.content)
+
+    def _text(self, text: str, within: Callable[[str], str] = str) -> str:
+        """Return a text with its marks; each piece of a mark is wrapped alone."""
+        found, at = [], 0
+        for mark in [*_MARK.finditer(text), None]:
+            piece = escape(printable(text[at : mark.start() if mark else len(text)]))
+            if piece:
+                one = self._open
+                found.append(f"{one.opening}{within(piece)}{one.closing}" if one else within(piece))
+            if mark is None:
+                break
+            self._open = self._marks[int(mark[1])] if mark[1] else None
+            at = mark.end()
+        return "".join(found)
+
+
+def is_web_address(address: str) -> bool:
+    """Report whether an address leads to the web: nothing else is linked."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.netloc)

@@ -1,0 +1,1 @@
+"""The pages of the studio, one module each (docs/studio.md, "How a page is added")."""

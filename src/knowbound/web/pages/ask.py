@@ -1,0 +1,43 @@
+"""The page Ask: a question to the tree, its answer from evidence, and the trail of how it was found."""
+
+from __future__ import annotations
+
+from knowbound.errors import StoreError
+from knowbound.evidence.investigate import investigate_and_keep, newest_investigation
+from knowbound.judge.choice import ModelTask, model_for
+from knowbound.report.investigation import investigation_page
+from knowbound.web.access import Right
+from knowbound.web.registry import Asked, Changing, Goto, Shown
+
+_LONGEST = 2_000  # characters of a question
+_SECONDS = 30.0
+
+
+def show(asked: Asked) -> Shown:
+    """Return the page with the newest answer."""
+    settings = asked.studio.settings
+    try:
+        found = newest_investigation(settings)
+    except StoreError:
+        found = None
+    page = investigation_page(found, trail=True) if found else None
+    values = {
+        "found": found,
+        "totals": page.totals if page else "",
+        "sections": page.sections if page else (),
+        "model": model_for(settings, ModelTask.INVESTIGATE),
+        "may_ask": asked.studio.access.may(Right.WORK),
+    }
+    return Shown("ask.html", values)
+
+
+def ask(asked: Asked) -> Goto:
+    """Answer a question with the model that the user allowed, within its budget, and keep the answer."""
+    question = " ".join(asked.form.get("question", "").split())[:_LONGEST]
+    terms = [one.strip() for one in asked.form.get("terms", "").split(",") if one.strip()][:10]
+    if question:
+        investigate_and_keep(question, asked.studio.settings, terms=terms, seconds=_SECONDS)
+    return Goto("/ask")
+
+
+CHANGES = {"/ask": Changing(Right.WORK, ask)}

@@ -1,0 +1,97 @@
+"""The page Gaps: what agents missed, most worth writing down first, and from a topic to every turn that met it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from knowbound.core.signal import Topic
+from knowbound.errors import InputError
+from knowbound.gaps.stored import newest_topic, topics_by_cost
+from knowbound.language import say, translated
+from knowbound.report.gaps.figures import kind_words, open_figures
+from knowbound.report.gaps.topics import answer_words, cost_words, endings_words, unique_files
+from knowbound.report.model import ObserveReport, TopicSignal
+from knowbound.report.sections import Line, Mark, Section
+from knowbound.report.words import SEARCHES, search_words
+from knowbound.store.observed import Observed
+from knowbound.text.printable import counted
+from knowbound.web.registry import Asked, Shown, View
+
+_SHOWN = 30  # topics of a page
+_ANSWERS = 2
+
+
+class TopicCard(NamedTuple):
+    """A topic as its card shows it."""
+
+    topic: Topic
+    share: float  # of what writing down the first topic would save
+    cost: str
+    endings: str
+    answers: list[Line]
+
+
+class SignalRow(NamedTuple):
+    """A signal of a topic, with the words of its call or its sentence."""
+
+    one: TopicSignal
+    kind: Line
+    words: str
+    is_quote: bool
+
+
+def show(asked: Asked) -> Shown:
+    """Return the page."""
+    settings = asked.studio.settings
+    found = Observed(settings.home).run("observe", ObserveReport)
+    if found is None:
+        nothing = {"headline": translated("No session was read yet."), "figure": None}
+        return Shown("gaps.html", nothing | {"cards": [], "after": "", "mark": ()})
+    report, page = found[0], topics_by_cost(settings, after=asked.query.get("after", ""), most=_SHOWN)
+    most = max((topic.saves for topic in report.topics), default=0.0)
+    return Shown(
+        "gaps.html",
+        {
+            "headline": _headline(report),
+            "figure": open_figures(report.gap)[0],
+            "cards": [_card(topic, most) for topic in page.rows],
+            "after": page.after,
+            "mark": (Section("", (Mark(report.watermark),)),),
+        },
+    )
+
+
+def _headline(report: ObserveReport) -> str:
+    topics = report.topics
+    if not topics:
+        return translated("Nothing that agents looked for is missing.")
+    return say("{} that agents missed; the first took {}.", counted(len(topics), "topic"), cost_words(topics[0]))
+
+
+def _card(topic: Topic, most: float) -> TopicCard:
+    answers: list[Line] = [answer_words(one) for one in unique_files(topic.answer)[:_ANSWERS]]
+    share = topic.saves / most if most else 0.0
+    return TopicCard(topic, share, cost_words(topic), endings_words(topic), answers)
+
+
+def topic(asked: Asked) -> Shown:
+    """Return one topic with every signal of it."""
+    try:
+        found = newest_topic(asked.studio.settings, asked.path["topic"])
+    except InputError as error:
+        wrong = {"headline": "There is no such topic.", "said": str(error.args[0]), "slug": error.slug}
+        return Shown("wrong.html", wrong, 404)
+    rows = []
+    for one in found.signals:
+        is_quote = one.signal.type not in SEARCHES
+        words = one.signal.text if is_quote else search_words(one.signal)
+        rows.append(SignalRow(one, tuple(kind_words(one.signal)), words, is_quote))
+    values = {
+        "card": _card(found.topic, found.topic.saves),
+        "rows": rows,
+        "mark": (Section("", (Mark(found.watermark),)),),
+    }
+    return Shown("gap.html", values)
+
+
+VIEWS: dict[str, View] = {"/gaps/{topic}": topic}

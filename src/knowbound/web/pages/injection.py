@@ -1,0 +1,82 @@
+"""The page Injection: whether what is injected helps, and the corrections that wait for an answer."""
+
+from __future__ import annotations
+
+from knowbound.core.suggestions import Suggestion
+from knowbound.errors import InputError
+from knowbound.kms.opening import open_index, open_quality_log
+from knowbound.language import say, translated
+from knowbound.quality.corrections.answers import suggestions
+from knowbound.quality.corrections.loop import opened_corrections
+from knowbound.quality.status import quality_status
+from knowbound.report.quality.status import quality_page
+from knowbound.text.printable import counted
+from knowbound.web.access import Right
+from knowbound.web.registry import Asked, Changing, Goto, Shown
+from knowbound.web.studio import Studio
+
+_SHOWN = 50
+
+
+def show(asked: Asked) -> Shown:
+    """Return the page."""
+    page = quality_page(quality_status(asked.studio.settings), "html")
+    waiting = _waiting(asked.studio)
+    values = {
+        "headline": _headline(waiting),
+        "next": page.totals,
+        "waiting": waiting[:_SHOWN],
+        "left": max(0, len(waiting) - _SHOWN),
+        "origin": page.origin,
+        "sections": page.sections,
+        "may_answer": asked.studio.access.may(Right.RECORD),
+        "answered": asked.query.get("answered", ""),
+    }
+    return Shown("injection.html", values)
+
+
+def _waiting(studio: Studio) -> list[Suggestion]:
+    """Return the corrections that wait for an answer."""
+    log, index = open_quality_log(studio.settings), open_index(studio.settings)
+    try:
+        return suggestions(log, index, studio.settings.root)
+    finally:
+        log.close()
+        index.close()
+
+
+def _headline(waiting: list[Suggestion]) -> str:
+    if waiting:
+        return say("{} to answer: agents contradicted what was injected.", counted(len(waiting), "correction"))
+    return translated("No correction waits for an answer.")
+
+
+def accept(asked: Asked) -> Goto:
+    """Supersede the item by the draft, or by the words of the form."""
+    with opened_corrections(asked.studio.settings, asked.user) as opened:
+        opened.accept(asked.path["item"], asked.form.get("content", ""))
+    return Goto(f"/injection?answered={asked.path['item']}")
+
+
+def dismiss(asked: Asked) -> Goto:
+    """Close the correction as not warranted."""
+    with opened_corrections(asked.studio.settings, asked.user) as opened:
+        opened.dismiss(asked.path["item"], asked.form.get("note", ""))
+    return Goto(f"/injection?answered={asked.path['item']}")
+
+
+def undo(asked: Asked) -> Goto:
+    """Take the last answer about an item back."""
+    with opened_corrections(asked.studio.settings, asked.user) as opened:
+        try:
+            opened.undo(asked.path["item"])
+        except InputError:  # somebody else took it back
+            return Goto("/injection")
+    return Goto("/injection")
+
+
+CHANGES = {
+    "/corrections/{item}/accept": Changing(Right.RECORD, accept),
+    "/corrections/{item}/dismiss": Changing(Right.RECORD, dismiss),
+    "/corrections/{item}/undo": Changing(Right.RECORD, undo),
+}

@@ -1,0 +1,98 @@
+"""The page Judges: who decides about text, how far that can be trusted, what it cost, and labels by single keys."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from knowbound.errors import InputError
+from knowbound.gaps.labelling import label_candidates
+from knowbound.judge.choice import ModelTask, judge_for
+from knowbound.judge.label_files import LABELS, append_label, labelled_texts
+from knowbound.judge.labels import Label, Unlabelled
+from knowbound.judge.registry import JudgeRow, hedging_judge_version, judges
+from knowbound.language import say
+from knowbound.store.calibrations import hedging_calibration
+from knowbound.store.usage import UsedToday, used_today
+from knowbound.text.clock import utc_now
+from knowbound.text.printable import counted
+from knowbound.web.access import Right
+from knowbound.web.registry import Asked, Changing, Goto, Shown
+from knowbound.web.studio import Studio
+
+_SEED = 1
+_DRAWN = 50  # sentences that are drawn; a reader labels one at a time
+
+
+class TaskRow(NamedTuple):
+    """A task, and who decides it."""
+
+    task: str
+    judge: str
+
+
+class UsedRow(NamedTuple):
+    """Calls of a model today, of those that are allowed."""
+
+    kind: str
+    used: UsedToday
+    most: int
+
+
+def show(asked: Asked) -> Shown:
+    """Return the page."""
+    settings = asked.studio.settings
+    known = labelled_texts(settings.home / LABELS)
+    todo = _todo(asked.studio, known)
+    values = {
+        "headline": _headline(len(known), len(todo)),
+        "todo": todo[0] if todo else None,
+        "left": len(todo),
+        "labels": len(known),
+        "tasks": [TaskRow(task, judge_for(settings, task)) for task in ModelTask],
+        "judges": _usable(),
+        "calibration": hedging_calibration(settings.home, hedging_judge_version(judge_for(settings, ModelTask.HEDGES))),
+        "used": [
+            UsedRow("commands", used_today(background=False), settings.model_budget_calls),
+            UsedRow("in the background", used_today(background=True), settings.model_background_calls),
+        ],
+        "may_label": asked.studio.access.may(Right.RECORD),
+    }
+    return Shown("judges.html", values)
+
+
+def _usable() -> list[JudgeRow]:
+    return [row for row in judges() if row.usable]
+
+
+def _headline(labels: int, left: int) -> str:
+    if left:
+        return say("{} given. The next sentence waits for one.", counted(labels, "label"))
+    return say("{} given. No sentence waits for one.", counted(labels, "label"))
+
+
+def _todo(studio: Studio, known: frozenset[str]) -> list[Unlabelled]:
+    """Return sentences of the newest stored run that have no label, in an order that stays."""
+    try:
+        return label_candidates(studio.settings, _DRAWN, _SEED, known)
+    except InputError:  # nothing was read yet, or everything has a label
+        return []
+
+
+def label(asked: Asked) -> Goto:
+    """Write the label of a sentence with the name of who gave it; one that was labelled meanwhile keeps its own."""
+    home = asked.studio.settings.home
+    known = labelled_texts(home / LABELS)
+    text = asked.form.get("text", "")
+    for one in _todo(asked.studio, known):
+        if one.text == text and asked.form.get("given") in ("yes", "no"):
+            is_doubt = asked.form["given"] == "yes"
+            given = Label(
+                one.text, is_doubt, context=one.context, by=asked.user, time=utc_now(), session=one.session,
+                weight=one.weight,
+            )  # fmt: skip
+            append_label(home / LABELS, given)
+            break
+    return Goto("/judges")
+
+
+CHANGES = {"/judges/label": Changing(Right.RECORD, label)}

@@ -1,0 +1,229 @@
+"""The page Knowledge: files as text with marks in the margin, and items with what they cost and whether they help."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
+from difflib import SequenceMatcher
+from functools import lru_cache
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+from knowbound.config import Settings
+from knowbound.core.item import Item
+from knowbound.core.quality import Counts
+from knowbound.core.statement import CheckedStatement, Truth
+from knowbound.errors import InputError, KnowboundError
+from knowbound.kms.index.database import Index
+from knowbound.kms.index.entry import effective_of
+from knowbound.kms.listing import ItemFilter, items_page, predecessors_of
+from knowbound.kms.opening import open_quality_log
+from knowbound.knowledge.lint import ITEM
+from knowbound.knowledge.rules.rules import RulesFound
+from knowbound.language import say, translated
+from knowbound.patching import read_below
+from knowbound.report.knowledge.rules import RuleSummary, summaries
+from knowbound.review.review import SCREEN, Reviewed
+from knowbound.stats.rate import Rate
+from knowbound.store.data_dir import INDEX
+from knowbound.store.screens import Screens
+from knowbound.text.printable import counted, estimated_tokens
+from knowbound.web.registry import Asked, Shown
+from knowbound.web.studio import Studio
+
+_PAGE = 30
+_LINES = 3_000  # of a file
+_LONGEST_LINE = 1_000
+_ROLLUP_SECONDS = 10  # that counts of items are kept for
+
+
+class KnowledgeFile(NamedTuple):
+    """A file in the list."""
+
+    path: str
+    statements: int
+    wrong: int
+    ignored: int  # rules that were violated or partly obeyed
+    address: str
+
+
+class MarkedLine(NamedTuple):
+    """A line of a file with the marks in its margin."""
+
+    number: int
+    text: str
+    wrong: tuple[CheckedStatement, ...]
+    is_confirmed: bool
+    rules: tuple[RuleSummary, ...]
+    action: str  # address of the action that repairs the line, if there is one
+
+
+class KnowledgeItem(NamedTuple):
+    """An item with what is known of its use."""
+
+    item: Item
+    served: bool
+    effective: float | None
+    counts: Counts
+    tokens: int
+    wrong: tuple[CheckedStatement, ...]
+    replaces: tuple[str, ...]
+
+
+def show(asked: Asked) -> Shown:
+    """Return the list of files with one of them, or the list of items."""
+    studio = asked.studio
+    checked, rules = _screens(studio)
+    files = list(_files(checked, rules))
+    wrong = sum(one.truth is Truth.CONTRADICTED for one in checked)
+    values = {
+        "headline": _headline(checked, wrong),
+        "share": Rate(wrong, len(checked)) if checked else None,
+        "files": files,
+        "tab": "items" if "items" in asked.query else "files",
+        "has_items": (studio.settings.home / INDEX).exists(),
+        "items_address": "/knowledge?items=all",
+    }
+    if values["tab"] == "items":
+        return Shown("knowledge.html", values | _items(asked, checked))
+    wanted = asked.query.get("file", "")
+    chosen = next((one for one in files if one.path == wanted), files[0] if files and not wanted else None)
+    if wanted and chosen is None:
+        raise InputError("no-such-path", f"{wanted} is no knowledge file of this project.")
+    lines, problem = list[MarkedLine](), ""
+    if chosen is not None:
+        try:
+            lines = list(_marked(studio, chosen.path, checked, rules))
+        except InputError as error:
+            problem = str(error.args[0])
+    return Shown("knowledge.html", values | {"chosen": chosen, "lines": lines, "problem": problem})
+
+
+def _screens(studio: Studio) -> tuple[list[CheckedStatement], list[RuleSummary]]:
+    with closing(Screens(studio.settings.home)) as screens:
+        checked = screens.newest("lint", list[CheckedStatement]) or []
+        found = screens.newest("rules", RulesFound)
+    return checked, summaries(found.checks) if found else []
+
+
+def _headline(checked: Sequence[CheckedStatement], wrong: int) -> str:
+    if not checked:
+        return translated("No knowledge file was read yet.")
+    if not wrong:
+        return say("The tree contradicts none of {}.", counted(len(checked), "statement"))
+    return say("The tree contradicts {} of {}.", f"{wrong:,}", counted(len(checked), "statement"))
+
+
+def _files(checked: Sequence[CheckedStatement], rules: Sequence[RuleSummary]) -> Iterator[KnowledgeFile]:
+    """Yield the files, those with the most to do first."""
+    in_files = [one for one in checked if not one.statement.file.startswith(ITEM)]
+    total = Counter(one.statement.file for one in in_files)
+    wrong = Counter(one.statement.file for one in in_files if one.truth is Truth.CONTRADICTED)
+    ignored = Counter(one.rule.file for one in rules if one.harm > (0, 0))
+    for path in sorted(total, key=lambda path: (-wrong[path], -ignored[path], path.count("/"), path)):
+        address = f"/knowledge?{urlencode({'file': path})}"
+        yield KnowledgeFile(path, total[path], wrong[path], ignored[path], address)
+
+
+def _marked(
+    studio: Studio, path: str, checked: Sequence[CheckedStatement], rules: Sequence[RuleSummary]
+) -> Iterator[MarkedLine]:
+    here = [one for one in checked if one.statement.file == path]
+    wrong: dict[int, list[CheckedStatement]] = {}
+    confirmed = set[int]()
+    for one in here:
+        if one.truth is Truth.CONTRADICTED:
+            wrong.setdefault(one.statement.end_line, []).append(one)
+        elif one.truth is Truth.CONFIRMED:
+            confirmed.add(one.statement.line)
+    of_line: dict[int, list[RuleSummary]] = {}
+    for rule in rules:
+        if rule.rule.file == path and (rule.obeyed.n or rule.harm > (0, 0)):
+            of_line.setdefault(rule.rule.line, []).append(rule)
+    actions = _repairs(studio, path)
+    text = read_below(studio.settings.root, path).decode("utf-8", "replace").splitlines()
+    for number, line in enumerate(text[:_LINES], 1):
+        yield MarkedLine(
+            number,
+            line[:_LONGEST_LINE],
+            tuple(wrong.get(number, ())),
+            number in confirmed,
+            tuple(of_line.get(number, ())),
+            actions.get(number, ""),
+        )
+
+
+def _repairs(studio: Studio, path: str) -> dict[int, str]:
+    """Return the addresses of the actions that change lines of a file, by line."""
+    with closing(Screens(studio.settings.home)) as screens:
+        reviewed = screens.newest(SCREEN, Reviewed)
+    found = dict[int, str]()
+    for id_, fix in reviewed.fixes.items() if reviewed else ():
+        for patch in fix.patches:
+            if patch.path == path:
+                old, new = patch.before.splitlines(), patch.after.splitlines()
+                changes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+                gone = (number for tag, a, b, _, _ in changes if tag in ("replace", "delete") for number in range(a, b))
+                found |= {number + 1: f"/#action-{id_}" for number in gone}
+    return found
+
+
+# Items
+
+
+def _items(asked: Asked, checked: Sequence[CheckedStatement]) -> dict[str, object]:
+    wanted, text = asked.query.get("items", ""), asked.query.get("text", "").strip()
+    settings = asked.studio.settings
+    filter_ = ItemFilter(wanted) if wanted in set(ItemFilter) else ItemFilter.ALL
+    wrong: dict[str, list[CheckedStatement]] = {}
+    for one in checked:
+        if one.statement.file.startswith(ITEM) and one.truth is Truth.CONTRADICTED:
+            wrong.setdefault(one.statement.file.removeprefix(ITEM), []).append(one)
+    shown = list[KnowledgeItem]()
+    after = ""
+    if (settings.home / INDEX).exists():
+        used = _used(settings)
+        with closing(Index(settings.home)) as index, index.reading() as connection:
+            page = items_page(connection, filter_, text, asked.query.get("after", ""), _PAGE)
+            for known in page.items:
+                item = known.item
+                by_item = used.get(item.id, Counts())
+                shown.append(
+                    KnowledgeItem(
+                        item,
+                        known.served,
+                        effective_of(item),
+                        by_item,
+                        estimated_tokens(item.content) * (by_item.judged + by_item.unjudged),
+                        tuple(wrong.get(item.id, ())),
+                        tuple(predecessors_of(connection, item.id)),
+                    )
+                )
+        after = page.after
+    query = {"items": filter_.value} | ({"text": text} if text else {})
+    return {
+        "filter": filter_,
+        "filters": list(ItemFilter),
+        "text": text,
+        "shown": shown,
+        "first": bool(asked.query.get("after")),
+        "more": f"/knowledge?{urlencode(query | {'after': after})}" if after else "",
+        "newest": f"/knowledge?{urlencode(query)}",
+    }
+
+
+def _used(settings: Settings) -> dict[str, Counts]:
+    """Return the judged injections of each item over all days, read again every few seconds."""
+    return _counted(settings, int(time.monotonic() // _ROLLUP_SECONDS))
+
+
+@lru_cache(maxsize=1)
+def _counted(settings: Settings, _moment: int) -> dict[str, Counts]:
+    found: dict[str, Counts] = {}
+    with suppress(KnowboundError), closing(open_quality_log(settings)) as log:
+        for day in log.rollups():
+            for item, counts in day.by_item.items():
+                found[item] = found.get(item, Counts()) + counts
+    return found

@@ -1,0 +1,257 @@
+"""The page Review: the actions of the front door as cards, what earlier fixes did, and the changes that cards make."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+from msgspec.structs import replace
+
+from knowbound.core.action import Action
+from knowbound.core.lesson import Lesson
+from knowbound.errors import InputError
+from knowbound.kms.listing import ItemFilter
+from knowbound.knowledge.lint import ITEM
+from knowbound.language import say, translated
+from knowbound.patching import FilePatch
+from knowbound.report.gaps.figures import open_figures
+from knowbound.report.model import ObserveReport
+from knowbound.report.review.page import cost_words
+from knowbound.report.sections import Figure, Mark, Section
+from knowbound.review.fixing import (
+    apply_fix,
+    commit_on_branch,
+    current,
+    known_fixes,
+    reject_fix,
+    restore_fix,
+    undo_fix,
+    undo_of,
+)
+from knowbound.review.proposing import diff_of
+from knowbound.review.review import Reviewed
+from knowbound.stats.figures import Watermark
+from knowbound.store.observed import Observed
+from knowbound.store.screens import DecidedFix, Fix, FixState
+from knowbound.text.digest import digest_of
+from knowbound.text.printable import counted
+from knowbound.web.access import Right
+from knowbound.web.registry import Asked, Changing, Goto, Shown
+from knowbound.web.studio import Studio
+
+_CLOSED = (FixState.APPLIED, FixState.REJECTED)
+_SCALE = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0)  # where the bars of costs end
+_EVIDENCE = 8  # places of one action
+_SHOWN = 50  # actions
+
+
+class ActionCard(NamedTuple):
+    """An action as its card shows it."""
+
+    action: Action
+    cost: str
+    diff: str
+    stamp: str  # stands for the diff that is shown: what is accepted is what was seen
+    turn: str  # address of the turn, of an answer to verify
+    edited: str  # the lines that `edit` begins with
+    problem: str  # why it cannot be carried out now
+    needs_person: bool
+    knowledge: str  # address of the statement, where rules know no repair
+
+
+class DoneCard(NamedTuple):
+    """A decision about an action, and what it changed since."""
+
+    fix: Fix
+    state: FixState
+    time: str
+    lesson: Lesson | None  # with the rate before and after
+
+
+def show(asked: Asked) -> Shown:
+    """Return the page."""
+    reviewed, decided = known_fixes(asked.studio.settings)
+    if reviewed is None:
+        return Shown("review_reading.html")
+    actions = [one for one in reviewed.actions if not _is_closed(one.id, decided)]
+    top = max((one.cost.share or 0.0 for one in actions), default=0.0)
+    return Shown(
+        "review.html",
+        {
+            "headline": _headline(actions, reviewed),
+            "figure": _figure(asked.studio),
+            "mark": _mark(reviewed),
+            "cards": [_card(one, reviewed, asked.studio) for one in actions[:_SHOWN]],
+            "left": max(0, len(actions) - _SHOWN),
+            "scale": next((one for one in _SCALE if top <= one), 1.0),
+            "done": _done(reviewed, decided),
+            "reviewed": reviewed,
+            "evidence": _EVIDENCE,
+            "may_change": asked.studio.access.may(Right.WORK),
+        },
+    )
+
+
+def _is_closed(id_: str, decided: dict[str, DecidedFix]) -> bool:
+    return id_ in decided and decided[id_].state in _CLOSED
+
+
+def _headline(actions: Sequence[Action], reviewed: Reviewed) -> str:
+    if not actions:
+        return translated("Nothing to do: no line that the tree contradicts, and no miss that a line would spare.")
+    cost = cost_words(actions[0].cost, reviewed.figures.sessions)
+    if not cost:
+        return say("{} to decide.", counted(len(actions), "action"))
+    return say("{} to decide. The first touches {}.", counted(len(actions), "action"), cost)
+
+
+def _figure(studio: Studio) -> Figure | None:
+    """Return the open gap rate with its interval, of the run that the screen was made from."""
+    found = Observed(studio.settings.home).run("observe", ObserveReport)
+    return open_figures(found[0].gap)[0] if found else None
+
+
+def _mark(reviewed: Reviewed) -> tuple[Section, ...]:
+    one = reviewed.figures
+    if not one.sha256_8:
+        return ()
+    return (Section("", (Mark(Watermark(one.test_set, one.samples, one.sha256_8, one.warning)),)),)
+
+
+def _card(action: Action, reviewed: Reviewed, studio: Studio) -> ActionCard:
+    fix, problem = reviewed.fixes.get(action.id), ""
+    if fix is not None and not fix.session:
+        try:
+            fix = current(fix, studio.settings)
+        except InputError as error:
+            problem = str(error.args[0])
+    is_text = fix is not None and not fix.session
+    return ActionCard(
+        action,
+        cost_words(action.cost, reviewed.figures.sessions),
+        diff_of(fix) if fix is not None and is_text else "",
+        _stamp(fix) if fix is not None else "",
+        f"/turn/{fix.session}/{fix.turn}" if fix is not None and fix.session else "",
+        _changed_lines(fix.patches[0])[1] if fix is not None and len(fix.patches) == 1 else "",
+        problem or ("" if fix else translated("Rules know no repair: correct it by hand.")),
+        fix is not None and fix.needs_person,
+        "" if fix else _in_knowledge(action.place),
+    )
+
+
+def _in_knowledge(place: str) -> str:
+    if place.startswith(ITEM):
+        return f"/knowledge?{urlencode({'items': ItemFilter.HELD_BACK})}"
+    return f"/knowledge?{urlencode({'file': place})}" if place else ""
+
+
+def _done(reviewed: Reviewed, decided: dict[str, DecidedFix]) -> list[DoneCard]:
+    watched = {one.id: one for one in reviewed.watched}
+    found = [
+        DoneCard(one.fix, one.state, one.time, watched.get(one.fix.lesson.id) if one.fix.lesson else None)
+        for one in decided.values()
+        if one.state in _CLOSED
+    ]
+    return sorted(found, key=lambda one: one.time, reverse=True)
+
+
+# Changes
+
+
+def _stamp(fix: Fix) -> str:
+    return digest_of([fix.id, diff_of(fix), fix.content])[:16]
+
+
+def _shown_fix(asked: Asked) -> Fix:
+    """Return the fix that the form is about, as it was shown. Raises InputError if it is another one by now."""
+    id_, settings = asked.path["id"], asked.studio.settings
+    reviewed, decided = known_fixes(settings)
+    fix = reviewed.fixes.get(id_) if reviewed is not None else None
+    if fix is None or _is_closed(id_, decided):
+        raise InputError("no-such-action", f"The action {id_} is decided already, or there is none any more.")
+    return fix
+
+
+def _as_seen(asked: Asked) -> Fix:
+    fix = _shown_fix(asked)
+    if fix.session:
+        raise InputError("no-such-action", "There is nothing to write: look at the turn.")
+    fix = current(fix, asked.studio.settings)
+    if _stamp(fix) != asked.form.get("stamp"):
+        raise InputError("file-changed", "The change is another one by now. Nothing was written: look at it again.")
+    if fix.needs_person and asked.form.get("agreed") != "yes":
+        raise InputError("needs-a-person", "This changes what runs or is refused here: agree to it in its card first.")
+    return fix
+
+
+def accept(asked: Asked) -> Goto:
+    """Carry the action out, as it was shown."""
+    fix = _as_seen(asked)
+    apply_fix(fix, asked.studio.settings, asked.user)
+    return Goto(f"/?done={fix.id}#done-{fix.id}")
+
+
+def edit(asked: Asked) -> Goto:
+    """Carry the action out with other lines in place of those that it proposes."""
+    fix = _as_seen(asked)
+    if len(fix.patches) != 1:
+        raise InputError("no-such-action", "This action changes several files: edit them by hand.")
+    (patch,) = fix.patches
+    before, _, after = _changed_lines(patch)
+    lines = asked.form.get("lines", "").replace("\r\n", "\n")
+    lines += "\n" if lines and not lines.endswith("\n") else ""
+    changed = replace(patch, after=f"{before}{lines}{after}".encode("utf-8", "surrogateescape"))
+    if changed.after == changed.before:
+        raise InputError("nothing-changed", "The lines are those of the file: nothing was written.")
+    apply_fix(replace(fix, patches=[changed]), asked.studio.settings, asked.user)
+    return Goto(f"/?done={fix.id}#done-{fix.id}")
+
+
+def _changed_lines(patch: FilePatch) -> tuple[str, str, str]:
+    """Return the text after a change: what comes before the changed lines, those lines, and what follows."""
+    old, new = (
+        text.decode("utf-8", "surrogateescape").splitlines(keepends=True) for text in (patch.before, patch.after)
+    )
+    changes = [
+        one for one in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes() if one[0] != "equal"
+    ]
+    first, last = (changes[0][3], changes[-1][4]) if changes else (len(new), len(new))
+    return "".join(new[:first]), "".join(new[first:last]), "".join(new[last:])
+
+
+def branch(asked: Asked) -> Goto:
+    """Commit the change on a branch of its own."""
+    fix = _as_seen(asked)
+    commit_on_branch(fix, asked.studio.settings)
+    return Goto(f"/?branch={fix.id}#action-{fix.id}")
+
+
+def reject(asked: Asked) -> Goto:
+    """Never show the action again."""
+    fix = _shown_fix(asked)
+    reject_fix(fix, asked.studio.settings)
+    return Goto(f"/?done={fix.id}#done-{fix.id}")
+
+
+def undo(asked: Asked) -> Goto:
+    """Take a fix back, or a rejection."""
+    id_, settings = asked.path["id"], asked.studio.settings
+    known = known_fixes(settings)[1].get(id_)
+    if known is None or known.state not in _CLOSED:
+        raise InputError("no-such-action", f"The action {id_} was not carried out: there is nothing to take back.")
+    if known.state is FixState.REJECTED:
+        restore_fix(known, settings)
+    else:
+        undo_fix(known, undo_of(known, settings), settings, asked.user)
+    return Goto(f"/?undone={id_}#action-{id_}")
+
+
+CHANGES = {
+    "/actions/{id}/accept": Changing(Right.WORK, accept),
+    "/actions/{id}/edit": Changing(Right.WORK, edit),
+    "/actions/{id}/branch": Changing(Right.WORK, branch),
+    "/actions/{id}/reject": Changing(Right.WORK, reject),
+    "/actions/{id}/undo": Changing(Right.WORK, undo),
+}

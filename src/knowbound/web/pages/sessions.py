@@ -1,0 +1,240 @@
+"""The pages Sessions, Session and Turn: from the list down to one call and its raw line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import closing, suppress
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote, urlencode
+
+from knowbound.core.audit import AuditedTurn, Diagnosis, Support
+from knowbound.core.quality import ItemVerdict
+from knowbound.core.signal import Turn
+from knowbound.errors import InputError, KnowboundError
+from knowbound.kms.opening import open_quality_log
+from knowbound.language import say, translated
+from knowbound.report.formats.plain import printable
+from knowbound.store.listing import ListedSession, SqliteResults
+from knowbound.text.printable import counted
+from knowbound.text.redact import redact
+from knowbound.traces.turns import TraceTurn, session_of, turns_in
+from knowbound.web.registry import Asked, Goto, Plain, Shown
+from knowbound.web.studio import Studio
+from knowbound.web.timeline import timeline
+
+_PAGE = 40
+_ORDER = tuple(Diagnosis)
+_RAW = 400_000  # bytes of a raw line
+_LARGE = 24_000_000  # bytes of a transcript that is read again for each page
+
+
+class SessionEntry(NamedTuple):
+    """A session in the list."""
+
+    listed: ListedSession
+    diagnoses: tuple[tuple[str, int], ...]  # in the order of the diagnoses
+    address: str
+
+
+class TurnEntry(NamedTuple):
+    """A turn in a list, with the beginning of its prompt."""
+
+    number: int
+    turn: Turn | None
+    audited: AuditedTurn | None
+    address: str
+
+
+def show(asked: Asked) -> Shown:
+    """Return the list of sessions, or of the turns with a diagnosis."""
+    wanted = {name: asked.query.get(name, "") for name in ("project", "agent", "diagnosis")}
+    after = asked.query.get("after", "")
+    with closing(SqliteResults(asked.studio.settings.home)) as results:
+        projects, diagnoses = results.projects(), results.diagnoses(project=wanted["project"])
+        values = {
+            "wanted": wanted,
+            "projects": projects,
+            "agents": results.agents(),
+            "diagnoses": [(one.value, diagnoses[one.value]) for one in _ORDER if one.value in diagnoses],
+            "headline": _headline(sum(projects.values()), diagnoses),
+            "first": bool(after),
+        }
+        if wanted["diagnosis"]:
+            turns = results.turns(project=wanted["project"], diagnosis=wanted["diagnosis"], after=after, most=_PAGE)
+            values |= {"entries": (), "turns": turns.rows, "more": _more(wanted, turns.after)}
+            return Shown("sessions.html", values)
+        page = results.sessions(project=wanted["project"], agent=wanted["agent"], after=after, most=_PAGE)
+        bars = results.diagnoses_of([one.session for one in page.rows])
+    entries = [
+        SessionEntry(one, _in_order(bars.get(one.session, {})), f"/session/{quote(one.session, safe='')}")
+        for one in page.rows
+    ]
+    return Shown("sessions.html", values | {"entries": entries, "turns": (), "more": _more(wanted, page.after)})
+
+
+def _more(wanted: dict[str, str], after: str) -> str:
+    return (
+        f"/sessions?{urlencode({name: value for name, value in wanted.items() if value} | {'after': after})}"
+        if after
+        else ""
+    )
+
+
+def _in_order(counts: dict[str, int]) -> tuple[tuple[str, int], ...]:
+    return tuple((one.value, counts[one.value]) for one in _ORDER if counts.get(one.value))
+
+
+def _headline(sessions: int, diagnoses: dict[str, int]) -> str:
+    turns, bad = sum(diagnoses.values()), diagnoses.get(Diagnosis.UNSUPPORTED, 0)
+    if not sessions:
+        return translated("No session was read yet.")
+    return say("{}: {} of {} rest on something that the trace does not show.",
+               counted(sessions, "session"), f"{bad:,}", counted(turns, "turn"))  # fmt: skip
+
+
+# One session
+
+
+def show_session(asked: Asked) -> Shown:
+    """Return a session with its turns."""
+    id_ = asked.path["session"]
+    with closing(SqliteResults(asked.studio.settings.home)) as results:
+        found = results.session(id_)
+    if found.findings is None and found.audited is None:
+        raise InputError("no-sessions", f"No session {id_!r} is stored.")
+    turns = {one.index: one for one in found.findings.turns} if found.findings else {}
+    audited = {one.turn: one for one in found.audited.turns} if found.audited else {}
+    known = found.findings or found.audited
+    assert known is not None
+    entries = [
+        TurnEntry(number, turns.get(number), audited.get(number), _address(id_, number))
+        for number in sorted({*turns, *audited})
+    ]
+    return Shown("session.html", {"id": id_, "session": known, "entries": entries})
+
+
+def _address(session: str, turn: int) -> str:
+    return f"/turn/{quote(session, safe='')}/{turn}"
+
+
+# One turn
+
+
+def show_turn(asked: Asked) -> Shown:
+    """Return a turn as a time line."""
+    id_, number = asked.path["session"], int(asked.path["turn"])
+    turns, audited, seen = _stored(asked.studio, id_)
+    own = audited.get(number)
+    file = own.file if own else turns[number].file if number in turns else ""
+    if not file:
+        raise InputError("no-sessions", f"Session {id_!r} has no turn {number}.")
+    line = asked.query.get("line", "")
+    trace, problem = None, ""
+    try:
+        trace = trace_turn(Path(file), id_, number)
+    except (InputError, OSError) as error:
+        problem = str(error.args[0] if isinstance(error, InputError) else error)
+    verdicts = _verdicts(asked.studio, trace) if trace is not None else {}
+    shown = timeline(trace, own, verdicts, int(line) if line.isdecimal() else 0) if trace is not None else None
+    claims = [one for one in own.claims if one.is_decided] if own else []
+    numbers = sorted({*turns, *audited})
+    at = numbers.index(number) if number in numbers else 0
+    return Shown(
+        "turn.html",
+        {
+            "id": id_,
+            "number": number,
+            "turn": own,
+            "trace": trace,
+            "shown": shown,
+            "problem": problem or ("" if trace else translated("The trace has no such turn any more.")),
+            "supported": (sum(one.support is Support.SUPPORTED for one in claims), len(claims)),
+            "previous": _address(id_, numbers[at - 1]) if at > 0 else "",
+            "next": _address(id_, numbers[at + 1]) if at + 1 < len(numbers) else "",
+            "agent": seen,
+            "raw": f"/raw/{quote(id_, safe='')}/{number}",
+            "session_address": f"/session/{quote(id_, safe='')}",
+        },
+    )
+
+
+def _stored(studio: Studio, id_: str) -> tuple[dict[int, Turn], dict[int, AuditedTurn], str]:
+    with closing(SqliteResults(studio.settings.home)) as results:
+        found = results.session(id_)
+    turns = {one.index: one for one in found.findings.turns} if found.findings else {}
+    audited = {one.turn: one for one in found.audited.turns} if found.audited else {}
+    known = found.findings or found.audited
+    return turns, audited, known.agent if known else ""
+
+
+def trace_turn(transcript: Path, session: str, number: int) -> TraceTurn | None:
+    """Return one turn of a transcript; None if it has no such turn. Raises InputError if the transcript is gone."""
+    try:
+        info = transcript.stat()
+    except OSError as error:
+        raise InputError("no-such-path", f"The transcript is gone: {transcript}") from error
+    if info.st_size > _LARGE:
+        found = (one for one in turns_in(session_of(transcript)) if one.session == session)
+        return next(islice((one for one in found if one.index == number), 1), None)
+    return next(
+        (one for one in _turns(str(transcript), info.st_mtime_ns) if (one.session, one.index) == (session, number)),
+        None,
+    )
+
+
+@lru_cache(maxsize=2)
+def _turns(transcript: str, _mtime_ns: int) -> Sequence[TraceTurn]:
+    return tuple(turns_in(session_of(Path(transcript))))
+
+
+def _verdicts(studio: Studio, turn: TraceTurn) -> dict[str, ItemVerdict]:
+    """Return what the quality log says about the items of a turn, if it can be read."""
+    with suppress(KnowboundError), closing(open_quality_log(studio.settings)) as log:
+        logged = log.get(f"{turn.session}/{turn.key}")
+        return {one.id: one.verdict for one in logged.items if one.verdict is not None} if logged else {}
+    return {}
+
+
+def at_line(asked: Asked) -> Goto:
+    """Lead to the turn, and the call in it, at a line of a session's trace."""
+    id_, line = asked.path["session"], int(asked.path["line"])
+    turns, audited, _ = _stored(asked.studio, id_)
+    first = {number: one.line for number, one in turns.items()} | {number: one.line for number, one in audited.items()}
+    before = [number for number, start in first.items() if start <= line]
+    if not first:
+        raise InputError("no-sessions", f"No session {id_!r} is stored.")
+    return Goto(f"{_address(id_, max(before, default=min(first)))}?line={line}#asked")
+
+
+def raw_line(asked: Asked) -> Plain:
+    """Return one line of a trace as it was written, without secrets."""
+    id_, number, line = asked.path["session"], int(asked.path["turn"]), int(asked.path["line"])
+    turns, audited, _ = _stored(asked.studio, id_)
+    own = audited.get(number)
+    named = own.file if own else turns[number].file if number in turns else ""
+    trace = trace_turn(Path(named), id_, number) if named else None
+    if trace is None:
+        raise InputError("no-sessions", f"Session {id_!r} has no turn {number}.")
+    # Only the files of this very turn are read, whatever the address says.
+    place = next((step.path for step in trace.steps for call in step.calls if call.line == line and step.path), named)
+    try:
+        with open(place, "rb") as file:
+            found = next(islice(file, line - 1, line), b"")
+    except OSError as error:
+        raise InputError("no-such-path", f"Cannot read {place}: {error.strerror}.") from error
+    text = found[:_RAW].decode("utf-8", "replace")
+    with suppress(ValueError):
+        text = json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+    return Plain(printable(redact(text)))
+
+
+VIEWS = {
+    "/session/{session:path}": show_session,
+    "/turn/{session:path}/{turn:int}": show_turn,
+    "/at/{session:path}/{line:int}": at_line,
+    "/raw/{session:path}/{turn:int}/{line:int}": raw_line,
+}

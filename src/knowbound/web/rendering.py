@@ -1,0 +1,130 @@
+"""Templates of the studio: every value is escaped, every sentence is in the language of the request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from knowbound.language import catalogue, say, translated
+from knowbound.report.formats import in_language, svg
+from knowbound.report.formats.html import line_html, section_html
+from knowbound.report.formats.plain import plain, printable
+from knowbound.report.sections import Figure, Section
+from knowbound.stats.printing import percent
+from knowbound.text.printable import counted, shorten
+from knowbound.web.highlight import highlighted
+from knowbound.web.markdown import markdown_html
+
+_LONGEST = 20_000  # characters of a text that a page shows
+
+
+@cache
+def environment() -> Environment:
+    """Return the templates with the functions that they use."""
+    made = Environment(
+        loader=PackageLoader("knowbound.web", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals.update(t=translated, say=say, counted=counted, bar=bar_html, interval=interval_html)
+    made.filters.update(
+        answer=lambda shown: Markup(markdown_html(shown.answer, shown.marks)),
+        code=lambda text, language="": Markup(highlighted(_shown(text), language)),
+        diff=diff_html,
+        inline=inline_html,
+        line=lambda line: Markup(line_html(in_language(line))),
+        markdown=lambda text: Markup(markdown_html(text)),
+        moment=moment,
+        number=lambda number: f"{number:,}",
+        percent=percent,
+        plain=lambda text, most=300: shorten(plain(text), most),
+        sections=sections_html,
+        text=_shown,
+    )
+    return made
+
+
+@cache
+def sentences(language: str) -> dict[str, str]:
+    """Return the catalogue of a language; an empty one for English."""
+    return {} if language == "en" else catalogue(language)
+
+
+def rendered(template: str, values: Mapping[str, Any]) -> str:
+    """Return a page in the language of the present context."""
+    return environment().get_template(template).render(values)
+
+
+def sections_html(sections: tuple[Section, ...]) -> Markup:
+    """Return sections as the HTML reports show them."""
+    return Markup("".join(section_html(in_language(one)) for one in sections if not one.is_empty))
+
+
+def bar_html(share: float | None, scale: float = 1.0, tone: str = "") -> Markup:
+    """Return a bar for a share of the scale; nothing for an unknown share."""
+    return Markup("" if share is None else svg.share(share / scale, tone))
+
+
+def interval_html(figure: Figure) -> Markup:
+    """Return a figure's value and interval on a line from 0 to 1."""
+    return Markup(svg.interval(*figure.drawn, figure.limits) if figure.drawn else "")
+
+
+def diff_html(diff: str) -> Markup:
+    """Return a unified diff, a line of markup for each of its lines, without the names of its files."""
+    rows, lines = [], _shown(diff).splitlines()
+    is_short = sum(line.startswith("@@") for line in lines) < 2
+    for line in lines:
+        if line.startswith(("--- ", "+++ ")) or (is_short and line.startswith("@@")):
+            continue
+        kind = {"+": "ins", "-": "del", "@": "at", "\\": "at"}.get(line[:1], "same")
+        words = {"ins": translated("added: "), "del": translated("removed: ")}.get(kind, "")
+        said = f'<span class="only-heard">{words}</span>' if words else ""
+        rows.append(f'<span class="row {kind}">{said}{escape(line[1:] if kind != "at" else line)}\n</span>')
+    return Markup("".join(rows))
+
+
+def inline_html(text: str, most: int = 300) -> Markup:
+    """Return a line of text, what stands between backticks as code."""
+    parts = shorten(plain(text), most).split("`")
+    if len(parts) % 2 == 0:  # the last one is not closed
+        parts[-2:] = [f"{parts[-2]}`{parts[-1]}"]
+    shown = (f"<code>{escape(part)}</code>" if at % 2 else str(escape(part)) for at, part in enumerate(parts))
+    return Markup("".join(shown))
+
+
+def moment(time: str) -> str:
+    """Return an ISO time as people read it, in the zone of this machine; the text itself where it is none."""
+    try:
+        given = datetime.fromisoformat(time)
+    except ValueError:
+        return plain(time)
+    local = (given if given.tzinfo else given.replace(tzinfo=UTC)).astimezone()
+    return local.strftime("%Y-%m-%d %H:%M")
+
+
+def _shown(text: str) -> str:
+    """Return a text of a trace as a page shows it: its lines, without terminal codes and unseen characters."""
+    cut = len(text) - _LONGEST
+    return printable(text[:_LONGEST]) + (f"\n… {say('{:,} more characters', cut)}" if cut > 0 else "")
+
+
+def asset_bytes(name: str) -> bytes | None:
+    """Return a file that comes with the pages; None for an unknown one."""
+    found = {
+        "report.css": "knowbound.report.formats",
+        "studio.css": "knowbound.web",
+        "studio.js": "knowbound.web",
+        "icon.svg": "knowbound.web",
+    }
+    if name not in found:
+        return None
+    return (files(found[name]) / "assets" / name).read_bytes()

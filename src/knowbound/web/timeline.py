@@ -1,0 +1,285 @@
+"""One turn as a time line: calls in groups, edits as diffs, checks with their end, and claims tied to the calls that
+show them. Texts are redacted and cut here; the page escapes them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from knowbound.audit.claims.answer import answer_of
+from knowbound.audit.runs.runs import runs_of
+from knowbound.core.audit import AuditedTurn, Claim, Support
+from knowbound.core.quality import ItemVerdict
+from knowbound.core.trace import MISSES, Injection, Outcome, Step, ToolCall, ToolKind
+from knowbound.text.redact import excerpt, redact
+from knowbound.traces.shell.lookup import split_exit_code
+from knowbound.traces.turns import TraceTurn
+from knowbound.web.markdown import TextMark
+
+_OUTPUT, _SAID, _PROMPT, _INJECTED, _ANSWER, _DIFF = 1_600, 4_000, 8_000, 4_000, 60_000, 12_000  # characters shown
+_AROUND = 600  # characters before a quotation
+_LOOKED_AT = 200_000  # characters of an output in which a quotation is looked for
+_MOST_CALLS = 400
+_LOOKUPS = frozenset({ToolKind.SEARCH, ToolKind.LIST, ToolKind.READ, ToolKind.WEB})
+_QUOTED = re.compile(r"“([^”]{4,300})”")
+_LIST_MARKS = re.compile(r"(?:[ \t]*(?:[-*+][ \t]+|#{1,6}[ \t]+|>[ \t]?|\d{1,3}[.)][ \t]+|\|[ \t]*))+")
+
+
+class ShownCall(NamedTuple):
+    """A tool call on the time line."""
+
+    number: int  # in the turn, from 1
+    name: str
+    what: str
+    where: str
+    line: int
+    path: str  # file of the trace
+    outcome: Outcome
+    is_miss: bool
+    is_failed: bool
+    ended: str  # of a command: its exit code, or how a check ended
+    check: str  # what the command checked: test, lint, …
+    diff: str
+    before: str  # the shown part of the output, around the first quotation of a claim
+    quoted: str
+    after: str
+    cut: bool
+    claims: tuple[int, ...]  # numbers of the claims that rest on the call
+    is_asked: bool  # the visitor came for this call
+    agent: str  # the sub-agent that made it
+
+
+class ShownGroup(NamedTuple):
+    """Calls of one kind that follow each other, or words of the agent between calls."""
+
+    kind: str  # look, edit, run, other, said
+    calls: tuple[ShownCall, ...] = ()
+    text: str = ""
+
+    @property
+    def misses(self) -> int:
+        """The number of calls that did not find what they looked for, or failed."""
+        return sum(one.is_miss or one.is_failed for one in self.calls)
+
+
+class ShownClaim(NamedTuple):
+    """A claim of the answer, with the address of the call that decides it."""
+
+    number: int
+    claim: Claim
+    call: int  # number of the call in this turn; 0 for none
+    address: str  # where a click on it leads
+
+
+class ShownInjection(NamedTuple):
+    """A text that was put into the agent's context."""
+
+    source: str
+    item: str
+    text: str
+    verdict: ItemVerdict | None
+
+
+class Timeline(NamedTuple):
+    """Everything that the page of a turn shows of its trace."""
+
+    prompt: str
+    injected: tuple[ShownInjection, ...]
+    groups: tuple[ShownGroup, ...]
+    answer: str
+    marks: tuple[TextMark, ...]
+    claims: tuple[ShownClaim, ...]
+    calls: int
+    left_out: int  # calls that are not shown
+    tokens: int | None
+    broken: str
+
+
+def timeline(turn: TraceTurn, audited: AuditedTurn | None, verdicts: dict[str, ItemVerdict], line: int = 0) -> Timeline:
+    """Return the time line of a turn; `line` is the line of the trace that the visitor came for."""
+    answer = answer_of(turn)
+    numbered = _numbered(turn.steps)
+    claims = tuple(_claims(audited, numbered, answer.line if answer else 0, turn))
+    asked = _call_at(line, numbered) if line else 0
+    text = redact(answer.text[:_ANSWER]) if answer else ""
+    groups = _groups(turn.steps, numbered, claims, asked, answer.line if answer else 0, turn.project.rstrip("/"))
+    return Timeline(
+        excerpt(turn.prompt.text, _PROMPT),
+        tuple(_injection(one, verdicts) for one in turn.injections),
+        tuple(groups),
+        text,
+        tuple(_marks(text, claims)),
+        claims,
+        len(numbered),
+        max(0, len(numbered) - _MOST_CALLS),
+        turn.tokens,
+        turn.broken.reason if turn.broken else "",
+    )
+
+
+def _injection(one: Injection, verdicts: dict[str, ItemVerdict]) -> ShownInjection:
+    return ShownInjection(one.path or one.source, one.item, excerpt(one.content, _INJECTED), verdicts.get(one.item))
+
+
+# Calls
+
+
+class _Numbered(NamedTuple):
+    number: int
+    call: ToolCall
+    step: Step
+
+
+def _numbered(steps: Sequence[Step]) -> list[_Numbered]:
+    calls = ((call, step) for step in steps for call in step.calls)
+    return [_Numbered(number, call, step) for number, (call, step) in enumerate(calls, 1)]
+
+
+def _call_at(line: int, numbered: Sequence[_Numbered]) -> int:
+    """Return the number of the last call that begins at or before a line of the main agent's trace; 0 for none."""
+    before = [one for one in numbered if not one.step.agent_id and one.call.line <= line]
+    return before[-1].number if before else 0
+
+
+def _kind(call: ToolCall) -> str:
+    if call.kind in _LOOKUPS:
+        return "look"
+    return {ToolKind.EDIT: "edit", ToolKind.SHELL: "run"}.get(call.kind, "other")
+
+
+def _groups(
+    steps: Sequence[Step],
+    numbered: Sequence[_Numbered],
+    claims: Sequence[ShownClaim],
+    asked: int,
+    answer_line: int,
+    folder: str,
+) -> Iterator[ShownGroup]:
+    by_step: dict[int, list[_Numbered]] = {}
+    for one in numbered[:_MOST_CALLS]:
+        by_step.setdefault(id(one.step), []).append(one)
+    pieces: list[tuple[str, object]] = []
+    for step in steps:
+        said = [one.text for one in step.said if one.text.strip() and not step.agent_id and one.line != answer_line]
+        pieces += [("said", text) for text in said]
+        pieces += [(_kind(one.call), one) for one in by_step.get(id(step), ())]
+    for kind, group in groupby(pieces, key=lambda piece: piece[0]):
+        found = [piece for _, piece in group]
+        if kind == "said":
+            yield ShownGroup("said", text=excerpt("\n\n".join(map(str, found)), _SAID))
+        else:
+            calls = (_shown(one, claims, asked, folder) for one in found if isinstance(one, _Numbered))
+            yield ShownGroup(kind, tuple(calls))
+
+
+def _shown(one: _Numbered, claims: Sequence[ShownClaim], asked: int, folder: str) -> ShownCall:
+    call = one.call
+    own = [each for each in claims if each.call == one.number]
+    code, text = split_exit_code(call.text) if call.kind is ToolKind.SHELL else (None, call.text)
+    runs = runs_of(call, one.number) if call.kind is ToolKind.SHELL else []
+    is_bare = call.kind in (ToolKind.EDIT,) and not call.failed
+    before, quoted, after, cut = ("", "", "", False) if is_bare else _output(text, own)
+    ended = f"exit {code}" if code is not None else ("failed" if call.failed else "")
+    return ShownCall(
+        one.number,
+        call.name,
+        excerpt(call.query or call.purpose or _input_words(call.input), 400).replace(f"{folder}/", ""),
+        excerpt(call.where, 200),
+        call.line,
+        one.step.path,
+        call.outcome,
+        call.outcome in MISSES,
+        call.failed and call.outcome not in MISSES,
+        runs[-1].ended.value if runs and code is None and not call.failed else ended,
+        ", ".join(dict.fromkeys(kind.value for run in runs for kind in sorted(run.kinds))),
+        excerpt(_diff(call.input or {}), _DIFF) if call.kind is ToolKind.EDIT else "",
+        before,
+        quoted,
+        after,
+        cut,
+        tuple(each.number for each in own),
+        one.number == asked,
+        one.step.agent_id,
+    )
+
+
+def _input_words(given: dict[str, Any] | None) -> str:
+    return " ".join(f"{name}: {value}" for name, value in list((given or {}).items())[:4])
+
+
+def _output(text: str, claims: Sequence[ShownClaim]) -> tuple[str, str, str, bool]:
+    """Return the beginning of an output, or what is around the first quotation that a claim rests on."""
+    for quotation in (found[1] for one in claims for found in _QUOTED.finditer(one.claim.why)):
+        place = _find(quotation, text[:_LOOKED_AT])
+        if place is not None:
+            start = max(0, place[0] - _AROUND)
+            end = place[1] + _AROUND
+            before, quoted, after = text[start : place[0]], text[place[0] : place[1]], text[place[1] : end]
+            return ("…" * bool(start)) + redact(before), redact(quoted), redact(after), start > 0 or end < len(text)
+    return excerpt(text, _OUTPUT), "", "", len(text) > _OUTPUT
+
+
+def _find(words: str, text: str) -> tuple[int, int] | None:
+    """Return where the words are in a text, whatever the white space between them."""
+    parts = [re.escape(word) for word in words.split()]
+    found = re.search(r"\s+".join(parts), text) if parts else None
+    return found.span() if found else None
+
+
+def _diff(given: dict[str, Any]) -> str:
+    """Return what an edit changed as a diff, from the input of the usual tools."""
+    for name in ("patch", "input", "diff"):
+        if isinstance(given.get(name), str):
+            return _patch_lines(given[name])
+    several = given.get("edits")
+    edits = several if isinstance(several, list) else [given]
+    return "\n".join(_pair_diff(one) for one in edits if isinstance(one, dict))
+
+
+def _pair_diff(one: dict[str, Any]) -> str:
+    old = next((str(one[name]) for name in ("old_string", "oldString", "old_str") if name in one), "")
+    names = ("new_string", "newString", "new_str", "content", "file_text")
+    new = next((str(one[name]) for name in names if name in one), "")
+    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=3)
+    return "\n".join(line for line in lines if not line.startswith(("--- ", "+++ ", "@@")))
+
+
+def _patch_lines(patch: str) -> str:
+    return "\n".join(f"@ {line}" if line.startswith("***") else line for line in patch.splitlines())
+
+
+# Claims
+
+
+def _claims(
+    audited: AuditedTurn | None, numbered: Sequence[_Numbered], answer_line: int, turn: TraceTurn
+) -> Iterator[ShownClaim]:
+    for number, claim in enumerate(audited.claims if audited else (), 1):
+        first = turn.prompt.line
+        if claim.line and claim.line != answer_line and claim.line < first:
+            yield ShownClaim(number, claim, 0, f"/at/{turn.session}/{claim.line}")
+            continue
+        call = _call_at(claim.line, numbered) if claim.line != answer_line else 0
+        yield ShownClaim(number, claim, call, f"#call-{call}" if call else f"#claim-{number}")
+
+
+def _marks(text: str, claims: Iterable[ShownClaim]) -> Iterator[TextMark]:
+    """Yield the places of the claims in the answer, without those that overlap an earlier one."""
+    found = []
+    for one in claims:
+        place = _find(one.claim.text, text)
+        if place is not None:
+            skipped = _LIST_MARKS.match(text, place[0])
+            start = skipped.end() if skipped and skipped.end() < place[1] else place[0]
+            found.append((start, place[1], one))
+    at = 0
+    for start, end, one in sorted(found, key=lambda each: (each[0], -each[1])):
+        if start >= at:
+            support = Support(one.claim.support).value
+            opening = f'<a class="claim {support}" href="{one.address}" data-claim="{one.number}">'
+            yield TextMark(start, end, opening, "</a>")
+            at = end

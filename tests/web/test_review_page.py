@@ -1,0 +1,76 @@
+"""The page Review in a real browser: what is shown, decided and taken back, by mouse and by keys alone."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from knowbound.web.serve import StudioServer
+from tests.lessons.shop import Shop
+from tests.web.conftest import Visiting, running
+
+
+def claude(shop: Shop) -> str:
+    return (shop.root / "CLAUDE.md").read_text("utf-8")
+
+
+def test_an_action_is_accepted_and_taken_back_with_one_key_each(
+    studio: StudioServer, read_shop: Shop, visiting: Visiting
+) -> None:
+    before, page = claude(read_shop), visiting(studio).page
+    expect(page.locator("h1")).to_contain_text("1 action to decide. The first touches 3 of 3 sessions")
+    expect(page.locator(".diff .ins")).to_contain_text("src/cli/")
+    page.keyboard.press("a")
+    expect(page.locator(".done li")).to_have_count(1)
+    assert claude(read_shop) == before.replace("src/commands/", "src/cli/")
+    page.keyboard.press("u")
+    expect(page.locator(".done li")).to_have_count(0)
+    assert claude(read_shop) == before
+
+
+def test_the_lines_of_an_action_are_edited_and_then_written(
+    studio: StudioServer, read_shop: Shop, visiting: Visiting
+) -> None:
+    page = visiting(studio).page
+    page.keyboard.press("e")
+    expect(page.locator("textarea")).to_be_focused()
+    expect(page.locator("textarea")).to_have_value("- Commands live in `src/cli/`.\n")
+    page.locator("textarea").fill("- Every command is a file of `src/cli/`.")
+    page.get_by_role("button", name="Write these lines").click()
+    expect(page.locator(".done li")).to_have_count(1)
+    assert claude(read_shop) == "# Shop\n\nA shop.\n\n- Every command is a file of `src/cli/`.\n- Be kind.\n"
+
+
+def test_a_rejected_action_goes_and_comes_back(studio: StudioServer, read_shop: Shop, visiting: Visiting) -> None:
+    before, page = claude(read_shop), visiting(studio).page
+    page.keyboard.press("r")
+    expect(page.locator(".done .state")).to_have_text("rejected")
+    expect(page.locator(".action")).to_have_count(0)
+    page.keyboard.press("u")
+    expect(page.locator(".action")).to_have_count(1)
+    assert claude(read_shop) == before
+
+
+def test_what_changed_since_it_was_shown_is_not_written(
+    studio: StudioServer, read_shop: Shop, visiting: Visiting
+) -> None:
+    visit = visiting(studio)
+    read_shop.write("CLAUDE.md", claude(read_shop).replace("Commands live", "All commands live"))
+    visit.page.keyboard.press("a")
+    expect(visit.page.locator("main")).to_contain_text("The lines of CLAUDE.md changed since. Nothing was written.")
+    assert "src/commands/" in claude(read_shop)
+    assert visit.problems.pop().endswith("409 (Conflict)")
+
+
+def test_a_studio_that_is_read_only_has_no_buttons(read_shop: Shop, visiting: Visiting) -> None:
+    with running(read_shop.settings(), [read_shop.traces], reads=False, is_read_only=True) as made:
+        page = visiting(made).page
+        expect(page.locator(".action")).to_have_count(1)
+        expect(page.locator(".decide button")).to_have_count(0)
+        page.keyboard.press("a")
+        expect(page.locator(".done li")).to_have_count(0)
+
+
+def test_new_actions_appear_by_themselves(shop: Shop, visiting: Visiting) -> None:
+    with running(shop.settings(), [shop.traces]) as made:
+        page = visiting(made).page
+        expect(page.locator(".action")).to_have_count(1, timeout=60_000)

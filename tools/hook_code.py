@@ -30,19 +30,39 @@ def ended(code):
 os._exit = ended
 hook_entry.main()
 """
-_MISSED: dict[str, object] = {
-    "tool_name": "Read",
-    "tool_input": {"file_path": "src/export.py"},
-    "error": "File does not exist.",
+_EMPTY: dict[str, object] = {"filenames": [], "numFiles": 0}
+# What is shown → the event, and what an agent sends with it.
+EVENTS: dict[str, tuple[str, dict[str, object]]] = {
+    "session-start": ("session-start", {"source": "startup"}),
+    "user-prompt-submit": ("user-prompt-submit", {"prompt": "On which port does the orders service listen?"}),
+    "a tool found something": (
+        "post-tool-use",
+        {"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_response": {"stdout": "README.md"}},
+    ),
+    "a missed path": (
+        "post-tool-use-failure",
+        {"tool_name": "Read", "tool_input": {"file_path": "src/export.py"}, "error": "File does not exist."},
+    ),
+    "a missed glob": (
+        "post-tool-use",
+        {"tool_name": "Glob", "tool_input": {"pattern": "**/Export.py"}, "tool_response": _EMPTY},
+    ),
+    "a missed pattern": (
+        "post-tool-use",
+        {"tool_name": "Grep", "tool_input": {"pattern": "def EXPORT"}, "tool_response": _EMPTY | {"mode": "content"}},
+    ),
+    "a missed command line": (
+        "post-tool-use-failure",
+        {
+            "tool_name": "Bash",
+            "tool_input": {"command": "cat src/export.py"},
+            "error": "Exit code 1\ncat: src/export.py: No such file or directory",
+        },
+    ),
+    "stop": ("stop", {"last_assistant_message": "Done."}),
+    "session-end": ("session-end", {"reason": "other"}),
 }
-EVENTS: dict[str, dict[str, object]] = {
-    "session-start": {"source": "startup"},
-    "user-prompt-submit": {"prompt": "On which port does the orders service listen?", "prompt_id": "p"},
-    "post-tool-use": {"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_response": {"stdout": "README.md"}},
-    "post-tool-use-failure": _MISSED | {"tool_use_id": "t", "prompt_id": "p"},
-    "stop": {"prompt_id": "p", "last_assistant_message": "Done."},
-    "session-end": {"reason": "other"},
-}
+LARGER = ("a missed pattern", "a missed command line")  # events that load more than MOST_LINES
 # What a call gives access to, by the last parts of its name.
 _TOUCHES = {
     "reads files": ("open", "os.open", "os.stat", "os.listdir", "os.scandir", "mmap.mmap", "read_text", "read_bytes"),
@@ -63,10 +83,11 @@ _TOUCHES = {
 }
 
 
-def loaded(event: str, root: Path, environ: dict[str, str]) -> dict[str, str]:
+def loaded(shown: str, root: Path, environ: dict[str, str]) -> dict[str, str]:
     """Return the modules with their files that are loaded when the agent has its answer to an event."""
-    given = {"session_id": "s", "cwd": str(root), "transcript_path": ""} | EVENTS[event]
-    notes = root.parent / f"{event}.txt"
+    event, about = EVENTS[shown]
+    given = {"session_id": "s", "cwd": str(root), "transcript_path": "", "prompt_id": "p", "tool_use_id": shown} | about
+    notes = root.parent / "loaded.txt"
     subprocess.run(
         [sys.executable, "-P", "-c", _ENDING, str(notes), event],
         input=json.dumps(given, separators=(",", ":")).encode(),
@@ -131,14 +152,15 @@ def page(found: dict[str, dict[str, str]]) -> str:
             "# The code of a hook",
             "",
             "All files that run while an agent waits for the process of a hook. Beside them only the standard library",
-            "is loaded. `python -m tools.hook_code` makes this page from real runs of every event, and a test holds it",
-            "to them. In the MCP server the same files answer, with `agent/mcp/hook_events.py` around them. What",
-            "follows when the agent has its answer (clearing text of secrets, starting workers, asking a model where",
-            "that is allowed) runs in a process that nobody waits for, and is not listed. A check before the agent",
-            "stops (`audit.check`) is off unless the user asks for it; it loads `audit/`.",
+            "is loaded, and msgspec where a missed command line is read. `python -m tools.hook_code` makes this page",
+            "from real runs of every event, and a test holds it to them. In the MCP server the same files answer, with",
+            "`agent/mcp/hook_events.py` around them. What follows when the agent has its answer (clearing text of",
+            "secrets, starting workers, asking a model where that is allowed) runs in a process that nobody waits for,",
+            "and is not listed. A check before the agent stops (`audit.check`) is off unless the user asks for it; it",
+            "loads `audit/`.",
             "",
             f"{sum(lines.values()):,} lines in {len(files)} files together. One event may run {MOST_LINES:,} lines;",
-            "only that of a missed lookup, with the rules that find what it meant, runs more.",
+            "only a missed pattern and a missed command line, which are read and understood first, run more.",
             "",
             "| event | files | lines |",
             "| --- | --- | --- |",

@@ -36,6 +36,7 @@ from knowbound.kms.opening import open_knowledge_store
 from knowbound.kms.quality_log.protocol import DISCOVERY, LOG, NOTE, ROLLUP
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
 from knowbound.kms.search.ranking import FoundItem
+from knowbound.kms.team_results import RESULT, SESSION, TURN
 from knowbound.quality.ended import EndedTurn
 from knowbound.store.observed import FileRow, Observed, UnmanagedInjection, UnmanagedItem
 from tests import warm_process
@@ -670,7 +671,7 @@ def test_every_file_and_table_that_is_written_is_on_the_page(shop: Shop) -> None
     companions = {name for name in written if name.endswith(("-wal", "-shm"))}
     assert written - companions - named == set()
     assert tables - named == set()
-    collections = {LOG, ROLLUP, DISCOVERY, NOTE, mongo.ITEMS, mongo.CLOCK}
+    collections = {LOG, ROLLUP, DISCOVERY, NOTE, mongo.ITEMS, mongo.CLOCK, RESULT, SESSION, TURN}
     assert collections <= named
     assert {name for name in named if name.isidentifier()} <= tables | collections | {
         "owner",

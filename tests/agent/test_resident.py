@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 from knowbound.agent import hook_log, resident
 from knowbound.agent.mcp import hook_events
 from knowbound.agent.mcp.hook_events import HookServer
+from knowbound.injection.prompt import HookPrompt
 from knowbound.quality.queue import Queue
 from tests.hook_project import PORT, PROMPT, Project
 from tests.services import until
@@ -222,3 +224,18 @@ def test_a_sub_agent_of_codex_is_known_by_its_transcript(filled: Project, server
         assert PORT in said(server, known | {"transcript_path": f"/r/rollout-2026-11-18T15-44-19-{name}.jsonl"})
     assert [one.agent_id for one in filled.records()] == ["", agent]
     assert said(server, known | {"transcript_path": None, "turn_id": "t-2"}) == ""  # left to the process
+
+
+@pytest.mark.parametrize("outcome", ["declined", "gave_up"])
+def test_an_event_that_the_server_had_no_time_for_is_recorded_once(
+    filled: Project, server: HookServer, outcome: str
+) -> None:
+    """The process beside it may have answered by then."""
+    for turn, is_answered in (("p-1", True), ("p-2", False)):
+        payload = {"session_id": f"s-{turn}", "prompt_id": turn, "cwd": str(filled.root), "prompt": PROMPT}
+        if is_answered:
+            assert PORT in filled.ask(session=f"s-{turn}", prompt_id=turn)
+        run = hook_events.ResidentRun("user-prompt-submit", time.monotonic())
+        hook_events._record_unanswered(run, HookPrompt(payload), payload, outcome)
+    assert [(one.session, one.outcome) for one in filled.records()] == [("s-p-1", "injected"), ("s-p-2", outcome)]
+    assert filled.ask(session="s-p-2", prompt_id="p-2") == ""

@@ -86,11 +86,11 @@ def test_both_sides_are_run_and_compared_pair_by_pair(project: Sandbox) -> None:
     found = evaluate(project, "--inject", "both")
     with_items = [request for request in found["requests"] if request.with_text(PORT) or request.with_text(RETRY)]
     assert (len(found["requests"]), len(with_items)) == (4, 2)
-    effect = found["injection"]
-    assert (effect["pass_rate"]["without"], effect["pass_rate"]["with"], effect["pass_rate"]["n"]) == (0, 2, 2)
-    assert (effect["effect"], effect["decided_by"]) == ("undecided", "pass_rate")
-    assert effect["pass_rate"]["more_samples"] > 0
-    assert effect["served"] | {"low": 0, "high": 0} == {"k": 2, "n": 2, "value": 1.0, "low": 0, "high": 0}
+    compared = found["comparison"]
+    assert (compared["answered"]["before"], compared["answered"]["after"], compared["answered"]["n"]) == (0, 2, 2)
+    assert compared["verdict"] == "undecided"
+    assert compared["answered"]["more_samples"] > 0
+    assert compared["served"] | {"low": 0, "high": 0} == {"k": 2, "n": 2, "value": 1.0, "low": 0, "high": 0}
     assert "without injection" in found["errors"]
 
 

@@ -6,6 +6,7 @@ import copy
 import json
 import os
 import shutil
+import signal
 import sys
 import threading
 from collections import Counter
@@ -13,11 +14,18 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
 from knowbound.agent import hook_log
+from knowbound.agent.background import READING, SCORING
+from knowbound.agent.sync_worker import settings_for
+from knowbound.gaps.observe import observe
 from knowbound.injection.bundle import INTRO
 from knowbound.injection.log import read_log
 from tests.agents.sandbox import Run, Sandbox
 from tests.agents.scripted_model import Reply, Request, Say, ScriptedModel
+from tests.agents.test_resident_hooks import servers
+from tests.services import until
 
 PORT = "The orders service listens on port 8080."
 PROMPT = "Which port does the orders service use?"
@@ -133,3 +141,42 @@ def test_another_version_is_installed_while_five_sessions_run(sandbox: Sandbox) 
     assert [failed_hooks(run) for run in (first, *runs, again)] == [[], [], []]
     reasons = [str(run.get("reason")) for run in hook_log.runs(str(sandbox.data)) if run["outcome"] == "failed"]
     assert any("the index has schema 9, this knowbound reads 8" in reason for reason in reasons)
+
+
+def test_servers_are_killed_while_another_version_is_installed(sandbox: Sandbox) -> None:
+    sandbox.add(PORT)
+    sandbox.environ["MCP_CONNECTION_NONBLOCKING"] = "false"
+    installed = Installed(sandbox)
+    killed: list[int] = []
+
+    def upgrade_and_kill() -> None:
+        installed.put("1.1.0", schema=9)
+        killed.extend(servers(sandbox)[:2])
+        for pid in killed:
+            os.kill(pid, signal.SIGKILL)
+
+    runs = sessions_at_once(sandbox, 5, upgrade_and_kill)
+    assert len(killed) == 2
+    assert {run.answer for run in runs} == {"8080."}
+    # A client reports the calls of a server that died; what processes answer beside it never fails.
+    assert sum(bool(failed_hooks(run)) for run in runs) <= len(killed)
+    prompts = [one for one in read_log(sandbox.data).records if one.event == "user-prompt-submit"]
+    assert Counter(one.session for one in prompts) == {run.session: 1 for run in runs}
+    until(lambda: sandbox.outcomes("stop").count("queued") >= len(runs))
+    assert sandbox.outcomes("stop").count("queued") == len(runs)
+    reasons = {str(run.get("reason")) for run in hook_log.runs(str(sandbox.data)) if run["outcome"] == "failed"}
+    assert reasons <= {"IndexOutdatedError", *(one for one in reasons if "the index is of an earlier" in one)}
+
+
+def test_after_a_session_its_transcript_is_read_before_anybody_asks(sandbox: Sandbox) -> None:
+    sandbox.add(PORT)
+    sandbox.install()
+    sandbox.ask(PROMPT, [sandbox.client.runs("cat README.md"), Say("8080.")]).check()
+    until(lambda: READING.last_note(str(sandbox.data)) is not None)
+    until(lambda: not (SCORING.is_running(str(sandbox.data)) or READING.is_running(str(sandbox.data))))
+    settings, read = settings_for(sandbox.project, sandbox.data), list[int]()
+    environ = {**sandbox.environ, "HOME": str(sandbox.home)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(sandbox.home))
+        report, _ = observe([], settings, progress=lambda done, _: read.append(done), environ=environ)
+    assert (report.totals.sessions, read) == (1, [])

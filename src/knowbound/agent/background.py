@@ -79,8 +79,10 @@ class Worker:
 
     def take_lock(self, home: str) -> int | None:
         """Return, in the worker, the inherited lock or a newly taken one; None if another worker has it."""
-        import fcntl  # noqa: PLC0415  # not on Windows
-
+        try:
+            import fcntl  # noqa: PLC0415  # not on Windows
+        except ImportError:
+            return None
         path = os.path.join(home, self.lock)
         try:
             if os.path.samestat(os.fstat(INHERITED), os.stat(path)):
@@ -121,6 +123,7 @@ class Worker:
 
 INDEXING = Worker("knowbound.agent.index_worker", "codebase", restart_seconds=5)
 SCORING = Worker("knowbound.agent.score_worker", "score")
+READING = Worker("knowbound.agent.score_worker", "reading")
 SYNC = Worker("knowbound.agent.sync_worker", "sync", restart_seconds=10)
 
 
@@ -139,7 +142,7 @@ def settle_in(lock: int) -> None:
     os.closerange(max(lock, INHERITED) + 1, 4096)  # a reader of one of the agent's pipes must not wait for the worker
     os.chdir("/")  # the folder it was started in may be deleted
     try:
-        os.nice(max(0, 10 - os.nice(0)))
+        os.nice(max(0, 10 - os.nice(0)))  # posix: no worker is started elsewhere
     except OSError:
         return
 
@@ -148,6 +151,8 @@ def _spawn(words: list[str], lock: int) -> None:
     """Start a process in its own session, without our streams: the agent waits until these are closed."""
     # -P: nothing is imported from the folder that the agent works in.
     command = [sys.executable, "-P", "-m", *words]
+    if not hasattr(os, "posix_spawn"):
+        raise OSError("no worker can be started on this system")
     null = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(INHERITED)]
     actions = [*null, (os.POSIX_SPAWN_DUP2, lock, INHERITED)]
     try:
@@ -164,7 +169,7 @@ def _reap() -> None:
     """Collect the exit codes of ended workers, which would stay in the system's list of processes."""
     for pid in list(_started):
         try:
-            ended, _ = os.waitpid(pid, os.WNOHANG)
+            ended, _ = os.waitpid(pid, os.WNOHANG)  # posix: there are such workers alone
         except ChildProcessError:
             ended = pid
         if ended:

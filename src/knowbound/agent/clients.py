@@ -23,10 +23,16 @@ from knowbound.errors import InputError
 from knowbound.files import leads_out
 from knowbound.injection import hook_settings
 from knowbound.injection.hook_settings import wait_of
+from knowbound.process import require_posix
 from knowbound.quality.ended import INTERRUPT, SESSION_END
 from knowbound.store.data_dir import main_work_tree, work_tree
 
 SERVER = "knowbound"  # our name among an agent's MCP servers
+_PLUGIN_SERVERS = {"claude-code": "plugin:knowbound:knowbound", "codex": SERVER}
+# Codex does not say to a plugin's server where the plugin is, nor, with `cwd`, where the session is (0.166.0).
+_CODEX_PLUGIN_SERVER = (
+    'exec sh "$(ls -td "${CODEX_HOME:-$HOME/.codex}"/plugins/cache/*/knowbound/*/ | head -n 1)run/server.sh" codex'
+)
 AGENTS = ("claude-code", "codex")
 SCOPES = ("user", "project", "local")
 # Claude Code reads a folder's own hooks only if it is started in that folder, but the user's hooks everywhere. Outside
@@ -151,23 +157,49 @@ def entries(agent: str, scope: str, *, late: bool = False, has_server: bool = Tr
     `late` lets the hook fire for every tool, so that a model's later answer is injected after the next one.
     """
     is_shared = scope == "project"
+    if is_shared:
+        require_posix("A hook in a project's shared settings")
     is_resident = has_server and not is_shared and os.name != "nt"  # the guard is written for a POSIX shell
     hook, knowbound = _command("knowbound-hook", is_shared), _command("knowbound", is_shared)
+    lines = {event: _shared_line(agent, event) if is_shared else _shell(hook, event) for event in HOOKED[agent]}
+    hooks, tool_hooks = _hooks(agent, lines, SERVER if is_resident else "", late=late)
+    return OurEntries(hooks, _server(agent, knowbound, "mcp"), tool_hooks)
+
+
+def plugin_entries(agent: str) -> OurEntries:
+    """Return the entries of the plugin: its scripts find the installation that answers (plugin/run/find.sh)."""
+    lines = {event: f'sh "${{CLAUDE_PLUGIN_ROOT}}/run/hook.sh" {agent} {event}' for event in HOOKED[agent]}
+    hooks, tool_hooks = _hooks(agent, lines, _PLUGIN_SERVERS[agent], late=True)
+    if agent == "claude-code":
+        return OurEntries(hooks, _server(agent, "sh", "${CLAUDE_PLUGIN_ROOT}/run/server.sh", agent), tool_hooks)
+    server = _server(agent, "sh", "-c", _CODEX_PLUGIN_SERVER)
+    server["env_vars"] = ["CODEX_HOME", "XDG_DATA_HOME", *server["env_vars"]]
+    return OurEntries(hooks, server, tool_hooks)
+
+
+def _hooks(
+    agent: str, lines: Mapping[str, str], server: str, *, late: bool
+) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+    """Return the hooks that run these command lines, and those that call the server, if there is one."""
     hooks, tool_hooks = {}, {}
-    for event in HOOKED[agent]:
-        line = _shared_line(agent, event) if is_shared else _shell(hook, event)
-        seconds = _AT_THE_END.get(event, HOOK_SECONDS)
+    for event, line in lines.items():
         matcher = _MATCHERS.get((agent, event))
         group: dict[str, Any] = {"matcher": matcher} if matcher else {}
-        if is_resident and event in resident.EVENTS:
-            line = resident.guarded(line)
-            tool_hooks[EVENTS[event]] = ({} if late else group) | {"hooks": [_tool_hook(agent, EVENTS[event])]}
-        hooks[EVENTS[event]] = group | {"hooks": [{"type": "command", "command": line, "timeout": seconds}]}
-    server: dict[str, Any] = {"command": knowbound, "args": ["mcp"]}
+        is_resident = bool(server) and event in resident.EVENTS
+        if is_resident:
+            called = _tool_hook(agent, EVENTS[event], server)
+            tool_hooks[EVENTS[event]] = ({} if late else group) | {"hooks": [called]}
+        seconds = _AT_THE_END.get(event, HOOK_SECONDS)
+        command = resident.guarded(line) if is_resident else line
+        hooks[EVENTS[event]] = group | {"hooks": [{"type": "command", "command": command, "timeout": seconds}]}
+    return hooks, tool_hooks
+
+
+def _server(agent: str, command: str, *args: str) -> dict[str, Any]:
     if agent == "claude-code":
-        return OurEntries(hooks, {"type": "stdio", **server}, tool_hooks)
+        return {"type": "stdio", "command": command, "args": [*args]}
     # Codex hands no other variables on to a server: its answers must be those of the session's own processes.
-    return OurEntries(hooks, server | {"env_vars": _variables()}, tool_hooks)
+    return {"command": command, "args": [*args], "env_vars": _variables()}
 
 
 def wants_late(settings: Settings) -> bool:
@@ -177,9 +209,9 @@ def wants_late(settings: Settings) -> bool:
     return bool(chooser(settings) or rescuer(settings))
 
 
-def _tool_hook(agent: str, event: str) -> dict[str, Any]:
+def _tool_hook(agent: str, event: str, server: str) -> dict[str, Any]:
     given = hook_tool.input_of(agent, event)
-    called = {"type": "mcp_tool", "server": SERVER, "tool": hook_tool.NAME, "input": given}
+    called = {"type": "mcp_tool", "server": server, "tool": hook_tool.NAME, "input": given}
     return {**called, "timeout": HOOK_SECONDS}
 
 

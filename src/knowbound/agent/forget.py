@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -51,16 +51,15 @@ from knowbound.store.database import Database
 from knowbound.store.erasing import (
     Erased,
     ErasureScope,
-    blank_lines,
     erase_databases,
     kept_records,
     select_runs,
     select_sessions,
-    sessions_in,
     task_of,
     texts_of_turn,
 )
 from knowbound.store.forgotten import Forgotten, load_forgotten
+from knowbound.store.record_lines import blank_lines, sessions_in
 from knowbound.text.clock import utc_now
 from knowbound.user_files import PRIVATE_FILE, state_folder
 
@@ -109,6 +108,12 @@ def forget(selection: Selection, settings: Settings, *, is_preview: bool = False
         erased = Erased(texts=set(selection.sessions))
         if shared:
             _erase_shared(shared, scope, erased, is_preview)
+        if settings.cluster_mongo_url:
+            from knowbound.kms.team_results import RESULT, MongoResults  # noqa: PLC0415
+
+            with closing(MongoResults(settings.cluster_mongo_url)) as results:
+                gone = results.erase(scope.forgotten.has_session, preview=is_preview)
+            erased.add(f"MongoDB: {RESULT}", gone)
         files = _FileEraser(settings, scope, erased, is_preview)
         files.erase_run_folders()  # while the databases still have the times of the runs
         files.erase_lines()

@@ -1,7 +1,7 @@
 """The events of an agent: inject context when a session starts or a prompt is submitted, and queue ended turns.
 
-`answer` answers one event in a run, and `finish` does the work that no agent waits for, in a process of its own
-(hook_process.py) or in the running MCP server (mcp/hook_tool.py). Both use the standard library and our smallest
+`answer` answers one event in a run, in a process of its own (hook_process.py) or in the running MCP server
+(mcp/hook_tool.py); hook_finish.py does the work that no agent waits for. Both use the standard library and our smallest
 modules, and read only the local index, so a backend that is down does not matter. Claude Code and Codex use the same
 JSON, and the same names for the events that both have (clients.py).
 """
@@ -15,7 +15,7 @@ from knowbound.agent import resident
 from knowbound.agent.hook_entry import AFTER_TOOLS
 from knowbound.agent.hook_run import HookRun
 from knowbound.agent.switch import has_late_hook
-from knowbound.injection import hook_settings, shadow
+from knowbound.injection import shadow
 from knowbound.injection.prompt import HookPrompt, is_notice
 from knowbound.quality import ended
 from knowbound.quality.ended import EndedTurn
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 INJECTING = {"user-prompt-submit": "UserPromptSubmit", "session-start": "SessionStart"}
 EVENTS = INJECTING | ended.EVENTS | AFTER_TOOLS
-# What finishing needs of a run.
-_KEPT = ("root", "home", "tree", "index_is_outdated", "asks_later", "spent_ms", "tool_calls", "tool_ms")
 
 
 class RefusedError(Exception):
@@ -46,11 +44,14 @@ def answer(run: HookRun, event: str, payload: dict[str, Any], started_in: str) -
     """Answer an event, unless another run has claimed it, and end the run."""
     prompt = HookPrompt(payload)
     run.use_folder(*data_folder(prompt.cwd or started_in))
-    if run.home and not run.is_trial and not resident.claim(run.home, event, prompt, payload):
+    if run.home and not run.is_trial:
+        run.has_claimed = resident.claim(run.home, event, prompt, payload)
+        run.is_left = not run.has_claimed
+    if run.is_left:
         run.leave()
     elif event in ended.EVENTS:
         run.turn = EndedTurn(event, prompt, payload)
-        run.check = _stop_check(run, event, prompt, payload)
+        run.check = stop_check_of(run, event, prompt, payload)
         run.queue(run.turn, run.check if run.check is not None and run.check.mode != "off" else None)
     else:
         run.record.add_prompt(prompt)
@@ -121,7 +122,7 @@ def _waited_for(run: HookRun, settings: HookSettings, prompt: HookPrompt, choice
     from knowbound.injection.contexts import new_to_context  # noqa: PLC0415
 
     def work(hand_over: Callable[[ModelChoice], bool]) -> None:
-        _ask_model(run, settings, prompt, hand_over)
+        ask_model_for(run, settings, prompt, hand_over)
 
     until = min(time.monotonic() + settings.wait_ms / 1000, run.until - RESERVE)
     try:
@@ -132,7 +133,7 @@ def _waited_for(run: HookRun, settings: HookSettings, prompt: HookPrompt, choice
     return choice if asked.items is None else choice.replaced_by(new_to_context(run.home, prompt.context, asked.items))
 
 
-def _ask_model(
+def ask_model_for(
     run: HookRun, settings: HookSettings, prompt: HookPrompt, hand_over: Callable[[ModelChoice], bool] | None = None
 ) -> None:
     """Ask the model. What nobody waits for is kept for a later tool event of the turn."""
@@ -164,88 +165,7 @@ def _start_of_session(run: HookRun, settings: HookSettings, prompt: HookPrompt) 
     return start
 
 
-def finish(run: HookRun, payload: dict[str, Any]) -> None:
-    """Do the work of an answered event that no agent waits for."""
-    if not run.home or run.is_left:
-        return
-    if run.turn:
-        _finish_turn(run, run.turn)
-    else:
-        _finish_answer(run, HookPrompt(payload), payload)
-
-
-def needs_process(run: HookRun) -> bool:
-    """Report whether finishing may take long, or changes the working folder: not in the process of a server."""
-    return bool(run.turn) or run.index_is_outdated or run.record.begins_day or run.asks_later
-
-
-def unfinished(run: HookRun, payload: dict[str, Any]) -> dict[str, Any]:
-    """Return an answered event as JSON, for `knowbound-hook finish`."""
-    kept = {name: getattr(run, name) for name in _KEPT}
-    key = run.turn.key if run.turn else run.record.key
-    return {"event": run.event, "payload": payload, "run": kept, "key": key, "begins_day": run.record.begins_day}
-
-
-def resumed(known: dict[str, Any]) -> tuple[HookRun, dict[str, Any]]:
-    """Return the run and the payload of what `unfinished` returned."""
-    event, payload = known["event"], known["payload"]
-    run, prompt = HookRun(event, time.monotonic()), HookPrompt(payload)
-    for name in _KEPT:
-        setattr(run, name, known["run"][name])
-    run.record.begins_day = known["begins_day"]
-    run.record.key.update(known["key"])
-    if event in ended.EVENTS:
-        run.turn = EndedTurn(event, prompt, payload)
-        run.turn.key.update(known["key"])
-        run.check = _stop_check(run, event, prompt, payload)
-    return run, payload
-
-
-def _finish_answer(run: HookRun, prompt: HookPrompt, payload: dict[str, Any]) -> None:
-    settings = hook_settings.cached(run.root, run.home)
-    _keep_index(run, prompt, settings)
-    if settings and settings.is_shared:
-        from knowbound.agent.background import SYNC  # noqa: PLC0415
-
-        SYNC.ensure_running(run.root, run.home)
-    if prompt.text:
-        run.record.end_with_prompt(run.home, prompt.text)
-    if run.index_is_outdated:  # knowbound was upgraded: the next prompt finds the index as this version reads it
-        from pathlib import Path  # noqa: PLC0415
-
-        from knowbound.kms.index.database import Index  # noqa: PLC0415
-
-        Index(Path(run.home)).close()
-    if run.record.begins_day:  # once a day, old records are removed
-        from pathlib import Path  # noqa: PLC0415
-
-        from knowbound.config import load  # noqa: PLC0415
-        from knowbound.injection.upkeep import tidy  # noqa: PLC0415
-
-        tidy(Path(run.home), load(Path(run.root), ignore_untrusted=True).injection_log_days)
-    if run.asks_later and settings and run.event in AFTER_TOOLS:
-        from knowbound.agent.rescue_answer import ask_about_miss  # noqa: PLC0415
-
-        ask_about_miss(run, settings.rescue_model, payload, prompt)
-    elif run.asks_later and settings:
-        _ask_model(run, settings, prompt)
-
-
-def _keep_index(run: HookRun, prompt: HookPrompt, settings: HookSettings | None) -> None:
-    """Update the index of the source tree when a session starts and after a miss."""
-    if not settings or not settings.rescues:
-        return
-    if run.event == "session-start":
-        from knowbound.agent.rescue_answer import tree_of  # noqa: PLC0415
-
-        run.tree = tree_of(prompt.cwd, run.root)
-    if run.tree:
-        from knowbound.agent.background import INDEXING  # noqa: PLC0415
-
-        INDEXING.ensure_running(run.tree, run.home)
-
-
-def _stop_check(run: HookRun, event: str, prompt: HookPrompt, payload: dict[str, Any]) -> StopCheck | None:
+def stop_check_of(run: HookRun, event: str, prompt: HookPrompt, payload: dict[str, Any]) -> StopCheck | None:
     """Return the check before the agent stops; None without a data folder."""
     if event != ended.STOP or not run.home or run.is_trial:
         return None
@@ -257,24 +177,3 @@ def _stop_check(run: HookRun, event: str, prompt: HookPrompt, payload: dict[str,
         return StopCheck(run.root, run.home, "off", 0, prompt, payload)
     mode = "off" if shadow.is_on(run.home) else settings.check
     return StopCheck(run.root, run.home, mode, settings.check_ms, prompt, payload)
-
-
-def _finish_turn(run: HookRun, turn: EndedTurn) -> None:
-    """Add the last message for the judge of an ended turn, and start the worker that has it judged.
-
-    If the check is off, its log gets what it would have said.
-    """
-    check = run.check
-    from knowbound.agent.background import SCORING  # noqa: PLC0415
-
-    try:
-        turn.end(run.home, run.spent_ms, run.tool_calls, run.tool_ms)
-    finally:
-        SCORING.ensure_running(run.root, run.home)
-    if check is None:
-        return
-    if check.mode == "off":
-        from knowbound.agent.stop_check import BACKGROUND_SECONDS  # noqa: PLC0415
-
-        check.sentence(time.monotonic() + BACKGROUND_SECONDS)
-    check.hand_over()

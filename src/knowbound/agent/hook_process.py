@@ -20,7 +20,7 @@ import os
 import time
 
 from knowbound import __version__
-from knowbound.agent.hook import EVENTS, RefusedError, answer, finish, resumed
+from knowbound.agent.hook import EVENTS, RefusedError, answer
 from knowbound.agent.hook_entry import FINISH, MOST_INPUT, TRIAL, read_input
 from knowbound.agent.hook_run import DEFAULT_LIMIT_MS, HookRun
 from knowbound.agent.switch import is_off
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _LIMIT_SETTING = "KNOWBOUND_INJECTION_TIME_LIMIT_MS"
 _TO_RECORD_SECONDS = 1.0  # for recording a delivered answer: then the process ends without the record
 _TO_QUEUE_SECONDS = 4.0  # for recording an ended turn, after the limit: agents end a hook after 5
-_STAT = "/proc/self/stat"
+_STAT = "/proc/self/stat"  # posix: where it is not there, the CPU time counts
 _START_TIME = 19  # field 22 of proc(5), counted after the name in brackets, which may have any text
 _LONGEST = 24 * 3600.0  # seconds; more is no hook, but the clock of another machine (some sandboxes have one)
 
@@ -48,6 +48,8 @@ def main(args: list[str], data: bytes | None = None) -> NoReturn:
     payload: dict[str, Any] = {}
     try:
         if event == FINISH:
+            from knowbound.agent.hook_finish import finish, resumed  # noqa: PLC0415
+
             finish(*resumed(_decoded(_read_input())))
             os._exit(0)
         run.watch()
@@ -66,6 +68,8 @@ def main(args: list[str], data: bytes | None = None) -> NoReturn:
         _release_agent()
         if run.home and not run.is_trial:
             _continue_detached()
+            from knowbound.agent.hook_finish import finish  # noqa: PLC0415  # the agent has its answer
+
             finish(run, payload)
     finally:
         os._exit(0)  # no interpreter teardown, no late exception, always 0
@@ -163,8 +167,8 @@ def _seconds_by_kernel() -> float | None:
     try:
         with open(_STAT, "rb") as file:
             fields = file.read(4096).rpartition(b")")[2].split()
-        ticks = int(fields[_START_TIME])
-        return time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+        ticks = int(fields[_START_TIME]) / os.sysconf("SC_CLK_TCK")  # posix: the caller asks
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - ticks  # posix: as above
     except (OSError, ValueError, IndexError):
         return None
 

@@ -63,6 +63,7 @@ class HookRun:
         self.index_is_outdated = False
         self.asks_later = False  # a model is to be asked after the answer
         self.is_left = False  # another run answers the event
+        self.has_claimed = False  # this run answers it
         self.tool_calls, self.tool_ms = 0, 0.0  # of the turn that ended, as far as this process answered them
         self.notice = ""  # a sentence for the user, beside the context
         self.added = ""  # context that a model chose meanwhile, beside the answer

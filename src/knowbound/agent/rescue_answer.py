@@ -14,8 +14,7 @@ from knowbound.agent.hook_entry import AFTER_TOOLS, looks_up
 from knowbound.agent.switch import has_late_hook
 from knowbound.codebase.kept_index import open_tree
 from knowbound.injection import contexts
-from knowbound.store.accepted_lessons import ABOUT_COMMANDS, lessons_naming
-from knowbound.store.data_dir import RESCUES, main_work_tree, work_tree
+from knowbound.store.data_dir import main_work_tree, work_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
 _LEAST_SECONDS = 0.02  # for a search
 _MOST_SECONDS = 0.25
 _TO_ANSWER = 0.05  # seconds of the limit, for the record and the answer
-_TO_ASK = 30.0  # seconds for searches, where nobody waits
-_LONGEST_PROBLEM = 300
 
 
 class RescueAnswer:
@@ -46,7 +43,7 @@ class RescueAnswer:
 
     def keys(self) -> list[str]:
         """Keys of what the context has from now on."""
-        return [*map(_place_key, self._places), _text_key(self.text)]
+        return [*map(place_key, self._places), _text_key(self.text)]
 
 
 def answer_miss(run: HookRun, event: str, payload: Mapping[str, Any], prompt: HookPrompt) -> None:
@@ -86,61 +83,6 @@ def _may_ask_later(run: HookRun, prompt: HookPrompt) -> bool:
     return bool(run.settings().rescue_model) and has_late_hook(prompt.agent)
 
 
-def ask_about_miss(run: HookRun, model: str, payload: Mapping[str, Any], prompt: HookPrompt) -> None:
-    """Ask a model about a miss, once in a context, and keep its answer for a later tool event. Raises OSError."""
-    from knowbound.injection import late  # noqa: PLC0415  # none of this is needed while the agent waits
-    from knowbound.injection.record import add_to_record  # noqa: PLC0415
-
-    asked = time.time()
-    key = contexts.checksum_key("miss", repr((payload.get("tool_name"), payload.get("tool_input"))))
-    if key in contexts.keys_of(run.home, prompt.context):
-        return
-    contexts.remember(run.home, prompt.context, [key])
-    os.chdir(run.home)  # a program that is the model never runs in a folder that an agent works in
-    try:
-        said = _by_model(run, model, payload, prompt)
-    except Exception as error:  # the agent goes on without it
-        from knowbound.lessons.rescue.words import NOTHING  # noqa: PLC0415
-
-        said = NOTHING._replace(problem=f"{type(error).__name__}: {error}")
-    if late.is_forgotten(run.home, prompt.session):
-        return
-    known: dict[str, Any] = {"model": model, "model_ms": round((time.time() - asked) * 1000)}
-    if said.problem:
-        from knowbound.text.redact import excerpt  # noqa: PLC0415
-
-        known["problem"] = excerpt(said.problem, _LONGEST_PROBLEM)
-    elif said.text:
-        places = [[place.path, place.line] for place in said.suggestions]
-        known |= {"status": said.status, "rule": said.rule, "text": said.text, "places": places}
-    add_to_record(run.home, run.record.key, known, RESCUES)
-    if said.text:
-        keys = list(map(_place_key, said.suggestions))
-        answer = late.LateAnswer(late.RESCUE, run.record.key, asked, text=said.text, keys=keys)
-        late.keep(run.home, prompt.context, prompt.turn, answer)
-
-
-def _by_model(run: HookRun, model: str, payload: Mapping[str, Any], prompt: HookPrompt) -> Rescue:
-    from dataclasses import replace  # noqa: PLC0415
-    from pathlib import Path  # noqa: PLC0415
-
-    from knowbound.config import load  # noqa: PLC0415
-    from knowbound.judge.choice import may_see  # noqa: PLC0415
-    from knowbound.judge.registry import asker_for  # noqa: PLC0415
-    from knowbound.lessons.rescue.asking import is_reached, rescues_by_model  # noqa: PLC0415
-    from knowbound.lessons.rescue.words import NOTHING  # noqa: PLC0415
-
-    settings = replace(load(Path(run.root), ignore_untrusted=True), home=Path(run.home))
-    if not may_see(model, prompt.agent, settings):
-        return NOTHING._replace(problem="the model is of another provider than the session (model.cross_provider)")
-    asker = asker_for(settings, model, background=True, keep=False, is_quick=True)
-    tree = open_tree(run.home, run.tree, work_seconds=_TO_ASK)
-    if asker is None or tree is None:
-        return NOTHING
-    (said,) = rescues_by_model([payload], tree, asker)
-    return NOTHING if is_reached(payload, said) else said
-
-
 def tree_of(cwd: str, root: str) -> str:
     """Return the source tree that an agent works in; a linked work tree shares the project's data folder."""
     top = work_tree(cwd or root)
@@ -164,18 +106,21 @@ def _is_other_command(payload: Mapping[str, Any], home: str) -> bool:
     command = given.get("command") if isinstance(given, dict) else None
     if not isinstance(command, str) or looks_up(b'"command":' + command.encode("utf-8", "replace")):
         return False
+    from knowbound.store.accepted_lessons import ABOUT_COMMANDS, lessons_naming  # noqa: PLC0415  # not for lookups
+
     return not lessons_naming(home, [ABOUT_COMMANDS])
 
 
 def _is_known(home: str, context: str, said: Rescue) -> bool:
     """Report whether this context already has the sentence, all of its places, or the item behind it."""
     known = contexts.keys_of(home, context) if context else set()
-    places = set(map(_place_key, said.suggestions))
+    places = set(map(place_key, said.suggestions))
     is_injected = bool(said.item) and any(key.startswith(f"{said.item} ") for key in known)
     return _text_key(said.text) in known or is_injected or (bool(places) and places <= known)
 
 
-def _place_key(place: SuggestedPlace) -> str:
+def place_key(place: SuggestedPlace) -> str:
+    """Return the key of a place in the context that has it."""
     return contexts.checksum_key("place", f"{place.path}:{place.line or ''}")
 
 

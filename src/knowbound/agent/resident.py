@@ -90,8 +90,10 @@ def guarded(command: str) -> str:
 def mark() -> None:
     """Say that this process answers the events of the client that started it. Raises OSError."""
     for folder in state_places(_MARKS):
-        make_folder(folder)
         path = os.path.join(folder, f"{os.getppid()}.{os.getpid()}")
+        if os.path.exists(path):
+            continue
+        make_folder(folder)
         os.close(os.open(path, _FLAGS & ~os.O_EXCL, PRIVATE_FILE))
 
 

@@ -13,6 +13,7 @@ from knowbound.policy import is_off_by_policy
 from knowbound.user_files import make_file, make_folder, state_places
 
 VARIABLE = "KNOWBOUND_OFF"
+PLUGIN = "KNOWBOUND_PLUGIN"  # set by the plugin's scripts to the agent whose plugin it is; that has every hook
 _FILE = "off"
 _LATE_HOOK = "late-hook-"  # start of the name of a note, before the agent's name
 _ON = ("", "0", "false", "no")  # values of the variable that leave hooks on
@@ -74,7 +75,7 @@ def switch_on() -> bool:
 
 def has_late_hook(agent: str) -> bool:
     """Report whether a hook is installed that delivers what a model chooses after the prompt was answered."""
-    return any(map(os.path.exists, state_places(_LATE_HOOK + agent)))
+    return os.environ.get(PLUGIN) == agent or any(map(os.path.exists, state_places(_LATE_HOOK + agent)))
 
 
 def note_late_hook(agent: str, *, is_installed: bool) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ import msgspec
 from knowbound.agent import hook_log
 from knowbound.agent.background import FAILED, SCORING
 from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck
-from knowbound.agent.doctor.data_folder import first_row
+from knowbound.agent.doctor.data_folder import all_rows, first_row
 from knowbound.agent.hook_entry import AFTER_TOOLS
 from knowbound.agent.interruptions import DAYS, MOST_WRONG, QUIET, wrong_shares
 from knowbound.config import Settings
@@ -21,6 +23,7 @@ from knowbound.errors import ConfigError, KnowboundError
 from knowbound.injection.log import read_log
 from knowbound.judge.names import JudgeKind, parse_name
 from knowbound.judge.registry import check_judge
+from knowbound.kms.importing.claude_files import claude_project
 from knowbound.process import find_client
 from knowbound.quality.queue import EndedRecord, Queue
 from knowbound.store.data_dir import FINDINGS, ITEMS
@@ -29,6 +32,8 @@ from knowbound.text.redact import redact
 _RUNS = 200  # of the hook log: older runs say little about today
 _OVER = 20  # good runs after which a failure is history
 _SLOW_MS = 150.0  # the target for p95 of `hook user-prompt-submit`
+_DELETED_AFTER_DAYS = 30  # Claude Code's own, where no settings say another
+_PROJECT_SETTINGS = ("settings.json", "settings.local.json")  # the last one counts
 _LATE_MINUTES = 10  # that a turn may wait: the worker starts when the turn ends, and takes seconds
 
 
@@ -108,6 +113,29 @@ def check_hook_runs(home: Path) -> Iterator[HealthCheck]:
     for reason, count in found.reasons.items():
         state = NOTE if found.good_since >= _OVER else PROBLEM
         yield HealthCheck("hook failures", state, f"{count} × {reason} (last failure {found.last_failure})", do)
+
+
+def check_transcripts(settings: Settings, environ: Mapping[str, str]) -> Iterator[HealthCheck]:
+    """Say when Claude Code deletes the oldest transcript of this project, and how many ended ones nobody has read."""
+    config = Path(environ.get("CLAUDE_CONFIG_DIR") or Path(environ.get("HOME") or Path.home()) / ".claude")
+    found = {str(path): path.stat() for path in (config / "projects" / claude_project(settings.root)).glob("*.jsonl")}
+    if not found:
+        return
+    days = _DELETED_AFTER_DAYS
+    for folder, name in ((config, "settings.json"), *((settings.root / ".claude", one) for one in _PROJECT_SETTINGS)):
+        with suppress(OSError, ValueError, AttributeError):
+            given = json.loads((folder / name).read_bytes()).get("cleanupPeriodDays")
+            days = given if isinstance(given, int) else days
+    oldest = datetime.fromtimestamp(min(one.st_mtime for one in found.values()), UTC)
+    with suppress(OverflowError):  # so many days mean never
+        when = f"; it deletes the oldest after {oldest + timedelta(days=days):%Y-%m-%d} (cleanupPeriodDays {days})"
+        ended = (datetime.now(UTC) - timedelta(minutes=_LATE_MINUTES)).timestamp()
+        known = set(all_rows(settings.home / FINDINGS, "SELECT path, size, mtime_ns FROM file"))
+        unread = sum(
+            (path, one.st_size, one.st_mtime_ns) not in known for path, one in found.items() if one.st_mtime < ended
+        )
+        said = f"{len(found)} of Claude Code, {f'{unread} not read yet' if unread else 'all that ended are read'}{when}"
+        yield HealthCheck("transcripts", NOTE if unread else OK, said, "knowbound observe" if unread else "")
 
 
 def check_interruptions(home: Path) -> Iterator[HealthCheck]:

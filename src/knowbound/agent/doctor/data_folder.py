@@ -20,7 +20,8 @@ from knowbound.config import Settings, risky_settings
 from knowbound.kms.freshness import Freshness, freshness_of
 from knowbound.store.data_dir import FINDINGS, INDEX
 from knowbound.store.database import newest_schema
-from knowbound.store.owner import ANOTHERS, NOBODYS, is_tracked, owner_of
+from knowbound.store.marking import is_tracked
+from knowbound.store.owner import ANOTHERS, NOBODYS, owner_of
 from knowbound.store.read_only import open_read_only
 from knowbound.trust import is_trusted
 
@@ -81,14 +82,18 @@ def _database(name: str, db: sqlite3.Connection) -> HealthCheck:
 
 def first_row(database: Path, query: str) -> tuple[Any, ...] | None:
     """Return the first row of a query; None without a database, with a damaged one or with one of an earlier schema."""
+    return next(iter(all_rows(database, query)), None)
+
+
+def all_rows(database: Path, query: str) -> list[tuple[Any, ...]]:
+    """Return the rows of a query; none without a database, with a damaged one or with one of an earlier schema."""
     try:
         if (db := open_read_only(database)) is None:
-            return None
+            return []
         with closing(db):
-            row: tuple[Any, ...] | None = db.execute(query).fetchone()
-            return row
+            return db.execute(query).fetchall()
     except sqlite3.Error:
-        return None  # the check of the databases names it
+        return []  # the check of the databases names it
 
 
 def check_index(settings: Settings) -> Iterator[HealthCheck]:

@@ -27,6 +27,7 @@ from knowbound.policy import is_off_by_policy, policy_files
 _EXTRAS = {name: package for name, package in BACKENDS.items() if package} | {
     "llm": "pydantic_ai",
     "cluster": "distributed",
+    "vectors": "numpy",
 }
 _TRIAL_SECONDS = 20.0  # for all hooks and servers together; each takes a fraction of a second
 
@@ -60,6 +61,7 @@ def examine(settings: Settings, environ: Mapping[str, str], config_problem: str 
         "hook time": lambda: check_budget(home),
         "interruptions": lambda: activity.check_interruptions(home),
         "source index": lambda: data_folder.check_source_index(settings),
+        "transcripts": lambda: activity.check_transcripts(settings, environ),
         "scoring": lambda: activity.check_scoring(settings),
     }
     of_agents = {

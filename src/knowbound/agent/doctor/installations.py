@@ -21,10 +21,12 @@ from knowbound.agent.clients import (
     settings_files,
 )
 from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck
+from knowbound.agent.doctor.plugins import check_plugins, plugin_agents
 from knowbound.agent.doctor.trial import search_path
 from knowbound.agent.settings_entries import entries_in, value_of
 from knowbound.distribution import path_command
 from knowbound.errors import InputError, KnowboundError
+from knowbound.judge.models.claude_client import managed_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,9 @@ def check_installations(found: list[Installation], root: Path, environ: Mapping[
             yield HealthCheck(one.name, PROBLEM, found_there, f"remove disableAllHooks from {path}")
         if one.hooks or one.servers:
             yield _check(one, root, environ)
-    if not any(one.hooks for one in found):
+    plugins = plugin_agents(root, environ)
+    yield from check_plugins(plugins, {one.agent for one in found if one.hooks}, managed_folder(), environ)
+    if not plugins and not any(one.hooks for one in found):
         yield HealthCheck("hooks", NOTE, "installed in no agent", "knowbound install claude-code")
     yield from _check_double_scopes(found)
 

@@ -15,15 +15,18 @@ from __future__ import annotations
 import json
 import os
 import queue
+import sqlite3
 import subprocess
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from itertools import count
 
 from knowbound.agent import resident
-from knowbound.agent.hook import RefusedError, answer, finish, needs_process, unfinished
+from knowbound.agent.hook import RefusedError, answer
 from knowbound.agent.hook_entry import AFTER_TOOLS, FINISH, may_be_miss
+from knowbound.agent.hook_finish import finish, needs_process, unfinished
 from knowbound.agent.hook_run import DEFAULT_LIMIT_MS, HookRun
 from knowbound.agent.mcp.hook_tool import LAYOUT
 from knowbound.agent.switch import is_off
@@ -32,7 +35,7 @@ from knowbound.injection import late, shadow
 from knowbound.injection.prompt import HookPrompt
 from knowbound.store.data_dir import data_folder
 from knowbound.store.owner import is_usable
-from knowbound.store.read_only import keep_open
+from knowbound.store.read_only import HOOK_WAIT_SECONDS, IndexRefusedError, keep_open, open_own_index
 from knowbound.traces.tools import kind_of
 
 TYPE_CHECKING = False
@@ -49,6 +52,7 @@ _OF_A_TOOL_USE = ("claudecode/toolUseId", "x-codex-turn-metadata")  # in `_meta`
 _MOST_TURNS = 1_000  # with edits, that are remembered
 _LOOKED_AT = 4_000  # characters of a tool's output that tell whether it is a miss
 _FIRST_MS = 20.0  # that an event takes, until some were answered
+_OF_ALONE = 0.9  # of the time of an event that came alone, an event takes that follows another one at once
 _TO_SEND_MS = 20.0  # of the limit
 _TO_QUEUE_SECONDS = 3.0  # for an ended turn, after the limit: agents end a call after 5
 _LAST_SECONDS = 2.0  # for the rest of answered events, when the client has closed the connection
@@ -115,13 +119,13 @@ class HookServer:
         if event == "stop":
             run.tool_calls, run.tool_ms = self._tools.pop(prompt.turn, (0, 0.0))
         if self._declines(run):
-            later.append(lambda: self._put(_REST, lambda: _record_unanswered(run, prompt, "declined")))
+            later.append(lambda: self._put(_REST, lambda: _record_unanswered(run, prompt, payload, "declined")))
             return _context(event, run.added)
         self._put(_EVENT, lambda: self._work_on(run, payload))
         until = run.until + (0.0 if run.injects else _TO_QUEUE_SECONDS)
         if not run.is_done.wait(max(0.0, until - time.monotonic())) and run.take_over():
             run.is_ended = True
-            later.append(lambda: self._put(_REST, lambda: _record_unanswered(run, prompt, "gave_up")))
+            later.append(lambda: self._put(_REST, lambda: _record_unanswered(run, prompt, payload, "gave_up")))
             return _context(event, run.added)
         run.is_done.wait()
         if run.is_for_process:
@@ -156,7 +160,7 @@ class HookServer:
         return is_declined
 
     def _work_on(self, run: ResidentRun, payload: Json) -> None:
-        began = time.monotonic()
+        began, is_alone = time.monotonic(), self._waiting == 1
         try:
             if not run.is_ended:
                 self._answer(run, payload)
@@ -168,7 +172,8 @@ class HookServer:
             run.is_done.set()
             with self._lock:
                 self._waiting -= 1
-                self._usual_ms += ((time.monotonic() - began) * 1000 - self._usual_ms) / 8
+                took = (time.monotonic() - began) * 1000 * (_OF_ALONE if is_alone else 1)
+                self._usual_ms += (took - self._usual_ms) / 8
 
     def _answer(self, run: ResidentRun, payload: Json) -> None:
         folder = str(payload.get("cwd") or os.getcwd())
@@ -226,13 +231,21 @@ class HookServer:
 
 def _load() -> None:
     from knowbound.injection.inject import choose_for_prompt  # noqa: F401, PLC0415
-    from knowbound.kms.search.retrieval import search  # noqa: F401, PLC0415
+    from knowbound.kms.index.codes import load_arrays  # noqa: PLC0415
+    from knowbound.kms.search.retrieval import search  # noqa: PLC0415
     from knowbound.lessons.rescue.rescue import rescue  # noqa: F401, PLC0415
     from knowbound.text.embedding import embed  # noqa: PLC0415
     from knowbound.text.redact import excerpt  # noqa: PLC0415
 
     embed("a word")
-    excerpt("a word", 100)
+    excerpt("password=a https://b@c", 100)
+    load_arrays()
+    home = data_folder(os.getcwd())[1]
+    if home and is_usable(home):
+        with suppress(IndexRefusedError, sqlite3.Error):  # the event says why
+            index = open_own_index(home, wait_seconds=HOOK_WAIT_SECONDS, work_seconds=_LAST_SECONDS)
+            if index is not None:
+                search(index, "a word")  # an index of 100,000 items is ready after 0.1 s
 
 
 def _payload(values: Json) -> Json:
@@ -269,11 +282,11 @@ def _may_be_miss(payload: Json) -> bool:
     return may_be_miss(json.dumps(parts, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"))
 
 
-def _record_unanswered(run: ResidentRun, prompt: HookPrompt, outcome: str) -> None:
-    """Record an event for which there was no time, when nobody waits."""
-    if run.is_left:
-        return
+def _record_unanswered(run: ResidentRun, prompt: HookPrompt, payload: Json, outcome: str) -> None:
+    """Record an event for which there was no time, when nobody waits, unless the process beside has answered it."""
     run.use_folder(*data_folder(prompt.cwd or os.getcwd()))
+    if run.is_left or not (run.has_claimed or (run.home and resident.claim(run.home, run.event, prompt, payload))):
+        return
     run.record.add_prompt(prompt)
     if outcome == "gave_up":
         run.give_up()

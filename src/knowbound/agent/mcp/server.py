@@ -88,7 +88,7 @@ def _settings(root: Path | None) -> Settings:
     from pathlib import Path
 
     from knowbound.config import load
-    from knowbound.store.owner import check_data_folder
+    from knowbound.store.marking import check_data_folder
 
     project = root or root_of(Path(os.environ.get("CLAUDE_PROJECT_DIR") or "").resolve())
     settings = load(project, ignore_untrusted=True)

@@ -1,0 +1,188 @@
+"""The work of an answered event that no agent waits for: records, workers, models.
+
+It runs in a process that the hook leaves behind, in the MCP server when nobody waits, or as `knowbound-hook finish`.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from knowbound.agent.hook import ask_model_for, stop_check_of
+from knowbound.agent.hook_entry import AFTER_TOOLS
+from knowbound.agent.hook_run import HookRun
+from knowbound.injection import contexts, hook_settings
+from knowbound.injection.prompt import HookPrompt
+from knowbound.quality import ended
+from knowbound.quality.ended import EndedTurn
+from knowbound.store.data_dir import RESCUES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from knowbound.injection.hook_settings import HookSettings
+    from knowbound.lessons.rescue.words import Rescue
+
+# What finishing needs of a run.
+_KEPT = ("root", "home", "tree", "index_is_outdated", "asks_later", "spent_ms", "tool_calls", "tool_ms")
+_TO_ASK = 30.0  # seconds for searches, where nobody waits
+_LONGEST_PROBLEM = 300
+
+
+def finish(run: HookRun, payload: dict[str, Any]) -> None:
+    """Do the work of an answered event that no agent waits for."""
+    if not run.home or run.is_left:
+        return
+    if run.turn:
+        _finish_turn(run, run.turn)
+    else:
+        _finish_answer(run, HookPrompt(payload), payload)
+
+
+def needs_process(run: HookRun) -> bool:
+    """Report whether finishing may take long, or changes the working folder: not in the process of a server."""
+    return bool(run.turn) or run.index_is_outdated or run.record.begins_day or run.asks_later
+
+
+def unfinished(run: HookRun, payload: dict[str, Any]) -> dict[str, Any]:
+    """Return an answered event as JSON, for `knowbound-hook finish`."""
+    kept = {name: getattr(run, name) for name in _KEPT}
+    key = run.turn.key if run.turn else run.record.key
+    return {"event": run.event, "payload": payload, "run": kept, "key": key, "begins_day": run.record.begins_day}
+
+
+def resumed(known: dict[str, Any]) -> tuple[HookRun, dict[str, Any]]:
+    """Return the run and the payload of what `unfinished` returned."""
+    event, payload = known["event"], known["payload"]
+    run, prompt = HookRun(event, time.monotonic()), HookPrompt(payload)
+    for name in _KEPT:
+        setattr(run, name, known["run"][name])
+    run.record.begins_day = known["begins_day"]
+    run.record.key.update(known["key"])
+    if event in ended.EVENTS:
+        run.turn = EndedTurn(event, prompt, payload)
+        run.turn.key.update(known["key"])
+        run.check = stop_check_of(run, event, prompt, payload)
+    return run, payload
+
+
+def _finish_answer(run: HookRun, prompt: HookPrompt, payload: dict[str, Any]) -> None:
+    settings = hook_settings.cached(run.root, run.home)
+    _keep_index(run, prompt, settings)
+    if settings and settings.is_shared:
+        from knowbound.agent.background import SYNC  # noqa: PLC0415
+
+        SYNC.ensure_running(run.root, run.home)
+    if prompt.text:
+        run.record.end_with_prompt(run.home, prompt.text)
+    if run.index_is_outdated:  # knowbound was upgraded: the next prompt finds the index as this version reads it
+        from pathlib import Path  # noqa: PLC0415
+
+        from knowbound.kms.index.database import Index  # noqa: PLC0415
+
+        Index(Path(run.home)).close()
+    if run.record.begins_day:  # once a day, old records are removed
+        from pathlib import Path  # noqa: PLC0415
+
+        from knowbound.config import load  # noqa: PLC0415
+        from knowbound.injection.upkeep import tidy  # noqa: PLC0415
+
+        tidy(Path(run.home), load(Path(run.root), ignore_untrusted=True).injection_log_days)
+    if run.asks_later and settings and run.event in AFTER_TOOLS:
+        _ask_about_miss(run, settings.rescue_model, payload, prompt)
+    elif run.asks_later and settings:
+        ask_model_for(run, settings, prompt)
+
+
+def _keep_index(run: HookRun, prompt: HookPrompt, settings: HookSettings | None) -> None:
+    """Update the index of the source tree when a session starts and after a miss."""
+    if not settings or not settings.rescues:
+        return
+    if run.event == "session-start":
+        from knowbound.agent.rescue_answer import tree_of  # noqa: PLC0415
+
+        run.tree = tree_of(prompt.cwd, run.root)
+    if run.tree:
+        from knowbound.agent.background import INDEXING  # noqa: PLC0415
+
+        INDEXING.ensure_running(run.tree, run.home)
+
+
+def _finish_turn(run: HookRun, turn: EndedTurn) -> None:
+    """Add the last message for the judge of an ended turn, and start the worker that has it judged.
+
+    If the check is off, its log gets what it would have said.
+    """
+    check = run.check
+    from knowbound.agent.background import SCORING  # noqa: PLC0415
+
+    try:
+        turn.end(run.home, run.spent_ms, run.tool_calls, run.tool_ms)
+    finally:
+        SCORING.ensure_running(run.root, run.home)
+    if check is None:
+        return
+    if check.mode == "off":
+        from knowbound.agent.stop_check import BACKGROUND_SECONDS  # noqa: PLC0415
+
+        check.sentence(time.monotonic() + BACKGROUND_SECONDS)
+    check.hand_over()
+
+
+def _ask_about_miss(run: HookRun, model: str, payload: Mapping[str, Any], prompt: HookPrompt) -> None:
+    """Ask a model about a miss, once in a context, and keep its answer for a later tool event. Raises OSError."""
+    from knowbound.agent.rescue_answer import place_key  # noqa: PLC0415  # most runs ask about nothing
+    from knowbound.injection import late  # noqa: PLC0415
+    from knowbound.injection.record import add_to_record  # noqa: PLC0415
+
+    asked = time.time()
+    key = contexts.checksum_key("miss", repr((payload.get("tool_name"), payload.get("tool_input"))))
+    if key in contexts.keys_of(run.home, prompt.context):
+        return
+    contexts.remember(run.home, prompt.context, [key])
+    os.chdir(run.home)  # a program that is the model never runs in a folder that an agent works in
+    try:
+        said = _by_model(run, model, payload, prompt)
+    except Exception as error:  # the agent goes on without it
+        from knowbound.lessons.rescue.words import NOTHING  # noqa: PLC0415
+
+        said = NOTHING._replace(problem=f"{type(error).__name__}: {error}")
+    if late.is_forgotten(run.home, prompt.session):
+        return
+    known: dict[str, Any] = {"model": model, "model_ms": round((time.time() - asked) * 1000)}
+    if said.problem:
+        from knowbound.text.redact import excerpt  # noqa: PLC0415
+
+        known["problem"] = excerpt(said.problem, _LONGEST_PROBLEM)
+    elif said.text:
+        places = [[place.path, place.line] for place in said.suggestions]
+        known |= {"status": said.status, "rule": said.rule, "text": said.text, "places": places}
+    add_to_record(run.home, run.record.key, known, RESCUES)
+    if said.text:
+        keys = list(map(place_key, said.suggestions))
+        answer = late.LateAnswer(late.RESCUE, run.record.key, asked, text=said.text, keys=keys)
+        late.keep(run.home, prompt.context, prompt.turn, answer)
+
+
+def _by_model(run: HookRun, model: str, payload: Mapping[str, Any], prompt: HookPrompt) -> Rescue:
+    from dataclasses import replace  # noqa: PLC0415
+    from pathlib import Path  # noqa: PLC0415
+
+    from knowbound.codebase.kept_index import open_tree  # noqa: PLC0415
+    from knowbound.config import load  # noqa: PLC0415
+    from knowbound.judge.choice import may_see  # noqa: PLC0415
+    from knowbound.judge.registry import asker_for  # noqa: PLC0415
+    from knowbound.lessons.rescue.asking import is_reached, rescues_by_model  # noqa: PLC0415
+    from knowbound.lessons.rescue.words import NOTHING  # noqa: PLC0415
+
+    settings = replace(load(Path(run.root), ignore_untrusted=True), home=Path(run.home))
+    if not may_see(model, prompt.agent, settings):
+        return NOTHING._replace(problem="the model is of another provider than the session (model.cross_provider)")
+    asker = asker_for(settings, model, background=True, keep=False, is_quick=True)
+    tree = open_tree(run.home, run.tree, work_seconds=_TO_ASK)
+    if asker is None or tree is None:
+        return NOTHING
+    (said,) = rescues_by_model([payload], tree, asker)
+    return NOTHING if is_reached(payload, said) else said

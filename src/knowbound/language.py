@@ -2,21 +2,34 @@
 
 `say` fills the places of a sentence, `translated` takes one without places; what the catalogue lacks stays English.
 Places are `{}` in English and numbered in Chinese, whose order of words is another one. Formats for programs are
-English always. Hooks import this module, so it imports nothing.
+English always. Hooks import this module, so it imports nothing but contextvars, which is compiled in.
 """
 
 from __future__ import annotations
+
+from _contextvars import ContextVar
 
 LANGUAGES = ("en", "zh")
 VARIABLE = "KNOWBOUND_LANG"
 _ENGLISH: dict[str, str] = {}
 _catalogue = _ENGLISH
+_of_request: ContextVar[dict[str, str] | None] = ContextVar("of_request", default=None)
 
 
 def use(language: str) -> None:
     """Print in this language from now on."""
-    global _catalogue  # noqa: PLW0603  (a process prints in one language)
+    global _catalogue  # noqa: PLW0603  (a command prints in one language)
     _catalogue = _ENGLISH if language == "en" else catalogue(language)
+
+
+def use_here(sentences: dict[str, str]) -> None:
+    """Print by this catalogue in the present context: a server answers each request in its own language."""
+    _of_request.set(sentences or _ENGLISH)
+
+
+def _sentences() -> dict[str, str]:
+    here = _of_request.get()
+    return _catalogue if here is None else here
 
 
 def language() -> str:
@@ -26,17 +39,17 @@ def language() -> str:
 
 def is_english() -> bool:
     """Report whether nothing has to be translated."""
-    return _catalogue is _ENGLISH
+    return _sentences() is _ENGLISH
 
 
 def translated(english: str) -> str:
     """Return a sentence in the chosen language."""
-    return _catalogue.get(english, english)
+    return _sentences().get(english, english)
 
 
 def say(english: str, /, *values: object) -> str:
     """Return a sentence in the chosen language, its places filled as `str.format` fills them."""
-    return _catalogue.get(english, english).format(*values)
+    return _sentences().get(english, english).format(*values)
 
 
 def catalogue(language: str) -> dict[str, str]:

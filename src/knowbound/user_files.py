@@ -12,7 +12,7 @@ import os
 
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700  # whatever the umask
 _KEY = "key"
-_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)  # bytes as they are, on Windows too
 _KEY_BYTES = 32
 
 

@@ -148,10 +148,10 @@ def test_the_sub_agents_misses_belong_to_the_turn_that_started_them(signals: lis
     assert of_sub_agents == {("revenue_schema", 1), ("consumer.py", 1)}
 
 
-def test_one_screen_ends_with_the_two_commands_to_try_next(shown: str) -> None:
+def test_one_screen_ends_with_the_commands_to_try_next(shown: str) -> None:
     lines = shown.splitlines()
     assert len(lines) <= 40
-    assert [line.split("  ")[1] for line in lines[-2:]] == ["knowbound", "knowbound fix ID"]
+    assert [line.split("  ")[1] for line in lines[-3:]] == ["knowbound", "knowbound fix ID", "knowbound serve"]
 
 
 def test_what_was_left_out_is_in_the_page(shown: str, home: Path, report: ObserveReport) -> None:

@@ -89,8 +89,9 @@ def test_the_trend_shows_every_commit_in_table_and_chart(story: tuple[Path, list
 @pytest.mark.long
 def test_the_nudge_comes_with_the_third_low_run(tmp_path: Path) -> None:
     base = begin(tmp_path / "kb")
-    for step in COMMITS:
-        commit(base, step)
+    commit(base, ("Say the port", {"orders.md": "# Orders\n\n## Port\n\nThe orders service listens on port 8080.\n"}))
+    asked = "- {sample_id: port, prompt: On which port does the orders service listen?}\n"
+    (base / "eval-samples.yaml").write_text(asked, "utf-8")
     low = [knowbound(base, "eval", "--format", "markdown").stdout for _ in range(3)]
     nudged = [" ".join(NUDGE.split())[2:60] in " ".join(text.split()) for text in low]
     assert nudged == [False, False, True]
@@ -423,9 +424,9 @@ def test_eval_of_a_folder_finds_the_samples_of_the_current_folder(project: Path)
 @pytest.mark.parametrize(
     ("commits", "advice"),
     [
-        (0, "It is in no git repository with a commit. Try: --against DIR"),
-        (1, "Try: --against DIR, or commit a change first"),
-        (3, "Try: --against DIR, or one of the last commits: "),
+        (0, "It is in no git repository with a commit. Try: a folder"),
+        (1, "Try: a folder, or commit a change first"),
+        (3, "Try: a folder, or one of the last commits: "),
     ],
 )
 def test_a_version_that_is_not_there_names_those_that_are(tmp_path: Path, commits: int, advice: str) -> None:

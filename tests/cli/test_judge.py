@@ -359,6 +359,8 @@ def test_the_judges_are_listed_with_what_they_need_and_which_are_in_force(projec
             "misses",
             "rescue",
             "investigate",
+            "causes",
+            "drafts",
         ),
         "rules",
     )

@@ -15,8 +15,9 @@ from msgspec.structs import fields
 from knowbound import language
 from knowbound.cli.main import BILINGUAL, VERBS, knowbound, language_of
 from knowbound.report.formats import in_language
-from knowbound.report.observe import NEXT_COMMANDS, Detail, _page
+from knowbound.report.gaps.observe import NEXT_COMMANDS, Detail, _page
 from knowbound.report.sections import FOREIGN, Column, Span
+from knowbound.report.writing import columns
 from tests import warm_process
 from tests.report_examples import everyday_report
 from tests.transcripts import Transcript
@@ -27,12 +28,16 @@ ZH = language.catalogue("zh")
 MODULES = tuple(
     f"{module}.py"
     for module in (
-        "report/words report/gap_sections report/topics report/topic_page report/observe report/review report/lessons "
-        "report/lint report/rules report/formats/text report/formats/markdown report/formats/html stats/printing "
+        "report/words report/gaps/figures report/gaps/topics report/gaps/observe "
+        "report/review/page report/knowledge/lessons report/knowledge/lint report/knowledge/rules "
+        "report/formats/text report/formats/markdown report/formats/html stats/printing "
         "stats/rate text/printable cli/fix cli/demo cli/learn cli/observe cli/review cli/lint cli/rules cli/rescue "
-        "audit/stored cli/evals/draft cli/connect/install cli/connect/doctor"
+        "audit/stored cli/evals/draft cli/connect/install cli/connect/doctor web/registry web/rendering web/markdown "
+        "web/serve web/pages/review web/pages/sessions web/pages/knowledge web/pages/gaps "
+        "web/pages/injection web/pages/evaluations web/pages/ask web/pages/judges"
     ).split()
 )
+_IN_TEMPLATE = re.compile(r"""\b(?:t|say)\((?:"([^"]+)"|'([^']+)')|counted\([^"']*"(\w+)"\)""")
 # Calls whose words are not printed for people, and functions that print for programs.
 _NO_WORDS = {
     "InputError",
@@ -47,7 +52,7 @@ _NO_WORDS = {
 _FOR_PROGRAMS = {"_document", "_fields", "_row", "_github", "_sarif", "_wrong_lines", "__post_init__", "_skill_fields"}
 _SENTENCE = re.compile(r"[A-Za-z]{2,} \S|[A-Za-z]{2,}[:,.]? $")
 # Keys of a document, commands, and a class of HTML.
-_NOT_OURS = re.compile(r"(?:[a-z_]+\??[ ,]+){5,}[a-z_]+$|knowbound |`?--format|entries brief")
+_NOT_OURS = re.compile(r"(?:[a-z_=.?()]+[\s,]+){5,}[a-z_=.?()]+$|knowbound |`?--format|entries brief")
 _FIXED = re.compile(r"knowbound [\w ]+|--?\w[\w-]*|\btoken\b|sha256|DIR|ID|toolu_\w+|[a-z_]+\.[a-z_]+|claude-code")
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
@@ -72,6 +77,11 @@ def words_of(tree: ast.AST) -> Iterator[str]:
             return
         if name in ("say", "translated") and isinstance(tree.args[0], ast.Constant):
             yield str(tree.args[0].value)
+        if name == "table" and isinstance(tree.args[0], ast.Constant):
+            yield from (column for column in columns_of(str(tree.args[0].value)) if _SENTENCE.search(column))
+            for part in tree.args[1:]:
+                yield from words_of(part)
+            return
         if name == "counted" and isinstance(tree.args[1], ast.Constant):
             yield f"{{:,}} {tree.args[1].value!s}s"
             return
@@ -82,9 +92,17 @@ def words_of(tree: ast.AST) -> Iterator[str]:
         yield from words_of(node)
 
 
+def columns_of(names: str) -> list[str]:
+    """Return the names of a table's columns."""
+    return [column.name for column in columns(names)]
+
+
 def sentences() -> dict[str, str]:
-    """Return the sentences of the modules, each with its module."""
+    """Return the sentences of the modules and of the studio's templates, each with its module."""
     found = {}
+    for template in sorted((SOURCE / "web" / "templates").glob("*.html")):
+        for double, single, noun in _IN_TEMPLATE.findall(template.read_text("utf-8")):
+            found[double or single or f"{{:,}} {noun}s"] = template.name
     for module in MODULES:
         for words in words_of(ast.parse((SOURCE / module).read_text("utf-8"))):
             found[words] = module
@@ -122,7 +140,10 @@ def test_the_catalogue_has_no_sentence_that_nothing_prints() -> None:
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
-    names = {one.replace("_", " ") for one in constants}
+    constants |= {column for one in constants if "|" in one for column in columns_of(one)}
+    templates = "".join(one.read_text("utf-8") for one in (SOURCE / "web" / "templates").glob("*.html"))
+    constants |= {one for one in ZH if f'"{one}"' in templates or f"'{one}'" in templates}
+    names = {word for one in constants for word in (one.replace("_", " "), one.replace("_", " ").lower())}
     nouns = {f"{{:,}} {one}s" for one in constants}  # of counted units
     assert sorted(set(ZH) - constants - names - nouns - set(help_texts()) - set(sentences())) == []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from knowbound.cli.groups import TAKEN_OUT
-from knowbound.cli.main import main
+from knowbound.cli.main import GROUPS, ONLY_FOR_CLIENTS, VERBS, main
 
 
 def said(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[object, str]:
@@ -84,3 +84,8 @@ def test_an_unknown_code_names_the_nearest(capsys: pytest.CaptureFixture[str]) -
 )
 def test_every_word_of_a_report_is_explained(word: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert said(["explain", word], capsys)[0] == 0
+
+
+def test_every_verb_is_in_one_group_of_the_help_or_only_for_clients() -> None:
+    listed = [verb for verbs in (*GROUPS.values(), ONLY_FOR_CLIENTS) for verb in verbs]
+    assert sorted(listed) == sorted(VERBS)

@@ -12,7 +12,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,21 +22,18 @@ from click.testing import CliRunner
 from knowbound.cli.main import knowbound
 from knowbound.config import Settings, load
 from knowbound.core.signal import HedgingVerdict, SignalType, Status
-from knowbound.core.trace import Event, Outcome, Prompt, Start, Step, ToolCall, ToolKind
 from knowbound.errors import ConfigError, InputError, StoreError
 from knowbound.gaps import filters
 from knowbound.gaps import observe as observing
 from knowbound.gaps.filters import Filters
 from knowbound.gaps.stored import newest_report
 from knowbound.judge.hedging.verdict import HedgingCandidate
+from knowbound.report.gaps.observe import Format, render_observe
 from knowbound.report.model import ObserveReport
-from knowbound.report.observe import Format, render_observe
 from knowbound.stats.figures import WARNING, HedgeJudging
 from knowbound.stats.rate import Rate
 from knowbound.store.observed import Observed
-from knowbound.traces import registry, sessions, source
-from knowbound.traces.registry import Identity
-from knowbound.traces.source import Tally
+from knowbound.traces import sessions, source
 from tests.transcripts import Transcript
 
 
@@ -293,6 +290,11 @@ def test_what_others_told_is_recorded_as_items_of_an_unmanaged_source(tmp_path: 
         Transcript("s-4").user("go").says("ok").write(tmp_path / "traces")
 
 
+def test_without_any_folder_every_place_that_was_looked_at_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"~?/\.claude/projects.*/\.codex/sessions.*no-sessions"):
+        observing.observe([], settings_for(tmp_path))
+
+
 def test_nothing_found_names_every_place(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match=r"No sessions found in .*empty.*no-sessions"):
@@ -305,7 +307,7 @@ def test_without_a_path_we_look_where_agents_keep_theirs(tmp_path: Path) -> None
     report, _ = observing.observe([], settings_for(tmp_path))
     assert report.totals.sessions == 1
     assert "~/.claude/projects" in report.watermark.path
-    assert "~/.codex/sessions" in report.watermark.path
+    assert ".codex" not in report.watermark.path  # the report is about the folders that there are
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read every folder")
@@ -326,7 +328,7 @@ def test_a_report_that_is_stored_is_shown_without_loading_what_makes_one(shop: P
     for _ in range(2):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = done.stdout.split()
-    assert "knowbound.report.topics" in loaded
+    assert "knowbound.report.gaps.topics" in loaded
     making = ("knowbound.gaps.topics", "knowbound.gaps.lens", "knowbound.gaps.aggregate", "knowbound.text.redact")
     assert not {*making} & {*loaded}
 
@@ -485,31 +487,6 @@ def test_without_a_judge_the_net_alone_decides(tmp_path: Path) -> None:
 def test_an_unknown_judge_is_an_error_that_helps(shop: Path) -> None:
     with pytest.raises(ConfigError, match="unknown-judge"):
         observing.observe([shop / "traces"], settings_for(shop, model_tasks_hedges="oracle"))
-
-
-def test_a_third_party_reader_is_found_by_its_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Diary:
-        name = "diary"
-
-        def identify(self, head: bytes) -> Identity | None:
-            return Identity("d-1") if head.startswith(b"DIARY") else None
-
-        def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
-            call = ToolCall("c", "look", ToolKind.SEARCH, Outcome.EMPTY, query="keys")
-            yield from (Start("d-1", self.name), Prompt("p", "where?"), Step("s", calls=(call,)))
-
-    class Entry:
-        def load(self) -> type[Diary]:
-            return Diary
-
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [Entry()])
-    registry._installed.cache_clear()
-    try:
-        (tmp_path / "today").write_text("DIARY")
-        report, _ = observing.observe([tmp_path / "today"], settings_for(tmp_path))
-    finally:
-        registry._installed.cache_clear()
-    assert (report.agents, report.gap.rate.k) == ({"diary": 1}, 1)
 
 
 def test_ctrl_c_leaves_a_usable_store(tmp_path: Path) -> None:

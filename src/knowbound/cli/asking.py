@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from knowbound.judge.announcing import AskingPlan
 
 MODEL = "knowbound.model"  # key of the context: the name that --model gave
+AGREED = "knowbound.agreed"  # key of the context: --yes was given
 _BY_PLAN = "counts against your plan, or is billed by your key"
 
 
@@ -37,7 +38,7 @@ def asking_options(*, with_model: bool = True) -> Callable[[Function], Function]
     def with_options(function: Function) -> Function:
         @functools.wraps(function)
         def wrapped(*args: Any, show_request: bool, yes_ask: bool, model_asked: str | None = None, **given: Any) -> Any:
-            click.get_current_context().meta[MODEL] = model_asked
+            click.get_current_context().meta.update({MODEL: model_asked, AGREED: yes_ask})
             with announced(yes=yes_ask, show_request=show_request):
                 return function(*args, **given)
 

@@ -22,7 +22,7 @@ from knowbound.report.format_names import GATE_FORMATS
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
-    from knowbound.report.gate import GateReport
+    from knowbound.report.evals.gate import GateReport
     from knowbound.stats.gate import Limits
 
 
@@ -55,7 +55,7 @@ def command(
     are used. A run that fails a gate is never the baseline of a later run.
     """
     from knowbound.errors import InputError
-    from knowbound.report.gate import render_check
+    from knowbound.report.evals.gate import render_check
 
     settings = settings_of(root)
     if max_unsupported is not None:
@@ -82,7 +82,7 @@ def command(
 def _checked(settings: Settings, limits: Limits, strict: bool) -> GateReport:
     from knowbound.evals.history import baseline_of, evaluation, evaluations, newest_written, note_gates
     from knowbound.gaps.stored import newest_report
-    from knowbound.report.gate import GateReport
+    from knowbound.report.evals.gate import GateReport
     from knowbound.report.model import ObserveReport
     from knowbound.stats.gate import evaluation_gates, run_gates
     from knowbound.stats.trend import nudge
@@ -105,7 +105,7 @@ def _unsupported(
     from knowbound.audit.stored import stored_shares
     from knowbound.core.audit import Diagnosis
     from knowbound.errors import InputError
-    from knowbound.report.gate import render_audit_gate
+    from knowbound.report.evals.gate import render_audit_gate
     from knowbound.stats.gate import exit_code, max_unsupported
 
     if format_ == "sarif":

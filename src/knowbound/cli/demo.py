@@ -14,6 +14,7 @@ from knowbound.language import say, translated
 _NEXT = (
     ("knowbound", "what to do next: wrong lines to repair, missing lines to write"),
     ("knowbound fix ID", "carry it out, after a look at the diff"),
+    ("knowbound serve", "see and decide it in the browser; this demo there: knowbound serve --demo"),
 )
 
 
@@ -29,9 +30,14 @@ def command() -> None:
     from knowbound.config import load
     from knowbound.demo import PROJECT, TRACES
     from knowbound.gaps.observe import observe
-    from knowbound.report.observe import Detail, render_observe
+    from knowbound.report.gaps.observe import Detail, render_observe
+    from knowbound.store.marking import mark_folder
+    from knowbound.user_files import make_folder
 
     home = checked(load(Path().resolve(), ignore_untrusted=True)).home.absolute() / "demo"
+    if not home.parent.exists():  # the project's own folder, which the next command looks for
+        make_folder(home.parent)
+        mark_folder(home.parent)
     # Only the settings of the demo count: the report is the same on every machine.
     settings = load(PROJECT, environ={"KNOWBOUND_HOME": str(home)})
     report, _ = observe([TRACES], settings, root_is_given=True)
@@ -43,7 +49,6 @@ def command() -> None:
     echo("")
     echo(say("These traces are made up. Everything in a browser: {}", page))
     echo(say("The traces behind a topic: KNOWBOUND_HOME={} knowbound report --topic ID", kept))
-    echo("")
     echo("Next, in a project of yours:")
     for command_, what in _NEXT:
         echo(f"  {command_:<22}{translated(what)}")

@@ -1,7 +1,8 @@
 """The entry point of `knowbound`.
 
 The command line takes 0.1 s to load. An agent waits for its MCP server before it asks the model, so `knowbound mcp`
-without options starts without it; so does a report that was printed before and of which nothing has changed.
+without options starts without it; so do the status line and a report that was printed before and of which nothing has
+changed.
 """
 
 from __future__ import annotations
@@ -15,6 +16,11 @@ def main() -> None:
         from knowbound.agent.mcp.server import serve
 
         serve(None)
+        return
+    if sys.argv[1:] == ["statusline"]:
+        from knowbound.agent.statusline import main as print_line
+
+        print_line()
         return
     from knowbound.cli.receipts import print_again, recorder_of
 

@@ -164,7 +164,7 @@ def calibrate(
     from knowbound.judge.calibration import calibrate_hedging, calibrate_rubric
     from knowbound.judge.label_files import LABELS
     from knowbound.judge.labels import RUBRIC
-    from knowbound.report.calibration import render_calibration
+    from knowbound.report.judging.calibration import render_calibration
     from knowbound.stats.calibration import WANTED_KAPPA, Trust
 
     settings = settings_of(root)
@@ -195,7 +195,7 @@ def _calibrate_turns(
 ) -> int:
     from knowbound.judge.calibration import calibrate_turns
     from knowbound.judge.label_files import TURN_LABELS
-    from knowbound.report.calibration import render_calibration
+    from knowbound.report.judging.calibration import render_calibration
     from knowbound.stats.judge_gate import GateState
 
     report = calibrate_turns(settings, labels or settings.home / TURN_LABELS, judge, aside)

@@ -49,7 +49,7 @@ def command(
     """
     from knowbound.core.statement import Truth
     from knowbound.knowledge.lint import lint, lint_project
-    from knowbound.report.lint import render_lint
+    from knowbound.report.knowledge.lint import render_lint
 
     settings = settings_of(root)
     asker = None if against else _asker(settings)
@@ -72,7 +72,7 @@ def _junk(store: str, settings: Settings, asker: Asker | None, format_: str) -> 
     from knowbound.codebase.checkout import Checkout
     from knowbound.knowledge.junk import junk_of
     from knowbound.knowledge.stores import read_store
-    from knowbound.report.lint import render_junk
+    from knowbound.report.knowledge.lint import render_junk
 
     entries = read_store(store, settings.root)
     return render_junk(junk_of(entries, Checkout(settings.root), asker), len(entries), format_)

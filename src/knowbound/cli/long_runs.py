@@ -83,8 +83,10 @@ class EvalProgress(StatusLine):
         parts = [f"{now.done} of {now.total} runs", f"{now.gaps} with a gap"]
         if now.incomplete:
             parts.append(f"{now.incomplete} incomplete")
-        parts.append("cost unknown" if now.usd is None else f"${now.usd:.2f}")
-        self.write(" · ".join(parts))
+        left = (now.total - now.done) / max(now.done, 1)
+        parts.append("cost unknown" if now.usd is None else f"${now.usd:.2f}, about ${now.usd * left:.2f} more")
+        parts.append(f"{self.seconds * left:.0f} s left" if now.done else "")
+        self.write(" · ".join(filter(None, parts)))
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from io import StringIO
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,11 +18,16 @@ from knowbound.cli.output import echo
 from knowbound.errors import DEFECT, KnowboundError
 from knowbound.language import LANGUAGES, VARIABLE, use
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 # Verb → module (and command, where the module has several), and its line in --help.
 VERBS: dict[str, tuple[str, str]] = {
     "review": ("knowbound.cli.review", "Show what to do next (the same as knowbound alone)."),
     "fix": ("knowbound.cli.fix", "Carry out an action that knowbound shows, or take it back."),
+    "serve": ("knowbound.cli.serve", "Open the studio: see and decide it in the browser."),
     "demo": ("knowbound.cli.demo", "Show a report on traces that come with knowbound."),
+    "init": ("knowbound.cli.init", "Set up a project (config, first samples, CI), or the completion of your shell."),
     "observe": ("knowbound.cli.observe", "Report what agents looked for and did not find."),
     "learn": ("knowbound.cli.learn", "Propose lines of knowledge from what agents miss, and write them."),
     "lint": ("knowbound.cli.lint", "Check what knowledge files say against the tree."),
@@ -43,6 +48,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "kms": ("knowbound.cli.kms.verbs", "Add, find and correct the items that are injected into agents' context."),
     "quality": ("knowbound.cli.quality", "Measure what is injected into agents' context, and correct it."),
     "share": ("knowbound.cli.share", "Share what agents of this machine miss with a team, without a transcript."),
+    "export": ("knowbound.cli.export", "Write tables and verdicts for other programs."),
+    "secrets": ("knowbound.cli.secrets", "List secrets that lie in transcripts, and what to rotate."),
     "model": ("knowbound.cli.model", "Use a model that you already have: see, try and allow it."),
     "judge": ("knowbound.cli.judge", "Measure how far judges can be trusted."),
     "install": ("knowbound.cli.connect.install:install", "Connect an agent: hooks and MCP server."),
@@ -53,14 +60,38 @@ VERBS: dict[str, tuple[str, str]] = {
     "wrong": ("knowbound.cli.connect.hooks:wrong", "Say that the last interruption by a hook was wrong."),
     "hook": ("knowbound.cli.connect.hooks:hook", "Answer an agent's hook (called by the agent)."),
     "mcp": ("knowbound.cli.connect.hooks:mcp", "Serve the knowledge store to an agent (MCP, stdio)."),
+    "statusline": ("knowbound.cli.connect.hooks:statusline", "Print a line for Claude Code's status line."),
     "doctor": ("knowbound.cli.connect.doctor", "Check the store, the index, the hooks and the extras."),
     "forget": ("knowbound.cli.connect.forget", "Erase what is kept about sessions, and prove it."),
     "explain": ("knowbound.cli.explain", "Explain a code or an error."),
 }
-
+# The order and the headings of --help and of docs/verbs/index.md; only clients call the verbs that are in no group.
+GROUPS: dict[str, tuple[str, ...]] = {
+    "Start": ("review", "fix", "demo", "init", "install", "serve", "doctor"),
+    "What agents know": ("observe", "learn", "lint", "rules", "rescue", "draft"),
+    "What is injected": ("kms", "quality"),
+    "What agents say": ("audit", "investigate"),
+    "Test": ("eval", "trend", "compare", "probe", "check"),
+    "A team": ("share", "secrets", "export"),
+    "Settings": ("model", "judge", "trust", "forget", "on", "off", "wrong", "uninstall", "report", "explain"),
+}
+ONLY_FOR_CLIENTS = ("hook", "mcp", "statusline")
 
 # Verbs that speak Chinese, too: to start with, and what agents know. The formats that are for people.
-BILINGUAL = ("review", "fix", "demo", "install", "doctor", "observe", "learn", "lint", "rules", "rescue", "draft")
+BILINGUAL = (
+    "review",
+    "fix",
+    "serve",
+    "demo",
+    "install",
+    "doctor",
+    "observe",
+    "learn",
+    "lint",
+    "rules",
+    "rescue",
+    "draft",
+)
 _FOR_PEOPLE = ("text", "markdown", "html")
 _lang = click.Option(
     ["--lang"], type=click.Choice(LANGUAGES), envvar=VARIABLE, expose_value=False, help="Print in this language."
@@ -85,10 +116,20 @@ class Verbs(VerbGroup):
             command.params.append(_lang)
         return command
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete a verb without importing any."""
+        from click.shell_completion import CompletionItem
+
+        if incomplete.startswith("-"):
+            return click.Command.shell_complete(self, ctx, incomplete)
+        return [CompletionItem(verb, help=line) for verb, (_, line) in VERBS.items() if verb.startswith(incomplete)]
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the table of verbs without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(verb, line) for verb, (_, line) in VERBS.items()])
+        """Write the verbs by group without importing them."""
+        width = max(map(len, VERBS))
+        for heading, verbs in GROUPS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(verb.ljust(width), VERBS[verb][1]) for verb in verbs])
 
 
 click.Context.formatter_class = HelpText

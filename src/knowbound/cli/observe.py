@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from knowbound.config import Settings
     from knowbound.core.signal import Signal
     from knowbound.gaps.filters import Filters
+    from knowbound.report.gaps.observe import Detail
     from knowbound.report.model import ObserveReport
-    from knowbound.report.observe import Detail
 
 
 @click.command("observe")
@@ -96,7 +96,7 @@ def with_lessons(report: ObserveReport, settings: Settings) -> ObserveReport:
 
 def detail_of(all_rates: bool, verbose: bool) -> Detail:
     """Return how much is shown."""
-    from knowbound.report.observe import Detail
+    from knowbound.report.gaps.observe import Detail
 
     return Detail.FULL if verbose else Detail.RATES if all_rates else Detail.SHORT
 
@@ -110,7 +110,7 @@ def rendered(
     detail: Detail | None = None,
 ) -> Iterator[str]:
     """Render the report; jsonl is a stream of all signals."""
-    from knowbound.report.observe import Detail, render_observe
+    from knowbound.report.gaps.observe import Detail, render_observe
 
     if format_ == "jsonl":
         from knowbound.report.formats.json import signal_line

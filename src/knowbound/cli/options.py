@@ -20,19 +20,6 @@ if TYPE_CHECKING:
     from knowbound.gaps.filters import Filters
     from knowbound.stats.gate import Limits
 
-_TASKS = (
-    "turns",
-    "hedges",
-    "rubrics",
-    "probe",
-    "lessons",
-    "claims",
-    "statements",
-    "rules",
-    "misses",
-    "rescue",
-    "investigate",
-)
 Function = TypeVar("Function", bound=Callable[..., Any])
 Result = TypeVar("Result")
 FilePath = click.Path(path_type=Path)
@@ -81,7 +68,10 @@ def _model_flags() -> dict[str, object]:
     named = context.meta.get(MODEL) if context else None
     if named is None:
         return {}
-    return {"model_name": named} | {f"model_tasks_{task}": "" for task in _TASKS}
+    from knowbound.judge.choice import ModelTask
+
+    every = (task for task in ModelTask if task is not ModelTask.CHOOSE)  # hooks ask that, no command does
+    return {"model_name": named} | {f"model_tasks_{task}": "" for task in every}
 
 
 as_specified_option = click.option(
@@ -98,7 +88,7 @@ def project_settings(root: Path | None) -> Settings:
 
 def checked(settings: Settings) -> Settings:
     """Return the settings if their data folder may be used. Says so where the folder is taken over now."""
-    from knowbound.store.owner import check_data_folder
+    from knowbound.store.marking import check_data_folder
 
     note = check_data_folder(settings.home, is_given=settings.home_is_given)
     if note:
@@ -210,12 +200,25 @@ def session_filters(
 # The format
 
 
+class FormatName(click.Choice[str]):
+    """A built-in format, or for a report the format of an installed package."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name. Fails with the built-in names where neither knows it."""
+        if value not in self.choices and "html" in self.choices:
+            from knowbound.plugins import plugins
+
+            if value in plugins("formats"):
+                return str(value)
+        return super().convert(value, param, ctx)
+
+
 def format_option(formats: tuple[str, ...]) -> Callable[[Function], Function]:
     """Add --format, with these formats."""
     return click.option(
         "--format",
         "format_",
-        type=click.Choice(formats),
+        type=FormatName(formats),
         default="text",
         show_default=True,
         help="Print in this format.",

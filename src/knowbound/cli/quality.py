@@ -98,7 +98,7 @@ def shadow(
     `knowbound kms flag ID --clear`.
     """
     from knowbound.quality import shadow as shadowed
-    from knowbound.report.quality.shadow import render_shadow
+    from knowbound.report.quality.answers import render_shadow
 
     settings = project_settings(root)
     found = shadowed.answer(settings, accepted, rejected, by=user_name())
@@ -152,7 +152,7 @@ def calibrate(
     does. The recommended floor is the lowest that reaches --precision and --left-alone. Nothing is changed.
     """
     from knowbound.injection.calibration import calibrate_injection
-    from knowbound.report.floor import render_floor
+    from knowbound.report.judging.floor import render_floor
     from knowbound.stats.floor import FloorTarget
 
     report = calibrate_injection(project_settings(root), prompts, FloorTarget(precision, left_alone))
@@ -217,7 +217,7 @@ def score(
         emit(judged_lines(judge.version, turns, given), output)
         return 0
     from knowbound.quality.turns.recorded import items_of, score_traces
-    from knowbound.report.recorded_quality import render_recorded
+    from knowbound.report.quality.recorded import render_recorded
 
     filters = session_filters(settings, bool(paths), **chosen)
     report, lines = score_traces(

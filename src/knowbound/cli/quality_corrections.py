@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -35,7 +34,7 @@ def corrections(context: click.Context, root: Path | None, format_: str, output:
     """
     if context.invoked_subcommand:
         return
-    from knowbound.report.quality.suggestions import render_suggestions
+    from knowbound.report.quality.answers import render_suggestions
 
     with _opened(root) as opened:
         waiting = opened.open()
@@ -92,24 +91,10 @@ def undo(id_: str, root: Path | None) -> None:
     echo(f"Taken back: the suggestion about {id_} is open again.")
 
 
-@contextmanager
-def _opened(root: Path | None) -> Iterator[Corrections]:
-    """Open the suggestions of a project, rolled up. On exit the next session's suggestions are written."""
-    from knowbound.kms.opening import open_knowledge_store, open_quality_log
-    from knowbound.quality.corrections.answers import Corrections
-    from knowbound.quality.corrections.loop import show
-    from knowbound.quality.rollup import roll_up
+def _opened(root: Path | None) -> AbstractContextManager[Corrections]:
+    from knowbound.quality.corrections.loop import opened_corrections
 
-    settings, by = project_settings(root), user_name()
-    with (
-        closing(open_quality_log(settings)) as log,
-        closing(open_knowledge_store(settings, by=by)) as store,
-    ):
-        found = Corrections(log, store, by=by, root=settings.root)
-        found.finish()
-        roll_up(log, store.index.corrections())
-        yield found
-        show(settings, log, store.index)
+    return opened_corrections(project_settings(root), user_name())
 
 
 def _print_accepted(id_: str, item: Item) -> None:

@@ -42,7 +42,7 @@ def _newest(settings: Settings, format_: str, output: Path | None) -> Iterable[s
     if evaluation is not None:
         from knowbound.cli.evals.eval import rendered as rendered_evaluation
 
-        return [rendered_evaluation(settings, evaluation, (), None, format_, output)]
+        return [rendered_evaluation(settings, evaluation, (), format_, output)]
     investigation = newest_investigation(settings)
     if investigation is not None:
         from knowbound.report.investigation import render_investigation
@@ -56,7 +56,7 @@ def _topic(settings: Settings, name: str, format_: str, output: Path | None) -> 
     """Render one topic; jsonl has a line for each of its signals."""
     from knowbound.gaps.stored import newest_topic
     from knowbound.report.formats.json import signal_line
-    from knowbound.report.topic_page import render_topic
+    from knowbound.report.gaps.topics import render_topic
 
     found = newest_topic(settings, name)
     if format_ == "jsonl":

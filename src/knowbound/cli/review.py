@@ -77,7 +77,7 @@ def command(
 
 
 def _review_team(places: tuple[str, ...], people: int, format_: str, output: Path | None) -> None:
-    from knowbound.report.team.page import render_team
+    from knowbound.report.review.team import render_team
     from knowbound.review.share_places import read_shares
     from knowbound.review.team import team_review
 
@@ -87,6 +87,6 @@ def _review_team(places: tuple[str, ...], people: int, format_: str, output: Pat
 
 
 def _text(found: Reviewed, format_: str) -> str:
-    from knowbound.report.review import render_review
+    from knowbound.report.review.page import render_review
 
     return render_review(found.project, found.actions, found.figures, found.watched, found.notes, format_)

@@ -40,6 +40,18 @@ def mcp(root: Path | None) -> None:
     serve(root.resolve() if root else None)
 
 
+@click.command("statusline")
+def statusline() -> None:
+    """Print one line for Claude Code's status line: gaps, unsupported claims and injected items of today.
+
+    Reads the client's JSON on stdin. On a terminal it prints the setting that makes Claude Code call it. Sessions count
+    once they were read: hooks have that done when a turn has ended, commands when they run.
+    """
+    from knowbound.agent.statusline import main
+
+    main()
+
+
 @click.command("on")
 def on() -> None:
     """Switch all hooks on again after `knowbound off`."""

@@ -40,7 +40,8 @@ def command(root: Path | None, yes: bool, expect: str, revoke: bool) -> None:
     from knowbound.config import load, risky_settings
     from knowbound.kms.opening import open_knowledge_store
     from knowbound.store.data_dir import INDEX
-    from knowbound.store.owner import OURS, adopt, owner_of, refuse_tracked
+    from knowbound.store.marking import adopt, refuse_tracked
+    from knowbound.store.owner import OURS, owner_of
     from knowbound.trust import distrust, hash_of, trust, trusted
 
     project = (root or Path()).resolve()

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from knowbound.cli.asking import asking_options, hint_at_model
 from knowbound.cli.options import root_option, settings_of
 from knowbound.cli.output import echo, emit
+from knowbound.judge.names import RULES
 from knowbound.language import say
 
 if TYPE_CHECKING:
@@ -23,7 +25,11 @@ _SHOWN = 5  # candidates that were not proposed
 @root_option
 @click.option("--accept", is_flag=True, help=f"Add the samples IDS of {_DRAFTS} to the test set.")
 @click.option("--reject", is_flag=True, help="Never propose the samples IDS again.")
+@click.option(
+    "--count", type=click.IntRange(1, 500), default=10, show_default=True, help="Let the model write this many at most."
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the proposals to FILE, not to stdout.")
+@asking_options()
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -31,16 +37,20 @@ def command(
     root: Path | None,
     accept: bool,
     reject: bool,
+    count: int,
     output: Path | None,
 ) -> int:
     """Propose samples from topics, open gaps of evaluations and knowledge files that no sample reached.
 
-    Proposals are YAML in the samples format, each with its origin. A person decides: --accept IDS adds samples to the
-    test set, --reject IDS never proposes them again.
+    A model that you allowed writes them (--model), each with the quotation that answers it, which rules look up; what
+    no document answers is marked. Without one, rules make questions of headings and names. A person decides:
+    --accept IDS adds samples to the test set, --reject IDS never proposes them again.
     """
     from knowbound.evals.drafts.file import draft_text
     from knowbound.evals.drafts.sources import accept_drafts, decide, drafts_of
     from knowbound.evals.samples.load import find_samples
+    from knowbound.judge.choice import ModelTask, model_for
+    from knowbound.judge.registry import asker_for
     from knowbound.text.printable import counted
 
     if accept and reject:
@@ -58,7 +68,10 @@ def command(
         decide(settings.home, rejected=ids)
         echo(say("{} rejected: they are not proposed again.", len(ids)))
         return 0
-    found = drafts_of(settings, test_set if test_set and test_set.exists() else None)
+    asker = asker_for(settings, model_for(settings, ModelTask.DRAFTS) or RULES)
+    found = drafts_of(settings, test_set if test_set and test_set.exists() else None, asker, count)
+    if asker is None:
+        hint_at_model(settings, "drafts", "text")
     if not found.drafts:
         echo("Nothing to propose: no topic and no uncovered file makes a new sample.", err=True)
         for one in found.dropped[:_SHOWN]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
+from msgspec.structs import replace
 
 from knowbound.cli.long_runs import end_agents_on_interrupt
 from knowbound.cli.options import as_specified_option, gate_options, limits_of, output_options, root_option, settings_of
@@ -28,19 +29,38 @@ _BUDGET = click.FloatRange(0, 10**9, min_open=True)
 @click.argument("samples", required=False, type=click.Path(path_type=Path))
 @root_option
 @click.option(
-    "--executor", help="Run this agent: investigate (built in), claude, codex, model:NAME, 'command:PROGRAM …'."
+    "--executor",
+    help="Run this agent: investigate (built in), claude, codex, model:NAME, 'command:PROGRAM …', replay:FILE.",
 )
 @click.option("--model", help="Use this model in claude or codex.")
 @click.option(
-    "--judge", help="Score rubrics with this judge (see: knowbound judge list); without a judge they stay unscored."
+    "--judge",
+    "judges",
+    multiple=True,
+    help="Score rubrics with this judge (see: knowbound judge list); given twice, with the median of both. Without a "
+    "judge they stay unscored.",
 )
-@click.option("--against", metavar="DIR|REF", help="Also run another version of the knowledge base, and compare.")
+@click.option(
+    "--record",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the runs to FILE, for --executor replay:FILE.",
+)
+@click.option(
+    "--variant",
+    "variants",
+    multiple=True,
+    metavar="NAME=WHAT",
+    help="Run two, in turns, and compare them: '.' (as it is), a folder, a git revision, a file or skill in the place "
+    "of the other one's, or none; WHAT+inject also injects items of the store.",
+)
+@click.option("--against", metavar="DIR|REF", help="The same as --variant DIR|REF=DIR|REF --variant 'this version'=.")
 @click.option(
     "--inject",
     type=click.Choice(["off", "on", "both"]),
     default="off",
     show_default=True,
-    help="Inject items of the store into claude and codex; both: run with and without items, and compare.",
+    help="Inject items of the store into claude and codex; both: two variants, with and without.",
 )
 @click.option(
     "--repeat", type=click.IntRange(1, 10_000), default=1, show_default=True, help="Run every sample this often."
@@ -66,7 +86,9 @@ def command(
     root: Path | None,
     executor: str | None,
     model: str | None,
-    judge: str | None,
+    judges: tuple[str, ...],
+    record: Path | None,
+    variants: tuple[str, ...],
     against: str | None,
     inject: str,
     repeat: int,
@@ -96,21 +118,24 @@ def command(
     """
     from knowbound.agent.clients import hook_commands
     from knowbound.cli.long_runs import EvalProgress
+    from knowbound.evals.assertions.loose import loose_words
     from knowbound.evals.evaluate import EvalPlan, evaluate, finish
     from knowbound.evals.executor import BUILT_IN
     from knowbound.evals.executors.investigate import RETRIEVAL_ONLY
     from knowbound.evals.grading import judged_parts
     from knowbound.evals.history import baseline_of, note_gates
-    from knowbound.evals.injecting import Inject
     from knowbound.evals.runner import RunLimits
+    from knowbound.evals.variants import read_variants
     from knowbound.judge.choice import ModelTask, model_for
-    from knowbound.report.gate_words import gate_line
+    from knowbound.report.evals.gate_words import gate_line
     from knowbound.stats.gate import evaluation_gates, exit_code
 
     settings = settings_of(root, as_specified=as_specified or None)
     wanted = limits_of(settings, max_gap_rate, gap_rate_regression, rate)
     set_ = _test_set(samples, settings)
     if validate:
+        if loose := loose_words(set_.samples):
+            echo(loose, err=True)
         echo(f"{set_.watermark.path}: {len(set_.samples)} samples, sha256 {set_.watermark.sha256_8}. Good.")
         return 0
     limits = RunLimits(
@@ -124,18 +149,20 @@ def command(
         set_,
         limits,
         repeat,
-        against or "",
+        read_variants(variants, against or "", inject),
         resume,
         in_place,
         cache,
         executor=executor or settings.eval_executor,
         model=model or settings.eval_model,
-        judge=judge or model_for(settings, ModelTask.RUBRICS),
-        inject=Inject(inject),
-        hooks=hook_commands(settings) if inject != Inject.OFF else {},
+        judges=judges or tuple(filter(None, [model_for(settings, ModelTask.RUBRICS)])),
+        record=record,
     )
-    if plan.judge and (asked := repeat * sum(map(judged_parts, set_.samples))):
-        echo(f"Asking {plan.judge} about answers, as they come: up to {asked:,} questions of rubrics.", err=True)
+    if any(one.inject for one in plan.variants):
+        plan = replace(plan, hooks=hook_commands(settings))
+    if plan.judges and (asked := repeat * sum(map(judged_parts, set_.samples))):
+        by, asked = " and ".join(plan.judges), asked * len(plan.judges)
+        echo(f"Asking {by} about answers, as they come: up to {asked:,} questions of rubrics.", err=True)
     with (
         EvalProgress() as progress,
         end_agents_on_interrupt("What is done is kept: run the same command with --resume."),
@@ -147,11 +174,10 @@ def command(
         echo(note, err=True)
     gates = evaluation_gates(wanted, done.evaluation, baseline_of(settings, done.evaluation, wanted.kind))
     note_gates(settings, done.evaluation, gates)
-    emit([rendered(settings, done.evaluation, gates, done.other, format_, output)], output)
+    emit([rendered(settings, done.evaluation, gates, format_, output)], output)
     if done.other is not None:
         ids = f"{done.other.id} {done.evaluation.id}"
-        which = "The run without injection" if done.evaluation.inject and not done.other.inject else "The other version"
-        echo(f"{which} is evaluation {done.other.id}: knowbound compare {ids}", err=True)
+        echo(f"{done.other.variant} is evaluation {done.other.id}: knowbound compare {ids}", err=True)
     for gate in gates:
         if gate.failed or output is not None or format_ != "text":
             echo(gate_line(gate, done.evaluation.watermark), err=True)
@@ -163,30 +189,18 @@ def command(
 
 
 def rendered(
-    settings: Settings,
-    evaluation: Evaluation,
-    gates: Sequence[GateResult],
-    other: Evaluation | None,
-    format_: str,
-    output: Path | None,
+    settings: Settings, evaluation: Evaluation, gates: Sequence[GateResult], format_: str, output: Path | None
 ) -> str:
-    """Render the evaluation with its gates, its nudge and its competency questions, then the comparison."""
-    from knowbound.evals.history import effect_of_injection, evaluations, probed_beside
-    from knowbound.report.evaluation import render_evaluation
+    """Render the evaluation with its comparison, its gates, its nudge and its competency questions."""
+    from knowbound.evals.history import compared_of, evaluations, probed_beside
+    from knowbound.report.evals.evaluation import render_evaluation
     from knowbound.stats.trend import nudge
 
     heads = [head for head in evaluations(settings) if head.id <= evaluation.id]
-    shown = cast("Any", format_)
-    said = render_evaluation(
-        evaluation, shown, **layout(output), gates=gates, nudge=nudge(heads) or "",
-        beside=probed_beside(settings, evaluation), effect=effect_of_injection(settings, evaluation),
+    return render_evaluation(
+        evaluation, cast("Any", format_), **layout(output), gates=gates, nudge=nudge(heads) or "",
+        beside=probed_beside(settings, evaluation), comparison=compared_of(settings, evaluation),
     )  # fmt: skip
-    if other is None or format_ not in ("text", "markdown"):
-        return said
-    from knowbound.report.comparison import render_comparison
-    from knowbound.stats.comparison import compare
-
-    return said + "\n" + render_comparison(compare(other, evaluation), shown, **layout(output))
 
 
 def _test_set(samples: Path | None, settings: Settings) -> SampleSet:

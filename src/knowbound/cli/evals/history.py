@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.option(
     "--last", type=click.IntRange(1, 10**9), metavar="N", help="Show only the last N evaluations of each samples file."
 )
-@click.option("--others", is_flag=True, help="Also show the versions that `eval --against` ran.")
+@click.option("--others", is_flag=True, help="Also show the other variants that `eval` ran.")
 @report_options(PAGE_FORMATS, output_help="Write to FILE; a name that ends in .svg or .png gets the chart alone.")
 def trend(
     root: Path | None, samples: str | None, last: int | None, others: bool, format_: str, output: Path | None
@@ -37,8 +37,8 @@ def trend(
     breaks where the samples file changed: evaluations of different test sets are never joined.
     """
     from knowbound.files import replacing
+    from knowbound.report.evals.trend import render_trend
     from knowbound.report.formats.trend_svg import trend_png, trend_svg_file
-    from knowbound.report.trend import render_trend
 
     found = from_stored(settings_of(root), root, lambda settings: _trend(settings, samples, last or 0, others))
     if output is not None and output.suffix in (".svg", ".png"):
@@ -81,7 +81,7 @@ def compare(before: str, after: str, root: Path | None, format_: str, output: Pa
     BEFORE and AFTER are ids of stored evaluations (see: knowbound trend), commits, `latest`, or `previous`: the
     newest evaluation before the latest with the same test set. Different test sets are refused.
     """
-    from knowbound.report.comparison import render_comparison
+    from knowbound.report.evals.comparison import render_comparison
 
     found = from_stored(settings_of(root), root, lambda settings: _compared(settings, before, after))
     emit([render_comparison(found, cast("Any", format_), **layout(output))], output)

@@ -49,7 +49,7 @@ def command(
     from knowbound.cli.long_runs import EvalProgress
     from knowbound.evals.questions.probe import probe as run_probe
     from knowbound.judge.choice import ModelTask, model_for
-    from knowbound.report.probe import ProbeReport, render_probe
+    from knowbound.report.evals.probe import ProbeReport, render_probe
 
     settings = settings_of(root)
     with EvalProgress() as progress, end_agents_on_interrupt("Nothing was stored."):

@@ -37,7 +37,7 @@ def main() -> None:
     audit.report([SHARED / "traces"], aside=True, timed=not given.no_speed)
     knowledge(speed=not given.no_speed)
     if not given.no_speed:
-        from bench import evaluation, hook, mcp_server, resident, retrieval_speed, speed, team  # noqa: PLC0415
+        from bench import evaluation, hook, mcp_server, resident, retrieval_speed, speed, starts, team  # noqa: PLC0415
         from bench import quality as ended_turns  # noqa: PLC0415
 
         evaluation.report()
@@ -47,6 +47,7 @@ def main() -> None:
         mcp_server.report()
         team.report()
         retrieval_speed.report(retrieval_speed.SIZES, retrieval_speed.FOLDER)
+        starts.report()
         speed.report(given.megabytes)
     sys.exit(0 if is_safe else 1)
 

@@ -61,7 +61,7 @@ def fuzz(seconds: float = 30.0, seed: int = 1) -> list[FuzzedReader]:
 def _seeds() -> dict[str, list[bytes]]:
     """Recordings by reader: ours, and for formats without one a small file made for it."""
     made = {"claude-stream": stream(6), "codex-exec": codex_exec(6), "otel": otel_spans(6), "chat": chat_calls(6)}
-    files = [*TRACES.glob("*.jsonl"), *_RECORDINGS.glob("*-*/*"), *made.values()]
+    files = [*TRACES.glob("*.jsonl"), *_RECORDINGS.glob("[!_]*/*"), *made.values()]
     found: dict[str, list[bytes]] = {reader.name: [] for reader in readers()}
     for file in sorted(files):
         known = recognise(read_head(file))

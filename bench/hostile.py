@@ -73,7 +73,7 @@ from knowbound.kms.importing.pieces import split
 from knowbound.kms.screening import screened
 from knowbound.kms.search.query import ParsedQuery
 from knowbound.report.formats.plain import plain, plain_lines
-from knowbound.report.observe import render_observe
+from knowbound.report.gaps.observe import render_observe
 from knowbound.text.embedding import embed
 from knowbound.text.hedges import cues
 from knowbound.text.markdown import sections_of
@@ -81,9 +81,9 @@ from knowbound.text.redact import redact
 from knowbound.text.sentences import plain_sentences, sentences
 from knowbound.text.similar import similar, terms
 from knowbound.traces.corpus import SessionFiles
-from knowbound.traces.intent import asks_whether, speaks_of_absence
 from knowbound.traces.outcome import failure, is_empty_result
 from knowbound.traces.patterns import Syntax, fault
+from knowbound.traces.purpose import asks_whether, speaks_of_absence
 from knowbound.traces.registry import recognise
 from knowbound.traces.sessions import SharedEvents
 from knowbound.traces.source import read_head

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from knowbound import catalogue
-from knowbound.cli.main import VERBS, knowbound
+from knowbound.cli.main import GROUPS, ONLY_FOR_CLIENTS, VERBS, knowbound
 from knowbound.config import SETTINGS
 from knowbound.evals.samples.assertion_types import TYPES
 from knowbound.evals.samples.schema import ASSERTION, ENVIRONMENT, SAMPLE, SAMPLE_SET, SAMPLE_V3, SCHEMA
@@ -25,6 +25,7 @@ _DECIDED_BY = {"": "rules", "judge": "a judge", "program": "your program"}
 def pages() -> dict[Path, str]:
     """Every generated page with what it should hold."""
     found = {DOCS / "messages.md": messages(), DOCS / "codes.md": codes(), DOCS / "config.md": config()}
+    found[DOCS / "verbs" / "index.md"] = verb_index()
     for verb in VERBS:
         path = DOCS / "verbs" / f"{verb}.md"
         words = path.read_text("utf-8").split(GENERATED)[0] if path.exists() else f"# knowbound {verb}\n\n"
@@ -33,6 +34,17 @@ def pages() -> dict[Path, str]:
     found[DOCS / "samples.md"] = f"{words.rstrip()}\n\n{GENERATED}\n\n{sample_tables()}"
     found[DOCS / "samples.schema.json"] = json.dumps(SCHEMA, indent=2, ensure_ascii=False) + "\n"
     return found
+
+
+def verb_index() -> str:
+    """Return the table of the verbs by group, as --help shows them."""
+    parts = [
+        "# Verbs\n\n`knowbound` without a verb is `knowbound review`. `knowbound VERB --help` has the text of a page.\n"
+    ]
+    for heading, verbs in {**GROUPS, "Called by agents": ONLY_FOR_CLIENTS}.items():
+        rows = "".join(f"| [`{verb}`]({verb}.md) | {VERBS[verb][1]} |\n" for verb in verbs)
+        parts.append(f"## {heading}\n\n| verb | what it does |\n| --- | --- |\n{rows}")
+    return "\n".join(parts)
 
 
 def help_of(verb: str) -> str:

@@ -18,7 +18,7 @@ settings.register_profile("knowbound", deadline=None, max_examples=25)
 settings.register_profile("long", deadline=None, max_examples=300)  # make test-long
 settings.load_profile("knowbound")
 
-pytest_plugins = ("tests.services", "tests.model_server", "tests.hook_project")
+pytest_plugins = ("tests.services", "tests.model_server", "tests.hook_project", "tests.marketplaces")
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
@@ -72,6 +72,7 @@ _SHARED = {
     "model_server": "model",
     "story": "story",
     "planted": "planted",
+    "chromium": "studio",
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,9 @@ from knowbound.config import Settings
 from knowbound.errors import KnowboundError
 from knowbound.evals.executors.file_tools import FileTools
 from knowbound.evals.knowledge import DOCUMENTS, folder_state
+from knowbound.evals.variants import Variant
 from knowbound.evals.versions import Copies
-from knowbound.files import read_text
+from knowbound.files import read_text, ripgrep
 from knowbound.gaps.observe import observe
 from tests.transcripts import Transcript
 
@@ -224,7 +226,7 @@ def test_a_commit_with_links_out_is_laid_out_without_them(root: Path, monkeypatc
     for words in (["init", "-q"], ["add", "-A"], [*who, "commit", "-qm", "links"]):
         subprocess.run(["git", *words], cwd=root, check=True)
     copies = Copies(root.parent / "home" / "evals" / "1", root.parent / "home", DOCUMENTS)
-    for version in copies.versions(root, "HEAD", ()):
+    for version in copies.versions(root, (Variant("a", "HEAD"), Variant("b")), ()):
         names = {path.name for path in (version.folder / "docs").iterdir()}
         assert names == {"guide.md", "inner.md"}
         assert (version.folder / "docs" / "inner.md").read_text().startswith("# Guide")
@@ -303,3 +305,20 @@ def test_a_project_cannot_have_the_installation_write_elsewhere(root: Path, agen
     result = run(root, "install", agent, "--scope", "project", "--yes")
     assert "leads out of the project" in said(result)
     assert theirs.read_text() == "{}"
+
+
+def test_the_users_own_ripgrep_comes_first_and_never_one_of_the_tree(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, tree = tmp_path / "bin", tmp_path / "tree"
+    for folder in (own, tree):
+        folder.mkdir()
+        (folder / "rg").write_text("#!/bin/sh\n")
+        (folder / "rg").chmod(0o755)
+    ripgrep.cache_clear()
+    monkeypatch.setenv("PATH", os.pathsep.join(map(str, (tree, own))))
+    assert ripgrep(tree) == str(own / "rg")
+    ripgrep.cache_clear()
+    monkeypatch.setenv("PATH", str(tree))
+    assert ripgrep(tree) == str(Path(sys.executable).parent / "rg")
+    ripgrep.cache_clear()

@@ -326,5 +326,7 @@ def commands() -> list[tuple[str, ...]]:
         ("quality", "calibrate", "prompts.jsonl"), ("quality", "calibrate", "linked.jsonl"),
         ("install", "claude-code", "--yes"), ("install", "codex", "--scope", "project", "--yes"), ("doctor",),
         ("uninstall", "claude-code", "--yes"), ("trust",), ("forget", "--everything", "--yes"), ("demo",),
-        ("explain", "failed_search"), ("off",), ("on",), ("wrong",), ("hook", "user-prompt-submit"), ("mcp",),
+        ("explain", "failed_search"), ("init", "--completion", "bash"), ("off",), ("on",), ("wrong",),
+        ("hook", "user-prompt-submit"), ("mcp",), ("statusline",),
+        ("secrets", "linked.jsonl"), ("export", "."), ("serve", "--users", "linked"),
     ]  # fmt: skip

@@ -24,6 +24,7 @@ RISKY = {
     "eval.executor": '[eval]\nexecutor = "command:./canary.sh"',
     "kms.backends": '[kms]\nbackends = ["mongo"]',
     "kms.mongo_url": '[kms]\nmongo_url = "mongodb://192.0.2.1/all"',
+    "cluster.mongo_url": '[cluster]\nmongo_url = "mongodb://192.0.2.1/all"',
     "kms.mem0_path": '[kms]\nmem0_path = "mem0"',
     "kms.neo4j_url": '[kms]\nneo4j_url = "bolt://192.0.2.1"',
     "kms.neo4j_user": '[kms]\nneo4j_user = "eve"',
@@ -59,6 +60,8 @@ RISKY = {
     "model.tasks.investigate": '[model.tasks]\ninvestigate = "codex-cli:m"',
     "model.tasks.rules": '[model.tasks]\nrules = "codex-cli:m"',
     "model.tasks.statements": '[model.tasks]\nstatements = "codex-cli:m"',
+    "model.tasks.causes": '[model.tasks]\ncauses = "codex-cli:m"',
+    "model.tasks.drafts": '[model.tasks]\ndrafts = "codex-cli:m"',
     "model.tasks.probe": '[model.tasks]\nprobe = "codex-cli:m"',
 }
 OTHER_FORMS = {
@@ -101,7 +104,7 @@ def test_every_setting_is_either_risky_here_or_named_as_harmless() -> None:
         "learn.max_lines", "learn.max_tokens", "audit.check", "rescue.enabled",
         "eval.model", "eval.seconds", "kms.reap_days", "injection.relevance_floor",
         "injection.subject", "injection.self_marking", "injection.log_days",
-        "kms.sync_seconds", "eval.keep_runs", "eval.keep_days",
+        "kms.sync_seconds", "eval.keep_runs", "eval.keep_days", "store.keep_days",
     }  # fmt: skip
     assert {setting.key for setting in SETTINGS} - harmless == set(RISKY)
 

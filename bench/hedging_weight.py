@@ -2,7 +2,7 @@
 
 Specification 1, section 4, source 3: "Upgrading the weight to 1.0 has to wait until a confidence-calibration
 experiment". A signal of weight 1.0 is a hard fact, so of the sentences that a judge calls doubt with a confidence,
-about that share has to be doubt, and nearly all at a high one. docs/decisions/hedging-weight.md has the decision.
+about that share has to be doubt, and nearly all at a high one. docs/decisions/models.md has the decision.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def test_shared_settings_give_way_to_the_users_own(sandbox: Sandbox) -> None:
 
 
 def test_claude_code_reads_local_hooks_in_their_folder_and_servers_by_repository(sandbox: Sandbox) -> None:
-    """The facts behind the default scope; where they change, docs/decisions/installation.md changes."""
+    """The facts behind the default scope; where they change, docs/decisions/clients.md changes."""
     if not isinstance(sandbox.client, ClaudeCode):
         pytest.skip("a scope that only Claude Code has")
     sub = sandbox.project / "src"

@@ -1,4 +1,4 @@
-"""What belongs together in a topic, in which order topics come, and what has none (docs/decisions/topics.md)."""
+"""What belongs together in a topic, in which order topics come, and what has none (docs/decisions/traces.md)."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ _CODEX_PLUGIN_SERVER = (
 AGENTS = ("claude-code", "codex")
 SCOPES = ("user", "project", "local")
 # Claude Code reads a folder's own hooks only if it is started in that folder, but the user's hooks everywhere. Outside
-# a project with a data folder, a hook does nothing (docs/decisions/installation.md).
+# a project with a data folder, a hook does nothing (docs/decisions/clients.md).
 DEFAULT_SCOPE = "user"
 # The events of each agent, from the programs themselves (Claude Code 2.1.197, Codex 0.166.0). Both skip unknown names,
 # so a wrong one would never fire and nobody would notice. Claude Code fires nothing when the user interrupts, Codex

@@ -192,7 +192,7 @@ def _matters(kept: _Kept) -> bool:
     return bool(kept.signal.query) or kept.signal.status in NOT_CLOSED
 
 
-# What a call spent on a topic is worth, by what was looked for; docs/decisions/topics.md says how that was found.
+# What a call spent on a topic is worth, by what was looked for; docs/decisions/traces.md says how that was found.
 _PATH, _PATTERN = 1.0, 0.5  # a path; guessed at with wildcards
 _NAME, _NAME_OF_FEW, _DOUBT = 1.0, 0.2, 0.2  # a name in code: of three sessions or more, of fewer; only words
 _MANY = 3

@@ -2,14 +2,14 @@
 
 The likeness of two texts is the mean of two values: the cosine of their embeddings (meaning), and Dice (words). Neither
 is enough alone: contradicting statements mean nearly the same, and two facts about one subject share its words. The
-threshold was calibrated on pairs, see docs/decisions/near-duplicates.md; `python -m bench.near_duplicates` measures it
+threshold was calibrated on pairs, see docs/decisions/items.md; `python -m bench.near_duplicates` measures it
 again. A pair that differs in a number or a "not" is above it on purpose: a person must look at it. Near duplicates are
 shown to the caller who adds an item, not refused.
 
 A rewording of a superseded item is near to it or has all of its words among others, and has what the old item says and
 its successor does not: the wrong value. So a text that only shares the subject, has the new value, negates the old
 statement, speaks of the past, or has a number or a name that the old item lacks, is another statement. The rule was
-made on one part of `bench/returning_facts.jsonl`; docs/decisions/near-duplicates.md has the figures of the others.
+made on one part of `bench/returning_facts.jsonl`; docs/decisions/items.md has the figures of the others.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A text is screened when an item is added (validation.py) and when it enters the index, whatever wrote it
 (index/entry.py). The list is short on purpose: it names the plain forms of known attacks. The form in which items are
 shown protects an agent from all others (injection/bundle.py): as data, in a fence, without invisible characters, each
-behind its id. Measured by `python -m bench.screening`, see docs/decisions/screening.md.
+behind its id. Measured by `python -m bench.screening`, see docs/decisions/items.md.
 """
 
 from __future__ import annotations

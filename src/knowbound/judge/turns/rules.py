@@ -9,7 +9,7 @@ Specification 2, section 3. It says what words can show, and no more:
   prompt, the answer and the tool calls, and the sentence of the answer that is closest to it), or it is used or
   contradicted.
 Words count by how rare they are in texts about software. The limits were chosen on labelled turns; how far this can be
-trusted is in docs/decisions/turn-judge.md.
+trusted is in docs/decisions/models.md.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ confirmed facts.
 
 An item is injected from 23 points on in a store of a hundred, where a point is a unit of `words` and meaning counts for
 30. The constants come from labelled prompts (`bench.fit_relevance`); `bench.injection`, `bench.choices` and
-`bench.retrieval` measure them: docs/decisions/retrieval.md. Recency and marks are choices: no data here show how much
+`bench.retrieval` measure them: docs/decisions/items.md. Recency and marks are choices: no data here show how much
 they should weigh. Rankers are compared by replay: the pool that is kept with an injection has every part of every
 score.
 """

@@ -13,10 +13,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from knowbound.audit.claims.answer import Answer
-from knowbound.audit.claims.checked import Checked, checked
-from knowbound.audit.claims.coverage import short_name
-from knowbound.audit.facts import SessionView, TurnFacts
+from knowbound.audit.claims.answer import Answer, Checked, checked
+from knowbound.audit.facts import SessionView, TurnFacts, short_name
 from knowbound.audit.runs.results import Ended
 from knowbound.audit.runs.runs import Run
 from knowbound.core.audit import UNSUPPORTED, ClaimKind, FindingCode, Support

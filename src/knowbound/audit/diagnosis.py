@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from knowbound.audit.claims.answer import Answer
-from knowbound.audit.claims.checked import Checked
+from knowbound.audit.claims.answer import Answer, Checked
 from knowbound.audit.facts import TurnFacts
 from knowbound.core.audit import UNSUPPORTED, AuditFinding, Claim, ClaimKind, Diagnosis, FindingCode, Support
 from knowbound.core.evidence import EvidenceGap, Intent

@@ -1,4 +1,4 @@
-"""The acts of a turn in order (edits, checks, git, lookups), and what the session has shown so far.
+"""The acts of a turn in order (edits, checks, git, lookups), what a check covers, and what the session has shown.
 
 Earlier turns count for what was read, not for what was run before a later edit. The calls of sub-agents count for
 their turn.
@@ -7,10 +7,10 @@ their turn.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 import msgspec
 
+from knowbound.audit.runs.programs import Check
 from knowbound.audit.runs.runs import Run, command_of, plan_of, runs_of
 from knowbound.core.paths import CODE, extension
 from knowbound.core.trace import LOOKUPS, MISSES, LookupIntent, Outcome, ToolCall, ToolKind
@@ -19,7 +19,6 @@ from knowbound.traces.tools import NEW_KEYS, OLD_KEYS, first_text
 from knowbound.traces.turns import TraceTurn
 
 _MOST_SHOWN = 8_000_000  # characters of a session that are kept to look for what an answer cites
-_MOST_NAMES = 20_000
 _LAYOUT = frozenset("py pyi yml yaml md mk coffee pug haml sass".split())
 _LAST_COMMA = re.compile(r",(?=[)\]}])")
 _COMMENT = re.compile(r"\s*(?://|#(?!!|include|define)|/\*|\*|--|<!--|;;|\"\"\"|'''|$)")
@@ -72,8 +71,14 @@ class TurnFacts(msgspec.Struct):
     unknown_calls: int = 0  # calls whose result the trace does not hold
     waits: bool = False  # something runs in the background
     model: str = ""  # that wrote the answer
-    said: list[str] = []  # the main agent's words on the way to its answer
     missed: list[str] = []  # what was looked for and not found, and did not come up later in the turn
+
+    @property
+    def doubt(self) -> str:
+        """Why a missing check cannot be held against an answer; "" if the trace holds every call."""
+        if self.unseen_agents:
+            return "the trace does not hold the calls of a sub-agent"
+        return "the trace does not hold the result of every call" if self.unknown_calls else ""
 
     @property
     def is_compared(self) -> bool:
@@ -97,13 +102,7 @@ class SessionView:
         self.last_code_edit: Edit | None = None
         self.prompt = ""  # of the turn
         self.order = 0  # of calls
-        self.searches = 0
-        self.looked_up = 0  # files, pages and answers of services that were opened
-        self.first_code_edit: Edit | None = None
-        self.commands: list[str] = []
         self.gits: list[GitAct] = []
-        self.paths: dict[str, None] = {}  # opened or changed, in full
-        self.calls = 0
         self.last_act = 0  # the order of the last call that ran something that rules do not know
         self.unseen_agents = 0  # sub-agents whose calls the trace does not hold
 
@@ -122,28 +121,12 @@ class SessionView:
         """Everything that was shown until now."""
         return tuple(self._texts)
 
-    def note(self, paths: Iterable[str]) -> None:
-        """Files that were opened, found or changed."""
-        for path in paths:
-            if len(self.paths) < _MOST_NAMES:
-                self.paths[path] = None
-
     def has(self, text: str) -> bool:
         """Whether the session has shown this text, as it is."""
         for shown in reversed(self._texts):  # noqa: SIM110  # `any` takes twice the time
             if text in shown:
                 return True
         return False
-
-    def knows_file(self, path: str) -> bool:
-        """Whether a file of this name was opened, found, changed or named by anything that was shown."""
-        name = path.rsplit("/", 1)[-1]
-        return any(known.endswith(name) for known in self.paths) or self.has(name)
-
-    def opened(self, path: str) -> list[str]:
-        """The opened or changed files that this path may mean."""
-        tail = path.lstrip("./")
-        return [known for known in self.paths if known == path or known.endswith("/" + tail) or known.endswith(tail)]
 
 
 def facts_of(turn: TraceTurn, view: SessionView) -> TurnFacts:
@@ -153,8 +136,6 @@ def facts_of(turn: TraceTurn, view: SessionView) -> TurnFacts:
     view.show(turn.prompt.text)
     for injection in turn.injections:
         view.show(injection.content)
-        if injection.path:
-            view.note((injection.path,))
     started: set[str] = set()
     own: set[str] = {step.agent_id for step in turn.steps if step.agent_id}
     for step in turn.steps:
@@ -162,8 +143,6 @@ def facts_of(turn: TraceTurn, view: SessionView) -> TurnFacts:
         if step.agent_id:
             for said in step.said:
                 view.show(said.text)
-        else:
-            facts.said += (said.text for said in step.said)
         for call in step.calls:
             view.order += 1
             _call(call, view.order, facts, view)
@@ -173,15 +152,12 @@ def facts_of(turn: TraceTurn, view: SessionView) -> TurnFacts:
     view.unseen_agents += facts.unseen_agents
     view.runs += facts.runs
     view.gits += facts.gits
-    if view.first_code_edit is None:
-        view.first_code_edit = next((edit for edit in facts.edits if edit.needs_check), None)
     view.last_code_edit = facts.last_code_edit or view.last_code_edit
     return facts
 
 
 def _call(call: ToolCall, order: int, facts: TurnFacts, view: SessionView) -> None:
     facts.calls += 1
-    view.calls += 1
     text = call.text
     view.show(text)
     if call.outcome is Outcome.UNKNOWN:
@@ -197,15 +173,10 @@ def _call(call: ToolCall, order: int, facts: TurnFacts, view: SessionView) -> No
             facts.missed.append(call.query)
         elif call.outcome is Outcome.OK and call.query in facts.missed:
             facts.missed.remove(call.query)
-    view.searches += call.kind in LOOKUPS and call.outcome in (Outcome.OK, *MISSES)
-    if call.outcome is Outcome.OK:
-        view.note(call.paths)
-        view.looked_up += call.kind in (*LOOKUPS, ToolKind.WEB)
-        facts.acts += call.kind in (ToolKind.SHELL, ToolKind.OTHER)
+    facts.acts += call.outcome is Outcome.OK and call.kind in (ToolKind.SHELL, ToolKind.OTHER)
     command = command_of(call)
     if command:
         view.show(command)
-        view.commands.append(command)
         _shell(call, command, order, facts, view)
     elif call.input and call.kind is ToolKind.OTHER:
         if call.outcome is Outcome.OK and call.name.startswith(_SERVICES):
@@ -221,7 +192,6 @@ def _edit(call: ToolCall, order: int, facts: TurnFacts, view: SessionView) -> No
     if call.outcome is not Outcome.OK:
         return
     paths = call.paths or ((call.query,) if call.query else ())
-    view.note(paths)
     old = first_text(given, OLD_KEYS)
     is_comment = _only_spaces(paths, old, new) or _only_comments(old, new, first_text(given, ("patch",)))
     facts.edits.append(_edit_of(paths, order, call.line, is_comment))
@@ -265,7 +235,6 @@ def _shell(call: ToolCall, command: str, order: int, facts: TurnFacts, view: Ses
         view.last_act = order
     facts.gits += (_git(one, call, order) for one in plan.gits)
     if plan.written and call.outcome is not Outcome.ERROR:
-        view.note(plan.written)
         facts.edits.append(_edit_of(plan.written, order, call.line))
 
 
@@ -285,3 +254,60 @@ def _git(one: Command, call: ToolCall, order: int) -> GitAct:
     if verb == "push" and _PUSHED.search(text) and "rejected" not in text:
         ok = True
     return GitAct(verb, ok, order, call.line, tuple(words[1:20]))
+
+
+_APART = re.compile(r"(?:^|/)(?:integration_?tests?|e2e(?:_?tests?)?)/|[._-]e2e[._-]|_integration_test\.go$")
+_RUNS_APART = re.compile(r"integration|e2e|-tags?\b|test:ci|test-ci|test_ci|test:all|playwright|cypress|\bci\b")
+_TEST_FILE = re.compile(r"(?:[._-](?:test|spec)s?\.\w+$|(?:^|/)test_\w+\.py$|(?:^|/)(?:tests?|__tests__|spec)/)")
+
+
+def short_name(edit: Edit) -> str:
+    """The name of the file that was edited."""
+    return edit.paths[0].rsplit("/", 1)[-1] if edit.paths else "the code"
+
+
+def covers(run: Run, edit: Edit) -> bool:
+    """Whether a check can have seen an edit; true where nothing says so.
+
+    A Go check names its packages; any check in a folder of its own sees what is in there.
+    """
+    paths = [path for path in edit.paths if path.startswith("/")]
+    if not paths:
+        return True
+    if run.folder.startswith("/") and not any(_is_in(path, run.folder) for path in paths):
+        return any(_is_in(run.folder, path.rsplit("/", 1)[0]) for path in paths)
+    packages = [one for one in run.operands if one.startswith("./")]
+    is_whole = any(one in (".", "./...", "./") or "test" in one for one in run.operands)
+    if run.tool.split()[0] != "go" or not packages or is_whole:
+        return True  # tests in a package of their own are about the others
+    folders = [one.removeprefix("./").removesuffix("...").strip("/") for one in packages]
+    return any(f"/{folder}/" in path for path in paths for folder in folders)
+
+
+def is_test(path: str) -> bool:
+    """Report whether a file is a test by its name or folder."""
+    return bool(_TEST_FILE.search(path))
+
+
+def is_of_other_file(run: Run, edit: Edit) -> bool:
+    """Report whether a run names test files, and none by the name of an edited file; never for an edited test."""
+    tests = [one.rsplit("/", 1)[-1].lower() for one in run.operands if is_test(one)]
+    edited = [path.rsplit("/", 1)[-1].split(".")[0].lower() for path in edit.paths]
+    if not tests or len(tests) < len(run.operands) or any(map(is_test, edit.paths)):
+        return False
+    return not any(name and name in test for name in edited for test in tests)
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return path.startswith(folder.rstrip("/") + "/")
+
+
+def without_tag(facts: TurnFacts, passed: list[Run]) -> Edit | None:
+    """A test that runs only on demand (integration, e2e), which was edited, and that no run has asked for."""
+    own = [edit for edit in facts.edits if edit.needs_check and all(_APART.search(path) for path in edit.paths)]
+    if not own or any(_RUNS_APART.search(run.command) or Check.TEST not in run.kinds for run in passed):
+        return None
+    named = {path.rsplit("/", 1)[-1].split(".")[0] for edit in own for path in edit.paths}
+    if any(name in run.command for name in named for run in passed):
+        return None
+    return own[-1]

@@ -11,13 +11,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from knowbound import __version__
-from knowbound.audit.claims.answer import Answer, answer_of
-from knowbound.audit.claims.checked import Checked
-from knowbound.audit.claims.commands import command_claims
-from knowbound.audit.claims.git import git_claims
-from knowbound.audit.claims.left_out import last_failures, left_out
-from knowbound.audit.claims.next_message import complaint, contradicted_by_user
-from knowbound.audit.claims.success import success_claims
+from knowbound.audit.claims.answer import Answer, Checked, answer_of
+from knowbound.audit.claims.exact import command_claims, complaint, contradicted_by_user, git_claims
+from knowbound.audit.claims.success import last_failures, left_out, success_claims
 from knowbound.audit.diagnosis import NOT_FINAL, TurnSigns, diagnose, next_step, why_unanswered
 from knowbound.audit.evidence import TurnEvidence, best_entries, evidence_of
 from knowbound.audit.facts import SessionView, TurnFacts, facts_of
@@ -158,7 +154,7 @@ def _suspicion(read: ReadTurn, view: SessionView) -> int:
     reasons = (
         3 * bool(read.turn.next_prompt and complaint(read.turn.prompt.text, read.turn.next_prompt)),
         3 * any(claim.support in UNSUPPORTED for claim in claims),
-        2 * bool(last_failures(read.facts, view)),
+        2 * bool(last_failures(read.facts)),
         2 * (says_success and unchecked),
         1 * (read.facts.last_code_edit is not None),
         1 * bool(not read.facts.calls and any("`" in one.text for one in read.answer.statements)),
@@ -169,7 +165,6 @@ def _suspicion(read: ReadTurn, view: SessionView) -> int:
 def _lighter(read: ReadTurn) -> ReadTurn:
     """The turn without its steps: what was printed is not needed any more."""
     read.turn = msgspec.structs.replace(read.turn, steps=[], injections=[])
-    read.facts.said = []
     return read
 
 

@@ -13,11 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from knowbound.audit.claims.answer import Answer, read_answer
-from knowbound.audit.claims.commands import command_claims
-from knowbound.audit.claims.coverage import covers
-from knowbound.audit.claims.left_out import left_out
-from knowbound.audit.claims.success import success_claims
-from knowbound.audit.facts import SessionView, TurnFacts, facts_of
+from knowbound.audit.claims.exact import command_claims
+from knowbound.audit.claims.success import left_out, success_claims
+from knowbound.audit.facts import SessionView, TurnFacts, covers, facts_of
 from knowbound.audit.runs.programs import Check
 from knowbound.audit.runs.results import Ended
 from knowbound.config import Settings

@@ -1,1 +1,1 @@
-"""The checkable statements of an answer, and what the trace says about each."""
+"""Claims that rules find in an answer and check against the facts of its session."""

@@ -1,4 +1,4 @@
-"""The final answer of a turn, as statements that can be claims and fenced blocks that can be output."""
+"""The final answer of a turn as statements, and a claim with what the trace says about it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 
 import msgspec
 
+from knowbound.core.audit import BY_RULES, Claim, ClaimKind, FindingCode, Support
 from knowbound.core.trace import Step
 from knowbound.text.sentences import sentences
 from knowbound.traces.turns import TraceTurn
 
 _LONGEST = 60_000  # characters of an answer that are read
 _SHORT = 60  # an answer this short leans on the message before it: "Done."
-_FENCE = re.compile(r"^[ \t]{0,12}(```+|~~~+)[ \t]*([\w+-]*)[^\n]*\n(.*?)^[ \t]{0,12}\1[ \t]*$", re.M | re.S)
 _QUESTION = re.compile(r"\?[\"')*_]*\s*$")
 # What is asked for, planned, supposed or left to somebody: no statement about what is.
 _OPEN = re.compile(
@@ -26,13 +26,6 @@ _IMPERATIVE = re.compile(
     r"^[\W\d_]*(?:run|try|check|verify|confirm|open|restart|rebuild|use|add|create|set|go|make|please|see|note|test|"
     r"install|click|wait|ask|tell|reply|choose|pick|update|fix|implement|write|remove|move|keep|consider|review)\s"
 )
-_PROPOSES = re.compile(
-    r"\b(?:would|could|example|e\.g\.|mock(?:up)?|propos\w+|something like|suggest\w*|option|alternatively|instead|"
-    r"template|usage|sketch|draft|expected|should|want|design|plan|idea)\b",
-    re.I,
-)
-
-
 # What is to be true one day: a step of a scenario ("**Then** tests pass"), a box that is not ticked.
 _WANTED = re.compile(r"^[-*\s]*(?:\*\*|__)(?:given|when|then|and|but)(?:\*\*|__)|^[-*\s]*\[ \]")
 
@@ -51,22 +44,12 @@ class AnswerSentence(msgspec.Struct, frozen=True):
         return self.text.startswith("|")
 
 
-class Block(msgspec.Struct, frozen=True):
-    """A fenced block, with its language and the line that introduces it."""
-
-    language: str
-    text: str
-    lead: str
-    is_proposal: bool
-
-
 class Answer(msgspec.Struct, frozen=True):
     """What the agent said last."""
 
     text: str
     line: int
     statements: tuple[AnswerSentence, ...]
-    blocks: tuple[Block, ...]
 
 
 def final_steps(turn: TraceTurn) -> list[Step]:
@@ -86,14 +69,14 @@ def answer_of(turn: TraceTurn) -> Answer | None:
 
 
 def read_answer(text: str, line: int = 0) -> Answer:
-    """An answer as statements and blocks."""
+    """Return an answer as statements."""
     text = text[:_LONGEST]
     statements = tuple(
         AnswerSentence(one.text, one.masked, low := one.masked.lower(), is_open(low))
         for one in sentences(text)
         if one.masked
     )
-    return Answer(text, line, statements, tuple(_blocks(text)))
+    return Answer(text, line, statements)
 
 
 def is_open(sentence: str) -> bool:
@@ -103,9 +86,28 @@ def is_open(sentence: str) -> bool:
     )
 
 
-def _blocks(text: str) -> list[Block]:
-    found = []
-    for fence in _FENCE.finditer(text):
-        lead = text[: fence.start()].rstrip().rsplit("\n", 1)[-1][-300:]
-        found.append(Block(fence[2].lower(), fence[3], lead, bool(_PROPOSES.search(lead))))
-    return found
+_LONGEST_CLAIM = 300  # characters of a sentence that are kept
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """A claim, and the code of the finding where it has no support."""
+
+    claim: Claim
+    code: FindingCode | None = None
+
+
+def checked(
+    text: str,
+    kind: ClaimKind,
+    support: Support,
+    why: str,
+    *,
+    line: int = 0,
+    important: bool = True,
+    code: FindingCode | None = None,
+    by: str = BY_RULES,
+) -> Checked:
+    """A claim with its support; a finding only where it has none."""
+    short = " ".join(text.split())[:_LONGEST_CLAIM]
+    is_bad = support in (Support.UNSEEN, Support.CONTRADICTED)
+    return Checked(Claim(short, kind, support, why, line, important, by), code if is_bad else None)

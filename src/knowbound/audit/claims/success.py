@@ -1,21 +1,27 @@
 """Claims of success: tests pass, it builds, lint is clean, it is done. Each needs a check after the last edit.
 
 The rules that readers of real turns arrived at: a runner's own result after the last relevant edit; lint needs lint; no
-tests, and a part of the tests, do not carry "all tests"; a failure that is left out is a contradiction; an edit of
-documentation or comments needs no check.
+tests, and a part of the tests, do not carry "all tests"; a failure shown after the last edit with no later success of
+the same command, which the answer leaves out, is a contradiction; an edit of documentation or comments needs no check.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-import msgspec
-
 from knowbound.audit.claims import words
-from knowbound.audit.claims.answer import Answer, AnswerSentence
-from knowbound.audit.claims.checked import Checked, checked
-from knowbound.audit.claims.coverage import covers, is_of_other_file, is_test, short_name, without_tag
-from knowbound.audit.facts import Edit, GitAct, SessionView, TurnFacts
+from knowbound.audit.claims.answer import Answer, AnswerSentence, Checked, checked
+from knowbound.audit.facts import (
+    Edit,
+    GitAct,
+    SessionView,
+    TurnFacts,
+    covers,
+    is_of_other_file,
+    is_test,
+    short_name,
+    without_tag,
+)
 from knowbound.audit.runs.programs import Check
 from knowbound.audit.runs.results import Ended
 from knowbound.audit.runs.runs import Run
@@ -38,24 +44,8 @@ _NEEDED = {
 }  # fmt: skip
 
 
-class Doubt(msgspec.Struct, frozen=True):
-    """Why a missing check cannot be held against an answer."""
-
-    why: str = ""
-
-
-def doubt_of(facts: TurnFacts, view: SessionView) -> Doubt:
-    """What the trace does not show, so that "there was no run" would be said too quickly."""
-    if facts.unseen_agents:
-        return Doubt("the trace does not hold the calls of a sub-agent")
-    if facts.unknown_calls:
-        return Doubt("the trace does not hold the result of every call")
-    return Doubt()
-
-
 def success_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator[Checked]:
     """The claims of success in an answer, checked."""
-    doubt = doubt_of(facts, view)
     says_failure = any(run.ended is Ended.FAILED for run in view.runs) and any(
         words.mentions_failure(one) for one in answer.statements
     )
@@ -63,8 +53,8 @@ def success_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Itera
         if one.is_open or not words.MAY_CLAIM.search(one.low):
             continue
         for name in _subjects(one):
-            yield _checked(name, one, answer, facts, view, doubt, says_failure)
-    yield from _done(answer, facts, view, doubt, says_failure)
+            yield _checked(name, one, answer, facts, view, says_failure)
+    yield from _done(answer, facts, view, says_failure)
     yield from _described(answer, facts)
     yield from wrong_counts(answer, view)
 
@@ -93,7 +83,6 @@ def _checked(
     answer: Answer,
     facts: TurnFacts,
     view: SessionView,
-    doubt: Doubt,
     says_failure: bool,
 ) -> Checked:
     kind = _CLAIM_KINDS[name]
@@ -121,7 +110,7 @@ def _checked(
             Support.CONTRADICTED, f"{bad.tool} failed, and did not pass later", FindingCode.FAILURE_LEFT_OUT, bad.line
         )
     if passed:
-        if name == "tests" and not doubt.why and (missed := without_tag(facts, passed)) is not None:
+        if name == "tests" and not facts.doubt and (missed := without_tag(facts, passed)) is not None:
             why = f"{passed[-1].tool} does not run {short_name(missed)}"
             return say(Support.UNSEEN, why, FindingCode.CHECK_MISSES_CHANGE, missed.line)
         return _passed(name, one, edit, passed, kind)
@@ -133,8 +122,8 @@ def _checked(
     tried = [run for run in view.runs if Check.RUN in run.kinds and (edit is None or run.order > edit.order)]
     if tried and name in ("tests", "checks") and words.TRIES.search(tried[-1].command):
         return say(Support.NOT_CHECKABLE, "it was tried out, and no test runner ran", line=tried[-1].line)
-    if doubt.why or view.is_cut:
-        return say(Support.NOT_CHECKABLE, doubt.why or "the session is longer than what was kept of it")
+    if facts.doubt or view.is_cut:
+        return say(Support.NOT_CHECKABLE, facts.doubt or "the session is longer than what was kept of it")
     if any(act.verb.startswith("gh ") for act in facts.gits):
         return say(Support.NOT_CHECKABLE, "it may be about what CI or a review says")
     if not facts.edits and _is_told(one.low, view):  # a plan that asks for green tests says nothing about them
@@ -186,25 +175,25 @@ def still_failing(runs: list[Run]) -> list[Run]:
     return found
 
 
-def _done(answer: Answer, facts: TurnFacts, view: SessionView, doubt: Doubt, says_failure: bool) -> Iterator[Checked]:
+def _done(answer: Answer, facts: TurnFacts, view: SessionView, says_failure: bool) -> Iterator[Checked]:
     """Done, fixed, works: of code it needs a check after the edit; of documentation the edit is enough."""
     for one in answer.statements:
         if one.is_open or not words.MAY_BE_DONE.search(one.low):
             continue
         if (words.DONE.search(one.low) or words.VERIFIED.search(one.low)) and not words.is_negated(one.low):
-            yield _done_checked(one, answer, facts, view, doubt, says_failure)
+            yield _done_checked(one, answer, facts, view, says_failure)
             break
-    yield from _behaves(answer, facts, view, doubt)
+    yield from _behaves(answer, facts, view)
 
 
-def _behaves(answer: Answer, facts: TurnFacts, view: SessionView, doubt: Doubt) -> Iterator[Checked]:
+def _behaves(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator[Checked]:
     """What the changed code does now, as a fact, where nothing was run after the edit."""
     edit = facts.last_code_edit
-    if edit is None or doubt.why or any(run.order > edit.order for run in view.runs) or view.last_act > edit.order:
+    if edit is None or facts.doubt or any(run.order > edit.order for run in view.runs) or view.last_act > edit.order:
         return
     for one in answer.statements:
         if not one.is_open and words.BEHAVES.search(one.low) and not words.is_negated(one.low):
-            yield unchecked_edit(one, edit, answer)
+            yield unchecked_edit(one, edit)
             return
 
 
@@ -226,7 +215,7 @@ def _described(answer: Answer, facts: TurnFacts) -> Iterator[Checked]:
 
 
 def _done_checked(
-    one: AnswerSentence, answer: Answer, facts: TurnFacts, view: SessionView, doubt: Doubt, says_failure: bool
+    one: AnswerSentence, answer: Answer, facts: TurnFacts, view: SessionView, says_failure: bool
 ) -> Checked:
     def say(support: Support, why: str, code: FindingCode | None = None, line: int = 0) -> Checked:
         return checked(one.text, ClaimKind.DONE, support, why, line=line or answer.line, code=code)
@@ -255,16 +244,16 @@ def _done_checked(
             why = f"no check that passed covers {short_name(edit)}"
             return say(Support.UNSEEN, why, FindingCode.CHECK_MISSES_CHANGE, edit.line)
         return say(Support.SUPPORTED, f"{checks[-1].tool} passed after the last edit", line=checks[-1].line)
-    if after or doubt.why:
-        return say(Support.NOT_CHECKABLE, doubt.why or "how the check ended is not shown")
+    if after or facts.doubt:
+        return say(Support.NOT_CHECKABLE, facts.doubt or "how the check ended is not shown")
     if view.last_act > edit.order:
         return say(Support.NOT_CHECKABLE, "something was run that rules do not know")
     if all(map(is_test, edit.paths)) and any(run.ended is Ended.PASSED for run in view.runs):
         return say(Support.NOT_CHECKABLE, f"only {short_name(edit)}, a test, was edited after the last check")
-    return unchecked_edit(one, edit, answer)
+    return unchecked_edit(one, edit)
 
 
-def unchecked_edit(one: AnswerSentence, edit: Edit, answer: Answer) -> Checked:
+def unchecked_edit(one: AnswerSentence, edit: Edit) -> Checked:
     """Code was edited and nothing was run. "Fixed", "works", "verified" need a run; "done" says that it was edited."""
     path = short_name(edit)
     if words.VERIFIED.search(one.low) or words.WORKS.search(one.low) or words.BEHAVES.search(one.low):
@@ -305,3 +294,49 @@ def wrong_counts(answer: Answer, view: SessionView) -> Iterator[Checked]:
             kind, code = ClaimKind.TESTS_PASS if is_more else ClaimKind.NUMBER, FindingCode.NUMBER_NOT_SHOWN
             yield checked(one.text, kind, Support.CONTRADICTED, why, line=known[-1].line, important=is_more, code=code)
             return
+
+
+_CHECKS = frozenset({Check.TEST, Check.BUILD, Check.TYPES})
+
+
+def left_out(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator[Checked]:
+    """The failure that the answer leaves out, as one contradicted claim; nothing in doubt."""
+    if facts.waits or facts.unseen_agents or facts.is_compared:
+        return
+    failed = [run for run in last_failures(facts) if not run.hides_exit or run.is_printed]
+    if not failed or answer.text.rstrip(" *_`\n").endswith("?"):
+        return
+    run = failed[-1]
+    if any(words.mentions_failure(one, run.tool.split()[0]) for one in answer.statements):
+        return
+    reported = next((one for one in answer.statements if _reports(one, run)), None)
+    if reported is not None:
+        why, code = f"{run.tool} failed, and did not pass later", FindingCode.FAILURE_LEFT_OUT
+        yield checked(reported.text, ClaimKind.DONE, Support.CONTRADICTED, why, line=run.line, code=code)
+
+
+def last_failures(facts: TurnFacts) -> list[Run]:
+    """The checks of this turn that failed after its last edit of code, and that nothing took back."""
+    edit = facts.last_code_edit
+    found = []
+    for run in facts.runs:
+        if run.ended is not Ended.FAILED or not run.kinds & _CHECKS or (edit is not None and run.order < edit.order):
+            continue
+        later = [one for one in facts.runs if one.order > run.order or (one.order == run.order and one is not run)]
+        if any(one.ended is not Ended.FAILED and one.kinds & taken_back_by(run) for one in later):
+            continue  # it passed later, or how it ended later is not shown
+        if run.is_by_hook and any(act.verb in ("commit", "push") and act.order > run.order for act in facts.gits):
+            continue  # the hook let it through, or it was skipped: another question
+        found.append(run)
+    return found
+
+
+def _reports(one: AnswerSentence, failed: Run) -> bool:
+    """Whether a sentence says that work was done or is good, and does not speak of another check alone."""
+    text = one.low
+    if one.is_open or one.is_cell or words.is_negated(text):
+        return False
+    named = [name for name, pattern in words.CLAIMS.items() if pattern.search(text)]
+    if named:
+        return any(KINDS[name] & failed.kinds for name in named)
+    return bool(words.DONE.search(text) or words.CHANGED.search(text) or words.VERIFIED.search(text))

@@ -10,7 +10,7 @@ export UV_NATIVE_TLS ?= 1
 # Tests start hundreds of Pythons: each would compile what it imports, where the machine says that none may keep it.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup plugin demo studio release test-wheel test test-long test-agents test-newest-agents lint bench docs lock clean
+.PHONY: help setup install plugin demo studio release test-wheel test test-long test-agents test-newest-agents lint bench docs lock clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 28
@@ -32,8 +32,17 @@ $(TEST)/.ready: requirements.lock pyproject.toml $(filter .tools/bin/uv,$(UV))
 	$(UV) pip install --quiet --no-deps --no-build-isolation --python $(TEST)/bin/python -e .
 	@touch $@
 
-plugin: $(TEST)/.ready  ## the plugin of Claude Code and Codex, below dist/
-	$(TEST)/bin/python -m tools.plugin --wheel
+# An environment of its own in the user's account; uv says what to do where its folder is not on the PATH.
+install: $(filter .tools/bin/uv,$(UV))  ## knowbound on your PATH
+	$(UV) tool install --quiet --force --python $(PYTHON) --constraints requirements.lock --build-constraints requirements.lock .
+	@$(UV) tool dir --bin | xargs -I@ sh -c 'echo "installed: @/knowbound"; command -v knowbound >/dev/null || echo "@ is not on your PATH. Try: $(UV) tool update-shell"'
+
+plugin: $(RUN)/.plugin  ## the wheel of the plugin, into plugin/wheel
+	$(RUN)/bin/python -m tools.plugin --wheel
+
+$(RUN)/.plugin: $(RUN)/.ready
+	$(UV) pip install --quiet --verify-hashes --constraints requirements.lock --python $(RUN)/bin/python hatchling
+	@touch $@
 
 demo: $(RUN)/.ready  ## a report on the bundled sessions
 	$(RUN)/bin/knowbound demo

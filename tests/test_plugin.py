@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -173,8 +174,27 @@ def test_update_downgrade_and_removal(
     assert program(marketplace.plugin, environ) == kept(environ) / marketplace.release
     assert program(newer.plugin, environ) == kept(environ) / newer.release
     assert set_up(newer.plugin, environ, "--remove").returncode == 0
-    assert environments(environ) == []
+    assert not kept(environ).exists()
     assert hook(newer.plugin, environ, "claude-code", "user-prompt-submit").stdout == ""
+
+
+def test_an_old_environment_goes_a_week_after_it_was_replaced(
+    installed_data: Path, marketplace: Marketplace, environ: dict[str, str], tmp_path: Path
+) -> None:
+    """A session may have begun with it on the day of the update."""
+    newer = marketplace.copy(tmp_path / "newer")
+    assert set_up(marketplace.plugin, environ).returncode == 0
+    long_ago = time.time() - 30 * 24 * 3600
+    os.utime(kept(environ) / marketplace.release, (long_ago, long_ago))
+    releases = [marketplace.release]
+    for _ in range(2):  # two updates on one day
+        newer.becomes_another_release()
+        assert set_up(newer.plugin, environ).returncode == 0
+        releases.append(newer.release)
+    assert environments(environ) == sorted(releases)
+    os.utime(kept(environ) / releases[0], (long_ago, long_ago))
+    assert set_up(newer.plugin, environ).returncode == 0
+    assert environments(environ) == sorted(releases[1:])
 
 
 def test_its_programs_run_after_the_folder_was_renamed(

@@ -5,7 +5,8 @@
         current           the name of the newest one
         .lock             held while one set-up runs; another waits
 
-Environments of earlier releases stay for sessions that use them: the one before this always, others for a week.
+Environments of earlier releases stay for sessions that use them: the one before this always, others for a week after
+they were replaced.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "knowbound"
+LOCK = KEPT / ".lock"
 WEEK = 7 * 24 * 3600.0
 BIN = "Scripts" if os.name == "nt" else "bin"
 PYTHON = "python.exe" if os.name == "nt" else "python"
@@ -36,17 +39,28 @@ class SetupError(Exception):
 @contextmanager
 def lock() -> Iterator[None]:
     """Hold the lock of all set-ups; the system releases it when this process ends, however it ends."""
-    KEPT.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with (KEPT / ".lock").open("a+b") as file:
-        for waited in range(1_000_000):
-            try:
-                _try_lock(file.fileno())
-                break
-            except OSError:
-                if not waited:
-                    print("Another set-up is running: waiting for it.", flush=True)
-                time.sleep(0.2)
+    is_first = True
+    while (file := _locked()) is None:
+        if is_first:
+            print("Another set-up is running: waiting for it.", flush=True)
+        is_first = False
+        time.sleep(0.2)
+    with file:
         yield
+
+
+def _locked() -> BinaryIO | None:
+    """Return the lock's file, held by this process, or None where another one holds it."""
+    KEPT.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file = LOCK.open("a+b")
+    try:
+        _try_lock(file.fileno())
+        if os.path.samestat(os.fstat(file.fileno()), LOCK.stat()):  # else a removal took it meanwhile
+            return file
+    except OSError:
+        pass
+    file.close()
+    return None
 
 
 def _try_lock(file: int) -> None:
@@ -120,6 +134,8 @@ def make_current(name: str) -> None:
     """Name the newest environment, and remove what no session can use any more."""
     pointer = KEPT / "current"
     before = pointer.read_text("utf-8").strip() if pointer.is_file() else ""
+    if before not in ("", name) and (KEPT / before).is_dir():
+        os.utime(KEPT / before)  # its week begins now: until now new sessions began with it
     draft = KEPT / f".current-{os.getpid()}"
     draft.write_text(f"{name}\n", "utf-8")
     draft.replace(pointer)
@@ -135,10 +151,12 @@ def remove() -> None:
         for folder in [one for one in KEPT.iterdir() if one.is_dir()]:
             shutil.rmtree(folder, ignore_errors=True)
         (KEPT / "current").unlink(missing_ok=True)
+        with suppress(OSError):  # Windows removes no file that is open, and no folder with files of others goes
+            LOCK.unlink()
+            KEPT.rmdir()
     state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "knowbound"
     for said in state.glob("said-*"):
         said.rmdir()
-    (KEPT / ".lock").unlink(missing_ok=True)
     print("Removed. Data of projects (.knowbound) stay; knowbound forget erases them before this.")
 
 
@@ -162,7 +180,8 @@ def main() -> int:
         print(f"knowbound: {error}. Nothing was changed.", file=sys.stderr)
         return 2
     print(f"Set up in {time.monotonic() - began:.0f} s. Hooks answer from the next prompt on.")
-    print("Start a new session to have the tools of the MCP server. To see that it works: knowbound doctor")
+    print("Start a new session to have the tools of the MCP server. To see that it works, in a project:")
+    print(f"  {KEPT / name / BIN / 'knowbound'} doctor")
     return 0
 
 

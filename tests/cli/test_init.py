@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import os
+import pty
+import select
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -58,11 +61,48 @@ def test_verbs_are_completed_without_loading_one() -> None:
     assert len(VERBS) > 30
 
 
-@pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_the_script_of_another_shell_is_well_formed(shell: str) -> None:
-    if not shutil.which(shell):
-        pytest.skip(f"{shell} is not installed")
-    subprocess.run([shell, "-n"], input=script(shell), text=True, timeout=60, check=True)
+COMPLETED = [("lin", "lint"), ("observe --form", "--format"), ("kms supers", "supersede")]
+
+
+@pytest.mark.skipif(not shutil.which("fish"), reason="fish is not installed")
+@pytest.mark.parametrize(("typed", "expected"), COMPLETED)
+def test_fish_completes_verbs_and_options(tmp_path: Path, typed: str, expected: str) -> None:
+    done = subprocess.run(
+        ["fish", "--no-config", "-c", f"{script('fish')}\ncomplete -C 'knowbound {typed}'"],
+        env={"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert [line.partition("\t")[0] for line in done.stdout.splitlines()] == [expected]
+
+
+@pytest.mark.skipif(not shutil.which("zsh"), reason="zsh is not installed")
+@pytest.mark.parametrize(("typed", "expected"), COMPLETED)
+def test_zsh_completes_verbs_and_options_where_a_person_types(tmp_path: Path, typed: str, expected: str) -> None:
+    (tmp_path / "_knowbound").write_text(script("zsh"), "utf-8")
+    pid, terminal = pty.fork()
+    if not pid:
+        environ = {"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(tmp_path), "TERM": "dumb"}
+        os.execvpe("zsh", ["zsh", "-f", "-i"], environ)
+    try:
+        os.write(terminal, b"PS1=; fpath=($HOME $fpath); autoload -Uz compinit; compinit -u; print RE''ADY\n")
+        shown_until(terminal, "READY\r")
+        os.write(terminal, f"knowbound {typed}\t".encode())
+        shown_until(terminal, f"{expected} ")
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        os.close(terminal)
+
+
+def shown_until(terminal: int, expected: str) -> None:
+    """Read what the terminal shows until it has this text."""
+    shown = b""
+    while expected.encode() not in shown:
+        assert select.select([terminal], [], [], 60)[0], f"{expected!r} is not in {shown!r}"
+        shown += os.read(terminal, 4096)
 
 
 def test_the_users_own_shell_is_the_default() -> None:

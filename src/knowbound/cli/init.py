@@ -122,4 +122,6 @@ def _print_completion(shell: str) -> None:
     assert made is not None
     echo(made(knowbound, {}, "knowbound", "_KNOWBOUND_COMPLETE").source().strip("\n"))
     keep_in = _KEEP_IN[shell]
-    echo(f"To keep it: knowbound init --completion {shell} > {keep_in}{_ZSH * (shell == 'zsh')}", err=True)
+    folder = keep_in.rpartition("/")[0]
+    keep = f"mkdir -p {folder} && knowbound init --completion {shell} > {keep_in}"
+    echo(f"To keep it: {keep}{_ZSH * (shell == 'zsh')}", err=True)

@@ -74,9 +74,8 @@ class FileChange:
 
     def difference(self) -> str:
         """Return the change as `diff -u` shows it, without secrets."""
-        lines = difflib.unified_diff(
-            _shown(self.now), _shown(self.then), f"{self.path}", f"{self.path} (new)", lineterm=""
-        )
+        before, after = (f"{self.path}{' (no such file)' * (text is None)}" for text in (self.now, self.then))
+        lines = difflib.unified_diff(_shown(self.now), _shown(self.then), before, after, lineterm="")
         shown = redact("\n".join(lines)).split("\n")
         return "\n".join(line if len(line) <= _LONGEST_LINE else line[:_LONGEST_LINE] + " …" for line in shown)
 

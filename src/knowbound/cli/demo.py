@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 from pathlib import Path
 
 import click
@@ -29,6 +30,7 @@ def command() -> None:
 
     from knowbound.config import load
     from knowbound.demo import PROJECT, TRACES
+    from knowbound.distribution import path_command
     from knowbound.gaps.observe import observe
     from knowbound.report.gaps.observe import Detail, render_observe
     from knowbound.store.marking import mark_folder
@@ -49,6 +51,8 @@ def command() -> None:
     echo("")
     echo(say("These traces are made up. Everything in a browser: {}", page))
     echo(say("The traces behind a topic: KNOWBOUND_HOME={} knowbound report --topic ID", kept))
+    if not shutil.which("knowbound"):
+        echo(say("knowbound is not on your PATH yet. Try: {}", path_command()))
     echo("Next, in a project of yours:")
     for command_, what in _NEXT:
         echo(f"  {command_:<22}{translated(what)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from knowbound.cli.output import echo
+from knowbound.cli.output import echo, width
 
 
 @click.command("explain")
@@ -12,17 +12,21 @@ from knowbound.cli.output import echo
 def command(code: str | None) -> None:
     """Explain a code or an error slug, with an example. Without CODE, list all codes."""
     import difflib
+    import textwrap
 
     from knowbound.catalogue import codes, codes_named, problems
     from knowbound.errors import InputError
+    from knowbound.language import is_english
 
     if code is None:
         groups: dict[str, list[str]] = {}
         for entry in codes():
             groups.setdefault(entry.group, []).append(entry.code)
         groups["error"] = list(problems())
+        lines = textwrap.TextWrapper(width(), subsequent_indent="    ", break_on_hyphens=False)
         for group, names in groups.items():
-            echo(f"{group}: {', '.join(names)}")
+            echo(lines.fill(f"{group}: {', '.join(names)}"))
+        echo("\nOne of them: knowbound explain CODE")
         return
     # A code has underscores, a slug has hyphens: the user may type either, in any case.
     known = {_plain(one): one for one in (*problems(), *(entry.code for entry in codes()))}
@@ -31,7 +35,8 @@ def command(code: str | None) -> None:
     key = known.get(_plain(code), code)
     if meanings := codes_named(key):
         for entry in meanings:
-            parts = (f"{entry.code} ({entry.group})", entry.zh, entry.meaning, entry.example)
+            defined = "" if is_english() and code.isascii() else entry.zh
+            parts = (f"{entry.code} ({entry.group})", defined, entry.meaning, entry.example)
             echo("\n\n".join(filter(None, parts)))
     elif problem := problems().get(key):
         echo(f"{problem.slug} (error)\n\n{problem.what}\n{problem.why}\n\n{problem.do}")

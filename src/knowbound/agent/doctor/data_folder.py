@@ -121,7 +121,7 @@ def check_index(settings: Settings) -> Iterator[HealthCheck]:
         else:
             yield HealthCheck(name, OK, f"{items} items, {served} served")
     if not any(served for _, served in held.values()):
-        yield HealthCheck("items", NOTE, "none is stored that could be injected", "knowbound kms import docs")
+        yield HealthCheck("items", NOTE, "none: no sentence is stored to be injected", "knowbound kms import docs")
     if any(left):
         yield HealthCheck("index", PROBLEM, "a writer was killed: its change is to be completed", "knowbound kms sync")
 

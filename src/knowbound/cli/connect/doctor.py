@@ -10,6 +10,7 @@ import click
 from knowbound.cli.options import format_option, project_option
 from knowbound.cli.output import echo, emit
 from knowbound.errors import WRONG_INPUT
+from knowbound.language import say
 
 _SIGNS = {"ok": "ok     ", "note": "note   ", "problem": "PROBLEM"}
 
@@ -39,7 +40,12 @@ def command(root: Path | None, format_: str) -> int:
         for check in steps:
             echo(f"  {check.do}\n      {check.name}: {check.found}")
         echo("")
-        width = max(len(check.name) for check in checks)
-        for check in checks:
-            echo(f"{_SIGNS[check.state]}  {check.name:{width}}  {check.found}")
+        missing = [check for check in checks if check.state == "note" and check.name.split()[0] == "extra"]
+        rows = [(_SIGNS[check.state], check.name, check.found) for check in checks if check not in missing]
+        if missing:
+            names = ", ".join(check.name.split()[1] for check in missing)
+            rows.append((_SIGNS["note"], "extras", say("not installed, and not needed by the settings: {}", names)))
+        width = max(len(name) for _, name, _ in rows)
+        for sign, name, found in rows:
+            echo(f"{sign}  {name:{width}}  {found}")
     return WRONG_INPUT if has_problem else 0

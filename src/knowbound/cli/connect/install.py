@@ -16,6 +16,13 @@ from knowbound.language import say
 if TYPE_CHECKING:
     from knowbound.agent.install import FileChange
 
+_LIVE = (
+    "The hooks add stored items to the prompts that they are about, say where a failed search should have looked, and "
+    "queue each turn for scoring; the server lets the agent search and correct items. Nothing leaves this machine "
+    "unless you allow a model. To stop all of it at once: knowbound off"
+)
+_SHADOW = "The hooks record what they would add to a prompt, and add nothing. To stop all of it at once: knowbound off"
+
 
 def _agent_options(default_scope: str) -> Callable[[Function], Function]:
     """Add AGENT, --scope, --root and --yes."""
@@ -77,7 +84,8 @@ def install(agent: str, scope: str | None, root: Path | None, yes: bool, in_shad
         switch(is_on=in_shadow)
         echo(say("Nothing to do: knowbound is installed in {} ({}).", agent, where))
         return
-    _confirm_changes(changes, yes, say("Install into {} ({})?", agent, where))
+    about = _SHADOW if in_shadow else _LIVE
+    _confirm_changes(changes, yes, say("Install into {} ({})?", agent, where), about)
     switch(is_on=in_shadow)  # before the hooks are there
     apply(changes)
     note_late_hook(agent, is_installed=late and bool(ours.tool_hooks))
@@ -135,10 +143,12 @@ def _project_of(root: Path | None) -> Path:
     return root.resolve() if root else Path(work_tree(current) or current).resolve()
 
 
-def _confirm_changes(changes: list[FileChange], yes: bool, question: str) -> None:
-    """Show what would change. Raises InputError unless the user agrees."""
+def _confirm_changes(changes: list[FileChange], yes: bool, question: str, about: str = "") -> None:
+    """Show what would change, and what it does. Raises InputError unless the user agrees."""
     for change in changes:
         echo(change.difference() + (f"\n({change.note})" if change.note else "") + "\n")
+    if about:
+        echo(about)
     confirm(question, "Nothing was changed.", yes=yes)
 
 

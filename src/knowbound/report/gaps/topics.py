@@ -25,6 +25,7 @@ _PROJECTS = 3  # that a report over several opens with
 _TITLE, _QUOTE = 100, 200  # characters that are shown
 _ANSWERS = 2
 _MARKS = re.compile(r"^\s*(?:[-*>#]+|\d+\.)\s+|\*\*")  # of a list, a heading or bold print
+_TOO_SMALL = "Nothing yet: {}, and none cost so much that a line would pay. All of them: --format json"
 _NOTHING = "Nothing cost these sessions a search that a line of knowledge would have spared."
 
 
@@ -32,7 +33,8 @@ def first_topics(report: ObserveReport, hint: str) -> Section:
     """At most five topics of the project, those with something new since the last look first."""
     first = opening(report)
     if not any(first.values()):
-        return section("What to write down", "topics", Note(_NOTHING))
+        words = say(_TOO_SMALL, counted(len(report.topics), "topic")) if report.topics else _NOTHING
+        return section("What to write down", "topics", Note(words))
     shown = [topic for topics in first.values() for topic in topics]
     parts: list[Part] = [Note(soft(words)) for words in (_about(report, shown), hint) if words]
     for project, topics in first.items():

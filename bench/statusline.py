@@ -63,7 +63,7 @@ def _busy_day(project: Path, environ: dict[str, str], prompts: int) -> None:
     for words in (("kms", "add", "The port is 8080."), ("observe", str(TRACES)), ("audit", str(TRACES))):
         subprocess.run([_KNOWBOUND, *words], cwd=project, env=environ, capture_output=True, check=True)
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    items = [{"item": f"item-{number}", "score": 0.5, "why": "the prompt names it", "tokens": 40} for number in range(3)]
+    items = [{"item": f"item-{number}", "score": 0.5, "why": "named", "tokens": 40} for number in range(3)]
     log = project / ".knowbound" / INJECTIONS / f"{now[:10]}.jsonl"
     log.parent.mkdir(exist_ok=True)
     with log.open("w", encoding="utf-8") as file:

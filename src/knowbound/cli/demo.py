@@ -51,8 +51,7 @@ def command() -> None:
     echo("")
     echo(say("These traces are made up. Everything in a browser: {}", page))
     echo(say("The traces behind a topic: KNOWBOUND_HOME={} knowbound report --topic ID", kept))
-    if not shutil.which("knowbound"):
-        echo(say("knowbound is not on your PATH yet. Try: {}", path_command()))
-    echo("Next, in a project of yours:")
+    is_found = shutil.which("knowbound")
+    echo("Next, in a project of yours:" if is_found else say("Next, in a project of yours, after {}", path_command()))
     for command_, what in _NEXT:
         echo(f"  {command_:<22}{translated(what)}")

@@ -41,6 +41,8 @@ def unknown_shares(of_lines: float | None, of_calls: float | None) -> str:
     """Return how much of the traces knowbound does not know; "" where nothing was counted."""
     if of_lines is None or of_calls is None:
         return ""
+    if not of_lines and not of_calls:
+        return translated("unknown lines: 0%")
     return say("unknown: {} of lines, {} of calls", percent(of_lines), percent(of_calls))
 
 

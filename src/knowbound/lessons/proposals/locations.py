@@ -195,7 +195,7 @@ def _no_file(corpus: Corpus, seen: list[SessionMiss]) -> _Found:
 
 
 def _often_read(corpus: Corpus, seen: list[SessionMiss]) -> _Found:
-    """The files that most sessions read, where several of them first looked elsewhere for what is in there."""
+    """The files that many sessions read, where several of them first looked elsewhere for what is in there."""
     counts = Counter(path for material in corpus.materials for path in material.read)
     least = max(_OFTEN, _OFTEN_SHARE * len(corpus.materials))
     often = [
@@ -209,7 +209,7 @@ def _often_read(corpus: Corpus, seen: list[SessionMiss]) -> _Found:
         own = [one for one in group if _found_at(one, corpus.tree) in files]
         checks = tuple(TreeCheck(CheckKind.FILE, path) for path in files) if corpus.tree is not None else ()
         names = tuple(name for path in files for name in (f"base:{path.rpartition('/')[2].lower()}", f"read:{path}"))
-        text = f"Files that most sessions need: {listed(map(code, files))}."
+        text = f"Files that many sessions need: {listed(map(code, files))}."
         yield _proposal(corpus, f"often {files[0]}", text, own or group[:1], checks, files[0], names), own
 
 

@@ -48,13 +48,11 @@ from bench.hostile_traces import (
     trace_file,
     user_says,
 )
-from knowbound.codebase.inventory import take_inventory
-from knowbound.codebase.manifests import read_manifests
+from knowbound.codebase.manifests import read_manifests, take_inventory
 from knowbound.codebase.passages import passages_of
 from knowbound.config import Settings
 from knowbound.core.item import Anchor, Item
-from knowbound.core.knowledge import is_knowledge
-from knowbound.core.paths import is_machine_state
+from knowbound.core.paths import is_knowledge, is_machine_state
 from knowbound.errors import KnowboundError
 from knowbound.evals.drafts.wording import question_of_hedge, question_of_prompt, question_of_search
 from knowbound.evals.questions.from_rules import plain_heading

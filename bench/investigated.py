@@ -30,9 +30,9 @@ from bench.labels import SHARED
 from knowbound.codebase.tree import SourceTree
 from knowbound.core.evidence import SUCCESS, Investigation
 from knowbound.evals.knowledge import DOCUMENTS, files_of
-from knowbound.evidence.asking import ask_plan
 from knowbound.evidence.investigate import investigate, names_alone
 from knowbound.evidence.plan import read_plan
+from knowbound.evidence.understanding import ask_plan
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.recorded import Recorded
 from knowbound.judge.names import JudgeOptions

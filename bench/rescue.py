@@ -51,7 +51,7 @@ def whole_tree(event: dict[str, Any], tree: KeptTree) -> Sequence[tuple[str, int
     pattern = event["tool_input"].get("pattern")
     if not pattern or event["tool_name"] != "Grep":
         return []
-    from knowbound.codebase.ripgrep import matches  # noqa: PLC0415
+    from knowbound.codebase.tree import matches  # noqa: PLC0415
 
     hits, _ = matches(Path(tree.root), [pattern], 20.0, ignore_case=False)
     firsts = {hit.path: hit.line for hit in sorted(hits, key=lambda hit: (hit.path, hit.line), reverse=True)}

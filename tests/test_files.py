@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 from knowbound import files
 from knowbound.cli.main import knowbound
-from knowbound.codebase.inventory import Inventory
+from knowbound.codebase.manifests import Inventory
 from knowbound.config import Settings
 from knowbound.errors import KnowboundError
 from knowbound.evals.executors.file_tools import FileTools

@@ -18,8 +18,7 @@ import msgspec
 from knowbound.codebase.checkout import Checkout
 from knowbound.core.statement import JunkEntry
 from knowbound.judge.models.asking import Asker
-from knowbound.knowledge.junk import junk_of
-from knowbound.knowledge.stores import StoreEntry, read_store
+from knowbound.knowledge.junk import StoreEntry, junk_of, read_store
 from knowbound.stats.rate import Rate
 
 HERE = Path(__file__).parent

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from knowbound.core.rule import RuleCheck, RuleVerdict
+from knowbound.core.statement import RuleCheck, RuleVerdict
 from knowbound.judge.models.asking import Asker
 from knowbound.knowledge.rules.history import RuleHistory
 from knowbound.knowledge.rules.rules import check_sessions

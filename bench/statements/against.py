@@ -10,7 +10,7 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from knowbound.codebase.at_commit import CommitCheckout
+from knowbound.codebase.checkout import CommitCheckout
 from knowbound.core.statement import CheckedStatement
 from knowbound.git import run_git
 from knowbound.knowledge.checking import Checker

@@ -26,8 +26,16 @@ from msgspec.structs import replace
 from knowbound.agent.mcp.tools import record_pull
 from knowbound.agent.occurrences import search_for
 from knowbound.config import load
-from knowbound.core.quality import DayRollup, Discovery, ItemVerdict, LoggedCall, LoggedItem, QualityTurn
-from knowbound.core.suggestions import SuggestionAnswer, SuggestionDecision
+from knowbound.core.quality import (
+    DayRollup,
+    Discovery,
+    ItemVerdict,
+    LoggedCall,
+    LoggedItem,
+    QualityTurn,
+    SuggestionAnswer,
+    SuggestionDecision,
+)
 from knowbound.injection import shown_suggestions
 from knowbound.injection.prompt import HookPrompt
 from knowbound.injection.shown_suggestions import ShownSuggestion

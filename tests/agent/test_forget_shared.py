@@ -14,8 +14,7 @@ import pytest
 from knowbound.agent.forget import Selection, forget
 from knowbound.cli.main import main
 from knowbound.config import Settings
-from knowbound.core.quality import DayRollup, Discovery, QualityTurn
-from knowbound.core.suggestions import SuggestionAnswer, SuggestionDecision
+from knowbound.core.quality import DayRollup, Discovery, QualityTurn, SuggestionAnswer, SuggestionDecision
 from knowbound.errors import StoreError
 from knowbound.kms.backends import remote
 from knowbound.kms.opening import open_shared_log

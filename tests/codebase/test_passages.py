@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.codebase.languages import imported_from
-from knowbound.codebase.outline import outline_of
-from knowbound.codebase.passages import passages_of, word_stem, word_stems
+from knowbound.codebase.passages import outline_of, passages_of, word_stem, word_stems
 from knowbound.codebase.tree import SourceTree
 from knowbound.codebase.tree_search import wanted_word
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.core.competency import CompetencyQuestion, Dropped, Probe, QuestionSource
+from knowbound.core.evaluation import CompetencyQuestion, Dropped, Probe, QuestionSource
 from knowbound.evals.questions.from_rules import HeadingQuestions, questions_by_rules
 from knowbound.evals.questions.knowledge_text import KnowledgeText, read_knowledge
 from knowbound.evals.questions.probe import Proposal, as_samples, competency_questions, spread

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.core.cause import Cause, SampleCause
+from knowbound.core.evaluation import Cause, SampleCause
 from knowbound.evals.assertions.results import ToolUse
 from knowbound.evals.diagnosis.diagnosing import diagnose, failed_runs
 from knowbound.evals.diagnosis.material import FailedRun

@@ -14,7 +14,7 @@ import pytest
 from knowbound.core.evidence import Evidence, EvidenceClass, Intent, Quality, Shows, Strength
 from knowbound.evidence.producers.build_and_test import NOT_ALLOWED, Build, Tests
 from knowbound.evidence.producers.protocol import Ask, CallLimits, Context
-from knowbound.evidence.producers.workspace import UnableError, copy_tree
+from knowbound.evidence.producers.systems.system import UnableError, copy_tree
 
 PASS = "Does the project build and do the tests pass?"
 Q = Quality

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.codebase.inventory import Inventory, take_inventory
+from knowbound.codebase.manifests import Inventory, take_inventory
 from knowbound.core.evidence import Evidence, EvidenceClass, Intent, Quality, Strength
 from knowbound.core.paths import is_test
 from knowbound.evidence.producers.discovery import (

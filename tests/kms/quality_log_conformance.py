@@ -23,9 +23,10 @@ from knowbound.core.quality import (
     LoggedItem,
     QualityScores,
     QualityTurn,
+    SuggestionAnswer,
+    SuggestionDecision,
     TurnEnding,
 )
-from knowbound.core.suggestions import SuggestionAnswer, SuggestionDecision
 from knowbound.errors import StoreError
 from knowbound.kms.quality_log.protocol import ItemOrder, LoggedDay, MeasuredItem, QualityLog
 from knowbound.quality.rollup import day_of, roll_up

@@ -18,8 +18,7 @@ from knowbound.errors import InputError
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.completion import Completion, ModelQuestion
 from knowbound.judge.names import JudgeOptions
-from knowbound.knowledge.junk import junk_of
-from knowbound.knowledge.stores import StoreEntry, read_store
+from knowbound.knowledge.junk import StoreEntry, junk_of, read_store
 
 
 @pytest.fixture

@@ -11,13 +11,12 @@ import pytest
 from click.testing import CliRunner
 
 from knowbound.cli.main import knowbound
-from knowbound.core.rule import Rule, RuleVerdict
+from knowbound.core.statement import Rule, RuleVerdict
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.completion import Completion, ModelQuestion
 from knowbound.judge.names import JudgeOptions
 from knowbound.knowledge.rules.deciding import check_of
-from knowbound.knowledge.rules.history import RuleHistory
-from knowbound.knowledge.rules.reading import is_rule, lines_of
+from knowbound.knowledge.rules.history import RuleHistory, is_rule, lines_of
 from knowbound.knowledge.rules.rules import RulesFound, check_rules, check_sessions
 from knowbound.traces.turns import sessions_in
 from tests.lessons.shop import Shop, make_shop

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from knowbound.config import load as settings_of
 from knowbound.core.item import FlagKind, Item
-from knowbound.core.quality import Closing, Discovery
-from knowbound.core.suggestions import SuggestionDecision
+from knowbound.core.quality import Closing, Discovery, SuggestionDecision
 from knowbound.errors import InputError
 from knowbound.injection.shown_suggestions import FILE, load
 from knowbound.kms.opening import open_index, open_knowledge_store

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from knowbound.config import load
-from knowbound.core.competency import CompetencyQuestion, Dropped, Probe, QuestionSource
+from knowbound.core.evaluation import CompetencyQuestion, Dropped, Probe, QuestionSource
 from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.errors import InputError
 from knowbound.evals.evaluate import EvalPlan, evaluate

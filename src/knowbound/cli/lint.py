@@ -70,8 +70,7 @@ def command(
 
 def _junk(store: str, settings: Settings, asker: Asker | None, format_: str) -> Iterator[str]:
     from knowbound.codebase.checkout import Checkout
-    from knowbound.knowledge.junk import junk_of
-    from knowbound.knowledge.stores import read_store
+    from knowbound.knowledge.junk import junk_of, read_store
     from knowbound.report.knowledge.lint import render_junk
 
     entries = read_store(store, settings.root)

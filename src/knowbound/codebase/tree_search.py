@@ -3,6 +3,10 @@
 The ranking is BM25 over passages. Words in the name of a definition, in its containers and in its path count more; the
 product's own files come before built files, documentation, tests and vendored files. The ranking decides the order of
 what is shown, never whether something is an answer (specification 3, invariant 4).
+
+Synonyms of programmers (encrypt and cipher, retry and attempt) help to find a place in other words: each line of
+`text/synonym_data/programming.txt` is a group. Evidence through a synonym is Moderate at best (specification 3: the
+found thing must be the one asked for, not a similar one).
 """
 
 from __future__ import annotations
@@ -10,10 +14,11 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib import resources
 from pathlib import Path
 from typing import TypeAlias
 
@@ -21,7 +26,7 @@ from knowbound.codebase.passages import CodePassage, passages_of, word_stem, wor
 from knowbound.core.paths import is_changelog, source_rank
 from knowbound.files import read_text, rg
 from knowbound.text.embedding import embed, similarity
-from knowbound.text.programming_words import synonyms_of
+from knowbound.text.stems import stem
 
 _LOOKED_INTO = 200  # files whose lines with the words are compared
 _MOST_FILES = 32  # files of those that are cut into passages
@@ -262,3 +267,20 @@ def wanted_word(text: str) -> WantedWord:
     """Return a word with its synonyms in software."""
     own = word_stem(text)
     return WantedWord(own, text, synonyms_of(own))
+
+
+def synonyms_of(word: str) -> frozenset[str]:
+    """Return the stems of single words that mean the same as a stem."""
+    return _groups().get(word, frozenset())
+
+
+@lru_cache(maxsize=1)
+def _groups() -> dict[str, frozenset[str]]:
+    """Read the synonyms of each stem."""
+    lines = resources.files("knowbound.text").joinpath("synonym_data", "programming.txt").read_text("utf-8")
+    found: dict[str, set[str]] = defaultdict(set)
+    for line in lines.splitlines():
+        group = {stem(word) for word in line.split()}
+        for word in group:
+            found[word] |= group
+    return {word: frozenset(group - {word}) for word, group in found.items()}

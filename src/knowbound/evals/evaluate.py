@@ -14,7 +14,7 @@ import msgspec
 
 from knowbound import __version__
 from knowbound.config import Settings
-from knowbound.core.cause import SampleCause
+from knowbound.core.evaluation import SampleCause
 from knowbound.core.signal import Findings
 from knowbound.errors import InputError
 from knowbound.evals.assertions.loose import loose_words

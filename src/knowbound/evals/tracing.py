@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from knowbound.core.knowledge import relative_to
+from knowbound.core.paths import relative_to
 from knowbound.core.signal import Findings
 from knowbound.core.trace import Event, Outcome, Start, Step, ToolCall
 from knowbound.evals.assertions.results import ToolUse

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 
 from knowbound.codebase.languages import NameRole, has_grammar, occurrences
-from knowbound.codebase.outline import Outlined, outline_of
-from knowbound.codebase.passages import word_stem
+from knowbound.codebase.passages import Outlined, outline_of, word_stem
 from knowbound.codebase.tree import SourceTree
 from knowbound.codebase.tree_search import passage_at
 from knowbound.core.evidence import (

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from knowbound.codebase.inventory import MOST_ENTRIES
+from knowbound.codebase.manifests import MOST_ENTRIES
 from knowbound.codebase.tree import SourceTree
 from knowbound.config import Settings
 from knowbound.core.evidence import (
@@ -41,7 +41,6 @@ from knowbound.core.evidence import (
 )
 from knowbound.core.paths import IGNORED_IN_SOURCES
 from knowbound.errors import InputError, StoreError
-from knowbound.evidence.asking import ask_plan
 from knowbound.evidence.citing import answer_of, cite, nearest, probable
 from knowbound.evidence.plan import Plan, TermKind, file_term, read_plan
 from knowbound.evidence.planner import collect, comparable, search
@@ -55,7 +54,7 @@ from knowbound.evidence.producers.passages import PassageSearch
 from knowbound.evidence.producers.protocol import CallLimits, Context, Producer
 from knowbound.evidence.producers.read import UNDERSTOOD, Read
 from knowbound.evidence.producers.references import References
-from knowbound.evidence.understanding import Understood, is_read, understand
+from knowbound.evidence.understanding import Understood, ask_plan, is_read, understand
 from knowbound.files import Walk, links_not_followed
 from knowbound.judge.choice import ModelTask, judge_for
 from knowbound.judge.models.asking import Asker

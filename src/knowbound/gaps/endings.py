@@ -15,7 +15,7 @@ from itertools import islice
 
 import msgspec
 
-from knowbound.core.knowledge import is_knowledge
+from knowbound.core.paths import is_knowledge
 from knowbound.core.signal import NOT_CLOSED, Cost, Ending, FoundPlace, Signal, Status
 from knowbound.core.trace import LOOKUPS, Outcome, Step, ToolCall, ToolKind
 from knowbound.gaps.search_words import (

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from zlib import crc32
 
-from knowbound.core.knowledge import is_knowledge, relative_to
+from knowbound.core.paths import is_knowledge, relative_to
 from knowbound.core.signal import SOURCES, Findings, FoundPlace, InjectedText, Sample, Signal, Status, Turn
 from knowbound.core.trace import Broken, Event, Injection, Outcome, Prompt, Skill, Start, Step, ToolKind
 from knowbound.gaps.repeated import AT_LEAST, Repeats

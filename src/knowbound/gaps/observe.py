@@ -13,8 +13,7 @@ import msgspec
 from knowbound import __version__
 from knowbound.config import Settings
 from knowbound.core.bundle import SELF_MARKING
-from knowbound.core.knowledge import is_loaded_by_client, relative_to, split_by_reach
-from knowbound.core.paths import project_name, works_in
+from knowbound.core.paths import is_loaded_by_client, project_name, relative_to, split_by_reach, works_in
 from knowbound.core.reading import LeftOut, SessionsRead
 from knowbound.core.signal import Findings, Signal, SignalType, SkippedLine
 from knowbound.errors import InputError

@@ -9,7 +9,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
-from knowbound.core.knowledge import relative_to
+from knowbound.core.paths import relative_to
 from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.core.trace import LOOKUPS, MISSES, LookupIntent, Step, ToolCall, ToolKind
 from knowbound.gaps.endings import Endings, ExistenceCheck

@@ -10,8 +10,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from knowbound.core.knowledge import relative_to
-from knowbound.core.paths import project_name
+from knowbound.core.paths import project_name, relative_to
 from knowbound.core.signal import FoundPlace
 from knowbound.core.trace import Outcome, ToolCall, ToolKind
 from knowbound.text.similar import plain_term

@@ -25,9 +25,7 @@ from knowbound.core.statement import (
     Truth,
 )
 from knowbound.knowledge.named import NEEDS, Named, named_in
-from knowbound.knowledge.names import WORDS, Names
-from knowbound.knowledge.options import Options
-from knowbound.knowledge.ports import Ports
+from knowbound.knowledge.names import WORDS, Names, Options, Ports
 from knowbound.knowledge.versions import Versions
 
 # Made by tools, by the user, or outside of the project: their absence says nothing.

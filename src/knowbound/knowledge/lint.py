@@ -61,7 +61,7 @@ def lint(
     checkout = Checkout(root)
     base = None
     if against:
-        from knowbound.codebase.at_commit import CommitCheckout  # noqa: PLC0415
+        from knowbound.codebase.checkout import CommitCheckout  # noqa: PLC0415
 
         base = CommitCheckout(root, against)
     if base is not None:

@@ -1,15 +1,18 @@
-"""Names of programs in statements: symbols, members of classes, symbols of a file, environment variables.
+"""Names of programs in statements: symbols, members, variables, options of scripts, ports of services.
 
 That a name occurs nowhere says little by itself: it may be one of another program, or an example of a convention. It is
 gone if the tree had it when the statement was written, or if variables beside it with its first word are read and it is
-not.
+not. An option is judged by the script's own file, if that file reads its command line itself and hands none of it on;
+an option of a program that a manifest declares by the whole tree: no spelling is in it, and an earlier version had one.
+A port is compared with that of the one script, or the one service of a compose file, that the statement names.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 from knowbound.codebase.checkout import Checkout, PastLine, TreeLine, is_prose
 from knowbound.core.paths import is_test, language_of
@@ -152,3 +155,154 @@ class Names:
             if abs(line - statement.line) <= _NEAR and name.partition("_")[0] == prefix
         }
         return len(near) >= _NEIGHBOURS
+
+
+_READS = re.compile(
+    r"ArgumentParser\(|@click\.|\btyper\.|\.option\(|\bparseArgs\(|\byargs\b|\bgetopts?\b|\bcase\s+\"?\$\{?\w+|\bclap::|flag\.\w+\("
+)
+# The command line, or the reader of it, is handed on to something else.
+_HANDED_ON = re.compile(
+    r"parse_known_args|REMAINDER|parents\s*=|ignore_unknown_options|allow_extra_args|allowUnknownOption|\(\s*(?:parser|subparsers?)\s*[,)]"
+    r"|\"\$\{?@|\$\*|\bsys\.argv\b|process\.argv\.slice\(2\)\.(?!\w*parse)|\.\.\.process\.argv|from\s+\.+\w*\s+import|strict:\s*false"
+)
+_ALWAYS = frozenset({"--help", "--version"})
+_DECLARED = re.compile(r"^([\w-]+)\s*=\s*[\"'][\w.]+:[\w.]+[\"']", re.MULTILINE)
+_BIN = re.compile(r'"bin"\s*:\s*(?:\{([^}]*)\}|"[^"]+")')
+_KEY = re.compile(r'"([\w-]+)"\s*:')
+_CARGO_BIN = re.compile(r"\[\[bin\]\]\s*\nname\s*=\s*\"([\w-]+)\"")
+_NAME = re.compile(r'"name"\s*:\s*"(?:@[\w.-]+/)?([\w-]+)"')
+
+
+class Options:
+    """The options of a checkout's own scripts and programs."""
+
+    def __init__(self, checkout: Checkout) -> None:
+        self._tree = checkout
+
+    def look(self, named: Named, statement: Statement) -> Looked:
+        """Judge an option with the script or the program that a command line gives it to."""
+        program, _, option = named.value.rpartition(" ")
+        if option in _ALWAYS:
+            return UNKNOWN
+        folder = statement.file.rpartition("/")[0]
+        plain = program.removeprefix("./")
+        tried = (f"{base}/{plain}".lstrip("/") for base in (named.folder.strip("/"), "", folder))
+        path = next((one for one in tried if one in self._tree.files), "")
+        if path and ("/" in program or "." in program):
+            return self._of_file(path, option)
+        return self._of_program(option, statement) if program in self._programs else UNKNOWN
+
+    def _of_file(self, path: str, option: str) -> Looked:
+        text = self._tree.text(path)
+        for number, line in enumerate(self._tree.lines(path), 1):
+            if re.search(rf"{re.escape(option)}(?![\w-])", line):
+                return Looked(Truth.CONFIRMED, StatementPlace(path, number))
+        is_spelled = any(re.search(rf"(?<![\w]){one}(?!\w)", text, re.IGNORECASE) for one in _spellings(option))
+        reads_all = _READS.search(text) and not _HANDED_ON.search(text)
+        return Looked(Truth.CONTRADICTED, StatementPlace(path)) if reads_all and not is_spelled else UNKNOWN
+
+    def _of_program(self, option: str, statement: Statement) -> Looked:
+        spelled = _spellings(option)
+        found = self._tree.places_of(spelled)
+        if any(not is_prose(place.path) for places in found.values() for place in places):
+            return UNKNOWN
+        past = self._tree.earlier(statement.file, spelled)
+        was_there = any(not is_prose(path) for one in past.values() for path in one.paths)
+        is_known = was_there and self._tree.unsearched.isdisjoint(spelled)
+        return Looked(Truth.CONTRADICTED) if is_known else UNKNOWN
+
+    @cached_property
+    def _programs(self) -> frozenset[str]:
+        """The programs that manifests of the project declare."""
+        found = set[str]()
+        for path in self._tree.by_name.get("pyproject.toml", []):
+            found |= set(_DECLARED.findall(self._tree.text(path)))
+        for path in self._tree.by_name.get("package.json", []):
+            text = self._tree.text(path)
+            if (declared := _BIN.search(text)) and (name := _NAME.search(text)):
+                found |= set(_KEY.findall(declared[1])) if declared[1] else {name[1]}
+        for path in self._tree.by_name.get("cargo.toml", []):
+            found |= set(_CARGO_BIN.findall(self._tree.text(path)))
+        found |= {path.split("/")[1] for path in self._tree.files if re.match(r"cmd/[\w-]+/main\.go$", path)}
+        return frozenset(found)
+
+
+def _spellings(option: str) -> list[str]:
+    """Return the forms in which a source may have an option: with hyphens, underscores, humps, and without `no-`."""
+    plain = option.removeprefix("--")
+    found = []
+    for one in (plain, plain.removeprefix("no-")):
+        first, *rest = one.split("-")
+        found += [one, one.replace("-", "_"), first + "".join(part.capitalize() for part in rest)]
+    return list(dict.fromkeys(found))
+
+
+_OF_SCRIPT = re.compile(r"(?:--port[= ]|\s-p |\bPORT=)(\d{4,5})\b")
+_COMPOSE = re.compile(r"(?:^|/)(?:docker-)?compose(?:\.[\w-]+)?\.ya?ml$")
+_SERVICE = re.compile(r"^(?P<indent>\s+)(?P<name>[\w-]+):\s*$")
+_PUBLISHED = re.compile(r"^\s+-\s+[\"']?(?:\d+\.[\d.]+:)?(?P<host>\d{2,5})(?::(?P<inside>\d{2,5}))?(?:/\w+)?[\"']?\s*$")
+_VARIABLE_PORT = re.compile(r"^\s+-\s+.*\$\{?\w")
+
+
+class Ports:
+    """The ports that manifests of a checkout state."""
+
+    def __init__(self, checkout: Checkout) -> None:
+        self._tree = checkout
+
+    def look(self, named: Named, beside: Sequence[Named], statement: Statement) -> Looked:
+        """Judge the one port of a statement that names one script, or one service of a compose file."""
+        ports = [one for one in beside if one.kind is StatementKind.PORT]
+        if len(ports) != 1:
+            return UNKNOWN
+        scripts = [one.value.partition(" ")[2] for one in beside if one.kind is StatementKind.COMMAND]
+        known = list(self._of_script(scripts[0])) if len(scripts) == 1 else list(self._of_service(statement.text))
+        for port, place in known:
+            if port == named.value:
+                return Looked(Truth.CONFIRMED, place)
+        if not known:
+            return UNKNOWN
+        others = {port for port, _ in known}
+        return Looked(Truth.CONTRADICTED, known[0][1], others.pop() if len(others) == 1 else "")
+
+    def _of_script(self, script: str) -> Iterator[tuple[str, StatementPlace]]:
+        """Yield the port of a script that one manifest alone has."""
+        found = [(path, one[script]) for path, one in self._tree.scripts.items() if script in one]
+        if len(found) == 1 and found[0][0].endswith("package.json"):
+            path, line = found[0]
+            for port in _OF_SCRIPT.finditer(self._tree.lines(path)[line - 1]):
+                yield port[1], StatementPlace(path, line)
+
+    def _of_service(self, text: str) -> list[tuple[str, StatementPlace]]:
+        """Return the ports of the one service that a text names."""
+        words = set(re.findall(r"[a-z][\w-]+", text.lower()))
+        named = [name for name in self._services if name.lower() in words]
+        return self._services[named[0]] if len(named) == 1 else []
+
+    @cached_property
+    def _services(self) -> dict[str, list[tuple[str, StatementPlace]]]:
+        """The published ports of services that one compose file alone has, none of them a variable."""
+        found: dict[str, list[list[tuple[str, StatementPlace]]]] = {}
+        for path in sorted(self._tree.files):
+            if _COMPOSE.search(path):
+                for name, ports in self._in_compose(path):
+                    found.setdefault(name, []).append(ports)
+        return {name: some[0] for name, some in found.items() if len(some) == 1 and some[0]}
+
+    def _in_compose(self, path: str) -> Iterator[tuple[str, list[tuple[str, StatementPlace]]]]:
+        """Yield the services of a compose file with their ports, on the host and inside."""
+        name, ports, indent, is_services, is_fixed = "", list[tuple[str, StatementPlace]](), "", False, True
+        for number, line in enumerate(self._tree.lines(path), 1):
+            if line[:1].strip() and not line.startswith("#"):
+                is_services = line.startswith("services:")
+            elif is_services and (service := _SERVICE.match(line)) and (not indent or service["indent"] == indent):
+                if name:
+                    yield name, ports if is_fixed else []
+                name, ports, indent, is_fixed = service["name"], [], service["indent"], True
+            elif is_services and (port := _PUBLISHED.match(line)):
+                place = StatementPlace(path, number)
+                ports += [(one, place) for one in (port["host"], port["inside"]) if one]
+            elif is_services and _VARIABLE_PORT.match(line):
+                is_fixed = False
+        if name:
+            yield name, ports if is_fixed else []

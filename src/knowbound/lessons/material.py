@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from knowbound.core.knowledge import relative_to
+from knowbound.core.paths import relative_to
 from knowbound.core.trace import Event, Outcome, Prompt, Start, Step, ToolCall, ToolKind
 from knowbound.lessons.invocations import misused_line, read_line
 from knowbound.text.redact import excerpt, redact

@@ -14,8 +14,8 @@ from typing import Any
 from knowbound.codebase.checkout import Checkout
 from knowbound.config import Settings
 from knowbound.core.action import Action, ActionCost, ActionKind, action_id
-from knowbound.core.rule import Rule
 from knowbound.core.signal import Example
+from knowbound.core.statement import Rule
 from knowbound.knowledge.rules.deciding import forbidden_commands, required_runs
 from knowbound.knowledge.rules.rules import RulesFound
 from knowbound.patching import FilePatch, read_below

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from knowbound.config import Settings
 from knowbound.core.action import Action, ActionCost, ActionKind, action_id
-from knowbound.core.cause import Cause, SampleCause
+from knowbound.core.evaluation import Cause, SampleCause
 from knowbound.core.signal import Example
 from knowbound.errors import StoreError
 from knowbound.patching import FilePatch, read_below

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from knowbound.config import Settings
 from knowbound.core.action import Action, ActionCost, ActionKind, action_id
 from knowbound.core.item import Item
+from knowbound.core.quality import Suggestion
 from knowbound.core.signal import Example
-from knowbound.core.suggestions import Suggestion
 from knowbound.errors import KnowboundError
 from knowbound.kms.backends.files import FilesBackend
 from knowbound.kms.index.database import Index

@@ -13,7 +13,7 @@ import msgspec
 
 from knowbound.codebase.checkout import Checkout
 from knowbound.config import Settings
-from knowbound.core.rule import Rule
+from knowbound.core.statement import Rule
 from knowbound.judge.choice import ModelTask, judge_for
 from knowbound.judge.prompts import WORDING, load_prompt
 from knowbound.judge.registry import asker_for

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 import msgspec
 
-from knowbound.core.cause import SampleCause
+from knowbound.core.evaluation import SampleCause
 from knowbound.core.signal import NOT_CLOSED, InjectedText, Signal, Status
 from knowbound.stats.figures import Coverage, GapFigures, HedgeJudging, MissedSearch, RateKind, Watermark
 from knowbound.stats.rate import Mean, Rate, clustered

@@ -20,9 +20,8 @@ import msgspec
 
 from knowbound.core.audit import AuditedSession
 from knowbound.core.lesson import Lesson
-from knowbound.core.quality import Discovery, QualityTurn
+from knowbound.core.quality import Discovery, QualityTurn, SuggestionAnswer
 from knowbound.core.signal import Findings, Signal
-from knowbound.core.suggestions import SuggestionAnswer
 from knowbound.files import is_inside
 from knowbound.stats.evaluation import Evaluation, SampleRun
 from knowbound.store.agent_questions import erase_questions

@@ -12,8 +12,7 @@ loads none. Every pattern is linear: a repetition ends where the pattern may beg
 from __future__ import annotations
 
 from knowbound.core.lazy_pattern import lazy
-from knowbound.text.secrets.names import may_have_option, may_have_parameter, may_name_secret
-from knowbound.text.secrets.runs import parts_with_runs
+from knowbound.text.secrets.names import may_have_option, may_have_parameter, may_name_secret, parts_with_runs
 
 _EDGE = 300  # characters beyond an excerpt
 _LONG_RUN = lazy(r"[A-Za-z0-9]{20}")
@@ -52,25 +51,25 @@ def excerpt_of_end(text: str, most: int) -> str:
 
 def _redact_once(text: str) -> str:
     if "PRIVATE KEY" in text:
-        from knowbound.text.secrets.keys import redact_keys  # noqa: PLC0415
+        from knowbound.text.secrets.forms import redact_keys  # noqa: PLC0415
 
         text = redact_keys(text)
     parts = parts_with_runs(text)
     if parts and _redact_shaped(parts) != parts:
         text = _redact_shaped(text)
     if may_have_parameter(text):
-        from knowbound.text.secrets.addresses import redact_parameters  # noqa: PLC0415
+        from knowbound.text.secrets.forms import redact_parameters  # noqa: PLC0415
 
         text = redact_parameters(text)
     if "://" in text:
-        from knowbound.text.secrets.addresses import redact_addresses  # noqa: PLC0415
+        from knowbound.text.secrets.forms import redact_addresses  # noqa: PLC0415
 
         text = redact_addresses(text)
     lowered = _lowered(text)
     names_secret = may_name_secret(lowered)
     without = text
     if names_secret or may_have_option(text) or ("|" in text and ("echo" in text or "printf" in text)):
-        from knowbound.text.secrets.commands import redact_commands  # noqa: PLC0415
+        from knowbound.text.secrets.forms import redact_commands  # noqa: PLC0415
 
         without = redact_commands(text, names_secret=names_secret)
     if names_secret:
@@ -90,7 +89,7 @@ def _lowered(text: str) -> str:
 
 def _redact_shaped(text: str) -> str:
     """Redact the secrets that have a shape of their own."""
-    from knowbound.text.secrets.keys import redact_encoded  # noqa: PLC0415
+    from knowbound.text.secrets.forms import redact_encoded  # noqa: PLC0415
     from knowbound.text.secrets.shapes import redact_shapes  # noqa: PLC0415
 
     is_long = _LONG_RUN.search(text) is not None
@@ -107,9 +106,9 @@ def _redact_decoded(text: str) -> str:
 
 
 def _redact_tokens(text: str) -> str:
-    from knowbound.text.secrets.keys import redact_keys  # noqa: PLC0415
+    from knowbound.text.secrets.forms import redact_keys  # noqa: PLC0415
     from knowbound.text.secrets.looks import mark  # noqa: PLC0415
-    from knowbound.text.secrets.tokens import find_tokens  # noqa: PLC0415
+    from knowbound.text.secrets.shapes import find_tokens  # noqa: PLC0415
 
     text = redact_keys(text)
     kept, done = [], 0

@@ -12,8 +12,7 @@ from typing import Any
 
 import msgspec
 
-from knowbound.core.knowledge import relative_to
-from knowbound.core.paths import CODE, extension
+from knowbound.core.paths import CODE, extension, relative_to
 from knowbound.core.trace import Event, Outcome, Prompt, Skill, Start, Step, ToolCall, ToolKind
 from knowbound.traces.shell.parser import parse
 from knowbound.traces.shell.tree import Command, commands

@@ -16,8 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from knowbound.core.knowledge import is_knowledge
-from knowbound.core.paths import IGNORED_FOLDERS
+from knowbound.core.paths import IGNORED_FOLDERS, is_knowledge
 from knowbound.core.trace import Start
 from knowbound.errors import InputError
 from knowbound.files import Walk, links_not_followed

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from knowbound.core.leaks import LeakedSecret, SecretPlace, SecretScan
 from knowbound.text.clock import comparable_time, iso_time
-from knowbound.text.secrets.found import secrets_in
+from knowbound.text.redact import redact
 from knowbound.traces.corpus import FoundFile
 from knowbound.traces.source import SQLITE_SIGNATURE, Tally, read_head, read_lines
 from knowbound.traces.sqlite_file import tables_of
@@ -100,3 +101,29 @@ def _texts_of_value(value: Any, depth: int) -> Iterator[str]:
     elif depth < _DEEPEST and isinstance(value, list):
         for part in value:
             yield from _texts_of_value(part, depth + 1)
+
+
+_MARK = re.compile(r"\[redacted:([a-z0-9-]+)\]")
+
+
+class FoundSecret(NamedTuple):
+    """One secret of a text."""
+
+    kind: str
+    fingerprint: bytes  # tells whether two places have the same secret; for this process alone
+
+
+def secrets_in(text: str) -> Iterator[FoundSecret]:
+    """Yield the secrets of a text, as `redact` finds them, in order. Marks that the text had before are none."""
+    if (redacted := redact(text)) == text:
+        return
+    kinds = _MARK.findall(redacted)
+    at = 0
+    for number, part in enumerate(_MARK.split(redacted)[::2]):
+        start = text.find(part, at) if part else (at if number < len(kinds) else len(text))
+        start = at if start < 0 else start
+        if number:
+            value = text[at:start]
+            if _MARK.fullmatch(value) is None:
+                yield FoundSecret(kinds[number - 1], sha256(value.encode("utf-8", "replace")).digest())
+        at = start + len(part)

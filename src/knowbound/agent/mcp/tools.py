@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from knowbound.agent.mcp.protocol import Later
     from knowbound.config import Settings
     from knowbound.core.item import Item
-    from knowbound.core.suggestions import Suggestion
+    from knowbound.core.quality import Suggestion
     from knowbound.kms.knowledge_store import KnowledgeStore
     from knowbound.kms.listing import ShownItem
     from knowbound.kms.search.ranking import FoundItem

@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 
 from knowbound.codebase.tree import SourceTree
-from knowbound.core.cause import Cause, SampleCause
+from knowbound.core.evaluation import Cause, SampleCause
 from knowbound.evals.diagnosis.material import CauseMaterial, FailedRun, expected_words, material_of, was_shown
 from knowbound.evals.samples.values import EvalSample
 from knowbound.evals.tracing import Traced

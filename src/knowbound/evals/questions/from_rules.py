@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from knowbound.core.competency import CompetencyQuestion, QuestionSource
+from knowbound.core.evaluation import CompetencyQuestion, QuestionSource
 from knowbound.core.evidence import Intent
 from knowbound.evals.questions.knowledge_text import KnowledgePage, KnowledgeText
 from knowbound.text.intent import intent_of

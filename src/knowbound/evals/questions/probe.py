@@ -16,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from knowbound.config import Settings
-from knowbound.core.competency import CompetencyQuestion, Dropped, Probe, QuestionSource
+from knowbound.core.evaluation import CompetencyQuestion, Dropped, Probe, QuestionSource
 from knowbound.errors import InputError
 from knowbound.evals.evaluate import EvalPlan, evaluate
 from knowbound.evals.executor import BUILT_IN

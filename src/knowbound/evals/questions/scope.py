@@ -16,7 +16,7 @@ from typing import NamedTuple, cast
 import msgspec
 from msgspec.structs import replace
 
-from knowbound.core.competency import CompetencyQuestion, Dropped
+from knowbound.core.evaluation import CompetencyQuestion, Dropped
 from knowbound.evals.questions.knowledge_text import KnowledgeText, content_stems
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.completion import known_sum

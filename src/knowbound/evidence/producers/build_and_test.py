@@ -28,18 +28,13 @@ import re
 from abc import abstractmethod
 from dataclasses import dataclass
 
-from knowbound.codebase.inventory import Inventory, take_inventory
-from knowbound.codebase.manifests import known_manifest
+from knowbound.codebase.manifests import Inventory, known_manifest, take_inventory
 from knowbound.core.evidence import Evidence, EvidenceClass, Intent, Place, Quality, Shows
 from knowbound.evidence.producers.discovery import PROJECT, scan_tree
 from knowbound.evidence.producers.protocol import BUILD, TEST, Ask, Context, Producer
-from knowbound.evidence.producers.systems.cargo import Cargo
-from knowbound.evidence.producers.systems.cmake import CMake
-from knowbound.evidence.producers.systems.make import Make
-from knowbound.evidence.producers.systems.npm import Npm
-from knowbound.evidence.producers.systems.python import Python
-from knowbound.evidence.producers.systems.system import Built, System, Tested
-from knowbound.evidence.producers.workspace import UnableError, Workspace, workspace
+from knowbound.evidence.producers.systems.compiled import Cargo, CMake, Make
+from knowbound.evidence.producers.systems.scripted import Npm, Python
+from knowbound.evidence.producers.systems.system import Built, System, Tested, UnableError, Workspace, workspace
 from knowbound.text.printable import counted, listed, one_line
 from knowbound.text.stop_words import STOP_WORDS
 

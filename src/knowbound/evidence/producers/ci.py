@@ -22,7 +22,7 @@ from typing import TypeVar
 
 import msgspec
 
-from knowbound.codebase.inventory import Inventory
+from knowbound.codebase.manifests import Inventory
 from knowbound.core.evidence import Evidence, EvidenceClass, Intent, Place, Quality, Shows
 from knowbound.evidence.producers.protocol import CI, Ask, Context, Producer
 from knowbound.git import GIT_CONFIG

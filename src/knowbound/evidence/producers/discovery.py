@@ -18,13 +18,15 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from knowbound.codebase.inventory import Inventory, sources_of, take_inventory
 from knowbound.codebase.manifests import (
     Declared,
+    Inventory,
     ci_systems,
     commands_of_containers,
     known_manifest,
     read_manifests,
+    sources_of,
+    take_inventory,
 )
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
 from knowbound.core.paths import DOCUMENTS, extension, is_test, language_of

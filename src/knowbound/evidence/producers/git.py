@@ -17,8 +17,17 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality, Shows
-from knowbound.evidence.producers.history import HistoryKind, HistoryQuestion, date_of, is_name, read_history_question
-from knowbound.evidence.producers.messages import Matched, changed_with, says_so, search_messages
+from knowbound.evidence.producers.history import (
+    HistoryKind,
+    HistoryQuestion,
+    Matched,
+    changed_with,
+    date_of,
+    is_name,
+    read_history_question,
+    says_so,
+    search_messages,
+)
 from knowbound.evidence.producers.protocol import GIT, Ask, Context, Producer
 from knowbound.evidence.producers.repository import (
     FIELDS,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from knowbound.codebase.definitions import definition_on, is_definition_line
 from knowbound.codebase.languages import has_grammar
 from knowbound.codebase.passages import is_comment
-from knowbound.codebase.ripgrep import TextMatch
+from knowbound.codebase.tree import TextMatch
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
 from knowbound.core.paths import MARKDOWN, extension, is_changelog, source_rank
 from knowbound.evidence.plan import Focus, Term, TermKind

@@ -15,8 +15,7 @@ import re
 from typing import NamedTuple
 
 from knowbound.codebase.languages import NameRole, code_lines, has_grammar, occurrences
-from knowbound.codebase.outline import outline_of
-from knowbound.codebase.passages import CodePassage
+from knowbound.codebase.passages import CodePassage, outline_of
 from knowbound.codebase.tree import SourceTree
 from knowbound.codebase.tree_search import passage_at
 from knowbound.core.evidence import Evidence, EvidenceClass, Intent, Place, Quality

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 
 from knowbound.codebase.definitions import Definition, has_owner_definition
 from knowbound.codebase.languages import NameRole, has_grammar, imported_from, occurrences
-from knowbound.codebase.ripgrep import TextMatch
-from knowbound.codebase.tree import SourceTree
+from knowbound.codebase.tree import SourceTree, TextMatch
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
 from knowbound.core.paths import source_rank
 from knowbound.evidence.plan import Focus, Term, TermKind

@@ -29,8 +29,7 @@ from typing import Any, TypeVar, get_origin
 
 import msgspec
 
-from knowbound.core.quality import KEPT_DAYS, Counts, DayRollup, Discovery, Durations, QualityTurn
-from knowbound.core.suggestions import SuggestionAnswer
+from knowbound.core.quality import KEPT_DAYS, Counts, DayRollup, Discovery, Durations, QualityTurn, SuggestionAnswer
 from knowbound.errors import StoreError
 from knowbound.kms.backends import remote
 from knowbound.kms.backends.mongo_connection import DUPLICATE, Document, MongoConnection

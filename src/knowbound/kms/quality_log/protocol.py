@@ -9,8 +9,7 @@ from collections.abc import Collection, Iterable, Iterator
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
-from knowbound.core.quality import Counts, DayRollup, Discovery, QualityTurn
-from knowbound.core.suggestions import SuggestionAnswer
+from knowbound.core.quality import Counts, DayRollup, Discovery, QualityTurn, SuggestionAnswer
 from knowbound.errors import StoreError
 from knowbound.store.listing import PAGE, ResultPage
 

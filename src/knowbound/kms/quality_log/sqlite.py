@@ -8,8 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from knowbound.core.quality import Counts, DayRollup, Discovery, QualityTurn
-from knowbound.core.suggestions import SuggestionAnswer
+from knowbound.core.quality import Counts, DayRollup, Discovery, QualityTurn, SuggestionAnswer
 from knowbound.errors import StoreError
 from knowbound.kms.backends.protocol import pages
 from knowbound.kms.quality_log.protocol import COUNTS, ItemOrder, LoggedDay, MeasuredItem, QualityLog, note_text

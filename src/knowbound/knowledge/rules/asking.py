@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from knowbound.core.rule import Rule, RuleFinding, RuleVerdict
+from knowbound.core.statement import Rule, RuleFinding, RuleVerdict
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.questions import AnswerSource, AskedEntry, EntryGroup, sendable
 from knowbound.judge.prompts import RULE_LINES, RULES, load_prompt
 from knowbound.judge.quotations import is_quoted
-from knowbound.knowledge.rules.reading import is_rule
+from knowbound.knowledge.rules.history import is_rule
 from knowbound.text.digest import digest_of
 from knowbound.text.printable import estimated_tokens, short_line
 from knowbound.traces.activity import ActivityRecord, RecordKind, SessionActivity

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
-from knowbound.core.rule import Rule, RuleFinding, RuleVerdict
+from knowbound.core.statement import Rule, RuleFinding, RuleVerdict
 from knowbound.traces.activity import ActivityRecord, RecordKind, SessionActivity
 from knowbound.traces.shell.parser import parse
 from knowbound.traces.shell.tree import Command, commands

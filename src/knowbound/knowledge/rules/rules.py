@@ -16,8 +16,8 @@ from knowbound import __version__
 from knowbound.codebase.checkout import Checkout
 from knowbound.config import Settings
 from knowbound.core.paths import project_name
-from knowbound.core.rule import Rule, RuleCheck, RuleFinding, RuleVerdict
 from knowbound.core.signal import Findings
+from knowbound.core.statement import Rule, RuleCheck, RuleFinding, RuleVerdict
 from knowbound.errors import InputError
 from knowbound.gaps.filters import Filters
 from knowbound.gaps.observe import observe

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from knowbound.core.knowledge import relative_to
 from knowbound.core.lesson import LessonEvidence, LessonKind, TreeCheck
-from knowbound.core.paths import project_folder
+from knowbound.core.paths import project_folder, relative_to
 from knowbound.core.signal import Signal
 from knowbound.lessons.material import Material
 from knowbound.lessons.tree import Tree

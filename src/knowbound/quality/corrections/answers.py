@@ -12,8 +12,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from knowbound.core.item import FlagKind, Item
-from knowbound.core.quality import Closing, Discovery
-from knowbound.core.suggestions import ANSWER_DAYS, Suggestion, SuggestionAnswer, SuggestionDecision
+from knowbound.core.quality import ANSWER_DAYS, Closing, Discovery, Suggestion, SuggestionAnswer, SuggestionDecision
 from knowbound.errors import InputError
 from knowbound.kms.holding import release
 from knowbound.kms.index.database import Index

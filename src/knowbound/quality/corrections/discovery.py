@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from knowbound.core.quality import Closing, Discovery, QualityTurn
-from knowbound.core.suggestions import SuggestionAnswer, SuggestionDecision
+from knowbound.core.quality import Closing, Discovery, QualityTurn, SuggestionAnswer, SuggestionDecision
 from knowbound.kms.corrections.changes import Correction
 from knowbound.stats.rate import Rate
 

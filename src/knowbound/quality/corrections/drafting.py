@@ -15,7 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from knowbound.codebase.ripgrep import matches
+from knowbound.codebase.tree import matches
 from knowbound.core.same_content import content_sha
 from knowbound.judge.turns.values import Value, ValueKind, values_of
 from knowbound.kms.duplicates import likeness, stems

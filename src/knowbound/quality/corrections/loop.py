@@ -18,7 +18,7 @@ import msgspec
 
 from knowbound.config import Settings
 from knowbound.core.item import FlagKind
-from knowbound.core.suggestions import Suggestion, SuggestionDecision
+from knowbound.core.quality import Suggestion, SuggestionDecision
 from knowbound.errors import StoreError
 from knowbound.injection import shown_suggestions
 from knowbound.injection.shown_suggestions import MOST_KEPT, MOST_OF_A_TEXT, ShownSuggestion

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from knowbound.core.cause import Cause, SampleCause
+from knowbound.core.evaluation import Cause, SampleCause
 from knowbound.report.formats.json import fields
 from knowbound.report.sections import Entry, Line, Note, Section
 from knowbound.report.words import place_words

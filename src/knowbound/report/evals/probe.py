@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
-from knowbound.core.competency import CompetencyQuestion, Probe, QuestionSource
+from knowbound.core.evaluation import CompetencyQuestion, Probe, QuestionSource
 from knowbound.report.format_names import LineFormat, PageFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import as_json, fields, json_line

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from knowbound.core.rule import Rule, RuleCheck, RuleVerdict
+from knowbound.core.statement import Rule, RuleCheck, RuleVerdict
 from knowbound.language import say
 from knowbound.report.formats.json import fields, json_line
 from knowbound.report.formats.plain import printable

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from knowbound.core.suggestions import ANSWER_DAYS, Suggestion
+from knowbound.core.quality import ANSWER_DAYS, Suggestion
 from knowbound.report.format_names import PageFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import document

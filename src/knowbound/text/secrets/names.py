@@ -1,8 +1,9 @@
-"""Names of secrets, and the nets that tell quickly that a text has none: most texts load nothing else."""
+"""Names of secrets, and the searches that tell quickly which parts of a text may have one: they need nothing else."""
 
 from __future__ import annotations
 
 import re
+import string
 
 from knowbound.core.lazy_pattern import lazy
 
@@ -62,3 +63,54 @@ def may_have_option(text: str) -> bool:
 def may_have_parameter(text: str) -> bool:
     """Report whether the text may have an address with a signature, or one that is itself the permission to post."""
     return "=" in text or "hook" in text or "telegram.org/" in text or "maker.ifttt." in text
+
+
+_SIGNS = frozenset((string.ascii_letters + string.digits + "_+=.%~-").encode())
+_IN_RUN = bytes(ord("x") if byte in _SIGNS else ord(" ") for byte in range(256))
+# A slash ends a run, or most long runs would be paths; a path is searched only beside a run that may be a token.
+_IN_PATH = bytes(ord("x") if byte in _SIGNS or byte == ord("/") else ord(" ") for byte in range(256))
+_LONG = b"x" * 15  # the shortest token is xoxb- and ten characters
+_DIGIT = lazy(r"\d", re.ASCII)
+_IN_TURNS = lazy(r"[a-z][^A-Za-z]*+[A-Z][^a-z]*+[a-z][^A-Z]*+[A-Z]")
+_SIGN = lazy(r"[_+=%~-]")
+_LONGEST_NAME = 23  # a name in source code has capitals too; a token of letters alone is longer
+_LONGEST_WITHOUT_DIGIT = 500  # a longer random run has a digit
+_LINE_END = lazy(r"[ \t\"'+]{0,12}[\\\r\n]")
+_LINE_START = lazy(r"(?:\n|\\+r?\\*n?)[ \t>|+\"'#*]{0,12}\Z")
+_BESIDE = 48
+_NEXT_LINE = 240  # a token may be wrapped
+
+
+def parts_with_runs(text: str) -> str:
+    """Return the runs that may belong to a token with the text beside them, one part per line."""
+    signs = text.encode("ascii", "replace")  # as long as the text
+    runs = signs.translate(_IN_RUN)
+    at = runs.find(_LONG)
+    if at < 0:
+        return ""
+    parts: list[tuple[int, int]] = []
+    paths, end_of_part = b"", -1
+    while at >= 0:
+        end = runs.find(b" ", at)
+        end = len(text) if end < 0 else end
+        if _may_be_token(text, at, end):
+            paths = paths or signs.translate(_IN_PATH)
+            start, end = paths.rfind(b" ", 0, at) + 1, paths.find(b" ", end)
+            end = len(text) if end < 0 else end
+            is_first, is_last = _LINE_START.search(text, max(0, start - 16), start), _LINE_END.match(text, end)
+            start = max(0, start - (_NEXT_LINE if is_first else _BESIDE))
+            if start <= end_of_part:
+                start = parts.pop()[0]
+            end_of_part = end + (_NEXT_LINE if is_last else _BESIDE)
+            parts.append((start, end_of_part))
+        at = runs.find(_LONG, end)
+    return "\n".join([text[start:end] for start, end in parts])
+
+
+def _may_be_token(text: str, start: int, end: int) -> bool:
+    if _DIGIT.search(text, start, end):
+        return True
+    if end - start > _LONGEST_WITHOUT_DIGIT:
+        return False
+    is_name = end - start <= _LONGEST_NAME and not _SIGN.search(text, start, end)
+    return not is_name and _IN_TURNS.search(text, start, end) is not None

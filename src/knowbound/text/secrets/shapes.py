@@ -1,9 +1,16 @@
-"""Secrets without a prefix that are known by their shape: parts, separators and lengths."""
+"""Secrets that are known by their shape: vendors' prefixes, and parts, separators and lengths.
+
+A row of `tokens.txt` is the kind, the least number of characters after the prefix, the characters that may follow, and
+the prefixes. A token is searched only after its prefix. A pattern is compiled at its first use: compiling all patterns
+takes longer than a hook may.
+"""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from knowbound.core.lazy_pattern import lazy
@@ -70,3 +77,113 @@ def redact_shapes(text: str, *, is_long: bool) -> str:
                 _MADE[shape] = _redaction(shape)
             text = _MADE[shape](text)
     return text
+
+
+_ALPHABETS = {
+    "alnum": "A-Za-z0-9",
+    "word": r"-\w",
+    "hex": "0-9a-fA-F",
+    "upper": "A-Z0-9",
+    "lower": "a-z0-9",
+    "base64": r"-\w+/=",
+    "dotted": r"-\w.=",
+}
+# A token begins after anything but a letter or digit, or after an escape that ends with one (\n in JSON, %3D in a URL).
+_START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=%[0-9A-F][0-9A-F])|(?<=%[0-9a-f][0-9a-f])|(?<=u[0-9a-f]{4}))"
+_BREAK = r"[ \t]*(?:\\|\"[ \t]*\+?|'[ \t]*\+?)?(?:\r?\n|\\+r?\\*n)[ \t>|+\"'#*]{0,12}"  # a line that was wrapped
+_LINE_BREAK = lazy(_BREAK)
+_FEWEST = 4  # characters of a wrapped token on a line
+
+
+class _Row:
+    """A row of the table, with its patterns."""
+
+    def __init__(self, kind: str, alphabet: str, fewest: int) -> None:
+        self.kind, self.fewest = kind, fewest
+        self._alphabet = alphabet
+
+    def is_token(self, body: str) -> bool:
+        """Report whether the text after the prefix makes a token."""
+        if len(body) < self.fewest or not is_varied(body) or _EXAMPLE.search(body):
+            return False
+        return self.kind != "jwt" or "." in body
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        return re.compile(rf"[{self._alphabet}]{{{self.fewest},}}+", re.ASCII)
+
+    @cached_property
+    def wrapped(self) -> re.Pattern[str]:
+        line = rf"[{self._alphabet}]{{{_FEWEST},200}}+"
+        return re.compile(rf"{line}(?:{_BREAK}{line}(?=[\s\"'`\\]|\Z)){{1,3}}", re.ASCII)
+
+
+def _read_rows() -> dict[str, list[_Row]]:
+    rows: dict[str, list[_Row]] = {}
+    with open(os.path.join(os.path.dirname(__file__), "tokens.txt"), encoding="utf-8") as lines:
+        for line in lines:
+            if line.strip() and not line.startswith("#"):
+                kind, fewest, alphabet, *prefixes = line.split()
+                row = _Row(kind, _ALPHABETS.get(alphabet, alphabet), int(fewest))
+                for prefix in prefixes:
+                    rows.setdefault(prefix, []).append(row)
+    return rows
+
+
+_ROWS = _read_rows()  # by prefix
+# Prefixes by first letter, so that few are tried at a position; longest first: `sk-ant-` before `sk-`.
+_BY_START: dict[str, list[str]] = {}
+for _prefix in sorted(_ROWS, key=len, reverse=True):
+    _BY_START.setdefault(_prefix[0], []).append(_prefix)
+_BRANCHES = (
+    f"{re.escape(first)}(?:{'|'.join(re.escape(one[1:]) for one in ones)})" for first, ones in _BY_START.items()
+)
+_ANY = f"(?:{'|'.join(_BRANCHES)})"
+_PREFIX = lazy("(?<![A-Za-z0-9])" + _ANY)
+_ESCAPED = lazy(r"\\(?:[nrtbf][A-Za-z1]|u[0-9a-f]{4})|%[0-9A-Fa-f]{2}[A-Za-z1]")
+_PREFIX_AFTER_ESCAPE = lazy(_START + _ANY)  # five times slower
+_MOST_TRIES = 8
+_FIRST = iter(range(50))  # texts of a process in which a search for each prefix is faster than compiling the pattern
+_EXAMPLE = lazy(r"EXAMPLE(?:KEY)?\b")
+
+
+def find_tokens(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield start, end and kind of every token."""
+    if next(_FIRST, None) is not None and not any(map(text.__contains__, _ROWS)):
+        return
+    at, pattern = 0, _PREFIX_AFTER_ESCAPE if _ESCAPED.search(text) else _PREFIX
+    tries: dict[int, int] = {}  # by the end of a run: prefixes in it that begin no token
+    while found := pattern.search(text, at):
+        at, reached = found.end(), 0
+        for prefix, row in _rows_of(found[0]):
+            end, looked_at = _end(text, found.end() - len(found[0]) + len(prefix), row)
+            if end:
+                yield found.start(), end, row.kind
+                at = end
+                break
+            reached = max(reached, looked_at)
+        else:
+            tries[reached] = tries.get(reached, 0) + 1
+            if tries[reached] > _MOST_TRIES:  # else a run of prefixes would be read to its end from each prefix
+                at = max(at, reached)
+
+
+def _rows_of(prefix: str) -> Iterator[tuple[str, _Row]]:
+    """Yield the rows of the prefix, then of the shorter prefixes that it begins with."""
+    for length in range(len(prefix), 1, -1):
+        for row in _ROWS.get(prefix[:length], ()):
+            yield prefix[:length], row
+
+
+def _end(text: str, start: int, row: _Row) -> tuple[int, int]:
+    """Return the end of the token whose prefix ends at `start`, or 0; and the end of the text that was looked at."""
+    looked_at = start
+    if wrapped := row.wrapped.match(text, start):
+        looked_at = wrapped.end()
+        lines = _LINE_BREAK.split(wrapped[0])
+        fewest = 16 if row.is_token(lines[0]) else 6  # a word on the next line does not belong to the token
+        if row.is_token("".join(lines)) and all(len(line) >= fewest and is_varied(line) for line in lines[1:]):
+            return wrapped.end(), looked_at
+    found = row.pattern.match(text, start)
+    end = found.end() if found else 0
+    return end if found and row.is_token(found[0]) else 0, max(end, looked_at)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from knowbound.core.suggestions import Suggestion
+from knowbound.core.quality import Suggestion
 from knowbound.errors import InputError
 from knowbound.kms.opening import open_index, open_quality_log
 from knowbound.language import say, translated

@@ -1,1 +1,1 @@
-"""Build systems: how each one builds and tests, and what its output says."""
+"""Build systems: builds and tests in a copy of the tree, and what their output says."""

@@ -47,7 +47,7 @@ def main(arguments: Sequence[str]) -> None:
                 "id": f"{tree.name}-{one.id}",
                 "question": one.prompt,
                 "answer": one.metadata["expected"],
-                "checked_for": list(one.mentions),
+                "checked_for": one.mentions,
                 "quotation": one.metadata["quote"],
                 "path": f"{tree.name}/{path}",
                 "section": "\n".join(text[max(0, line - _AROUND) : line + _AROUND]),

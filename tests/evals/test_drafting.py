@@ -55,7 +55,7 @@ def topic(title: str, *answer: TopicAnswer, said: str = "", is_open: bool = Fals
 def drafted(one: Topic) -> tuple[str, tuple[str, ...]]:
     """What is proposed from a topic: the question, and the paths of which the answer must have one."""
     found = draft_samples([gap_of_topic(one)], EMPTY, ()).drafts
-    return (found[0].prompt, found[0].mentions) if found else ("", ())
+    return (found[0].prompt, tuple(text for group in found[0].mentions for text in group)) if found else ("", ())
 
 
 LINT = TopicAnswer(".lint.yaml", 0, 2)
@@ -359,7 +359,7 @@ def test_an_uncovered_file_is_asked_what_it_says(tmp_path: Path) -> None:
     (draft,) = found.drafts
     assert draft.prompt == "How do you set up a machine?"
     assert draft.covers == "docs/setup.md"
-    assert draft.mentions == ("make seed", "12 seconds")  # `make up` stands elsewhere too: it would prove nothing
+    assert draft.mentions == (("make seed", "12 seconds"),)  # `make up` stands elsewhere too: it would prove nothing
     assert draft.provenance == "rule-generated"
     assert draft.metadata["drafted_from"] == "uncovered"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -28,17 +29,24 @@ GOOD = {
     "section": 1,
     "question": "How long does the billing API keep the key of a request?",
     "answer": "For 24 hours.",
+    "right": ["One day.", "The key stays there for 24 hours."],
+    "wrong": ["It keeps it for 7 days.", "Until the request is booked."],
+    "refusal": "I could not find how long the billing API keeps the key of a request.",
     "quote": "are stored for 24 hours",
-    "expected": ["24 hours", "one day"],
+    "expected": [["24 hours", "one day"]],
 }
+TRIED = {"answer": "24 hours.", "again": "It is one day.", "wrong": "A week.", "fault": "none", "reason": ""}
 
 
 class Model:
-    def __init__(self, **answer: object) -> None:
-        self.answer, self.seen = answer, list[ModelQuestion]()
+    def __init__(self, tried: Mapping[str, object] | None = None, **answer: object) -> None:
+        self.answer, self.tried, self.seen = answer, {**TRIED, **(tried or {})}, list[ModelQuestion]()
 
     def complete(self, question: ModelQuestion, *, seconds: float) -> Completion:
         self.seen.append(question)
+        if question.prompt == "draft_checks":
+            ids = [json.loads(line)["id"] for line in question.inputs["entries"].splitlines()]
+            return Completion(json.dumps({"items": [{"id": one, **self.tried} for one in ids]}), 0, 0, 0.0)
         return Completion(json.dumps({"samples": [], **self.answer}), 0, 0, 0.0)
 
 
@@ -53,7 +61,7 @@ def drafted(folder: Path, model: Model, gaps: list[Gap] | None = None, existing:
 def test_a_draft_has_the_quotation_that_answers_it_and_loads_as_a_sample(tmp_path: Path) -> None:
     found = drafted(tmp_path, Model(samples=[GOOD]))
     (draft,) = found.drafts
-    assert draft.mentions == ("24 hours", "one day")
+    assert draft.mentions == (("24 hours", "one day"),)
     assert (draft.metadata["path"], draft.metadata["at"], draft.metadata["answerable"]) == ("billing.md", 6, True)
     file = tmp_path / "eval-samples.draft.yaml"
     file.write_text(draft_text(found))
@@ -65,12 +73,18 @@ def test_a_draft_has_the_quotation_that_answers_it_and_loads_as_a_sample(tmp_pat
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"quote": "are stored for 48 hours", "expected": ["48 hours"]}, "quotation is not in the section"),
+        ({"quote": "are stored for 48 hours", "expected": [["48 hours"]]}, "quotation is not in the section"),
         ({"section": 9}, "quotation is not in the section"),
-        ({"expected": ["a week"]}, "the words of a right answer"),
+        ({"expected": [["a week"]]}, "the words of a right answer"),
         ({"expected": []}, "the words of a right answer"),
-        ({"expected": ["stored"], "question": "Are keys stored by the billing API?"}, "the words of a right answer"),
-        ({"expected": ["a"], "quote": "booked once. Keys"}, "the words of a right answer"),
+        ({"expected": [["24 hours"], []]}, "the words of a right answer"),
+        ({"expected": [["stored"]], "question": "Are keys stored by the billing API?"}, "the words of a right answer"),
+        ({"expected": [["a"]], "quote": "booked once. Keys"}, "the words of a right answer"),
+        ({"answer": "For 24 hours, then `purge.sh` removes it."}, "does not show purge.sh"),
+        ({"answer": "Not quite 25 hours, so 24 hours."}, "does not show 25"),
+        ({"right": ["One day.", "Until the next day."]}, "fails a right answer: Until the next day."),
+        ({"wrong": ["One day after it was booked."]}, "passes a wrong answer or a refusal: One day"),
+        ({"refusal": "I did not find whether it is 24 hours."}, "passes a wrong answer or a refusal"),
         ({"question": "Tell me about keys."}, "not a question"),
         ({"question": "How long? Where? And why is it so that they are removed?"}, "several questions"),
     ],
@@ -79,6 +93,41 @@ def test_what_rules_do_not_find_is_not_proposed(tmp_path: Path, change: dict[str
     found = drafted(tmp_path, Model(samples=[GOOD | change]))
     assert not found.drafts
     assert reason in found.dropped[0].reason
+
+
+@pytest.mark.parametrize(
+    ("tried", "reason"),
+    [
+        ({"fault": "trivia", "reason": "nobody asks this"}, "trivia: nobody asks this"),
+        ({"again": "Twenty-four of them."}, "fails a right answer: Twenty-four"),
+        ({"answer": "", "again": ""}, "fails a right answer"),
+        ({"wrong": "A key is there for one day a week."}, "passes a wrong answer or a refusal: A key is there"),
+        ({"fault": "boring"}, "it was not tried out"),
+    ],
+)
+def test_a_draft_that_its_quotation_does_not_answer_is_not_proposed(
+    tmp_path: Path, tried: dict[str, object], reason: str
+) -> None:
+    model = Model(tried, samples=[GOOD])
+    found = drafted(tmp_path, model)
+    assert not found.drafts
+    assert reason in found.dropped[0].reason
+    assert "one day" not in model.seen[-1].text  # what is expected is not shown
+
+
+def test_an_answer_must_name_each_thing_that_is_expected(tmp_path: Path) -> None:
+    both = {
+        "question": "How long is the key of a request kept, and what removes it?",
+        "answer": "For 24 hours; a job that runs at night removes it.",
+        "right": ["A nightly job, after 24 hours.", "24 hours, then a job."],
+        "quote": "are stored for 24 hours and then removed by a job that runs at night",
+        "expected": [["24 hours"], ["job"]],
+    }
+    again = {"answer": "24 hours, then by a job.", "again": "By a job after 24 hours."}
+    (draft,) = drafted(tmp_path, Model(again, samples=[GOOD | both])).drafts
+    assert draft.mentions == (("24 hours",), ("job",))
+    assert draft.is_passed_by("A job removes it after 24 hours.")
+    assert not draft.is_passed_by("It is removed after 24 hours.")
 
 
 def test_what_the_test_asks_already_is_not_proposed(tmp_path: Path) -> None:
@@ -101,7 +150,7 @@ def test_what_agents_looked_for_is_answered_or_marked_unanswerable(tmp_path: Pat
 def test_no_secret_is_sent_and_none_is_proposed(tmp_path: Path) -> None:
     secret = "ghp_" + "a1B2" * 9
     gap = Gap("", {}, wanted=f"token {secret}")
-    model = Model(samples=[GOOD | {"expected": [secret]}])
+    model = Model(samples=[GOOD | {"expected": [[secret]]}])
     found = drafted(tmp_path, model, [gap])
     assert all(secret not in one.text for one in model.seen)
     assert not found.drafts

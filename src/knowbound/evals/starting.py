@@ -62,8 +62,7 @@ def _answered(drafts: Iterator[SampleDraft], settings: Settings, found: Found) -
         if not left or time.monotonic() > end:
             return
         done = investigate(one.prompt, settings.root, only=found.knowledge, seconds=_OF_ONE)
-        answer = answer_of(done, quoted_passages(done, settings.root)).lower()
-        if any(text.lower() in answer for text in one.mentions):
+        if one.is_passed_by(answer_of(done, quoted_passages(done, settings.root))):
             left -= 1
             yield one
 

@@ -34,7 +34,8 @@ SCOPE = "scope-1"
 PLAN = "plan-1"
 READ = "read-2"
 CAUSES = "causes-1"
-DRAFTS = "drafts-1"
+DRAFTS = "drafts-2"
+DRAFT_CHECKS = "draft_checks-1"
 
 
 class PromptFile(msgspec.Struct, frozen=True):

@@ -27,8 +27,13 @@ def loose_samples(samples: Iterable[EvalSample]) -> Iterator[tuple[str, str]]:
         others = [one for one in sample.assertions if one not in facts]
         if not facts or sample.rubric or others:
             continue  # a judge, a program or the way it was found decides, too
-        if any(_passes(text.format(prompt=sample.prompt), facts) for text in _REFUSALS):
+        if any(_passes(text, facts) for text in refusals(sample.prompt)):
             yield sample.id, f"{facts[0].type} {detail_of(facts[0])}".rstrip()
+
+
+def refusals(prompt: str) -> list[str]:
+    """Return answers to a prompt that say nothing."""
+    return [text.format(prompt=prompt) for text in _REFUSALS]
 
 
 def loose_words(samples: Iterable[EvalSample]) -> str:

@@ -1,7 +1,8 @@
 """Samples that a model writes: from sections of knowledge files, and from what agents looked for.
 
-Each has the quotation that answers it. Rules look the quotation up, and the words that the answer is checked for: they
-must be in the quotation and not in the question. What agents looked for and no section answers is marked unanswerable.
+Each has the quotation that answers it. Rules look the quotation up, with every name and number of the answer, and try
+what is asserted on right and wrong answers: those that the author wrote, and those of a second question that shows the
+quotation and not what is expected. What agents looked for and no section answers is marked unanswerable.
 """
 
 from __future__ import annotations
@@ -9,17 +10,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
+from knowbound.evals.assertions.loose import refusals
 from knowbound.evals.drafts.drafts import Drafts, NotDrafted, SampleDraft, draft_id
 from knowbound.evals.drafts.gaps import Gap
 from knowbound.evals.questions.knowledge_text import KnowledgePage, KnowledgeText, content_stems
 from knowbound.evals.questions.scope import Duplicates, gives_orders, unfit
 from knowbound.judge.models.asking import Asker
-from knowbound.judge.models.questions import sendable
-from knowbound.judge.prompts import DRAFTS, load_prompt
+from knowbound.judge.models.questions import AskedEntry, EntryGroup, sendable
+from knowbound.judge.prompts import DRAFT_CHECKS, DRAFTS, input_hash, load_prompt
 from knowbound.judge.quotations import is_quoted
 from knowbound.text.digest import digest_of
 from knowbound.text.markdown import BlockKind, DocumentBlock
@@ -31,7 +33,10 @@ _LONGEST, _LEAST = 450, 25  # tokens of a section
 _LEAST_STEMS, _WORDS = 12, 5  # of a section; of a block that says something
 _KNOWN = 60  # questions of the test that are shown
 _WANTED = 8  # gaps in all
+_CHECKED_TOGETHER = 8  # drafts in a call that tries them out
+_SPELLINGS = 6
 _UNCHECKED = "the words of a right answer are not in the quotation, are in the question, or are too common"
+_NAME = re.compile(r"`[^`\n]+`|(?<![\w.])\d[\d.,:]*\w*|(?<!\w)--?\w[\w-]*|\w+(?:[._/:]\w+)+|\w+[a-z][A-Z]\w*")
 _TITLE = re.compile(r"^\s*#+\s")
 _COMMON = frozenset("yes no true false none null default on off always never one two three".split())
 
@@ -52,8 +57,11 @@ class DraftedSample(msgspec.Struct, frozen=True):
     section: int
     question: str
     quote: str
-    expected: list[str]
-    answer: str = ""
+    expected: list[list[str]]
+    answer: str
+    right: list[str]
+    wrong: list[str]
+    refusal: str
     wanted: str = ""
 
 
@@ -69,6 +77,17 @@ class DraftAnswer(msgspec.Struct, frozen=True):
 
     samples: list[DraftedSample]
     unanswerable: list[DraftedUnanswerable] = []
+
+
+class DraftCheck(msgspec.Struct, frozen=True):
+    """Answers to one question by somebody who sees its quotation alone, and what is wrong with the question."""
+
+    id: str
+    answer: str
+    again: str
+    wrong: str
+    fault: Literal["none", "unclear", "incomplete", "several", "obvious", "trivia"]
+    reason: str = ""
 
 
 def drafts_by_model(
@@ -102,10 +121,13 @@ def drafts_by_model(
                     reason = f"asks the same as: {other}"
             if reason or isinstance(draft, NotDrafted):
                 dropped.append(NotDrafted(draft.prompt, reason))
-            elif len(drafts) < count:
+            else:
                 duplicates.add(draft.prompt)
                 drafts.append(draft)
-    return Drafts(tuple(drafts), tuple(dropped))
+    faults = _faults(drafts, asker)
+    dropped += [NotDrafted(one.prompt, fault) for one, fault in zip(drafts, faults, strict=True) if fault]
+    good = [one for one, fault in zip(drafts, faults, strict=True) if not fault]
+    return Drafts(tuple(good[:count]), tuple(dropped))
 
 
 def _texts(sections: Sequence[_Section], gaps: Sequence[Gap], known: Sequence[str], count: int) -> dict[str, str]:
@@ -137,7 +159,7 @@ def _calls(
         yield ranked[: 2 * _TOGETHER], list(gaps)
     order = sorted(sections, key=lambda path: (path not in preferred, digest_of([path])))
     in_turn = [one for round_ in zip_longest(*(sections[path] for path in order)) for one in round_ if one is not None]
-    wanted = -(-count * 5 // 4)  # a part of what is proposed is dropped
+    wanted = -(-count * 8 // 5)  # a part of what is proposed is dropped
     for at in range(0, min(len(in_turn), -(-wanted // _EACH) * _TOGETHER), _TOGETHER):
         yield in_turn[at : at + _TOGETHER], []
 
@@ -176,10 +198,12 @@ def _drafts(
             yield NotDrafted(asked, "its quotation is not in the section")
         elif not (expected := _expected(one, asked)):
             yield NotDrafted(asked, _UNCHECKED)
+        elif unshown := _unshown(one, f"{asked} {section.path} {section.heading} {one.quote}"):
+            yield NotDrafted(asked, f"the quotation does not show {unshown}")
         else:
             gap = by_name.get(one.wanted)
             place = gap.why if gap else f"{section.path}:{_line(section, one.quote)}"
-            yield SampleDraft(
+            draft = SampleDraft(
                 id=draft_id("gap" if gap else "file", asked),
                 prompt=asked,
                 why=f"{place}; answered by: {one.quote}",
@@ -189,9 +213,11 @@ def _drafts(
                     "answerable": True, "expected": redact(one.answer), "quote": redact(one.quote),
                     "path": section.path, "at": _line(section, one.quote), "by": judge,
                 },
-                mentions=tuple(expected),
+                mentions=expected,
                 covers=section.path,
             )  # fmt: skip
+            fault = _misjudged(draft, (one.answer, *one.right), (*one.wrong, one.refusal, *refusals(asked)))
+            yield NotDrafted(asked, fault) if fault else draft
     for other in answer.unanswerable:
         if (gap := by_name.get(other.wanted)) is not None:
             asked = " ".join(other.question.split())
@@ -204,20 +230,60 @@ def _drafts(
             )
 
 
-def _expected(one: DraftedSample, question: str) -> list[str]:
-    """Return the words that a right answer has; none if the first cannot be told from the question or from chance."""
-    words = [" ".join(text.split()) for text in one.expected if text.strip()]
-    if not words or not is_quoted_or_short(words[0], one.quote) or redact(" ".join(words)) != " ".join(words):
-        return []
-    plain = [word.strip("`'\".").lower() for word in words]
-    if plain[0] in _COMMON or (plain[0].isalnum() and len(plain[0]) < 2) or plain[0] in question.lower():
-        return []
-    return [word for word, bare in zip(words, plain, strict=True) if bare and bare not in question.lower()][:4]
+def _expected(one: DraftedSample, question: str) -> tuple[tuple[str, ...], ...]:
+    """Return the words of a right answer; none if the first of a group cannot be told from the question or chance."""
+    groups = [[" ".join(text.split()) for text in group if text.strip()] for group in one.expected]
+    for words in groups:
+        first = _bare(words[0]) if words else ""
+        is_shown = first and (_bare(one.quote).find(first) >= 0 or is_quoted(words[0], [one.quote]))
+        is_common = first in _COMMON or (first.isalnum() and len(first) < 2) or first in question.lower()
+        if not is_shown or is_common or redact(" ".join(words)) != " ".join(words):
+            return ()
+    return tuple(
+        tuple(word for word in words if _bare(word) and _bare(word) not in question.lower())[:_SPELLINGS]
+        for words in groups
+    )
 
 
-def is_quoted_or_short(text: str, quote: str) -> bool:
-    """Report whether a text is in a quotation; short texts, too."""
-    return text.lower() in " ".join(quote.split()).lower() or is_quoted(text, [quote])
+def _bare(text: str) -> str:
+    return " ".join(text.split()).strip("`'\".").lower()
+
+
+def _unshown(one: DraftedSample, shown: str) -> str:
+    """Return a name or number of the answer that neither quotation nor question has; "" if there is none."""
+    plain = "".join(shown.lower().split())
+    names = (name.strip("`.,:") for name in _NAME.findall(one.answer))
+    return next((name for name in names if "".join(name.lower().split()) not in plain), "")
+
+
+def _misjudged(draft: SampleDraft, right: Iterable[str], wrong: Iterable[str]) -> str:
+    """Return an answer that what is asserted takes for the opposite of what it is; "" if there is none."""
+    for text in right:
+        if not text.strip() or not draft.is_passed_by(text):
+            return f"what is asserted fails a right answer: {text}"
+    passed = next((text for text in wrong if draft.is_passed_by(text)), "")
+    return f"what is asserted passes a wrong answer or a refusal: {passed}" if passed else ""
+
+
+def _faults(drafts: Sequence[SampleDraft], asker: Asker) -> list[str]:
+    """Have every answerable draft answered from its quotation alone. Returns what is wrong with each, or ""."""
+    asked = {at: one for at, one in enumerate(drafts) if one.metadata["answerable"]}
+    entries = []
+    for at, one in asked.items():
+        shown = {"question": one.prompt, "place": one.covers, "quotation": str(one.metadata["quote"])}
+        entries.append(AskedEntry(f"q{at + 1}", shown, input_hash(shown)))
+    found = [""] * len(drafts)
+    if not entries:
+        return found
+    (checks,) = asker.ask_entries(load_prompt(DRAFT_CHECKS), [EntryGroup(entries)], DraftCheck, size=_CHECKED_TOGETHER)
+    for (at, one), check in zip(asked.items(), checks, strict=True):
+        if check.value is None:
+            found[at] = f"it was not tried out: {check.problem}"
+        elif check.value.fault != "none":
+            found[at] = f"{check.value.fault}: {' '.join(check.value.reason.split())[:200]}"
+        else:
+            found[at] = _misjudged(one, (check.value.answer, check.value.again), (check.value.wrong,))
+    return found
 
 
 def _line(section: _Section, quote: str) -> int:

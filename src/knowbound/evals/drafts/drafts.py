@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
+from knowbound.evals.assertions.results import AgentAnswer
+from knowbound.evals.assertions.rules import decide
 from knowbound.evals.drafts.gaps import Gap
 from knowbound.evals.drafts.wording import question_of_hedge, question_of_prompt, question_of_search
 from knowbound.evals.questions.from_rules import HeadingQuestions, section_questions, written_headings
 from knowbound.evals.questions.knowledge_text import KnowledgePage, KnowledgeText
 from knowbound.evals.questions.scope import Duplicates, unfit
+from knowbound.evals.samples.values import Assertion
 from knowbound.text.markdown import BlockKind, DocumentSection
 from knowbound.text.redact import redact
 from knowbound.text.stop_words import STOP_WORDS
@@ -38,8 +41,17 @@ class SampleDraft(msgspec.Struct, frozen=True):
     provenance: str
     metadata: dict[str, object]
     context: str = ""
-    mentions: tuple[str, ...] = ()  # names, numbers or paths: a right answer has one of them
+    mentions: tuple[tuple[str, ...], ...] = ()  # names, numbers or paths: a right answer has one of each group
     covers: str = ""  # the knowledge file it is about
+
+    @property
+    def assertions(self) -> list[dict[str, object]]:
+        """Its assertions, as they are written into a samples file."""
+        return [{"type": "contains_any", "values": list(group)} for group in self.mentions]
+
+    def is_passed_by(self, answer: str) -> bool:
+        """Report whether an answer has all that is asserted."""
+        return all(decide(one, AgentAnswer(answer)).passed for one in msgspec.convert(self.assertions, list[Assertion]))
 
 
 class NotDrafted(msgspec.Struct, frozen=True):
@@ -114,7 +126,7 @@ def _of_gaps(gaps: Iterable[Gap], known: Collection[str], dropped: list[NotDraft
             provenance="production-trace",
             metadata=gap.metadata,
             context="" if asked == own else gap.context,
-            mentions=gap.answers,
+            mentions=_one_of(gap.answers),
         )
 
 
@@ -139,9 +151,14 @@ def _of_files(knowledge: KnowledgeText, uncovered: Collection[str], most: int) -
                     "file": page.path,
                     "line": section.line,
                 },
-                mentions=tuple(_mentions(knowledge, page, section, question)),
+                mentions=_one_of(_mentions(knowledge, page, section, question)),
                 covers=page.path,
             )
+
+
+def _one_of(texts: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """One group of the texts; no group where there is none."""
+    return ((*texts,),) if texts else ()
 
 
 def _mentions(knowledge: KnowledgeText, page: KnowledgePage, section: DocumentSection, question: str) -> list[str]:

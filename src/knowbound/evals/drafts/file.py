@@ -48,7 +48,7 @@ def fields_of(draft: SampleDraft) -> dict[str, object]:
     if draft.context:
         found["context"] = draft.context
     if draft.mentions:
-        found["assertions"] = [{"type": "contains_any", "values": list(draft.mentions)}]
+        found["assertions"] = draft.assertions
     found["provenance"] = draft.provenance
     if draft.covers:
         found["covers"] = [{"targetKind": "reference", "ref": draft.covers}]

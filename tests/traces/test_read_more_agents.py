@@ -1,4 +1,4 @@
-"""Readers of Goose, Qwen Code, Cline and Aider, by recordings written as these programs write them."""
+"""Readers of Goose, Qwen Code, Cline, Roo Code and Aider, by recordings written as these programs write them."""
 
 from __future__ import annotations
 
@@ -158,3 +158,59 @@ def test_a_session_of_clines_command_line_has_the_folder_of_the_file_beside_it(t
     assert [event.project for event in events if isinstance(event, Start)] == ["/p"]
     assert prompts(events) == ["Mend it"]
     assert [step.tokens for step in steps(events)] == [80]
+
+
+def roo_task(path: Path) -> list[Event]:
+    """Read a task of Roo Code: calls as elements in the text, results in the part below their heading."""
+    state = "<environment_details>\n<slug>code</slug>\n# Current Workspace Directory (/work/harbour) Files\n"
+    said = [
+        "I look.\n\n<read_file>\n<args>\n  <file>\n    <path>tides.ts</path>\n  </file>\n</args>\n</read_file>",
+        "<search_files>\n<path>src</path>\n<regex>a<b</regex>\n</search_files>",
+        "<use_mcp_tool>\n<server_name>buoys</server_name>\n<tool_name>find</tool_name>\n"
+        '<arguments>\n{"query": "north"}\n</arguments>\n</use_mcp_tool>',
+        "<attempt_completion>\n<result>\nNobody reads it.\n</result>\n</attempt_completion>",
+        "Then <read_file> is quoted only.\n<read_file>\n<path>cut",
+    ]
+    heard = [
+        [
+            "[read_file for 'tides.ts'. Reading several at once is better.] Result:",
+            "1 | <task>\nnot the user's\n</task>",
+        ],
+        ["[search_files for 'a<b' in 'src'] Result:", "Found 0 results."],
+        [
+            "[use_mcp_tool for 'buoys'] Result:",
+            "The tool execution failed with this error:\nno",
+        ],
+        ["[attempt_completion] Result:", "The user has provided feedback.\n<feedback>\nLook again.\n</feedback>"],
+        [],
+    ]
+    messages = [
+        {"role": "user", "content": [{"type": "text", "text": one} for one in (f"<task>\n{QUESTION}\n</task>", state)]}
+    ]
+    messages.append({"role": "assistant", "content": "What was said before.", "isSummary": True})
+    for text, answer in zip(said, heard, strict=True):
+        messages.append({"role": "assistant", "content": [{"type": "text", "text": text}]})
+        messages.append({"role": "user", "content": [{"type": "text", "text": one} for one in [*answer, state]]})
+    path.write_text(json.dumps(messages))
+    return read("cline", path)
+
+
+def test_calls_of_roo_code_stand_in_the_text(tmp_path: Path) -> None:
+    events = roo_task(tmp_path / "api_conversation_history.json")
+    assert [(call.name, call.query, call.outcome) for call in calls(events)] == [
+        ("read_file", "tides.ts", Outcome.OK),
+        ("search_files", "a<b", Outcome.EMPTY),
+        ("mcp__buoys__find", "north", Outcome.ERROR),
+        ("attempt_completion", "Nobody reads it.", Outcome.OK),
+        ("read_file", "", Outcome.UNKNOWN),
+    ]
+    assert [(event.agent, event.project) for event in events if isinstance(event, Start)] == [
+        ("roo-code", "/work/harbour")
+    ]
+
+
+def test_words_of_roo_code_are_the_users_and_the_answer_is_the_agents(tmp_path: Path) -> None:
+    events = roo_task(tmp_path / "api_conversation_history.json")
+    assert prompts(events) == [QUESTION, "Look again."]
+    said = [text.text.strip() for step in steps(events) for text in step.said]
+    assert said == ["I look.", "Nobody reads it.", "Then <read_file> is quoted only."]

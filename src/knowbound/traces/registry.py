@@ -83,9 +83,10 @@ class BuiltIn(NamedTuple):
 # The database, and the folders of the older tree that hold sessions.
 _OPENCODE = ("opencode.db", "storage/session", "storage/message", "storage/part")
 
-# The tasks of the editor's extension, in the folders of the editors that run it.
+# The tasks of the editors' extensions (Cline, Roo Code), in the folders of the editors that run them.
 _EDITORS = (".config/Code", ".vscode-server/data", "Library/Application Support/Code")
-_CLINE = tuple(f"{editor}/User/globalStorage/saoudrizwan.claude-dev/tasks" for editor in _EDITORS)
+_EXTENSIONS = ("saoudrizwan.claude-dev", "rooveterinaryinc.roo-cline")
+_CLINE = tuple(f"{editor}/User/globalStorage/{one}/tasks" for one in _EXTENSIONS for editor in _EDITORS)
 
 # The most specific formats are asked first.
 BUILT_IN = (

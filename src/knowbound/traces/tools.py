@@ -35,7 +35,7 @@ _KINDS: dict[str, ToolKind] = {
     **dict.fromkeys(
         ("edit", "write", "multiedit", "notebookedit", "apply_patch", "create", "str_replace", "insert", "write_file",
          "replace", "edit_file", "create_file", "delete_file", "str_replace_based_edit_tool",
-         "write_to_file", "replace_in_file", "editor"),
+         "write_to_file", "replace_in_file", "editor", "apply_diff", "insert_content", "search_and_replace"),
         ToolKind.EDIT,
     ),
     **dict.fromkeys(
@@ -52,7 +52,8 @@ _WITHOUT_LOOKUP = frozenset(
     "send_input close_agent sendmessage croncreate crondelete cronlist schedulewakeup monitor lsp "
     "listmcpresourcestool list_mcp_resources list_mcp_resource_templates structuredoutput report_intent "
     "save_memory write_todos todo_write question ask_question ask_followup_question attempt_completion "
-    "plan_mode_respond act_mode_respond use_subagents delegate load_skill think finish edit_anyway js_repl "
+    "plan_mode_respond act_mode_respond use_subagents delegate load_skill think finish edit_anyway js_repl new_task "
+    "switch_mode update_todo_list fetch_instructions "
     "image_generation request_user_input".split()
 )
 
@@ -68,7 +69,7 @@ QUERY_KEYS = ("pattern", "query", "q", "search", "search_term", "searchTerm", "t
               "queries", "name", "libraryName", "symbol", "term", "include_pattern", "filename",
               "file_name")  # fmt: skip
 PATH_KEYS = ("file_path", "path", "absolute_path", "filePath", "file", "notebook_path", "dir_path", "directory", "uri",
-             "relative_path", "target_file", "dir", "paths")  # fmt: skip
+             "relative_path", "target_file", "dir", "paths", "absolutePath")  # fmt: skip
 OLD_KEYS = ("old_string", "old_str", "oldString")
 NEW_KEYS = ("new_string", "new_str", "newString")
 COMMAND_KEYS = ("command", "cmd", "script", "commandLine", "commands")

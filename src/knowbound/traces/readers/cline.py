@@ -1,12 +1,14 @@
-"""Cline sessions: those of the command line (`ID.messages.json`), and the tasks of the editor's extension.
+"""Sessions of Cline and of Roo Code: those of the command line (`ID.messages.json`), and tasks of the extensions.
 
 - Both are messages in Anthropic's form. The command line has `{sessionId, messages}` and, in a file beside it, the
   session's folder (`{session_id, cwd, …}`). A result of its tools is a list of {query, result, error, success}.
 - A task (`api_conversation_history.json`) is a list of messages. A result is a `tool_result`, or a text of the user's
   role that begins with `[tool for 'input'] Result:`, in the order of the calls.
 - The user's words stand in elements (task, user_message, feedback, answer, user_input); all else in the user's role is
-  the client's.
-- Roo Code began as a copy of this format; without a recording of it nothing here is made for it.
+  the client's. The agent's answer is a parameter of `attempt_completion`.
+- Roo Code, and Cline before it used tool calls, ask for a tool in the text: an element with its name at the start of a
+  line, and in it one element for each parameter. Roo's `[tool …] Result:` has its text in the next part.
+- Roo names its mode in `<slug>`. It replaces a conversation that is too long by a message with `isSummary`.
 """
 
 from __future__ import annotations
@@ -34,10 +36,24 @@ from knowbound.traces.source import Tally
 from knowbound.traces.values import dicts, first_value, read_values, token_count
 
 _WORDS = re.compile(r"<(task|user_message|feedback|answer|user_input)\b[^<>]{0,200}>")
-_WORDS_KINDS = 5
-_RESULT = re.compile(r"\[(\w+)(?: for .*?)?\] Result:\n?", re.DOTALL)
+_MOST_UNCLOSED = 5  # names of elements that may lack their end
+_TOOLS = (
+    "access_mcp_resource|apply_diff|ask_followup_question|attempt_completion|browser_action|codebase_search"
+    "|execute_command|fetch_instructions|insert_content|list_code_definition_names|list_files|load_mcp_documentation"
+    "|new_task|plan_mode_respond|read_file|replace_in_file|search_and_replace|search_files|switch_mode"
+    "|update_todo_list|use_mcp_tool|write_to_file"
+)
+_CALL = re.compile(rf"^<({_TOOLS})>\s*$", re.MULTILINE)
+_PARAMETER = re.compile(r"<(\w{1,40})>")
+_ANSWERS = ("result", "question", "response")  # parameters that are the agent's words to the user
+_ANSWERING = frozenset({"attempt_completion", "ask_followup_question", "plan_mode_respond"})
+_RESULT = re.compile(r"\[(\w+)\b(?:.{0,20000}?)?\] Result:\n?", re.DOTALL)
+_ROO = "<slug>"
+_MCP = "use_mcp_tool"
+_PATH = re.compile(r"<(path)>")
 _FOLDER = re.compile(r"# Current (?:Working|Workspace) Directory \((.{1,1000}?)\) Files")
-_OF_RESULTS = {"subagents": "use_subagents"}  # tools whose results have another name
+_OF_RESULTS = {"subagents": "use_subagents", "use_mcp_tool": ""}  # tools that are called by another name
+_BY_USER = re.compile(r"\s*The user ")
 _EXIT_CODE = re.compile(
     r"\s*\[?Command (?:executed successfully|failed|exited)[^\n]{0,20}?(?:exit )?code (-?\d{1,5})"
     r"\)?[.\]]*\s*(?:Output:\n|\[stderr\]\n)?"
@@ -84,56 +100,102 @@ class Cline:
             raws = dicts(value["messages"])
             session = text_in(value, "sessionId") or text_in(about, "session_id") or path.parent.name
             folder = text_in(about, "cwd") or _folder(raws)
-            yield Start(session, Cline.name, folder, time=iso_time(raws[0].get("ts"), 1000) if raws else "")
+            agent = (
+                "roo-code" if any(_ROO in _text(block) for raw in raws[:1] for block in _blocks(raw)) else Cline.name
+            )
+            yield Start(session, agent, folder, time=iso_time(raws[0].get("ts"), 1000) if raws else "")
             yield from follow(_messages(raws), str(path))
 
 
 def _folder(raws: list[dict[str, Any]]) -> str:
     """Return the folder that the client tells the model in its first message."""
-    for raw in raws[:1]:
-        for block in dicts(raw.get("content")):
-            if found := _FOLDER.search(text_in(block, "text")):
-                return found[1]
-    return ""
+    found = (_FOLDER.search(_text(block)) for raw in raws[:1] for block in _blocks(raw))
+    return next((one[1] for one in found if one), "")
+
+
+def _blocks(raw: dict[str, Any]) -> list[dict[str, Any]]:
+    content = raw.get("content")
+    return [{"type": "text", "text": content}] if isinstance(content, str) else dicts(content)
 
 
 def _messages(raws: list[dict[str, Any]]) -> Iterator[Message]:
     for line, raw in enumerate(raws, 1):
-        id_, time = text_in(raw, "id") or f"M{line}", iso_time(raw.get("ts"), 1000)
-        content = raw.get("content")
-        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else dicts(content)
-        if raw.get("role") == "assistant":
-            texts = tuple(text for block in blocks if (text := _text(block)).strip())
-            asked = tuple(_request(block) for block in blocks if block.get("type") == "tool_use")
-            model = text_in(as_input(raw.get("modelInfo")), "modelId", "id")
-            yield Message("assistant", id_, texts, asked, (), False, time, line, _new_tokens(raw.get("metrics")), model)
+        id_, time, blocks = text_in(raw, "id") or f"M{line}", iso_time(raw.get("ts"), 1000), _blocks(raw)
+        if raw.get("role") == "assistant" and raw.get("isSummary") is not True:
+            texts, asked = list[str](), list[ToolRequest]()
+            for block in blocks:
+                if block.get("type") == "tool_use":
+                    asked.append(_request(block))
+                else:
+                    text, called = _calls_in(_text(block))
+                    texts, asked = [*texts, text], asked + called
+            for request in asked:
+                texts += [text_in(request.input, *_ANSWERS)] if request.name in _ANSWERING else []
+            said, model = tuple(filter(str.strip, texts)), text_in(as_input(raw.get("modelInfo")), "modelId", "id")
+            yield Message(
+                "assistant", id_, said, tuple(asked), (), False, time, line, _new_tokens(raw.get("metrics")), model
+            )
             continue
         results, words, others = list[ToolResult](), list[str](), list[str]()
+        headed = ""  # the tool that the part before is the heading of
         for block in blocks:
-            text = _text(block)
+            text, heading = _text(block), _RESULT.match(_text(block))
             if block.get("type") == "tool_result":
                 results.append(_result_of_block(block))
-            elif found := _RESULT.match(text):
-                results.append(_result("", text[found.end() :], _OF_RESULTS.get(found[1], found[1])))
-            said = list(_own_words(text))
-            words += said
-            others += [text] if text.strip() and not said and not _RESULT.match(text) else []
+            elif heading and not text[heading.end() :].strip():
+                headed = heading[1]
+                continue
+            elif heading or headed:
+                results.append(
+                    _result("", text[heading.end() if heading else 0 :], _asked_as(heading[1] if heading else headed))
+                )
+            of = heading[1] if heading else headed
+            is_words = not of or of in _ANSWERING or _BY_USER.match(text, heading.end() if heading else 0)
+            own = [inside.strip() for _, inside in _elements(text, _WORDS)] if is_words else []
+            words += filter(None, own)
+            others += [text] if text.strip() and not own and not heading and not headed else []
+            headed = ""
+        results += [_result("", "", _asked_as(headed))] if headed else []
         yield Message("tool", id_, tuple(others), (), tuple(results), False, time, line)
         if words:
             yield Message("user", id_, tuple(words), time=time, line=line)
 
 
-def _own_words(text: str) -> Iterator[str]:
-    """Yield what stands in the elements of the user's words."""
+def _asked_as(tool: str) -> str:
+    return _OF_RESULTS.get(tool, tool)
+
+
+def _elements(text: str, start: re.Pattern[str]) -> Iterator[tuple[str, str]]:
+    """Yield the elements that begin so, with what is in them; an element without an end is left out."""
     at, unclosed = 0, set[str]()
-    while len(unclosed) < _WORDS_KINDS and (opened := _WORDS.search(text, at)):
+    while len(unclosed) < _MOST_UNCLOSED and (opened := start.search(text, at)):
         at = opened.end()
         end = -1 if opened[1] in unclosed else text.find(f"</{opened[1]}>", at)
         if end < 0:
             unclosed.add(opened[1])
-        elif words := text[at:end].strip():
-            yield words
-        at = max(at, end)
+        else:
+            yield opened[1], text[at:end]
+            at = end
+
+
+def _calls_in(text: str) -> tuple[str, list[ToolRequest]]:
+    """Return a text without the calls in it, and these; the last may have been cut off."""
+    found, rest, at = list[ToolRequest](), list[str](), 0
+    while opened := _CALL.search(text, at):
+        rest.append(text[at : opened.start()])
+        end = text.find(f"</{opened[1]}>", opened.end())
+        inside = text[opened.end() : end if end >= 0 else len(text)]
+        at = end + len(opened[1]) + 3 if end >= 0 else len(text)
+        name, input_ = opened[1], {key: value.strip() for key, value in _elements(inside, _PARAMETER)}
+        if name == _MCP:
+            name = f"mcp__{input_.get('server_name', '')}__{input_.get('tool_name', '')}"
+            found.append(ToolRequest("", name, as_input(input_.get("arguments"))))
+        elif "args" in input_:  # several files
+            paths = [value.strip() for key, value in _elements(input_["args"], _PATH) if key == "path"]
+            found.append(ToolRequest("", name, {"paths": paths}))
+        else:
+            found.append(ToolRequest("", name, input_))
+    return "".join([*rest, text[at:]]), found
 
 
 def _text(block: dict[str, Any]) -> str:

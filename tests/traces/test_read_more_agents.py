@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -184,9 +185,8 @@ def roo_task(path: Path) -> list[Event]:
         ["[attempt_completion] Result:", "The user has provided feedback.\n<feedback>\nLook again.\n</feedback>"],
         [],
     ]
-    messages = [
-        {"role": "user", "content": [{"type": "text", "text": one} for one in (f"<task>\n{QUESTION}\n</task>", state)]}
-    ]
+    asked = [{"type": "text", "text": one} for one in (f"<task>\n{QUESTION}\n</task>", state)]
+    messages: list[dict[str, Any]] = [{"role": "user", "content": asked}]
     messages.append({"role": "assistant", "content": "What was said before.", "isSummary": True})
     for text, answer in zip(said, heard, strict=True):
         messages.append({"role": "assistant", "content": [{"type": "text", "text": text}]})

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from knowbound.core.trace import Broken, Event, Injection, Outcome, Prompt, Start, Step, ToolCall, ToolKind
 from knowbound.traces.readers.otel import OpenTelemetry
+from knowbound.traces.registry import recognise
 from knowbound.traces.source import Tally, read_head
 from tests.mutation import mutated
+from tests.reading import calls, prompts, steps
 
 SECOND = 1_000_000_000
 NOON = 1_767_268_800 * SECOND
@@ -304,3 +306,87 @@ def test_mutated_spans_are_read_without_an_exception(tmp_path: Path, seed: int, 
         OpenTelemetry().identify(whole[:cut])
         read(written(tmp_path, whole))
         read(written(tmp_path, whole[:cut]))
+
+
+# What Phoenix 20 and Langfuse 5 export of one exchange with a call, as both did when this was written.
+ASKED = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Where is the rota?"}]
+CALLED = {
+    "role": "assistant",
+    "content": None,
+    "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "grep", "arguments": '{"pattern": "rota"}'}}],
+}
+ANSWERED = {"role": "tool", "tool_call_id": "c1", "content": "No matches found"}
+SAID = {"role": "assistant", "content": "Not there."}
+EXCHANGE: list[tuple[str, str, Any, Any]] = [
+    ("AGENT", "assistant", "Where is the rota?", "Not there."),
+    ("LLM", "model", ASKED, CALLED),
+    ("TOOL", "grep", {"pattern": "rota"}, "No matches found"),
+    ("LLM", "model", [*ASKED, CALLED, ANSWERED], SAID),
+]
+
+
+def flattened(side: str, messages: list[dict[str, Any]]) -> dict[str, Any]:
+    """Messages as attributes of OpenInference."""
+    found: dict[str, Any] = {}
+    for number, message in enumerate(messages):
+        start = f"llm.{side}_messages.{number}.message"
+        found |= {f"{start}.{key}": value for key, value in message.items() if isinstance(value, str)}
+        for at, call in enumerate(message.get("tool_calls", ())):
+            found[f"{start}.tool_calls.{at}.tool_call.id"] = call["id"]
+            for key, value in call["function"].items():
+                found[f"{start}.tool_calls.{at}.tool_call.function.{key}"] = value
+    return found
+
+
+def of_phoenix() -> list[dict[str, Any]]:
+    spans = []
+    for number, (kind, name, asked, shown) in enumerate(EXCHANGE):
+        about = {"session.id": "s1", "llm.token_count.prompt": 10, "llm.token_count.completion": 5}
+        if kind == "LLM":
+            about |= flattened("input", asked) | flattened("output", [shown])
+        else:
+            about |= {"input.value": asked if isinstance(asked, str) else json.dumps(asked), "output.value": shown}
+        time = f"2026-11-19T10:00:0{number}+00:00"
+        ids = {"context": {"trace_id": "t1", "span_id": f"a{number}"}, "parent_id": "a0" if number else None}
+        spans.append(
+            {"name": name, "span_kind": kind, "start_time": time, "end_time": time, "attributes": about, **ids}
+        )
+    return spans
+
+
+def of_langfuse() -> list[dict[str, Any]]:
+    kinds = {"LLM": "GENERATION"}
+    return [
+        {
+            "id": f"o{number}", "traceId": "t1", "type": kinds.get(kind, kind), "name": name, "sessionId": "s1",
+            "startTime": f"2026-11-19T10:00:0{number}Z", "endTime": f"2026-11-19T10:00:0{number}Z", "input": asked,
+            "output": shown, "parentObservationId": "o0" if number else None,
+            "usageDetails": {"input": 10, "output": 5},
+        }
+        for number, (kind, name, asked, shown) in enumerate(EXCHANGE)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "exported",
+    [
+        {"data": of_phoenix(), "next_cursor": None},
+        {"data": of_langfuse(), "meta": {}},
+        {"id": "t1", "sessionId": "s1", "observations": [{**one, "sessionId": None} for one in of_langfuse()]},
+    ],
+    ids=["phoenix", "langfuse observations", "langfuse trace"],
+)
+def test_exports_of_phoenix_and_langfuse_are_read(exported: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps(exported))
+    known = recognise(read_head(path))
+    assert known is not None
+    assert known[0].name == "otel"
+    events = list(known[0].read([path], {}, Tally(skipped=[])))
+    assert [event.session for event in events if isinstance(event, Start)] == ["s1"]
+    assert prompts(events) == ["Where is the rota?"]
+    assert [(call.id, call.name, call.outcome) for call in calls(events)] == [("c1", "grep", Outcome.EMPTY)]
+    assert [(step.tokens, [text.text for text in step.said]) for step in steps(events)] == [
+        (15, []),
+        (15, ["Not there."]),
+    ]

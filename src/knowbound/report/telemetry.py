@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from knowbound import __version__
+from knowbound.text.digest import digest_of
 
 EVENT = "gen_ai.evaluation.result"
 
@@ -36,12 +37,17 @@ def otlp_logs(evaluations: Iterable[EvaluationEvent]) -> dict[str, Any]:
 
 
 def annotation_lines(evaluations: Iterable[EvaluationEvent]) -> Iterator[str]:
-    """Yield a line of JSON for each verdict, with the annotator's kind: CODE for rules, LLM for models."""
+    """Yield a line of JSON for each verdict, with the annotator's kind: CODE for rules, LLM for models.
+
+    Each line is an entry of the `data` that Phoenix takes at `/v1/session_annotations`, where the identifier keeps
+    verdicts of one name apart.
+    """
     for one in evaluations:
         kind = "CODE" if one.by in ("", "rules") or one.by.startswith("rules") else "LLM"
         result = {"label": one.label, "score": one.score, "explanation": one.explanation}
         about = {"session.id": one.session, "turn": one.turn, "subject": one.subject, "annotator": one.by or "rules"}
-        line = {"name": one.name, "annotator_kind": kind, "result": result, "metadata": about}
+        line = {"session_id": one.session, "name": one.name, "annotator_kind": kind, "result": result}
+        line |= {"identifier": digest_of([one.turn, one.subject])[:16], "metadata": about}
         yield msgspec.json.encode(line).decode() + "\n"
 
 

@@ -16,6 +16,7 @@ from knowbound.agent.doctor.choosing import check_model
 from knowbound.agent.doctor.codex_trust import check_codex_trust
 from knowbound.agent.doctor.installations import check_installations, find_installations
 from knowbound.agent.doctor.proof import check_proof
+from knowbound.agent.doctor.telemetry import check_telemetry
 from knowbound.agent.doctor.trial import TimeLeft
 from knowbound.agent.switch import VARIABLE, off_state
 from knowbound.config import Settings, load
@@ -68,6 +69,7 @@ def examine(settings: Settings, environ: Mapping[str, str], config_problem: str 
         "policy": lambda: check_policy(settings),
         "model": lambda: activity.check_permission(settings),
         "switch": check_switch,
+        "telemetry": lambda: check_telemetry(settings.root, environ),
         "hooks": lambda: _installed(settings, environ, has_store=has_store),
         "extras": lambda: check_extras(settings),
     }

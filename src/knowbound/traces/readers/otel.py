@@ -1,4 +1,4 @@
-"""OpenTelemetry GenAI spans in JSON (semantic conventions for generative AI, and their older forms).
+"""OpenTelemetry GenAI spans (semantic conventions for generative AI, their older forms, OpenInference, Langfuse).
 
 - `otel_spans` reads the spans out of a document, or out of lines.
 - `gen_ai.operation.name`: chat and similar spans have `gen_ai.input.messages` (the whole history, every time) and
@@ -23,7 +23,7 @@ import msgspec
 from knowbound.core.trace import AgentText, Broken, Event, Injection, Prompt, Start, Step
 from knowbound.traces.calls import finish_call
 from knowbound.traces.dialogue import Message, ToolRequest, ToolResult, as_input, as_text, message_of, text_in
-from knowbound.traces.readers.otel_spans import GenAiSpan, is_protobuf, is_span, spans_of
+from knowbound.traces.readers.otel_spans import FAMILIES, GenAiSpan, is_observation, is_protobuf, is_span, spans_of
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally
 from knowbound.traces.values import decode, first_value
@@ -31,6 +31,7 @@ from knowbound.traces.values import decode, first_value
 _HELD_SPANS = 20_000  # spans held to put sessions together; then their events are yielded
 _INPUTS = ("gen_ai.input.messages", "gen_ai.prompt")
 _OUTPUTS = ("gen_ai.output.messages", "gen_ai.completion")
+_MODELS = ("gen_ai.response.model", "gen_ai.request.model")
 _MESSAGE_EVENT = re.compile(r"gen_ai\.(system|user|assistant|tool)\.message")
 _NUMBERED = re.compile(r"gen_ai\.(prompt|completion)\.([0-9]{1,6})\.(.+)")
 _POSITION = re.compile(r"([0-9]{1,2})\.(.+)")
@@ -46,13 +47,14 @@ class OpenTelemetry:
         """Recognise the shape of spans together with an attribute of the `gen_ai` family."""
         if is_protobuf(head):
             return Identity("")
-        if b'"gen_ai.' not in head:
+        if not any(one in head for one in FAMILIES):
             return None
         value = first_value(head)
-        if isinstance(value, list):
-            value = value[0] if value else None
+        for key in ("data", "observations"):
+            value = value.get(key, value) if isinstance(value, dict) else value
+            value = next(iter(value), None) if isinstance(value, list) else value
         is_otlp = isinstance(value, dict) and any(key in value for key in ("resourceSpans", "resource_spans"))
-        return Identity("") if is_otlp or is_span(value) else None
+        return Identity("") if is_otlp or is_span(value) or is_observation(value) else None
 
     def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
         """Yield the events of each session in the files, a Start before each."""
@@ -89,7 +91,9 @@ class _SpanSession:
         yield Start(self.session, OpenTelemetry.name, "", text_in(first.resource, "service.version"), first.time())
         by_id = {span.id: span for span in spans}
         messages = {span.id: _messages(span) for span in spans}
-        asked = {request.id for both in messages.values() for side in both for m in side for request in m.requests}
+        requests = [one for both in messages.values() for side in both for message in side for one in message.requests]
+        asked = {request.id for request in requests}
+        _name_calls(spans, requests)
         results = _results(spans, messages)
         failed_within = {span.parent for span in spans if span.failed and span.operation != "execute_tool"}
         moments = [(span.start, 0, span) for span in spans] + [(span.end, 1, span) for span in spans]
@@ -138,7 +142,8 @@ class _SpanSession:
             failed = bool(result and result.is_error)
             calls.append(finish_call(id_, request.name, request.input, output, is_error=failed, line=message.line))
         said = tuple(AgentText(message.id, text, message.line) for text in message.texts)
-        return Step(message.id, said, tuple(calls), agent_id, message.time, self.path, message.line)
+        about = (message.time, self.path, message.line, message.tokens, message.model)
+        return Step(message.id, said, tuple(calls), agent_id, *about)
 
 
 def _tool_message(span: GenAiSpan) -> Message:
@@ -183,7 +188,9 @@ def _parsed(raws: list[Any], span: GenAiSpan, side: str) -> list[Message]:
         message = message_of(raw, f"{span.id}:{side}{number}", span.line)
         if message is not None:
             time = span.time(ends=side == "out")
-            found.append(msgspec.structs.replace(message, id=f"{span.id}:{side}{number}", time=time))
+            tokens, model = (span.new_tokens, text_in(span.attributes, *_MODELS)) if side == "out" else (None, "")
+            id_ = f"{span.id}:{side}{number}"
+            found.append(msgspec.structs.replace(message, id=id_, time=time, tokens=tokens, model=model))
     return found
 
 
@@ -212,6 +219,18 @@ def _results(spans: list[GenAiSpan], messages: dict[str, tuple[list[Message], li
         if value is not None or span.failed:
             found[id_] = ToolResult(id_, as_text(_structured(value)) if value is not None else span.reason, span.failed)
     return found
+
+
+def _name_calls(spans: list[GenAiSpan], requests: list[ToolRequest]) -> None:
+    """Give each tool span without a call's id the first one asked for by its name that no span has."""
+    run = [span for span in spans if span.operation == "execute_tool"]
+    taken = {text_in(span.attributes, "gen_ai.tool.call.id") for span in run}
+    for span in run:
+        if not text_in(span.attributes, "gen_ai.tool.call.id"):
+            name = text_in(span.attributes, "gen_ai.tool.name")
+            id_ = next((one.id for one in requests if one.name == name and one.id and one.id not in taken), "")
+            taken.add(id_)
+            span.attributes["gen_ai.tool.call.id"] = id_
 
 
 def _call_id(span: GenAiSpan) -> str:

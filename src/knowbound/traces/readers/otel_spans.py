@@ -1,14 +1,19 @@
-"""OpenTelemetry spans in one of two forms of JSON, or in protobuf.
+"""OpenTelemetry spans in JSON or in protobuf, of the GenAI conventions, of OpenInference or of Langfuse.
 
 - OTLP: `resourceSpans[].scopeSpans[].spans[]` with attributes as key/value lists
   (`{"key": "a", "value": {"stringValue": "b"}}`), times in nanoseconds, `status.code` 2 for an error.
 - Flat, as the console exporters of the SDKs write them: `{"name", "context": {"trace_id", "span_id"},
   "parent_id", "start_time", "status": {"status_code"}, "attributes": {}, "events": []}`.
 - Protobuf: the body of a request to `/v1/traces`, read with the extra `telemetry`.
+- Phoenix (`/v1/projects/NAME/spans`, also `/otlpv1`): spans of either form below `data`, OpenInference's attributes.
+- Langfuse (`/api/public/traces/ID`, `/api/public/observations`): a trace with `observations`, or these below `data`.
+
+OpenInference and Langfuse are translated: what follows knows the names of the GenAI conventions only.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib import import_module
@@ -17,12 +22,34 @@ from typing import Any
 
 import msgspec
 
-from knowbound.traces.dialogue import text_in
+from knowbound.traces.dialogue import as_input, text_in
 from knowbound.traces.source import Tally, read_document
-from knowbound.traces.values import dicts, first_value, head_of, read_values
+from knowbound.traces.values import dicts, first_value, head_of, read_values, token_count
 
+# Attributes of the GenAI conventions, of OpenInference and of Langfuse, and keys of what Phoenix and Langfuse export.
+FAMILIES = (b"gen_ai.", b"openinference.", b"llm.", b"langfuse.", b"span_kind", b"parentObservationId")
 _STARTS = ("startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime")
 _ENDS = ("endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime")
+_USAGE = ("input_tokens", "cache_read.input_tokens", "output_tokens")
+_OPERATIONS = {"llm": "chat", "generation": "chat", "tool": "execute_tool", "agent": "invoke_agent"}
+_INPUTS = ("input.value", "langfuse.observation.input")
+_OUTPUTS = ("output.value", "langfuse.observation.output")
+# Other names → those of the GenAI conventions.
+_NAMES = {
+    "session.id": "gen_ai.conversation.id",
+    "langfuse.session.id": "gen_ai.conversation.id",
+    "llm.model_name": "gen_ai.request.model",
+    "langfuse.observation.model.name": "gen_ai.request.model",
+    "llm.token_count.prompt": "gen_ai.usage.input_tokens",
+    "llm.token_count.completion": "gen_ai.usage.output_tokens",
+    "llm.token_count.prompt_details.cache_read": "gen_ai.usage.cache_read.input_tokens",
+    "tool.name": "gen_ai.tool.name",
+    "tool_call.id": "gen_ai.tool.call.id",
+    "agent.name": "gen_ai.agent.name",
+}
+_OF_MESSAGE = re.compile(r"llm\.(input|output)_messages\.(\d{1,6})\.message\.(.+)")
+_NESTED = re.compile(r"tool_call\.(?:function\.)?|message_content\.")  # levels that only OpenInference has
+_SIDES = {"input": "prompt", "output": "completion"}
 
 
 class GenAiSpan(msgspec.Struct, frozen=True):
@@ -50,6 +77,12 @@ class GenAiSpan(msgspec.Struct, frozen=True):
             return "execute_tool"
         return "chat" if any(key.startswith("gen_ai.") for key in self.attributes) else ""
 
+    @property
+    def new_tokens(self) -> int | None:
+        """Tokens that were written, and those read for the first time; None if the span has no such numbers."""
+        read, cached, written = (token_count(self.attributes.get(f"gen_ai.usage.{one}")) for one in _USAGE)
+        return None if read is None or written is None else max(0, read - (cached or 0)) + written
+
     def time(self, *, ends: bool = False) -> str:
         """Return the start or the end in ISO 8601."""
         moment = self.end if ends else self.start
@@ -69,7 +102,7 @@ def spans_of(path: Path, tally: Tally) -> Iterator[GenAiSpan]:
 
 def is_protobuf(head: bytes) -> bool:
     """Report whether a file is an OTLP request in protobuf, as exporters send it: field 1, `resource_spans`."""
-    return head[:1] == b"\n" and first_value(head) is None and (b"gen_ai." in head or b"llm." in head)
+    return head[:1] == b"\n" and first_value(head) is None and any(one in head for one in FAMILIES)
 
 
 def _protobuf_values(path: Path, tally: Tally) -> Iterator[tuple[int, object]]:
@@ -97,6 +130,13 @@ def _raw_spans(raw: object) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     if is_span(raw):
         resource = raw.get("resource")
         yield raw, _attributes(resource.get("attributes") if isinstance(resource, dict) else None)
+    elif is_observation(raw):
+        yield _of_observation(raw, ""), {}
+    for inner in dicts(raw.get("data")):
+        yield from _raw_spans(inner)
+    for inner in dicts(raw.get("observations")):
+        if is_observation(inner):
+            yield _of_observation(inner, text_in(raw, "sessionId")), {}
     for of_resource in dicts(raw.get("resourceSpans", raw.get("resource_spans"))):
         resource = of_resource.get("resource")
         about = _attributes(resource.get("attributes") if isinstance(resource, dict) else None)
@@ -108,10 +148,12 @@ def _raw_spans(raw: object) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
 def _span(raw: dict[str, Any], resource: dict[str, Any], line: int) -> GenAiSpan:
     context = raw.get("context")
     ids = {**raw, **context} if isinstance(context, dict) else raw
-    attributes = _attributes(raw.get("attributes"))
+    attributes = _translated(_attributes(raw.get("attributes")), text_in(raw, "span_kind"), text_in(raw, "name"))
     events = [(text_in(event, "name"), _attributes(event.get("attributes"))) for event in dicts(raw.get("events"))]
     status = raw.get("status")
-    status = status if isinstance(status, dict) else {}
+    status = (
+        status if isinstance(status, dict) else {"code": raw.get("status_code"), "message": raw.get("status_message")}
+    )
     code = status.get("code", status.get("status_code"))
     error = text_in(attributes, "error.type")
     thrown = next((text_in(about, "exception.message") for name, about in events if name == "exception"), "")
@@ -142,6 +184,54 @@ def is_span(value: object) -> bool:
     return any(key in ids for key in ("trace_id", "traceId"))
 
 
+def is_observation(value: object) -> bool:
+    """Report whether a value is an observation of Langfuse."""
+    return isinstance(value, dict) and {"traceId", "type", "startTime", "input"} <= value.keys()
+
+
+def _of_observation(raw: dict[str, Any], session: str) -> dict[str, Any]:
+    """Return an observation of Langfuse as a flat span."""
+    about = {
+        "langfuse.observation.type": raw.get("type"),
+        "langfuse.observation.input": raw.get("input"),
+        "langfuse.observation.output": raw.get("output"),
+        "gen_ai.conversation.id": session or text_in(raw, "sessionId"),
+        "gen_ai.request.model": raw.get("model"),
+        "langfuse.observation.usage_details": raw.get("usageDetails"),
+    }
+    failed = raw.get("level") == "ERROR"
+    status = {"code": 2 if failed else 0, "message": raw.get("statusMessage") or ""}
+    return {**raw, "parentId": raw.get("parentObservationId") or "", "attributes": about, "status": status}
+
+
+def _translated(attributes: dict[str, Any], kind: str, name: str) -> dict[str, Any]:
+    """Return attributes by the names of the GenAI conventions; `kind` and `name` are those of the span."""
+    kind = text_in(attributes, "openinference.span.kind", "langfuse.observation.type") or kind
+    if not kind:
+        return attributes
+    found = {_NAMES.get(key, key): value for key, value in attributes.items()}
+    operation = _OPERATIONS.get(kind.lower())
+    if operation is None or "gen_ai.operation.name" in found:
+        return found
+    for key in attributes:
+        if (of := _OF_MESSAGE.fullmatch(key)) is not None:
+            path = _NESTED.sub("", of[3]).replace("contents.", "content.")
+            found[f"gen_ai.{_SIDES[of[1]]}.{of[2]}.{path}"] = found.pop(key)
+    usage = as_input(found.pop("langfuse.observation.usage_details", None))
+    found |= {f"gen_ai.usage.{side}_tokens": usage[side] for side in _SIDES if side in usage}
+    given, shown = ("gen_ai.tool.call.arguments", "gen_ai.tool.call.result")
+    if operation == "execute_tool":
+        found.setdefault("gen_ai.tool.name", name)
+    else:
+        has = {side: any(key.startswith(f"gen_ai.{side}.") for key in found) for side in _SIDES.values()}
+        given, shown = ("" if has[side] or operation != "chat" else f"gen_ai.{side}" for side in _SIDES.values())
+    for key, keys in ((given, _INPUTS), (shown, _OUTPUTS)):
+        value = next((attributes[one] for one in keys if attributes.get(one) is not None), None)
+        if key and value is not None:
+            found[key] = value
+    return {**found, "gen_ai.operation.name": operation}
+
+
 def _attributes(raw: object) -> dict[str, Any]:
     """Return attributes as a mapping, from a mapping or from OTLP's key/value list."""
     if isinstance(raw, dict):
@@ -153,7 +243,7 @@ def _value(raw: object) -> object:
     """Return a value of OTLP: `{"stringValue": …}`, `{"arrayValue": {"values": […]}}`, `{"kvlistValue": …}`."""
     if not isinstance(raw, dict) or not raw:
         return None
-    kind, value = next(iter(raw.items()))
+    kind, value = next((one for one in raw.items() if one[1] is not None), ("", None))
     if kind in ("arrayValue", "array_value"):
         return [_value(entry) for entry in dicts(value.get("values") if isinstance(value, dict) else None)]
     if kind in ("kvlistValue", "kvlist_value"):

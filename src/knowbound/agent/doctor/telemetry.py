@@ -1,0 +1,114 @@
+"""Telemetry that the agents themselves send: whether it is on, to whom, with which texts, and whether ours joins it.
+
+Claude Code is configured by variables, of the process or in `env` of its settings (a later file wins); Codex by
+`[otel]` in its config. Names from code.claude.com/docs (monitoring) and developers.openai.com/codex (config).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from knowbound.agent.clients import SCOPES, SettingsFile, settings_files
+from knowbound.agent.doctor import NOTE, OK, HealthCheck
+from knowbound.agent.settings_entries import value_of
+from knowbound.judge.models.claude_client import managed_folder
+
+_ON = "CLAUDE_CODE_ENABLE_TELEMETRY"
+_SIGNALS = ("METRICS", "LOGS", "TRACES")
+_TEXTS = {
+    "OTEL_LOG_USER_PROMPTS": "prompts",
+    "OTEL_LOG_TOOL_DETAILS": "tools' inputs",
+    "OTEL_LOG_TOOL_CONTENT": "tools' inputs and outputs",
+    "OTEL_LOG_RAW_API_BODIES": "whole requests",
+}
+_SESSION = "OTEL_METRICS_INCLUDE_SESSION_ID"
+
+
+def check_telemetry(root: Path, environ: Mapping[str, str]) -> Iterator[HealthCheck]:
+    """Check what each agent sends; an agent that sends nothing has no line."""
+    yield from _claude_code(_variables(root, environ))
+    yield from _codex(_settings(settings_files("codex", "user", root, environ)[1]).get("otel"))
+
+
+def _claude_code(variables: Mapping[str, str]) -> Iterator[HealthCheck]:
+    if not _is_on(variables.get(_ON)):
+        return
+    name = "telemetry of claude-code"
+    exporters = {one: variables.get(f"OTEL_{one}_EXPORTER", "") for one in _SIGNALS}
+    sent = [one.lower() for one, how in exporters.items() if how not in ("", "none")]
+    if not sent:
+        yield HealthCheck(name, NOTE, "on, and nothing is exported: no OTEL_…_EXPORTER is set")
+        return
+    general = variables.get("OTEL_EXPORTER_OTLP_ENDPOINT", "")
+    to = {
+        variables.get(f"OTEL_EXPORTER_OTLP_{one.upper()}_ENDPOINT") or general
+        for one in sent
+        if _is_otlp(exporters, one)
+    }
+    what = f"{', '.join(sent)}{_to(to)}"
+    texts = [text for variable, text in _TEXTS.items() if _is_on(variables.get(variable))]
+    if texts and "traces" not in sent and "logs" not in sent:
+        texts = []
+    if texts:
+        yield HealthCheck(name, NOTE, f"{what}, with the text of {', '.join(texts)}: secrets in it leave this machine")
+    elif variables.get(_SESSION, "").lower() in ("false", "0"):
+        yield HealthCheck(
+            name, NOTE, f"{what}, without session ids ({_SESSION}): verdicts that you export join nothing"
+        )
+    else:
+        yield HealthCheck(name, OK, f"{what}; exported verdicts join it by the session's id")
+
+
+def _codex(otel: object) -> Iterator[HealthCheck]:
+    if not isinstance(otel, dict):
+        return
+    sent, to = list[str](), set[str]()
+    for key, signal in (("exporter", "logs"), ("trace_exporter", "traces"), ("metrics_exporter", "metrics")):
+        exporter = otel.get(key)
+        if isinstance(exporter, dict):  # {"otlp-http": {"endpoint": …}}
+            sent.append(signal)
+            to |= {str(one.get("endpoint", "")) for one in exporter.values() if isinstance(one, dict)}
+        elif isinstance(exporter, str) and exporter != "none":
+            sent.append(signal)
+    if not sent:
+        return
+    name, what = "telemetry of codex", f"{', '.join(sent)}{_to(to)}"
+    if otel.get("log_user_prompt") is True:
+        yield HealthCheck(name, NOTE, f"{what}, with the text of prompts: secrets in it leave this machine")
+    else:
+        yield HealthCheck(name, OK, f"{what}; exported verdicts join it by the conversation's id")
+
+
+def _variables(root: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that Claude Code runs with: those of its settings count before those of the process."""
+    found = dict(environ)
+    files = [settings_files("claude-code", scope, root, environ)[0] for scope in SCOPES]
+    for file in (*files, SettingsFile(managed_folder() / "managed-settings.json", True)):
+        env = _settings(file).get("env")
+        found |= {str(name): str(value) for name, value in env.items()} if isinstance(env, dict) else {}
+    return found
+
+
+def _settings(file: SettingsFile) -> Mapping[str, Any]:
+    """Read a file of settings; one that is not there or cannot be read says nothing (other checks name it)."""
+    try:
+        return value_of(file, file.path.read_text("utf-8"))
+    except Exception:
+        return {}
+
+
+def _is_on(value: str | None) -> bool:
+    return (value or "").strip().lower() not in ("", "0", "false", "no", "off")
+
+
+def _is_otlp(exporters: Mapping[str, str], signal: str) -> bool:
+    return "otlp" in exporters[signal.upper()].split(",")
+
+
+def _to(addresses: set[str]) -> str:
+    """Return the hosts; an address can hold a password."""
+    hosts = sorted({urlsplit(one).hostname or "" for one in addresses} - {""})
+    return f" to {', '.join(hosts)}" if hosts else ""

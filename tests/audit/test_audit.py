@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from knowbound.audit.audit import suspicious
 from knowbound.cli.main import knowbound
-from knowbound.core.audit import AuditedSession, Diagnosis
+from knowbound.core.audit import AuditedSession, AuditedTurn, Diagnosis
 from knowbound.store.audited import Audited
 from knowbound.traces.sessions import SharedEvents
 from tests.audit.turns import edit, started
@@ -175,3 +176,34 @@ def test_observe_shows_the_distribution_in_one_line(traces: Path, tmp_path: Path
     assert "Answers were not audited yet: knowbound audit" in observed()
     audit(str(traces), root=tmp_path)
     assert "Answers of 3 audited turns: 1 chat, 1 unsupported, 1 unknown (knowbound audit)" in observed()
+
+
+def test_friction_of_insights_is_a_reason_to_look_and_changes_no_verdict(
+    traces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facets = tmp_path / "claude" / "usage-data" / "facets"
+    facets.mkdir(parents=True)
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    words = (str(traces), "--model", "none", "--format", "json")
+    before = json.loads(audit(*words, root=tmp_path).stdout)
+    session = lines(audit(str(traces), "--model", "none", "--format", "jsonl", root=tmp_path))[0]["session"]
+    (facets / f"{session}.json").write_text(
+        json.dumps({"session_id": session, "friction_counts": {"wrong_approach": 1}})
+    )
+    (facets / "other.json").write_text(json.dumps({"session_id": "other", "friction_counts": {}}))
+    (facets / "broken.json").write_text("{")
+    after = json.loads(audit(*words, root=tmp_path).stdout)
+    assert [one for one in after["warnings"] if "/insights saw friction in 1 session" in one]
+    assert {**after, "warnings": [], "waiting": 0} == {**before, "warnings": [], "waiting": 0}
+
+
+def test_turns_of_a_session_with_friction_come_first() -> None:
+    def turn(session: str, suspicion: int, diagnosis: Diagnosis) -> AuditedTurn:
+        return AuditedTurn(session, 1, "m", "question", diagnosis, "", suspicion=suspicion)
+
+    turns = [
+        turn("calm", 3, Diagnosis.UNKNOWN), turn("bad", 2, Diagnosis.UNKNOWN), turn("bad", 0, Diagnosis.UNKNOWN),
+        turn("bad", 0, Diagnosis.CHAT), turn("calm", 0, Diagnosis.UNKNOWN),
+    ]  # fmt: skip
+    found = suspicious(turns, frozenset({"bad"}))
+    assert [(one.session, one.suspicion) for one in found] == [("bad", 2), ("calm", 3), ("bad", 0)]

@@ -30,6 +30,7 @@ from knowbound.store.retention import keep_bounded
 from knowbound.text.clock import utc_now
 from knowbound.text.printable import counted
 from knowbound.traces.corpus import scan
+from knowbound.traces.insights import sessions_with_friction
 from knowbound.traces.sessions import (
     Lens,
     Progress,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
 RULES_VERSION = 3  # raise it when the same trace gives other claims or another diagnosis: stored ones are made again
 MOST_JUDGED = 30  # turns that a model reads in one run, unless more are asked for
+_FRICTION = 2  # reasons to look that friction in `/insights` counts for
 _FIRST = 100  # turns to look at first that a report keeps
 # By how much a finding matters: shown to be wrong, then not shown; partial runs and side counts last.
 _MATTERS = (
@@ -105,15 +107,18 @@ def audit(
         where = f"{', '.join(places)}{f' with {given}' if given else ''}"
         raise InputError("no-sessions", f"No sessions found in {where}. Try: knowbound audit --all")
     turns = _kept_turns(sessions, filters)
-    asked = JudgedTurns()
+    asked, friction = JudgedTurns(), sessions_with_friction(environ)
+    if seen := friction.intersection(one.session for one in sessions):
+        many = counted(len(seen), "session")
+        notes.append(f"Claude Code's /insights saw friction in {many}: a reason to look at them first, no verdict.")
     if judging is not None:
-        asked = judge_turns(turns, judging, settings)
+        asked = judge_turns(turns, judging, settings, friction)
         turns = [(session, asked.turns.get((turn.session, turn.turn), turn)) for session, turn in turns]
         store.replace_turns(asked.turns)
         notes += [asked.problem] if asked.problem else []
     publish(settings, (session for session, _ in asked.turns))
     reading = SessionsRead(len(sessions), {why: count for why, count in left_out.items() if count})
-    return report_of(turns, places, filters, notes, asked, reading), (turn for _, turn in turns)
+    return report_of(turns, places, filters, notes, asked, reading, friction), (turn for _, turn in turns)
 
 
 class JudgedTurns(msgspec.Struct):
@@ -126,20 +131,30 @@ class JudgedTurns(msgspec.Struct):
     problem: str = ""  # the first
 
 
-def suspicious(turns: Iterable[AuditedTurn]) -> list[AuditedTurn]:
-    """Return the turns that no model has read and that rules have a reason to doubt: most reasons, newest first."""
-    waiting = [one for one in turns if one.suspicion and one.by == BY_RULES]
-    return sorted(sorted(waiting, key=lambda one: one.time, reverse=True), key=lambda one: -one.suspicion)
+def suspicious(turns: Iterable[AuditedTurn], friction: frozenset[str] = frozenset()) -> list[AuditedTurn]:
+    """Return the turns that no model has read and that there is a reason to doubt: most reasons, newest first.
+
+    `friction`: sessions of which another tool says that they went badly.
+    """
+
+    def reasons(turn: AuditedTurn) -> int:
+        is_open = turn.suspicion > 0 or turn.diagnosis is Diagnosis.UNKNOWN
+        return turn.suspicion + _FRICTION * (is_open and turn.session in friction)
+
+    waiting = [one for one in turns if one.by == BY_RULES and reasons(one)]
+    return sorted(sorted(waiting, key=lambda one: one.time, reverse=True), key=lambda one: -reasons(one))
 
 
-def judge_turns(turns: _Kept, judging: Judging, settings: Settings) -> JudgedTurns:
+def judge_turns(
+    turns: _Kept, judging: Judging, settings: Settings, friction: frozenset[str] = frozenset()
+) -> JudgedTurns:
     """Let the model read the most suspicious turns of sessions that it may see."""
     from knowbound.audit.asking import AskedTurn, ask_turns
     from knowbound.audit.reading import ReadTurn, audited_turn, questions_of, take_answer
 
     judge = judging.asker.judge
     allowed = [each for session, each in turns if may_see(judge, session.agent, settings)]
-    chosen = suspicious(allowed)[: judging.most]
+    chosen = suspicious(allowed, friction)[: judging.most]
     skills = {(one.session, one.turn): one.skill for one in chosen}
     by_file: dict[str, set[tuple[str, int]]] = {}
     for one in chosen:
@@ -208,6 +223,7 @@ def report_of(
     warnings: list[str],
     asked: JudgedTurns,
     reading: SessionsRead,
+    friction: frozenset[str] = frozenset(),
 ) -> AuditReport:
     """Count the audited turns."""
     groups: dict[str, Callable[[AuditedSession, AuditedTurn], str]] = {
@@ -222,7 +238,7 @@ def report_of(
         for claim in turn.claims:
             claims.setdefault(claim.kind, Counter())[claim.support] += 1
     first = sorted((turn for _, turn in turns if turn.diagnosis in _ORDER), key=_first_key)
-    waiting = suspicious(turn for _, turn in turns)[:MOST_JUDGED]
+    waiting = suspicious((turn for _, turn in turns), friction)[:MOST_JUDGED]
     problems = sorted({session.problem for session, _ in turns if session.problem})
     return AuditReport(
         whole=shares_of("all", turns),

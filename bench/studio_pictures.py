@@ -1,7 +1,7 @@
 """Pictures of every page of the studio, light, dark, narrow and Chinese: `python -m bench.studio_pictures --out DIR`.
 
-They show the demo's project and sessions, read into a temporary folder. Needs Chromium (`apt-get install chromium
-fonts-noto-cjk`).
+They show the demo's project and sessions, read into a temporary folder. `--readme` takes those of the README instead,
+into docs/; `--look dark` takes one look alone. Needs Chromium (`apt-get install chromium fonts-noto-cjk`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 
 from bench.measuring import options
 from knowbound.review.review import review
@@ -23,12 +23,26 @@ from knowbound.web.registry import PAGES
 from knowbound.web.serve import LOOPBACK, Address, StudioServer, prepared
 
 ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
-_TURN = "/at/bb80e294-95f5-5aa8-b72a-80c5e2aefb1a/18"
+_SESSION = "bb80e294-95f5-5aa8-b72a-80c5e2aefb1a"
+_FURTHER = {
+    "turn": f"/at/{_SESSION}/18",
+    "turn-top": f"/turn/{_SESSION}/1",
+    "session": f"/session/{_SESSION}",
+    "items": "/knowledge?items=all",
+    "gap": "/gaps/retry_budget",
+    "run": "/evaluations/2",
+    "runs": "/evaluations/1/2",
+    "wrong": "/nowhere",
+}
+_README = {"review": "/", "turn": f"/at/{_SESSION}/18", "knowledge": "/knowledge"}
+_QUESTION = "Where is retry_budget?"
+_DOCS = Path(__file__).parents[1] / "docs"
+_SCREEN = {"width": 1280, "height": 860}
 _LOOKS: dict[str, dict[str, Any]] = {
-    "light": {"color_scheme": "light", "viewport": {"width": 1280, "height": 860}},
-    "dark": {"color_scheme": "dark", "viewport": {"width": 1280, "height": 860}},
-    "narrow": {"color_scheme": "light", "viewport": {"width": 360, "height": 760}},
-    "chinese": {"color_scheme": "light", "viewport": {"width": 1280, "height": 860}},
+    "light": {"color_scheme": "light", "viewport": _SCREEN},
+    "dark": {"color_scheme": "dark", "viewport": _SCREEN},
+    "narrow": {"color_scheme": "light", "viewport": {"width": 320, "height": 720}},
+    "chinese": {"color_scheme": "light", "viewport": _SCREEN},
 }
 
 
@@ -50,7 +64,7 @@ def started(made: StudioServer) -> threading.Thread:
 
 def main() -> None:
     """Take the pictures."""
-    given = options(__doc__ or "", out=Path("studio-pictures"))
+    given = options(__doc__ or "", out=Path("studio-pictures"), look=[], readme=False)
     given.out.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix="knowbound-studio-") as folder, sync_playwright() as driver:
         demo = lay_out_demo(Path(folder))
@@ -58,25 +72,43 @@ def main() -> None:
         made = prepared(demo.settings, Address(LOOPBACK, 0), "demo", demo.traces, root_is_given=True, reads=False)
         thread, browser = started(made), chromium(driver)
         try:
-            for look, how in _LOOKS.items():
-                page = browser.new_context(**how).new_page()
-                page.goto(made.new_link())
-                if look == "chinese":
-                    page.get_by_role("button", name="中文").click()
-                _take(page, made, look, given.out)
+            if given.readme:
+                _take_for_readme(browser, made)
+            else:
+                for look in given.look or _LOOKS:
+                    _take(browser, made, look, given.out)
+                print(f"pictures in {given.out}")
         finally:
             browser.close()
             made.server.should_exit = True
             thread.join()
-    print(f"pictures in {given.out}")
 
 
-def _take(page: Page, made: StudioServer, look: str, folder: Path) -> None:
-    paths = {one.name: one.path for one in PAGES} | {"turn": _TURN, "items": "/knowledge?items=all"}
-    for name, path in paths.items():
+def _take_for_readme(browser: Browser, made: StudioServer) -> None:
+    page = browser.new_context(**_LOOKS["light"], reduced_motion="reduce").new_page()
+    page.goto(made.new_link())
+    for name, path in _README.items():
+        page.goto(f"{made.address.url}{path}")
+        page.wait_for_load_state("load")
+        page.screenshot(path=_DOCS / f"studio-{name}.png")
+    print(f"pictures in {_DOCS}")
+
+
+def _take(browser: Browser, made: StudioServer, look: str, folder: Path) -> None:
+    page = browser.new_context(**_LOOKS[look], reduced_motion="reduce").new_page()
+    page.goto(made.new_link())
+    if look == "chinese":
+        page.get_by_role("button", name="中文").click()
+    for name, path in ({one.name: one.path for one in PAGES} | _FURTHER).items():
         page.goto(f"{made.address.url}{path}")
         page.wait_for_load_state("load")
         page.screenshot(path=folder / f"{name}-{look}.png", full_page=name != "turn")
+    if look == "light":  # the page before it was empty
+        page.goto(f"{made.address.url}/ask")
+        page.locator("textarea").fill(_QUESTION)
+        page.locator("form.ask button").click()
+        page.locator("main section").first.wait_for()
+        page.screenshot(path=folder / "answer-light.png", full_page=True)
 
 
 if __name__ == "__main__":

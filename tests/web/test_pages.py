@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from knowbound.review.review import review
+from knowbound.web.demo import lay_out_demo
 from knowbound.web.registry import PAGES
 from knowbound.web.serve import StudioServer
 from tests.lessons.shop import Shop
@@ -183,3 +185,16 @@ def test_a_project_without_anything_has_calm_pages(shop: Shop, tmp_path_factory:
         expect(visit.goto("/").locator("h1")).to_have_text("There is nothing here yet.")
         expect(visit.goto("/sessions").locator("h1")).to_have_text("No session was read yet.")
         expect(visit.goto("/knowledge").locator("h1")).to_have_text("No knowledge file was read yet.")
+
+
+def test_the_demo_fills_every_page_in_both_languages_on_a_narrow_screen(tmp_path: Path, visiting: Visiting) -> None:
+    demo = lay_out_demo(tmp_path)
+    review(demo.traces, demo.settings, root_is_given=True)
+    paths = [*(one.path for one in PAGES), "/gaps/retry_budget", "/evaluations/2", "/evaluations/1/2"]
+    with running(demo.settings, demo.traces, reads=False) as made:
+        visit = visiting(made, viewport={"width": 320, "height": 640})
+        for language in ("en", "zh-Hans"):
+            widths = {path: visit.goto(path).evaluate("document.documentElement.scrollWidth") for path in paths}
+            assert {path: width for path, width in widths.items() if width > 320} == {}
+            expect(visit.page.locator("html")).to_have_attribute("lang", language)
+            visit.goto("/").get_by_role("button", name="中文" if language == "en" else "English").click()

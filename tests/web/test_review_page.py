@@ -17,7 +17,8 @@ def test_an_action_is_accepted_and_taken_back_with_one_key_each(
     studio: StudioServer, read_shop: Shop, visiting: Visiting
 ) -> None:
     before, page = claude(read_shop), visiting(studio).page
-    expect(page.locator("h1")).to_contain_text("1 action to decide. The first touches 3 of 3 sessions")
+    expect(page.locator("h1")).to_have_text("1 action to decide.")
+    expect(page.locator("header.head")).to_contain_text("The first touches 3 of 3 sessions")
     expect(page.locator(".diff .ins")).to_contain_text("src/cli/")
     page.keyboard.press("a")
     expect(page.locator(".done li")).to_have_count(1)

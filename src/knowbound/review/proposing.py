@@ -184,8 +184,9 @@ def _repair(
     elif patches:
         fix = Fix(id_, title, patches, lesson=watch)
     since = f"The tree contradicts it since {first.since}." if first.since else "The tree contradicts it."
+    said = first.statement.text.removeprefix("- ")
     action = Action(
-        id_, ActionKind.REPAIR, title, f"{since} It says: {first.statement.text}", cost.cost, cost.evidence,
+        id_, ActionKind.REPAIR, title, f"{since} It says: {said}", cost.cost, cost.evidence,
         place=first.statement.file, diff=diff_of(fix), by=first.by,
     )  # fmt: skip
     return Proposed(action, fix, _worth(cost.cost) + _WRONG_LINE)

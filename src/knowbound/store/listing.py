@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
@@ -168,9 +169,19 @@ class _AuditedHead(msgspec.Struct):
     turns: list[_TurnHead] = []
 
 
+class _PromptHead(msgspec.Struct):
+    prompt: str = ""
+
+
+class _FindingsPrompts(msgspec.Struct):
+    session: str
+    turns: list[_PromptHead] = []
+
+
 _heads = msgspec.msgpack.Decoder(list[_FindingsHead])
 _audited_heads = msgspec.msgpack.Decoder(list[_AuditedHead])
 _findings = msgspec.msgpack.Decoder(list[Findings])
+_prompts = msgspec.msgpack.Decoder(list[_FindingsPrompts])
 _audited = msgspec.msgpack.Decoder(list[AuditedSession])
 
 
@@ -307,6 +318,18 @@ class SqliteResults(ResultPages):
             "GROUP BY diagnosis"
         )
         return {one: dict(self._db.rows(query, one)) for one in sessions}
+
+    def first_prompts(self, sessions: Iterable[str]) -> dict[str, str]:
+        """Return the first prompt of each of these sessions that has one."""
+        query = "SELECT findings FROM listed_session JOIN session USING (key) WHERE session = ?"
+        found = {}
+        for name in sessions:
+            with suppress(msgspec.MsgspecError):  # bytes of another version
+                rows = (_prompts.decode(row[0]) for row in self._db.rows(query, name))
+                turns = (turn.prompt for stored in rows for one in stored if one.session == name for turn in one.turns)
+                if prompt := next(filter(None, turns), ""):
+                    found[name] = prompt
+        return found
 
     def keys_of(self, sessions: Iterable[str]) -> list[str]:
         """Return the keys that these sessions are stored under."""

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator, Sequence
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
 from knowbound.config import Settings, load
+from knowbound.core.item import Item
+from knowbound.core.quality import ItemVerdict, LoggedItem, QualityTurn
 from knowbound.demo import PROJECT, STUDIO, TRACES
-from knowbound.kms.opening import open_knowledge_store
+from knowbound.evals.evaluate import EvalPlan, evaluate
+from knowbound.evals.samples.load import load_samples
+from knowbound.kms.listing import ItemFilter, items_page
+from knowbound.kms.opening import open_knowledge_store, open_quality_log
 from knowbound.kms.validation import NewItem
+from knowbound.quality.rollup import roll_up
 from knowbound.store.data_dir import ITEMS
 from knowbound.store.marking import check_data_folder
+from knowbound.text.printable import estimated_tokens
 
 _FOLDER = "studio"
 _CODE = {
@@ -28,6 +37,32 @@ _ITEMS = (
     "The invoices of a month are made by `services/billing/monthly.py` on its first day.",
     "Tax is rounded half to even for each line of an invoice, never for its total.",
 )
+# Measured turns: a prompt, the item that was injected for it, and whether it was on topic, used, contradicted.
+_MEASURED = (
+    ("How often is a mail to a customer tried again?", 0, True, True, False),
+    ("Write the refund of a partial return.", 1, True, True, False),
+    ("Add a column for the carrier to orders.", 1, False, False, False),
+    ("Make the consumer skip events that it has handled.", 2, True, True, False),
+    ("Why is the limit of outgoing mail not applied?", 0, True, False, False),
+    ("Round the tax of a credit note.", 4, True, False, True),
+)
+_DAYS = 28
+_SAID = "Tax is rounded half up for each line of an invoice, never for its total."
+_SAMPLES = """\
+- sample_id: place-an-order
+  prompt: Which request places an order?
+- sample_id: event-queue
+  prompt: Which events does the notifier get from the queue?
+- sample_id: sent-twice
+  prompt: Why were invoices sent twice in August?
+- sample_id: example-orders
+  prompt: How are the databases filled with example orders?
+- sample_id: templates
+  prompt: Where are the templates of the notifier?
+- sample_id: refund-limit
+  prompt: Who approves a refund above the limit?
+"""
+_LATER = ("docs/notifier.md", "docs/orders-api.md")  # written between the two evaluations
 
 
 class StudioDemo(NamedTuple):
@@ -57,4 +92,46 @@ def lay_out_demo(home: Path) -> StudioDemo:
     if not (settings.home / ITEMS).exists():
         with closing(open_knowledge_store(settings, by="demo")) as store:
             store.add_many([NewItem(content=content, subject="order-platform") for content in _ITEMS])
+            with store.index.reading() as connection:
+                items = {one.item.content: one.item for one in items_page(connection, ItemFilter.ALL, "", "", 50).items}
+        with closing(open_quality_log(settings)) as log:
+            for turn in _measured([items[content] for content in _ITEMS]):
+                log.put(turn)
+            roll_up(log, ())
+        _evaluate(settings)
     return StudioDemo(settings, [TRACES], environ)
+
+
+def _measured(items: Sequence[Item]) -> Iterator[QualityTurn]:
+    """Yield the invented turns of the last four weeks; in the older half less of what is injected is of use."""
+    today = datetime.now(UTC)
+    for ago in range(_DAYS, 0, -1):
+        for at, (prompt, number, on_topic, used, contradicted) in enumerate(_MEASURED):
+            if (contradicted and ago not in (4, 11)) or (not contradicted and (ago + at) % 3 == 0):
+                continue
+            is_old, item = ago > _DAYS // 2, items[number]
+            verdict = ItemVerdict(
+                item.id, on_topic and not (is_old and at == 0), used and not (is_old and at % 2 == 0), contradicted,
+                _SAID if contradicted else "", judge="demo",
+            )  # fmt: skip
+            content = item.content
+            time = (today - timedelta(days=ago)).strftime(f"%Y-%m-%dT{9 + at:02}:10:00Z")
+            yield QualityTurn(
+                f"demo-{ago}", f"turn-{at}", time, "claude-code", user_prompt=prompt, judge="demo", scored_at=time,
+                injected_items=(LoggedItem(item.id, "sqlite", content, len(content), content_sha=item.content_sha,
+                                            verdict=verdict),),
+                injected_tokens=estimated_tokens(content), prompt_ms=21.0 + at, stop_ms=9.0,
+            )  # fmt: skip
+
+
+def _evaluate(settings: Settings) -> None:
+    """Evaluate the test set twice: before and after two of the documents were written."""
+    path = settings.root / "eval-samples.yaml"
+    path.write_text(_SAMPLES, "utf-8")
+    plan = EvalPlan(load_samples(path, settings.root))
+    for name in _LATER:
+        (settings.root / name).unlink()
+    evaluate(plan, settings)
+    for name in _LATER:
+        shutil.copy(PROJECT / name, settings.root / name)
+    evaluate(plan, settings)

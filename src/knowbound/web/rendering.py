@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -21,6 +22,7 @@ from knowbound.text.printable import counted, shorten
 from knowbound.web.highlight import highlighted
 from knowbound.web.markdown import markdown_html
 
+_PATH_STEP = re.compile(r"(?<=\w)/(?=\w)")  # where a long path may be wrapped
 _LONGEST = 20_000  # characters of a text that a page shows
 
 
@@ -97,7 +99,8 @@ def inline_html(text: str, most: int = 300) -> Markup:
     parts = shorten(plain(text), most).split("`")
     if len(parts) % 2 == 0:  # the last one is not closed
         parts[-2:] = [f"{parts[-2]}`{parts[-1]}"]
-    shown = (f"<code>{escape(part)}</code>" if at % 2 else str(escape(part)) for at, part in enumerate(parts))
+    marked = (f"<code>{escape(part)}</code>" if at % 2 else str(escape(part)) for at, part in enumerate(parts))
+    shown = (_PATH_STEP.sub(r"\g<0><wbr>", one) for one in marked)
     return Markup("".join(shown))
 
 

@@ -7,15 +7,16 @@ is an entry point (`knowbound/plugins.py`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from enum import Enum
 from typing import Any, TypeVar
 
 from msgspec import Struct
-from msgspec.structs import fields, replace
+from msgspec.structs import replace
 
 from knowbound.language import is_english, translated
 from knowbound.report.format_names import PageFormat
 from knowbound.report.formats.json import json_text
-from knowbound.report.sections import FOREIGN, Column, Page, Span
+from knowbound.report.sections import FOREIGN, Chart, Column, MetricChart, Page, Span
 
 Document = Mapping[str, object]
 _Part = TypeVar("_Part")
@@ -60,6 +61,8 @@ def in_language(part: _Part) -> _Part:
 
 def _translated(part: Any) -> Any:
     match part:
+        case Enum() | Chart() | MetricChart():  # names for programs, and measured values
+            return part
         case str():
             return translated(part)
         case tuple():
@@ -69,7 +72,7 @@ def _translated(part: Any) -> Any:
         case Span(tone=tone) if tone in FOREIGN:
             return part
         case Struct():
-            words = {one.name for one in fields(part)} - _NAMES
+            words = (name for name in part.__struct_fields__ if name not in _NAMES)
             return replace(part, **{name: _translated(getattr(part, name)) for name in words})
         case _:
             return part

@@ -197,6 +197,8 @@
   });
 
   prepare();
+  const here = $(".side nav [aria-current]");
+  if (here) here.scrollIntoView({ block: "nearest", inline: "center" });  // on a narrow screen the menu is one row
   // The browser looks for the place in the address by itself once the page is there, and takes the focus away.
   window.addEventListener("load", () => setTimeout(light));
   listen();

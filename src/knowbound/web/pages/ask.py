@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from knowbound.errors import StoreError
+from knowbound.errors import InputError, StoreError
 from knowbound.evidence.investigate import investigate_and_keep, newest_investigation
+from knowbound.gaps.stored import topics_by_cost
 from knowbound.judge.choice import ModelTask, model_for
 from knowbound.report.investigation import investigation_page
 from knowbound.web.access import Right
@@ -11,6 +12,7 @@ from knowbound.web.registry import Asked, Changing, Goto, Shown
 
 _LONGEST = 2_000  # characters of a question
 _SECONDS = 30.0
+_TOPICS = 4  # that are proposed to be asked about
 
 
 def show(asked: Asked) -> Shown:
@@ -23,12 +25,22 @@ def show(asked: Asked) -> Shown:
     page = investigation_page(found, trail=True) if found else None
     values = {
         "found": found,
+        "question": asked.query.get("question", "") or (found.question if found else ""),
+        "missed": _missed(asked),
         "totals": page.totals if page else "",
         "sections": page.sections if page else (),
         "model": model_for(settings, ModelTask.INVESTIGATE),
         "may_ask": asked.studio.access.may(Right.WORK),
     }
     return Shown("ask.html", values)
+
+
+def _missed(asked: Asked) -> list[str]:
+    """Return what agents looked for and missed: it is worth a question."""
+    try:
+        return [one.title for one in topics_by_cost(asked.studio.settings, after="", most=_TOPICS).rows]
+    except InputError:  # nothing was read yet
+        return []
 
 
 def ask(asked: Asked) -> Goto:

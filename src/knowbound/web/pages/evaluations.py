@@ -14,13 +14,13 @@ from knowbound.report.evals.comparison import comparison_page
 from knowbound.report.evals.evaluation import EvaluationReport, evaluation_page
 from knowbound.report.evals.samples import commit_words
 from knowbound.report.evals.trend import trend_page
-from knowbound.report.gaps.figures import open_figures
+from knowbound.report.gaps.figures import raw_figures
 from knowbound.report.sections import Page
 from knowbound.stats.comparison import compare
 from knowbound.stats.evaluation import EvaluationHead, SampleRun
+from knowbound.stats.printing import percent
 from knowbound.stats.trend import trend
 from knowbound.store.evaluations import Evaluations
-from knowbound.text.printable import counted
 from knowbound.web.registry import Asked, Shown, View
 from knowbound.web.studio import Studio
 
@@ -31,6 +31,7 @@ class RunRow(NamedTuple):
     """A stored evaluation, and the one before it with the same test set."""
 
     head: EvaluationHead
+    test_set: str
     commit: str
     before: int
 
@@ -51,7 +52,8 @@ def show(asked: Asked) -> Shown:
     page = trend_page(found, __version__) if found and found.rows else None
     values = {
         "headline": _headline(heads),
-        "figure": open_figures(heads[-1].gap)[0] if heads else None,
+        "lead": found.panels[-1].series[-1].words if found and found.panels else "",
+        "figure": raw_figures(heads[-1].gap)[0] if heads else None,
         "rows": _rows(heads)[:_SHOWN],
         "left": max(0, len(heads) - _SHOWN),
         "sections": page.sections[1:-1] if page else (),  # without the newest figures and the table of runs
@@ -63,7 +65,12 @@ def show(asked: Asked) -> Shown:
 def _headline(heads: list[EvaluationHead]) -> str:
     if not heads:
         return translated("No test set was run yet.")
-    return say("{} of {}.", counted(len(heads), "run"), counted(len({head.sha256 for head in heads}), "test set"))
+    now, before = heads[-1], _rows(heads)[0].before
+    rate = percent(now.gap.rate.value)
+    if not before:
+        return say("{} of the samples have a gap.", rate)
+    known = next(percent(one.gap.rate.value) for one in heads if one.id == before)
+    return say("{} of the samples have a gap, {} the time before.", rate, known)
 
 
 def _rows(heads: list[EvaluationHead]) -> list[RunRow]:
@@ -71,7 +78,9 @@ def _rows(heads: list[EvaluationHead]) -> list[RunRow]:
     before: dict[tuple[str, str, str, bool], int] = {}
     rows = []
     for head in heads:
-        rows.append(RunRow(head, commit_words(head), before.get(head.series, 0)))
+        rows.append(
+            RunRow(head, head.watermark.path.rpartition("/")[2], commit_words(head), before.get(head.series, 0))
+        )
         before[head.series] = head.id
     return rows[::-1]
 
@@ -102,7 +111,7 @@ def side_by_side(asked: Asked) -> Shown:
 
 
 def _page(page: Page) -> Shown:
-    return Shown("report.html", {"report": page, "up": "/evaluations", "up_words": translated("All runs")})
+    return Shown("report.html", {"report": page, "up": "/evaluations", "up_words": translated("Evaluations")})
 
 
 def _missing() -> Shown:

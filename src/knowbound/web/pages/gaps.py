@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+from datetime import date, timedelta
 from typing import NamedTuple
 
 from knowbound.core.signal import Topic
@@ -19,6 +22,7 @@ from knowbound.web.registry import Asked, Shown, View
 
 _SHOWN = 30  # topics of a page
 _ANSWERS = 2
+_WEEKS = 52
 
 
 class TopicCard(NamedTuple):
@@ -45,7 +49,7 @@ def show(asked: Asked) -> Shown:
     settings = asked.studio.settings
     found = Observed(settings.home).run("observe", ObserveReport)
     if found is None:
-        nothing = {"headline": translated("No session was read yet."), "figure": None}
+        nothing = {"headline": translated("No session was read yet."), "lead": "", "figure": None}
         return Shown("gaps.html", nothing | {"cards": [], "after": "", "mark": ()})
     report, page = found[0], topics_by_cost(settings, after=asked.query.get("after", ""), most=_SHOWN)
     most = max((topic.saves for topic in report.topics), default=0.0)
@@ -53,6 +57,7 @@ def show(asked: Asked) -> Shown:
         "gaps.html",
         {
             "headline": _headline(report),
+            "lead": say("The first took {}.", cost_words(report.topics[0])) if report.topics else "",
             "figure": open_figures(report.gap)[0],
             "cards": [_card(topic, most) for topic in page.rows],
             "after": page.after,
@@ -65,7 +70,7 @@ def _headline(report: ObserveReport) -> str:
     topics = report.topics
     if not topics:
         return translated("Nothing that agents looked for is missing.")
-    return say("{} that agents missed; the first took {}.", counted(len(topics), "topic"), cost_words(topics[0]))
+    return say("{} that agents missed.", counted(len(topics), "topic"))
 
 
 def _card(topic: Topic, most: float) -> TopicCard:
@@ -89,9 +94,20 @@ def topic(asked: Asked) -> Shown:
     values = {
         "card": _card(found.topic, found.topic.saves),
         "rows": rows,
+        "weeks": _weeks([one.day for one in found.signals]),
         "mark": (Section("", (Mark(found.watermark),)),),
     }
     return Shown("gap.html", values)
+
+
+def _weeks(days: Sequence[str]) -> list[tuple[str, int]]:
+    """Return the number of signals in each week from the first to the last, by the week's Monday."""
+    mondays = Counter(one - timedelta(days=one.weekday()) for one in map(date.fromisoformat, filter(None, days)))
+    if not mondays:
+        return []
+    first, last = min(mondays), max(mondays)
+    shown = (first + timedelta(weeks=at) for at in range((last - first).days // 7 + 1))
+    return [(one.isoformat(), mondays[one]) for one in shown][-_WEEKS:]
 
 
 VIEWS: dict[str, View] = {"/gaps/{topic}": topic}

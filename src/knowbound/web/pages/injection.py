@@ -20,7 +20,8 @@ _SHOWN = 50
 
 def show(asked: Asked) -> Shown:
     """Return the page."""
-    page = quality_page(quality_status(asked.studio.settings), "html")
+    status = quality_status(asked.studio.settings)
+    page = quality_page(status, "html")
     waiting = _waiting(asked.studio)
     values = {
         "headline": _headline(waiting),
@@ -29,6 +30,8 @@ def show(asked: Asked) -> Shown:
         "left": max(0, len(waiting) - _SHOWN),
         "origin": page.origin,
         "sections": page.sections,
+        "commands": page.commands,
+        "legs": () if status.is_empty or status.rollout is None else status.rollout.legs,
         "may_answer": asked.studio.access.may(Right.RECORD),
         "answered": asked.query.get("answered", ""),
     }

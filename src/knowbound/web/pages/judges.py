@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from knowbound.config import Settings
 from knowbound.errors import InputError
 from knowbound.gaps.labelling import label_candidates
 from knowbound.judge.choice import ModelTask, judge_for
@@ -20,14 +21,23 @@ from knowbound.web.registry import Asked, Changing, Goto, Shown
 from knowbound.web.studio import Studio
 
 _SEED = 1
+_TASKS = {
+    ModelTask.TURNS: "injected items: on topic, used, contradicted",
+    ModelTask.CHOOSE: "which items a prompt gets",
+    ModelTask.CLAIMS: "claims of answers",
+    ModelTask.HEDGES: "sentences of doubt",
+    ModelTask.MISSES: "how a search that found nothing ended",
+    ModelTask.RESCUE: "where a missed thing is",
+    ModelTask.STATEMENTS: "statements of knowledge files",
+    ModelTask.RULES: "whether a rule was obeyed",
+    ModelTask.LESSONS: "the words of proposed lines",
+    ModelTask.INVESTIGATE: "questions of Ask",
+    ModelTask.RUBRICS: "scores of rubrics",
+    ModelTask.CAUSES: "why samples failed",
+    ModelTask.DRAFTS: "proposed samples",
+    ModelTask.PROBE: "competency questions",
+}
 _DRAWN = 50  # sentences that are drawn; a reader labels one at a time
-
-
-class TaskRow(NamedTuple):
-    """A task, and who decides it."""
-
-    task: str
-    judge: str
 
 
 class UsedRow(NamedTuple):
@@ -48,7 +58,7 @@ def show(asked: Asked) -> Shown:
         "todo": todo[0] if todo else None,
         "left": len(todo),
         "labels": len(known),
-        "tasks": [TaskRow(task, judge_for(settings, task)) for task in ModelTask],
+        "tasks": _deciding(settings),
         "judges": _usable(),
         "calibration": hedging_calibration(settings.home, hedging_judge_version(judge_for(settings, ModelTask.HEDGES))),
         "used": [
@@ -58,6 +68,14 @@ def show(asked: Asked) -> Shown:
         "may_label": asked.studio.access.may(Right.RECORD),
     }
     return Shown("judges.html", values)
+
+
+def _deciding(settings: Settings) -> list[tuple[str, list[str]]]:
+    """Return the tasks of each judge, the judge with most of them first."""
+    found: dict[str, list[str]] = {}
+    for task, words in _TASKS.items():
+        found.setdefault(judge_for(settings, task), []).append(words)
+    return sorted(found.items(), key=lambda one: -len(one[1]))
 
 
 def _usable() -> list[JudgeRow]:

@@ -24,6 +24,7 @@ from knowbound.knowledge.lint import ITEM
 from knowbound.knowledge.rules.rules import RulesFound
 from knowbound.language import say, translated
 from knowbound.patching import read_below
+from knowbound.report.gaps.figures import rate_figure
 from knowbound.report.knowledge.rules import RuleSummary, summaries
 from knowbound.review.review import SCREEN, Reviewed
 from knowbound.stats.rate import Rate
@@ -80,7 +81,7 @@ def show(asked: Asked) -> Shown:
     wrong = sum(one.truth is Truth.CONTRADICTED for one in checked)
     values = {
         "headline": _headline(checked, wrong),
-        "share": Rate(wrong, len(checked)) if checked else None,
+        "figure": rate_figure("Contradicted", Rate(wrong, len(checked)), "statement", "") if checked else None,
         "files": files,
         "tab": "items" if "items" in asked.query else "files",
         "has_items": (studio.settings.home / INDEX).exists(),
@@ -113,7 +114,7 @@ def _headline(checked: Sequence[CheckedStatement], wrong: int) -> str:
         return translated("No knowledge file was read yet.")
     if not wrong:
         return say("The tree contradicts none of {}.", counted(len(checked), "statement"))
-    return say("The tree contradicts {} of {}.", f"{wrong:,}", counted(len(checked), "statement"))
+    return say("The tree contradicts {}.", counted(wrong, "statement"))
 
 
 def _files(checked: Sequence[CheckedStatement], rules: Sequence[RuleSummary]) -> Iterator[KnowledgeFile]:

@@ -53,6 +53,7 @@ class ActionCard(NamedTuple):
     action: Action
     cost: str
     diff: str
+    is_file: bool  # the change is one of files, which can be committed
     stamp: str  # stands for the diff that is shown: what is accepted is what was seen
     turn: str  # address of the turn, of an answer to verify
     edited: str  # the lines that `edit` begins with
@@ -80,7 +81,8 @@ def show(asked: Asked) -> Shown:
     return Shown(
         "review.html",
         {
-            "headline": _headline(actions, reviewed),
+            "headline": _headline(actions),
+            "lead": _lead(actions, reviewed),
             "figure": _figure(asked.studio),
             "mark": _mark(reviewed),
             "cards": [_card(one, reviewed, asked.studio) for one in actions[:_SHOWN]],
@@ -98,13 +100,15 @@ def _is_closed(id_: str, decided: dict[str, DecidedFix]) -> bool:
     return id_ in decided and decided[id_].state in _CLOSED
 
 
-def _headline(actions: Sequence[Action], reviewed: Reviewed) -> str:
+def _headline(actions: Sequence[Action]) -> str:
     if not actions:
         return translated("Nothing to do: no line that the tree contradicts, and no miss that a line would spare.")
-    cost = cost_words(actions[0].cost, reviewed.figures.sessions)
-    if not cost:
-        return say("{} to decide.", counted(len(actions), "action"))
-    return say("{} to decide. The first touches {}.", counted(len(actions), "action"), cost)
+    return say("{} to decide.", counted(len(actions), "action"))
+
+
+def _lead(actions: Sequence[Action], reviewed: Reviewed) -> str:
+    cost = cost_words(actions[0].cost, reviewed.figures.sessions) if actions else ""
+    return say("The first touches {}.", cost) if cost else ""
 
 
 def _figure(studio: Studio) -> Figure | None:
@@ -132,6 +136,7 @@ def _card(action: Action, reviewed: Reviewed, studio: Studio) -> ActionCard:
         action,
         cost_words(action.cost, reviewed.figures.sessions),
         diff_of(fix) if fix is not None and is_text else "",
+        bool(fix and fix.patches),
         _stamp(fix) if fix is not None else "",
         f"/turn/{fix.session}/{fix.turn}" if fix is not None and fix.session else "",
         _changed_lines(fix.patches[0])[1] if fix is not None and len(fix.patches) == 1 else "",

@@ -36,6 +36,7 @@ class SessionEntry(NamedTuple):
     """A session in the list."""
 
     listed: ListedSession
+    prompt: str  # the first one
     diagnoses: tuple[tuple[str, int], ...]  # in the order of the diagnoses
     address: str
 
@@ -68,9 +69,15 @@ def show(asked: Asked) -> Shown:
             values |= {"entries": (), "turns": turns.rows, "more": _more(wanted, turns.after)}
             return Shown("sessions.html", values)
         page = results.sessions(project=wanted["project"], agent=wanted["agent"], after=after, most=_PAGE)
-        bars = results.diagnoses_of([one.session for one in page.rows])
+        names = [one.session for one in page.rows]
+        bars, prompts = results.diagnoses_of(names), results.first_prompts(names)
     entries = [
-        SessionEntry(one, _in_order(bars.get(one.session, {})), f"/session/{quote(one.session, safe='')}")
+        SessionEntry(
+            one,
+            " ".join(prompts.get(one.session, "").split()),
+            _in_order(bars.get(one.session, {})),
+            f"/session/{quote(one.session, safe='')}",
+        )
         for one in page.rows
     ]
     return Shown("sessions.html", values | {"entries": entries, "turns": (), "more": _more(wanted, page.after)})

@@ -20,9 +20,7 @@ FIRST_WORDS = frozenset(
 )
 # Rooms whose sentences are rewritten together with their rules; each leaves this list with its rewrite.
 NOT_REWRITTEN = (
-    "audit",
     "evals",
-    "evidence",
     "gaps",
     "injection/conflict",
     "judge/hedging",
@@ -30,7 +28,6 @@ NOT_REWRITTEN = (
     "lessons",
     "quality",
     "report",
-    "text/questions",
 )
 
 

@@ -50,7 +50,7 @@ class OtherEvidence(msgspec.Struct, frozen=True):
 
 
 class TurnEvidence(msgspec.Struct, frozen=True):
-    """What a turn collected."""
+    """Evidence that the calls of a turn brought."""
 
     entries: tuple[Evidence, ...] = ()
     others: tuple[OtherEvidence, ...] = ()

@@ -45,7 +45,7 @@ class Edit(msgspec.Struct, frozen=True):
 
     @property
     def needs_check(self) -> bool:
-        """Whether "it works" needs more than the successful edit."""
+        """Report whether "it works" needs more than the successful edit."""
         return self.is_code and not self.is_comment
 
 
@@ -75,14 +75,14 @@ class TurnFacts(msgspec.Struct):
 
     @property
     def doubt(self) -> str:
-        """Why a missing check cannot be held against an answer; "" if the trace holds every call."""
+        """Reason why a missing check is not held against an answer; "" if the trace holds every call."""
         if self.unseen_agents:
             return "the trace does not hold the calls of a sub-agent"
         return "the trace does not hold the result of every call" if self.unknown_calls else ""
 
     @property
     def is_compared(self) -> bool:
-        """Whether it was tried without the change: a failure may be known from there."""
+        """Report whether it was tried without the change: a failure may be known from there."""
         return any(act.verb in _COMPARING for act in self.gits)
 
     @property
@@ -92,7 +92,7 @@ class TurnFacts(msgspec.Struct):
 
 
 class SessionView:
-    """What a session has shown so far: every text that came back, and every file that was opened or changed."""
+    """Texts that a session has shown so far, with its runs, its edits and its git commands."""
 
     def __init__(self) -> None:
         self._texts: list[str] = []
@@ -122,7 +122,7 @@ class SessionView:
         return tuple(self._texts)
 
     def has(self, text: str) -> bool:
-        """Whether the session has shown this text, as it is."""
+        """Report whether the session has shown this text, as it is."""
         for shown in reversed(self._texts):  # noqa: SIM110  # `any` takes twice the time
             if text in shown:
                 return True
@@ -130,7 +130,7 @@ class SessionView:
 
 
 def facts_of(turn: TraceTurn, view: SessionView) -> TurnFacts:
-    """What a turn did; the session's view is brought up to its end."""
+    """Return the acts of a turn, and bring the view of the session up to its end."""
     facts = TurnFacts()
     view.prompt = turn.prompt.text
     view.show(turn.prompt.text)
@@ -203,14 +203,14 @@ def _edit_of(paths: tuple[str, ...], order: int, line: int, is_comment: bool = F
 
 
 def _only_spaces(paths: tuple[str, ...], old: str, new: str) -> bool:
-    """Whether an edit only lays the same text out anew, in a language that does not read the layout."""
+    """Report whether an edit only lays the same text out anew, in a language that does not read the layout."""
     if not old or any(extension(path) in _LAYOUT for path in paths):
         return False
     return _LAST_COMMA.sub("", "".join(old.split())) == _LAST_COMMA.sub("", "".join(new.split()))
 
 
 def _only_comments(old: str, new: str, patch: str) -> bool:
-    """Whether an edit changes nothing but comments and empty lines."""
+    """Report whether an edit changes nothing but comments and empty lines."""
     if patch:
         lines = [line[1:] for line in patch.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")]
         return bool(lines) and all(map(_COMMENT.match, lines))
@@ -267,7 +267,7 @@ def short_name(edit: Edit) -> str:
 
 
 def covers(run: Run, edit: Edit) -> bool:
-    """Whether a check can have seen an edit; true where nothing says so.
+    """Report whether a check can have seen an edit; true where nothing says otherwise.
 
     A Go check names its packages; any check in a folder of its own sees what is in there.
     """

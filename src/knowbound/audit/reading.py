@@ -169,7 +169,7 @@ def _lighter(read: ReadTurn) -> ReadTurn:
 
 
 def _intent(turn: TraceTurn, before: Intent) -> Intent:
-    """What the prompt asks for; "yes" and "continue" ask for what the turn before did."""
+    """Return the intent of the prompt; "yes" and "continue" keep the intent of the turn before."""
     text = turn.prompt.text.strip()
     words = text.lower().strip(".!,").split()
     if len(text) <= _GO_ON and words and all(word.strip(",.!") in _YES for word in words):
@@ -178,7 +178,7 @@ def _intent(turn: TraceTurn, before: Intent) -> Intent:
 
 
 def _signs(turn: TraceTurn, answer: Answer | None, judge: Callable[[], TurnJudge] | None) -> TurnSigns:
-    """What the judge of turns says about the items of our store that were injected into this turn."""
+    """Return the verdicts of the judge of turns on the items that were injected into this turn."""
     items = tuple(JudgedItem(one.item, one.content) for one in turn.injections if one.item)
     if not items or judge is None or answer is None:
         return TurnSigns()
@@ -202,7 +202,7 @@ def _signs(turn: TraceTurn, answer: Answer | None, judge: Callable[[], TurnJudge
 
 
 class _Followed(msgspec.Struct):
-    """What the events of a session say beside its turns."""
+    """Facts about a session that its events hold beside the turns."""
 
     project: str = ""
     started: str = ""

@@ -84,7 +84,7 @@ def _strong(term: Term, entries: Sequence[Evidence]) -> list[tuple[Place, Eviden
 def _in_order(
     plan: Plan, term: Term, places: list[tuple[Place, Evidence]], tree: SourceTree
 ) -> list[tuple[Place, Evidence]]:
-    """Where only text was found, the passages nearest to the whole question come first."""
+    """Return the places, those in the passages nearest to the whole question first if only text was found."""
     resolved = any(entry.tool == _RESOLVED for _, entry in places)
     if resolved or term.kind not in (TermKind.PHRASE, TermKind.QUOTE, TermKind.WORD) or len(places) < 2:
         return places
@@ -96,7 +96,7 @@ def _in_order(
 
 
 def _cited(place: Place, entry: Evidence, tree: SourceTree, target: str = "") -> CitedSource:
-    """Who found it, how, and what kind of file it is where that lowers its rank."""
+    """Return a place as a source: the tool that found it, how, and the kind of file if that lowers its rank."""
     mark = SOURCE_RANK_WORDS[source_rank(place.path)] if target else ""
     why = f"{entry.tool}: {target + ', ' if target else ''}{entry.note}" + (f" ({mark})" if mark else "")
     text = tree.line(place.path, place.line) if place.line else _first_words(place.path, entry, tree)

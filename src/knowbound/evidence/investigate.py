@@ -156,7 +156,7 @@ def _without_secrets(found: Investigation) -> Investigation:
 
 
 def _links_out(root: Path) -> tuple[str, ...]:
-    """What was not searched, because it is not in the root: the answer may be there."""
+    """Return a note about links out of the root, which were not searched: the answer may be there."""
     walk = Walk(root, ignored=IGNORED_IN_SOURCES)
     deque(islice(walk, MOST_ENTRIES), maxlen=0)
     return (f"{links_not_followed(walk.outside, root)}.",) if walk.outside else ()

@@ -40,12 +40,12 @@ class AnswerSentence(msgspec.Struct, frozen=True):
 
     @property
     def is_cell(self) -> bool:
-        """Whether it is a cell of a table: what it says depends on the row and the column, which rules do not read."""
+        """Report whether it is a cell of a table: its meaning depends on row and column, which rules do not read."""
         return self.text.startswith("|")
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What the agent said last."""
+    """The last words of the agent as statements."""
 
     text: str
     line: int
@@ -80,7 +80,7 @@ def read_answer(text: str, line: int = 0) -> Answer:
 
 
 def is_open(sentence: str) -> bool:
-    """Whether a sentence, in small letters, asks, plans or supposes, and so states nothing."""
+    """Report whether a sentence, in small letters, asks, plans or supposes, and so states nothing."""
     return bool(
         _QUESTION.search(sentence) or _OPEN.search(sentence) or _IMPERATIVE.match(sentence) or _WANTED.match(sentence)
     )

@@ -60,7 +60,7 @@ def success_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Itera
 
 
 def _subjects(one: AnswerSentence) -> list[str]:
-    """What a sentence says to be good; nothing where it is negated."""
+    """Return the subjects that a sentence says to be good: tests, lint, types, build; nothing if it is negated."""
     text = one.low
     if one.is_cell and not words.NUMBER.search(text):
         return []
@@ -159,7 +159,7 @@ def _is_told(text: str, view: SessionView) -> bool:
 
 
 def taken_back_by(run: Run) -> frozenset[Check]:
-    """What takes a failure back: a check of its kind, and a build, where types failed."""
+    """Return the checks whose success takes a failure back: those of its kind; a build, too, if types failed."""
     return run.kinds | {Check.BUILD} if Check.TYPES in run.kinds else run.kinds
 
 
@@ -187,7 +187,7 @@ def _done(answer: Answer, facts: TurnFacts, view: SessionView, says_failure: boo
 
 
 def _behaves(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator[Checked]:
-    """What the changed code does now, as a fact, where nothing was run after the edit."""
+    """Yield a sentence that states the behaviour of changed code as a fact, if nothing was run after the edit."""
     edit = facts.last_code_edit
     if edit is None or facts.doubt or any(run.order > edit.order for run in view.runs) or view.last_act > edit.order:
         return
@@ -198,7 +198,7 @@ def _behaves(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator[Ch
 
 
 def _described(answer: Answer, facts: TurnFacts) -> Iterator[Checked]:
-    """What the answer says to have changed: the successful edit or command is the support."""
+    """Yield the first change that the answer reports, supported by the successful edit or command."""
     for one in answer.statements:
         if not one.is_open and words.CHANGED.search(one.low):
             acted = facts.edits or facts.gits or facts.acts
@@ -332,7 +332,7 @@ def last_failures(facts: TurnFacts) -> list[Run]:
 
 
 def _reports(one: AnswerSentence, failed: Run) -> bool:
-    """Whether a sentence says that work was done or is good, and does not speak of another check alone."""
+    """Report whether a sentence says that work is done or good, and names no other check alone."""
     text = one.low
     if one.is_open or one.is_cell or words.is_negated(text):
         return False

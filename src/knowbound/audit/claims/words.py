@@ -123,12 +123,12 @@ CHANGED = re.compile(
 
 
 def says_failure(text: str) -> bool:
-    """Whether a sentence speaks of a failure; "0 failures" does not."""
+    """Report whether a sentence speaks of a failure; "0 failures" does not."""
     return bool(FAILS.search(ZERO.sub("", text)))
 
 
 def mentions_failure(one: AnswerSentence, tool: str = "") -> bool:
-    """Whether a sentence speaks of a check that failed, and not of errors that code handles.
+    """Report whether a sentence speaks of a check that failed, and not of errors that code handles.
 
     The check may be named in code: "`npm test` aborts".
     """
@@ -141,5 +141,5 @@ def mentions_failure(one: AnswerSentence, tool: str = "") -> bool:
 
 
 def is_negated(text: str) -> bool:
-    """Whether a sentence takes back what it names; "0 failures" does not."""
+    """Report whether a sentence takes back what it names; "0 failures" does not."""
     return bool(NEGATED.search(ZERO.sub("", text)))

@@ -1,1 +1,1 @@
-"""What command lines ran: tests, builds, lint, and how each ended."""
+"""Checks that command lines ran (tests, builds, lint) and the end of each."""

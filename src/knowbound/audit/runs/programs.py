@@ -1,4 +1,4 @@
-"""Which check a single command is: test, build, lint, type check, format, or a run of a program; whole or a part of it.
+"""The check that a single command is: test, build, lint, type check, format or run; whole or a part of it.
 
 Specification 3 names cmake and ctest as producers of Build and Test evidence; real projects use the runners here, and
 scripts whose names say what they do (`npm run lint`, `make test`, `mise run test:ci`).
@@ -15,7 +15,7 @@ from knowbound.traces.shell.tree import Command
 
 
 class Check(StrEnum):
-    """What a command checks."""
+    """Kind of a check."""
 
     TEST = "test"
     BUILD = "build"
@@ -113,7 +113,7 @@ _PATH = re.compile(r"[\w@.+-]*(?:/[\w@.+*-]*)+|[\w@.+-]+\.[A-Za-z]\w{0,5}")
 
 
 def checking_of(command: Command) -> Checking | None:
-    """What a command checks, or None where it checks nothing."""
+    """Return the check that a command is; None if it checks nothing."""
     words = [command.program, *command.texts]
     return _checking(words) if words[0] else None
 
@@ -241,7 +241,7 @@ def _script(program: str, operands: list[str], rest: list[str], depth: int) -> C
 
 
 def _kinds_by_name(name: str) -> set[Check]:
-    """What a script does, by its name: `test:ci`, `lint`, `check-types`; `check` and `ci` are all of it."""
+    """Return the kinds of a script by its name: `test:ci`, `lint`, `check-types`; `check` and `ci` are all kinds."""
     low = name.lower()
     if low in _WHOLE_CHECKS:
         return {Check.TEST, Check.LINT, Check.BUILD}

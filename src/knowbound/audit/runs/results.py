@@ -17,7 +17,7 @@ from knowbound.text.runner_output import RunnerSummary, runner_summaries, withou
 
 
 class Ended(StrEnum):
-    """How a check ended."""
+    """End of a check."""
 
     PASSED = "passed"
     FAILED = "failed"

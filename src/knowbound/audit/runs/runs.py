@@ -50,7 +50,7 @@ class PlannedCheck(msgspec.Struct, frozen=True):
 
 
 class CommandPlan(msgspec.Struct, frozen=True):
-    """What a command line checks, and whether its output may hold results of checks that it does not name."""
+    """Checks, git commands and written files of a command line, and the meaning of its output."""
 
     checks: tuple[PlannedCheck, ...]
     programs: frozenset[str]
@@ -189,7 +189,7 @@ def _run(
 
 
 def _by_exit(one: PlannedCheck, plan: CommandPlan, call: ToolCall, output: str) -> Ended:
-    """What the exit code says, or, where it is another program's, the silence of a tool that prints only errors."""
+    """Return the end of a check by the exit code; if that is another program's, by the errors in the output."""
     if call.outcome is Outcome.TIMEOUT or (call.outcome is Outcome.UNKNOWN and call.is_unanswered):
         return Ended.UNKNOWN
     if call.outcome is Outcome.UNKNOWN and not output.strip():
@@ -213,7 +213,7 @@ def _by_exit(one: PlannedCheck, plan: CommandPlan, call: ToolCall, output: str) 
 
 
 def plan_of(command: str) -> CommandPlan:
-    """What a command line checks."""
+    """Return the plan of a command line; those of short command lines are kept."""
     return _remembered(command) if len(command) < 2_000 else _plan(command)
 
 

@@ -108,7 +108,7 @@ def grade_tests(tested: Tested, named: str) -> tuple[Quality, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Graded:
-    """What a build or test run showed."""
+    """Graded outcome of a build or test run."""
 
     outcome: Built | Tested
     quality: Quality

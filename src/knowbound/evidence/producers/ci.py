@@ -75,12 +75,12 @@ class WorkflowRun(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def done(self) -> bool:
-        """Whether it has a conclusion."""
+        """Report whether the run has a conclusion."""
         return self.status == "completed" and bool(self.conclusion)
 
     @property
     def shows(self) -> Shows:
-        """Whether it passed; a run that has not ended, or was skipped, shows nothing."""
+        """Result of the run; a run that has not ended, or was skipped, shows nothing."""
         if not self.done:
             return Shows.NOTHING
         return {"success": Shows.PASSES, "skipped": Shows.NOTHING, "neutral": Shows.NOTHING}.get(
@@ -247,7 +247,7 @@ def _place(run: WorkflowRun) -> Place:
 
 
 class RunList(Producer):
-    """Which runs there are, and how they ended."""
+    """The list of workflow runs, each with its end."""
 
     name = "gh run list"
     cls = EvidenceClass.CI_WORKFLOW
@@ -278,7 +278,7 @@ class RunList(Producer):
 
 
 class RunView(Producer):
-    """How one run went: its jobs, its steps, and the log of what failed."""
+    """One workflow run: its jobs, its steps, and the log of what failed."""
 
     name = "gh run view"
     cls = EvidenceClass.CI_WORKFLOW
@@ -346,7 +346,7 @@ def definition_of_pipeline(question: str, context: Context) -> str:
 
 
 def _no_run(runs: Runs) -> str:
-    """Why there is no run to look at: none at all, none of this workflow, or it is still going."""
+    """Return the reason why no run can be looked at: none at all, none of this workflow, or still going."""
     if not runs.all:
         return "GitHub lists no runs"
     going = f": still going is {runs.asked[0]}" if runs.asked else ""

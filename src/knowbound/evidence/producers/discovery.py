@@ -55,7 +55,7 @@ _START_BYTES = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """What one scan knows of a project."""
+    """Description of a project by one scan."""
 
     kind: str  # "" if unknown
     sources: int | None = None  # None: not known
@@ -100,7 +100,7 @@ def grade_discovery(project: Project) -> Quality:
 
 
 def scan_tree(inventory: Inventory) -> Project:
-    """What is in the tree: the kind is what most source files (or, without any, most files) are of."""
+    """Describe a project by its files: its kind is that of most source files (or, without any, of most files)."""
     kinds: Counter[str] = Counter()
     languages: Counter[str] = Counter()
     tests = 0
@@ -131,7 +131,7 @@ def scan_tree(inventory: Inventory) -> Project:
 
 
 def scan_manifests(inventory: Inventory) -> Project | None:
-    """What the project declares; None if it has no manifest."""
+    """Describe a project by its manifests; None if it has none."""
     manifests = read_manifests(inventory)
     with_kind = [declared for declared in manifests if declared.kind]
     if not with_kind:
@@ -196,7 +196,7 @@ def _evidence(tool: str, ask: Ask, project: Project) -> Evidence:
 
 
 class ManifestScan(Producer):
-    """What the manifests declare."""
+    """Description of the project by its manifests."""
 
     name = _MANIFEST_SCAN
     cls = EvidenceClass.DISCOVERY
@@ -211,7 +211,7 @@ class ManifestScan(Producer):
 
 
 class TreeScan(Producer):
-    """What is in the tree."""
+    """Description of the project by its files."""
 
     name = "tree scan"
     cls = EvidenceClass.DISCOVERY

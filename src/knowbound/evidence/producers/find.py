@@ -88,7 +88,7 @@ def _spelled(files: Iterable[str], term: Term) -> list[str]:
 
 @lru_cache(maxsize=100_000)
 def _names_of(path: str) -> frozenset[str]:
-    """What a file is named, glued: its stem, its folder and stem, or the folder whose own file it is."""
+    """Return the glued names of a file: its stem, its folder and stem, or the folder whose own file it is."""
     parts = path.split("/")
     stem = _stem(path)
     names = [stem]

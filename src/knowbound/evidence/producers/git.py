@@ -49,7 +49,7 @@ from knowbound.text.terms import spellings
 
 @dataclass(frozen=True, slots=True)
 class GitAnswer:
-    """What git said to a question."""
+    """Git's answer to a question."""
 
     tool: str
     query: str
@@ -190,7 +190,7 @@ def _released(question: HistoryQuestion, commit: LogEntry, repository: Repositor
 
 
 def _nearest(matched: Matched) -> str:
-    """What comes near to an answer and is none."""
+    """Return words about the nearest commit, which is no answer; "" if there is none."""
     if matched.nearest is None:
         return ""
     return f"; nearest is {matched.nearest}, which says nothing of {' and '.join(matched.missing)}"
@@ -209,7 +209,7 @@ def _fixed(question: HistoryQuestion, repository: Repository) -> GitAnswer:
 
 
 def _changed(question: HistoryQuestion, repository: Repository, also: Sequence[str]) -> GitAnswer:
-    """Who changed a file (its log), or the lines of a name (blame; pickaxe if it is gone)."""
+    """Find the last change of a file (its log), or of the lines of a name (blame; pickaxe if it is gone)."""
     subject = question.subject
     named = next((word for word in question.words if "." in word or "/" in word), "")
     for name in dict.fromkeys((subject, named)):
@@ -279,7 +279,7 @@ def _since(question: HistoryQuestion, repository: Repository) -> GitAnswer:
 
 
 def _about_since(question: HistoryQuestion, span: tuple[str, ...], said: str, repository: Repository) -> GitAnswer:
-    """What happened to one thing since then: to its file, in messages about it, in lines with its name, by a person."""
+    """Find the commits of a span about one thing: its file, messages about it, lines with its name, its author."""
     about = " ".join(question.words)
     paths = repository.files_named(about) or repository.files_called(question.words)
     matched = Matched(())
@@ -299,7 +299,7 @@ def _about_since(question: HistoryQuestion, span: tuple[str, ...], said: str, re
 
 
 def _history(question: HistoryQuestion, repository: Repository, also: Sequence[str]) -> GitAnswer:
-    """What happened: to a file, in messages about it, in lines with the name, by a person."""
+    """Find the commits about a subject: its file, messages about it, lines with its name, its author."""
     subject = question.subject
     if not subject or (not question.words and re.search(r"\w{2}", subject)):
         commits = repository.log(count=10)

@@ -36,7 +36,7 @@ class _FileMatches:
 
     @property
     def only_defines(self) -> bool:
-        """Whether every line of it is a definition."""
+        """Report whether every matched line is a definition."""
         return self.defines >= len(set(self.lines))
 
 
@@ -154,7 +154,7 @@ def _what_exact_proves(term: Term, found: list[_FileMatches], only_changelog: bo
 
 
 def _patterns(term: Term) -> Iterable[tuple[str, bool, bool, str]]:
-    """What counts as an exact match of a term: pattern, without case?, over lines?, in words."""
+    """Yield the exact matches of a term: pattern, ignoring case, over lines, and the words for it."""
     if term.kind is TermKind.IDENTIFIER:
         yield rf"(?:^|[^\w$]){re.escape(term.text)}(?:[^\w$]|$)", False, False, "exact identifier"
     elif term.kind is TermKind.OPTION:

@@ -229,11 +229,11 @@ class CommitMessage:
         return self.subject_stems | _stems(self.body)
 
     def has(self, word: str) -> bool:
-        """Whether the message has the word: a name as it is written, any other by its stem."""
+        """Report whether the message has the word: a name as it is written, any other by its stem."""
         return _has(word, f"{self.commit.subject}\n{self.body}", self.stems)
 
     def subject_has(self, word: str) -> bool:
-        """Whether the first line has it."""
+        """Report whether the first line has the word."""
         return _has(word, self.commit.subject, self.subject_stems)
 
 
@@ -336,7 +336,7 @@ def _ranked(
 
 
 def says_so(commit: LogEntry, question: HistoryQuestion) -> bool:
-    """Whether the first line of a message says that it did what the question asks about."""
+    """Report whether the first line of a message says that the commit did what is asked."""
     says = _SAYS.get(question.kind)
     if says is not None:
         return says.search(commit.subject) is not None
@@ -344,7 +344,7 @@ def says_so(commit: LogEntry, question: HistoryQuestion) -> bool:
 
 
 def _did(message: CommitMessage, specific: Sequence[str], question: HistoryQuestion) -> bool:
-    """Whether a message about the thing also says what the question asks (that it went, its new name), in one line."""
+    """Report whether one line of a message names the thing and says what is asked: that it went, its new name."""
     starts = _SAME.items()
     says = next((form for start, form in starts if question.verb.lower().startswith(start)), None)
     if question.kind is HistoryKind.REMOVED:
@@ -359,7 +359,7 @@ def _did(message: CommitMessage, specific: Sequence[str], question: HistoryQuest
 
 
 def _covers(message: CommitMessage, specific: Sequence[str], question: HistoryQuestion, repository: Repository) -> bool:
-    """Whether what the message lacks is in the paths or the changed lines, on the side that the question asks for."""
+    """Report whether the paths or changed lines (added, removed) have the words that the message lacks."""
     lacking = [word for word in specific if not message.has(word)]
     lines = repository.change(message.commit.hash)[:_LINES].splitlines()
     signs = {HistoryKind.ADDED: "+", HistoryKind.REMOVED: "-"}.get(question.kind, "+-")
@@ -372,7 +372,7 @@ def _covers(message: CommitMessage, specific: Sequence[str], question: HistoryQu
 
 
 def _went(word: str, lines: Sequence[str]) -> bool:
-    """Whether a change takes away more lines with the word than it adds."""
+    """Report whether a change removes more lines with the word than it adds."""
     before, after = (
         sum(1 for line in lines if line.startswith(sign) and _has(word, line[1:], _stems(line[1:])))
         for sign in ("-", "+")

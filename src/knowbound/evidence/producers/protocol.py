@@ -28,7 +28,7 @@ _MOST_PLACES = 200  # kept per piece of evidence
 
 @dataclass(frozen=True, slots=True)
 class CallLimits:
-    """What one call may cost. A limit that was reached is named in the evidence."""
+    """Limits of one call. A limit that was reached is named in the evidence."""
 
     call_seconds: float = 20.0  # one subprocess
     run_seconds: float = 600.0  # one build or test run (only with --allow-run)
@@ -38,7 +38,7 @@ class CallLimits:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Where the investigation happens and what it may do there."""
+    """Place of an investigation, and its permissions there."""
 
     root: Path
     allow_run: bool = False  # whether builds and tests may be run

@@ -30,7 +30,7 @@ _MANY_REFERENCES = 5  # part IV, "For references": more are Strong
 
 @dataclass(slots=True)
 class UsesInFile:
-    """What one file says of the symbol."""
+    """Definitions and uses of a symbol in one file."""
 
     path: str
     definitions: list[tuple[int, str, str]] = field(default_factory=list)  # line, name, kind
@@ -126,7 +126,7 @@ def _identifier(name: str, tree: SourceTree) -> tuple[list[Definition], str]:
 
 
 def _about_spelling(term: Term, read_as: str) -> str:
-    """What to say where a name was read as another one."""
+    """Return the note about a name that was read as another one."""
     asked = _last_part(term.text) if term.kind is TermKind.IDENTIFIER else term.text
     if not read_as or asked.lower() == read_as.lower():
         return f"{asked!r} is written {read_as!r} here." if read_as else ""
@@ -252,7 +252,7 @@ def _what_it_proves(term: Term, name: str, found: list[UsesInFile], tree: Source
 
 
 def _comes_from(name: str, imports: list[tuple[str, int]], tree: SourceTree) -> str:
-    """Where a name comes from that this tree does not define."""
+    """Return the note about a name that this tree imports and does not define."""
     for path, line in sorted(imports, key=lambda one: (source_rank(one[0]), one)):
         source = imported_from(tree.text(path) or "", line, name)
         if source:

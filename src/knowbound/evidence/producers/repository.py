@@ -169,7 +169,7 @@ class Repository:
         return ""
 
     def called(self) -> frozenset[str]:
-        """What the project itself is called, in small letters: its folder, and the repository it came from."""
+        """Return the names of the project in small letters: its folder, and the repository it came from."""
         origin = self.ask("config", "--get", "remote.origin.url").text.strip().rstrip("/")
         names = (self.context.root.resolve().name, re.split(r"[/:\\]", origin)[-1].removesuffix(".git"))
         return frozenset(name.lower() for name in names if name)
@@ -192,7 +192,7 @@ class Repository:
         return self.log(f"-S{name}")
 
     def has_commits(self) -> bool:
-        """Whether there is any history."""
+        """Report whether there is any history."""
         return self.ask("rev-parse", "--quiet", "--verify", "HEAD").code == 0
 
     def files_named(self, name: str) -> list[str]:
@@ -254,7 +254,7 @@ class Repository:
 
 
 def refusal(ran: Ran) -> str:
-    """Why git has no answer for this folder."""
+    """Return the reason why git has no answer for this folder."""
     said = ran.err.decode("utf-8", "replace")
     if ran.timed_out:
         return "git did not answer in time"

@@ -237,6 +237,6 @@ def _selection(work: Workspace, named: str) -> tuple[str, ...]:
 
 
 def _names(named: str, path: str) -> bool:
-    """Whether a source file is the module, package or file of that name."""
+    """Report whether a source file is the module, package or file of that name."""
     wanted = named.removesuffix(".py").replace(".", "/").lower()
     return f"/{wanted}/" in f"/{path.removesuffix('.py').lower()}/"

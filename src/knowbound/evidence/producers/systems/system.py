@@ -28,7 +28,7 @@ from knowbound.text.runner_output import runner_summaries, without_colours
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What a build did."""
+    """Outcome of a build."""
 
     tool: str
     command: str
@@ -50,7 +50,7 @@ class OutcomeCounts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """What a test run did."""
+    """Outcome of a test run."""
 
     tool: str
     command: str
@@ -62,12 +62,12 @@ class Tested:
 
     @property
     def passed(self) -> int:
-        """How many tests are known to have passed."""
+        """Number of tests that are known to have passed."""
         return self.counts.passed if self.counts else 0
 
     @property
     def ran(self) -> int:
-        """How many tests are known to have passed or failed."""
+        """Number of tests that are known to have passed or failed."""
         return self.passed + self.counts.failed if self.counts else 0
 
 
@@ -178,7 +178,7 @@ class UnableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """How a program in the copy ended, and what it printed."""
+    """Exit code and output of a program in the copy."""
 
     code: int
     out: bytes
@@ -211,19 +211,19 @@ class Workspace:
         return Output(ran.code, ran.out, self._as_in_the_tree(ran.text + "\n" + ran.err.decode("utf-8", "replace")))
 
     def _as_in_the_tree(self, text: str) -> str:
-        """What was printed, with paths of the tree: the copy is gone before anyone reads where it was."""
+        """Return the output with paths of the tree in place of those of the copy, which is gone afterwards."""
         for folder, name in ((self.root, "."), (self.home, "~")):
             for path in dict.fromkeys((str(folder.resolve()), str(folder))):
                 text = text.replace(f"{path}/", "" if name == "." else "~/").replace(path, name)
         return text
 
     def has(self, name: str) -> bool:
-        """Whether the copy has this file."""
+        """Report whether the copy has this file."""
         return (self.root / name).is_file()
 
 
 def _toolchains() -> dict[str, str]:
-    """Where tools that live in the user's home are, since the copy has a home of its own."""
+    """Return the places of tools in the user's home, since the copy has a home of its own."""
     found = {name: os.environ[name] for name in ("CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN") if name in os.environ}
     cargo = shutil.which("cargo")
     if cargo and Path(cargo).parent.name == "bin":

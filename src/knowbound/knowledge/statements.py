@@ -105,12 +105,17 @@ def _path_of_row(line: str, trail: list[tuple[int, str]]) -> str:
     if branch is None:
         trail[:] = [(-1, name)] if name.endswith("/") else []
         return ""
-    plain = name[branch.end() :].lstrip("─- ").strip()
-    while trail and trail[-1][0] >= branch.start():
+    inside = [one for one in trail if one[0] < branch.start()]
+    return _path_below(trail, branch.start(), name[branch.end() :].lstrip("─- ").strip()) if inside else ""
+
+
+def _path_below(trail: list[tuple[int, str]], indent: int, name: str) -> str:
+    """Return the path of a row of a tree below the folders of the trail, and keep the row there if it is a folder."""
+    while trail and trail[-1][0] >= indent:
         trail.pop()
-    path = "".join(part for _, part in trail) + plain if trail else ""
-    if trail and plain.endswith("/"):
-        trail.append((branch.start(), plain))
+    path = "".join(part for _, part in trail) + name
+    if name.endswith("/"):
+        trail.append((indent, name))
     return path
 
 
@@ -169,11 +174,7 @@ def _indented(file: str, first: int, lines: list[str], heading: str) -> Iterator
     trail: list[tuple[int, str]] = []
     for number, line in enumerate(lines, first + 1):
         if row := _INDENTED.match(line):
-            while trail and trail[-1][0] >= len(row["indent"]):
-                trail.pop()
-            path = "".join(name for _, name in trail) + row["name"]
-            if row["name"].endswith("/"):
-                trail.append((len(row["indent"]), row["name"]))
+            path = _path_below(trail, len(row["indent"]), row["name"])
             yield Statement(file, number, number, line.strip(), path=path, heading=heading)
 
 
@@ -185,11 +186,6 @@ def _drawn(file: str, first: int, lines: list[str], heading: str) -> Iterator[St
         start = branch.start() if branch else -1  # the root of the tree, or of the next one
         rest = line[branch.end() :].lstrip("─- ") if branch else line.strip()
         name = rest.split("#")[0].split(" ")[0].strip()
-        if not name or name.strip("│|… .") == "":
-            continue
-        while trail and trail[-1][0] >= start:
-            trail.pop()
-        path = "".join(part for _, part in trail) + name
-        if name.endswith("/"):
-            trail.append((start, name))
-        yield Statement(file, number, number, line.strip("│ \t"), path=path, heading=heading)
+        if name.strip("│|… ."):
+            path = _path_below(trail, start, name)
+            yield Statement(file, number, number, line.strip("│ \t"), path=path, heading=heading)

@@ -74,12 +74,6 @@ def _with_files(runner: str, of_files: str, of_tests: str, text: str) -> Iterato
         yield RunnerSummary(runner, _count(summary, "passed"), failed, _count(summary, "skipped", "todo", "pending"))
 
 
-def _bun(text: str) -> Iterator[RunnerSummary]:
-    for found in re.finditer(r"^[ \t]*(?:(\d+) pass\s+)?(?:(\d+) skip\s+)?(?:(\d+) todo\s+)?(\d+) fail$", text, re.M):
-        passed, skipped, todo, failed = (int(number or 0) for number in found.groups())
-        yield RunnerSummary("bun test", passed, failed, skipped + todo)
-
-
 def _go(text: str) -> Iterator[RunnerSummary]:
     """Go prints packages and the names of tests, and no number."""
     ok = re.findall(r"^ok\s+\S+\s+(?:[\d.]+s|\(cached\))(.*)$", text, re.M)
@@ -117,13 +111,6 @@ def _mocha(text: str) -> Iterator[RunnerSummary]:
         yield RunnerSummary("mocha", int(found[1]), int(failed[1]) if failed else 0, int(pending[1]) if pending else 0)
 
 
-def _maven(text: str) -> Iterator[RunnerSummary]:
-    found = re.findall(r"Tests run: (\d+), Failures: (\d+), Errors: (\d+)", text)
-    if found:
-        ran, failures, errors = map(int, found[-1])
-        yield RunnerSummary("maven", ran - failures - errors, failures + errors)
-
-
 def _ctest(text: str) -> Iterator[RunnerSummary]:
     # The line of a test alone: the list at the end names tests that did not run once more.
     skipped = len(re.findall(r"^\s*\d+/\d+ Test\b.*\*\*\*(?:Skipped|Not Run)", text, re.M))
@@ -133,77 +120,58 @@ def _ctest(text: str) -> Iterator[RunnerSummary]:
         yield RunnerSummary("ctest", 0)
 
 
-def _node(text: str) -> Iterator[RunnerSummary]:
-    """Node's own runner, as TAP (`# pass 3`) or for people (`ℹ pass 3`)."""
-    for found in re.finditer(
-        r"^[#ℹ] pass (\d+)\s+^[#ℹ] fail (\d+)((?:\s+^[#ℹ] (?:cancelled|skipped|todo) \d+$)*)", text, re.M
-    ):
-        rest = dict(re.findall(r"(cancelled|skipped|todo) (\d+)", found[3]))
-        failed = int(found[2]) + int(rest.get("cancelled", 0))
-        skipped = int(rest.get("skipped", 0)) + int(rest.get("todo", 0))
-        yield RunnerSummary("node --test", int(found[1]), failed, skipped)
-
-
-def _phpunit(text: str) -> Iterator[RunnerSummary]:
-    for ran in re.findall(r"^OK \((\d+) tests?", text, re.M):
-        yield RunnerSummary("phpunit", int(ran))
-    for ran, rest in re.findall(r"^Tests: (\d+), Assertions: \d+(.*)$", text, re.M):
-        failed = sum(map(int, re.findall(r"(?:Failures|Errors): (\d+)", rest)))
-        yield RunnerSummary("phpunit", int(ran) - failed, failed)
-
-
-def _dotnet(text: str) -> Iterator[RunnerSummary]:
-    for failed, passed in re.findall(r"^(?:Passed|Failed)!\s+- Failed:\s+(\d+), Passed:\s+(\d+)", text, re.M):
-        yield RunnerSummary("dotnet test", int(passed), int(failed))
-
-
 def _playwright(text: str) -> Iterator[RunnerSummary]:
     for found in re.finditer(r"^[ \t]+(\d+) passed \([\d.hms]+\)$", text, re.M):
         failed = re.search(r"^[ \t]+(\d+) failed$", text, re.M)
         yield RunnerSummary("playwright", int(found[1]), int(failed[1]) if failed else 0)
 
 
-def _deno(text: str) -> Iterator[RunnerSummary]:
-    for passed, failed in re.findall(r"^(?:ok|FAILED) \| (\d+) passed.*? \| (\d+) failed", text, re.M):
-        yield RunnerSummary("deno test", int(passed), int(failed))
-
-
-def _swift(text: str) -> Iterator[RunnerSummary]:
-    found = re.findall(r"Executed (\d+) tests?, with (\d+) failures?", text)
-    if found:
-        ran, failed = map(int, found[-1])
-        yield RunnerSummary("swift test", ran - failed, failed)
-
-
-def _ran_and_failed(runner: str, pattern: str) -> Callable[[str], Iterator[RunnerSummary]]:
-    """Return the reader of a line with the number of tests that ran and of those that failed."""
+def _counts(runner: str, pattern: str, *, last: bool = False) -> Callable[[str], Iterator[RunnerSummary]]:
+    """Return the reader of lines whose groups are counts: `ran` or `passed`, `failed`, `errors`, `skipped`, `todo`."""
 
     def read(text: str) -> Iterator[RunnerSummary]:
-        for ran, failed in re.findall(pattern, text, re.M):
-            yield RunnerSummary(runner, int(ran) - int(failed), int(failed))
+        found = list(re.finditer(pattern, text, re.M))
+        for match in found[-1:] if last else found:
+            one = {name: int(number or 0) for name, number in match.groupdict().items()}
+            failed = one.get("failed", 0) + one.get("errors", 0)
+            passed = one["ran"] - failed if "ran" in one else one["passed"]
+            yield RunnerSummary(runner, passed, failed, one.get("skipped", 0) + one.get("todo", 0))
 
     return read
 
 
+_BUN = (
+    r"^[ \t]*(?:(?P<passed>\d+) pass\s+)?(?:(?P<skipped>\d+) skip\s+)?(?:(?P<todo>\d+) todo\s+)?(?P<failed>\d+) fail$"
+)
+_NODE = (  # Node's own runner, as TAP (`# pass 3`) or for people (`ℹ pass 3`)
+    r"^[#ℹ] pass (?P<passed>\d+)\s+^[#ℹ] fail (?P<failed>\d+)"
+    r"(?:\s+^[#ℹ] (?:cancelled (?P<errors>\d+)|skipped (?P<skipped>\d+)|todo (?P<todo>\d+))$)*"
+)
+_PHPUNIT = r"^Tests: (?P<ran>\d+), Assertions: \d+(?:, (?:Errors: (?P<errors>\d+)|Failures: (?P<failed>\d+)|[^,\n]*))*"
+_MAVEN = r"Tests run: (?P<ran>\d+), Failures: (?P<failed>\d+), Errors: (?P<errors>\d+)"
+_DOTNET = r"^(?:Passed|Failed)!\s+- Failed:\s+(?P<failed>\d+), Passed:\s+(?P<passed>\d+)"
+_DENO = r"^(?:ok|FAILED) \| (?P<passed>\d+) passed.*? \| (?P<failed>\d+) failed"
+_SWIFT = r"Executed (?P<ran>\d+) tests?, with (?P<failed>\d+) failures?"
 # By words that its output cannot be without: to look for those is much quicker than for a pattern.
 _READERS: tuple[tuple[tuple[str, ...], Callable[[str], Iterator[RunnerSummary]]], ...] = (
     ((" passed", " failed", " error", "no tests ran", " skipped", " deselected"), _pytest),
     (("Ran ",), _unittest),
     (("Tests:", "No tests found"), _jest),
     (("Test Files", "Tests  ", "No test files"), _vitest),
-    ((" fail",), _bun),
+    ((" fail",), _counts("bun test", _BUN)),
     (("ok  ", "ok\t", "FAIL", "PASS", "[no test"), _go),
     (("DONE ",), _gotestsum),
     (("test result:", "Summary ["), _cargo_test),
     ((" passing",), _mocha),
-    (("Tests run:",), _maven),
-    (("completed, ",), _ran_and_failed("gradle", r"^(\d+) tests? completed, (\d+) failed")),
+    (("Tests run:",), _counts("maven", _MAVEN, last=True)),
+    (("completed, ",), _counts("gradle", r"^(?P<ran>\d+) tests? completed, (?P<failed>\d+) failed")),
     (("% tests passed", "No tests were found"), _ctest),
-    (("# pass ", "ℹ pass "), _node),
-    ((" example",), _ran_and_failed("rspec", r"^(\d+) examples?, (\d+) failures?")),
-    (("OK (", "Assertions:"), _phpunit),
-    (("Passed!", "Failed!"), _dotnet),
+    (("# pass ", "ℹ pass "), _counts("node --test", _NODE)),
+    ((" example",), _counts("rspec", r"^(?P<ran>\d+) examples?, (?P<failed>\d+) failures?")),
+    (("OK (",), _counts("phpunit", r"^OK \((?P<ran>\d+) tests?")),
+    (("Assertions:",), _counts("phpunit", _PHPUNIT)),
+    (("Passed!", "Failed!"), _counts("dotnet test", _DOTNET)),
     ((" passed (",), _playwright),
-    (("ok | ", "FAILED | "), _deno),
-    (("Executed ",), _swift),
+    (("ok | ", "FAILED | "), _counts("deno test", _DENO)),
+    (("Executed ",), _counts("swift test", _SWIFT, last=True)),
 )

@@ -374,3 +374,8 @@ def test_a_repeated_part_neither_fails_the_call_nor_misses(part: str) -> None:
 def test_a_line_that_is_too_long_to_parse_is_no_lookup(part: str) -> None:
     reading = read_shell(part * 25_000, "x\n" * 100, 0, None)
     assert (reading.kind, reading.outcome) == (ToolKind.SHELL, Outcome.OK)
+
+
+def test_findstr_of_windows_is_a_search() -> None:
+    found = read_shell('netstat -ano | findstr /i "5432"', "", 1, True)
+    assert (found.kind, found.outcome, found.query) == (ToolKind.SEARCH, Outcome.EMPTY, "5432")

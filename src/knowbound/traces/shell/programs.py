@@ -485,6 +485,9 @@ def describe(command: Command) -> ParsedCommand:
         return ParsedCommand(ProgramRole.FILTER, program=name)
     if name.lower() == "select-string":
         return _lookup(command, ToolKind.SEARCH, " ".join(words[-1:]), [])
+    if name.lower() == "findstr":
+        plain = [word for word in words if not word.startswith("/")]
+        return _lookup(command, ToolKind.SEARCH, " ".join(plain[:1]), plain[1:])
     if words and words[-1] in ("-h", "help"):
         return ParsedCommand(ProgramRole.KNOWLEDGE, program=name)
     if len(words) == 1 and words[0] in _ASKS_VERSION:

@@ -199,6 +199,22 @@ def test_weighted_kappa_lies_between_minus_one_and_one_and_in_its_interval(pairs
     assert found.kappa.value == pytest.approx(swapped.kappa.value)
 
 
+@pytest.mark.parametrize(("more_for_long", "bias"), [(0, 0.0), (1, 1.0), (2, 2.0)])
+def test_a_judge_that_likes_long_answers_is_measured(more_for_long: int, bias: float) -> None:
+    pairs = [(label, label + more_for_long * is_long) for label in (1, 2, 3) for is_long in (0, 1) for _ in range(10)]
+    lengths = [1000 + at if score > label else 100 + at for at, (label, score) in enumerate(pairs)]
+    found = calibrate_scores(pairs, lengths=lengths).length_bias
+    assert found.value == pytest.approx(bias)
+    assert (found.low, found.high) == (pytest.approx(bias), pytest.approx(bias))
+
+
+def test_few_texts_say_nothing_about_length() -> None:
+    pairs = [(3, 3), (3, 5)] * 9
+    assert calibrate_scores(pairs, lengths=[10, 1000] * 9).length_bias.value is None
+    assert calibrate_scores(pairs * 2, lengths=[10, 1000] * 18).length_bias.value == 2
+    assert calibrate_scores(pairs * 2, lengths=[500] * 36).length_bias.value is None  # one length: no longer half
+
+
 @given(counts, counts, counts, counts)
 def test_weighted_kappa_of_two_scores_is_kappa(a: int, b: int, c: int, d: int) -> None:
     assert quadratic_kappa([[a, b], [c, d]]) == pytest.approx(cohen_kappa(a, b, c, d))

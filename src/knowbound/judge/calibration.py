@@ -140,7 +140,7 @@ def calibrate_rubric(
         version=judge.version,
         question=RUBRIC,
         labels=mark,
-        found=calibrate_scores(pairs, wanted),
+        found=calibrate_scores(pairs, wanted, [len(one.text) for one in labels]),
         problems=tuple(given.problem for given in scores if given.score is None),
     )
 

@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from functools import partial
+from statistics import fmean, median
 from typing import NamedTuple
 
 import msgspec
@@ -29,6 +30,7 @@ _DRAWS = 2000
 _MOST_LABELS = 100_000  # beyond this no number of labels decides in practice
 _PRIOR = 0.5  # Jeffreys
 _SCORES = (1, 2, 3, 4, 5)
+_FEWEST_OF_A_HALF = 10  # texts, before their lengths say anything
 
 
 class Trust(StrEnum):
@@ -308,6 +310,7 @@ class ScoreCalibration(msgspec.Struct, frozen=True):
     difference: Estimate  # mean absolute difference, in points
     wanted: float
     decision: Decision
+    length_bias: Estimate = Estimate()  # points that the longer half gets too much, beside the shorter half
 
     @property
     def n(self) -> int:
@@ -315,8 +318,10 @@ class ScoreCalibration(msgspec.Struct, frozen=True):
         return self.agreement.n
 
 
-def calibrate_scores(pairs: Iterable[tuple[int, int | None]], wanted: float = WANTED_KAPPA) -> ScoreCalibration:
-    """Compare a judge's scores with people's."""
+def calibrate_scores(
+    pairs: Iterable[tuple[int, int | None]], wanted: float = WANTED_KAPPA, lengths: Sequence[int] = ()
+) -> ScoreCalibration:
+    """Compare a judge's scores with people's; `lengths` are those of the texts, in the order of the pairs."""
     asked = list(pairs)
     counts = Counter((label, score) for label, score in asked if score is not None)
     table = [[counts[label, score] for score in _SCORES] for label in _SCORES]
@@ -337,7 +342,24 @@ def calibrate_scores(pairs: Iterable[tuple[int, int | None]], wanted: float = WA
         difference=Estimate() if difference is None else _between(difference, differences),
         wanted=wanted,
         decision=none or _decided(kappa, wanted, n),
+        length_bias=length_bias(asked, lengths) if lengths else Estimate(),
     )
+
+
+def length_bias(pairs: Sequence[tuple[int, int | None]], lengths: Sequence[int]) -> Estimate:
+    """Return how many points more than people a judge gives the longer half of the texts than the shorter half.
+
+    0 is a judge that length does not sway. Unknown with fewer than ten scored texts in a half.
+    """
+    scored = [(size, score - label) for (label, score), size in zip(pairs, lengths, strict=True) if score is not None]
+    middle = median([size for size, _ in scored]) if scored else 0
+    halves = [[excess for size, excess in scored if (size > middle) is is_long] for is_long in (False, True)]
+    if min(map(len, halves)) < _FEWEST_OF_A_HALF:
+        return Estimate()
+    draw = random.Random(repr(scored))
+    drawn = [fmean(draw.choices(halves[1], k=len(halves[1]))) - fmean(draw.choices(halves[0], k=len(halves[0])))
+             for _ in range(_DRAWS)]  # fmt: skip
+    return _between(fmean(halves[1]) - fmean(halves[0]), drawn)
 
 
 def quadratic_kappa(table: Sequence[Sequence[float]]) -> float | None:

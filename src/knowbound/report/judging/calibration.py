@@ -37,7 +37,8 @@ _FIGURES = "agreement kappa sensitivity specificity precision prevalence said"
 _CALIBRATION = """judge version question labels(path labels sha256_8 sessions of repeated disagreements)
     verdict=found.decision.verdict why=found.decision.why more_labels=found.decision.more wanted_kappa=found.wanted
     n=found.n failed=found.failed kappa=found.kappa"""
-_SCORES = "agreement=found.agreement difference=found.difference table=found.table"
+_SCORES = "agreement=found.agreement difference=found.difference table=found.table length_bias=found.length_bias"
+_LENGTH = "points more than people give, for the longer half of the answers beside the shorter; 0 is none"
 _VERDICTS = f"table=found({_COUNTS}) weighted=found.weighted " + " ".join(
     f"{name}=found.{name}" for name in _FIGURES.split() if name != "kappa"
 )
@@ -150,6 +151,8 @@ def _figures(report: CalibrationReport) -> Iterator[tuple[str, str, str]]:
         yield "Weighted κ", _estimate(found.kappa), "agreement beyond chance; two points apart count four times one"
         yield "Difference", _estimate(found.difference), "points apart, on average"
         yield "Same score", str(found.agreement), ""
+        if found.length_bias.value is not None:
+            yield "Length bias", _estimate(found.length_bias), _LENGTH
         yield "Unscored", str(found.failed), "counted apart, never as a score"
         return
     constant = max(found.prevalence.value or 0.0, 1 - (found.prevalence.value or 0.0))

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from knowbound.config import load
 from knowbound.core.signal import Cost, Example, Findings, Signal, SignalType, Status, Topic, TopicAnswer, Turn
 from knowbound.errors import InputError, StoreError
 from knowbound.evals.drafts.drafts import Drafts, SampleDraft, draft_samples
 from knowbound.evals.drafts.file import accept, add, draft_text, fields_of
 from knowbound.evals.drafts.gaps import Gap, gap_of_signal, gap_of_topic
-from knowbound.evals.drafts.sources import decide, decisions, gaps_of_evaluation, gaps_of_topics
+from knowbound.evals.drafts.sources import decide, decisions, gaps_of_evaluation, gaps_of_topics, next_questions
 from knowbound.evals.drafts.wording import question_of_hedge, question_of_prompt, question_of_search
 from knowbound.evals.executor import BUILT_IN
 from knowbound.evals.questions.knowledge_text import KnowledgeText, read_knowledge
@@ -509,3 +510,26 @@ def test_every_draft_is_written_in_the_words_of_the_samples_format(tmp_path: Pat
         path = tmp_path / "one.json"
         path.write_text(json.dumps([fields_of(draft)]))
         assert load_samples(path).samples[0].metadata["status"] == "proposed"
+
+
+def test_the_text_between_two_code_spans_is_no_name(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    text = "`$1` is the first group of it, and `capture_group` is what it is called."
+    text = f"# Groups\n\n## What is a capture group?\n\n{text}\n"
+    (tmp_path / "docs" / "groups.md").write_text(text)
+    (draft,) = draft_samples([], read_knowledge(tmp_path, ["docs/groups.md"]), ["docs/groups.md"]).drafts
+    assert draft.mentions == (("capture_group",),)
+
+
+def test_three_new_samples_of_different_files_are_named(tmp_path: Path) -> None:
+    for name, fact in (("a", "30 seconds"), ("b", "40 seconds"), ("c", "50 seconds"), ("d", "60 seconds")):
+        text = "".join(
+            f"## How long does step {name}{at} take?\n\nIt takes {fact} on a slow day.\n\n" for at in range(3)
+        )
+        (tmp_path / f"{name}.md").write_text(f"# Steps {name}\n\n{text}")
+    (tmp_path / "eval-samples.json").write_text('[{"sample_id": "s", "prompt": "Who signs?"}]')
+    settings = load(tmp_path, environ={"KNOWBOUND_HOME": str(tmp_path / "data")})
+    words = next_questions(settings, tmp_path / "eval-samples.json")
+    assert words.count("“") == 3
+    assert all(f"({name}.md)" in words for name in "abc")
+    assert next_questions(settings, tmp_path / "gone.json") == ""

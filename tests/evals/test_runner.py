@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from knowbound.config import Settings
 from knowbound.core.signal import Signal, SignalType, Status
@@ -21,6 +22,7 @@ from knowbound.evals.runner import RunLimits, RunProgress, jobs_of
 from knowbound.evals.samples.values import Assertion, EvalSample, SampleSet
 from knowbound.evals.variants import read_variants
 from knowbound.evals.versions import Version, current_version
+from knowbound.report.evals.causes import held_out_words
 from knowbound.stats.evaluation import Evaluation, RunEnding, SampleRun, sample_weight
 from knowbound.stats.figures import SampleConfidence
 from knowbound.stats.rate import Rate
@@ -525,3 +527,25 @@ def test_a_run_that_says_nothing_of_the_knowledge_warns(settings: Settings) -> N
     warnings = run(settings, Scripted(said), EvalPlan(samples(2, assertions=asserted))).evaluation.warnings
     assert any("No run used a tool" in warning for warning in warnings)
     assert any("Every assertion" in warning for warning in warnings)
+
+
+def test_of_samples_that_are_held_out_no_cause_is_named(settings: Settings) -> None:
+    test_set = samples(10)
+    held = test_set.held_out(0.3)
+    assert len(held) == 3
+    assert test_set.held_out(0.3) == held
+    plan = EvalPlan(test_set, RunLimits(concurrency=1), holdout=0.3)
+    made = run(settings, Scripted(lambda task: said(task, miss="thing")), plan).evaluation
+    assert made.held_out == held
+    assert {one.sample for one in made.causes} == {one.id for one in test_set.samples} - {*held}
+    words = held_out_words(made)
+    assert words.startswith("Held out: 0 of 3 samples answered, 0 of 7 others (0 points")
+    assert words.endswith("they cannot be told apart.")
+
+
+def test_samples_of_one_session_are_held_out_together() -> None:
+    base = samples(1).samples[0]
+    several = tuple(replace(base, id=f"s{at}", session=f"t{at // 3}") for at in range(9))
+    held = SampleSet("eval-samples.json", several, "0" * 64).held_out(0.2)
+    assert len(held) == 3
+    assert len({one.session for one in several if one.id in held}) == 1

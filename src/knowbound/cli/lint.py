@@ -30,11 +30,18 @@ _FORMATS = ("text", "jsonl", "sarif", "github")
     default="",
     help="List the junk of a memory store: claude-code, claude-mem, or the path of an export, a database or a folder.",
 )
+@click.option("--skills", is_flag=True, help="Check the skills: description, size, rules that they break, use.")
 @root_option
 @report_options(_FORMATS)
 @asking_options()
 def command(
-    files: tuple[Path, ...], against: str, store: str, root: Path | None, format_: str, output: Path | None
+    files: tuple[Path, ...],
+    against: str,
+    store: str,
+    skills: bool,
+    root: Path | None,
+    format_: str,
+    output: Path | None,
 ) -> int:
     """Check the statements of CLAUDE.md, AGENTS.md, rules, skills and items, or of FILES, against the project's tree.
 
@@ -46,12 +53,25 @@ def command(
 
     --store lists entries of another tool's memory that can be deleted: copies, what the tree contradicts, and with a
     model what was disproved later or is of no use. Nothing is deleted; jsonl has the ids.
+
+    --skills lists each skill with its size, commands that a rule of CLAUDE.md forbids, what its steps name and the
+    tree does not have, and by the newest observe: how often it was used, ended well and hit a gap, and how many prompts
+    share words with its description. Exit 1 if a skill has a problem.
     """
     from knowbound.core.statement import Truth
     from knowbound.knowledge.lint import lint, lint_project
     from knowbound.report.knowledge.lint import render_lint
 
     settings = settings_of(root)
+    if skills:
+        from knowbound.knowledge.skills import check_skills
+        from knowbound.report.knowledge.lint import render_skills
+
+        if files or against or store or format_ not in ("text", "jsonl"):
+            raise click.UsageError("--skills goes with --format text or jsonl, and with nothing else.")
+        known = check_skills(settings)
+        emit(render_skills(known, format_), output)
+        return int(any(one.problems for one in known))
     asker = None if against else _asker(settings)
     if store:
         if files or against or format_ not in ("text", "jsonl"):

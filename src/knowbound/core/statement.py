@@ -153,3 +153,28 @@ class RuleCheck(msgspec.Struct, frozen=True):
     def is_broken(self) -> bool:
         """Report whether the rule was violated at least once."""
         return self.finding.verdict in (RuleVerdict.VIOLATED, RuleVerdict.PARTLY)
+
+
+class SkillProblem(msgspec.Struct, frozen=True):
+    """One thing that is wrong with a skill, at a line of its SKILL.md."""
+
+    line: int
+    code: str
+    text: str
+
+
+class SkillCheck(msgspec.Struct, frozen=True):
+    """A skill, its cost, and its use in the sessions of the newest `observe`. None: no sessions were read."""
+
+    file: str
+    name: str
+    lines: int
+    tokens: int  # of SKILL.md, whenever it is used
+    listed_tokens: int  # of its name and description, in every session
+    problems: list[SkillProblem] = []
+    prompts: int | None = None
+    matched: int | None = None  # prompts that share two words with its name and description
+    uses: int | None = None  # samples of this skill
+    sessions: int | None = None  # with such a sample
+    ended_well: int | None = None  # samples that ended whole and without an open gap
+    with_gaps: int | None = None  # samples with an open gap

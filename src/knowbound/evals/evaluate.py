@@ -60,6 +60,7 @@ class EvalPlan(msgspec.Struct, frozen=True):
     executor: str = BUILT_IN
     record: Path | None = None  # the ended runs are written here, to be replayed
     causes: bool = True  # whether failed samples are diagnosed
+    holdout: float = 0.0  # share of the samples that are not diagnosed
     model: str = ""  # the one that an agent's command line should use
     judges: tuple[str, ...] = ()  # who scores rubrics; none leaves them unscored
     hooks: dict[str, str] = {}  # event → the command of our hook, for runs with injection
@@ -142,6 +143,7 @@ class _Work:
         self._hidden = hidden_paths(plan.set, settings)
         self._evals = settings.home / EVALS
         self._notes: list[str] = []
+        self._held_out = plan.set.held_out(plan.holdout)
         # What two runs share of which one may go on with the other, but for the knowledge.
         who = (executor.name, executor.version, judge.version if judge else "")
         given = [f"{one.name}={one.source}+{one.inject}" for one in plan.variants if one != ONLY]
@@ -281,7 +283,8 @@ class _Work:
             for run in runs
             if run.trace and not (run.is_complete and answers(run))
         }
-        failed = failed_runs(self._plan.set.samples, runs, traced, str(version.folder))
+        seen = [one for one in self._plan.set.samples if one.id not in self._held_out]
+        failed = failed_runs(seen, runs, traced, str(version.folder))
         files = files_of(version.folder, self._globs, self._hidden)
         asker = asker_for(self._settings, judge_for(self._settings, ModelTask.CAUSES)) if failed else None
         return diagnose(failed, version.folder, files, asker)
@@ -344,6 +347,7 @@ class _Work:
             version=__version__,
             runs=runs,
             topics=figures.topics,
+            held_out=self._held_out,
             judging=hedges.judging,
             warnings=[
                 *hedges.warnings,

@@ -210,6 +210,7 @@ class Evaluation(EvaluationHead, frozen=True, kw_only=True):
     judging: HedgeJudging | None = None  # of a judge of hedges with a cap; both versions of a run together
     causes: list[SampleCause] = []  # of the failed samples
     compared_with: int = 0  # id of the evaluation of the other variant
+    held_out: list[str] = []  # samples of which no cause is named, to see whether what is repaired helps them, too
 
     @property
     def signals(self) -> list[Signal]:

@@ -71,6 +71,12 @@ _BUDGET = click.FloatRange(0, 10**9, min_open=True)
 @click.option("--seconds", type=click.FloatRange(0.1, 10**7), help="End a sample after this time.")
 @click.option("--budget", type=_BUDGET, metavar="USD", help="Begin no further sample once this much is spent.")
 @click.option("--sample-budget", type=_BUDGET, metavar="USD", help="Leave samples that cost more out of the rates.")
+@click.option(
+    "--holdout",
+    type=click.FloatRange(0, 0.9, min_open=True),
+    metavar="SHARE",
+    help="Hold this share of the samples out, chosen by hash: their causes are not named, and they are compared.",
+)
 @click.option("--cache/--no-cache", default=None, help="Take identical runs from memory (default: if a run costs).")
 @click.option(
     "--in-place", is_flag=True, help="Let claude and codex work in the root itself, where they see the samples."
@@ -96,6 +102,7 @@ def command(
     seconds: float | None,
     budget: float | None,
     sample_budget: float | None,
+    holdout: float | None,
     cache: bool | None,
     in_place: bool,
     resume: bool,
@@ -157,6 +164,7 @@ def command(
         model=model or settings.eval_model,
         judges=judges or tuple(filter(None, [model_for(settings, ModelTask.RUBRICS)])),
         record=record,
+        holdout=holdout or 0.0,
     )
     if any(one.inject for one in plan.variants):
         plan = replace(plan, hooks=hook_commands(settings))
@@ -192,13 +200,16 @@ def rendered(
     settings: Settings, evaluation: Evaluation, gates: Sequence[GateResult], format_: str, output: Path | None
 ) -> str:
     """Render the evaluation with its comparison, its gates, its nudge and its competency questions."""
+    from knowbound.evals.drafts.sources import next_questions
     from knowbound.evals.history import compared_of, evaluations, probed_beside
     from knowbound.report.evals.evaluation import render_evaluation
     from knowbound.stats.trend import nudge
 
     heads = [head for head in evaluations(settings) if head.id <= evaluation.id]
+    if advice := nudge(heads) or "":
+        advice += next_questions(settings, Path(evaluation.watermark.path))
     return render_evaluation(
-        evaluation, cast("Any", format_), **layout(output), gates=gates, nudge=nudge(heads) or "",
+        evaluation, cast("Any", format_), **layout(output), gates=gates, nudge=advice,
         beside=probed_beside(settings, evaluation), comparison=compared_of(settings, evaluation),
     )  # fmt: skip
 

@@ -25,7 +25,8 @@ from knowbound.text.redact import redact
 from knowbound.text.stop_words import STOP_WORDS
 
 _MOST_OF_A_FILE = 3
-_SPAN = re.compile(r"`([^`<>\n]{3,50})`")
+_SPAN = re.compile(r"`([^`]*)`")  # all of them, whatever their length: else the text between two is taken for one
+_NAME = re.compile(r"[^<>\n]{3,50}")
 # A number with its unit, or one that is too long to be in an answer by chance.
 _NUMBER = re.compile(
     r"(?<![\w./-])\d[\d,.]* ?(?:%|ms|s|MB|GB|KB|seconds|minutes|hours|days|times)(?!\w)|(?<![\w./-])\d{3,}(?![\w./-]\w)"
@@ -164,7 +165,7 @@ def _one_of(texts: Sequence[str]) -> tuple[tuple[str, ...], ...]:
 def _mentions(knowledge: KnowledgeText, page: KnowledgePage, section: DocumentSection, question: str) -> list[str]:
     """Names and numbers that only this file has: an answer made from it will contain one."""
     prose = [block.text for block in section.blocks if block.kind is not BlockKind.CODE]
-    found = [name for text in prose for name in _SPAN.findall(text)]
+    found = [name for text in prose for name in _SPAN.findall(text) if _NAME.fullmatch(name)]
     found += [number for text in prose for number in _NUMBER.findall(re.sub(r"`[^`]*`", " ", text))]
     elsewhere = [other.text for other in knowledge.pages if other is not page]
     safe = (

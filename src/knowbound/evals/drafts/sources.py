@@ -36,6 +36,7 @@ from knowbound.user_files import make_folder
 
 _NAME = "drafts.json"
 _SECONDS = 20.0  # for the definitions of a project
+_NEXT = 3  # samples beside the advice to add some
 _CODE = re.compile(r"`([^`]+)`")
 _NEGATED = re.compile(r"(?:not|no|without)(?: in| at)? `([^`]+)`")
 
@@ -77,6 +78,16 @@ def drafts_of(settings: Settings, samples: Path | None, asker: Asker | None = No
     if asker is not None:
         return drafts_by_model(knowledge, uncovered, gaps, existing, asker, count, decided.by_id())
     return draft_samples(gaps, knowledge, uncovered, existing, decided.by_id())
+
+
+def next_questions(settings: Settings, samples: Path) -> str:
+    """Return three new samples in words, for a test set that finds nothing any more; "" where rules propose none."""
+    if not samples.exists():
+        return ""
+    first = {one.covers or one.id: one for one in reversed(drafts_of(settings, samples).drafts)}  # one of each file
+    found = [*reversed(first.values())][:_NEXT]
+    questions = ", ".join(f"“{one.prompt}” ({one.covers or 'what agents looked for'})" for one in found)
+    return f" For example: {questions}. To add them: knowbound draft" if found else ""
 
 
 def _gaps_of_run(observed: Observed, report: _Observed, keys: list[str], root: Path) -> Iterator[Gap]:

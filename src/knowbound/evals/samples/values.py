@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import Literal
 
@@ -95,3 +96,14 @@ class SampleSet(msgspec.Struct, frozen=True):
     def watermark(self) -> Watermark:
         """Shown with every rate of this test set."""
         return Watermark(self.path, len(self.samples), self.sha256[:8])
+
+    def held_out(self, share: float) -> list[str]:
+        """Return the ids of a share of the samples, chosen by hash; samples of one session stay together."""
+        groups: dict[str, list[str]] = {}
+        for one in self.samples:
+            groups.setdefault(one.session or one.id, []).append(one.id)
+        wanted, found = round(share * len(self.samples)), list[str]()
+        for name in sorted(groups, key=lambda one: hashlib.sha256(one.encode("utf-8", "replace")).digest()):
+            if len(found) < wanted:
+                found += groups[name]
+        return found

@@ -247,6 +247,11 @@ def _begins(command: Command, wanted: tuple[str, ...]) -> bool:
     return words[: len(wanted)] == wanted or _plain(command)[: len(wanted)] == wanted
 
 
+def begins_with(text: str, wanted: tuple[str, ...]) -> bool:
+    """Report whether a command of a line begins with the words of `forbidden_commands`."""
+    return any(_begins(command, wanted) for command in commands(parse(text)))
+
+
 def _not_used(bad: list[tuple[str, ...]], good: list[tuple[str, ...]], activity: SessionActivity) -> RuleFinding:
     used, broken = 0, None
     for record in activity.of(RecordKind.COMMAND):

@@ -12,6 +12,8 @@ from knowbound.report.words import place_words
 from knowbound.report.writing import data, listing, prose, quote, section, soft, strong, table
 from knowbound.stats.comparison import answers, is_answered
 from knowbound.stats.evaluation import Evaluation, complete_runs
+from knowbound.stats.paired import unpaired_difference
+from knowbound.stats.rate import Rate
 from knowbound.text.printable import counted
 
 CAUSE_NAMES: dict[Cause, str] = {
@@ -65,6 +67,8 @@ def causes_sections(evaluation: Evaluation) -> Iterator[Section]:
 
 def doubtful_sections(evaluation: Evaluation) -> Iterator[Section]:
     """Yield samples whose repeats differ, apart, and how far several judges agree."""
+    if words := held_out_words(evaluation):
+        yield section("Held out", "held-out", Note(words))
     rows = [(data(sample), f"{k} of {n} runs") for sample, (k, n) in flaky_samples(evaluation).items()]
     yield section("Flaky samples: their repeats differ", "flaky", table("sample | answered in", rows))
     given = [one.scores for run in evaluation.runs for one in run.grade.criteria if len(one.scores) > 1]
@@ -73,6 +77,26 @@ def doubtful_sections(evaluation: Evaluation) -> Iterator[Section]:
         of = counted(len(given), "score")
         words = f"The judges give the same score for {same:,} of {of}, and differ by one point at most for {near:,}."
         yield section("Agreement of the judges", "agreement", Note(words))
+
+
+def held_out_words(evaluation: Evaluation) -> str:
+    """Return in one sentence how the samples that were held out compare with the others; "" if there are none."""
+    if not evaluation.held_out:
+        return ""
+    held = frozenset(evaluation.held_out)
+    runs = complete_runs(evaluation.runs)
+    inside, outside = (
+        Rate(sum(is_answered(runs[one]) for one in mine), len(mine))
+        for mine in ([one for one in runs if one not in held], [one for one in runs if one in held])
+    )
+    words = f"Held out: {outside.k:,} of {counted(outside.n, 'sample')} answered, {inside.k:,} of {inside.n:,} others"
+    apart = unpaired_difference(inside, outside)
+    if apart is None:
+        return f"{words}."
+    if apart.low <= 0 <= apart.high:
+        return f"{words} ({apart}): they cannot be told apart."
+    better = "what was repaired helps the samples that were looked at alone" if apart.value < 0 else "they do better"
+    return f"{words} ({apart}): {better}."
 
 
 def flaky_samples(evaluation: Evaluation) -> dict[str, tuple[int, int]]:
@@ -106,6 +130,7 @@ def causes_fields(evaluation: Evaluation) -> dict[str, object]:
     """Return the causes as JSON."""
     return {
         "flaky": list(flaky_samples(evaluation)),
+        "held_out": evaluation.held_out,
         "by_cause": {cause.value: number for cause, number in counted_causes(evaluation.causes).items()},
         "causes": [fields(one, _FIELDS) for one in evaluation.causes],
     }

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from urllib.parse import quote
 
 from knowbound import __version__
-from knowbound.core.statement import CheckedStatement, JunkEntry, Truth
+from knowbound.core.statement import CheckedStatement, JunkEntry, SkillCheck, Truth
 from knowbound.language import say, translated
 from knowbound.report.formats.json import fields, json_line
 from knowbound.report.formats.plain import printable
@@ -108,4 +108,23 @@ def render_junk(found: Sequence[JunkEntry], entries: int, format_: str) -> Itera
         yield printable(f"    {_cut(' '.join(one.content.split()))}\n")
     spent = sum(one.tokens for one in found)
     yield say("{} entries: {} can be deleted, {:,} tokens. Their ids: --format jsonl", entries, len(found), spent)
+    yield "\n"
+
+
+def render_skills(found: Sequence[SkillCheck], format_: str) -> Iterator[str]:
+    """Yield the skills with their problems and their use: text, or a line of JSON for each."""
+    if format_ == "jsonl":
+        yield from (json_line(one) + "\n" for one in found)
+        return
+    for one in found:
+        cost = f"{counted(one.lines, 'line')}, {counted(one.tokens, 'token')} ({one.listed_tokens:,} in every session)"
+        yield printable(f"{one.name}  {one.file}: {cost}\n")
+        if one.uses is not None:
+            used = f"used {counted(one.uses, 'time')} in {counted(one.sessions or 0, 'session')}"
+            ends = f"; {one.ended_well:,} ended well, {one.with_gaps:,} hit a gap" if one.uses else ""
+            yield f"    {used}{ends}; {one.matched:,} of {one.prompts:,} prompts share words with its description\n"
+        yield from (printable(f"    {one.file}:{problem.line}: {problem.text}\n") for problem in one.problems)
+    wrong = sum(bool(one.problems) for one in found)
+    yield f"{counted(len(found), 'skill')}, {wrong:,} with a problem."
+    yield "" if any(one.uses is not None for one in found) else " How they were used: knowbound observe, then again."
     yield "\n"

@@ -517,16 +517,14 @@ def test_the_text_between_two_code_spans_is_no_name(tmp_path: Path) -> None:
     text = "`$1` is the first group of it, and `capture_group` is what it is called."
     text = f"# Groups\n\n## What is a capture group?\n\n{text}\n"
     (tmp_path / "docs" / "groups.md").write_text(text)
-    (draft,) = draft_samples([], read_knowledge(tmp_path, ["docs/groups.md"]), ["docs/groups.md"]).drafts
-    assert draft.mentions == (("capture_group",),)
+    drafts = draft_samples([], read_knowledge(tmp_path, ["docs/groups.md"]), ["docs/groups.md"]).drafts
+    assert {text for draft in drafts for group in draft.mentions for text in group} == {"capture_group"}
 
 
 def test_three_new_samples_of_different_files_are_named(tmp_path: Path) -> None:
-    for name, fact in (("a", "30 seconds"), ("b", "40 seconds"), ("c", "50 seconds"), ("d", "60 seconds")):
-        text = "".join(
-            f"## How long does step {name}{at} take?\n\nIt takes {fact} on a slow day.\n\n" for at in range(3)
-        )
-        (tmp_path / f"{name}.md").write_text(f"# Steps {name}\n\n{text}")
+    for name, things in (("a", "coal ice"), ("b", "wool tin"), ("c", "salt oak"), ("d", "tea silk")):
+        parts = [f"## Where is {one} kept?\n\nIt is kept in the `{one}_cellar` below.\n\n" for one in things.split()]
+        (tmp_path / f"{name}.md").write_text(f"# Stores\n\n{''.join(parts)}")
     (tmp_path / "eval-samples.json").write_text('[{"sample_id": "s", "prompt": "Who signs?"}]')
     settings = load(tmp_path, environ={"KNOWBOUND_HOME": str(tmp_path / "data")})
     words = next_questions(settings, tmp_path / "eval-samples.json")

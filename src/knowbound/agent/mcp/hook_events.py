@@ -20,6 +20,7 @@ import subprocess
 import tempfile
 import threading
 import time
+from collections import deque
 from contextlib import suppress
 from itertools import count
 
@@ -28,7 +29,7 @@ from knowbound.agent.hook import RefusedError, answer
 from knowbound.agent.hook_entry import AFTER_TOOLS, FINISH, may_be_miss
 from knowbound.agent.hook_finish import finish, needs_process, unfinished
 from knowbound.agent.hook_run import DEFAULT_LIMIT_MS, HookRun
-from knowbound.agent.mcp.hook_tool import LAYOUT
+from knowbound.agent.mcp.server import LAYOUT
 from knowbound.agent.switch import is_off
 from knowbound.core.tool_kinds import ToolKind
 from knowbound.injection import late, shadow
@@ -53,7 +54,8 @@ _MOST_TURNS = 1_000  # with edits, that are remembered
 _LOOKED_AT = 4_000  # characters of a tool's output that tell whether it is a miss
 _FIRST_MS = 20.0  # that an event takes, until some were answered
 _OF_ALONE = 0.9  # of the time of an event that came alone, an event takes that follows another one at once
-_TO_SEND_MS = 20.0  # of the limit
+_LAST_EVENTS = 15  # whose median is the usual time: the first ones of many at once, and of a process, take far longer
+_TO_SEND_MS = 60.0  # of the limit, and for the threads of many events that come at once
 _TO_QUEUE_SECONDS = 3.0  # for an ended turn, after the limit: agents end a call after 5
 _LAST_SECONDS = 2.0  # for the rest of answered events, when the client has closed the connection
 _EVENT, _REST = 0, 1  # what an agent waits for comes first
@@ -87,7 +89,7 @@ class HookServer:
         self._work: queue.PriorityQueue[tuple[int, int, Callable[[], None]]] = queue.PriorityQueue()
         self._numbers = count()
         self._waiting = 0  # events, with the one that is answered
-        self._usual_ms = _FIRST_MS
+        self._took = deque([_FIRST_MS], _LAST_EVENTS)  # milliseconds
         self._limit_ms = DEFAULT_LIMIT_MS
         self._lock = threading.Lock()
         self._is_working = False
@@ -154,7 +156,8 @@ class HookServer:
         """Report whether the events before this one take its whole limit; otherwise it waits with them."""
         run.limit_ms = self._limit_ms
         with self._lock:
-            needs = (self._waiting + 1) * self._usual_ms + _TO_SEND_MS
+            usual = sorted(self._took)[len(self._took) // 2]
+            needs = (self._waiting + 1) * usual + _TO_SEND_MS
             is_declined = run.injects and self._waiting > 0 and run.elapsed_ms() + needs > run.limit_ms
             self._waiting += not is_declined
         return is_declined
@@ -172,8 +175,7 @@ class HookServer:
             run.is_done.set()
             with self._lock:
                 self._waiting -= 1
-                took = (time.monotonic() - began) * 1000 * (_OF_ALONE if is_alone else 1)
-                self._usual_ms += (took - self._usual_ms) / 8
+                self._took.append((time.monotonic() - began) * 1000 * (_OF_ALONE if is_alone else 1))
 
     def _answer(self, run: ResidentRun, payload: Json) -> None:
         folder = str(payload.get("cwd") or os.getcwd())

@@ -84,7 +84,9 @@ class ClaudeCode:
 
     def delegates(self, task: str, request: Request) -> Reply | None:
         """What the model replies with, request by request, to have a sub-agent do a task; None when that is done."""
-        return None if request.results else Call("Agent", {"description": "Look it up", "prompt": task})
+        # Newer versions run a sub-agent in the background unless they are told not to.
+        arguments = {"description": "Look it up", "prompt": task, "run_in_background": False}
+        return None if request.results else Call("Agent", arguments)
 
     def settings(self, home: Path, project: Path) -> list[Path]:
         """The files that `install` writes to, by default."""

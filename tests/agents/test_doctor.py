@@ -59,8 +59,7 @@ def test_it_says_of_codex_hooks_what_codex_says(codex: Sandbox) -> None:
 def test_the_hash_of_a_hook_is_what_codex_makes_it(
     codex: Sandbox, matcher: str | None, handler: dict[str, Any]
 ) -> None:
-    from knowbound.agent.doctor.codex_trust import hash_of
-    from knowbound.agent.doctor.installations import find_installations
+    from knowbound.agent.doctor.installations import find_installations, hash_of
 
     group: dict[str, Any] = {"hooks": [{"type": "command", "command": "/x/knowbound-hook \"a\" 'ß'"} | handler]}
     group |= {"matcher": matcher} if matcher else {}

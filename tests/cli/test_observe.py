@@ -12,7 +12,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -33,8 +33,10 @@ from knowbound.report.model import ObserveReport
 from knowbound.stats.figures import WARNING, HedgeJudging
 from knowbound.stats.rate import Rate
 from knowbound.store.observed import Observed
-from knowbound.traces import sessions, source
+from knowbound.traces import processes, sessions, source
 from tests.transcripts import Transcript
+
+RECORDINGS = Path(__file__).parents[1] / "recordings"
 
 
 def settings_for(folder: Path, **more: Any) -> Settings:
@@ -261,13 +263,27 @@ def test_spans_of_time() -> None:
     assert filters.since("2026-11-01T10:00+02:00") == "2026-11-01T08:00:00"
 
 
-def test_several_processes_find_the_same_as_one(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    alone = observe(shop)
+def test_several_processes_print_the_same_json_as_one(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "_POOL_FROM_BYTES", 0)
-    settings = Settings(root=shop, home=shop / "other", jobs=2)
-    together, _ = observing.observe([shop / "traces"], settings)
-    assert together.gap == alone.gap
-    assert together.watermark == alone.watermark
+    started: list[int] = []
+
+    def counted(work: Sequence[Any], do: Callable[[Any], Any], jobs: int) -> Iterator[Any]:
+        started.append(jobs)
+        return processes.done_in_processes(work, do, jobs)
+
+    monkeypatch.setattr("knowbound.traces.sessions.done_in_processes", counted)
+    printed = []
+    for jobs in (1, 2):
+        home = {"KNOWBOUND_HOME": str(shop / f"home-{jobs}"), "KNOWBOUND_JOBS": str(jobs)}
+        words = ["observe", str(shop / "traces"), str(RECORDINGS), "--root", str(shop), "--format", "json"]
+        done = CliRunner().invoke(knowbound, words, env=home)
+        assert done.exit_code == 0, done.output
+        document = json.loads(done.stdout)
+        assert document.pop("made")
+        assert document["totals"]["sessions"] > 10
+        printed.append(document)
+    assert printed[0] == printed[1]
+    assert started == [2]
 
 
 def test_what_others_told_is_recorded_as_items_of_an_unmanaged_source(tmp_path: Path) -> None:

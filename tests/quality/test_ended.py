@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from knowbound.agent.hook_run import TURN_ENDS
 from knowbound.injection.prompt import HookPrompt
-from knowbound.quality.ended import EVENTS, EndedTurn, answer_sum
+from knowbound.quality.ended import EndedTurn, answer_sum
 from knowbound.quality.queue import EndedRecord, Queue
 
 PAYLOAD = {"session_id": "s-1", "prompt_id": "p-1", "last_assistant_message": "It listens on port 8080."}
@@ -26,7 +27,7 @@ def test_a_message_is_recognised_however_its_parts_are_joined(said: str) -> None
     assert answer_sum(said) == answer_sum("One part. Another.") != answer_sum("Another. One part.")
 
 
-@pytest.mark.parametrize("event", EVENTS)
+@pytest.mark.parametrize("event", TURN_ENDS)
 def test_the_text_of_an_error_is_no_answer(tmp_path: Path, event: str) -> None:
     """Claude Code gives the error as the last message of a turn in which the model failed."""
     record = queued(tmp_path, event)

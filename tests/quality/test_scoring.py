@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from knowbound.agent.hook_run import TURN_ENDS
 from knowbound.core.quality import ItemVerdict, JudgedTurn, TurnEnding
 from knowbound.errors import ConfigError
 from knowbound.judge.turns.verdict import TurnVerdicts
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
 from knowbound.quality import queue
-from knowbound.quality.ended import EVENTS
 from knowbound.quality.scoring import Scorer
 from knowbound.store.forgotten import Forgotten
 from tests.hook_project import PORT, PROMPT, Project
@@ -68,7 +68,7 @@ class Scoring:
             "prompt_id": key,
             "transcript_path": str(self.transcript),
             "cwd": str(self.project.root),
-            "hook_event_name": EVENTS[event],
+            "hook_event_name": TURN_ENDS[event],
         }
         more = {"last_assistant_message": text} if event == "stop" else {}
         self.project.queue(event, given | more)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from knowbound.agent.hook_run import TURN_ENDS
 from knowbound.config import load
-from knowbound.quality.ended import EVENTS
 from knowbound.quality.scoring import score_queue
 from knowbound.quality.status import quality_status
 from knowbound.report.quality.model import Fault, QualityStatus
@@ -25,7 +25,7 @@ def after(project: Project, answer: str) -> QualityStatus:
         "prompt_id": "p1",
         "transcript_path": str(transcript),
         "cwd": str(project.root),
-        "hook_event_name": EVENTS["stop"],
+        "hook_event_name": TURN_ENDS["stop"],
         "last_assistant_message": answer,
     }
     project.queue("stop", ended)

@@ -1,9 +1,9 @@
 """The events of an agent: inject context when a session starts or a prompt is submitted, and queue ended turns.
 
 `answer` answers one event in a run, in a process of its own (hook_process.py) or in the running MCP server
-(mcp/hook_tool.py); hook_finish.py does the work that no agent waits for. Both use the standard library and our smallest
-modules, and read only the local index, so a backend that is down does not matter. Claude Code and Codex use the same
-JSON, and the same names for the events that both have (clients.py).
+(mcp/hook_events.py); hook_finish.py does the work that no agent waits for. Both use the standard library and our
+smallest modules, and read only the local index, so a backend that is down does not matter. Claude Code and Codex use
+the same JSON, and the same names for the events that both have (clients.py).
 """
 
 from __future__ import annotations
@@ -13,12 +13,10 @@ import time
 
 from knowbound.agent import resident
 from knowbound.agent.hook_entry import AFTER_TOOLS
-from knowbound.agent.hook_run import HookRun
+from knowbound.agent.hook_run import TURN_ENDS, HookRun
 from knowbound.agent.switch import has_late_hook
 from knowbound.injection import shadow
 from knowbound.injection.prompt import HookPrompt, is_notice
-from knowbound.quality import ended
-from knowbound.quality.ended import EndedTurn
 from knowbound.store.data_dir import data_folder
 
 TYPE_CHECKING = False
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
     from knowbound.injection.store_index import SessionStart
 
 INJECTING = {"user-prompt-submit": "UserPromptSubmit", "session-start": "SessionStart"}
-EVENTS = INJECTING | ended.EVENTS | AFTER_TOOLS
+EVENTS = INJECTING | TURN_ENDS | AFTER_TOOLS
 
 
 class RefusedError(Exception):
@@ -49,7 +47,9 @@ def answer(run: HookRun, event: str, payload: dict[str, Any], started_in: str) -
         run.is_left = not run.has_claimed
     if run.is_left:
         run.leave()
-    elif event in ended.EVENTS:
+    elif event in TURN_ENDS:
+        from knowbound.quality.ended import EndedTurn  # noqa: PLC0415  # other events need none
+
         run.turn = EndedTurn(event, prompt, payload)
         run.check = stop_check_of(run, event, prompt, payload)
         run.queue(run.turn, run.check if run.check is not None and run.check.mode != "off" else None)
@@ -167,7 +167,7 @@ def _start_of_session(run: HookRun, settings: HookSettings, prompt: HookPrompt) 
 
 def stop_check_of(run: HookRun, event: str, prompt: HookPrompt, payload: dict[str, Any]) -> StopCheck | None:
     """Return the check before the agent stops; None without a data folder."""
-    if event != ended.STOP or not run.home or run.is_trial:
+    if event != "stop" or not run.home or run.is_trial:
         return None
     from knowbound.agent.stop_check import StopCheck  # noqa: PLC0415  # other events need none
 

@@ -10,11 +10,9 @@ import time
 
 from knowbound.agent.hook import ask_model_for, stop_check_of
 from knowbound.agent.hook_entry import AFTER_TOOLS
-from knowbound.agent.hook_run import HookRun
+from knowbound.agent.hook_run import TURN_ENDS, HookRun
 from knowbound.injection import contexts, hook_settings
 from knowbound.injection.prompt import HookPrompt
-from knowbound.quality import ended
-from knowbound.quality.ended import EndedTurn
 from knowbound.store.data_dir import RESCUES
 
 TYPE_CHECKING = False
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
 
     from knowbound.injection.hook_settings import HookSettings
     from knowbound.lessons.rescue.words import Rescue
+    from knowbound.quality.ended import EndedTurn
 
 # What finishing needs of a run.
 _KEPT = ("root", "home", "tree", "index_is_outdated", "asks_later", "spent_ms", "tool_calls", "tool_ms")
@@ -61,7 +60,9 @@ def resumed(known: dict[str, Any]) -> tuple[HookRun, dict[str, Any]]:
         setattr(run, name, known["run"][name])
     run.record.begins_day = known["begins_day"]
     run.record.key.update(known["key"])
-    if event in ended.EVENTS:
+    if event in TURN_ENDS:
+        from knowbound.quality.ended import EndedTurn  # noqa: PLC0415
+
         run.turn = EndedTurn(event, prompt, payload)
         run.turn.key.update(known["key"])
         run.check = stop_check_of(run, event, prompt, payload)
@@ -87,7 +88,7 @@ def _finish_answer(run: HookRun, prompt: HookPrompt, payload: dict[str, Any]) ->
         from pathlib import Path  # noqa: PLC0415
 
         from knowbound.config import load  # noqa: PLC0415
-        from knowbound.injection.upkeep import tidy  # noqa: PLC0415
+        from knowbound.injection.log import tidy  # noqa: PLC0415
 
         tidy(Path(run.home), load(Path(run.root), ignore_untrusted=True).injection_log_days)
     if run.asks_later and settings and run.event in AFTER_TOOLS:

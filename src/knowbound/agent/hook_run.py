@@ -1,6 +1,6 @@
 """One run of a hook: its time limit, and exactly one ending, which is recorded.
 
-A run answers an event in a process of its own (hook_process.py) or in the MCP server (mcp/hook_tool.py). One lock
+A run answers an event in a process of its own (hook_process.py) or in the MCP server (mcp/hook_events.py). One lock
 decides which thread ends it: the thread that works takes it before it answers, the thread that watches the limit before
 it gives up. So no answer follows after the run was given up, and a delivered answer is recorded as delivered.
 """
@@ -15,7 +15,6 @@ from knowbound.agent import hook_log
 from knowbound.agent.hook_entry import AFTER_TOOLS
 from knowbound.injection import contexts, hook_settings, shadow
 from knowbound.injection.record import Record
-from knowbound.quality import ended
 from knowbound.store.data_dir import INJECTIONS, RESCUES
 from knowbound.store.owner import is_usable
 
@@ -36,6 +35,14 @@ if TYPE_CHECKING:
     Delivered: TypeAlias = Choice | SessionStart | RescueAnswer
     Answered: TypeAlias = Callable[[str], None]  # takes the reason why the answer did not reach the agent, or ""
 
+# The events that queue a turn, with their names in clients. Others do not load quality/ended.py.
+TURN_ENDS = {
+    "stop": "Stop",
+    "stop-failure": "StopFailure",
+    "interrupt": "Interrupt",
+    "session-end": "SessionEnd",
+    "subagent-stop": "SubagentStop",
+}
 DEFAULT_LIMIT_MS = 1_000  # until the settings are known; as in config.py, which is too slow to load
 
 
@@ -69,7 +76,7 @@ class HookRun:
         self.added = ""  # context that a model chose meanwhile, beside the answer
         self.limit_ms = DEFAULT_LIMIT_MS
         self.limit_is_known = False
-        self.injects = event not in ended.EVENTS
+        self.injects = event not in TURN_ENDS
         self.is_ended = False
         self.spent_ms = 0.0  # until the ending
         self._deciding = _thread.allocate_lock()  # the thread that takes it ends the run

@@ -27,13 +27,6 @@ if TYPE_CHECKING:
 
 STOP, STOP_FAILURE, INTERRUPT = "stop", "stop-failure", "interrupt"
 SESSION_END, SUBAGENT_STOP = "session-end", "subagent-stop"
-EVENTS = {
-    STOP: "Stop",
-    STOP_FAILURE: "StopFailure",
-    INTERRUPT: "Interrupt",
-    SESSION_END: "SessionEnd",
-    SUBAGENT_STOP: "SubagentStop",
-}
 LONGEST_ANSWER = 100_000  # characters of the last message that are kept until it is scored
 
 

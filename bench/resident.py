@@ -27,7 +27,7 @@ from bench.hook import build, environment
 from bench.labels import injected_turns
 from bench.measuring import HOOK, at, options, process_ms, warn_if_busy
 from knowbound.agent import resident
-from knowbound.agent.mcp.hook_tool import NAME
+from knowbound.agent.mcp.server import HOOK_TOOL
 from knowbound.injection.log import read_log
 
 TARGET_MS, LEAST_ANSWERED = 50.0, 100  # DESIGN: p95 with 100,000 items; of 200 at once, within a second
@@ -69,7 +69,7 @@ class Server:
 
     def prompt(self) -> int:
         known = {"layout": 1, "agent": "claude-code", "event": "UserPromptSubmit"}
-        return self.send("tools/call", name=NAME, arguments=known | self.event())
+        return self.send("tools/call", name=HOOK_TOOL, arguments=known | self.event())
 
 
 def one_by_one(server: Server, runs: int, environ: dict[str, str]) -> tuple[list[float], list[float], list[float]]:

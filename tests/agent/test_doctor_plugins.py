@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from knowbound.agent.doctor import HealthCheck
-from knowbound.agent.doctor.plugins import check_plugins, plugin_agents
+from knowbound.agent.doctor.installations import check_plugins, plugin_agents
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from knowbound import __version__
 from knowbound.agent.clients import entries
 from knowbound.agent.doctor import HealthCheck, data_folder, examine, installations, proof
 from knowbound.agent.doctor.examine import next_steps, settings_for
-from knowbound.agent.doctor.trial import HookTrial, ServerTrial
+from knowbound.agent.doctor.proof import HookTrial, ServerTrial
 from knowbound.agent.hook_entry import TRIAL
 from knowbound.store.observed import Observed
 from tests.agent.test_doctor import Project
@@ -204,7 +204,7 @@ def test_a_hook_that_does_not_answer_as_it_should_is_a_problem(
 
 @pytest.mark.usefixtures("_server_answers")
 def test_a_hook_that_hangs_is_ended(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("knowbound.agent.doctor.trial._HOOK_SECONDS", 0.2)
+    monkeypatch.setattr("knowbound.agent.doctor.proof._HOOK_SECONDS", 0.2)
     other = program(tmp_path / "knowbound-hook", "#!/bin/sh\nexec tail -f /dev/null\n")
     project.run("install", "claude-code", "--yes")
     edit(settings_of(project), f"{_BIN}/knowbound-hook", str(other))
@@ -226,7 +226,7 @@ def test_a_hook_that_hangs_is_ended(project: Project, tmp_path: Path, monkeypatc
 def test_a_server_that_does_not_answer_is_a_problem(
     project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, found: str
 ) -> None:
-    monkeypatch.setattr("knowbound.agent.doctor.trial._SERVER_SECONDS", 0.2 if "in time" in found else 10.0)
+    monkeypatch.setattr("knowbound.agent.doctor.proof._SERVER_SECONDS", 0.2 if "in time" in found else 10.0)
     other = program(tmp_path / "knowbound", f"#!/bin/sh\n{script}\n")
     project.run("install", "claude-code", "--yes")
     edit(project.user / ".claude.json", f"{_BIN}/knowbound", str(other))
@@ -319,7 +319,7 @@ def trust(project: Project, **changed: object) -> None:
     lines = []
     for one in installations.find_installations(project.root, {"HOME": str(project.user)}):
         for hook in one.hooks:
-            from knowbound.agent.doctor.codex_trust import hash_of
+            from knowbound.agent.doctor.installations import hash_of
 
             event = re.sub("(?<!^)(?=[A-Z])", "_", hook.event).lower()
             state: dict[str, Any] = {"trusted_hash": hash_of(hook)} | changed

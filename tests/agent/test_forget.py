@@ -23,8 +23,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from knowbound.agent.forget import search_for
 from knowbound.agent.mcp.tools import record_pull
-from knowbound.agent.occurrences import search_for
 from knowbound.config import load
 from knowbound.core.quality import (
     DayRollup,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from knowbound.agent.doctor import NOTE, OK
-from knowbound.agent.doctor.budget import check_budget, hook_time
+from knowbound.agent.doctor.activity import check_budget, hook_time
 from knowbound.injection.log import read_log
 
 

@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.agent.clients import SettingsFile, entries, hook_words
-from knowbound.agent.settings_entries import value_of, with_ours, without_ours
-from knowbound.agent.settings_text import APPEND, added, parse, removed
+from knowbound.agent.settings_entries import APPEND, added, parse, removed, value_of, with_ours, without_ours
 from knowbound.cli.main import knowbound
 from knowbound.errors import InputError
 

@@ -14,10 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from knowbound.agent import backups
-from knowbound.agent.backups import Backup
 from knowbound.agent.clients import OurEntries, SettingsFile, entries, settings_files
-from knowbound.agent.install import apply, plan_install, plan_uninstall
+from knowbound.agent.install import Backup, apply, keep, plan_install, plan_uninstall, remove
 from knowbound.agent.settings_entries import value_of, with_ours
 from knowbound.cli.main import knowbound
 from tests.agent.test_install import TEXTS, TOMLS, Machine, commands, install, uninstall, write
@@ -53,7 +51,7 @@ def first_version(machine: Machine, folder: Path) -> None:
         original = path.read_bytes() if path.exists() else None
         after = with_ours(file, (original or b"").decode(), ours).encode()
         left = hashlib.sha256(after).hexdigest()
-        backups.keep(path, Backup(original, left, made_folder and not is_state))
+        keep(path, Backup(original, left, made_folder and not is_state))
         write(path, after)
 
 
@@ -174,7 +172,7 @@ def test_one_made_in_a_subfolder_is_found_from_the_root(machine: Machine) -> Non
 def test_a_local_one_whose_backup_is_lost_is_removed_all_the_same(machine: Machine) -> None:
     write(machine.local, TEXTS["two spaces"])
     first_version(machine, machine.root)
-    backups.remove(machine.local)
+    remove(machine.local)
     uninstall(machine)
     assert json.loads(machine.local.read_text()) == json.loads(TEXTS["two spaces"])
 

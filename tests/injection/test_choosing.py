@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from knowbound.agent.mcp.hook_tool import HookTool
+from knowbound.agent.mcp.server import HookTool
 from knowbound.agent.switch import note_late_hook
 from knowbound.cli.main import knowbound
 from knowbound.injection import late
 from knowbound.injection.choosing import ModelChoice, ask_model, keep_for_later
 from knowbound.injection.contexts import keys_of, remember
+from knowbound.injection.log import tidy
 from knowbound.injection.prompt import HookPrompt
-from knowbound.injection.upkeep import tidy
 from knowbound.judge.choice import Permission, keep_permission
 from tests.fault_server import FaultServer, Reply, chat, drip, serving, status
 from tests.hook_project import PORT, PROMPT, RETRY, SWIFT, Project

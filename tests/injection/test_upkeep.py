@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from knowbound.errors import StoreError
-from knowbound.injection.log import read_log
-from knowbound.injection.upkeep import tidy
+from knowbound.injection.log import read_log, tidy
 from knowbound.kms.opening import rebuilt_index
 from knowbound.store.database import Database
 from tests.hook_project import PORT, PROMPT, Project

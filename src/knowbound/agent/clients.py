@@ -15,7 +15,7 @@ from typing import Any
 from knowbound.agent import resident
 from knowbound.agent.hook import EVENTS
 from knowbound.agent.hook_entry import TRIAL
-from knowbound.agent.mcp import hook_tool
+from knowbound.agent.mcp.server import HOOK_TOOL, input_of
 from knowbound.agent.switch import VARIABLE, off_state
 from knowbound.config import SETTINGS, Settings
 from knowbound.config_values import REPLACED, variable
@@ -210,8 +210,8 @@ def wants_late(settings: Settings) -> bool:
 
 
 def _tool_hook(agent: str, event: str, server: str) -> dict[str, Any]:
-    given = hook_tool.input_of(agent, event)
-    called = {"type": "mcp_tool", "server": server, "tool": hook_tool.NAME, "input": given}
+    given = input_of(agent, event)
+    called = {"type": "mcp_tool", "server": server, "tool": HOOK_TOOL, "input": given}
     return {**called, "timeout": HOOK_SECONDS}
 
 
@@ -237,7 +237,7 @@ def is_our_hook(handler: object) -> bool:
 
 def is_tool_hook(handler: object) -> bool:
     """Report whether a hook in an agent's settings calls our server."""
-    return isinstance(handler, dict) and (handler.get("server"), handler.get("tool")) == (SERVER, hook_tool.NAME)
+    return isinstance(handler, dict) and (handler.get("server"), handler.get("tool")) == (SERVER, HOOK_TOOL)
 
 
 def is_our_server(server: object) -> bool:

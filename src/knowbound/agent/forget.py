@@ -7,27 +7,29 @@ erased; the next call finishes a call that was killed.
 from __future__ import annotations
 
 import json
+import mmap
+import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import msgspec
 
 from knowbound.agent import hook_log
-from knowbound.agent.occurrences import Searched, SharedDocument, files_with, search_for
 from knowbound.config import Settings
 from knowbound.errors import InputError, StoreError
 from knowbound.evals.knowledge import knowledge_globs
 from knowbound.evals.versions import Copies
+from knowbound.files import Walk
 from knowbound.injection import shown_suggestions
 from knowbound.injection.contexts import FOLDER as CONTEXTS
 from knowbound.injection.contexts import context_of, name_of
 from knowbound.injection.late import context_of_file
-from knowbound.injection.upkeep import tidy
+from knowbound.injection.log import tidy
 from knowbound.judge.label_files import LABELS, TURN_LABELS
 from knowbound.kms.opening import open_shared_log
 from knowbound.kms.quality_log.protocol import DISCOVERY, LOG, KeptDocument
@@ -63,8 +65,10 @@ from knowbound.store.record_lines import blank_lines, sessions_in
 from knowbound.text.clock import utc_now
 from knowbound.user_files import PRIVATE_FILE, state_folder
 
-if TYPE_CHECKING:  # it imports the driver
+TYPE_CHECKING = False
+if TYPE_CHECKING:
     from knowbound.kms.quality_log.mongo import MongoQualityLog
+
 
 # Files about the whole project: the index of its source tree, the hook's settings, the suggestions that sessions start
 # with, decided proposals, figures about judges, the demo.
@@ -345,3 +349,121 @@ def _row(line: bytes) -> dict[str, object]:
 def _text(row: dict[str, object], name: str) -> str:
     value = row.get(name)
     return value if isinstance(value, str) else ""
+
+
+# A search of files and documents for many texts in one pass: the proof of `forget`.
+
+
+_STEP = 8
+_SHORTEST = 2 * _STEP - 1  # bytes; a shorter text may occur by chance
+_PIECE = 48  # bytes
+
+
+class FileOccurrences(msgspec.Struct, frozen=True):
+    """A file that still has some of the texts, and their number."""
+
+    file: str
+    texts: int
+
+
+class SharedDocument(NamedTuple):
+    """A document of a store that other machines write to."""
+
+    collection: str
+    content: bytes
+    is_gone: bool  # it was to be erased
+
+
+class Searched(msgspec.Struct, frozen=True):
+    """The extent of a search, and what it found."""
+
+    texts: int
+    files: int
+    bytes: int
+    left: list[FileOccurrences] = []
+    unreadable: list[str] = []
+    documents: int = 0
+
+
+def search_for(
+    texts: Iterable[str], places: Iterable[Path], kept: Iterable[bytes], documents: Iterable[SharedDocument] = ()
+) -> Searched:
+    """Search the names and bytes of all files below the places, and the documents.
+
+    A text that `kept` records have too is no occurrence.
+    """
+    wanted = _Pieces(texts)
+    found: dict[str, set[bytes]] = {}
+    unreadable: list[str] = []
+    shared: set[bytes] = set()
+    files = size = count = 0
+    for place, path in _files(places):
+        try:
+            content = _content(path)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            unreadable.append(path)
+            continue
+        files, size = files + 1, size + len(content)
+        name = os.fsencode(os.path.relpath(path, place))
+        if here := {*wanted.found_in(content), *wanted.found_in(name)}:
+            found[path] = here
+    for document in documents:
+        count, size = count + 1, size + len(document.content)
+        if here := set(wanted.found_in(document.content)):
+            (found.setdefault(document.collection, set()) if document.is_gone else shared).update(here)
+    shared.update(piece for record in (kept if found else ()) for piece in wanted.found_in(record))
+    left = [FileOccurrences(path, len(here - shared)) for path, here in sorted(found.items()) if here - shared]
+    return Searched(len(wanted.pieces), files, size, left, unreadable, count)
+
+
+def files_with(texts: Iterable[str], places: Iterable[Path]) -> Iterator[str]:
+    """Yield the files that have one of the texts."""
+    wanted = _Pieces(texts)
+    for _, path in _files(places) if wanted.pieces else ():
+        try:
+            content = _content(path)
+        except OSError:
+            continue
+        if any(True for _ in wanted.found_in(content)):
+            yield path
+
+
+def _files(places: Iterable[Path]) -> Iterator[tuple[Path, str]]:
+    for place in places:
+        yield from ((place, entry.path) for entry in Walk(place))
+
+
+def _content(path: str) -> bytes | mmap.mmap:
+    with open(path, "rb") as file:
+        if not os.fstat(file.fileno()).st_size:
+            return b""
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+class _Pieces:
+    """The pieces of texts, found by windows of 8 bytes with their places in the pieces and the pieces' lengths."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self.pieces: set[bytes] = set()
+        self._windows: dict[bytes, set[tuple[int, int]]] = {}
+        for text in texts:
+            for form in {text, json.dumps(text)[1:-1]}:
+                self.pieces.update(piece for piece in _pieces(form) if len(piece) >= _SHORTEST)
+        for piece in self.pieces:
+            for at in range(_STEP):
+                self._windows.setdefault(piece[at : at + _STEP], set()).add((at, len(piece)))
+
+    def found_in(self, content: bytes | mmap.mmap) -> Iterator[bytes]:
+        """Yield each piece as often as it occurs."""
+        for start in range(0, len(content), _STEP):
+            for at, length in self._windows.get(content[start : start + _STEP], ()):
+                if start >= at and (piece := content[start - at : start - at + length]) in self.pieces:
+                    yield piece
+
+
+def _pieces(text: str) -> tuple[bytes, ...]:
+    data = text.encode("utf-8", "replace")
+    middle = (len(data) - _PIECE) // 2
+    return (data,) if len(data) <= _PIECE else (data[:_PIECE], data[middle : middle + _PIECE], data[-_PIECE:])

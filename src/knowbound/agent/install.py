@@ -1,13 +1,15 @@
 """Installation into an agent and its removal: planned, shown as a difference, then written whole or not at all.
 
-The original of a settings file is kept (`backups.py`). `uninstall` restores exactly these bytes while the file is as we
-left it, after any number of installations and upgrades; from a file that was edited since, only our entries are
-removed. One file may have our entries in several places: Claude Code keeps the servers of all projects in one.
+The original of a settings file is kept in the user's state folder. `uninstall` restores exactly these bytes while the
+file is as we left it, after any number of installations and upgrades; from a file that was edited since, only our
+entries are removed. One file may have our entries in several places: Claude Code keeps the servers of all projects in
+one.
 """
 
 from __future__ import annotations
 
 import difflib
+import hashlib
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,12 +17,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from knowbound.agent.backups import Backup, backup_of, hash_of, keep, kept_paths, remove
+import msgspec
+
 from knowbound.agent.clients import OurEntries, SettingsFile, claude_state, settings_files
 from knowbound.agent.settings_entries import entries_in, server_places, value_of, with_ours, without_ours
 from knowbound.errors import InputError, KnowboundError
 from knowbound.files import leads_out, replacing
 from knowbound.text.redact import redact
+from knowbound.user_files import make_folder, state_folder
 
 _LONGEST_LINE = 400  # of a shown difference
 _LOCAL = (".claude", "settings.local.json")
@@ -240,3 +244,63 @@ def _put(path: Path, data: bytes | None) -> None:
 
 def _shown(data: bytes | None) -> list[str]:
     return (data or b"").decode("utf-8", "replace").splitlines()
+
+
+# The originals of settings files
+
+
+class Backup(msgspec.Struct, frozen=True):
+    """The content of a file before our installation, and the hash of its content after it."""
+
+    original: bytes | None  # None: no file
+    left: str  # the hash
+    made_folder: bool  # we made the folder of the file
+    path: str = ""  # of the file, where it is kept
+
+    def is_of(self, data: bytes | None) -> bool:
+        """Report whether a content is as we left it."""
+        return data is not None and hash_of(data) == self.left
+
+
+def hash_of(data: bytes) -> str:
+    """Return the hash for `Backup.left`."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def keep(path: Path, backup: Backup) -> None:
+    """Keep a backup, readable only by the user: settings may have tokens."""
+    file = _file_of(path)
+    make_folder(file.parent)
+    with replacing(file, private=True) as opened:
+        opened.write(msgspec.json.encode(msgspec.structs.replace(backup, path=str(path))))
+
+
+def backup_of(path: Path) -> Backup | None:
+    """Return the backup of a settings file, if there is a readable one."""
+    return _kept(_file_of(path))
+
+
+def remove(path: Path) -> None:
+    """Remove the backup of a settings file."""
+    _file_of(path).unlink(missing_ok=True)
+
+
+def kept_paths() -> list[Path]:
+    """Return the settings files that have a backup."""
+    found = map(_kept, sorted(_folder().glob("*.json")))
+    return [Path(backup.path) for backup in found if backup and backup.path]
+
+
+def _kept(file: Path) -> Backup | None:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Backup)
+    except (OSError, ValueError):
+        return None
+
+
+def _folder() -> Path:
+    return Path(state_folder()) / "installed"
+
+
+def _file_of(path: Path) -> Path:
+    return _folder() / f"{hashlib.sha256(os.path.abspath(path).encode()).hexdigest()[:24]}.json"

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import copy
+import json
+import re
 import tomllib
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from knowbound.agent.clients import SERVER, OurEntries, SettingsFile, is_our_hook, is_our_server
-from knowbound.agent.settings_text import (
-    APPEND,
-    BrokenJsonError,
-    Path,
-    added,
-    parse,
-    removed,
-    with_table,
-    without_table,
-)
 from knowbound.errors import InputError
 
 
@@ -146,3 +139,214 @@ def _items(value: Any) -> list[tuple[str | int, Any]]:
 
 def _broken(file: SettingsFile, why: str) -> InputError:
     return InputError("settings-broken", f"{file.path} cannot be changed: {why}. Nothing was changed.")
+
+
+# Edits of JSON and TOML files of agents: what we add or remove is the only difference, byte for byte.
+
+
+Path = tuple[str | int, ...]  # the keys and indices that lead to a value
+APPEND = -1  # in a path: behind the last item of a list
+
+_SPACE = re.compile(r"(?:[ \t\r\n\ufeff]+|//[^\n]*|/\*.*?\*/)*", re.S)
+_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
+_SCALAR = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
+_DEEPEST = 200
+_HEADER = re.compile(r"[ \t]*\[")  # of a TOML table
+_IDLE = re.compile(r"[ \t]*(?:#.*)?\r?\n?")  # a blank line or a comment in TOML
+
+
+class BrokenJsonError(ValueError):
+    """The text is no JSON, with the line of the error, or the edit does not fit its values."""
+
+
+class Node(NamedTuple):
+    """A value and its position in the text: text[start:end]."""
+
+    start: int
+    end: int
+    value: Any
+    elements: dict[str | int, Element]  # the members of an object or items of a list, in order
+
+
+class Element(NamedTuple):
+    """A member of an object or an item of a list."""
+
+    start: int  # of its name, if it has one
+    node: Node
+
+
+def parse(text: str) -> Node:
+    """Parse the text to a tree with positions."""
+    reader = _Reader(text)
+    node = reader.value(reader.space(0), 0)
+    end = reader.space(node.end)
+    if end != len(text):
+        raise reader.broken(end, "something follows the end")
+    return node
+
+
+def added(text: str, path: Path, value: Any) -> str:
+    """Return the text with one more member or item at the path, and with the containers it needs."""
+    container = parse(text)
+    place = 0
+    for place, key in enumerate(path):
+        wanted = list if key == APPEND else dict
+        if not isinstance(container.value, wanted):
+            name = ".".join(map(str, path[:place]))
+            raise BrokenJsonError(f"{name} is not {'a list' if wanted is list else 'an object'}")
+        if key not in container.elements:
+            break
+        container = container.elements[key].node
+    for key in reversed(path[place + 1 :]):
+        value = [value] if key == APPEND else {key: value}
+    name = "" if path[place] == APPEND else f"{json.dumps(path[place])}: "
+    return _add(text, container, name, value)
+
+
+def removed(text: str, path: Path) -> str:
+    """Return the text without the member or item at the path."""
+    container = parse(text)
+    for key in path[:-1]:
+        container = container.elements[key].node
+    return _remove(text, container, path[-1])
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def space(self, at: int) -> int:
+        found = _SPACE.match(self.text, at)
+        return found.end() if found else at
+
+    def broken(self, at: int, why: str) -> BrokenJsonError:
+        return BrokenJsonError(f"line {self.text.count(chr(10), 0, at) + 1}: {why}")
+
+    def value(self, at: int, depth: int) -> Node:
+        if depth > _DEEPEST:
+            raise self.broken(at, "it is nested too deeply")
+        first = self.text[at : at + 1]
+        if first in ("{", "["):
+            return self.container(at, depth, "}" if first == "{" else "]")
+        found = (_STRING if first == '"' else _SCALAR).match(self.text, at)
+        if not found:
+            raise self.broken(at, "a value is missing or broken")
+        return Node(at, found.end(), self.scalar(found), {})
+
+    def container(self, start: int, depth: int, close: str) -> Node:
+        elements: dict[str | int, Element] = {}
+        at = self.space(start + 1)
+        while self.text[at : at + 1] != close:
+            key, value_at = self.name(at) if close == "}" else (len(elements), at)
+            if key in elements:
+                raise self.broken(at, f"the name {key!r} is there twice")
+            node = self.value(value_at, depth + 1)
+            elements[key] = Element(at, node)
+            at = self.space(node.end)
+            if self.text[at : at + 1] == ",":
+                at = self.space(at + 1)
+            elif self.text[at : at + 1] != close:
+                raise self.broken(at, f"a comma or {close} is missing")
+        values = {key: element.node.value for key, element in elements.items()}
+        return Node(start, at + 1, values if close == "}" else list(values.values()), elements)
+
+    def name(self, at: int) -> tuple[str, int]:
+        """Return the name of a member and the position of its value."""
+        name = _STRING.match(self.text, at)
+        if not name:
+            raise self.broken(at, "a name in quotes is missing")
+        colon = self.space(name.end())
+        if self.text[colon : colon + 1] != ":":
+            raise self.broken(colon, "a colon is missing")
+        return self.scalar(name), self.space(colon + 1)
+
+    def scalar(self, found: re.Match[str]) -> Any:
+        try:
+            return json.loads(found[0])
+        except ValueError:
+            raise self.broken(found.start(), "a string has a broken escape") from None
+
+
+def _add(text: str, container: Node, name: str, value: Any) -> str:
+    newline = "\r\n" if "\r\n" in text else "\n"
+    inside = text[container.start : container.end]
+    last = list(container.elements.values())[-1] if container.elements else None
+    if last and "\n" not in inside:  # a container on one line stays on one line
+        end = last.node.end
+        return f"{text[:end]}, {name}{json.dumps(value, ensure_ascii=False)}{text[end:]}"
+    outer, step = _indentation(text, container.start), re.search(r"\n([ \t]+)\S", text)
+    unit = step[1] if step else "  "
+    inner = (_indentation(text, last.node.start) if last else "") or outer + unit
+    written = name + json.dumps(value, ensure_ascii=False, indent=unit).replace("\n", newline + inner)
+    if not last:  # a comment in the empty container stays
+        opened = text[: container.start + 1] + inside[1:-1].rstrip()
+        return f"{opened}{newline}{inner}{written}{newline}{outer}{text[container.end - 1 :]}"
+    end = last.node.end
+    comma = _Reader(text).space(end)
+    if text[comma : comma + 1] == ",":  # a trailing comma stays one
+        return f"{text[: comma + 1]}{newline}{inner}{written},{text[comma + 1 :]}"
+    return f"{text[:end]},{newline}{inner}{written}{text[end:]}"
+
+
+def _remove(text: str, container: Node, key: str | int) -> str:
+    """Cut the element with one comma and the white space up to its neighbour."""
+    place, elements = list(container.elements).index(key), list(container.elements.values())
+    start, end = elements[place].start, elements[place].node.end
+    if len(elements) == 1:
+        rest = text[container.start + 1 : start] + text[end : container.end - 1].lstrip(" \t").removeprefix(",")
+        return text[: container.start + 1] + (rest if rest.strip() else "") + text[container.end - 1 :]
+    if place + 1 < len(elements):  # up to the next element
+        after = _Reader(text).space(end) + 1  # behind the comma
+        following = re.match(r"[ \t]*(?://[^\n]*)?\r?\n?[ \t]*", text[after:])
+        return text[:start] + text[after + (following.end() if following else 0) :]
+    before = elements[place - 1].node.end
+    comma = _Reader(text).space(before)
+    return text[:before] + text[comma + 1 : start].rstrip() + text[end:]
+
+
+def _indentation(text: str, at: int) -> str:
+    """Return the white space at the beginning of the line."""
+    line = text[text.rfind("\n", 0, at) + 1 : at]
+    return line[: len(line) - len(line.lstrip(" \t\ufeff"))].replace("\ufeff", "")
+
+
+# TOML. Not with tomlkit: it takes a comment before a table for the end of the table above, and removes it with ours.
+
+
+def with_table(text: str, keys: tuple[str, ...], values: Mapping[str, str | list[str]]) -> str:
+    """Return the TOML text with one more table at its end."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    # JSON's strings and lists of strings are TOML's, if nothing above the BMP is escaped.
+    lines = [
+        f"[{'.'.join(keys)}]",
+        *(f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()),
+    ]
+    gap = "" if not text else newline if text.endswith("\n") else newline * 2
+    return text + gap + newline.join(lines) + newline
+
+
+def without_table(text: str, keys: tuple[str, ...]) -> str:
+    """Return the TOML text without the table and its sub-tables; comments before the next table stay."""
+    ours = re.compile(r"[ \t]*\[\s*" + r"\s*\.\s*".join(rf"[\"']?{re.escape(key)}[\"']?" for key in keys) + r"\s*[.\]]")
+    kept: list[str] = []
+    cut: list[str] = []  # the lines of our table
+    is_ours = False
+    for line in text.splitlines(keepends=True):
+        if _HEADER.match(line):
+            was_ours, is_ours = is_ours, bool(ours.match(line))
+            if was_ours and not is_ours:
+                kept += _idle_end(cut)
+        (cut if is_ours else kept).append(line)
+        if is_ours and len(cut) == 1 and kept and not kept[-1].strip():
+            kept.pop()  # the blank line before our table
+    if is_ours:
+        kept += [line for line in _idle_end(cut) if line.strip()]
+    return "".join(kept)
+
+
+def _idle_end(lines: list[str]) -> list[str]:
+    """Return the blank lines and comments at the end of the lines."""
+    start = len(lines)
+    while start > 0 and _IDLE.fullmatch(lines[start - 1]):
+        start -= 1
+    return lines[start:]

@@ -11,13 +11,11 @@ import msgspec
 
 from knowbound import __version__
 from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck, activity, data_folder
-from knowbound.agent.doctor.budget import check_budget
+from knowbound.agent.doctor.activity import check_budget
 from knowbound.agent.doctor.choosing import check_model
-from knowbound.agent.doctor.codex_trust import check_codex_trust
-from knowbound.agent.doctor.installations import check_installations, find_installations
-from knowbound.agent.doctor.proof import check_proof
+from knowbound.agent.doctor.installations import check_codex_trust, check_installations, find_installations
+from knowbound.agent.doctor.proof import TimeLeft, check_proof
 from knowbound.agent.doctor.telemetry import check_telemetry
-from knowbound.agent.doctor.trial import TimeLeft
 from knowbound.agent.switch import VARIABLE, off_state
 from knowbound.config import Settings, load
 from knowbound.distribution import extra_command

@@ -1,9 +1,14 @@
-"""Our entries in the settings of agents, compared with the entries that `install` writes."""
+"""Our entries in the settings of agents, compared with what `install` writes; the plugin; trust in Codex."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
+import re
 import shutil
+import sys
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,12 +26,11 @@ from knowbound.agent.clients import (
     settings_files,
 )
 from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck
-from knowbound.agent.doctor.plugins import check_plugins, plugin_agents
-from knowbound.agent.doctor.trial import search_path
 from knowbound.agent.settings_entries import entries_in, value_of
 from knowbound.distribution import path_command
 from knowbound.errors import InputError, KnowboundError
 from knowbound.judge.models.claude_client import managed_folder
+from knowbound.process import trusted_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,3 +181,156 @@ def _command(wanted: OurEntries, event: str) -> str:
 
 def _program(server: Mapping[str, Any]) -> str:
     return str(server.get("command", ""))
+
+
+def search_path(root: Path, environ: Mapping[str, str]) -> str:
+    """Return the user's PATH without folders of the project, except the folder that we run from."""
+    given = environ.get("PATH", os.defpath).split(os.pathsep)
+    trusted = trusted_path(os.pathsep.join(given), root).split(os.pathsep)
+    ours = os.path.dirname(sys.executable)
+    return os.pathsep.join(folder for folder in given if folder in trusted or folder == ours)
+
+
+# The plugin, and managed settings that keep hooks out
+
+_PLUGIN = "knowbound@"
+
+
+def plugin_agents(root: Path, environ: Mapping[str, str]) -> list[str]:
+    """Return the agents whose own settings have the plugin switched on."""
+    found = []
+    for agent in AGENTS:
+        tables = (_value(file.path) for file in settings_files(agent, "user", root, environ))
+        if any(map(_has_plugin, tables)):
+            found.append(agent)
+    return found
+
+
+def check_plugins(
+    agents: list[str], with_hooks: set[str], managed: Path, environ: Mapping[str, str]
+) -> Iterator[HealthCheck]:
+    """Say where the plugin is on, whether it is set up, and whether the administrator lets hooks run."""
+    home = Path(environ.get("HOME") or Path.home())
+    kept = Path(environ.get("XDG_DATA_HOME") or home / ".local" / "share") / "knowbound"
+    call = {"claude-code": "/knowbound setup", "codex": "$knowbound setup"}
+    for agent in agents:
+        name = f"{agent} (plugin)"
+        if agent in with_hooks:
+            yield HealthCheck(name, OK, "it gives way to the hooks in your settings")
+        elif (kept / "current").is_file():
+            yield HealthCheck(name, OK, f"it answers hooks, from {kept}")
+        else:
+            yield HealthCheck(name, NOTE, "it is not set up: its hooks are silent", f"type {call[agent]} in {agent}")
+    settings = _value(managed / "managed-settings.json")
+    if settings.get("allowManagedHooksOnly") is True and not _has_plugin(settings):
+        found = f"{managed} allows managed hooks only: hooks of yours and of your plugins do not run"
+        yield HealthCheck("claude-code (managed)", NOTE, found, "ask your administrator: docs/rollout.md")
+
+
+def _has_plugin(settings: Mapping[str, Any]) -> bool:
+    for key in ("enabledPlugins", "plugins"):  # Claude Code, Codex
+        plugins = settings.get(key)
+        for name, value in plugins.items() if isinstance(plugins, dict) else ():
+            is_on = value is True or (isinstance(value, dict) and value.get("enabled", True) is True)
+            if is_on and str(name).startswith(_PLUGIN):
+                return True
+    return False
+
+
+def _value(path: Path) -> dict[str, Any]:
+    """Return a settings file; {} for one that cannot be read, which another check names."""
+    try:
+        text = path.read_text("utf-8")
+        found = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+# Codex skips hooks without a word until its user has reviewed them. Trust is in the user's `config.toml`, also for the
+# hooks of a project: `hooks.state`, by file, event and place, with a hash of the hook as it was reviewed: of its
+# definition as compact JSON with sorted keys.
+
+_REVIEW = "open Codex, enter /hooks and trust them"
+_DEFAULT_SECONDS = 600
+_NO_MATCHER = ("UserPromptSubmit", "Stop")  # events whose matcher Codex ignores
+
+
+def check_codex_trust(found: list[Installation], root: Path, environ: Mapping[str, str]) -> Iterator[HealthCheck]:
+    """Check that each installation in Codex is reviewed as it is now, and not switched off."""
+    for one in found:
+        if one.agent == "codex" and one.hooks:
+            yield _check_trust(one, root, _config(root, environ))
+
+
+def _check_trust(one: Installation, root: Path, config: Mapping[str, Any] | None) -> HealthCheck:
+    name = f"{one.name} trust"
+    if config is None:
+        return HealthCheck(
+            name, NOTE, "unknown: Codex's config.toml cannot be read", "knowbound explain settings-broken"
+        )
+    features = config.get("features")
+    if isinstance(features, dict) and features.get("hooks") is False:
+        return HealthCheck(
+            name, PROBLEM, "Codex's hooks are switched off: features.hooks", "codex features enable hooks"
+        )
+    if one.scope == "project" and not _is_trusted_project(config, root):
+        found = f"Codex reads no settings of {root}, because you have not trusted it there"
+        return HealthCheck(name, PROBLEM, found, "open Codex there and trust the project")
+    [file] = [file.path for file in one.files if file.has_hooks]
+    states = {hook.event: trust_of(hook, file, config) for hook in one.hooks}
+    wrong = [f"{event} ({state})" for event, state in states.items() if state != "trusted"]
+    if wrong:
+        return HealthCheck(name, PROBLEM, f"Codex does not run {', '.join(wrong)}", _REVIEW)
+    return HealthCheck(name, OK, f"{', '.join(states)} reviewed in Codex")
+
+
+def trust_of(hook: OurHook, file: Path, config: Mapping[str, Any]) -> str:
+    """Return Codex's word: `trusted`, `untrusted` (not reviewed), `modified` (since the review) or `disabled`."""
+    hooks = config.get("hooks")
+    states = hooks.get("state") if isinstance(hooks, dict) else None
+    key = f"{file}:{_snake(hook.event)}:{hook.group}:{hook.handler}"
+    state = states.get(key) if isinstance(states, dict) else None
+    if not isinstance(state, dict) or not state.get("trusted_hash"):
+        return "untrusted"
+    if state["trusted_hash"] != hash_of(hook):
+        return "modified"
+    return "disabled" if state.get("enabled") is False else "trusted"
+
+
+def hash_of(hook: OurHook) -> str:
+    """Return the hash of a hook as Codex 0.166 makes it."""
+    entry = hook.entry
+    handler: dict[str, Any] = {
+        "type": "command",
+        "command": hook.command,
+        "timeout": entry.get("timeout", _DEFAULT_SECONDS),
+        "async": bool(entry.get("async", False)),
+    }
+    handler |= {key: entry[key] for key in ("statusMessage", "additionalContextLimit") if entry.get(key) is not None}
+    definition: dict[str, Any] = {"event_name": _snake(hook.event), "hooks": [handler]}
+    if hook.matcher is not None and hook.event not in _NO_MATCHER:
+        definition["matcher"] = hook.matcher
+    text = json.dumps(definition, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def _config(root: Path, environ: Mapping[str, str]) -> Mapping[str, Any] | None:
+    """Read the user's own config; Codex reads trust from no other."""
+    path = settings_files("codex", "user", root, environ)[1].path
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def _is_trusted_project(config: Mapping[str, Any], root: Path) -> bool:
+    projects = config.get("projects")
+    project = projects.get(str(root)) if isinstance(projects, dict) else None
+    return isinstance(project, dict) and project.get("trust_level") == "trusted"
+
+
+def _snake(event: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", event).lower()

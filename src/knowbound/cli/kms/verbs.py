@@ -304,7 +304,7 @@ def sync(everything: bool, root: Path | None, format_: str) -> None:
 
     A damaged or missing index is built again.
     """
-    from knowbound.injection.upkeep import tidy
+    from knowbound.injection.log import tidy
     from knowbound.kms.freshness import freshness_of
     from knowbound.kms.importing.importer import check_anchors
 

@@ -22,8 +22,8 @@ from knowbound.core.trace import (
     ToolCall,
     ToolKind,
 )
+from knowbound.traces.readers.codex.lines import call_of, output_of
 from knowbound.traces.readers.codex.rollout import Codex
-from knowbound.traces.readers.codex.script import call_of, output_of
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally, read_head
 from tests.reading import calls, prompts, steps, turns_of, write

@@ -30,7 +30,6 @@ from knowbound.store.retention import keep_bounded
 from knowbound.text.clock import utc_now
 from knowbound.text.printable import counted
 from knowbound.traces.corpus import scan
-from knowbound.traces.insights import sessions_with_friction
 from knowbound.traces.sessions import (
     Lens,
     Progress,
@@ -40,6 +39,7 @@ from knowbound.traces.sessions import (
     places_of_agents,
     read_together,
     sessions_of,
+    sessions_with_friction,
 )
 
 if TYPE_CHECKING:

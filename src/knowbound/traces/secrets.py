@@ -12,8 +12,7 @@ from knowbound.core.leaks import LeakedSecret, SecretPlace, SecretScan
 from knowbound.text.clock import comparable_time, iso_time
 from knowbound.text.redact import redact
 from knowbound.traces.corpus import FoundFile
-from knowbound.traces.source import SQLITE_SIGNATURE, Tally, read_head, read_lines
-from knowbound.traces.sqlite_file import tables_of
+from knowbound.traces.source import SQLITE_SIGNATURE, Tally, read_head, read_lines, tables_of
 from knowbound.traces.values import decode
 
 _MOST_PLACES = 20  # of one secret that are listed

@@ -15,6 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from knowbound.config import Settings
 from knowbound.core.reading import LeftOut
 from knowbound.core.trace import Event
@@ -245,3 +247,36 @@ def _read_each(work: list[_Work], settings: Settings, total: int) -> Iterator[_F
             yield from (_read_one(one, settings) for one in work)
     else:
         yield from done_in_processes(work, partial(_read_one, settings=settings), jobs)
+
+
+# ---- what Claude Code's `/insights` keeps in `usage-data/facets/SESSION.json` (keys as of 2.1.328): a model's opinion
+# of a part of the sessions. A reason to look, never a verdict: only counts of friction are read, no words.
+
+_MOST_FILES = 5_000
+_MOST_BYTES = 100_000
+
+
+class _Facet(msgspec.Struct):
+    session_id: str = ""
+    friction_counts: dict[str, float] = {}
+
+
+def sessions_with_friction(environ: Mapping[str, str] | None = None) -> frozenset[str]:
+    """Return the ids of the sessions in which `/insights` saw friction; none where it never ran."""
+    given = os.environ if environ is None else environ
+    moved = given.get("CLAUDE_CONFIG_DIR")
+    folder = (Path(moved) if moved else Path.home() / ".claude") / "usage-data" / "facets"
+    found = set[str]()
+    decode = msgspec.json.Decoder(_Facet).decode
+    try:
+        for entry, _ in zip(os.scandir(folder), range(_MOST_FILES), strict=False):
+            if entry.name.endswith(".json") and entry.is_file() and entry.stat().st_size <= _MOST_BYTES:
+                try:
+                    facet = decode(Path(entry.path).read_bytes())
+                except (OSError, msgspec.DecodeError, UnicodeError, RecursionError):
+                    continue
+                if any(count > 0 for count in facet.friction_counts.values()):
+                    found.add(facet.session_id or entry.name.removesuffix(".json"))
+    except OSError:
+        pass
+    return frozenset(found)

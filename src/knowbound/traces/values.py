@@ -43,6 +43,12 @@ def dicts(value: object) -> list[dict[str, Any]]:
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
+def new_tokens(read: object, cached: object, written: object) -> int | None:
+    """Return the tokens written, and those read for the first time; None without numbers for both."""
+    counts = token_count(read), token_count(cached) or 0, token_count(written)
+    return None if counts[0] is None or counts[2] is None else max(0, counts[0] - counts[1]) + counts[2]
+
+
 def token_count(value: object) -> int | None:
     """Return a number of tokens; None if the value is no such number."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS else None

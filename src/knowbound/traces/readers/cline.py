@@ -33,7 +33,7 @@ from knowbound.traces.dialogue import (
 from knowbound.traces.outcome import REFUSED, STILL_RUNNING, failure
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally
-from knowbound.traces.values import dicts, first_value, read_values, token_count
+from knowbound.traces.values import dicts, first_value, new_tokens, read_values
 
 _WORDS = re.compile(r"<(task|user_message|feedback|answer|user_input)\b[^<>]{0,200}>")
 _MOST_UNCLOSED = 5  # names of elements that may lack their end
@@ -235,12 +235,7 @@ def _result(id_: str, text: str, name: str, *, is_error: bool | None = None) -> 
 
 
 def _new_tokens(raw: object) -> int | None:
-    """Return the tokens that were written, and those read for the first time."""
     about = as_input(raw)
     about = as_input(about.get("tokens")) or about
-    read = token_count(about.get("prompt", about.get("inputTokens")))
-    written = token_count(about.get("completion", about.get("outputTokens")))
-    if read is None or written is None:
-        return None
-    cached = token_count(about.get("cached", about.get("cacheReadTokens"))) or 0
-    return max(0, read - cached) + written
+    names = (("prompt", "inputTokens"), ("cached", "cacheReadTokens"), ("completion", "outputTokens"))
+    return new_tokens(*(about.get(short, about.get(long)) for short, long in names))

@@ -19,11 +19,20 @@ from msgspec import Raw
 from knowbound.core.trace import AgentText, Broken, Event, Outcome, Prompt, Skill, Start, ToolCall
 from knowbound.text.redact import cut
 from knowbound.traces.calls import finish_call, finish_patch
-from knowbound.traces.dialogue import as_input, as_text, text_in
+from knowbound.traces.dialogue import (
+    MAX_REASON,
+    KnownIds,
+    OpenStep,
+    PendingCall,
+    RunningCommands,
+    as_input,
+    as_text,
+    injected,
+    text_in,
+)
 from knowbound.traces.outcome import INTERRUPTED, REFUSED, STILL_RUNNING
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally
-from knowbound.traces.steps import MAX_REASON, KnownIds, OpenStep, PendingCall, RunningCommands, injected
 from knowbound.traces.values import NOTHING, decoded_lines, dicts, line_decoder, lines_of_head, object_of, value_of
 
 _TYPE = re.compile(r"(?:session|assistant|user|tool|system|hook|permission|subagent|skill)\.[a-z_]+|abort")

@@ -19,8 +19,7 @@ from knowbound.text.clock import comparable_time, iso_time
 from knowbound.traces.dialogue import Message, ToolRequest, ToolResult, as_input, as_text, follow, text_in
 from knowbound.traces.outcome import failure
 from knowbound.traces.registry import Identity
-from knowbound.traces.source import SQLITE_SIGNATURE, Tally
-from knowbound.traces.sqlite_file import Tables, has_table, tables_of
+from knowbound.traces.source import SQLITE_SIGNATURE, Tables, Tally, has_table, tables_of
 from knowbound.traces.tools import kind_of
 from knowbound.traces.values import dicts, first_value, head_of, read_values, token_count, value_of
 

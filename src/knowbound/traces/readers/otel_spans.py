@@ -24,7 +24,7 @@ import msgspec
 
 from knowbound.traces.dialogue import as_input, text_in
 from knowbound.traces.source import Tally, read_document
-from knowbound.traces.values import dicts, first_value, head_of, read_values, token_count
+from knowbound.traces.values import dicts, first_value, head_of, new_tokens, read_values
 
 # Attributes of the GenAI conventions, of OpenInference and of Langfuse, and keys of what Phoenix and Langfuse export.
 FAMILIES = (b"gen_ai.", b"openinference.", b"llm.", b"langfuse.", b"span_kind", b"parentObservationId")
@@ -80,8 +80,7 @@ class GenAiSpan(msgspec.Struct, frozen=True):
     @property
     def new_tokens(self) -> int | None:
         """Tokens that were written, and those read for the first time; None if the span has no such numbers."""
-        read, cached, written = (token_count(self.attributes.get(f"gen_ai.usage.{one}")) for one in _USAGE)
-        return None if read is None or written is None else max(0, read - (cached or 0)) + written
+        return new_tokens(*(self.attributes.get(f"gen_ai.usage.{one}") for one in _USAGE))
 
     def time(self, *, ends: bool = False) -> str:
         """Return the start or the end in ISO 8601."""

@@ -20,7 +20,7 @@ from knowbound.traces.readers.gemini_cli import shell_output
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally
 from knowbound.traces.tools import kind_of
-from knowbound.traces.values import first_value, read_values, token_count
+from knowbound.traces.values import first_value, new_tokens, read_values
 
 _TYPES = frozenset({"user", "assistant", "tool_result", "system"})
 _NO_OUTPUT = (Outcome.UNKNOWN, "its output is not in the trace")
@@ -111,7 +111,8 @@ def _message(value: dict[str, Any], id_: str, line: int) -> Message:
         return Message("tool", id_, (), (), tuple(_result(one, status) for one in results), False, time, line)
     if value["type"] == "user":
         return Message("user", id_, tuple(texts), (), tuple(results), False, time, line)
-    tokens = _new_tokens(as_input(value.get("usageMetadata")))
+    usage = as_input(value.get("usageMetadata"))
+    tokens = new_tokens(*(usage.get(f"{one}TokenCount") for one in ("prompt", "cachedContent", "candidates")))
     model = text_in(value, "model")
     return Message("assistant", id_, tuple(texts), tuple(requests), (), False, time, line, tokens, model)
 
@@ -126,11 +127,3 @@ def _result(result: ToolResult, status: dict[str, Any]) -> ToolResult:
         outcome = NO_MATCH
     failed = result.is_error or status.get("status") == "error"
     return ToolResult(result.id, as_text(output), failed and code is None, result.name, code, outcome)
-
-
-def _new_tokens(usage: dict[str, Any]) -> int | None:
-    """Return the tokens that were written, and those read for the first time."""
-    read, written = token_count(usage.get("promptTokenCount")), token_count(usage.get("candidatesTokenCount"))
-    if read is None or written is None:
-        return None
-    return max(0, read - (token_count(usage.get("cachedContentTokenCount")) or 0)) + written

@@ -14,8 +14,8 @@ from msgspec import Raw
 
 from knowbound.core.trace import Author, Outcome, ToolCall, ToolKind
 from knowbound.traces.calls import finish_call
+from knowbound.traces.dialogue import PendingCall
 from knowbound.traces.outcome import SUCCESS
-from knowbound.traces.steps import PendingCall
 from knowbound.traces.tools import kind_of
 from knowbound.traces.values import NOTHING, UNDECODABLE, concatenated, decode, lenient, token_count
 

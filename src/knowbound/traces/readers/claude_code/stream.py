@@ -22,11 +22,11 @@ from msgspec import Raw, field
 
 from knowbound.core.trace import AgentText, Break, Broken, Event, Prompt, Start, Step
 from knowbound.text.redact import cut
+from knowbound.traces.dialogue import MAX_REASON
 from knowbound.traces.readers.claude_code.lines import ApiMessage, TranscriptLine, text_of
 from knowbound.traces.readers.claude_code.transcript import Session
 from knowbound.traces.registry import Identity, RunUsage
 from knowbound.traces.source import Tally
-from knowbound.traces.steps import MAX_REASON
 from knowbound.traces.values import (
     NOTHING,
     dicts,

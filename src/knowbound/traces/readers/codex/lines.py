@@ -6,6 +6,7 @@ A result is text under a header ("Exit code: 1", "Process exited with code 0", "
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from typing import Any, NamedTuple
@@ -13,12 +14,10 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Raw, field
 
-from knowbound.core.trace import ToolCall
+from knowbound.core.trace import Event, Injection, Skill, ToolCall
 from knowbound.traces.calls import finish_call
-from knowbound.traces.dialogue import as_input, as_text, text_in
+from knowbound.traces.dialogue import PendingCall, as_input, as_text, injected, text_in
 from knowbound.traces.outcome import SUCCESS
-from knowbound.traces.readers.codex import script
-from knowbound.traces.steps import PendingCall
 from knowbound.traces.values import NOTHING, line_decoder, object_of, token_count, value_of
 
 CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call", "tool_search_call", "web_search_call"})
@@ -169,7 +168,7 @@ def request_of(item: Payload, number: int) -> PendingCall:
         name = f"{item.namespace}__{name.lstrip('_')}"
     if item.type == "custom_tool_call":
         text = as_text(value_of(item.input))
-        if name == "exec" and (call := script.call_of(text)):
+        if name == "exec" and (call := call_of(text)):
             return PendingCall(call.name, call.input, number)
         return PendingCall(name, {"input": text}, number)
     given = item.action if item.type in ("local_shell_call", "web_search_call") else item.arguments
@@ -192,8 +191,8 @@ def result_of(item: Payload) -> CallOutput:
     output = value_of(item.output)
     failed = isinstance(output, dict) and output.get("success") is False
     text = as_text(output.get("content") if isinstance(output, dict) else output)
-    if printed := script.output_of(text):
-        return CallOutput(*printed)
+    if printed := output_of(text):
+        return printed
     if text.startswith('{"output":'):
         outer = object_of(text)
         metadata = outer.get("metadata")
@@ -229,3 +228,186 @@ def searched_web(id_: str, request: PendingCall, status: str | None) -> ToolCall
     input_ = request.input if request.input.get("query") or not queries else {**request.input, "query": queries}
     done = SUCCESS if status == "completed" else None
     return finish_call(id_, request.name, input_, None, outcome=done, line=request.line)
+
+
+# ---- scripts of the tool `exec`, clients 0.144 and later: JavaScript that calls the other tools
+#
+#     const r = await tools.exec_command({cmd: "git status", "workdir": "/work"}); text(r.output);
+#
+# A script is never run: its calls are read off its text. A script with one call is that call; several shell commands
+# are one call with all of them; any other script stays a call of `exec`. A result has the script's own header, then the
+# output of each command, or JSON with its output and exit code. A script that goes on has a cell; `wait` looks at it.
+
+SHELL = "exec_command"
+_MAX_SCRIPT = 400_000  # characters
+_SCRIPT_HEADER = re.compile(
+    r"\AScript (?:completed|(?P<failed>failed)|running with cell ID (?P<cell>\w+))[^\n]*\n"
+    r"Wall time[^\n]*\nOutput:(?:\n|\Z)"
+)
+_SHELL_ID = re.compile(r"(?i)\bsession_?id\W{1,3}(\d+)\s*\Z")  # scripts print it for a command that goes on
+# Comments and strings; strings become numbers between NUL characters, so that braces are the script's own.
+_TOKENS = re.compile(
+    r"""//[^\n]*|/\*.*?\*/|("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`)""",
+    re.S,
+)
+_KEPT = re.compile("\0(\\d+)\0")
+_TOOL_CALL = re.compile(r"\btools\.(\w+)\s*\(\s*(\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}|\w+|" + "\0\\d+\0" + r")?")
+_BARE_KEY = re.compile(r"([{,]\s*)([A-Za-z_$][\w$]*)(\s*:)")
+_VARIABLE = re.compile(r"\b(?:const|let|var)\s+([A-Za-z_$][\w$]*)\s*=\s*" + "(\0\\d+\0)")
+_NAMED_VALUE = re.compile(r"(:\s*)([A-Za-z_$][\w$]*)(?=\s*[,}])")
+_TRAILING = re.compile(r",(\s*[}\]])")
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "f": "\f", "v": "\v", "\n": ""}
+
+
+class ScriptCall(NamedTuple):
+    """A call of a tool in a script."""
+
+    name: str
+    input: dict[str, Any]
+
+
+def call_of(script: str) -> ScriptCall | None:
+    """Return the one call that a script stands for; None if there is none."""
+    found = _calls(script[:_MAX_SCRIPT])
+    if len(found) == 1:
+        return found[0]
+    commands = [as_text(one.input.get("cmd")) for one in found if one.name == SHELL]
+    if len(commands) < 2 or len(commands) < len(found) or not all(commands):
+        return None
+    return ScriptCall(SHELL, found[0].input | {"cmd": "\n".join(commands)})
+
+
+def output_of(text: str) -> CallOutput | None:
+    """Return the output of a script; None for a text without its header."""
+    header = _SCRIPT_HEADER.match(text)
+    if header is None:
+        return None
+    body, failed = text[header.end() :].removeprefix("\n"), bool(header["failed"])
+    if header["cell"]:
+        return CallOutput(body, None, cell(header["cell"]), failed)
+    results = [object_of(line) for line in body.splitlines() if line.startswith("{")]
+    if not results or len(results) < len(body.splitlines()) or not all("output" in one for one in results):
+        shell = _SHELL_ID.search(body)
+        return CallOutput(body, None, shell[1] if shell else "", failed)
+    codes = [code for one in results if isinstance(code := one.get("exit_code"), int)]
+    running = next((str(one["session_id"]) for one in results if one.get("session_id") is not None), "")
+    whole = "\n".join(as_text(one["output"]) for one in results)
+    return CallOutput(whole, next(filter(None, codes), 0) if codes else None, running, failed)
+
+
+def cell(id_: object) -> str:
+    """Return the name under which a running script is remembered."""
+    return f"cell {id_}"
+
+
+def _calls(script: str) -> list[ScriptCall]:
+    kept: list[str] = []
+
+    def keep(match: re.Match[str]) -> str:
+        if match[1] is None:
+            return " "  # a comment
+        kept.append(_string(match[1]))
+        return f"\0{len(kept) - 1}\0"
+
+    plain = _TOKENS.sub(keep, script.replace("\0", ""))
+    known = dict(_VARIABLE.findall(plain))
+    return [ScriptCall(one[1], _argument(one[2] or "", known, kept)) for one in _TOOL_CALL.finditer(plain)]
+
+
+def _string(literal: str) -> str:
+    """Return the text of a string literal."""
+    if literal[0] == '"':
+        try:
+            return str(json.loads(literal, strict=False))
+        except ValueError:
+            pass
+    return re.sub(r"\\(.)", lambda one: _ESCAPES.get(one[1], one[1]), literal[1:-1], flags=re.S)
+
+
+def _argument(argument: str, known: dict[str, str], kept: list[str]) -> dict[str, Any]:
+    """Return the argument of a call; a text alone, as of `apply_patch`, is its `input`."""
+    value = known.get(argument, argument)
+    if alone := _KEPT.fullmatch(value):
+        return {"input": kept[int(alone[1])]}
+    value = _NAMED_VALUE.sub(lambda one: one[1] + known.get(one[2], one[2]), value)
+    value = _TRAILING.sub(r"\1", _BARE_KEY.sub(r'\1"\2"\3', value))
+    value = _KEPT.sub(lambda one: json.dumps(kept[int(one[1])]), value)
+    return object_of(value)
+
+
+# ---- text that Codex adds to the user's own words: instructions, environment, skills, notices
+
+_INSTRUCTIONS = re.compile(
+    r"\s*# AGENTS\.md instructions(?: for (?P<folder>[^\n]+))?\s+<INSTRUCTIONS>\n?(?P<text>.*?)\n?</INSTRUCTIONS>\s*\Z",
+    re.DOTALL,
+)
+_PROJECT_DOC = "\n--- project-doc ---\n"  # the user's own AGENTS.md comes before it, without a path
+_SKILL = re.compile(r"\s*<skill>\s*<name>(?>(.*?)</name>)\s*(?:<path>(?>(.*?)</path>))?", re.DOTALL)
+_TAG = re.compile(r"\s*<([A-Za-z][\w-]*)[^>\n]*>")
+# Elements of the client in the user's role; other elements may be the user's.
+_CLIENT_TAG = re.compile(
+    r"(?:\w+_)?(?:context|instructions)|plugins|subagents|user_shell_command|user_action|hook_prompt|subagent_notification",
+    re.IGNORECASE,
+)
+_IMAGE_TAG = re.compile(r"\s*</?image\b[^>]*>\s*\Z")
+_SAVED = "Approved command prefix saved"  # a notice in the developer's role
+_HOOK_PART = "hooks.additional_context"
+_NOTICES = (
+    "<turn_aborted>",
+    "Another language model started to solve this problem",  # the summary of a compaction
+    "Warning: The maximum number of unified exec processes",
+    "Warning: apply_patch was requested via",
+)
+_REQUEST = re.compile(r"^## My request(?: for Codex)?:[ \t]*$", re.MULTILINE)  # an editor puts its context before it
+
+
+def own_words(text: str, line: int) -> tuple[str, list[Event]]:
+    """Return the user's own words in a text of the user's role, and the events of the rest."""
+    instructions = _INSTRUCTIONS.match(text)
+    if instructions:
+        own, _, project = f"\n{instructions['text']}".rpartition(_PROJECT_DOC)
+        if instructions["folder"] is None:  # only the user's own
+            own, project = instructions["text"], ""
+        path = f"{(instructions['folder'] or '').strip()}/AGENTS.md"
+        parts = [injected("instructions", own.strip(), line), injected("instructions", project.strip(), line, path)]
+        return "", [part for part in parts if part.content]
+    skill = _SKILL.match(text) if text.rstrip().endswith("</skill>") else None
+    if skill:
+        content = text[skill.end() :].rstrip().removesuffix("</skill>")
+        injection = injected("skill", content.strip(), line, (skill.group(2) or "").strip())
+        return "", [Skill(skill.group(1).strip(), "command", line), injection]
+    tag = _element(text)
+    if _CLIENT_TAG.fullmatch(tag):
+        is_instructions = tag == "user_instructions"  # how older clients wrapped AGENTS.md
+        return "", [injected("instructions" if is_instructions else tag.lower(), text.strip(), line)]
+    if text.lstrip().startswith(_NOTICES) or _IMAGE_TAG.match(text):
+        return "", []
+    *_, request = (None, *_REQUEST.finditer(text))
+    if request is None:
+        return text, []
+    words = text[request.end() :].strip()
+    return words or text, [injected("editor", text[: request.start()].strip(), line)]
+
+
+def is_hook_text(text: str, kinds: list[str], *, is_alone: bool) -> bool:
+    """Report whether a text in the developer's role is a hook's.
+
+    Newer clients name the kind of each part. In older clients a hook's text has no tag, unlike the client's own texts,
+    and is alone in its message, after the client's own texts of the turn (`is_alone`).
+    """
+    if kinds:
+        return _HOOK_PART in kinds
+    tag = _element(text)
+    return tag == "hook_context" or (is_alone and not tag and not text.lstrip().startswith(_SAVED))
+
+
+def developer_text(text: str, line: int, hook: str = "") -> Injection:
+    """Return a text in the developer's role: of a hook, of the client under its tag, or configured by the user."""
+    tag = _element(text)
+    return injected(hook or (f"developer:{tag}" if tag else "developer"), text.strip(), line)
+
+
+def _element(text: str) -> str:
+    """Return the name of the element that a text consists of, or ""."""
+    tag = _TAG.match(text)
+    return tag.group(1) if tag and f"</{tag.group(1)}" in text[-200:] else ""

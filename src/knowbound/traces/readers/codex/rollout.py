@@ -23,29 +23,39 @@ import msgspec
 from knowbound.core.trace import AgentText, Broken, Event, Injection, Outcome, Prompt, Skill, Start, Step, ToolCall
 from knowbound.text.redact import cut
 from knowbound.traces.calls import finish_call, finish_patch
-from knowbound.traces.dialogue import as_text, text_in
+from knowbound.traces.dialogue import (
+    MAX_REASON,
+    KnownIds,
+    OpenStep,
+    PendingCall,
+    RunningCommands,
+    as_text,
+    by_item,
+    text_in,
+)
 from knowbound.traces.outcome import INTERRUPTED, STILL_RUNNING
-from knowbound.traces.readers.codex.context import developer_text, is_hook_text, own_words
 from knowbound.traces.readers.codex.lines import (
     CALLS,
     RESULTS,
     CallOutput,
     Payload,
     RolloutLine,
+    cell,
     decode_bare,
     decode_line,
+    developer_text,
     failure_of_turn,
+    is_hook_text,
     mcp_ended,
+    own_words,
     request_of,
     result_of,
     searched_web,
     texts_of,
     whose,
 )
-from knowbound.traces.readers.codex.script import cell
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally, read_lines
-from knowbound.traces.steps import MAX_REASON, KnownIds, OpenStep, PendingCall, RunningCommands, by_item
 from knowbound.traces.values import lines_of_head, object_of
 
 _TYPES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted"})

@@ -15,6 +15,7 @@ from knowbound.language import say
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
+    from knowbound.core.action import Action
     from knowbound.store.screens import DecidedFix, Fix
 
 _KEYS = "a accept · e edit · r reject · l later · q quit"
@@ -23,7 +24,7 @@ _KEYS = "a accept · e edit · r reject · l later · q quit"
 @click.command("fix")
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @root_option
-@click.option("--yes", is_flag=True, help="Write without asking.")
+@click.option("--yes", is_flag=True, help="Write (and with --evolve ask and run) without asking.")
 @click.option("--undo", is_flag=True, help="Take the fixes IDS back.")
 @click.option("--reject", is_flag=True, help="Never show the actions IDS again.")
 @click.option(
@@ -32,15 +33,36 @@ _KEYS = "a accept · e edit · r reject · l later · q quit"
     default="file",
     help="Write lines to their file, or add them to the knowledge store, to the test set, or only to what rescue says.",
 )
+@click.option(
+    "--evolve",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Have a model rewrite FILE from half of the failed samples; offered if the other half does not get worse.",
+)
+@click.option(
+    "--show-request", is_flag=True, help="With --evolve: print what would be sent to the model, and send nothing."
+)
 @click.option("--branch", is_flag=True, help="Commit on a branch of its own, and leave the files as they are.")
 def command(
-    ids: tuple[str, ...], root: Path | None, yes: bool, undo: bool, reject: bool, to: str, branch: bool
+    ids: tuple[str, ...],
+    root: Path | None,
+    yes: bool,
+    undo: bool,
+    reject: bool,
+    to: str,
+    evolve: Path | None,
+    show_request: bool,
+    branch: bool,
 ) -> None:
     """Carry out the actions IDS that knowbound shows, or the lessons IDS of learn: show the diff, ask, write.
 
     Without an id, on a terminal, go through all actions with single keys. A file is written only if it is a regular
     file below the root and still the one that the diff was made from. --undo takes a fix back; where its lines changed
     since, it prints the reverse diff and writes nothing.
+
+    --evolve proposes one rewrite of an instruction file, a skill or a document, as a diff. The model that you allowed
+    sees the failures of one half of the newest evaluation; both versions then answer the other half with the agent of
+    eval. The rewrite is offered only if it answers no fewer of them and is not longer.
     """
     from knowbound.review.fixing import known_fixes
 
@@ -50,6 +72,13 @@ def command(
         raise click.UsageError("Which lessons? knowbound fix ID … --to items|samples|rescue")
     settings = settings_of(root)
     reviewed, decided = known_fixes(settings)
+    if evolve is not None:
+        if ids or undo or reject or to != "file":
+            raise click.UsageError("--evolve FILE goes with --yes and --branch alone.")
+        _evolve(
+            evolve, reviewed.actions if reviewed else [], settings, yes=yes, show_request=show_request, branch=branch
+        )
+        return
     if undo:
         for id_ in ids:
             _undo(id_, decided, settings, yes)
@@ -64,6 +93,37 @@ def command(
             _fix(fix, settings, yes=yes, reject=reject, branch=branch)
         else:
             _add(fix, to, settings, yes)
+
+
+def _evolve(
+    path: Path, actions: list[Action], settings: Settings, *, yes: bool, show_request: bool, branch: bool
+) -> None:
+    """Propose one rewrite of a file, tried on the samples that it was not made from."""
+    from knowbound.cli.asking import announced
+    from knowbound.cli.evals.eval import find_test_set
+    from knowbound.cli.long_runs import EvalProgress, end_agents_on_interrupt
+    from knowbound.judge.choice import ModelTask, judge_for
+    from knowbound.judge.registry import asker_for
+    from knowbound.review.evolving import evolve
+
+    asker = asker_for(settings, judge_for(settings, ModelTask.DRAFTS))
+    if asker is None:
+        raise InputError("no-judge", "A rewrite needs a model. Allow one: knowbound model, or name it: KNOWBOUND_MODEL")
+    set_ = find_test_set(None, settings)
+    runs = 2 * (len(set_.samples) // 2)
+    question = say("Ask {} for a rewrite, then run about {} samples?", asker.judge, runs)
+    confirm(question, "Nothing was asked.", yes=yes or show_request)
+    found = None  # stays so where the request is shown only
+    with (
+        announced(yes=True, show_request=show_request),
+        EvalProgress() as progress,
+        end_agents_on_interrupt("Nothing was written."),
+    ):
+        found = evolve(path, set_, settings, asker, actions, progress=progress)
+    if found is not None:
+        echo(found.words)
+    if found is not None and found.fix is not None:
+        _fix(found.fix, settings, yes=yes, reject=False, branch=branch)
 
 
 def _named(id_: str, fixes: dict[str, Fix], decided: dict[str, DecidedFix], settings: Settings) -> Fix:

@@ -36,6 +36,7 @@ READ = "read-2"
 CAUSES = "causes-1"
 DRAFTS = "drafts-2"
 DRAFT_CHECKS = "draft_checks-1"
+EVOLVE = "evolve-1"
 
 
 class PromptFile(msgspec.Struct, frozen=True):

@@ -139,7 +139,7 @@ def command(
 
     settings = settings_of(root, as_specified=as_specified or None)
     wanted = limits_of(settings, max_gap_rate, gap_rate_regression, rate)
-    set_ = _test_set(samples, settings)
+    set_ = find_test_set(samples, settings)
     if validate:
         if loose := loose_words(set_.samples):
             echo(loose, err=True)
@@ -214,7 +214,7 @@ def rendered(
     )  # fmt: skip
 
 
-def _test_set(samples: Path | None, settings: Settings) -> SampleSet:
+def find_test_set(samples: Path | None, settings: Settings) -> SampleSet:
     """Load the named samples, or those of the project."""
     from knowbound.evals.samples.load import find_samples, load_samples
 

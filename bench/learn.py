@@ -25,18 +25,18 @@ from knowbound.core.lesson import LessonKind
 from knowbound.core.paths import project_name
 from knowbound.core.signal import Findings
 from knowbound.core.trace import Outcome, Step, ToolKind
-from knowbound.gaps.filters import Filters
 from knowbound.gaps.observe import observe
+from knowbound.gaps.stored import Filters
 from knowbound.gaps.topics import Topics
 from knowbound.judge.models.asking import Asker
 from knowbound.lessons.asking import lessons_by_model
 from knowbound.lessons.kept import LessonOccurrence, failed_commands, failed_lookups, is_about
 from knowbound.lessons.learn import read_material, with_rest
+from knowbound.lessons.locations import misses
 from knowbound.lessons.material import Material
-from knowbound.lessons.proposals.locations import misses
-from knowbound.lessons.proposals.proposal import Corpus, SessionMiss
+from knowbound.lessons.proposal import Corpus, SessionMiss
 from knowbound.lessons.proposing import lessons_of, tokens_of, within_budget
-from knowbound.lessons.tree import Tree
+from knowbound.lessons.verifying import Tree
 from knowbound.stats.rate import Rate, clustered
 from knowbound.store.observed import Observed
 from knowbound.traces.corpus import SessionFiles, scan

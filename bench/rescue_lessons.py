@@ -26,9 +26,9 @@ from knowbound.core.paths import project_name
 from knowbound.core.trace import Outcome, Step, ToolCall, ToolKind
 from knowbound.lessons.invocations import misused_line
 from knowbound.lessons.material import Material
-from knowbound.lessons.proposals.proposal import Corpus
+from knowbound.lessons.proposal import Corpus
 from knowbound.lessons.proposing import lessons_of, within_budget
-from knowbound.lessons.rescue.replay import indexed
+from knowbound.lessons.rescue.asking import indexed
 from knowbound.lessons.rescue.rescue import rescue
 from knowbound.stats.rate import Rate
 from knowbound.store.lessons import KeptLessons

@@ -20,8 +20,7 @@ from bench.recorded_sets import UNSEEN, asker_of, recording_of
 from bench.turn_sets import LabelledTurn, all_sets, is_aside, read_set
 from knowbound.core.quality import ItemVerdict, JudgedItem, JudgedTurn, Metric
 from knowbound.judge.turns.model import ModelTurnJudge
-from knowbound.judge.turns.rules import RulesTurnJudge
-from knowbound.judge.turns.verdict import TurnJudge
+from knowbound.judge.turns.rules import RulesTurnJudge, TurnJudge
 from knowbound.stats.calibration import Calibration, Estimate, Pair, Share, calibrate, cohen_kappa
 from knowbound.text.stop_words import STOP_WORDS
 

@@ -10,8 +10,7 @@ from knowbound.judge.names import JudgeOptions, parse_name
 from knowbound.judge.registry import asker_named, hedging_judge_version, rubric_judge_by, turn_judge_version
 from knowbound.judge.rubric import RubricJudge
 from knowbound.judge.turns.model import ModelTurnJudge
-from knowbound.judge.turns.rules import RulesTurnJudge
-from knowbound.judge.turns.verdict import TurnJudge
+from knowbound.judge.turns.rules import RulesTurnJudge, TurnJudge
 
 
 def hedging_judge_named(name: str, options: JudgeOptions | None = None) -> HedgingJudge:

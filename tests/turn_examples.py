@@ -14,7 +14,7 @@ from knowbound.judge.labels import ItemLabel, LabelledTurn
 from knowbound.judge.models.recorded import RecordedAnswer
 from knowbound.judge.prompts import TURNS, load_prompt
 from knowbound.judge.turns.model import entries_of
-from knowbound.judge.turns.verdict import TurnVerdicts
+from knowbound.judge.turns.rules import TurnVerdicts
 
 Says = Callable[[LabelledTurn, str, ItemLabel], tuple[bool, bool, bool]]
 

@@ -22,8 +22,7 @@ from knowbound.core.quality import Metric
 from knowbound.judge.hedging.model import ModelHedgingJudge
 from knowbound.judge.hedging.rules import RulesJudge
 from knowbound.judge.turns.model import ModelTurnJudge
-from knowbound.judge.turns.rules import RulesTurnJudge
-from knowbound.judge.turns.verdict import TurnJudge
+from knowbound.judge.turns.rules import RulesTurnJudge, TurnJudge
 from knowbound.stats.rate import Rate
 
 _HERE = Path(__file__).parent

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from knowbound.core.signal import Signal
     from knowbound.core.statement import CheckedStatement
     from knowbound.evals.executor import Executor
-    from knowbound.gaps.filters import Filters
+    from knowbound.gaps.stored import Filters
     from knowbound.judge.choice import ModelTask
     from knowbound.judge.models.asking import Asker
     from knowbound.judge.models.completion import Completion, ModelQuestion
@@ -213,8 +213,8 @@ def _settings(root: _Place) -> Settings:
 
 def _filters(settings: Settings, paths: Sequence[_Place], since: str, project: str, skill: str, agent: str) -> Filters:
     """Return the filters; without paths and without a project those of the project at the root, as in the verbs."""
-    from knowbound.gaps.filters import Filters, project_at  # noqa: PLC0415
-    from knowbound.gaps.filters import since as since_time  # noqa: PLC0415
+    from knowbound.gaps.stored import Filters, project_at  # noqa: PLC0415
+    from knowbound.gaps.stored import since as since_time  # noqa: PLC0415
 
     if not project and not paths:
         project = project_at(settings.root)

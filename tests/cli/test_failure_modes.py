@@ -13,7 +13,7 @@ import pytest
 
 from knowbound.cli.main import main
 from knowbound.core.item import Flag, FlagKind, Item
-from knowbound.judge.label_files import TURN_LABELS
+from knowbound.judge.labels import TURN_LABELS
 from knowbound.judge.registry import turn_judge_version
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.opening import open_knowledge_store

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from knowbound.core.quality import ItemVerdict, LoggedItem, QualityTurn
-from knowbound.judge.label_files import read_turn_labels
+from knowbound.judge.labels import read_turn_labels
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
 from knowbound.traces.turns import session_of, turns_in
 from tests import warm_process

@@ -23,10 +23,8 @@ from knowbound.cli.main import knowbound
 from knowbound.config import Settings, load
 from knowbound.core.signal import HedgingVerdict, SignalType, Status
 from knowbound.errors import ConfigError, InputError, StoreError
-from knowbound.gaps import filters
 from knowbound.gaps import observe as observing
-from knowbound.gaps.filters import Filters
-from knowbound.gaps.stored import newest_report
+from knowbound.gaps.stored import Filters, newest_report, since
 from knowbound.judge.hedging.verdict import HedgingCandidate
 from knowbound.report.gaps.observe import Format, render_observe
 from knowbound.report.model import ObserveReport
@@ -250,17 +248,17 @@ def test_filters_choose_sessions_and_samples(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["soon", "7x", "d", "-3d", "", "99999999999d"])
 def test_a_wrong_since_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="bad-since"):
-        filters.since(text)
+        since(text)
 
 
 def test_spans_of_time() -> None:
     from datetime import UTC, datetime
 
     now = datetime(2026, 11, 15, 12, tzinfo=UTC)
-    assert filters.since("7d", now) == "2026-11-08T12:00:00"
-    assert filters.since("12h", now) == "2026-11-15T00:00:00"
-    assert filters.since("2026-11-01") == "2026-11-01T00:00:00"
-    assert filters.since("2026-11-01T10:00+02:00") == "2026-11-01T08:00:00"
+    assert since("7d", now) == "2026-11-08T12:00:00"
+    assert since("12h", now) == "2026-11-15T00:00:00"
+    assert since("2026-11-01") == "2026-11-01T00:00:00"
+    assert since("2026-11-01T10:00+02:00") == "2026-11-01T08:00:00"
 
 
 def test_several_processes_print_the_same_json_as_one(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:

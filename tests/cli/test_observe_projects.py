@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from knowbound.cli.main import main
-from knowbound.gaps.filters import project_at
+from knowbound.gaps.stored import project_at
 from tests.cli.test_observe import observe
 from tests.transcripts import Transcript
 

@@ -9,8 +9,8 @@ import pytest
 
 from knowbound.core.signal import Findings
 from knowbound.errors import InputError
-from knowbound.gaps.filters import Filters, since
 from knowbound.gaps.reading import LensSettings, read_session
+from knowbound.gaps.stored import Filters, since
 from knowbound.traces.corpus import SessionFiles
 from knowbound.traces.sessions import SharedEvents
 from tests.transcripts import Transcript

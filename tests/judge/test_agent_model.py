@@ -14,7 +14,7 @@ from knowbound.judge.choice import ModelTask, Permission, chooser, judge_for, ke
 from knowbound.judge.models.agent import next_questions, take_answer
 from knowbound.judge.names import parse_name
 from knowbound.judge.registry import turn_judge
-from knowbound.judge.turns.verdict import TurnVerdicts
+from knowbound.judge.turns.rules import TurnVerdicts
 from knowbound.store.agent_questions import AgentQuestions, erase_questions
 
 CLAUDE = "agent:claude-code"

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.errors import InputError, StoreError
-from knowbound.judge.label_files import append_label, kept_aside, read_labels, take_back
-from knowbound.judge.labels import HEDGING, RUBRIC, Label
+from knowbound.judge.labels import HEDGING, RUBRIC, Label, append_label, kept_aside, read_labels, take_back
 
 
 def written(path: Path, *rows: object) -> Path:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.judge.quotations import is_quoted
+from knowbound.judge.material import is_quoted
 
 ANSWER = "The **gateway** listens on `9090`,\nnot on 8080 — see conf/gateway.toml:12.\n端口是 9090，不是 8080。"
 

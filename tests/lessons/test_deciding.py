@@ -19,7 +19,7 @@ from knowbound.errors import InputError
 from knowbound.evals.samples.load import load_samples
 from knowbound.kms.opening import open_knowledge_store
 from knowbound.lessons.applying import BEGIN, END, with_section
-from knowbound.lessons.by_agent import propose
+from knowbound.lessons.proposing import propose
 from knowbound.review.fixing import apply_fix, line_of
 from knowbound.store.accepted_lessons import lessons_naming
 from knowbound.store.lessons import KeptLessons

@@ -14,8 +14,7 @@ from knowbound.codebase.kept_index import KeptTree
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.completion import Completion, ModelQuestion
 from knowbound.judge.names import JudgeOptions
-from knowbound.lessons.rescue.asking import rescues_by_model
-from knowbound.lessons.rescue.replay import as_event, indexed
+from knowbound.lessons.rescue.asking import as_event, indexed, rescues_by_model
 from knowbound.lessons.rescue.rescue import rescue
 from knowbound.lessons.rescue.words import Rescue
 from tests.transcripts import Transcript

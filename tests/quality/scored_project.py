@@ -20,7 +20,7 @@ from knowbound.agent import hook_log
 from knowbound.agent.background import SCORING
 from knowbound.agent.sync_worker import settings_for
 from knowbound.core.quality import DayRollup, ItemVerdict, JudgedTurn, QualityTurn
-from knowbound.judge.turns.verdict import TurnVerdicts
+from knowbound.judge.turns.rules import TurnVerdicts
 from knowbound.kms.opening import open_quality_log
 from knowbound.quality.rollup import day_of
 from knowbound.quality.scoring import QueueScored, score_queue

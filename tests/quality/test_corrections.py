@@ -14,13 +14,13 @@ from knowbound.core.item import FlagKind, Item
 from knowbound.core.quality import Closing, Discovery, SuggestionDecision
 from knowbound.errors import InputError
 from knowbound.injection.shown_suggestions import FILE, load
+from knowbound.judge.calibration import is_trusted
 from knowbound.kms.opening import open_index, open_knowledge_store
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
 from knowbound.kms.validation import ItemEdit
 from knowbound.quality.corrections.answers import Corrections
 from knowbound.quality.corrections.fixing import to_fix
 from knowbound.quality.corrections.loop import tend
-from knowbound.quality.judging import is_trusted
 from knowbound.quality.rollup import roll_up
 from knowbound.report.quality.model import Fault
 from knowbound.stats.demotion import demotions

@@ -152,7 +152,7 @@ def test_hostile_words_of_a_statement_are_shown_without_control_characters(shop:
 def test_the_first_look_reads_the_newest_sessions_and_leaves_the_store_alone(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from knowbound.gaps.filters import Filters
+    from knowbound.gaps.stored import Filters
     from knowbound.review import review as module
 
     folder = tmp_path / "home/.claude/projects/shop"

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from knowbound.evals.evaluate import EvalPlan, evaluate
 from knowbound.evals.samples.load import load_samples
-from knowbound.judge.label_files import LABELS, read_labels
+from knowbound.judge.labels import LABELS, read_labels
 from knowbound.review.review import review
 from knowbound.stats.evaluation import SampleRun
 from knowbound.store.evaluations import Evaluations

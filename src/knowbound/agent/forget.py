@@ -30,7 +30,7 @@ from knowbound.injection.contexts import FOLDER as CONTEXTS
 from knowbound.injection.contexts import context_of, name_of
 from knowbound.injection.late import context_of_file
 from knowbound.injection.log import tidy
-from knowbound.judge.label_files import LABELS, TURN_LABELS
+from knowbound.judge.labels import LABELS, TURN_LABELS
 from knowbound.kms.opening import open_shared_log
 from knowbound.kms.quality_log.protocol import DISCOVERY, LOG, KeptDocument
 from knowbound.kms.store_writer import write_lock

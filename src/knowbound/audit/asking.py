@@ -19,11 +19,10 @@ from knowbound.audit.runs.results import Ended
 from knowbound.audit.runs.runs import Run
 from knowbound.core.audit import UNSUPPORTED, ClaimKind, FindingCode, Support
 from knowbound.core.quality import JudgedCall, JudgedTurn
-from knowbound.judge.material import TurnMaterial, turn_material
+from knowbound.judge.material import TurnMaterial, is_quoted, turn_material
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.questions import AnswerSource, sendable
 from knowbound.judge.prompts import CLAIMS, load_prompt
-from knowbound.judge.quotations import is_quoted
 from knowbound.text.printable import short_line
 from knowbound.text.redact import redact
 from knowbound.traces.turns import TraceTurn

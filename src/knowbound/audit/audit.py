@@ -19,7 +19,7 @@ from knowbound.core.audit import BY_RULES, AuditedSession, AuditedTurn, Diagnosi
 from knowbound.core.paths import project_name
 from knowbound.core.reading import ReadShares, SessionsRead
 from knowbound.errors import InputError
-from knowbound.gaps.filters import Filters
+from knowbound.gaps.stored import Filters
 from knowbound.judge.choice import may_see
 from knowbound.kms.team_results import AUDITED, publish, taken_over
 from knowbound.report.audit.model import AuditReport, Shares

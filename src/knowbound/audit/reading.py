@@ -46,7 +46,7 @@ from knowbound.traces.turns import TraceTurn, session_of, sessions_in, turns_of
 
 if TYPE_CHECKING:
     from knowbound.audit.asking import AnsweredTurn, AskedTurn
-    from knowbound.judge.turns.verdict import TurnJudge
+    from knowbound.judge.turns.rules import TurnJudge
 
 
 _INTENT = 300  # characters of a prompt that say what it asks for: a pasted plan or log does not

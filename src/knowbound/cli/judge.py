@@ -162,8 +162,7 @@ def calibrate(
         return _calibrate_turns(project_settings(root), labels, judge, aside, strict, format_, output)
     from knowbound.gaps.labelling import judged_rate
     from knowbound.judge.calibration import calibrate_hedging, calibrate_rubric
-    from knowbound.judge.label_files import LABELS
-    from knowbound.judge.labels import RUBRIC
+    from knowbound.judge.labels import LABELS, RUBRIC
     from knowbound.report.judging.calibration import render_calibration
     from knowbound.stats.calibration import WANTED_KAPPA, Trust
 
@@ -194,7 +193,7 @@ def _calibrate_turns(
     output: Path | None,
 ) -> int:
     from knowbound.judge.calibration import calibrate_turns
-    from knowbound.judge.label_files import TURN_LABELS
+    from knowbound.judge.labels import TURN_LABELS
     from knowbound.report.judging.calibration import render_calibration
     from knowbound.stats.judge_gate import GateState
 

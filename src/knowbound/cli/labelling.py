@@ -18,9 +18,13 @@ import click
 from knowbound.cli.options import user_name
 from knowbound.cli.output import echo, width
 from knowbound.errors import InputError
-from knowbound.judge.label_files import (
+from knowbound.judge.labels import (
     LABELS,
     TURN_LABELS,
+    ItemLabel,
+    Label,
+    Unlabelled,
+    UnlabelledTurn,
     append_label,
     append_turn,
     given_sentences,
@@ -29,7 +33,6 @@ from knowbound.judge.label_files import (
     labelled_texts,
     take_back,
 )
-from knowbound.judge.labels import ItemLabel, Label, Unlabelled, UnlabelledTurn
 from knowbound.text.clock import utc_now
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from knowbound.language import say, translated
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
-    from knowbound.gaps.filters import Filters
+    from knowbound.gaps.stored import Filters
     from knowbound.lessons.learn import Learned
 
 

@@ -14,8 +14,7 @@ from knowbound.errors import ConfigError
 if TYPE_CHECKING:
     from knowbound.config import Settings
     from knowbound.judge.choice import Permission
-    from knowbound.judge.detection import FoundModel
-    from knowbound.judge.tryout import Tried
+    from knowbound.judge.tryout import FoundModel, Tried
 
 _TURNS, _PROMPTS, _HEDGES = (
     30,
@@ -60,8 +59,8 @@ def command(
 
     from knowbound.config import load
     from knowbound.judge.choice import Permission, keep_permission, load_permission
-    from knowbound.judge.detection import found_models
     from knowbound.judge.registry import check_judge
+    from knowbound.judge.tryout import found_models
 
     if off:
         keep_permission(Permission())

@@ -27,7 +27,7 @@ from knowbound.language import say
 if TYPE_CHECKING:
     from knowbound.config import Settings
     from knowbound.core.signal import Signal
-    from knowbound.gaps.filters import Filters
+    from knowbound.gaps.stored import Filters
     from knowbound.report.gaps.observe import Detail
     from knowbound.report.model import ObserveReport
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from knowbound.config import Settings
-    from knowbound.gaps.filters import Filters
+    from knowbound.gaps.stored import Filters
     from knowbound.stats.gate import Limits
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -187,8 +187,8 @@ def session_filters(
     skill: str | None = None,
 ) -> Filters:
     """Return the filters that `session_options` ask for. The default is the project at the root, and all of a path."""
-    from knowbound.gaps.filters import Filters, project_at
-    from knowbound.gaps.filters import since as since_time
+    from knowbound.gaps.stored import Filters, project_at
+    from knowbound.gaps.stored import since as since_time
 
     if not project:
         project = "" if has_paths or all_ else project_at(settings.root)

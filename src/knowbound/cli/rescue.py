@@ -43,7 +43,7 @@ def _answers(path: Path, settings: Settings, format_: str) -> Iterator[str]:
     """Answer each event with a line."""
     from knowbound.judge.choice import ModelTask, judge_for, may_see
     from knowbound.judge.registry import asker_for
-    from knowbound.lessons.rescue.replay import SECONDS, indexed
+    from knowbound.lessons.rescue.asking import SECONDS, indexed
     from knowbound.lessons.rescue.rescue import rescue
 
     events = list(_events(path))

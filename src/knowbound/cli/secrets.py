@@ -24,7 +24,7 @@ def command(ctx: click.Context, paths: tuple[Path, ...], since: str | None, form
     """
     from knowbound.cli.long_runs import ReadingProgress
     from knowbound.errors import InputError
-    from knowbound.gaps.filters import since as since_time
+    from knowbound.gaps.stored import since as since_time
     from knowbound.report.secrets import render_secrets
     from knowbound.text.clock import iso_time
     from knowbound.traces.corpus import scan

@@ -26,7 +26,7 @@ from knowbound.evals.versions import Version
 from knowbound.files import is_inside
 from knowbound.gaps.judging import judge_findings
 from knowbound.gaps.reading import LensSettings
-from knowbound.gaps.settle import settle
+from knowbound.gaps.repeated import settle
 from knowbound.judge.hedging.verdict import HedgingJudge
 from knowbound.judge.rubric import RubricJudge
 from knowbound.stats.evaluation import RunEnding, SampleRun, total_usd

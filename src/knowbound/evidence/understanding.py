@@ -35,10 +35,10 @@ from knowbound.evidence.producers.history import HistoryKind, read_history_quest
 from knowbound.evidence.producers.protocol import READER, Ask, Context, Producer
 from knowbound.evidence.producers.read import unfit
 from knowbound.evidence.producers.repository import UnansweredError
+from knowbound.judge.material import is_quoted
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.questions import sendable
 from knowbound.judge.prompts import PLAN, READ, load_prompt
-from knowbound.judge.quotations import is_quoted
 from knowbound.text.terms import split_words
 
 _ROUNDS = 3  # the first plan, and terms that are proposed twice

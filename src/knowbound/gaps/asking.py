@@ -14,11 +14,11 @@ import msgspec
 
 from knowbound.core.signal import Cost, Ending, Findings, Signal, SignalType, Status
 from knowbound.errors import InputError
-from knowbound.gaps.settle import settle_repeats
+from knowbound.gaps.repeated import settle_repeats
+from knowbound.judge.material import is_quoted
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.questions import AnswerSource, sendable
 from knowbound.judge.prompts import MISSES, load_prompt
-from knowbound.judge.quotations import is_quoted
 from knowbound.text.printable import estimated_tokens, short_line
 from knowbound.traces.activity import ActivityRecord, RecordKind, SessionActivity, activity_of
 from knowbound.traces.registry import events_of

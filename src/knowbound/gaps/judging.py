@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from knowbound.config import Settings
 from knowbound.core.signal import Findings, Signal, SignalType
-from knowbound.gaps.settle import settle
+from knowbound.gaps.repeated import settle
 from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingJudge, cap_of, judge_candidates
 from knowbound.judge.registry import hedging_judge
 from knowbound.stats.figures import HedgeJudging

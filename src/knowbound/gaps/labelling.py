@@ -15,8 +15,8 @@ import msgspec
 from knowbound.config import Settings
 from knowbound.core.signal import Findings, Signal, SignalType
 from knowbound.errors import InputError
-from knowbound.gaps.filters import Filters
 from knowbound.gaps.reading import LensSettings, read_session
+from knowbound.gaps.stored import Filters
 from knowbound.judge.drawing import draw_from_both
 from knowbound.judge.hedging.verdict import HedgingJudge
 from knowbound.judge.labels import Unlabelled

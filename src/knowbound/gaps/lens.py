@@ -13,9 +13,8 @@ from zlib import crc32
 from knowbound.core.paths import is_knowledge, relative_to
 from knowbound.core.signal import SOURCES, Findings, FoundPlace, InjectedText, Sample, Signal, Status, Turn
 from knowbound.core.trace import Broken, Event, Injection, Outcome, Prompt, Skill, Start, Step, ToolKind
-from knowbound.gaps.repeated import AT_LEAST, Repeats
+from knowbound.gaps.repeated import AT_LEAST, Repeats, settle_repeats
 from knowbound.gaps.searches import Misses, NewSignal
-from knowbound.gaps.settle import settle_repeats
 from knowbound.gaps.text_signals import text_signals
 from knowbound.gaps.wanted import plain_name
 from knowbound.text.clock import comparable_time

@@ -18,8 +18,7 @@ from knowbound.core.reading import LeftOut, SessionsRead
 from knowbound.core.signal import Findings, Signal, SignalType, SkippedLine
 from knowbound.errors import InputError
 from knowbound.files import links_not_followed
-from knowbound.gaps.filters import Filters
-from knowbound.gaps.stored import at_root, folders_of, signals_of
+from knowbound.gaps.stored import Filters, at_root, folders_of, signals_of
 from knowbound.judge.choice import ModelTask, judge_for
 from knowbound.judge.names import RULES
 from knowbound.judge.registry import hedging_judge_version, why_hedges_off

@@ -15,7 +15,7 @@ from knowbound.core.signal import Findings, SkippedLine
 from knowbound.core.trace import Event, Start
 from knowbound.gaps.judging import JudgedHedges, drop_hedges, is_undecided, judge_findings, judge_of
 from knowbound.gaps.lens import SessionLens
-from knowbound.gaps.settle import settle
+from knowbound.gaps.repeated import settle
 from knowbound.judge.choice import ModelTask, judge_for, may_see
 from knowbound.judge.hedging.verdict import HedgingJudge
 from knowbound.judge.names import RULES

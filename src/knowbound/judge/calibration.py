@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
@@ -11,19 +12,37 @@ from msgspec.structs import replace
 
 from knowbound.config import Settings
 from knowbound.core.quality import Metric
-from knowbound.errors import ConfigError, InputError
+from knowbound.errors import ConfigError, InputError, KnowboundError
 from knowbound.judge.choice import ModelTask, fallback_for, judge_for
 from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingJudge, judge_candidates
-from knowbound.judge.label_files import LabelSet, kept_aside, read_labels, read_turn_labels
-from knowbound.judge.labels import HEDGING, RUBRIC, Label, LabelledTurn
-from knowbound.judge.registry import check_judge, hedging_judge, hedging_judge_version, rubric_judge, turn_judge
+from knowbound.judge.labels import (
+    HEDGING,
+    RUBRIC,
+    TURN_LABELS,
+    Label,
+    LabelledTurn,
+    LabelSet,
+    kept_aside,
+    read_labels,
+    read_turn_labels,
+)
+from knowbound.judge.registry import (
+    check_judge,
+    hedging_judge,
+    hedging_judge_version,
+    is_rules,
+    rubric_judge,
+    turn_judge,
+)
 from knowbound.judge.rubric import RubricKind, RubricQuestion
-from knowbound.judge.turns.verdict import TurnJudge
+from knowbound.judge.turns.rules import TurnJudge
 from knowbound.report.judging.calibration import CalibrationReport, LabelMark, MeasuredJudge, TurnCalibrationReport
+from knowbound.report.quality.model import JudgeWorth
 from knowbound.stats.calibration import Calibration, Estimate, Pair, calibrate, calibrate_scores, corrected
 from knowbound.stats.judge_gate import (
     DRIFT_DAYS,
     DRIFT_TURNS,
+    GateReason,
     GateState,
     MeasuredMetric,
     MetricGate,
@@ -269,3 +288,45 @@ def _labels_to_use(found: LabelSet[_Label], aside: float | None, noun: str) -> t
         disagreements=found.disagreements,
     )
     return labels, mark
+
+
+_FEW_LABELS = (GateReason.NO_VERDICT, GateReason.FEW_TURNS)
+
+
+def judge_worth(settings: Settings, versions: Mapping[str, int], now: str) -> JudgeWorth:
+    """Return the worth of the judge that judged most turns. `versions` are the judges of the window."""
+    known = dict(versions)
+    return _worth(settings, known, JudgeWorth(known).version, now)
+
+
+def configured_worth(settings: Settings, versions: Mapping[str, int], now: str) -> JudgeWorth:
+    """Return the worth of the judge that judges from now on; of the one that judged where none can be had."""
+    main = JudgeWorth(dict(versions)).version
+    with suppress(KnowboundError):  # no such judge any more
+        main = turn_judge(settings, background=True).version
+    return _worth(settings, {main: versions.get(main, 0)}, main, now)
+
+
+def is_trusted(settings: Settings, version: str) -> bool:
+    """Report whether the contradictions that this judge found may be suggested to agents."""
+    found = turn_judge_calibration(settings.home, version) if version else None
+    gate = found.gates.get(Metric.CONTRADICTED) if found else None
+    if is_rules(version) or not version:
+        return gate is not None and gate.state is GateState.PASSED
+    return gate is None or gate.state is GateState.PASSED or gate.reason in _FEW_LABELS
+
+
+def _worth(settings: Settings, versions: dict[str, int], main: str, now: str) -> JudgeWorth:
+    found = turn_judge_calibration(settings.home, main) if main else None
+    if found is None:
+        return JudgeWorth(versions)
+    return JudgeWorth(versions, found.turns, found.made, found.metrics, _weekly(settings, main, found, now))
+
+
+def _weekly(settings: Settings, version: str, found: TurnJudgeCalibration, now: str) -> WeeklySample | None:
+    """The weekly sample, where it can be had for nothing."""
+    with suppress(KnowboundError):  # no label file any more, or no such judge: there is nothing to compare
+        judge = turn_judge(settings)
+        if judge.version == version and not judge.costs:
+            return weekly_sample(found, read_turn_labels(settings.home / TURN_LABELS).labels, judge, now)
+    return None

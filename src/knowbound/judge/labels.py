@@ -24,13 +24,23 @@ texts or turns occur than they were drawn.
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Collection
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator
+from pathlib import Path
+from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from knowbound.core.quality import ItemVerdict, JudgedCall, JudgedItem, JudgedTurn, Metric
+from knowbound.errors import InputError, StoreError
+from knowbound.judge.material import sendable_input
+from knowbound.judge.models.questions import sendable
 from knowbound.stats.calibration import Pair
+from knowbound.text.redact import redact
+from knowbound.user_files import PRIVATE_FILE, make_folder
 
 HEDGING = "hedging"
 RUBRIC = "rubric"
@@ -168,3 +178,220 @@ class LabelledTurn(UnlabelledTurn, frozen=True, kw_only=True, omit_defaults=True
 def _check_weight(weight: float) -> None:
     if not (math.isfinite(weight) and weight > 0):
         raise ValueError("the weight must be more than 0")
+
+
+LABELS = "labels.jsonl"  # in the data folder
+TURN_LABELS = "turn-labels.jsonl"
+_Label = TypeVar("_Label", Label, LabelledTurn)
+_Row = TypeVar("_Row")
+
+
+class LabelSet(msgspec.Struct, Generic[_Label], frozen=True):
+    """The labels of a file about one question, the newest of each text or turn."""
+
+    path: str
+    sha256_8: str  # of the whole file
+    labels: tuple[_Label, ...]
+    repeated: int = 0  # texts or turns that were labelled more than once
+    disagreements: int = 0  # of these: labelled differently
+
+
+class _Line(NamedTuple):
+    """The words of an error about a line: what it should be, and an example."""
+
+    noun: str
+    example: str
+
+
+_LABEL = _Line("label", '{"text": "…", "label": true}')
+_SENTENCE = _Line("sentence", '{"text": "…", "context": "…"}')
+_TURN = _Line(
+    "turn",
+    '{"id": "…", "prompt": "…", "items": [{"id": "…", "content": "…"}], "response": "…", "tool_calls": []}',
+)
+
+
+def read_labels(path: Path, question: str = HEDGING) -> LabelSet[Label]:
+    """Read the labels about a question. A line that is no label is an error: its loss would change the figures."""
+    data = _bytes(path, f"There are no labels in {path}. Try: knowbound judge label")
+    labels = [label for label in _rows(data.splitlines(), path, _LABEL, _label) if label.question == question]
+    return _label_set(path, data, labels, f"{path} has no label about {question}. Try: knowbound judge label")
+
+
+def read_turn_labels(path: Path) -> LabelSet[LabelledTurn]:
+    """Read the labelled turns. A line that is none is an error: its loss would change the figures."""
+    data = _bytes(path, _no_turn(path))
+    turns = list(_rows(data.splitlines(), path, _TURN, msgspec.json.Decoder(LabelledTurn).decode))
+    return _label_set(path, data, turns, _no_turn(path))
+
+
+def labelled_texts(path: Path) -> frozenset[str]:
+    """Return the texts that have a label about hedging; none if the file does not exist."""
+    try:
+        return frozenset(label.text for label in read_labels(path).labels)
+    except InputError as error:
+        if error.slug != "no-labels":
+            raise
+        return frozenset()
+
+
+def labelled_ids(path: Path) -> frozenset[str]:
+    """Return the ids of the turns that have labels; none if the file does not exist."""
+    return frozenset(turn.id for turn in read_turn_labels(path).labels) if path.exists() else frozenset()
+
+
+def kept_aside(labels: Iterable[_Label], fraction: float) -> tuple[_Label, ...]:
+    """Return the labels of a share of the sessions, chosen by hash: the same in every run.
+
+    Rules are tuned on the other sessions. A smaller share is always part of a larger one.
+    """
+    return tuple(label for label in labels if _position(label.cluster) < fraction)
+
+
+def given_sentences(path: Path, known: Collection[str] = ()) -> list[Unlabelled]:
+    """Read unlabelled sentences: one per line, as plain text or as `{"text", "context", "session"}`."""
+    lines = [line.strip().encode() for line in _bytes(path).decode("utf-8", "replace").splitlines()]
+    found = list(_rows(lines, path, _SENTENCE, _sentence))
+    fresh = {one.text: one for one in reversed(found) if one.text not in known}
+    if not fresh:
+        raise InputError("nothing-to-label", f"{path} has no sentence that is not labelled yet.")
+    return list(reversed(fresh.values()))
+
+
+def given_turns(path: Path, known: Collection[str] = ()) -> list[UnlabelledTurn]:
+    """Read unlabelled turns, each once."""
+    data = _bytes(path, _no_turn(path))
+    found = list(_rows(data.splitlines(), path, _TURN, msgspec.json.Decoder(UnlabelledTurn).decode))
+    fresh = {turn.id: turn for turn in found if turn.id not in known}
+    if not fresh:
+        raise InputError("nothing-to-label", f"{path} has no turn that is not labelled yet.")
+    return [_redacted(turn) for turn in fresh.values()]
+
+
+def append_turn(path: Path, turn: UnlabelledTurn, labels: dict[str, ItemLabel], by: str, time: str) -> bytes:
+    """Append a labelled turn without its secrets. Returns the bytes written, for `take_back`."""
+    clean = _redacted(turn)
+    kept = {name: getattr(clean, name) for name in UnlabelledTurn.__struct_fields__}
+    return append_label(path, LabelledTurn(**kept, labels=labels, by=by, time=time))
+
+
+def append_label(path: Path, label: Label | LabelledTurn) -> bytes:
+    """Append a line in one durable write, readable by the user alone. Returns the bytes written, for `take_back`."""
+    data = msgspec.json.encode(label) + b"\n"
+    try:
+        make_folder(path.parent)
+        file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, PRIVATE_FILE)
+        try:
+            size = os.fstat(file).st_size
+            if size and os.pread(file, 1, size - 1) != b"\n":
+                data = b"\n" + data  # the last line was written without its end
+            os.write(file, data)
+            os.fsync(file)
+        finally:
+            os.close(file)
+    except OSError as error:
+        raise StoreError("store-unwritable", f"Cannot write {path}: {error.strerror or error}.") from error
+    return data
+
+
+def take_back(path: Path, written: bytes) -> bool:
+    """Remove the line that was written last, unless the file has grown since."""
+    try:
+        with path.open("r+b") as file:
+            size = file.seek(0, os.SEEK_END)
+            start = size - len(written)
+            if start < 0:
+                return False
+            file.seek(start)
+            if file.read() != written:
+                return False
+            file.truncate(start)
+    except OSError as error:
+        raise StoreError("store-unwritable", f"Cannot write {path}: {error.strerror or error}.") from error
+    return True
+
+
+def _bytes(path: Path, missing: str = "") -> bytes:
+    """Read a file; `missing` is the message for a file that does not exist, if that means no labels yet."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        if missing and isinstance(error, FileNotFoundError):
+            raise InputError("no-labels", missing) from None
+        raise InputError("no-such-path", f"Cannot read {path}: {error.strerror or error}.") from error
+
+
+def _no_turn(path: Path) -> str:
+    return f"There is no turn in {path}. Try: knowbound judge label --question turns"
+
+
+def _rows(rows: Iterable[bytes], path: Path, line: _Line, read: Callable[[bytes], _Row]) -> Iterator[_Row]:
+    for number, row in enumerate(rows, 1):
+        if row.strip():
+            try:
+                yield read(row)
+            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+                problem = f"{path}:{number} is no {line.noun}: {error}. Try: {line.example}"
+                raise InputError("bad-labels", problem) from None
+
+
+def _label(line: bytes) -> Label:
+    """Read a label; also a line `{"session", "sentence", "uncertain"}`."""
+    row = msgspec.json.decode(line)
+    if isinstance(row, dict) and "sentence" in row and "text" not in row:
+        row = {"text": row["sentence"], "label": row.get("uncertain"), "session": row.get("session", "")}
+    return msgspec.convert(row, Label)
+
+
+def _sentence(line: bytes) -> Unlabelled:
+    if not line.startswith(b"{"):
+        return Unlabelled(redact(line.decode()))
+    row = msgspec.json.decode(line)
+    if "sentence" in row and "text" not in row:
+        row["text"] = row["sentence"]
+    given = msgspec.convert(row, Unlabelled)
+    return Unlabelled(redact(given.text), redact(given.context), given.session)
+
+
+def _label_set(path: Path, data: bytes, labels: Iterable[_Label], none: str) -> LabelSet[_Label]:
+    given: dict[object, list[_Label]] = {}
+    for label in labels:
+        given.setdefault(label.key, []).append(label)
+    if not given:
+        raise InputError("no-labels", none)
+    return LabelSet(
+        path=str(path),
+        sha256_8=hashlib.sha256(data).hexdigest()[:8],
+        labels=tuple(_newest(same) for same in given.values()),
+        repeated=sum(len(same) > 1 for same in given.values()),
+        disagreements=sum(any(label.answer != same[0].answer for label in same) for same in given.values()),
+    )
+
+
+def _newest(labels: list[_Label]) -> _Label:
+    """Return the newest by time if both have a time, else by position: files are appended to."""
+    newest = labels[0]
+    for label in labels[1:]:
+        if not label.time or not newest.time or label.time >= newest.time:
+            newest = label
+    return newest
+
+
+def _position(name: str) -> float:
+    """Return 0 to 1 by the hash of a name: the lowest bit decides the half, the next bit the quarter."""
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
+    bits = f"{int.from_bytes(digest[:4], 'little'):032b}"[::-1]
+    return int(bits, 2) / 2**32
+
+
+def _redacted(turn: UnlabelledTurn) -> UnlabelledTurn:
+    return replace(
+        turn,
+        prompt=sendable(turn.prompt),
+        response=sendable(turn.response),
+        items=tuple(replace(item, content=sendable(item.content)) for item in turn.items),
+        tool_calls=tuple(
+            JudgedCall(sendable(call.name), sendable_input(call.input), sendable(call.output), call.outcome)
+            for call in turn.tool_calls
+        ),
+    )

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -232,3 +233,48 @@ def sendable_input(input_: Mapping[str, object]) -> dict[str, object]:
         text = json.dumps(redacted, ensure_ascii=False).encode("utf-8", "replace")
         return dict(json.loads(text))
     return redacted
+
+
+_ELLIPSIS = re.compile(r"\s*(?:\[?…\]?|\[?\.{3}\]?)\s*")
+_SIGNS = re.compile(r"[\s*_`#>|~\\]+")
+_QUOTES = str.maketrans({"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "\u00a0": " ", "–": "-", "—": "-"})
+_OUTER = "\"'«»「」『』.,;:"
+_SHORTEST = 4  # characters of a quotation, or of one of its parts; two of them if they are ideographs
+_IDEOGRAPH = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+
+
+def is_quoted(quotation: str, texts: Iterable[str]) -> bool:
+    """Report whether the quotation is verbatim in one of the texts."""
+    parts = [part for part in (_plain(part) for part in _ELLIPSIS.split(quotation.strip())) if part]
+    if not parts or any(map(_is_short, parts)):
+        return False
+    return any(_in_order(parts, _plain_material(text)) for text in texts)
+
+
+def _is_short(part: str) -> bool:
+    return len(part) + len(_IDEOGRAPH.findall(part)) < _SHORTEST
+
+
+def _in_order(parts: list[str], text: str) -> bool:
+    at = 0
+    for part in parts:
+        at = text.find(part, at)
+        if at < 0:
+            return False
+        at += len(part)
+    return True
+
+
+def _plain(text: str) -> str:
+    return _stripped(text).strip(_OUTER)
+
+
+@lru_cache(maxsize=256)
+def _plain_material(text: str) -> str:
+    return _stripped(text)
+
+
+def _stripped(text: str) -> str:
+    """Return the text without white space and signs of Markdown; JSON escapes of line ends and quotes are undone."""
+    text = text.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"')
+    return _SIGNS.sub("", text.translate(_QUOTES))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from knowbound.judge.models.asking import Allowance, AnswerStore, Asker
     from knowbound.judge.models.completion import Completer
     from knowbound.judge.rubric import RubricJudge
-    from knowbound.judge.turns.verdict import TurnJudge
+    from knowbound.judge.turns.rules import TurnJudge
 
 _LARGEST_PROGRAM = 4_000_000  # bytes: scripts are smaller; an interpreter does not change from run to run
 _PART_OF_A_DAY = 5  # in the background, an hour may have a fifth of the calls of a day

@@ -18,10 +18,10 @@ from msgspec.structs import replace
 from knowbound.codebase.checkout import Checkout, TreeLine
 from knowbound.core.paths import FILE_EXTENSIONS, extension, is_test
 from knowbound.core.statement import CheckedStatement, Statement, StatementKind, StatementPlace, Truth
+from knowbound.judge.material import is_quoted
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.questions import sendable
 from knowbound.judge.prompts import STATEMENTS, load_prompt
-from knowbound.judge.quotations import is_quoted
 from knowbound.knowledge.checking import Checker
 from knowbound.knowledge.named import named_in
 from knowbound.text.printable import estimated_tokens

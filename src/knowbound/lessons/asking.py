@@ -22,12 +22,11 @@ from knowbound.judge.models.questions import AnswerSource, sendable
 from knowbound.judge.prompts import TOPICS, load_prompt
 from knowbound.lessons.invocations import script_name
 from knowbound.lessons.kept import failed_commands, failed_lookups
+from knowbound.lessons.locations import denied, missed_path, misses
 from knowbound.lessons.material import Failure, Material
-from knowbound.lessons.proposals.locations import denied, missed_path, misses
-from knowbound.lessons.proposals.proposal import SEVERAL, Corpus, SessionMiss, first_of_each
+from knowbound.lessons.proposal import SEVERAL, Corpus, SessionMiss, first_of_each
 from knowbound.lessons.proposing import clean_line, is_said, knowledge_file
-from knowbound.lessons.tree import Tree
-from knowbound.lessons.verifying import verify
+from knowbound.lessons.verifying import Tree, verify
 from knowbound.text.printable import estimated_tokens
 
 _GROUPS, _TOKENS = 40, 6_000  # shown to the model

@@ -16,17 +16,16 @@ import msgspec
 from knowbound.config import Settings
 from knowbound.core.lesson import Lesson, LessonStatus
 from knowbound.core.paths import project_name
-from knowbound.gaps.filters import Filters
 from knowbound.gaps.observe import observe
-from knowbound.gaps.stored import project_of_root, signals_of
+from knowbound.gaps.stored import Filters, project_of_root, signals_of
 from knowbound.judge.choice import ModelTask, judge_for, may_see
 from knowbound.judge.registry import asker_for
 from knowbound.lessons.asking import lessons_by_model
 from knowbound.lessons.kept import failed_commands, failed_lookups, joined, requests, watched
 from knowbound.lessons.material import MATERIAL_VERSION, Material, material_of
-from knowbound.lessons.proposals.proposal import Corpus, SessionMiss
+from knowbound.lessons.proposal import Corpus, SessionMiss
 from knowbound.lessons.proposing import lessons_of, within_budget
-from knowbound.lessons.tree import Tree
+from knowbound.lessons.verifying import Tree
 from knowbound.report.model import ObserveReport
 from knowbound.store.lessons import KeptLessons, MaterialRow
 from knowbound.store.observed import Observed

@@ -18,13 +18,12 @@ from knowbound.core.item import Item
 from knowbound.core.quality import Closing, DayRollup, Discovery, LoggedItem, QualityTurn
 from knowbound.errors import InputError
 from knowbound.injection.inject import HELD_OUT, INJECTED
+from knowbound.judge.calibration import judge_worth
 from knowbound.kms.index.database import Index
 from knowbound.kms.opening import open_index, open_quality_log
 from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.quality.corrections.discovery import RESOLVED_DAYS, discovery_rate
-from knowbound.quality.corrections.drafting import drafted
-from knowbound.quality.corrections.fixing import is_present, to_fix
-from knowbound.quality.judging import judge_worth
+from knowbound.quality.corrections.fixing import drafted, is_present, to_fix
 from knowbound.quality.rollout.progress import rates, status_of
 from knowbound.quality.rollup import roll_up
 from knowbound.quality.shadow import shadow_status

@@ -23,7 +23,7 @@ from knowbound.core.lesson import Applied, Lesson, LessonStatus
 from knowbound.core.paths import project_name
 from knowbound.core.statement import CheckedStatement, Truth
 from knowbound.errors import InputError
-from knowbound.gaps.filters import Filters
+from knowbound.gaps.stored import Filters
 from knowbound.kms.importing.claude_files import claude_project
 from knowbound.kms.team_results import publish_review
 from knowbound.knowledge.lint import items_stamp, lint_project

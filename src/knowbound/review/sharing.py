@@ -24,9 +24,8 @@ from knowbound.core.statement import Truth
 from knowbound.core.trace import Outcome
 from knowbound.errors import InputError
 from knowbound.gaps.aggregate import Aggregate
-from knowbound.gaps.filters import Filters
 from knowbound.gaps.observe import observe
-from knowbound.gaps.stored import at_root, folders_of
+from knowbound.gaps.stored import Filters, at_root, folders_of
 from knowbound.gaps.topics import spelled, topic_name
 from knowbound.gaps.wanted import plain_name
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog

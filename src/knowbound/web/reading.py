@@ -13,7 +13,7 @@ import msgspec
 
 from knowbound.config import load
 from knowbound.errors import KnowboundError
-from knowbound.gaps.filters import Filters, project_at
+from knowbound.gaps.stored import Filters, project_at
 from knowbound.review.review import review
 from knowbound.web.live import ReadingPlan, ReadingState
 

@@ -8,8 +8,15 @@ import pytest
 
 from knowbound.core.quality import ItemVerdict, JudgedItem, Metric
 from knowbound.errors import InputError
-from knowbound.judge.label_files import append_turn, given_turns, labelled_ids, read_turn_labels, take_back
-from knowbound.judge.labels import ItemLabel, UnlabelledTurn
+from knowbound.judge.labels import (
+    ItemLabel,
+    UnlabelledTurn,
+    append_turn,
+    given_turns,
+    labelled_ids,
+    read_turn_labels,
+    take_back,
+)
 from tests.turn_examples import labelled, write_labels
 
 ROW: dict[str, Any] = {

@@ -270,7 +270,7 @@ class Tools:
         accepts it or not: nothing is written now.
         """
         from knowbound.agent.mcp.caller import caller_of
-        from knowbound.lessons.by_agent import propose
+        from knowbound.lessons.proposing import propose
 
         session = caller_of(self._meta, os.environ).session
         lesson = propose(text, kind, self._settings, path=path, symbol=symbol, command=command, session=session)
@@ -285,7 +285,7 @@ class Tools:
         from knowbound.errors import InputError
         from knowbound.judge.choice import ModelTask, judge_for
         from knowbound.judge.registry import asker_for
-        from knowbound.lessons.rescue.replay import SECONDS, as_event, indexed
+        from knowbound.lessons.rescue.asking import SECONDS, as_event, indexed
         from knowbound.lessons.rescue.rescue import rescue
 
         if not (pattern or path or glob) or max(map(len, (pattern, path, glob))) > MOST_OF_A_TEXT:

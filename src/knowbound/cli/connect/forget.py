@@ -67,7 +67,7 @@ def command(
 
 
 def _time(before: str) -> str:
-    from knowbound.gaps.filters import since
+    from knowbound.gaps.stored import since
 
     try:
         return since(before)

@@ -19,10 +19,10 @@ from knowbound.core.evaluation import Cause, SampleCause
 from knowbound.evals.diagnosis.material import CauseMaterial, FailedRun, expected_words, material_of, was_shown
 from knowbound.evals.samples.values import EvalSample
 from knowbound.evals.tracing import Traced
+from knowbound.judge.material import is_quoted
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.questions import AskResult
 from knowbound.judge.prompts import CAUSES, load_prompt
-from knowbound.judge.quotations import is_quoted
 from knowbound.stats.comparison import answers
 from knowbound.stats.evaluation import RunEnding, SampleRun
 from knowbound.text.redact import excerpt, redact

@@ -17,9 +17,8 @@ from knowbound.evals.assertions.results import ToolUse
 from knowbound.evals.samples.assertion_types import FACT, TYPES
 from knowbound.evals.samples.values import Assertion, EvalSample
 from knowbound.evidence.producers.passages import ranked_for
-from knowbound.judge.material import names_in, shortened
+from knowbound.judge.material import is_quoted, names_in, shortened
 from knowbound.judge.models.questions import sendable
-from knowbound.judge.quotations import is_quoted
 from knowbound.stats.evaluation import SampleRun
 from knowbound.text.printable import estimated_tokens
 from knowbound.text.stop_words import STOP_WORDS

@@ -19,10 +19,10 @@ from knowbound.evals.drafts.drafts import Drafts, NotDrafted, SampleDraft, draft
 from knowbound.evals.drafts.gaps import Gap
 from knowbound.evals.questions.knowledge_text import KnowledgePage, KnowledgeText, content_stems
 from knowbound.evals.questions.scope import Duplicates, gives_orders, unfit
+from knowbound.judge.material import is_quoted
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.questions import AskedEntry, EntryGroup, sendable
 from knowbound.judge.prompts import DRAFT_CHECKS, DRAFTS, input_hash, load_prompt
-from knowbound.judge.quotations import is_quoted
 from knowbound.text.digest import digest_of
 from knowbound.text.markdown import BlockKind, DocumentBlock
 from knowbound.text.printable import estimated_tokens

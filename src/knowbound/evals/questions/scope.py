@@ -18,11 +18,11 @@ from msgspec.structs import replace
 
 from knowbound.core.evaluation import CompetencyQuestion, Dropped
 from knowbound.evals.questions.knowledge_text import KnowledgeText, content_stems
+from knowbound.judge.material import is_quoted
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.completion import known_sum
 from knowbound.judge.models.questions import AskedEntry, AskResult, EntryGroup, sendable
 from knowbound.judge.prompts import SCOPE, input_hash, load_prompt
-from knowbound.judge.quotations import is_quoted
 from knowbound.kms.screening import screened
 from knowbound.text.embedding import embed, similarity
 from knowbound.text.redact import redact

@@ -17,8 +17,8 @@ from typing import Any
 import msgspec
 
 from knowbound.errors import InputError
+from knowbound.judge.material import is_quoted
 from knowbound.judge.models.completion import Completion, CompletionError, MalformedError, ModelQuestion, parse_answer
-from knowbound.judge.quotations import is_quoted
 from knowbound.store.agent_questions import AgentQuestions, QueuedEntry, QueuedQuestion, question_id
 from knowbound.store.answers import ModelAnswers
 from knowbound.text.redact_values import redact_value

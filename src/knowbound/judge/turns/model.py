@@ -13,13 +13,12 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from knowbound.core.quality import ItemVerdict, JudgedItem, JudgedTurn
-from knowbound.judge.material import turn_material
+from knowbound.judge.material import is_quoted, turn_material
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.completion import known_sum
 from knowbound.judge.models.questions import AnswerSource, AskedEntry, AskResult, EntryGroup, sendable
 from knowbound.judge.prompts import TURNS, input_hash, load_prompt
-from knowbound.judge.quotations import is_quoted
-from knowbound.judge.turns.verdict import TurnJudge, TurnVerdicts
+from knowbound.judge.turns.rules import TurnJudge, TurnVerdicts
 from knowbound.text.printable import both_ends
 from knowbound.text.redact import redact
 

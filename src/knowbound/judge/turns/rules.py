@@ -17,15 +17,40 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
+
+import msgspec
 
 from knowbound.core.quality import ItemVerdict, JudgedCall, JudgedItem, JudgedTurn
 from knowbound.judge.turns.values import values_of
-from knowbound.judge.turns.verdict import TurnVerdicts
 from knowbound.text.embedding import embed, similarity
 from knowbound.text.printable import shorten
 from knowbound.text.sentences import sentences
 from knowbound.text.specific_words import all_terms, usual_weight
+
+
+class TurnVerdicts(msgspec.Struct, frozen=True):
+    """The verdicts on a turn's items, in order; or the problem."""
+
+    verdicts: tuple[ItemVerdict, ...] = ()
+    problem: str = ""  # not empty: the judge failed, and the turn can be judged again
+    usd: float | None = 0.0  # None: unknown
+
+
+class TurnJudge(Protocol):
+    """Judges the items of turns: rules, a model, a recording of one."""
+
+    @property
+    def version(self) -> str:
+        """Version that changes whenever a verdict may change."""
+
+    @property
+    def costs(self) -> bool:
+        """True if a verdict costs money or a network call."""
+
+    def judge(self, turns: Sequence[JudgedTurn]) -> list[TurnVerdicts]:
+        """Return one answer per turn, in order, without raising for the content of a turn."""
+
 
 _USED = 0.35  # share of the item's own words that the agent brings in; a name or a value counts twice
 _ON_TOPIC = 0.4  # relevance of an item above half of the mean relevance of the other items

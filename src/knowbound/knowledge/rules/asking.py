@@ -15,10 +15,10 @@ from typing import NamedTuple
 import msgspec
 
 from knowbound.core.statement import Rule, RuleFinding, RuleVerdict
+from knowbound.judge.material import is_quoted
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.questions import AnswerSource, AskedEntry, EntryGroup, sendable
 from knowbound.judge.prompts import RULE_LINES, RULES, load_prompt
-from knowbound.judge.quotations import is_quoted
 from knowbound.knowledge.rules.history import is_rule
 from knowbound.text.digest import digest_of
 from knowbound.text.printable import estimated_tokens, short_line

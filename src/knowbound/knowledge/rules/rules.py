@@ -19,9 +19,8 @@ from knowbound.core.paths import project_name
 from knowbound.core.signal import Findings
 from knowbound.core.statement import Rule, RuleCheck, RuleFinding, RuleVerdict
 from knowbound.errors import InputError
-from knowbound.gaps.filters import Filters
 from knowbound.gaps.observe import observe
-from knowbound.gaps.stored import project_of_root
+from knowbound.gaps.stored import Filters, project_of_root
 from knowbound.judge.choice import may_see
 from knowbound.knowledge.rules.asking import AskedSession, ask_sessions, which_are_rules
 from knowbound.knowledge.rules.deciding import SessionCheck, check_of

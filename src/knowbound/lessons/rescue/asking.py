@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -12,7 +14,8 @@ from typing import Any
 
 import msgspec
 
-from knowbound.codebase.kept_index import DefinedName, KeptTree
+from knowbound.codebase.kept_index import DefinedName, KeptTree, open_tree
+from knowbound.codebase.kept_index_update import open_index, update_index
 from knowbound.core.paths import is_test
 from knowbound.errors import InputError
 from knowbound.judge.models.asking import Asker
@@ -20,7 +23,7 @@ from knowbound.judge.models.questions import sendable
 from knowbound.judge.prompts import RESCUE, load_prompt
 from knowbound.lessons.rescue.misses.event import EventRoots, missed_lookups
 from knowbound.lessons.rescue.misses.lookup import PATTERN, MissedLookup, name_words
-from knowbound.lessons.rescue.names import TreeNames
+from knowbound.lessons.rescue.search import TreeNames
 from knowbound.lessons.rescue.words import (
     MOST_PLACES,
     NOTHING,
@@ -32,12 +35,53 @@ from knowbound.lessons.rescue.words import (
     texts_of,
     without_secrets,
 )
+from knowbound.store.data_dir import CODEBASE
 from knowbound.text.embedding import embed, similarity
 from knowbound.text.printable import shorten
 from knowbound.traces.activity import ActivityRecord, RecordKind, activity_of
 from knowbound.traces.registry import events_of
 from knowbound.traces.source import Tally
 from knowbound.traces.turns import session_of
+
+SECONDS = 10.0  # for the searches of one event: nobody waits for it
+_WORK_SECONDS = 10_000.0
+
+
+@contextmanager
+def indexed(root: Path, home: Path, *, keep: bool = False) -> Iterator[KeptTree]:
+    """The tree as it is now: by the index in the data folder where there is one, else by one for the time being.
+
+    With `keep` one is made in the data folder, where there is such a folder.
+    """
+    with tempfile.TemporaryDirectory(prefix="knowbound-") as made:
+        folder = home if (home / CODEBASE).exists() or (keep and home.is_dir()) else Path(made)
+        database = open_index(folder)
+        try:
+            update_index(database, root)
+        finally:
+            database.close()
+        tree = open_tree(str(folder), str(root), work_seconds=_WORK_SECONDS, is_ours=True)
+        if tree is None:
+            raise InputError(
+                "tree-too-large", f"{root} has more files than can be indexed, or listing them took too long."
+            )
+        try:
+            yield tree
+        finally:
+            tree.close()
+
+
+def as_event(pattern: str, path: str, glob: str, cwd: str) -> dict[str, Any]:
+    """A search or a path that found nothing, as Claude Code reports it."""
+    nothing = {"mode": "files_with_matches", "filenames": [], "numFiles": 0}
+    if pattern:
+        given = {"pattern": pattern} | ({"path": path} if path else {}) | ({"glob": glob} if glob else {})
+        return {"tool_name": "Grep", "tool_input": given, "tool_response": nothing, "cwd": cwd}
+    if glob:
+        given = {"pattern": glob} | ({"path": path} if path else {})
+        return {"tool_name": "Glob", "tool_input": given, "tool_response": nothing, "cwd": cwd}
+    return {"tool_name": "Read", "tool_input": {"file_path": path}, "error": "File does not exist.", "cwd": cwd}
+
 
 RULE = "model"
 _PATHS, _SYMBOLS, _OF_FILE = 60, 60, 4  # names that are shown; definitions of one file

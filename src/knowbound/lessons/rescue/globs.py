@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from knowbound.core.paths import is_test
 from knowbound.lessons.rescue.misses.lookup import expression
-from knowbound.lessons.rescue.names import ending_of
+from knowbound.lessons.rescue.search import ending_of
 from knowbound.lessons.rescue.words import MOST_PLACES, Rescue, SuggestedPlace, found, listed, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from knowbound.lessons.rescue.misses.lookup import MissedLookup
-    from knowbound.lessons.rescue.names import TreeNames
+    from knowbound.lessons.rescue.search import TreeNames
 
 _MOST_HITS = 12  # more say nothing about which was meant
 _MOST_CHECKED = 40  # hits that are looked up as they are now

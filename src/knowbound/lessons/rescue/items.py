@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from knowbound.lessons.rescue.misses.lookup import MissedLookup
-    from knowbound.lessons.rescue.names import TreeNames
+    from knowbound.lessons.rescue.search import TreeNames
 
 _MOST_ITEMS = 3  # that name it: of more, which one is meant is not known
 _MOST_ROWS = 50  # that are looked at

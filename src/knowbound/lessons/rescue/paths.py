@@ -6,13 +6,13 @@ A name that many folders have says nothing by itself. Where several places fit e
 from __future__ import annotations
 
 from knowbound.lessons.rescue.misses.lookup import plain
-from knowbound.lessons.rescue.names import ending_of, nearness, stem_of
+from knowbound.lessons.rescue.search import ending_of, nearness, stem_of
 from knowbound.lessons.rescue.words import MOST_PLACES, Rescue, SuggestedPlace, found, listed, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from knowbound.lessons.rescue.misses.lookup import MissedLookup
-    from knowbound.lessons.rescue.names import TreeNames
+    from knowbound.lessons.rescue.search import TreeNames
 
 # Names that most trees have several times.
 _GENERIC = frozenset(

@@ -20,16 +20,14 @@ from knowbound.lessons.rescue.misses.lookup import (
     plain,
 )
 from knowbound.lessons.rescue.misses.repair import Repair, glob_repairs, pattern_repairs, type_globs
-from knowbound.lessons.rescue.names import stem_of
 from knowbound.lessons.rescue.paths import rescue_path
-from knowbound.lessons.rescue.search import Matches, Searcher, is_within
+from knowbound.lessons.rescue.search import Matches, Searcher, is_within, stem_of
 from knowbound.lessons.rescue.words import MOST_PLACES, Rescue, SuggestedPlace, found, listed, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from knowbound.lessons.rescue.misses.lookup import MissedLookup
-    from knowbound.lessons.rescue.names import TreeNames
-    from knowbound.lessons.rescue.search import Hit
+    from knowbound.lessons.rescue.search import Hit, TreeNames
 
 _MOST_NAMES = 3  # in one pattern: with more, the agent asks which of them a place has
 _MOST_DEFINING = 12  # files that define a name: with more, which was meant is not known

@@ -13,9 +13,8 @@ import time
 
 from knowbound.lessons.rescue.misses.event import EventRoots, missed_lookups
 from knowbound.lessons.rescue.misses.lookup import GLOB, PATH, MissedLookup, literals, names_in, plain
-from knowbound.lessons.rescue.names import TreeNames, stem_of
 from knowbound.lessons.rescue.paths import rescue_path
-from knowbound.lessons.rescue.search import Searcher
+from knowbound.lessons.rescue.search import Searcher, TreeNames, stem_of
 from knowbound.lessons.rescue.words import ABSENT, NO_MISS, NOTHING, Rescue, quoted, texts_of, without_secrets
 from knowbound.traces.tools import COMMAND_KEYS, first_text
 
@@ -72,7 +71,7 @@ def _of_command(event: Mapping[str, Any], names: TreeNames, search: Searcher, ho
     found = lessons_naming(home, [ABOUT_COMMANDS])
     if not found:
         return None
-    from knowbound.lessons.rescue.commands import rescue_command  # noqa: PLC0415
+    from knowbound.lessons.rescue.learned import rescue_command  # noqa: PLC0415
 
     return rescue_command(event, found, names, search)
 

@@ -21,8 +21,7 @@ from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.kms.screening import screened
 from knowbound.kms.validation import ItemEdit
 from knowbound.quality.corrections.discovery import DISMISS, UNDO
-from knowbound.quality.corrections.drafting import drafted, is_confirmed
-from knowbound.quality.corrections.fixing import correctable, on_present_content
+from knowbound.quality.corrections.fixing import correctable, drafted, is_confirmed, on_present_content
 from knowbound.text.clock import utc_now
 from knowbound.text.redact import redact
 

@@ -6,19 +6,28 @@ or rewritten since is done. Non-use alone is never a fault: an ignored item come
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
 
+from knowbound.codebase.tree import matches
 from knowbound.core.item import Item
 from knowbound.core.quality import Closing, Counts, Discovery, LoggedItem, QualityTurn
-from knowbound.core.same_content import is_version_of
+from knowbound.core.same_content import content_sha, is_version_of
+from knowbound.judge.turns.values import Value, ValueKind, values_of
+from knowbound.kms.duplicates import likeness, stems
 from knowbound.kms.index.database import Index
 from knowbound.kms.index.entry import effective_of
 from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.kms.screening import screened
-from knowbound.quality.corrections.drafting import drafted
 from knowbound.quality.rollup import counted
 from knowbound.report.quality.model import ENOUGH, Fault, ItemToFix
-from knowbound.text.redact import excerpt
+from knowbound.text.embedding import embed, similarity
+from knowbound.text.redact import excerpt, redact
+from knowbound.text.sentences import plain_sentences
+from knowbound.text.specific_words import places, readable, usual_weight
 
 CONTENT_SHOWN = 300  # characters
 _ORDER = list(Fault)
@@ -112,3 +121,202 @@ def _fault(counts: Counts, record: Discovery | None) -> tuple[Fault | None, int]
     if counts.on_topic >= ENOUGH and not counts.used:
         return Fault.IGNORED, counts.on_topic
     return None, 0
+
+
+LONGEST_TIMES, LONGEST_MORE = 3, 400  # a draft is not both that many times and that many characters longer
+LEAST_LIKENESS = 0.30  # of the statement and the item (kms/duplicates.py)
+LEAST_SHARED = 0.25  # of what the specific words of the item say, that the statement has, too
+_NOT = (
+    r"\b(?:not|no longer|isn't|aren't|instead of|rather than|nicht|statt|ya no|pas{})[\s`'\"]+"
+    r"(?:[\w-]+[\s`'\"=]+){{0,4}}$|(?:不是|而不是|不再是|而非|并非)\s*$"
+)
+_DENYING = re.compile(_NOT.format(""), re.IGNORECASE)
+_DENYING_OR_PAST = re.compile(_NOT.format("|than|from|was|were|wasn't|used to be"), re.IGNORECASE)
+_UNKNOWN = re.compile(
+    r"\b(?:unknown|unclear|not sure|unsure|uncertain|(?:can(?:no|')t|could(?: no|n')t|unable to|did(?: no|n')t) "
+    r"(?:\w+ )?(?:verify|confirm|find|check|tell|determine|say)|(?:do|does)(?: no|n')t (?:know|say)"
+    r"|no (?:idea|evidence)|not (?:known|documented|verified|confirmed|found))\b|不确定|不清楚|无法确认|未知",
+    re.IGNORECASE,
+)
+_MEASURED = frozenset(ValueKind) - {ValueKind.PATH, ValueKind.FLAG, ValueKind.NAME}  # what is read off words beside it
+_NEAR, _WORDS_BESIDE = 30, 2  # characters, and specific words, on each side of a value
+_NOT_A_WORD = re.compile(r"[^\w\s]|_")
+_SECONDS = 2.0  # that a search of the tree may take
+_QUESTION = re.compile(r"[?？]\s*[\"'”’)*_`]*\s*$")
+
+
+class NoDraft(StrEnum):
+    """Why nothing was drafted."""
+
+    EMPTY = "empty"
+    QUESTION = "question"
+    UNKNOWN = "unknown"
+    OTHER_SUBJECT = "other subject"
+    TOO_LONG = "too long"
+    SAME = "same"
+    OLD_VALUE = "old value"  # no sentence says what is true without the value that is wrong
+    SCREENED = "screened"
+    SECRET = "secret"
+
+
+class Draft(NamedTuple):
+    """The drafted content, or why there is none."""
+
+    content: str
+    missing: NoDraft | None = None
+
+
+def drafted(item: str, statement: str) -> Draft:
+    """The content that the statement suggests in place of the item's."""
+    said = statement.strip()
+    if (doubt := _doubt(said)) is not None:
+        return Draft("", doubt)
+    replaced = _with_new_value(item, said)
+    subject_is_open = replaced is not None and not _subject(said)  # "it is 9090": nothing else is spoken of
+    if not subject_is_open and not is_same_subject(item, said):
+        return Draft("", NoDraft.OTHER_SUBJECT)
+    content = _sentence(item, said) if replaced is None else replaced
+    refused = _refused(item, content) if content else NoDraft.OLD_VALUE
+    return Draft("" if refused else content, refused)
+
+
+def is_confirmed(item: str, draft: str, words: str, root: Path | None) -> bool:
+    """Report whether every new value of a draft is in the user's words or in the tree. Without one nobody can tell."""
+    known = {(one.kind, one.key) for one in values_of(item)}
+    new = [one for one in values_of(draft) if (one.kind, one.key) not in known]
+    said = {(one.kind, one.key) for one in values_of(words)}
+    return bool(new) and all(
+        (one.kind, one.key) in said or (root is not None and _is_in_tree(one, draft, root)) for one in new
+    )
+
+
+def _is_in_tree(value: Value, draft: str, root: Path) -> bool:
+    """Report whether a file has the value: a number beside a word of the draft, a path as a file or in one."""
+    text = draft[value.start : value.end]
+    if value.kind is ValueKind.PATH and ".." not in text and (root / text.lstrip("/")).exists():
+        return True
+    edges = (r"\b" if text[0].isalnum() else "", r"\b" if text[-1].isalnum() else "")
+    found, _ = matches(root, [f"{edges[0]}{re.escape(text)}{edges[1]}"], _SECONDS, ignore_case=False)
+    subject = _subject(draft).keys()
+    lines = (_NOT_A_WORD.sub(" ", one.text) for one in found)  # `api.port = 9090` is about a port
+    return any(value.kind not in _MEASURED or _terms(line).keys() & subject for line in lines)
+
+
+def _sentence(item: str, said: str) -> str:
+    """The one sentence that is most about the item; "" where each that says something repeats a denied value."""
+    held = {(one.kind, one.key) for one in values_of(item)}
+    found: list[tuple[float, str]] = []
+    for sentence in plain_sentences(said):
+        values = values_of(sentence)
+        is_old = any((one.kind, one.key) in held and _is_denied(one, sentence) for one in values)
+        if not is_old and _doubt(sentence) is None:
+            is_new = any((one.kind, one.key) not in held for one in values)
+            found.append((_shared(item, sentence) + is_new, sentence.strip()))
+    return max(found, key=lambda one: one[0])[1] if found else ""
+
+
+def is_same_subject(item: str, statement: str) -> bool:
+    """Whether a statement is about what the item is about: alike, or with its specific words."""
+    likely = likeness(similarity(embed(item), embed(statement)), stems(item), stems(statement))
+    return likely >= LEAST_LIKENESS or _shared(item, statement) >= LEAST_SHARED
+
+
+def _doubt(said: str) -> NoDraft | None:
+    """Why nothing is taken from these words."""
+    if not any(map(str.isalnum, said)):
+        return NoDraft.EMPTY
+    if screened(said):
+        return NoDraft.SCREENED
+    stated = [one for one in plain_sentences(said) if not _QUESTION.search(one)]
+    if not stated:
+        return NoDraft.QUESTION
+    return NoDraft.UNKNOWN if all(_UNKNOWN.search(one) for one in stated) else None
+
+
+def _refused(item: str, content: str) -> NoDraft | None:
+    """Why this content is not plausible, or not safe, in place of the item's."""
+    if content_sha(content) == content_sha(item):
+        return NoDraft.SAME
+    if len(content) > LONGEST_TIMES * len(item) and len(content) > len(item) + LONGEST_MORE:
+        return NoDraft.TOO_LONG
+    if redact(content) != content:
+        return NoDraft.SECRET
+    return NoDraft.SCREENED if screened(content) else None
+
+
+# The new value
+
+
+def _with_new_value(item: str, said: str) -> str | None:
+    """The item with the statement's value in place of the one it excludes; None where that is not plain."""
+    held = values_of(item)
+    changes = {
+        (old.kind, old.key, new) for sentence in plain_sentences(said) for old, new in _changes(item, held, sentence)
+    }
+    if len(changes) != 1:
+        return None
+    kind, key, new = changes.pop()
+    text = item
+    for one in sorted((one for one in held if (one.kind, one.key) == (kind, key)), reverse=True, key=_start):
+        text = text[: one.start] + new + text[one.end :]
+    return text
+
+
+def _changes(item: str, held: Sequence[Value], sentence: str) -> Iterator[tuple[Value, str]]:
+    """The values of the item that a sentence excludes, each with the words for the new one."""
+    given = values_of(sentence)
+    for kind in ValueKind:
+        keys = {one.key for one in held if one.kind is kind}
+        denied = {one.key for one in given if one.kind is kind and one.key in keys and _is_denied(one, sentence)}
+        new = _each(one for one in given if one.kind is kind and one.key not in keys and not _is_denied(one, sentence))
+        kept = {one.key for one in given} - denied
+        old = _each(one for one in held if one.kind is kind and (one.key in denied if denied else one.key not in kept))
+        if len(old) == len(new) == 1:
+            is_alone = kind in _MEASURED and not _subject(sentence)
+            if denied or is_alone or (kind in _MEASURED and _beside(item, old[0]) & _beside(sentence, new[0])):
+                yield old[0], sentence[new[0].start : new[0].end]
+
+
+def _each(values: Iterator[Value]) -> list[Value]:
+    """The first of each."""
+    found: dict[str, Value] = {}
+    for one in values:
+        found.setdefault(one.key, one)
+    return list(found.values())
+
+
+def _is_denied(value: Value, said: str) -> bool:
+    """Whether it is said not to hold. A name that is spoken of in the past may be of anything."""
+    denying = _DENYING_OR_PAST if value.kind in _MEASURED else _DENYING
+    return denying.search(said[max(0, value.start - 40) : value.start]) is not None
+
+
+def _beside(text: str, value: Value) -> set[str]:
+    """The specific words right around a value: what it is a value of."""
+    before, after = text[max(0, value.start - _NEAR) : value.start], text[value.end : value.end + _NEAR]
+    return {*list(_terms(before))[-_WORDS_BESIDE:], *list(_terms(after))[:_WORDS_BESIDE]}
+
+
+def _start(value: Value) -> int:
+    return value.start
+
+
+# The subject
+
+
+def _terms(text: str) -> dict[str, float]:
+    return {terms[0]: usual_weight(terms[0]) for _, terms in places(readable(text))}
+
+
+def _subject(said: str) -> dict[str, float]:
+    """The specific words of a statement beside its values."""
+    rest = list(said)
+    for value in values_of(said):
+        rest[value.start : value.end] = " " * (value.end - value.start)
+    return _terms("".join(rest))
+
+
+def _shared(item: str, statement: str) -> float:
+    said, own = _terms(statement).keys(), _terms(item)
+    total = sum(own.values())
+    return sum(weight for term, weight in own.items() if term in said) / total if total else 0.0

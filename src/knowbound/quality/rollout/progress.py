@@ -18,13 +18,12 @@ from msgspec.structs import replace
 from knowbound.config import Settings
 from knowbound.core.quality import DayRollup, Discovery, Durations, Metric
 from knowbound.errors import InputError, StoreError
+from knowbound.judge.calibration import configured_worth
 from knowbound.kms.index.database import Index
 from knowbound.kms.opening import open_index, open_quality_log
 from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.kms.search.ranking import quality_is_on
 from knowbound.quality.corrections.discovery import discovery_rate
-from knowbound.quality.judging import configured_worth
-from knowbound.quality.rollout.effective import weights_of, write_effective
 from knowbound.quality.rollout.legs import (
     decided,
     entering,
@@ -35,7 +34,7 @@ from knowbound.quality.rollout.legs import (
     ranked_backends,
 )
 from knowbound.quality.rollout.monitors import Watched, is_self_reinforcing, monitors
-from knowbound.quality.rollout.replay import replay
+from knowbound.quality.rollout.replay import replay, weights_of, write_effective
 from knowbound.quality.rollup import roll_up
 from knowbound.report.quality.model import JudgeWorth
 from knowbound.stats.demotion import demotions, false_demotions

@@ -26,7 +26,7 @@ from knowbound.core.quality import Counts, ItemVerdict, JudgedItem, JudgedTurn, 
 from knowbound.errors import InputError
 from knowbound.files import numbered_lines
 from knowbound.judge.registry import turn_judge
-from knowbound.judge.turns.verdict import TurnJudge, TurnVerdicts
+from knowbound.judge.turns.rules import TurnJudge, TurnVerdicts
 from knowbound.quality.turns.joining import TurnSources, join
 from knowbound.report.quality.recorded import RecordedQuality, ScoredItem, ScoredSource
 from knowbound.stats.rate import Rate, clustered

@@ -8,8 +8,7 @@ from knowbound.config import Settings
 from knowbound.errors import InputError
 from knowbound.gaps.labelling import label_candidates
 from knowbound.judge.choice import ModelTask, judge_for
-from knowbound.judge.label_files import LABELS, append_label, labelled_texts
-from knowbound.judge.labels import Label, Unlabelled
+from knowbound.judge.labels import LABELS, Label, Unlabelled, append_label, labelled_texts
 from knowbound.judge.registry import JudgeRow, hedging_judge_version, judges
 from knowbound.language import say
 from knowbound.store.calibrations import hedging_calibration

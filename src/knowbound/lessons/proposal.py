@@ -9,7 +9,7 @@ from knowbound.core.lesson import LessonEvidence, LessonKind, TreeCheck
 from knowbound.core.paths import project_folder, relative_to
 from knowbound.core.signal import Signal
 from knowbound.lessons.material import Material
-from knowbound.lessons.tree import Tree
+from knowbound.lessons.verifying import Tree
 
 SEVERAL = 2  # sessions in which the same has to happen: what happens once is an accident
 _EVIDENCE = 5

@@ -10,8 +10,8 @@ from knowbound.core.lesson import CheckKind, LessonEvidence, LessonKind, TreeChe
 from knowbound.core.paths import is_knowledge
 from knowbound.core.signal import Ending, SignalType, Status
 from knowbound.core.trace import Outcome
-from knowbound.lessons.proposals.proposal import SEVERAL, Corpus, LessonProposal, SessionMiss, code, listed
-from knowbound.lessons.tree import Tree
+from knowbound.lessons.proposal import SEVERAL, Corpus, LessonProposal, SessionMiss, code, listed
+from knowbound.lessons.verifying import Tree
 
 _WITHOUT_TREE = 3  # sessions that miss a folder before it is said to be absent where no tree can tell
 _FEW = 6  # files that are named in a line

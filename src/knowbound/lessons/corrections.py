@@ -3,13 +3,87 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from knowbound.core.lesson import CheckKind, LessonEvidence, LessonKind, TreeCheck
-from knowbound.lessons.material import Material, UserText
-from knowbound.lessons.proposals.proposal import Corpus, LessonProposal, code
-from knowbound.lessons.tree import Tree
+from knowbound.lessons.invocations import MACHINE, script_name
+from knowbound.lessons.material import Failure, Material, UserText
+from knowbound.lessons.proposal import SEVERAL, Corpus, LessonProposal, code
+from knowbound.lessons.verifying import Tree
+
+_SOON = 3  # commands after the one that failed
+
+
+def wrong_invocations(corpus: Corpus) -> Iterator[LessonProposal]:
+    """Lessons from commands that their programs did not know: `rtk bun run test` is `bun run test`."""
+    groups: dict[tuple[str, str], list[tuple[Material, Failure]]] = defaultdict(list)
+    for material in corpus.materials:
+        for failure in material.failures:
+            if right := _what_worked(failure):
+                groups[_difference(failure.commands[0], right)].append((material, failure))
+    for (wrong, right), seen in groups.items():
+        proposal = _proposal(corpus, wrong, right, seen)
+        if proposal is not None and proposal.sessions >= SEVERAL:
+            yield proposal
+
+
+def _what_worked(failure: Failure) -> str:
+    """The next command that is like the one that failed and was known; "" where none is."""
+    if len(failure.commands) != 1:
+        return ""
+    wrong = failure.commands[0]
+    for follow in failure.next[:_SOON]:
+        for right in follow.commands:
+            if right != wrong and (_front(wrong, right) or _front(right, wrong)):
+                return right  # known by its program, whether the tests passed or not
+            shared = set(wrong.split()[1:]) & set(right.split()[1:])
+            is_like = right != wrong and any(not one.startswith("-") for one in shared)
+            if follow.ok and not follow.edited and is_like and wrong.split()[0] not in MACHINE:
+                return right
+    return ""
+
+
+def _front(long: str, short: str) -> str:
+    """What stands in front of a command in another that ends with it."""
+    return long.removesuffix(f" {short}") if long.endswith(f" {short}") else ""
+
+
+def _difference(wrong: str, right: str) -> tuple[str, str]:
+    """The calls of one program with the same front, too many or missing, are one mistake."""
+    if front := _front(wrong, right):
+        return f"{front} {right.split(maxsplit=1)[0]}", right.split(maxsplit=1)[0]
+    if front := _front(right, wrong):
+        return wrong.split(maxsplit=1)[0], f"{front} {wrong.split(maxsplit=1)[0]}"
+    return wrong, right
+
+
+def _proposal(corpus: Corpus, wrong: str, right: str, seen: list[tuple[Material, Failure]]) -> LessonProposal | None:
+    """The line; None where nothing in the tree speaks of the right call, or of the front that does not belong there."""
+    commands = Counter(failure.commands[0] for _, failure in seen)
+    most = commands.most_common(1)[0][0]
+    shown = f"{right}{most.removeprefix(wrong)}"
+    name = script_name(shown)
+    found = corpus.tree.script(name) if corpus.tree is not None and name else None
+    checks = [TreeCheck(CheckKind.SCRIPT, found.path, name)] if found else []
+    if front := _front(wrong, right) or _front(right, wrong):
+        # The tool of one person's machine is no knowledge of the project: something in the tree has to speak of it.
+        checks.append(TreeCheck(CheckKind.TEXT, text=front))
+    elif corpus.tree is not None and not found:
+        return None
+    elif (gone := script_name(most)) and gone != name:
+        checks.append(TreeCheck(CheckKind.NO_SCRIPT, text=gone))
+    return LessonProposal(
+        LessonKind.COMMAND,
+        f"call {wrong}",
+        f"Use {code(shown)}, not {code(most)}.",
+        tuple(LessonEvidence(material.session, failure.line, failure.file) for material, failure in seen),
+        len(seen),
+        tuple(f"misused:{one}" for one in sorted(commands)),
+        tuple(checks),
+        unverified=f"that {most} fails was seen in sessions, not in the tree",
+    )
+
 
 _AGAIN = 3  # sessions in which a request, or an edit that misses the text of a file, is no accident
 _UPDATES = re.compile(r"\b(?:update|add (?:it |this |that )?to|amend|adjust)\b[^.!?\n]{0,40}", re.IGNORECASE)

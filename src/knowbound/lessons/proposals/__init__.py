@@ -1,1 +1,0 @@
-"""One module for each way in which sessions show what is worth a line."""

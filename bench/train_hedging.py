@@ -22,8 +22,7 @@ from bench.labels import SHARED, is_aside, labels
 from bench.measuring import rows
 from knowbound.core.trace import Start, Step
 from knowbound.gaps.text_signals import hedging_candidates
-from knowbound.judge.hedging.features import features
-from knowbound.judge.hedging.rules import HedgingWeights, text_after
+from knowbound.judge.hedging.rules import HedgingWeights, features, text_after
 from knowbound.judge.hedging.verdict import HedgingCandidate
 from knowbound.traces.registry import recognise
 from knowbound.traces.source import Tally, read_head

@@ -22,7 +22,7 @@ INVENTORY = 500  # signals shown in a report with their context; jsonl has them 
 
 
 class SampleCounts:
-    """What complete samples add up to: all of them, or those of one skill."""
+    """Counts over complete samples: all of them, or those of one skill."""
 
     def __init__(self) -> None:
         self.samples = self.gaps = 0
@@ -159,5 +159,5 @@ class Aggregate:
         return self._topics.misses
 
     def topics(self, here: str) -> tuple[list[Topic], dict[str, str]]:
-        """What to write down, that of the project `here` first; and the names by which a signal's topic is known."""
+        """Return the topics, those of the project `here` first, and the names by which a signal's topic is known."""
         return self._topics.ranked(here), self._topics.names.known

@@ -1,4 +1,4 @@
-"""How a miss ended, by what the same agent did next (specification 1, section 10: search intent).
+"""The ending of each miss, by what the same agent did next (specification 1, section 10: search intent).
 
 A miss is followed for a few steps. A call that finds what was wanted resolves it. So does the empty result itself where
 the agent asked whether something is there, concludes that it is not, or took one look and its work went well: it has
@@ -106,7 +106,7 @@ class Endings:
         self._unanswered.clear()
 
     def new_sample(self) -> None:
-        """What was missed in one sample is not found in another."""
+        """Decide every miss that is followed: finds of the next sample resolve none of them."""
         for followed in self._followed.values():
             for miss in followed:
                 self._decide(miss)
@@ -135,7 +135,7 @@ class Endings:
         return own
 
     def _is_needed(self, call: ToolCall, step: Step) -> bool:
-        """It reads a path that it took to be there, looks for a knowledge file, or says that it seeks."""
+        """Report whether it reads a path taken to be there, looks for a knowledge file, or says that it seeks."""
         if call.kind is ToolKind.READ and "*" not in call.query:
             return True
         if is_about_a_path(call) and is_knowledge(in_tree(call.query, self.project)[1].replace("*", "x.md")):
@@ -161,7 +161,7 @@ class Endings:
         self._followed_by(step.agent_id).append(miss)
 
     def _followed_by(self, agent_id: str) -> list[_Miss]:
-        """Those of an agent, with room for one more."""
+        """Return the followed misses of an agent, with room for one more."""
         followed = self._followed.setdefault(agent_id, [])
         if len(followed) >= _MOST_FOLLOWED:
             self._decide(followed.pop(0))
@@ -174,7 +174,7 @@ class Endings:
                 miss.calls += 1
 
     def step(self, step: Step) -> None:
-        """What the agent says and does next, before the misses of this step are taken in."""
+        """Follow the agent's next step, before the misses of this step are taken in."""
         followed = self._followed.get(step.agent_id)
         if followed:
             said = "\n".join(one.text for one in step.said)

@@ -30,7 +30,7 @@ def drop_hedges(found: Iterable[Findings]) -> None:
 
 
 def is_undecided(found: Findings) -> bool:
-    """Whether a hedge in it was not judged, or its verdict failed: then the judge is asked the next time."""
+    """Report whether a hedge in it was not judged, or its verdict failed: then the judge is asked the next time."""
     return any(_is_unjudged(signal) or _has_failed(signal) for signal in found.signals)
 
 
@@ -75,7 +75,7 @@ def _candidate(found: Findings, signal: Signal) -> HedgingCandidate:
 
 
 def _spent(judge: HedgingJudge) -> float | None:
-    """What a judge has cost in this process; None where it does not say."""
+    """Return the cost of a judge in this process so far; None if it is unknown."""
     if not judge.costs:
         return 0.0
     from knowbound.judge.hedging.model import ModelHedgingJudge  # noqa: PLC0415  (loads what asks a model)

@@ -312,7 +312,7 @@ def _end(words: str) -> str:
 
 
 def _clean_part(part: str, clean: str) -> str:
-    """What was in a redacted text as it is has no secret; what was put together from it may have one."""
+    """Return a part of a text without secrets: one that the redacted text has as it is needs no second look."""
     return part if part in clean else redact(part)
 
 

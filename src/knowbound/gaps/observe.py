@@ -158,19 +158,19 @@ def _without_forgotten(
 
 
 class _Look(msgspec.Struct):
-    """What a stored run was about, and when it was made."""
+    """The subject of a stored run, and the time it was made."""
 
     places: list[str]
     filters: dict[str, str]
     made: str
 
     def about(self) -> tuple[list[str], dict[str, str]]:
-        """Where it looked and for what; `since` moves with the clock."""
+        """Return the places and filters of the run, without `since`, which moves with the clock."""
         return self.places, {name: value for name, value in self.filters.items() if name != "since"}
 
 
 def _last_look(store: Observed, places: list[str], filters: Filters) -> str:
-    """When the newest run about the same was made, or nothing."""
+    """Return the time of the newest run about the same subject, or ""."""
     this = _Look(places, filters.shown(), "").about()
     return next((run.made for run in store.runs("observe", _Look) if run.about() == this), "")
 
@@ -340,7 +340,7 @@ def _in_root(found: Findings, paths: Sequence[str], roots: tuple[str, str], root
 
 
 def lens_state(settings: Settings) -> str:
-    """What findings depend on besides the trace: stored ones are made again when it changes."""
+    """Return a text that changes with everything but the trace that findings depend on."""
     enabled = settings.hedging_classifier_enabled
     judge = hedging_judge_version(judge_for(settings, ModelTask.HEDGES)) if enabled else "none"
     cap = settings.hedging_classifier_max_candidates

@@ -27,7 +27,7 @@ from knowbound.traces.sessions import Lens, Progress, SessionToRead, SharedEvent
 
 
 class LensSettings(msgspec.Struct, frozen=True):
-    """What the findings depend on besides the trace."""
+    """Settings that the findings depend on."""
 
     knowledge: tuple[str, ...] = ()
     repeat_at_least: int = 3

@@ -1,4 +1,7 @@
-"""Repeated failure (specification 1, source 4): the same class of lookup fails again and again."""
+"""Repeated failure (specification 1, source 4): the same class of lookup fails again and again.
+
+Its status, and that of a miss which a guess follows, is settled once the hedges of the session are judged.
+"""
 
 from __future__ import annotations
 
@@ -121,7 +124,7 @@ def settle_repeats(signals: list[Signal]) -> None:
 
 
 def _doubts_about(miss: Signal, doubts: _Doubts) -> list[Signal]:
-    """Those of the turn that share a word with it soon after, or all of its words later."""
+    """Return the doubts of its turn that share a word with the miss soon after it, or all of its words later."""
     if not (of_turn := doubts.get((miss.agent_id, miss.turn))):
         return []
     words = frozenset[str]().union(*map(specific_words, miss.query.replace("/", " ").split()))

@@ -1,4 +1,4 @@
-"""What an agent says around a lookup: that it checks whether something is there, that it is not, that it gives up.
+"""Words around a lookup: the agent checks whether something is there, concludes that it is not, gives up, or asks.
 
 English and Chinese. Each is asked of one or two sentences beside a miss, never of a whole text.
 """

@@ -47,7 +47,7 @@ def failed_as_specified(call: ToolCall) -> bool:
 
 
 def terms_of(call: ToolCall) -> frozenset[str]:
-    """What the call looked for: the terms of its pattern, or the name of its path."""
+    """Return what the call looked for: the terms of its pattern, or the name of its path."""
     if is_about_a_path(call):
         return path_terms(call.query.replace("*", "").replace("?", ""))
     return terms(call.query)
@@ -80,7 +80,7 @@ class Misses:
         self._project = self._endings.project = project
 
     def new_sample(self) -> None:
-        """What was missed before is not resolved by another sample's finds, nor joined to its misses."""
+        """Forget the misses so far: another sample's finds do not resolve them, and its misses do not join them."""
         self._endings.new_sample()
         self._last.clear()
 
@@ -131,7 +131,7 @@ class Misses:
         return relative_to(call.query, self._project) if call.kind in (ToolKind.READ, ToolKind.LIST) else call.query
 
     def check(self, call: ToolCall, step: Step) -> ExistenceCheck | None:
-        """Whether the agent was asking if something is there: it says so, or it removed the name itself."""
+        """Report whether the agent was asking if something is there: it says so, or it removed the name itself."""
         said = step.said[-1].text if step.said else ""
         if call.intent is LookupIntent.CHECK or self._is_gone(call) or expects_absence(call, said):
             return ExistenceCheck.ABSENCE

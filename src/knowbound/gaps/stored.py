@@ -1,4 +1,4 @@
-"""What stored runs of `observe` hold: the newest report, its signals, and one topic in full."""
+"""Stored runs of `observe`: the newest report, its signals, one topic in full; and the filters of a report."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def project_at(root: Path) -> str:
 
 
 class Filters(msgspec.Struct, frozen=True):
-    """Which sessions and samples the report is about; everything is read and kept all the same."""
+    """The sessions and samples that a report is about. Every session is read and kept all the same."""
 
     since: str = ""  # ISO time: sessions that were active since
     project: str = ""  # a folder, and what is below it, or the name of one
@@ -47,7 +47,7 @@ class Filters(msgspec.Struct, frozen=True):
     agent: str = ""
 
     def admits(self, found: Findings | AuditedSession) -> bool:
-        """Whether a session is in the report."""
+        """Report whether a session is in the report."""
         return self.why_not(found) is None
 
     def why_not(self, found: Findings | AuditedSession) -> LeftOut | None:
@@ -59,7 +59,7 @@ class Filters(msgspec.Struct, frozen=True):
         return LeftOut.BEFORE if self.since and (not found.ended or found.ended < self.since) else None
 
     def has_project(self, found: Findings | AuditedSession) -> bool:
-        """Whether a session is of the project."""
+        """Report whether a session is of the project."""
         if "/" in self.project:
             return works_in(found.project, (self.project,))
         return not self.project or self.project in found.project.split("/")
@@ -135,7 +135,7 @@ def topics_by_cost(settings: Settings, *, project: str = "", after: str = "", mo
 
 
 def _which(name: str, topics: list[Topic]) -> str:
-    """That there is no such topic, and which there are."""
+    """Return the message that there is no such topic, with the nearest ones and all others."""
     import difflib
 
     from knowbound.text.printable import counted, listed, one_line

@@ -49,7 +49,7 @@ _SPELLED = re.compile(r"[\w.-]+")
 
 
 class _Kept(NamedTuple):
-    """What a topic needs of a signal."""
+    """A signal with its project, and the end of its session."""
 
     signal: Signal
     project: str
@@ -174,14 +174,14 @@ def _a_share_of_each(topics: list[Topic], here: str) -> list[Topic]:
 
 
 def has_topic(signal: Signal) -> bool:
-    """Whether a signal is about something missing or found late; the misses of a repeated failure are there anyway."""
+    """Report whether a signal is about something missing or found late. A repeated failure has its misses for that."""
     is_answered = signal.ending in (Ending.FOUND, Ending.ASKED) and not _was_there(signal)
     is_late = signal.status is Status.RESOLVED and is_answered
     return (is_late or signal.status in NOT_CLOSED) and signal.type is not SignalType.REPEATED_FAILURE
 
 
 def _was_there(signal: Signal) -> bool:
-    """It was found at the very path that was tried: the agent stood in another folder."""
+    """Report whether it was found at the very path that was tried, by an agent in another folder."""
     tried = signal.path if signal.outcome is Outcome.MISSING and signal.path else signal.query
     found = signal.found_at.path.strip("/") if signal.found_at is not None else ""
     return bool(found) and (found == tried.strip("/") or found.endswith("/" + tried.strip("/")))
@@ -257,7 +257,7 @@ def _topic(project: str, key: str, group: list[_Kept]) -> Topic:
 
 
 def _endings(signals: list[Signal]) -> dict[str, int]:
-    """How it ended, once for each turn: a miss and the guess that follows it are one ending."""
+    """Count the endings, each once a turn: a miss and the guess that follows it are one ending."""
     ended = {(one.session, one.turn, one.ending): str(one.ending) for one in signals if one.ending}
     return dict(Counter(ended.values()).most_common())
 
@@ -268,7 +268,7 @@ def _calls(signal: Signal) -> int:
 
 
 def _shows(signal: Signal) -> tuple[bool, bool, int]:
-    """Which signal shows a topic best: a miss, one that stayed open, with the agent's words."""
+    """Rank a signal by how well it shows a topic: a miss, one that stayed open, with the agent's words."""
     return (signal.type is SignalType.FAILED_SEARCH, signal.status is Status.OPEN, len(signal.said))
 
 

@@ -1,4 +1,4 @@
-"""What a lookup wanted, in one spelling, and whether a later call found it.
+"""The target of a lookup, in one spelling, and the later call that found it.
 
 What was found is compared with what was missed: the same stem with another extension or in another folder, the same
 name in a looser pattern or in what a call showed, a shared word. A file of the same name in another worktree is not it.
@@ -40,7 +40,7 @@ _COMMON = CODE_WORDS | frozenset("agents claude github skill".split())
 
 
 class Wanted(NamedTuple):
-    """What a lookup was about."""
+    """The target of a lookup."""
 
     names: frozenset[str]  # in plain spelling; finding one answers it
     words: frozenset[str]  # the specific words inside the names and folders
@@ -52,7 +52,7 @@ class Wanted(NamedTuple):
 
 
 def wanted_by(call: ToolCall, project: str) -> Wanted:
-    """What a call looked for; where the folder that it searched is not there, that folder."""
+    """Return what a call looked for; where the folder that it searched is not there, that folder."""
     if call.outcome is Outcome.MISSING and call.where:
         return _of_path(call.where[:_LONGEST_QUERY], project)
     if is_about_a_path(call):
@@ -83,12 +83,12 @@ def topic_names(call: ToolCall, wanted: Wanted, project: str) -> tuple[str, ...]
 
 
 def _is_spelled(name: str) -> bool:
-    """Whether code spells it so: several words in one, or signs that prose has none of."""
+    """Report whether code spells it so: several words in one, or signs that prose has none of."""
     return len(split_words(name)) > 1 or not name.isascii()
 
 
 def wanted_in(sentence: str) -> Wanted:
-    """What a sentence is about: the names of code and files in it, and its specific words."""
+    """Return what a sentence is about: the names of code and files in it, and its specific words."""
     sentence = sentence[:_LONGEST_SENTENCE]
     names = _CODE_NAME.findall(sentence) + _QUOTED_NAME.findall(sentence)
     stems = [_stem(name.rstrip("/").rpartition("/")[2]) for name in names]
@@ -98,7 +98,7 @@ def wanted_in(sentence: str) -> Wanted:
 
 
 def is_about_a_path(call: ToolCall) -> bool:
-    """Whether it looked for files by their path rather than for text in them."""
+    """Report whether it looked for files by their path rather than for text in them."""
     return call.kind in (ToolKind.READ, ToolKind.LIST) or (_is_glob(call.query) and "|" not in call.query)
 
 
@@ -164,7 +164,7 @@ NOWHERE = FoundPlace("")  # found, and no one place shows it
 
 
 def finds(call: ToolCall, wanted: Wanted, project: str, *, looks_inside: bool = True) -> FoundPlace | None:
-    """Where a call that succeeded found what was wanted, or None; a shared word alone names no place.
+    """Return where a call that succeeded found what was wanted, or None; a shared word alone names no place.
 
     Looking inside what a call showed is worth its time for a search that missed; few doubts are answered by it.
     """
@@ -216,7 +216,7 @@ def _is_named(path: str, names: frozenset[str]) -> bool:
 
 
 def _shows(call: ToolCall, names: frozenset[str]) -> bool:
-    """Whether what a call showed holds one of the names, in any spelling."""
+    """Report whether what a call showed holds one of the names, in any spelling."""
     specific = [name for name in names if len(name) >= _SPECIFIC]
     if not specific:
         return False

@@ -1,4 +1,9 @@
-"""Judges compared with people's labels: of hedging sentences, rubrics and turns (specification 2, "The judge")."""
+"""Judges compared with people's labels: of hedging sentences, rubrics and turns (specification 2, "The judge").
+
+Rates of a window are corrected for the judge that judged most of it. The gate looks at the judge that judges from now
+on. A contradiction reaches sessions only where its judge is trusted: rules where labels show that they find
+contradictions, a model until labels speak against it.
+"""
 
 from __future__ import annotations
 

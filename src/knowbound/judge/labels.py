@@ -1,8 +1,8 @@
 """Labels: people's own decisions on the texts and turns that judges decide on.
 
 Specification 2, "The judge", asks for a comparison with hand-labelled turns before a judge is used. The judge of hedges
-(specification 1) is compared with hand-labelled sentences in the same way. `label_files.py` reads and writes the
-files, one JSON object per line.
+(specification 1) is compared with hand-labelled sentences in the same way. Files have one
+JSON object per line; they are read, appended to, and taken back.
 
 A line of `labels.jsonl` is
 

@@ -5,6 +5,10 @@ searches and reads as the lines around the names that the answer (or the entries
 lines: the first and the last few, and those between with the most of these names. `[… n lines]` stands for what was
 left out. The whole has a budget of tokens; what a text does not need of its share goes to the tool calls. A change of
 these limits may change verdicts: then the prompt files that use the material get their next number.
+
+A quotation of the model has to be verbatim in what it was shown. White space and the signs of Markdown do not count,
+nor do the numbers and signs before a line. An ellipsis stands for any text: its parts have to
+follow each other.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Try a model on bundled cases: twenty turns, twenty hedges, twenty choices, each with its right answer.
+"""Models that are already on this machine, tried on bundled cases with their answers.
 
-A model is worth its cost only where it is clearly better than the rules: the lower end of its interval is above what
-the rules reach on the same cases. Beside both stand the answers of a large model, recorded with the cases.
+There are twenty turns, twenty hedges and twenty choices. A model is worth its cost only where it is clearly
+better than the rules: the lower end of its interval is above what the rules reach on the same cases. Beside both stand the answers of a large model, recorded with the cases.
 """
 
 from __future__ import annotations

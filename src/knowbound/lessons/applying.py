@@ -85,7 +85,7 @@ def with_section(before: bytes, lines: Sequence[str], gone: Iterable[str] = ()) 
 
 
 def _section(text: bytes) -> tuple[int, int, list[str]]:
-    """Where the section begins and ends, and its entries; (length, 0) where there is none."""
+    """Return where the section begins and ends, and its entries; (length, 0) where there is none."""
     start = text.find(_MARK.encode())
     if start < 0:
         return len(text), 0, []

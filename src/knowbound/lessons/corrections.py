@@ -1,4 +1,4 @@
-"""What sessions had to be corrected in: files that users asked for, and tabs that edits missed."""
+"""Proposals from corrections: wrong calls of commands, files that users asked for, and tabs that edits missed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _what_worked(failure: Failure) -> str:
 
 
 def _front(long: str, short: str) -> str:
-    """What stands in front of a command in another that ends with it."""
+    """Return the words in front of `short` in a command that ends with it; "" if it does not."""
     return long.removesuffix(f" {short}") if long.endswith(f" {short}") else ""
 
 

@@ -51,12 +51,12 @@ class Invocation(NamedTuple):
 
     @property
     def text(self) -> str:
-        """As it would be typed."""
+        """The command line as a person would type it."""
         return " ".join((self.wrapper, *self.words) if self.wrapper else self.words)
 
     @property
     def is_work(self) -> bool:
-        """Whether it is more than a look around: a build, a test, a commit."""
+        """True for a build, a test or a commit, not for a look around."""
         program = self.words[0]
         if program == "git":
             return len(self.words) > 1 and self.words[1] not in _GIT_LOOKS

@@ -158,7 +158,7 @@ def _read_one(events: SharedEvents, settings: Settings) -> bytes:
 
 
 def read_material(events: SharedEvents) -> list[Material]:
-    """What the sessions in these files give."""
+    """Return the material of the sessions in these files."""
     session = events.session
     return material_of(events.follow(), session.start, session.files[0] if session.files else "")
 

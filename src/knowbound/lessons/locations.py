@@ -83,7 +83,7 @@ def missed_path(one: SessionMiss) -> str:
 
 
 def _is_worth(group: list[SessionMiss]) -> bool:
-    """It happened in several sessions, or cost one of them much."""
+    """Report whether the misses were in several sessions, or cost one session much."""
     return _sessions(group) >= SEVERAL or _calls(group) >= _HIGH_COST
 
 
@@ -219,13 +219,13 @@ def _is_source(path: str, tree: Tree | None) -> bool:
 
 
 def _found_at(one: SessionMiss, tree: Tree | None) -> str:
-    """Where the session found it, as far as that is still there."""
+    """Return where the session found it, as far as that is still there."""
     place = one.near(one.signal.found_at.path) if one.signal.found_at is not None else ""
     return place if "/" in place and not place.startswith("/") and (tree is None or tree.has(place)) else ""
 
 
 def _is_never_there(folder: str, corpus: Corpus, group: list[SessionMiss]) -> bool:
-    """Whether no session found anything in a folder, and in some it was missing itself."""
+    """Report whether no session found anything in a folder, and in some it was missing itself."""
     inside = (place for one in corpus.misses if (place := _found_at(one, None)).startswith(f"{folder}/"))
     return next(inside, None) is None and any(one.signal.outcome is Outcome.MISSING for one in group)
 

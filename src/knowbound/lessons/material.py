@@ -49,7 +49,7 @@ class Failure(msgspec.Struct):
 
 
 class UserText(msgspec.Struct, frozen=True):
-    """What the user said: a prompt, or the reason of a rejection."""
+    """Words of the user: a prompt, or the reason of a rejection."""
 
     text: str
     turn: int
@@ -57,7 +57,7 @@ class UserText(msgspec.Struct, frozen=True):
 
 
 class Material(msgspec.Struct):
-    """What one session gives."""
+    """The material of one session."""
 
     session: str
     agent: str = ""

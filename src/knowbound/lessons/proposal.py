@@ -1,4 +1,4 @@
-"""What proposals are made from and what they are: a line with its reasons, before it is checked against the tree."""
+"""The sessions of a project, and a proposal made from them: a line that the tree has not confirmed yet."""
 
 from __future__ import annotations
 

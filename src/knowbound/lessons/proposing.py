@@ -1,6 +1,7 @@
 """From the sessions of a project to its lessons: every rule proposes, the tree decides, the budget keeps the best.
 
-A lesson belongs in the knowledge file nearest to its subject.
+A lesson belongs in the knowledge file nearest to its subject. What an agent proposes through MCP is held to the same
+checks, and only a person accepts it.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def clean_line(text: str) -> str:
 
 
 def is_said(text: str, file: str, tree: Tree) -> bool:
-    """Whether one line of the knowledge file has all names of the lesson already, two at least."""
+    """Report whether one line of the knowledge file has all names of the lesson already, two at least."""
     names = _CODE.findall(text)
     names = [name for name in dict.fromkeys(names) if not any(name != one and name in one for one in names)]
     spelled = [re.compile(rf"(?<![\w:./-]){re.escape(name)}(?![\w:/-])") for name in names]

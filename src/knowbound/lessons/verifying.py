@@ -1,4 +1,4 @@
-"""Checks a lesson against the tree at its present commit: confirmed and where, not to be seen, or contradicted."""
+"""The tree at its present commit, and lessons checked against it: confirmed, not to be seen, or contradicted."""
 
 from __future__ import annotations
 
@@ -14,23 +14,7 @@ from knowbound.core.evidence import SUCCESS, EvidenceClass, Quality
 from knowbound.core.lesson import CheckKind, TreeCheck, Verified
 from knowbound.evidence.investigate import investigate
 
-_SOURCES = (
-    ".ts",
-    ".tsx",
-    ".js",
-    ".jsx",
-    ".py",
-    ".go",
-    ".rs",
-    ".java",
-    ".kt",
-    ".rb",
-    ".c",
-    ".cc",
-    ".cpp",
-    ".h",
-    ".swift",
-)
+_SOURCES = tuple(".ts .tsx .js .jsx .py .go .rs .java .kt .rb .c .cc .cpp .h .swift".split())
 _SAMPLED = 60  # sources that are read for their indentation
 _MOST_QUESTIONS = 40  # to the engine of `investigate` in one run
 _SOURCES_SEEN = 5  # places that define a symbol
@@ -44,7 +28,7 @@ class Tree(Checkout):
         self._questions: dict[str, TreeLine | None] = {}
 
     def definition(self, symbol: str) -> TreeLine | None:
-        """Where a symbol is defined, as `investigate` finds it with strong evidence."""
+        """Return where a symbol is defined, as `investigate` finds it with strong evidence."""
         if symbol not in self._questions:
             if len(self._questions) >= _MOST_QUESTIONS:
                 return None
@@ -59,7 +43,7 @@ class Tree(Checkout):
 
     @cached_property
     def uses_tabs(self) -> bool | None:
-        """Whether most indented lines of the sources begin with a tab; None where there are too few."""
+        """Report whether most indented lines of the sources begin with a tab; None where there are too few."""
         counts: Counter[str] = Counter()
         for path in sorted(one for one in self.files if one.endswith(_SOURCES))[:: max(1, len(self.files) // _SAMPLED)]:
             counts.update(line[0] for line in self.text(path).splitlines() if line[:1] in ("\t", " "))
@@ -70,7 +54,7 @@ _SEVERAL = 3  # files that make a way of naming
 
 
 class TreeVerdict(NamedTuple):
-    """What the tree says."""
+    """The verdict of the tree on a lesson."""
 
     verified: Verified | None
     contradicted: str = ""  # which check failed, in words
@@ -95,7 +79,7 @@ _HOLDS = TreeLine("")  # it holds, and no line shows it
 
 
 def _place(check: TreeCheck, tree: Tree) -> TreeLine | None:
-    """Where a check is confirmed; None where it is not."""
+    """Return where a check is confirmed; None where it is not."""
     match check.kind:
         case CheckKind.FILE:
             return TreeLine(check.path) if tree.has(check.path) else None
@@ -130,7 +114,7 @@ def _is_named(path: str, check: TreeCheck) -> bool:
 
 
 def check_words(check: TreeCheck) -> str:
-    """What a check expects, in words."""
+    """Return the expectation of a check, in words."""
     where = f" in {check.path}" if check.path else ""
     return {
         CheckKind.FILE: f"{check.path} is there",

@@ -54,7 +54,7 @@ class EndedRecord(msgspec.Struct, frozen=True):
 
     @property
     def is_recent(self) -> bool:
-        """Whether it ended so shortly ago that what belongs to it may still be on its way.
+        """Report whether it ended so shortly ago that what belongs to it may still be on its way.
 
         Not where the clock was set back since: else everybody would wait until it is that late again.
         """
@@ -62,12 +62,12 @@ class EndedRecord(msgspec.Struct, frozen=True):
 
     @property
     def lacks_answer(self) -> bool:
-        """Whether the line with its last message is still to come."""
+        """Report whether the line with its last message is still to come."""
         return self.event in (STOP, SUBAGENT_STOP) and bool(self.answer_sum) and self.answer is None
 
 
 class _Mark(NamedTuple):
-    """How far a file was worked off, and the sum of the bytes before that place."""
+    """The end of the part of a file that was worked off, and the sum of the bytes before it."""
 
     size: int
     sum: int
@@ -118,11 +118,11 @@ class Queue:
         make_file(self._folder / _MARK, msgspec.json.encode(kept))
 
     def has_more(self) -> bool:
-        """Whether more is queued than `pending` gave."""
+        """Report whether more is queued than `pending` gave."""
         return self._has_line(self._done() | self._read)
 
     def is_empty(self) -> bool:
-        """Whether nothing was queued since the last `mark_done`. Half a line is nothing: its hook reported an error."""
+        """Report whether no whole line was queued since the last `mark_done`."""
         return not self._has_line(self._done())
 
     def _has_line(self, done: dict[str, _Mark]) -> bool:
@@ -182,7 +182,7 @@ def _record(fields: dict[str, Any]) -> EndedRecord | None:
 
 
 def _start(path: Path, done: dict[str, _Mark]) -> int:
-    """Where the rest of a file begins: after what was worked off, unless it is another file than then (a backup)."""
+    """Return the end of the worked-off part; 0 if it is another file than then (a backup)."""
     mark = done.get(path.name)
     if mark is None or not 0 < mark.size <= _size(path) or mark.sum != _sum(path, mark.size):
         return 0
@@ -190,7 +190,7 @@ def _start(path: Path, done: dict[str, _Mark]) -> int:
 
 
 def _has_line(path: Path, start: int) -> bool:
-    """Whether a whole line begins there."""
+    """Report whether a whole line begins there."""
     while piece := _bytes_of(path, start, _PIECE):
         if b"\n" in piece:
             return True

@@ -42,7 +42,7 @@ from knowbound.text.clock import utc_now
 
 
 class RolledUp(msgspec.Struct, frozen=True):
-    """What a rollup did."""
+    """Result of a rollup."""
 
     days: tuple[str, ...] = ()  # that were made anew
     pruned: int = 0  # turns that were too old
@@ -139,7 +139,7 @@ def day_of(date: str, turns: Iterable[QualityTurn], known: DayRollup | None = No
 
 
 def counted(items: Iterable[LoggedItem]) -> Counts:
-    """What the verdicts on these items were."""
+    """Count the verdicts on these items."""
     total = Counts()
     for item in items:
         total += _of(item)
@@ -154,7 +154,7 @@ def _days_before(today: str) -> tuple[str, str]:
 
 
 def _is_made_of(day: DayRollup | None, now: LoggedDay, *, may_shrink: bool) -> bool:
-    """Whether nothing has changed. A day that is about to leave the log may have lost turns already: it stays."""
+    """Report whether a day is unchanged. A day about to leave the log may have lost turns already: it stays."""
     if day is None:
         return False
     return (day.turns, day.newest) == (now.turns, now.newest) or (not may_shrink and now.turns < day.turns)

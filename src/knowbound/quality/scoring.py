@@ -39,7 +39,7 @@ _WAIT_SECONDS = 20.0  # for a writer of the index
 
 
 class Scored(msgspec.Struct):
-    """What a run did."""
+    """Result of a run."""
 
     turns: int = 0  # written
     failed: int = 0  # of these: without verdicts
@@ -154,7 +154,7 @@ class Scorer:
         return done
 
     def _due(self) -> list[EndedRecord] | None:
-        """What is queued, once it is complete: the second line of a record comes a moment later."""
+        """Return the queued records once they are complete: the second line of a record comes a moment later."""
         records = self._queue.pending()
         while self._queue.is_waiting:
             time.sleep(LOOK_SECONDS)
@@ -171,7 +171,7 @@ class Scorer:
                     self._write(joined, done)
 
     def _is_known_better(self, turn: QualityTurn) -> bool:
-        """Whether it was scored with its trace, which is gone now: the queue is read again after a kill."""
+        """Report whether it was scored with its trace, which is gone now: the queue is read again after a kill."""
         if turn.trace:
             return False
         known = self._log.get(turn.id)
@@ -268,7 +268,7 @@ def _as_logged(turn: QualityTurn) -> JudgedTurn:
 
 
 class _StoredItems:
-    """What the index holds under an id: the redacted text that hooks inject."""
+    """The texts of the index by id: redacted, as hooks inject them."""
 
     def __init__(self, home: Path) -> None:
         self._index = open_read_only(home / INDEX, wait_seconds=_WAIT_SECONDS)

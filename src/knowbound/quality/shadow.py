@@ -1,4 +1,4 @@
-"""What would have been injected, for a person to accept or reject before anything reaches an agent.
+"""Choices of injection in shadow: a person accepts or rejects them before anything reaches an agent.
 
 Hooks in shadow record their choices (injection/shadow.py), and the judge scores them like any other; they count in
 figures of their own. A person looks at ten. A rejected item is held back; after ten answers injecting may start.

@@ -204,7 +204,7 @@ def item_quality(
 
 
 def _newest(log: QualityLog, id_: str, dates: Sequence[str]) -> list[tuple[QualityTurn, LoggedItem]]:
-    """Its last injections, newest first, as far as their turns are kept."""
+    """Return the last injections of an item, newest first, as far as their turns are kept."""
     found: list[tuple[QualityTurn, LoggedItem]] = []
     for date in reversed(dates):
         turns = [(turn, item) for turn in log.of_day(date) for item in turn.injected_items if item.id == id_]

@@ -156,14 +156,14 @@ for _name, _words in _FILE.words.items():
         _FEATURES_OF_WORD.setdefault(_word, []).append(_name)
 
 _CLAUSE = re.compile(
-    r"[;:(—–]| - |[,，；：（]|\b(?:but|and|so|because|since|which|though|as|means)\b"  # what comes before is another clause
+    r"[;:(—–]| - |[,，；：（]|\b(?:but|and|so|because|since|which|though|as|means)\b"  # after it a clause begins
 )
 _CONDITION = re.compile(
     r"\b(?:if|when|whenever|unless|in case|once|without|while|until)\b|如果|若|假如|一旦|要是|除非|当.{1,20}时"
 )
 _INDIRECT_QUESTION = re.compile(
-    r"\b(?:check|see|verify|confirm|know|sure|determine|investigate|understand|unclear|wonder|ask|tell|find out|figure out)"
-    r"\w{0,3}\b[^,]{0,40}\b(?:if|when|whether)\b"
+    r"\b(?:check|see|verify|confirm|know|sure|determine|investigate|understand|unclear|wonder|ask|tell|find out"
+    r"|figure out)\w{0,3}\b[^,]{0,40}\b(?:if|when|whether)\b"
 )
 _CONDITION_AFTER = re.compile(r"[^.]{0,40}\b(?:if|when|unless|once)\b")
 _IS = re.compile(r"\b(?:is|are|was|were|'s|'re)\s*$")

@@ -14,7 +14,7 @@ _MOST = 400  # values of one text: more are a table or a log
 
 
 class ValueKind(StrEnum):
-    """What a value is; only values of one kind are compared."""
+    """Kind of a value; only values of one kind are compared."""
 
     DURATION = "duration"
     SIZE = "size"

@@ -1,4 +1,7 @@
-"""A miss that rules are silent about, answered by a model from names of the tree; every place is verified there."""
+"""A miss that rules are silent about, answered by a model from names of the tree; every place is verified there.
+
+Outside of a hook the index is made or brought up to date first (`indexed`).
+"""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _ENDINGS = (*_PAIRS, *((usual, asked) for asked, usual in _PAIRS))
 
 
 def rescue_glob(miss: MissedLookup, names: TreeNames) -> Rescue | None:
-    """What a glob that matched nothing meant."""
+    """Return the files or the folder that a glob meant which matched nothing."""
     if miss.is_check:
         return None
     for glob in miss.globs:

@@ -44,7 +44,7 @@ def said(lesson: AcceptedLesson, places: Sequence[SuggestedPlace] = ()) -> Rescu
 
 
 def code_in(text: str) -> tuple[str, ...]:
-    """What stands between backticks."""
+    """Return the texts between backticks."""
     return tuple(dict.fromkeys(part.strip("/") for part in text.split("`")[1::2] if part.strip("/")))
 
 
@@ -71,7 +71,7 @@ def _of_path(path: str) -> list[str]:
 def _places(
     lesson: AcceptedLesson, miss: MissedLookup, key: str, names: TreeNames, search: Searcher
 ) -> list[SuggestedPlace]:
-    """What the checks of a lesson show now; nothing where one of them fails, or the lesson is about another file."""
+    """Return the places that a lesson's checks show now; none if a check fails, or it is about another file."""
     found: list[SuggestedPlace] = []
     for check in lesson.checks:
         holds, places = checked(check, names, search, miss.query)
@@ -85,7 +85,7 @@ def _places(
 
 
 def _is_about(check: AcceptedCheck, base: str, missed: str) -> bool:
-    """Whether a lesson is about every file of a name: it has the place of that name, or a way of naming."""
+    """Report whether a lesson is about every file of a name: it has the place of that name, or a way of naming."""
     if check.kind == "named":
         return not check.path or missed.startswith(f"{check.path}/")
     return check.kind == "file" and check.path.rpartition("/")[2].lower() == base
@@ -94,7 +94,7 @@ def _is_about(check: AcceptedCheck, base: str, missed: str) -> bool:
 def checked(
     check: AcceptedCheck, names: TreeNames, search: Searcher, missed: str = ""
 ) -> tuple[bool | None, list[SuggestedPlace]]:
-    """Whether a condition of a lesson holds in the tree now, None where only a scan could tell; and where."""
+    """Report whether a condition of a lesson holds in the tree now, None where only a scan could tell; and where."""
     path, tree = check.path, search.tree
     if path.startswith(("/", "~")) or ".." in path.split("/"):
         return False, []
@@ -148,7 +148,7 @@ def rescue_command(
 
 
 def _is_called_so(name: str, text: str, misused: str) -> bool:
-    """Whether a command begins as the one that a lesson has, or with its program, and that is what was not found."""
+    """Report whether a command begins like the lesson's, or its program is the lesson's and was not found."""
     wrong = name.removeprefix(ABOUT_COMMANDS)
     if wrong == name:
         return False
@@ -165,7 +165,7 @@ def _beginning(command: str) -> list[str]:
 
 
 def _holds(lesson: AcceptedLesson, names: TreeNames, search: Searcher) -> bool:
-    """Whether nothing in the tree speaks against it; of another project's lesson, whether all of it is confirmed."""
+    """Report whether no check fails; a lesson of another project needs all of its checks confirmed."""
     from knowbound.core.paths import project_name  # noqa: PLC0415
 
     results = [checked(check, names, search)[0] for check in lesson.checks]

@@ -24,7 +24,7 @@ _LEAST_STEM = 4  # letters of a name that is looked for in other folders
 
 
 def rescue_path(miss: MissedLookup, names: TreeNames) -> Rescue | None:
-    """Where a path that is not there really is."""
+    """Return the place that a path meant which is not there."""
     path = miss.query
     if names.has(path):
         return None

@@ -37,7 +37,7 @@ _GAP = lazy(r"\.[*+]|\s|\\s")  # between the words of a pattern
 
 
 def rescue_pattern(miss: MissedLookup, names: TreeNames, search: Searcher) -> Rescue | None:
-    """What a pattern that matched nothing meant."""
+    """Return the places that a pattern meant which matched nothing."""
     repairs = pattern_repairs(miss.query, miss.syntax)
     miss = miss._replace(globs=tuple(glob for glob in miss.globs if not glob.startswith("!")))  # these take files away
     globs, wrong = _filters(miss)
@@ -63,7 +63,7 @@ def rescue_pattern(miss: MissedLookup, names: TreeNames, search: Searcher) -> Re
 
 
 def _filters(miss: MissedLookup) -> tuple[tuple[str, ...], Repair]:
-    """Which files were meant, and what is wrong with how that was said."""
+    """Return the globs that were meant, and what is wrong with the given ones."""
     globs: tuple[str, ...] = ()
     wrong = Repair("")
     for glob in miss.globs:
@@ -111,7 +111,7 @@ def _in_place(
 
 
 def _is_hidden(matches: Matches, there: tuple[str, ...]) -> bool:
-    """Whether every match is in a folder below the searched one whose name begins with a dot."""
+    """Report whether every match is in a folder below the searched one whose name begins with a dot."""
     for path in matches.paths:
         searched = next((one for one in there if is_within(path, (one,))), "")
         if not any(part.startswith(".") for part in path.removeprefix(searched).split("/")):
@@ -173,7 +173,7 @@ def _best(matches: Matches, pattern: str) -> list[SuggestedPlace]:
 
 
 def _defines(hit: Hit, wanted: set[str]) -> bool:
-    """Whether a line looks like a definition of one of the names."""
+    """Report whether a line looks like a definition of one of the names."""
     from knowbound.codebase.definitions import definitions_in  # noqa: PLC0415  (3 ms, not needed for every miss)
 
     return any(plain(one.name) in wanted for one in definitions_in(hit.text, hit.path))

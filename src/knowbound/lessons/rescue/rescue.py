@@ -30,7 +30,7 @@ _LEAST_NAME = 5  # letters
 
 
 def rescue(event: Mapping[str, Any], tree: KeptTree, *, home: str = "", seconds: float = SECONDS) -> Rescue:
-    """What is to be said about a tool call: nothing where it found something, or what it meant is not sure.
+    """Return the rescue of a tool call: nothing if it found something, or if its target is in doubt.
 
     `home` is the data folder with lessons and items; without one the tree alone is asked.
     """

@@ -125,7 +125,7 @@ def _turns(transcript: str) -> list[TraceTurn]:
 
 
 def judge(record: RescueRecord, turns: Iterable[TraceTurn], *, now: datetime | None = None) -> tuple[bool, bool] | None:
-    """Whether a rescue was used, and whether it was contradicted; None while that is open."""
+    """Report whether a rescue was used, and whether it was contradicted; None while that is open."""
     for turn in turns:
         calls = turn.calls
         at = next((number for number, call in enumerate(calls) if call.id == record.call), None)
@@ -150,7 +150,7 @@ def judge(record: RescueRecord, turns: Iterable[TraceTurn], *, now: datetime | N
 
 
 def _follows(call: ToolCall, name: str, missed: str) -> bool:
-    """Whether a call has a name of the lesson or item, and not only because it repeats the one that failed."""
+    """Report whether a call has a name of the lesson or item, and not only because it repeats the one that failed."""
     text = _text_of(call)
     return name in text and (name not in missed or (" " in name and missed not in text))
 

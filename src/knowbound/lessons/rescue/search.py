@@ -37,7 +37,7 @@ class Hit(NamedTuple):
 
 
 class Matches(NamedTuple):
-    """What a search came to."""
+    """The result of a search."""
 
     hits: tuple[Hit, ...] = ()
     is_complete: bool = True  # False: too many files, too little time, or an expression that is not run
@@ -67,7 +67,7 @@ class Searcher:
         return lines[number - 1] if 1 <= number <= len(lines) else ""
 
     def is_late(self) -> bool:
-        """Whether there is no time for more."""
+        """Report whether the time is over."""
         return time.monotonic() > self._until
 
     def search(
@@ -143,12 +143,12 @@ def _compiled(branch: str, ignore_case: bool) -> re.Pattern[str] | None:
 
 
 def is_within(path: str, places: Sequence[str]) -> bool:
-    """Whether a file is one of the places or below one; every file is where there are none."""
+    """Report whether a file is one of the places or below one; every file is where there are none."""
     return not places or any(path == place or path.startswith(f"{place}/") for place in places)
 
 
 def has_glob(path: str, globs: Sequence[str]) -> bool:
-    """Whether one of the globs holds; every file has it where there are none."""
+    """Report whether one of the globs holds; every file has it where there are none."""
     return not globs or any(expression(anywhere(glob), False).fullmatch(path) for glob in globs)
 
 
@@ -197,11 +197,11 @@ class TreeNames:
         return found
 
     def is_file(self, path: str) -> bool:
-        """Whether the index has the file."""
+        """Report whether the index has the file."""
         return path in self._files
 
     def has(self, path: str) -> bool:
-        """Whether a file or folder is there, as the index has it and now."""
+        """Report whether a file or folder is there, as the index has it and now."""
         return path == "" or ((path in self._files or path in self.folders) and self._tree.exists(path))
 
     def named(self, name: str) -> list[str]:
@@ -228,7 +228,7 @@ def ending_of(path: str) -> str:
 
 
 def nearness(path: str, other: str) -> tuple[int, int]:
-    """How near two paths are, nearest greatest: folders in common from the root, then from the end."""
+    """Rank a path by its nearness to another, nearest greatest: by common folders, then by depth."""
     one, two = path.split("/")[:-1], other.split("/")[:-1]
     first = 0
     while first < min(len(one), len(two)) and one[first] == two[first]:

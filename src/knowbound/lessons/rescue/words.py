@@ -1,4 +1,4 @@
-"""What a rescue says: one factual sentence, escaped and without secrets."""
+"""The sentence of a rescue: one factual statement, escaped and without secrets."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class SuggestedPlace(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """As it is said."""
+        """The place as the sentence shows it."""
         return quoted(f"{self.path}:{self.line}" if self.line else self.path)
 
 
 class Rescue(NamedTuple):
-    """What is said about a miss."""
+    """The answer to a miss."""
 
     status: str = SILENT
     text: str = ""
@@ -44,7 +44,7 @@ class Rescue(NamedTuple):
 
     @property
     def is_open(self) -> bool:
-        """Whether a lookup missed and no place is known: a model may know what was meant."""
+        """Report whether a lookup missed and no place is known: a model may know what was meant."""
         return self.is_miss and self.status != FOUND
 
 
@@ -59,7 +59,7 @@ def quoted(text: str) -> str:
 
 
 def as_line(text: str) -> str:
-    """What a person or the store says, on one line and without what clients and models use themselves."""
+    """Return a person's or an item's words on one line, without the markup of clients and models."""
     from knowbound.injection.bundle import cleaned  # noqa: PLC0415  # most rescues quote nobody
 
     return printable_line(cleaned(text))

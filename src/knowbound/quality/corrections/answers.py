@@ -47,7 +47,7 @@ class Corrections:
         self._root, self._is_person = root, is_person
 
     def open(self) -> list[Suggestion]:
-        """What waits for an answer."""
+        """Return the suggestions that wait for an answer."""
         return suggestions(self._log, self._store.index, self._root)
 
     def suggestion(self, id_: str) -> Suggestion:
@@ -195,7 +195,7 @@ class Corrections:
         return max(self._clock(), least)  # machines' clocks differ
 
     def _refuse_replaced(self, known: SuggestionAnswer) -> None:
-        """What came after the successor is not taken back with it."""
+        """Raise InputError if the successor was superseded since: that is not taken back with it."""
         new = self._store.get(known.successor) if known.successor else None
         if new and new.flag and new.flag.kind is FlagKind.SUPERSEDED:
             words = f"{known.item} was accepted as {new.id}, which was superseded by {new.flag.superseded_by} since."
@@ -220,12 +220,12 @@ _GIVEN_UP = {SuggestionDecision.ACCEPTED: SuggestionDecision.NONE}
 
 
 def _was_made_for(item: Item, old: str) -> bool:
-    """Whether the item was made to supersede another, and not there before."""
+    """Report whether the item was made to supersede another, and not there before."""
     return any(one.kind == "supersedes" and one.target == old for one in item.relationships)
 
 
 def _detail(answer: SuggestionAnswer) -> dict[str, str]:
-    """What tells two answers to one suggestion apart in the log of corrections."""
+    """Return the detail by which the log of corrections tells two answers to one suggestion apart."""
     known = {"record": answer.record, "revision": str(answer.revision)}
     return known | ({"note": answer.note} if answer.note else {})
 
@@ -261,7 +261,7 @@ def suggestions(log: QualityLog, index: Index, root: Path | None = None) -> list
 
 
 def _is_open(record: Discovery, answer: SuggestionAnswer | None) -> bool:
-    """As the next rollup will see it."""
+    """Report whether the record is open, as the next rollup will see it."""
     if record.closing is Closing.OPEN:
         return not (answer and answer.closes)
     return bool(answer and answer.kind is SuggestionDecision.UNDONE and record.closed <= answer.time)

@@ -88,7 +88,7 @@ def discovery_rate(records: Iterable[Discovery], first: str, last: str, source: 
 
 
 def is_resolved(record: Discovery) -> bool:
-    """Whether it was closed by a correction within the time that counts."""
+    """Report whether it was closed by a correction within the time that counts."""
     if record.closing is not Closing.RESOLVED:
         return False
     taken = datetime.fromisoformat(record.closed) - datetime.fromisoformat(record.raised)
@@ -113,12 +113,12 @@ def _answered(answers: Iterable[SuggestionAnswer]) -> Iterator[tuple[str, _Close
 
 
 def _closed_before(known: Iterable[Discovery]) -> Iterator[tuple[str, _Closed]]:
-    """What an earlier rollup closed: a team's other machines have corrections of their own."""
+    """Yield the closings of earlier rollups: a team's other machines have corrections of their own."""
     return ((one.item, _Closed(one.closed, one.closed_by)) for one in known if one.closed)
 
 
 def _is_void(time: str, undone: SuggestionAnswer) -> bool:
-    """Whether a correction of that time is one that was taken back."""
+    """Report whether a correction of that time is one that was taken back."""
     return undone.record.rpartition("@")[2] <= time <= undone.time
 
 

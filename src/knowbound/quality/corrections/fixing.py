@@ -2,6 +2,13 @@
 
 Only items that are served or held back, and only verdicts on their content as it is now: what was corrected, withdrawn
 or rewritten since is done. Non-use alone is never a fault: an ignored item comes last, and may be left as it is.
+
+A draft (section 5) would supersede a contradicted item. The contradicting statement is in the agent's or the judge's
+words. Where it gives the new value plainly ("8080" is "9090"), the draft is the item with that value in place of the
+old one; else it is the one sentence of the statement that is about the item and does not repeat the old value. What is
+not plausible is not drafted: then a person or an agent writes the content. A draft is data of a recorded session, so it
+is screened like any new item, and a new value counts only where the tree or the user has it: output of tools and of the
+web may be planted.
 """
 
 from __future__ import annotations
@@ -81,7 +88,7 @@ def on_present_content(record: Discovery | None, held: Item, log: QualityLog) ->
 
 
 def is_present(noted: str, held: Item) -> bool:
-    """Whether a verdict is about the content that the item has now; 0.1.0 did not note which one it was about."""
+    """Report whether a verdict is about the item's present content; 0.1.0 did not note the content."""
     return not noted or is_version_of(noted, held.content_sha)
 
 
@@ -146,7 +153,7 @@ _QUESTION = re.compile(r"[?？]\s*[\"'”’)*_`]*\s*$")
 
 
 class NoDraft(StrEnum):
-    """Why nothing was drafted."""
+    """Reason for the missing draft."""
 
     EMPTY = "empty"
     QUESTION = "question"
@@ -216,13 +223,13 @@ def _sentence(item: str, said: str) -> str:
 
 
 def is_same_subject(item: str, statement: str) -> bool:
-    """Whether a statement is about what the item is about: alike, or with its specific words."""
+    """Report whether a statement is about what the item is about: alike, or with its specific words."""
     likely = likeness(similarity(embed(item), embed(statement)), stems(item), stems(statement))
     return likely >= LEAST_LIKENESS or _shared(item, statement) >= LEAST_SHARED
 
 
 def _doubt(said: str) -> NoDraft | None:
-    """Why nothing is taken from these words."""
+    """Return the reason to take nothing from these words; None if there is none."""
     if not any(map(str.isalnum, said)):
         return NoDraft.EMPTY
     if screened(said):
@@ -234,7 +241,7 @@ def _doubt(said: str) -> NoDraft | None:
 
 
 def _refused(item: str, content: str) -> NoDraft | None:
-    """Why this content is not plausible, or not safe, in place of the item's."""
+    """Return the reason that this content is not plausible or not safe in place of the item's."""
     if content_sha(content) == content_sha(item):
         return NoDraft.SAME
     if len(content) > LONGEST_TIMES * len(item) and len(content) > len(item) + LONGEST_MORE:
@@ -286,7 +293,7 @@ def _each(values: Iterator[Value]) -> list[Value]:
 
 
 def _is_denied(value: Value, said: str) -> bool:
-    """Whether it is said not to hold. A name that is spoken of in the past may be of anything."""
+    """Report whether it is said not to hold. A name that is spoken of in the past may be of anything."""
     denying = _DENYING_OR_PAST if value.kind in _MEASURED else _DENYING
     return denying.search(said[max(0, value.start - 40) : value.start]) is not None
 

@@ -1,4 +1,4 @@
-"""What the worker does for suggested corrections after each rollup, and every answer for the next session.
+"""The worker's part in suggested corrections after each rollup, and the suggestions of the next session.
 
 Answers that a killed process left are finished. What a trusted judge found contradicted is held back from injection
 until it is answered, and written for the sessions that start next, in every leg of the rollout, unless

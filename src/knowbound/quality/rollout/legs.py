@@ -150,7 +150,7 @@ def _usage_rise(facts: LegFacts) -> RolloutCriterion:
 
 
 def _rise(facts: LegFacts, name: CriterionName, metric: QualityMetric, wanted: float) -> RolloutCriterion:
-    """It rose by so much, with the items of the backend that the leg ranks. The interval is only shown.
+    """Decide whether a metric rose by so much on the backend that the leg ranks. The interval is only shown.
 
     Or its target is met: what is above it cannot rise by so many points with every leg.
     """
@@ -202,7 +202,7 @@ def _ranking_cost(facts: LegFacts) -> RolloutCriterion:
 
 
 def is_too_slow(durations: Durations, limit: int) -> bool | None:
-    """Whether the p95 is above the limit for certain: it is known to a tenth. None with too few runs."""
+    """Report whether the p95 is above the limit for certain: it is known to a tenth. None with too few runs."""
     took = p95_ms(durations)
     return None if took is None or durations.runs < FEWEST_RUNS else took / _STEP > limit
 
@@ -260,7 +260,7 @@ def _drift(facts: LegFacts) -> RolloutCriterion:
 
 
 def _leg_before(facts: LegFacts) -> RolloutCriterion:
-    """Its own criteria say so: `entering` sets the state."""
+    """Leave the state unknown: `entering` sets it by the criteria of the leg before."""
     return RolloutCriterion(CriterionName.LEG_BEFORE, CriterionState.UNKNOWN, n=facts.days)
 
 
@@ -274,7 +274,7 @@ def _replay(facts: LegFacts) -> RolloutCriterion:
 
 
 def entering(leg: Leg, facts: LegFacts, can_leave: bool) -> tuple[RolloutCriterion, ...]:
-    """What decides whether a leg may be entered. `can_leave` says so of the leg before it."""
+    """Return the criteria for entering a leg. `can_leave`: the leg before it may be left."""
     state = CriterionState.MET if can_leave else CriterionState.NOT_YET
     return tuple(
         _with(one, state) if one.name is CriterionName.LEG_BEFORE else one for one in decided(leg.enter, facts)

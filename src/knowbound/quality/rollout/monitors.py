@@ -30,7 +30,7 @@ _EXPIRY_DAYS = 1  # that the removal of a turn may be late: a TTL index works in
 
 
 class Watched(msgspec.Struct, frozen=True):
-    """What the monitors look at."""
+    """The input of the monitors."""
 
     days: Sequence[DayRollup]
     today: str
@@ -57,7 +57,7 @@ def monitors(watched: Watched) -> tuple[Monitor, ...]:
 
 
 def is_self_reinforcing(watched: Watched) -> bool | None:
-    """Whether exploration is needed; None where nobody can tell."""
+    """Report whether exploration is needed; None if that is unknown."""
     found = _reinforcement(watched)
     return found.is_tripped if found.is_known else None
 

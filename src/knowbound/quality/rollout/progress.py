@@ -1,4 +1,4 @@
-"""Where the rollout of measured ranking is, and how it moves (specification 2, section 6).
+"""The state of the rollout of measured ranking, and its moves (specification 2, section 6).
 
 A leg whose criteria are met is left by itself (`rollout.auto`), or on request; a kill criterion reverts it by itself,
 to the leg before. The state is a note of the quality log, which all machines see; every data folder has a copy for its
@@ -63,7 +63,7 @@ _Kept = TypeVar("_Kept", RolloutState, ReplayResult)
 
 
 def rollout_status(settings: Settings, *, today: str = "") -> RolloutStatus:
-    """Where it is, and what is missing."""
+    """Return the state of the rollout, and what is missing."""
     with closing(_Opened(settings, today)) as opened:
         opened.replay_next()
         return opened.status()
@@ -116,7 +116,7 @@ def keep_up(settings: Settings, log: QualityLog, index: Index, *, today: str = "
 
 
 def load_state(log: QualityLog) -> RolloutState:
-    """What the log says; where nothing was ever decided, leg 0."""
+    """Return the state that the log has; leg 0 if nothing was ever decided."""
     return _note(log, STATE, RolloutState) or RolloutState()
 
 
@@ -156,7 +156,7 @@ class _Known:
         return RolloutStatus(tuple(legs), self.state, monitors(watched))
 
     def facts(self) -> LegFacts:
-        """What is known about the days of the present leg. The day on which it began belongs to neither side."""
+        """Return the facts about the days of the present leg. The day on which it began belongs to neither side."""
         began = self._began()
         first = max(began, window(self._today)[0])
         week = sum_of_days(self._days, first, self._today)
@@ -245,7 +245,7 @@ class _Known:
         return self.move(self.leg.number + 1, EventKind.ADVANCED, _BY)
 
     def _explores(self) -> bool:
-        """As it was where nobody can tell; never where nothing is ranked by measured quality."""
+        """Report whether to explore: as before if that is unknown, never in leg 0."""
         if not self.leg.number:
             return False
         found = is_self_reinforcing(watch(self._settings, self._log, self._index, self._days, self._today))
@@ -311,7 +311,7 @@ def watch(
     today: str,
     drifted: tuple[Metric, ...] | None = None,
 ) -> Watched:
-    """What the monitors look at."""
+    """Return the input of the monitors."""
     logged = log.days()
     return Watched(
         days=days,

@@ -3,6 +3,11 @@
 A leg begins only after a replay of its ranking was no worse. The measured quality of an item is made of the verdicts up
 to the day before the turn, so no turn explains itself. Candidates are in the log of injections of this data folder,
 verdicts in the quality log.
+
+What is measured is written on items after the rollup (section 4), only for the backends whose leg is on. From others it
+is taken away, so a reverted leg leaves nothing behind, except that an item that contradictions had silenced stays held
+back until somebody corrects or dismisses it. An item that was never injected keeps its stored confidence, and so does
+one that was only not used. Verdicts on an earlier wording do not count.
 """
 
 from __future__ import annotations
@@ -66,7 +71,7 @@ def _is_outdated(scores: QualityScores, item: Item, reworded: Mapping[str, str])
 def _changed(
     index: Index, scores: Mapping[str, QualityScores], backends: Collection[str], weights: Weights
 ) -> dict[tuple[str, str], float | None]:
-    """What is to be written, by backend and id; None takes it away."""
+    """Return the confidences to write, by backend and id; None takes one away."""
     wanted: dict[tuple[str, str], float | None] = {}
     reworded = _reworded(index.corrections())
     measured = [one for id_ in scores for one in index.known(id_)]

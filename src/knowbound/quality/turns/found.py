@@ -121,7 +121,7 @@ class FoundTurns:
         )
 
     def _of_a_prompt(self, record: EndedRecord) -> EndedRecord:
-        """What a notice of the client began has an id of its own, and belongs to the turn of the prompt before."""
+        """Return a record under the prompt that its turn belongs to: a notice of the client has an id of its own."""
         prompt = self._continued.get((record.session, record.key))
         return replace(record, prompt_id=prompt.prompt_id, turn_id=prompt.turn_id) if prompt else record
 
@@ -153,7 +153,7 @@ def _turn_of(record: EndedRecord, transcript: str) -> TraceTurn | None:
 
 
 def _is_prompt(record: InjectionRecord) -> bool:
-    """Whether a turn begins with it."""
+    """Report whether a turn begins with it."""
     return record.event != AT_START and bool(record.turn_key) and not is_notice(record.prompt)
 
 

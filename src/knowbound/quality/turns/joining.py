@@ -55,7 +55,7 @@ _NOT_DONE = (Outcome.ERROR, Outcome.REJECTED, Outcome.CANCELLED, Outcome.TIMEOUT
 
 
 class StoredText(NamedTuple):
-    """What the store holds under an id now."""
+    """The present text of the store under an id."""
 
     content: str
     sha: str
@@ -159,7 +159,7 @@ def exported(turn: JudgedTurn, time: str) -> QualityTurn:
 
 
 def is_complete(trace: TraceTurn | None, ended: EndedRecord) -> bool:
-    """Whether the trace has the end of the turn: clients write it a little later than they call the hook."""
+    """Report whether the trace has the end of the turn: clients write it a little later than they call the hook."""
     if trace is None:
         return False
     if ended.event == STOP_FAILURE:
@@ -272,7 +272,7 @@ class _Item(NamedTuple):
 
 
 def _delivered(injected: InjectionRecord | None, texts: Mapping[str, str]) -> Iterable[InjectedItem]:
-    """What reached the agent, or would have in shadow. Of a hook that was killed the trace has to show it."""
+    """Return the items that reached the agent, or would in shadow. Of a killed hook the trace shows them."""
     if injected is None:
         return []
     if injected.arm == SHADOW:

@@ -1,1 +1,1 @@
-"""What a tool call that found nothing looked for: read from the event that a client sends to its hooks."""
+"""The target of a tool call that found nothing, read from the event that a client sends to its hooks."""

@@ -81,7 +81,7 @@ def _known_end(cwd: str, is_folder: Callable[[str], bool]) -> str:
 
 
 def missed_lookups(event: Mapping[str, Any], roots: EventRoots) -> list[MissedLookup]:
-    """What the call looked for and did not find; nothing where it found something, or was no lookup of the tree."""
+    """Return the lookups of a call that found nothing; none if it found something, or looked outside of the tree."""
     name, given = event.get("tool_name"), event.get("tool_input")
     if not isinstance(name, str) or not isinstance(given, dict) or event.get("is_interrupt"):
         return []
@@ -103,7 +103,7 @@ def missed_lookups(event: Mapping[str, Any], roots: EventRoots) -> list[MissedLo
 
 
 def _is_empty(response: object) -> bool:
-    """Whether a search came back with nothing: no file, no line, no count."""
+    """Report whether a search came back with nothing: no file, no line, no count."""
     if isinstance(response, dict):
         if response.get("filenames") or response.get("numLines") or response.get("numMatches"):
             return False

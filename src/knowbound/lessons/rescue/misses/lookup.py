@@ -96,7 +96,7 @@ def literals(part: str) -> list[str]:
 
 
 def anywhere(glob: str) -> str:
-    """As a filter of files: without a folder it holds in every folder."""
+    """Return a glob as a filter of files: without a folder it holds in every folder."""
     return glob if "/" in glob else f"**/{glob}"
 
 

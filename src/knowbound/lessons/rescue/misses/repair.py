@@ -1,5 +1,7 @@
-"""What a malformed pattern or glob meant: each repair with its reason, in words. The rules of traces/patterns.py say
-what is malformed; a repair is believed only where it matches."""
+"""Repairs of a malformed pattern or glob, each with its reason in words.
+
+The rules of traces/patterns.py say what is malformed; a repair is believed only where it matches.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ def as_rust(pattern: str, syntax: str) -> str:
 
 
 def pattern_repairs(pattern: str, syntax: str) -> list[Repair]:
-    """What a pattern may have meant, likeliest first; the first has nothing repaired."""
+    """Return what a pattern may have meant, likeliest first; the first has nothing repaired."""
     if not pattern or len(pattern) > _LONGEST:
         return []
     as_it_is = as_rust(pattern, syntax)

@@ -20,12 +20,11 @@ from knowbound.kms.index.entry import effective_of
 from knowbound.kms.quality_log.sqlite import SqliteQualityLog
 from knowbound.kms.validation import ItemEdit
 from knowbound.quality.rollout.progress import (
+    Rollout,
     advance,
-    keep_up,
     load_state,
     revert,
     rollout_status,
-    status_of,
 )
 from knowbound.quality.rollup import roll_up
 from knowbound.stats.calibration import Pair, calibrate
@@ -83,7 +82,7 @@ def worked(project: MeasuredProject, today: str = TODAY) -> int | None:
     """What the worker does after it scored; the leg that it reverted to."""
     with closing(SqliteQualityLog(project.home)) as log, closing(Index(project.home)) as index:
         roll_up(log, index.corrections(), today=today)
-        reverted = keep_up(project.settings, log, index, today=today)
+        reverted = Rollout(project.settings, log, index, today).keep_up()
         return reverted.after if reverted else None
 
 
@@ -150,10 +149,10 @@ def test_a_replay_from_before_the_leg_does_not_count(project: MeasuredProject) -
     ready(project)
     assert replay_state(rollout_status(project.settings, today=TODAY)) is CriterionState.MET
     with closing(SqliteQualityLog(project.home)) as log, closing(Index(project.home)) as index:
-        assert replay_state(status_of(project.settings, log, index, today=TODAY)) is CriterionState.MET
+        assert replay_state(Rollout(project.settings, log, index, TODAY).status()) is CriterionState.MET
         state = msgspec.structs.replace(load_state(log), since="2099-06-01T00:00:00Z")
         log.put_note("rollout", msgspec.json.encode(state))
-        assert replay_state(status_of(project.settings, log, index, today=TODAY)) is CriterionState.UNKNOWN
+        assert replay_state(Rollout(project.settings, log, index, TODAY).status()) is CriterionState.UNKNOWN
 
 
 def test_it_advances_when_nothing_is_missing_and_writes_effective_confidence(project: MeasuredProject) -> None:

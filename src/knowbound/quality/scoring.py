@@ -26,7 +26,7 @@ from knowbound.kms.opening import open_index, open_quality_log
 from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.quality.corrections.loop import tend
 from knowbound.quality.queue import EndedRecord, Queue
-from knowbound.quality.rollout.progress import keep_up
+from knowbound.quality.rollout.progress import Rollout
 from knowbound.quality.rollup import RolledUp, roll_up
 from knowbound.quality.turns.found import LOOK_SECONDS, FoundTurns
 from knowbound.quality.turns.joining import Joined, StoredText, TurnSources, exported, join
@@ -101,7 +101,7 @@ def rolled_up(settings: Settings, log: QualityLog, written: Collection[str] = ()
     with closing(open_index(settings)) as index:
         done = roll_up(log, index.corrections(), written=written, gamma=settings.quality_gamma)
         try:
-            moved = keep_up(settings, log, index)
+            moved = Rollout(settings, log, index).keep_up()
         except KnowboundError as error:  # a backend is down: the next worker does it
             return replace(done, problem=str(error))
         return replace(done, moved=moved)

@@ -24,7 +24,7 @@ from knowbound.kms.opening import open_index, open_quality_log
 from knowbound.kms.quality_log.protocol import QualityLog
 from knowbound.quality.corrections.discovery import RESOLVED_DAYS, discovery_rate
 from knowbound.quality.corrections.fixing import drafted, is_present, to_fix
-from knowbound.quality.rollout.progress import rates, status_of
+from knowbound.quality.rollout.progress import Rollout, rates
 from knowbound.quality.rollup import roll_up
 from knowbound.quality.shadow import shadow_status
 from knowbound.report.quality.model import (
@@ -81,7 +81,7 @@ def quality_status(settings: Settings, *, today: str = "") -> QualityStatus:
             unscored=_unscored(log),
             series=rolling(days, until, lambda first, last: discovery_rate(records, first, last)),
             pages=tuple(item_quality(log, index, one.id, days, one) for one in fixing[:FIRST_ITEMS]),
-            rollout=status_of(settings, log, index, today=today),
+            rollout=Rollout(settings, log, index, today).status(),
             holdout=_holdout(log, days),
             offers_holdout=not settings.quality_holdout
             and sum(day.prompts_with_items for day in days) >= OFFER_PROMPTS,

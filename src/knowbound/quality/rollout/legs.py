@@ -10,6 +10,9 @@ has to be certain (docs/decisions/rollout.md).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
+from msgspec.structs import replace
 
 from knowbound.core.quality import Durations
 from knowbound.stats.demotion import MOST_REVERSED
@@ -102,54 +105,40 @@ def decided(names: Iterable[CriterionName], facts: LegFacts) -> tuple[RolloutCri
 
 
 def _days(facts: LegFacts) -> RolloutCriterion:
-    state = CriterionState.MET if facts.days >= LEG_DAYS else CriterionState.NOT_YET
-    return RolloutCriterion(
-        CriterionName.DAYS, state, facts.days, LEG_DAYS, n=facts.turns, more=max(0, LEG_DAYS - facts.days)
-    )
+    more = max(0, LEG_DAYS - facts.days)
+    return RolloutCriterion(CriterionName.DAYS, _reached(more == 0), facts.days, LEG_DAYS, n=facts.turns, more=more)
 
 
 def _clean(facts: LegFacts) -> RolloutCriterion:
     """All turns are counted, none drawn: the share itself decides."""
     share = facts.unscored.value
-    if share is None:
-        return RolloutCriterion(CriterionName.CLEAN, CriterionState.UNKNOWN, limit=MOST_UNSCORED)
-    state = CriterionState.MET if share < MOST_UNSCORED else CriterionState.NOT_YET
+    state = _reached(None if share is None else share < MOST_UNSCORED)
     return RolloutCriterion(CriterionName.CLEAN, state, share, MOST_UNSCORED, n=facts.unscored.n)
 
 
 def _judge(facts: LegFacts) -> RolloutCriterion:
     gates = {metric: one.gate for metric, one in facts.measured.items()}
+    found = RolloutCriterion(CriterionName.JUDGE, CriterionState.MET, _agreement(facts), AGREEMENT, n=facts.labelled)
     if may_rely_on(gates, RANKING):
-        return RolloutCriterion(CriterionName.JUDGE, CriterionState.MET, _agreement(facts), AGREEMENT, n=facts.labelled)
+        return found
     waiting = waits_for(gates, RANKING)
     more = [gates[metric].more for metric in waiting if metric in gates] or [LABELLED_TURNS]
     known = [one for one in more if one is not None]
-    return RolloutCriterion(
-        CriterionName.JUDGE,
-        CriterionState.NOT_YET if gates else CriterionState.UNKNOWN,
-        _agreement(facts),
-        AGREEMENT,
-        n=facts.labelled,
+    return replace(
+        found,
+        state=CriterionState.NOT_YET if gates else CriterionState.UNKNOWN,
         more=max(known) if len(known) == len(more) else None,
         metrics=tuple(map(str, waiting)),
     )
 
 
 def _agreement(facts: LegFacts) -> float | None:
-    """The lowest of the metrics that the ranking rests on."""
+    """Return the lowest agreement of the metrics that the ranking rests on."""
     shares = [facts.measured[metric].found.agreement.value for metric in RANKING if metric in facts.measured]
     return min((share for share in shares if share is not None), default=None)
 
 
-def _on_topic_rise(facts: LegFacts) -> RolloutCriterion:
-    return _rise(facts, CriterionName.ON_TOPIC_RISE, QualityMetric.ON_TOPIC, ON_TOPIC_RISE)
-
-
-def _usage_rise(facts: LegFacts) -> RolloutCriterion:
-    return _rise(facts, CriterionName.USAGE_RISE, QualityMetric.USED, USAGE_RISE)
-
-
-def _rise(facts: LegFacts, name: CriterionName, metric: QualityMetric, wanted: float) -> RolloutCriterion:
+def _rise(name: CriterionName, metric: QualityMetric, wanted: float, facts: LegFacts) -> RolloutCriterion:
     """Decide whether a metric rose by so much on the backend that the leg ranks. The interval is only shown.
 
     Or its target is met: what is above it cannot rise by so many points with every leg.
@@ -158,30 +147,20 @@ def _rise(facts: LegFacts, name: CriterionName, metric: QualityMetric, wanted: f
     if found is None:
         return RolloutCriterion(name, CriterionState.UNKNOWN, limit=wanted)
     has_risen = round(found.value, 9) >= wanted or (share is not None and share >= TARGETS[metric].share)
-    return _compared(name, CriterionState.MET if has_risen else CriterionState.NOT_YET, facts, metric, wanted)
+    return _compared(name, _reached(has_risen), facts, metric, wanted)
 
 
 def _contradiction(facts: LegFacts) -> RolloutCriterion:
     found = _difference(facts, QualityMetric.CONTRADICTED)
     if found is None:
         return RolloutCriterion(CriterionName.CONTRADICTION, CriterionState.UNKNOWN, limit=0.0)
-    state = CriterionState.NOT_YET if found.low > 0 else CriterionState.MET
-    return _compared(CriterionName.CONTRADICTION, state, facts, QualityMetric.CONTRADICTED, 0.0)
+    return _compared(CriterionName.CONTRADICTION, _reached(found.low <= 0), facts, QualityMetric.CONTRADICTED, 0.0)
 
 
-def _on_topic_target(facts: LegFacts) -> RolloutCriterion:
-    return _target(facts, CriterionName.ON_TOPIC_TARGET, QualityMetric.ON_TOPIC)
-
-
-def _discovery_target(facts: LegFacts) -> RolloutCriterion:
-    return _target(facts, CriterionName.DISCOVERY_TARGET, QualityMetric.DISCOVERY)
-
-
-def _target(facts: LegFacts, name: CriterionName, metric: QualityMetric) -> RolloutCriterion:
+def _target(name: CriterionName, metric: QualityMetric, facts: LegFacts) -> RolloutCriterion:
     rate, share = facts.now.get(metric, Rate()), TARGETS[metric].share
     low, high = rate.interval or (None, None)
-    is_met = rate.value is not None and rate.value >= share
-    state = CriterionState.UNKNOWN if rate.value is None else CriterionState.MET if is_met else CriterionState.NOT_YET
+    state = _reached(None if rate.value is None else rate.value >= share)
     return RolloutCriterion(name, state, rate.value, share, low, high, rate.n)
 
 
@@ -190,15 +169,15 @@ def _target(facts: LegFacts, name: CriterionName, metric: QualityMetric) -> Roll
 
 def _stop_hook(facts: LegFacts) -> RolloutCriterion:
     state = _kept(is_too_slow(facts.stop_ms, STOP_LIMIT_MS))
-    took = p95_ms(facts.stop_ms)
-    return RolloutCriterion(CriterionName.STOP_HOOK, state, took, STOP_LIMIT_MS, n=facts.stop_ms.runs)
+    return RolloutCriterion(CriterionName.STOP_HOOK, state, p95_ms(facts.stop_ms), STOP_LIMIT_MS, n=facts.stop_ms.runs)
 
 
 def _ranking_cost(facts: LegFacts) -> RolloutCriterion:
     """The p95 of searching and ranking was over the limit on most days of the week."""
     state = _kept(facts.slow_days.k >= SLOW_DAYS if facts.slow_days.n else None)
-    took = p95_ms(facts.rank_ms)
-    return RolloutCriterion(CriterionName.RANKING_COST, state, took, RANKING_LIMIT_MS, n=facts.rank_ms.runs)
+    return RolloutCriterion(
+        CriterionName.RANKING_COST, state, p95_ms(facts.rank_ms), RANKING_LIMIT_MS, n=facts.rank_ms.runs
+    )
 
 
 def is_too_slow(durations: Durations, limit: int) -> bool | None:
@@ -209,13 +188,10 @@ def is_too_slow(durations: Durations, limit: int) -> bool | None:
 
 def _agreement_kill(facts: LegFacts) -> RolloutCriterion:
     killed = [metric for metric, one in facts.measured.items() if one.gate.state is GateState.KILLED]
+    state = _kept(bool(killed) if facts.measured else None)
+    metrics = tuple(map(str, killed))
     return RolloutCriterion(
-        CriterionName.AGREEMENT,
-        _kept(bool(killed) if facts.measured else None),
-        _agreement(facts),
-        KILL_AGREEMENT,
-        n=facts.labelled,
-        metrics=tuple(map(str, killed)),
+        CriterionName.AGREEMENT, state, _agreement(facts), KILL_AGREEMENT, n=facts.labelled, metrics=metrics
     )
 
 
@@ -240,20 +216,13 @@ def _regression(facts: LegFacts) -> RolloutCriterion:
         for metric in ITEM_METRICS
     }
     worse = [metric for metric, one in found.items() if one and _is_worse(metric, one)]
-    is_known = any(found.values())
-    return RolloutCriterion(
-        CriterionName.REGRESSION,
-        _kept(bool(worse) if is_known else None),
-        limit=0.0,
-        metrics=tuple(map(str, worse)),
-        n=facts.now.get(QualityMetric.ON_TOPIC, Rate()).n,
-    )
+    state, n = _kept(bool(worse) if any(found.values()) else None), facts.now.get(QualityMetric.ON_TOPIC, Rate()).n
+    return RolloutCriterion(CriterionName.REGRESSION, state, limit=0.0, n=n, metrics=tuple(map(str, worse)))
 
 
 def _drift(facts: LegFacts) -> RolloutCriterion:
-    drifted = facts.drifted
-    state = _kept(None if drifted is None else bool(drifted))
-    return RolloutCriterion(CriterionName.DRIFT, state, metrics=tuple(map(str, drifted or ())))
+    state = _kept(None if facts.drifted is None else bool(facts.drifted))
+    return RolloutCriterion(CriterionName.DRIFT, state, metrics=tuple(map(str, facts.drifted or ())))
 
 
 # To enter one
@@ -268,16 +237,15 @@ def _replay(facts: LegFacts) -> RolloutCriterion:
     if facts.replay is None:
         return RolloutCriterion(CriterionName.REPLAY, CriterionState.UNKNOWN)
     states = {ReplayVerdict.WORSE: CriterionState.TRIPPED, ReplayVerdict.TOO_FEW: CriterionState.NOT_YET}
-    return RolloutCriterion(
-        CriterionName.REPLAY, states.get(facts.replay.verdict, CriterionState.MET), n=facts.replay.compared
-    )
+    state = states.get(facts.replay.verdict, CriterionState.MET)
+    return RolloutCriterion(CriterionName.REPLAY, state, n=facts.replay.compared)
 
 
 def entering(leg: Leg, facts: LegFacts, can_leave: bool) -> tuple[RolloutCriterion, ...]:
     """Return the criteria for entering a leg. `can_leave`: the leg before it may be left."""
-    state = CriterionState.MET if can_leave else CriterionState.NOT_YET
+    found = decided(leg.enter, facts)
     return tuple(
-        _with(one, state) if one.name is CriterionName.LEG_BEFORE else one for one in decided(leg.enter, facts)
+        replace(one, state=_reached(can_leave)) if one.name is CriterionName.LEG_BEFORE else one for one in found
     )
 
 
@@ -285,7 +253,7 @@ def entering(leg: Leg, facts: LegFacts, can_leave: bool) -> tuple[RolloutCriteri
 
 
 def _difference(facts: LegFacts, metric: QualityMetric, looks: int = 1) -> Difference | None:
-    """The change since the days before the leg, of the backend that it ranks."""
+    """Return the change since the days before the leg, of the backend that it ranks."""
     return unpaired_difference(facts.leg_before.get(metric, Rate()), facts.leg_now.get(metric, Rate()), looks)
 
 
@@ -307,14 +275,14 @@ def _compared(
     return RolloutCriterion(name, state, found.value, limit, found.low, found.high, n)
 
 
+def _reached(is_met: bool | None) -> CriterionState:
+    """Return the state of a criterion to enter or to leave a leg."""
+    return CriterionState.UNKNOWN if is_met is None else CriterionState.MET if is_met else CriterionState.NOT_YET
+
+
 def _kept(is_broken: bool | None) -> CriterionState:
-    if is_broken is None:
-        return CriterionState.UNKNOWN
-    return CriterionState.TRIPPED if is_broken else CriterionState.MET
-
-
-def _with(one: RolloutCriterion, state: CriterionState) -> RolloutCriterion:
-    return RolloutCriterion(one.name, state, one.value, one.limit, one.low, one.high, one.n, one.more, one.metrics)
+    """Return the state of a criterion that reverts a leg."""
+    return CriterionState.UNKNOWN if is_broken is None else CriterionState.TRIPPED if is_broken else CriterionState.MET
 
 
 _DECIDING: dict[CriterionName, Callable[[LegFacts], RolloutCriterion]] = {
@@ -323,11 +291,11 @@ _DECIDING: dict[CriterionName, Callable[[LegFacts], RolloutCriterion]] = {
     CriterionName.DAYS: _days,
     CriterionName.CLEAN: _clean,
     CriterionName.JUDGE: _judge,
-    CriterionName.ON_TOPIC_RISE: _on_topic_rise,
-    CriterionName.USAGE_RISE: _usage_rise,
+    CriterionName.ON_TOPIC_RISE: partial(_rise, CriterionName.ON_TOPIC_RISE, QualityMetric.ON_TOPIC, ON_TOPIC_RISE),
+    CriterionName.USAGE_RISE: partial(_rise, CriterionName.USAGE_RISE, QualityMetric.USED, USAGE_RISE),
     CriterionName.CONTRADICTION: _contradiction,
-    CriterionName.ON_TOPIC_TARGET: _on_topic_target,
-    CriterionName.DISCOVERY_TARGET: _discovery_target,
+    CriterionName.ON_TOPIC_TARGET: partial(_target, CriterionName.ON_TOPIC_TARGET, QualityMetric.ON_TOPIC),
+    CriterionName.DISCOVERY_TARGET: partial(_target, CriterionName.DISCOVERY_TARGET, QualityMetric.DISCOVERY),
     CriterionName.STOP_HOOK: _stop_hook,
     CriterionName.AGREEMENT: _agreement_kill,
     CriterionName.ON_TOPIC_DROP: _on_topic_drop,

@@ -7,8 +7,8 @@ hook.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from datetime import date, timedelta
 from typing import TypeVar
 
@@ -64,14 +64,9 @@ _Kept = TypeVar("_Kept", RolloutState, ReplayResult)
 
 def rollout_status(settings: Settings, *, today: str = "") -> RolloutStatus:
     """Return the state of the rollout, and what is missing."""
-    with closing(_Opened(settings, today)) as opened:
+    with _opened(settings, today) as opened:
         opened.replay_next()
         return opened.status()
-
-
-def status_of(settings: Settings, log: QualityLog, index: Index, *, today: str = "") -> RolloutStatus:
-    """The same, of a log that was rolled up."""
-    return _Known(settings, log, index, today).status()
 
 
 def advance(settings: Settings, *, by: str = "", today: str = "", force: bool = False) -> RolloutStatus:
@@ -79,7 +74,7 @@ def advance(settings: Settings, *, by: str = "", today: str = "", force: bool = 
 
     With `force` it begins all the same. The event names what was open; kill criteria watch it like any other leg.
     """
-    with closing(_Opened(settings, today)) as opened:
+    with _opened(settings, today) as opened:
         opened.replay_next()
         status = opened.status()
         after = status.next
@@ -95,7 +90,7 @@ def advance(settings: Settings, *, by: str = "", today: str = "", force: bool = 
 
 def revert(settings: Settings, *, by: str = "", today: str = "") -> RolloutStatus:
     """Go back to the leg before."""
-    with closing(_Opened(settings, today)) as opened:
+    with _opened(settings, today) as opened:
         if not opened.leg.number:
             raise InputError("rollout-refused", "The rollout is in leg 0, which only measures: nothing to revert.")
         event = opened.move(opened.leg.number - 1, EventKind.REVERTED, by)
@@ -110,23 +105,13 @@ def missing_of(status: RolloutStatus) -> tuple[CriterionName, ...]:
     return (*(one.name for one in status.current.tripped), *open_)
 
 
-def keep_up(settings: Settings, log: QualityLog, index: Index, *, today: str = "") -> RolloutEvent | None:
-    """After a rollup: revert or leave a leg whose criteria say so, switch exploration, write effective confidences."""
-    return _Known(settings, log, index, today).keep_up()
-
-
 def load_state(log: QualityLog) -> RolloutState:
     """Return the state that the log has; leg 0 if nothing was ever decided."""
     return _note(log, STATE, RolloutState) or RolloutState()
 
 
-def load_replay(log: QualityLog) -> ReplayResult | None:
-    """The newest replay about a next leg."""
-    return _note(log, REPLAY, ReplayResult)
-
-
-class _Known:
-    """Everything that decides about the rollout of one store."""
+class Rollout:
+    """The rollout of one store, by a log that was rolled up."""
 
     def __init__(self, settings: Settings, log: QualityLog, index: Index, today: str = "") -> None:
         self._settings, self._log, self._index = settings, log, index
@@ -194,7 +179,7 @@ class _Known:
                 self._log.put_note(REPLAY, msgspec.json.encode(result))
 
     def keep_up(self) -> RolloutEvent | None:
-        """Revert or go on, explore, write, and mirror."""
+        """After a rollup: revert or leave a leg by its criteria, explore, write confidences and the hook's file."""
         event = self._killed() or self._advanced()
         exploration = self._explores()
         if exploration != self.state.exploration:
@@ -273,34 +258,18 @@ class _Known:
 
     def _replay(self) -> ReplayResult | None:
         """Return the newest replay, if it is about the next leg and newer than this leg."""
-        found = load_replay(self._log)
+        found = _note(self._log, REPLAY, ReplayResult)
         if found is None or found.made < self.state.since:
             return None
         return found if (found.before.backends, found.after.backends) == self._rankings() else None
 
 
-class _Opened(_Known):
-    """The same with a log and an index of its own, brought up to their turns."""
-
-    def __init__(self, settings: Settings, today: str = "") -> None:
-        log = open_quality_log(settings)
-        try:
-            index = open_index(settings)
-        except BaseException:
-            log.close()
-            raise
-        try:
-            roll_up(log, index.corrections(), today=today, gamma=settings.quality_gamma)
-            super().__init__(settings, log, index, today)
-        except BaseException:
-            index.close()
-            log.close()
-            raise
-
-    def close(self) -> None:
-        """Close both."""
-        self._index.close()
-        self._log.close()
+@contextmanager
+def _opened(settings: Settings, today: str = "") -> Iterator[Rollout]:
+    """Open log and index, and bring the days up to their turns."""
+    with closing(open_quality_log(settings)) as log, closing(open_index(settings)) as index:
+        roll_up(log, index.corrections(), today=today, gamma=settings.quality_gamma)
+        yield Rollout(settings, log, index, today)
 
 
 def watch(

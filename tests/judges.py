@@ -5,12 +5,16 @@ from __future__ import annotations
 from knowbound.judge.hedging.model import ModelHedgingJudge
 from knowbound.judge.hedging.rules import RulesJudge
 from knowbound.judge.hedging.verdict import HedgingJudge
-from knowbound.judge.models.asking import AnswerStore
-from knowbound.judge.names import JudgeOptions, parse_name
-from knowbound.judge.registry import asker_named, hedging_judge_version, rubric_judge_by, turn_judge_version
+from knowbound.judge.models.asking import AnswerStore, Asker
+from knowbound.judge.names import RULES, JudgeOptions, parse_name
+from knowbound.judge.registry import asker_of, hedging_judge_version, rubric_judge_by, turn_judge_version
 from knowbound.judge.rubric import RubricJudge
 from knowbound.judge.turns.model import ModelTurnJudge
 from knowbound.judge.turns.rules import RulesTurnJudge, TurnJudge
+
+
+def asker_named(name: str, options: JudgeOptions | None = None, store: AnswerStore | None = None) -> Asker | None:
+    return None if name == RULES else asker_of(parse_name(name), options or JudgeOptions(), store)
 
 
 def hedging_judge_named(name: str, options: JudgeOptions | None = None) -> HedgingJudge:

@@ -27,12 +27,11 @@ from knowbound.judge.models.questions import AskResult
 from knowbound.judge.models.recorded import RecordedAnswer
 from knowbound.judge.names import FORMS, JudgeOptions
 from knowbound.judge.prompts import PromptFile, input_hash
-from knowbound.judge.registry import asker_named
 from knowbound.judge.rubric import RubricAnswer, RubricKind, RubricQuestion, RubricScore
 from knowbound.traces.registry import recognise
 from knowbound.traces.source import Tally
 from tests.fault_server import Reply, anthropic, chat, cut, drip, huge, responses, serving, status
-from tests.judges import hedging_judge_named, rubric_judge_named
+from tests.judges import asker_named, hedging_judge_named, rubric_judge_named
 
 pytest.importorskip("pydantic_ai", reason="the extra llm is not installed")
 pytestmark = pytest.mark.xdist_group("providers")  # importing their packages takes seconds

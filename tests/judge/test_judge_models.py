@@ -22,10 +22,10 @@ from knowbound.judge.models.completion import ModelQuestion
 from knowbound.judge.models.questions import AskResult
 from knowbound.judge.names import JudgeOptions, parse_name
 from knowbound.judge.prompts import PromptFile
-from knowbound.judge.registry import asker_named, hedging_judge_version
+from knowbound.judge.registry import hedging_judge_version
 from knowbound.judge.rubric import RubricKind, RubricQuestion
 from tests.conftest import write_user_config
-from tests.judges import hedging_judge_named, rubric_judge_named
+from tests.judges import asker_named, hedging_judge_named, rubric_judge_named
 from tests.transcripts import Transcript
 
 SHORT = PromptFile("short", "short-1-0", 'Score the text. Answer with JSON: {"score": 1 to 5}', ("text",))

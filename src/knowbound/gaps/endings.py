@@ -15,7 +15,6 @@ from itertools import islice
 
 import msgspec
 
-from knowbound.core.paths import is_knowledge
 from knowbound.core.signal import NOT_CLOSED, Cost, Ending, FoundPlace, Signal, Status
 from knowbound.core.trace import LOOKUPS, Outcome, Step, ToolCall, ToolKind
 from knowbound.gaps.search_words import (
@@ -24,15 +23,12 @@ from knowbound.gaps.search_words import (
     gives_up,
     is_question_tool,
     last_sentence,
-    seeks,
     words_in,
 )
 from knowbound.gaps.wanted import (
     NOWHERE,
     Wanted,
     finds,
-    in_tree,
-    is_about_a_path,
     plain_name,
     topic_names,
     wanted_by,
@@ -63,7 +59,6 @@ class _Miss(msgspec.Struct):
     signal: Signal
     wanted: Wanted
     is_check: ExistenceCheck | None
-    is_needed: bool  # a read of a path that the agent took to be there
     time: str
     steps: int = 0
     calls: int = 1
@@ -116,8 +111,7 @@ class Endings:
 
     def follow(self, signal: Signal, call: ToolCall, step: Step, *, is_check: ExistenceCheck | None) -> None:
         """A miss begins to be followed; the other calls of its step may answer it already."""
-        is_needed = self._is_needed(call, step)
-        miss = _Miss(signal, wanted_by(call, self.project), is_check, is_needed, step.time)
+        miss = _Miss(signal, wanted_by(call, self.project), is_check, step.time)
         signal.names = self._names(miss, call, step.agent_id)
         self._followed_by(step.agent_id).append(miss)
         for other in self._finds_of(step):
@@ -134,14 +128,6 @@ class Endings:
                 return (first, *(name for name in own if name != first))
         return own
 
-    def _is_needed(self, call: ToolCall, step: Step) -> bool:
-        """Report whether it reads a path taken to be there, looks for a knowledge file, or says that it seeks."""
-        if call.kind is ToolKind.READ and "*" not in call.query:
-            return True
-        if is_about_a_path(call) and is_knowledge(in_tree(call.query, self.project)[1].replace("*", "x.md")):
-            return True
-        return bool(step.said) and not self._finds_of(step) and seeks(step.said[-1].text)
-
     def _finds_of(self, step: Step) -> list[ToolCall]:
         """The first lookups of a step that succeeded; asked for each of its misses."""
         if self._step is not step:
@@ -153,7 +139,7 @@ class Endings:
         """A hedge or a marker begins to be followed; the calls that come with it may answer it already."""
         wanted = wanted_in(signal.text)
         signal.names = tuple(sorted(wanted.names))
-        miss = _Miss(signal, wanted, None, True, step.time, calls=0, is_doubt=True)
+        miss = _Miss(signal, wanted, None, step.time, calls=0, is_doubt=True)
         if step.calls:
             self._do(miss, step)
             if signal.ending is None and _announces(signal.text, step):

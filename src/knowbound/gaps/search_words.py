@@ -29,10 +29,6 @@ _WHETHER = re.compile(
     r"|是否|有没有|还有(?:没有|哪些)?|其他地方|已经?有",
     re.IGNORECASE,
 )
-_SEEKS = re.compile(
-    r"\b(?:find|locate|where (?:is|are|the|this|it)|search(?:ing)? for|look(?:ing)? for)\b|找到|查找|在哪",
-    re.IGNORECASE,
-)
 _ABSENT = re.compile(
     r"\b(?:there(?:'s| is| are|'re) (?:currently |also |already )?(?:no|none|nothing)\b"
     r"|there (?:isn't|aren't|is not|are not|was no|were no)|"
@@ -97,11 +93,6 @@ def asks(said: str, about: frozenset[str]) -> bool:
     if not ("?" in said or "？" in said):
         return False
     return any(_QUESTION.search(one) and _is_about(one, about) for one in plain_sentences(said))
-
-
-def seeks(said: str) -> bool:
-    """The sentence that announces a call says that the agent looks for where something is."""
-    return bool(_SEEKS.search(last_sentence(said)))
 
 
 def is_question_tool(call: ToolCall) -> bool:

@@ -9,10 +9,11 @@ import random
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn, QualityTurn
-from knowbound.judge.labels import UnlabelledTurn
-from knowbound.judge.material import names_in, sendable_input, shortened
-from knowbound.judge.models.questions import sendable
+from knowbound.judge.labels import UnlabelledTurn, without_secrets
+from knowbound.judge.material import names_in, shortened
 from knowbound.text.printable import both_ends
 
 _TOKENS = 3_000  # of a prompt and of an answer that a person is shown
@@ -61,49 +62,30 @@ def draw_turns(
 
 
 def to_label(turn: QualityTurn, weight: float, read: JudgedTurn | None = None) -> UnlabelledTurn:
-    """Return the turn without its verdicts: from its trace (`read`) if that still exists, else from the log."""
+    """Return the turn without its verdicts and secrets, as much of it as a person reads.
+
+    It comes from its trace (`read`) if that still exists, else from the log.
+    """
     logged_calls = tuple(JudgedCall(call.name, {"query": call.input_excerpt}) for call in turn.tool_calls)
-    shown = _bounded(
-        JudgedTurn(
+    shown = without_secrets(
+        UnlabelledTurn(
             id=turn.id,
             prompt=(read.prompt if read else "") or turn.user_prompt,
-            response=(read.response if read else "") or turn.assistant_response,
             items=_items(turn, read),
-            tool_calls=read.tool_calls if read else logged_calls,
+            response=(read.response if read else "") or turn.assistant_response,
+            tool_calls=(read.tool_calls if read else logged_calls)[-_CALLS:],
+            session=turn.session_id,
+            weight=weight,
+            judge=turn.judge,
         )
     )
-    return UnlabelledTurn(
-        id=turn.id,
-        prompt=shown.prompt,
-        items=shown.items,
-        response=shown.response,
-        tool_calls=shown.tool_calls,
-        session=turn.session_id,
-        weight=weight,
-        judge=turn.judge,
-    )
-
-
-def _bounded(turn: JudgedTurn) -> JudgedTurn:
-    """Return the turn without secrets, as much of it as a person reads."""
-    names = names_in([turn.response, *(item.content for item in turn.items)])
-    return JudgedTurn(
-        id=turn.id,
-        prompt=shortened(sendable(turn.prompt), _TOKENS, names),
-        response=shortened(sendable(turn.response), _TOKENS, names),
-        items=tuple(
-            JudgedItem(one.id, both_ends(sendable(one.content), _OF_AN_ITEM, " […] "), one.is_whole)
-            for one in turn.items
-        ),
-        tool_calls=tuple(
-            JudgedCall(
-                sendable(call.name),
-                sendable_input(call.input),
-                shortened(sendable(call.output), _TOKENS // 4, names),
-                call.outcome,
-            )
-            for call in turn.tool_calls[-_CALLS:]
-        ),
+    names = names_in([shown.response, *(item.content for item in shown.items)])
+    return replace(
+        shown,
+        prompt=shortened(shown.prompt, _TOKENS, names),
+        response=shortened(shown.response, _TOKENS, names),
+        items=tuple(replace(one, content=both_ends(one.content, _OF_AN_ITEM, " […] ")) for one in shown.items),
+        tool_calls=tuple(replace(one, output=shortened(one.output, _TOKENS // 4, names)) for one in shown.tool_calls),
     )
 
 

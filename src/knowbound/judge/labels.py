@@ -265,12 +265,12 @@ def given_turns(path: Path, known: Collection[str] = ()) -> list[UnlabelledTurn]
     fresh = {turn.id: turn for turn in found if turn.id not in known}
     if not fresh:
         raise InputError("nothing-to-label", f"{path} has no turn that is not labelled yet.")
-    return [_redacted(turn) for turn in fresh.values()]
+    return [without_secrets(turn) for turn in fresh.values()]
 
 
 def append_turn(path: Path, turn: UnlabelledTurn, labels: dict[str, ItemLabel], by: str, time: str) -> bytes:
     """Append a labelled turn without its secrets. Returns the bytes written, for `take_back`."""
-    clean = _redacted(turn)
+    clean = without_secrets(turn)
     kept = {name: getattr(clean, name) for name in UnlabelledTurn.__struct_fields__}
     return append_label(path, LabelledTurn(**kept, labels=labels, by=by, time=time))
 
@@ -384,7 +384,8 @@ def _position(name: str) -> float:
     return int(bits, 2) / 2**32
 
 
-def _redacted(turn: UnlabelledTurn) -> UnlabelledTurn:
+def without_secrets(turn: UnlabelledTurn) -> UnlabelledTurn:
+    """Return the turn with every text redacted."""
     return replace(
         turn,
         prompt=sendable(turn.prompt),

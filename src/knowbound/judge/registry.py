@@ -46,30 +46,24 @@ def asker_for(
     judge = parse_name(name)
     if judge.kind is JudgeKind.RULES or not is_within_policy(settings, name):
         return None
+    options = JudgeOptions.of(settings)
     if not judge.costs:
-        return _asker(judge, JudgeOptions.of(settings))
+        return asker_of(judge, options)
     from knowbound.store.answers import ModelAnswers  # noqa: PLC0415
     from knowbound.store.usage import CallCounter  # noqa: PLC0415
 
-    if judge.provider is Provider.AGENT:
-        return _agent_asker(settings, judge)
+    is_agent, project = judge.provider is Provider.AGENT, str(settings.root)
+    answers = ModelAnswers(settings.home, settings.model_keep_days) if keep or is_agent else None
+    if is_agent:  # questions are queued for the agent of a session: no call is made
+        from knowbound.judge.models.agent import AgentModel  # noqa: PLC0415
+        from knowbound.judge.models.asking import Unlimited  # noqa: PLC0415
+
+        model = AgentModel(judge.text, judge.model, settings.home)
+        return asker_of(judge, JudgeOptions(retries=0), answers, Unlimited(), project, model)
     calls = settings.model_background_calls if background else settings.model_budget_calls
     an_hour = -(-calls // _PART_OF_A_DAY) if background else calls
     counter = CallCounter(background=background, a_day=calls, an_hour=an_hour)
-    answers = ModelAnswers(settings.home, settings.model_keep_days) if keep else None
-    return _asker(judge, JudgeOptions.of(settings), answers, counter, str(settings.root), is_quick)
-
-
-def _agent_asker(settings: Settings, judge: JudgeName) -> Asker:
-    """Return what queues questions for the agent of a session, and finds its answers."""
-    from knowbound.judge.models.agent import AgentModel  # noqa: PLC0415
-    from knowbound.judge.models.asking import Asker, Unlimited  # noqa: PLC0415
-    from knowbound.judge.models.questions import AnswerSource  # noqa: PLC0415
-    from knowbound.store.answers import ModelAnswers  # noqa: PLC0415
-
-    answers = ModelAnswers(settings.home, settings.model_keep_days)
-    model, source = AgentModel(judge.text, judge.model, settings.home), AnswerSource(project=str(settings.root))
-    return Asker(judge.text, model, JudgeOptions(retries=0), answers, Unlimited(), source)
+    return asker_of(judge, options, answers, counter, project, completer(judge, is_quick=is_quick))
 
 
 def hedging_judge(settings: Settings, name: str = "") -> HedgingJudge:
@@ -116,12 +110,6 @@ def rubric_judge_by(asker: Asker, name: str) -> RubricJudge:
     texts = "|".join(load_prompt(prompt).version for prompt in PROMPTS)
     version = f"rubric-{hashlib.sha256(texts.encode()).hexdigest()[:8]}/{identity(judge)}"
     return ModelRubricJudge(version, judge.costs, asker)
-
-
-def asker_named(name: str, options: JudgeOptions | None = None, store: AnswerStore | None = None) -> Asker | None:
-    """Return what asks the model of that name questions of any type; None for `rules`."""
-    judge = parse_name(name)
-    return None if judge.kind is JudgeKind.RULES else _asker(judge, options or JudgeOptions(), store)
 
 
 def hedging_judge_version(name: str) -> str:
@@ -190,37 +178,40 @@ def check_judge(name: str, *, scores: bool = False) -> None:
 
 
 def _row(form: str, name: JudgeName) -> JudgeRow:
+    needs, missing = _needs(form, name)
+    return JudgeRow(form, name.kind, needs, not missing, "; ".join(missing))
+
+
+def _needs(form: str, name: JudgeName) -> tuple[str, list[str]]:
+    """Return the requirements of a judge, and those that are not met."""
     import shutil  # noqa: PLC0415  (an unchanged corpus does not need it)
 
     from knowbound.judge.models.api import is_installed  # noqa: PLC0415
     from knowbound.judge.models.completion import KEYS  # noqa: PLC0415
 
     if name.kind is JudgeKind.RULES:
-        return JudgeRow(form, name.kind, "nothing; it cannot score rubrics", True)
-    if name.kind is JudgeKind.RECORDED:
-        return JudgeRow(form, name.kind, "a file of recorded answers", True)
-    if name.provider is Provider.AGENT:
-        return JudgeRow(form, name.kind, "an agent with our MCP server, whose user asks it to answer", True)
-    if name.provider is Provider.PLUGIN:
-        return JudgeRow(form, name.kind, "an installed package", True)
-    if name.provider is Provider.COMMAND:
-        needs = "a program that reads a prompt and writes JSON"
-        found = form in FORMS or shutil.which(name.command[0]) is not None
-        return JudgeRow(form, name.kind, needs, found, "" if found else f"there is no program {name.command[0]!r}")
-    if name.provider in (Provider.CLAUDE_CLI, Provider.CODEX_CLI):
-        program = name.provider.removesuffix("-cli")
-        found = find_client(program) is not None
-        return JudgeRow(
-            form, name.kind, f"{program}, logged in", found, "" if found else f"{program} is not on the PATH"
-        )
-    assert name.provider is not None
+        return "nothing; it cannot score rubrics", []
+    match name.provider:
+        case None:
+            return "a file of recorded answers", []
+        case Provider.AGENT:
+            return "an agent with our MCP server, whose user asks it to answer", []
+        case Provider.PLUGIN:
+            return "an installed package", []
+        case Provider.COMMAND:
+            is_found = form in FORMS or shutil.which(name.command[0]) is not None
+            missing = [] if is_found else [f"there is no program {name.command[0]!r}"]
+            return "a program that reads a prompt and writes JSON", missing
+        case Provider.CLAUDE_CLI | Provider.CODEX_CLI:
+            program = name.provider.removesuffix("-cli")
+            return f"{program}, logged in", [] if find_client(program) else [f"{program} is not on the PATH"]
     key, missing = KEYS[name.provider], []
     if not is_installed():
         missing.append(extra_command("llm"))
     if name.provider is not Provider.URL and not os.environ.get(key):
         missing.append(f"{key} is not set")
     optional = " where the server wants one" if name.provider is Provider.URL else ""
-    return JudgeRow(form, name.kind, f"the extra llm, {key}{optional}", not missing, "; ".join(missing))
+    return f"the extra llm, {key}{optional}", missing
 
 
 def identity(name: JudgeName) -> str:
@@ -248,14 +239,15 @@ def _program_hash(command: Sequence[str]) -> str:
     return digest.hexdigest()[:8]
 
 
-def _asker(
+def asker_of(
     name: JudgeName,
     options: JudgeOptions,
     store: AnswerStore | None = None,
     allowance: Allowance | None = None,
     project: str = "",
-    is_quick: bool = False,
+    model: Completer | None = None,
 ) -> Asker:
+    """Return what asks the model of that name. A recording is a store of answers and a model at once."""
     from knowbound.judge.models.asking import Asker  # noqa: PLC0415
     from knowbound.judge.models.questions import AnswerSource  # noqa: PLC0415
 
@@ -264,8 +256,8 @@ def _asker(
 
         recorded = Recorded(Path(name.file))
         return Asker(identity(name), recorded, options, recorded)
-    source = AnswerSource(project=project)
-    return Asker(identity(name), completer(name, is_quick=is_quick), options, store, allowance, source)
+    judge = name.text if name.provider is Provider.AGENT else identity(name)
+    return Asker(judge, model or completer(name), options, store, allowance, AnswerSource(project=project))
 
 
 def completer(name: JudgeName, *, is_quick: bool = False) -> Completer:

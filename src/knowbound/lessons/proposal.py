@@ -73,9 +73,9 @@ def listed(parts: Iterable[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def first_of_each(evidence: Iterable[LessonEvidence], most: int = _EVIDENCE) -> list[LessonEvidence]:
+def first_of_each(evidence: Iterable[LessonEvidence]) -> list[LessonEvidence]:
     """One line of each session, the first few."""
     found: dict[str, LessonEvidence] = {}
     for one in evidence:
         found.setdefault(one.session, one)
-    return list(found.values())[:most]
+    return list(found.values())[:_EVIDENCE]

@@ -25,16 +25,6 @@ _CLOSING = ("kms_supersede", "kms_flag", "kms_update", "kms_delete")
 AUTOMATIC = "automatic"  # in the detail of a correction that nobody made: a flag that knowbound set by itself
 
 
-class _Contradiction(NamedTuple):
-    time: str
-    session: str
-    turn: str
-    statement: str
-    judge: str
-    source: str = ""
-    own_id: str = ""
-
-
 class _Closed(NamedTuple):
     time: str
     tool: str
@@ -47,7 +37,7 @@ def discoveries(
     answers: Sequence[SuggestionAnswer] = (),
 ) -> list[Discovery]:
     """Every record, in the order in which they were raised. `known` may hold records of turns that have expired."""
-    raised: dict[str, list[_Contradiction]] = {}
+    raised: dict[str, list[Discovery]] = {}
     closed: dict[str, list[_Closed]] = {}
     for item, closing in (*_closings(corrections), *_answered(answers), *_closed_before(known)):
         closed.setdefault(item, []).append(closing)
@@ -55,11 +45,11 @@ def discoveries(
         mine = [(one, "", "") for one in turn.injected_items]
         for one, source, own_id in mine + [(one, one.source, one.own_id) for one in turn.other_items]:
             if one.verdict and one.verdict.contradicted:
-                given = one.verdict
-                judge = given.judge or turn.judge
-                where = (turn.timestamp, turn.session_id, turn.turn_id)
-                said = _Contradiction(*where, given.correction, judge, source, own_id)
-                raised.setdefault(one.id, []).append(said)
+                new = Discovery(
+                    one.id, turn.timestamp, turn.session_id, turn.turn_id, one.verdict.correction,
+                    judge=one.verdict.judge or turn.judge, source=source, own_id=own_id,
+                )  # fmt: skip
+                raised.setdefault(one.id, []).append(new)
         for call in turn.tool_calls:
             for item in call.corrected:
                 closed.setdefault(item, []).append(_Closed(turn.timestamp, call.name.rpartition("__")[2]))
@@ -69,11 +59,11 @@ def discoveries(
         closed[answer.item] = [one for one in closed.get(answer.item, ()) if not _is_void(one.time, answer)]
     known = [_reopened(record, undone) for record in known]
     for item in raised.keys() | {record.item for record in known}:
-        contradictions = sorted(raised.get(item, []))
+        contradictions = sorted(raised.get(item, []), key=_order)
         expired = [record for record in known if record.item == item and not _is_among(record, contradictions)]
         own = {one.own_id for one in expired} | {one.own_id for one in contradictions}  # as corrective calls name it
         closings = sorted(closing for name in {item, *own} - {""} for closing in closed.get(name, []))
-        records += _replayed(item, expired, contradictions, closings)
+        records += _replayed([*expired, *contradictions], closings)
     return sorted(records, key=lambda record: (record.raised, record.id))
 
 
@@ -129,40 +119,30 @@ def _reopened(record: Discovery, undone: Iterable[SuggestionAnswer]) -> Discover
     return record
 
 
-def _is_among(record: Discovery, contradictions: Sequence[_Contradiction]) -> bool:
-    return any(one.time == record.raised for one in contradictions)
+def _is_among(record: Discovery, contradictions: Sequence[Discovery]) -> bool:
+    return any(one.raised == record.raised for one in contradictions)
 
 
-def _replayed(
-    item: str, expired: Sequence[Discovery], contradictions: Sequence[_Contradiction], closed: Sequence[_Closed]
-) -> Iterator[Discovery]:
-    """The records of one item: each contradiction opens one, unless one is open then."""
+def _order(one: Discovery) -> tuple[str, ...]:
+    """Order contradictions by their time; those of one time always in the same order."""
+    return one.raised, one.session_id, one.turn_id, one.statement, one.judge, one.source, one.own_id
+
+
+def _replayed(raised: Sequence[Discovery], closed: Sequence[_Closed]) -> Iterator[Discovery]:
+    """Yield the records of one item: each contradiction opens one, unless one is open then."""
     current: Discovery | None = None
     again = 0
-    openings: list[Discovery | _Contradiction] = sorted([*expired, *contradictions], key=_raised)
-    for one in openings:
-        if current is not None and (not current.closed or current.closed > _raised(one)):
+    for one in sorted(raised, key=lambda one: one.raised):
+        if current is not None and (not current.closed or current.closed > one.raised):
             again += 1
             judge = one.judge or current.judge
             current = replace(current, contradictions=max(current.contradictions, 1 + again), judge=judge)
             continue
         if current is not None:
             yield current
-        again = 0
-        if isinstance(one, Discovery):
-            current = _closed_by(one, closed)
-        else:
-            new = Discovery(
-                item, one.time, one.session, one.turn, one.statement,
-                judge=one.judge, source=one.source, own_id=one.own_id,
-            )  # fmt: skip
-            current = _closed_by(new, closed)
+        current, again = _closed_by(one, closed), 0
     if current is not None:
         yield current
-
-
-def _raised(one: Discovery | _Contradiction) -> str:
-    return one.raised if isinstance(one, Discovery) else one.time
 
 
 def _closed_by(record: Discovery, closed: Sequence[_Closed]) -> Discovery:

@@ -180,7 +180,7 @@ def _path(name: str, given: dict[str, Any], roots: EventRoots, cwd: str) -> Miss
     near = roots.relative(path.strip("\"'`"))
     if not near or intent is LookupIntent.INCIDENTAL:
         return None
-    return MissedLookup(PATH, near, wrong=wrong, is_folder=kind is ToolKind.LIST, tool=name)
+    return MissedLookup(PATH, near, wrong=wrong, tool=name)
 
 
 def _text(given: Mapping[str, Any], key: str) -> str:

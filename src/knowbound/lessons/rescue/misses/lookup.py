@@ -38,7 +38,6 @@ class MissedLookup(NamedTuple):
     skipped: int = 0  # matches that were passed over
     wrong: str = ""  # what is wrong with the call, in words; "" where nothing is
     is_check: bool = False  # it asked whether something is there: either answer was expected
-    is_folder: bool = False  # a path that was to be listed
     tool: str = ""
     hides_errors: bool = False  # what the search complained about was thrown away
 

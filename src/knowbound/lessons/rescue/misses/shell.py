@@ -92,8 +92,7 @@ def _lookups(
             if is_wild(operand):
                 found.append(glob_lookup(operand, "", roots, is_check=is_check, tool=name))
             elif near := roots.relative(operand):
-                is_folder = parsed.kind is ToolKind.LIST
-                found.append(MissedLookup(PATH, near, is_check=is_check, is_folder=is_folder, tool=name))
+                found.append(MissedLookup(PATH, near, is_check=is_check, tool=name))
     return [one for one in found if one]
 
 

@@ -68,8 +68,11 @@ class Model:
 
     def complete(self, question: ModelQuestion, *, seconds: float) -> Completion:
         """Ask the function. Any error of it is a question without an answer."""
-        from knowbound.judge.models.command_line import whole  # noqa: PLC0415
-        from knowbound.judge.models.completion import Completion, CompletionError  # noqa: PLC0415
+        from knowbound.judge.models.completion import (  # noqa: PLC0415
+            Completion,
+            CompletionError,
+            whole,
+        )
 
         assert self._answer is not None
         try:

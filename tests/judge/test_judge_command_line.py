@@ -9,8 +9,7 @@ import msgspec
 import pytest
 
 from knowbound.judge.hedging.verdict import HedgingCandidate
-from knowbound.judge.models.command_line import CommandLineModel
-from knowbound.judge.models.completion import Completion, CompletionError, ModelQuestion
+from knowbound.judge.models.completion import CommandLineModel, Completion, CompletionError, ModelQuestion
 from knowbound.judge.names import JudgeOptions, parse_name
 from knowbound.judge.registry import completer
 from knowbound.judge.rubric import RubricKind, RubricQuestion

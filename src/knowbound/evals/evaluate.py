@@ -29,8 +29,7 @@ from knowbound.evals.samples.values import SampleSet
 from knowbound.evals.tracing import read_trace
 from knowbound.evals.variants import HERE, ONLY, Variant, check_inject
 from knowbound.evals.versions import Copies, Version, check_variants, current_version
-from knowbound.gaps.judging import JudgedHedges, drop_hedges, judge_findings, judge_of
-from knowbound.gaps.reading import LensSettings
+from knowbound.gaps.reading import JudgedHedges, LensSettings, drop_hedges, judge_findings, judge_of
 from knowbound.judge.choice import ModelTask, judge_for, model_for
 from knowbound.judge.hedging.verdict import HedgingJudge
 from knowbound.judge.registry import asker_for, check_hedging, hedging_judge_version, rubric_judge, why_hedges_off

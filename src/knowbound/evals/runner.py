@@ -24,8 +24,7 @@ from knowbound.evals.samples.values import EvalSample
 from knowbound.evals.tracing import read_trace
 from knowbound.evals.versions import Version
 from knowbound.files import is_inside
-from knowbound.gaps.judging import judge_findings
-from knowbound.gaps.reading import LensSettings
+from knowbound.gaps.reading import LensSettings, judge_findings
 from knowbound.gaps.repeated import settle
 from knowbound.judge.hedging.verdict import HedgingJudge
 from knowbound.judge.rubric import RubricJudge

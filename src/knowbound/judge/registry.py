@@ -283,7 +283,7 @@ def completer(name: JudgeName, *, is_quick: bool = False) -> Completer:
 
         added: Completer = load_plugin("judges", name.plugin)(name.model)
         return added
-    from knowbound.judge.models.command_line import CommandLineModel  # noqa: PLC0415
+    from knowbound.judge.models.completion import CommandLineModel  # noqa: PLC0415
 
     return CommandLineModel(name)
 

@@ -21,8 +21,7 @@ from typing import Any
 import msgspec
 
 from knowbound.core.paths import MODEL_FOLDER
-from knowbound.judge.models.command_line import ended, run_program
-from knowbound.judge.models.completion import Completion, CompletionError, ModelQuestion, shown
+from knowbound.judge.models.completion import Completion, CompletionError, ModelQuestion, ended, run_program, shown
 from knowbound.process import agent_environment, find_client
 
 _FLAGS = (

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Protocol, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
 
-from knowbound.judge.names import Provider
+from knowbound.judge.names import JudgeName, Provider
+from knowbound.process import Ran, agent_environment, run
 from knowbound.text.redact import redact
 
 ANSWER_BYTES = 1_000_000  # of an answer; a verdict has a few hundred
@@ -167,3 +169,45 @@ def _loose(text: str) -> Iterator[str]:
         else:
             yield text[at:end]
         at = text.find("{", end)
+
+
+_OUTPUT_BYTES = 4 * ANSWER_BYTES  # events around an answer included
+_LAST = 300  # bytes of the output of a program that failed
+
+
+class CommandLineModel:
+    """Completes a prompt by running a program."""
+
+    def __init__(self, name: JudgeName) -> None:
+        self._command = name.command
+
+    def complete(self, question: ModelQuestion, *, seconds: float) -> Completion:
+        """Run the program once."""
+        ran = run_program(self._command, whole(question), seconds, Path(), agent_environment())
+        if ran.code != 0:
+            raise ended(self._command[0], ran)
+        return Completion(ran.out.decode("utf-8", "replace"))
+
+
+def whole(question: ModelQuestion) -> str:
+    """Return instructions and material as one text."""
+    return f"{question.instructions}\n\n{question.text}\n"
+
+
+def ended(program: str, ran: Ran) -> CompletionError:
+    """Return the error for a program that failed without a message that we know."""
+    last = shown((ran.err or ran.out).decode("utf-8", "replace")[-_LAST:])
+    return CompletionError(f"{program} ended with code {ran.code}{f': {last}' if last else ''}", again=True, usd=None)
+
+
+def run_program(command: Sequence[str], text: str, seconds: float, folder: Path, environment: Mapping[str, str]) -> Ran:
+    """Run a program with the text as its input, within the limits of time and output."""
+    stdin = text.encode("utf-8", "replace")
+    ran = run(command, folder, seconds, _OUTPUT_BYTES, environment=environment, stdin=stdin)
+    if ran.timed_out:
+        raise CompletionError(f"no answer within {round(seconds, 2):g} seconds", again=True, usd=None)
+    if ran.cut:
+        raise CompletionError(f"the answer is longer than {_OUTPUT_BYTES} bytes", usd=None)
+    if ran.code is None:
+        raise CompletionError(f"{command[0]} cannot be started: {ran.err.decode()}", hopeless=True)
+    return ran

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from knowbound.config import Settings
 from knowbound.core.paths import works_in
-from knowbound.core.quality import Counts, ItemVerdict, JudgedItem, JudgedTurn, LoggedItem
+from knowbound.core.quality import Counts, JudgedItem, JudgedTurn, LoggedItem
 from knowbound.errors import InputError
 from knowbound.files import numbered_lines
 from knowbound.judge.registry import turn_judge
@@ -54,12 +54,21 @@ class ScoredLine(msgspec.Struct, frozen=True):
     line: int = 0
 
 
-class _Session(msgspec.Struct):
-    """The verdicts of one session; `standing` of what stays in the context, once for each piece."""
+class _ToJudge(NamedTuple):
+    """A turn with the items that were in its context."""
 
-    lines: list[ScoredLine] = []
+    turn: JudgedTurn
+    trace: TraceTurn
+    standing: frozenset[str]  # ids of the items that stay in the context
+
+
+class _Session(msgspec.Struct):
+    """The turns of one session, and the verdicts on them; what stays in the context has one line for each piece."""
+
+    to_judge: list[_ToJudge] = []
     texts: dict[str, LoggedItem] = {}
-    turns: int = 0
+    turns: int = 0  # with or without items
+    lines: list[ScoredLine] = []
     problems: list[str] = []
 
 
@@ -78,8 +87,8 @@ def score_traces(
     jobs = settings.jobs or os.cpu_count() or 1
     if judge.costs:  # one process asks, so that it can say before how much, and ask several at once
         collected = list(map(collect, largest_first))
-        given = iter(judge.judge([one.turn for part in collected for one in part.turns]))
-        found = [_judged(part, [next(given) for _ in part.turns]) for part in collected]
+        given = iter(judge.judge([one.turn for part in collected for one in part.to_judge]))
+        found = [_judged(part, [next(given) for _ in part.to_judge]) for part in collected]
     elif jobs > 1 and len(sessions) > 1:
         with ProcessPoolExecutor(jobs) as pool:
             found = list(pool.map(partial(_scored, collect=collect, settings=settings), largest_first))
@@ -88,30 +97,16 @@ def score_traces(
     return _report(found, judge.version), [line for one in found for line in one.lines]
 
 
-class _ToJudge(NamedTuple):
-    """A turn with the items that were in its context."""
-
-    turn: JudgedTurn
-    trace: TraceTurn
-    standing: frozenset[str]  # ids of the items that stay in the context
-
-
-class _Collected(NamedTuple):
-    turns: list[_ToJudge]
-    texts: dict[str, LoggedItem]
-    wanted: int  # turns, with or without items
-
-
-def _scored(session: SessionFiles, *, collect: Callable[[SessionFiles], _Collected], settings: Settings) -> _Session:
+def _scored(session: SessionFiles, *, collect: Callable[[SessionFiles], _Session], settings: Settings) -> _Session:
     """The verdicts on what was injected into one session."""
     part = collect(session)
-    return _judged(part, turn_judge(settings).judge([one.turn for one in part.turns]))
+    return _judged(part, turn_judge(settings).judge([one.turn for one in part.to_judge]))
 
 
-def _collected(session: SessionFiles, *, project: str, since: str) -> _Collected:
+def _collected(session: SessionFiles, *, project: str, since: str) -> _Session:
     """The turns of a session, each with what was injected into it or stays in its context."""
     standing: dict[str, tuple[LoggedItem, JudgedItem]] = {}
-    found = _Collected([], {}, 0)
+    found = _Session()
     for turn in turns_in(session):
         is_wanted = (not project or works_in(turn.project, (project,))) and (turn.prompt.time or since) >= since
         joined = join(TurnSources(trace=turn), lambda _: None)
@@ -120,50 +115,43 @@ def _collected(session: SessionFiles, *, project: str, since: str) -> _Collected
         standing |= {id_: (one, contents[id_]) for id_, one in others.items()}
         if not is_wanted:
             continue
-        ours = _ours(turn)
+        ours = [LoggedItem(one.item, OURS, one.content, len(one.content)) for one in turn.injections if one.item]
         found.texts.update({one.id: one for one in ours} | {id_: one for id_, (one, _) in standing.items()})
         items = [JudgedItem(one.id, one.content_excerpt) for one in ours] + [one for _, one in standing.values()]
         if items:
             judged = replace(joined.judged, items=tuple(items))
-            found.turns.append(_ToJudge(judged, turn, frozenset(standing)))
-        found = found._replace(wanted=found.wanted + 1)
+            found.to_judge.append(_ToJudge(judged, turn, frozenset(standing)))
+        found.turns += 1
     return found
 
 
-def _judged(part: _Collected, given: Sequence[TurnVerdicts]) -> _Session:
-    """The lines of a session; what stays in its context has one line."""
-    found = _Session(texts=part.texts, turns=part.wanted)
+def _judged(found: _Session, given: Sequence[TurnVerdicts]) -> _Session:
+    """Put the lines of a session into it; what stays in its context has one line."""
     best: dict[str, ScoredLine] = {}
-    for one, verdicts in zip(part.turns, given, strict=True):
+    for one, verdicts in zip(found.to_judge, given, strict=True):
         if verdicts.problem:
             found.problems.append(verdicts.problem)
         for verdict in verdicts.verdicts:
-            line = _line(verdict, one.trace, one.turn.id, found.texts[verdict.item])
+            item, prompt = found.texts[verdict.item], one.trace.prompt
+            line = ScoredLine(
+                turn=one.turn.id,
+                item=verdict.item,
+                on_topic=verdict.on_topic,
+                used=verdict.used,
+                contradicted=verdict.contradicted,
+                correction=verdict.correction,
+                judge=verdict.judge,
+                source=item.source or item.source_backend,
+                file=prompt.path,
+                line=prompt.line,
+            )
             if verdict.item in one.standing:
                 best[verdict.item] = _either(best.get(verdict.item), line)
             else:
                 found.lines.append(line)
     found.lines += best.values()
+    found.to_judge = []  # the traces are no longer needed, and would be sent between processes
     return found
-
-
-def _ours(turn: TraceTurn) -> list[LoggedItem]:
-    return [LoggedItem(one.item, OURS, one.content, len(one.content)) for one in turn.injections if one.item]
-
-
-def _line(verdict: ItemVerdict, turn: TraceTurn, id_: str, item: LoggedItem) -> ScoredLine:
-    return ScoredLine(
-        turn=id_,
-        item=verdict.item,
-        on_topic=verdict.on_topic,
-        used=verdict.used,
-        contradicted=verdict.contradicted,
-        correction=verdict.correction,
-        judge=verdict.judge,
-        source=item.source or item.source_backend,
-        file=turn.prompt.path,
-        line=turn.prompt.line,
-    )
 
 
 def _either(one: ScoredLine | None, other: ScoredLine) -> ScoredLine:

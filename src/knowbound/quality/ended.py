@@ -2,10 +2,8 @@
 
     .knowbound/ended/2026-11-16.jsonl    one file a day; queue.py reads it
 
-A record is up to two lines that share its id: which turn ended and how (durable before the hook ends, so nothing that
-happens afterwards loses it), and the agent's last message without its secrets (after it, because clearing text of
-secrets takes longer than all the rest; until then, and where that is killed, the first line's sum tells whether the
-trace has the message).
+A record is up to two lines that share its id: which turn ended and how, durable before the hook ends, and later the
+last message without secrets. Until then, and if that is killed, a sum tells whether the trace has the message.
 """
 
 from __future__ import annotations
@@ -34,12 +32,11 @@ class EndedTurn:
     """The record of one ended turn."""
 
     def __init__(self, event: str, prompt: HookPrompt, payload: Mapping[str, object]) -> None:
-        now = time.gmtime()
         # Of a turn that failed it is the error's own text: nothing that the agent said.
         answer = payload.get("last_assistant_message") if event != STOP_FAILURE else None
         self.answer = answer if isinstance(answer, str) else ""
         self.key: dict[str, Any] = {  # of both lines; its time names their file
-            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", now),
+            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "id": os.urandom(8).hex(),
             "session": prompt.session,
         }
@@ -55,8 +52,7 @@ class EndedTurn:
 
     def begin(self, home: str) -> None:
         """Write that the turn ended; it is on the disk when this returns. Raises OSError."""
-        known = {name: value for name, value in self._known.items() if value}
-        self._append(home, self.key | known, durable=True)
+        self._append(home, self.key | {name: value for name, value in self._known.items() if value}, durable=True)
 
     def end(self, home: str, ms: float, tool_calls: int = 0, tool_ms: float = 0.0) -> None:
         """Write the last message without its secrets, and how long the hooks of the turn took. Raises OSError."""
@@ -72,5 +68,5 @@ class EndedTurn:
 
 
 def answer_sum(text: str) -> str:
-    """The sum by which a message is recognised in a trace. Clients and readers join its parts differently."""
+    """Return the sum by which a message is recognised in a trace. Clients and readers join its parts differently."""
     return f"{binascii.crc32(''.join(text.split()).encode('utf-8', 'replace')):08x}"

@@ -112,22 +112,20 @@ def _in_place(
 
 def _is_hidden(matches: Matches, there: tuple[str, ...]) -> bool:
     """Report whether every match is in a folder below the searched one whose name begins with a dot."""
-    for path in matches.paths:
+
+    def is_hidden(path: str) -> bool:
         searched = next((one for one in there if is_within(path, (one,))), "")
-        if not any(part.startswith(".") for part in path.removeprefix(searched).split("/")):
-            return False
-    return True
+        return any(part.startswith(".") for part in path.removeprefix(searched).split("/"))
+
+    return all(map(is_hidden, matches.paths))
 
 
 def _is_worth_saying(matches: Matches, pattern: str) -> bool:
     """Few files; and one name counts as a word of its own, not inside another."""
-    if pattern in names_in(pattern) and not any(pattern.lower() in _words_in(hit.text) for hit in matches.hits):
+    is_name = pattern in names_in(pattern)
+    if is_name and not any(pattern.lower() in re.findall(r"[\w$-]+", hit.text.lower()) for hit in matches.hits):
         return False
     return len(matches.paths) <= _MOST_DEFINING
-
-
-def _words_in(text: str) -> set[str]:
-    return {word.lower() for word in re.findall(r"[\w$-]+", text)}
 
 
 def _matched(start: str, matches: Matches, pattern: str, rule: str) -> Rescue:
@@ -150,17 +148,11 @@ def _best(matches: Matches, pattern: str) -> list[SuggestedPlace]:
         by_file.setdefault(hit.path, []).append(hit)
 
     def rank(path: str) -> tuple[object, ...]:
-        hits = by_file[path]
+        hits, stem = by_file[path], plain(stem_of(path))
         count = len(frozenset().union(*(hit.branches for hit in hits)))
-        stem = plain(stem_of(path))
-        return (
-            -count,
-            source_rank(path),
-            not any(name in stem or stem in name for name in wanted if len(stem) > 3),
-            not any(_defines(hit, wanted) for hit in hits),
-            -len(hits),
-            path,
-        )
+        is_named = any(name in stem or stem in name for name in wanted if len(stem) > 3)
+        is_defined = any(_defines(hit, wanted) for hit in hits)
+        return -count, source_rank(path), not is_named, not is_defined, -len(hits), path
 
     if len(paths) == 1:
         hits = sorted(by_file[paths[0]], key=lambda hit: (not _defines(hit, wanted), hit.line))
@@ -257,21 +249,16 @@ def _near_lines(miss: MissedLookup, meant: Repair, there: tuple[str, ...], searc
     return None
 
 
-def _declared(pattern: str) -> list[str]:
-    """Names that a pattern asks for the definition of: `function login`."""
+def _one_name(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: Searcher) -> Rescue | None:
+    """The longest name of the pattern alone, where it was searched for; also of a definition, `function login`."""
     from knowbound.codebase.definitions import asked_definitions  # noqa: PLC0415
 
-    return [name for name in asked_definitions(pattern) if name.lower() not in COMMON]
-
-
-def _one_name(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: Searcher) -> Rescue | None:
-    """The longest name of the pattern alone, where it was searched for."""
     if meant.meant in names_in(meant.meant):
         return None
-    named = dict.fromkeys([*filter(is_specific, names_in(meant.meant)), *_declared(meant.meant)])
+    declared = [name for name in asked_definitions(meant.meant) if name.lower() not in COMMON]
     alone = {branch.strip("\\b() ") for branch in branches(meant.meant)}  # the tool looked for these by themselves
-    named = {name: None for name in named if name not in alone}
-    for name in sorted(named, key=len, reverse=True)[:_MOST_NAMES]:
+    named = dict.fromkeys([*filter(is_specific, names_in(meant.meant)), *declared])
+    for name in sorted((name for name in named if name not in alone), key=len, reverse=True)[:_MOST_NAMES]:
         matches = search.search(name.replace("$", "\\$"), within=there)
         if matches.hits and len(matches.paths) <= MOST_PLACES:
             return _matched(

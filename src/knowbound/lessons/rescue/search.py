@@ -15,7 +15,7 @@ from knowbound.lessons.rescue.misses.lookup import anywhere, branches, expressio
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from knowbound.codebase.kept_index import KeptTree
 
@@ -184,17 +184,11 @@ class TreeNames:
 
     @cached_property
     def _by_name(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
-        for path in self.paths:
-            found.setdefault(path.rpartition("/")[2].lower(), []).append(path)
-        return found
+        return _grouped(self.paths, lambda path: path.rpartition("/")[2].lower())
 
     @cached_property
     def _by_stem(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
-        for path in self.paths:
-            found.setdefault(plain(stem_of(path)), []).append(path)
-        return found
+        return _grouped(self.paths, lambda path: plain(stem_of(path)))
 
     def is_file(self, path: str) -> bool:
         """Report whether the index has the file."""
@@ -214,6 +208,13 @@ class TreeNames:
 
     def _there(self, paths: list[str]) -> list[str]:
         return [path for path in paths[:200] if self._tree.exists(path)]
+
+
+def _grouped(paths: list[str], key: Callable[[str], str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for path in paths:
+        found.setdefault(key(path), []).append(path)
+    return found
 
 
 def stem_of(path: str) -> str:

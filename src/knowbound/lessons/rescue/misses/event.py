@@ -105,11 +105,9 @@ def missed_lookups(event: Mapping[str, Any], roots: EventRoots) -> list[MissedLo
 def _is_empty(response: object) -> bool:
     """Report whether a search came back with nothing: no file, no line, no count."""
     if isinstance(response, dict):
-        if response.get("filenames") or response.get("numLines") or response.get("numMatches"):
-            return False
-        return not str(response.get("content") or "").strip() and any(
-            key in response for key in ("filenames", "numFiles", "content")
-        )
+        found = any(response.get(key) for key in ("filenames", "numLines", "numMatches"))
+        is_search = not {"filenames", "numFiles", "content"}.isdisjoint(response)
+        return is_search and not found and not str(response.get("content") or "").strip()
     if isinstance(response, str):
         from knowbound.traces.outcome import is_empty_result  # noqa: PLC0415
 
@@ -151,7 +149,9 @@ def glob_lookup(
     from knowbound.lessons.rescue.misses.repair import Repair, glob_repairs  # noqa: PLC0415
 
     repairs = glob_repairs(glob) or [Repair(glob)]
-    meant = [near for one in repairs if (near := _from_root(one.meant, place, roots))]
+    folder = f"{place.rstrip('/')}/" if place else ""
+    tried = (one.meant if one.meant.startswith(("/", "~")) else f"{folder}{one.meant}" for one in repairs)
+    meant = list(filter(None, map(roots.relative, tried)))
     if not meant:
         return None
     if not repairs[0].reason and not is_wild(meant[0]):
@@ -164,19 +164,11 @@ def glob_lookup(
     )
 
 
-def _from_root(glob: str, place: str, roots: EventRoots) -> str | None:
-    if not glob.startswith(("/", "~")) and place:
-        glob = f"{place.rstrip('/')}/{glob}"
-    return roots.relative(glob)
-
-
 def _path(name: str, given: dict[str, Any], roots: EventRoots, cwd: str) -> MissedLookup | None:
     """Read and LS."""
-    path = next(
-        (_text(given, key) for key in ("file_path", "path", "notebook_path", "absolute_path") if given.get(key)), ""
-    )
-    kind = kind_of(name)
-    intent, wrong = tool_intent(name, kind, given, path, "", "", cwd)
+    keys = ("file_path", "path", "notebook_path", "absolute_path")
+    path = next((_text(given, key) for key in keys if given.get(key)), "")
+    intent, wrong = tool_intent(name, kind_of(name), given, path, "", "", cwd)
     near = roots.relative(path.strip("\"'`"))
     if not near or intent is LookupIntent.INCIDENTAL:
         return None

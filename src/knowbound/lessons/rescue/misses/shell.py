@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from functools import partial
 
 from knowbound.core.lazy_pattern import lazy
 from knowbound.core.trace import MISSES, LookupIntent, ToolKind
@@ -76,21 +77,20 @@ def _lookups(
 ) -> list[MissedLookup]:
     operands = [posixpath.join(folder, one) if folder else one for one in parsed.operands]
     found: list[MissedLookup | None] = []
+    of_glob = partial(glob_lookup, roots=roots, is_check=is_check, tool=name)
     is_list = parsed.syntax is not Syntax.GLOB and _LISTED.match(command)
     if parsed.kind is ToolKind.SEARCH and is_list:
         if _PLAIN.fullmatch(parsed.query):  # of a list of files: a part of their paths
-            found.append(glob_lookup(f"**/*{parsed.query}*", folder, roots, is_check=is_check, tool=name))
+            found.append(of_glob(f"**/*{parsed.query}*", folder))
     elif parsed.kind is ToolKind.SEARCH and parsed.program in ("find", "fd"):
         named = [glob.strip("\"'") for glob in _NAMED.findall(command)] or ([parsed.query] if parsed.query else [])
-        for glob in named:
-            for place in operands or [folder]:
-                found.append(glob_lookup(f"**/{glob}", place, roots, is_check=is_check, tool=name))
+        found += [of_glob(f"**/{glob}", place) for glob in named for place in operands or [folder]]
     elif parsed.kind is ToolKind.SEARCH:
         found.append(_pattern(parsed, command, operands or [folder], roots, name, is_check=is_check))
     else:
         for operand in operands:
             if is_wild(operand):
-                found.append(glob_lookup(operand, "", roots, is_check=is_check, tool=name))
+                found.append(of_glob(operand, ""))
             elif near := roots.relative(operand):
                 found.append(MissedLookup(PATH, near, is_check=is_check, tool=name))
     return [one for one in found if one]

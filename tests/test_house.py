@@ -27,7 +27,8 @@ def test_a_docstring_that_begins_like_a_question_is_found(tmp_path: Path, first:
 
 
 def test_rooms_that_are_not_rewritten_yet_keep_their_docstrings(tmp_path: Path) -> None:
-    write(tmp_path, "gaps/a.py", '"""What it does."""\n')
+    for room in NOT_REWRITTEN:
+        write(tmp_path, f"{room}/a.py", '"""What it does."""\n')
     assert list(problems(tmp_path)) == []
 
 

@@ -93,11 +93,7 @@ def _decide(signal: Signal, answer: MissAnswer, lines: Sequence[tuple[ActivityRe
         if answer.ending is Ending.FOUND and place.call_id and place.call_id not in signal.call_ids:
             signal.resolved_by = place.call_id
             calls = sum(one.call_id != "" for one, _ in lines if signal.line < one.line <= place.line)
-            signal.cost = Cost(max(1, calls), *_rest(signal.cost))
-
-
-def _rest(cost: Cost | None) -> tuple[int, float | None, int | None]:
-    return (cost.steps, cost.seconds, cost.tokens) if cost else (0, None, None)
+            signal.cost = msgspec.structs.replace(signal.cost or Cost(), calls=max(1, calls))
 
 
 def _questions(found: Findings) -> Iterator[_Question]:

@@ -164,15 +164,14 @@ class _Look(msgspec.Struct):
     filters: dict[str, str]
     made: str
 
-    def about(self) -> tuple[list[str], dict[str, str]]:
-        """Return the places and filters of the run, without `since`, which moves with the clock."""
-        return self.places, {name: value for name, value in self.filters.items() if name != "since"}
-
 
 def _last_look(store: Observed, places: list[str], filters: Filters) -> str:
-    """Return the time of the newest run about the same subject, or ""."""
-    this = _Look(places, filters.shown(), "").about()
-    return next((run.made for run in store.runs("observe", _Look) if run.about() == this), "")
+    """Return the time of the newest run about the same subject, or ""; `since` moves with the clock."""
+    about = filters.shown() | {"since": ""}
+    same = (
+        one for one in store.runs("observe", _Look) if one.places == places and one.filters | {"since": ""} == about
+    )
+    return next((one.made for one in same), "")
 
 
 def report_of(

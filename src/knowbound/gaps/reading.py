@@ -65,7 +65,7 @@ def judge_findings(
     for signal, verdict in zip(waiting, judged.verdicts, strict=True):
         signal.verdict = verdict
     for one in found:
-        one.signals = [signal for signal in one.signals if not _is_no_doubt(signal)]
+        one.signals = [signal for signal in one.signals if signal.verdict is None or signal.verdict.is_uncertainty]
         settle(one)
     cap = cap_of(judge, max_candidates)
     if cap is None:
@@ -98,10 +98,6 @@ def _is_unjudged(signal: Signal) -> bool:
 
 def _has_failed(signal: Signal) -> bool:
     return signal.verdict is not None and signal.verdict.has_failed
-
-
-def _is_no_doubt(signal: Signal) -> bool:
-    return signal.verdict is not None and not signal.verdict.is_uncertainty
 
 
 class LensSettings(msgspec.Struct, frozen=True):
@@ -143,7 +139,8 @@ def read_what_changed(
     Where a judge costs and `asks` is false, the findings of new sessions wait for it, and are not read again.
     """
     judge = judge_of(settings)
-    hedges = judge is not None and not settings.hedges_off and _is_capped(judge, settings)
+    is_capped = judge is not None and (judge.costs or settings.hedging_classifier_max_candidates > 0)
+    hedges = is_capped and not settings.hedges_off
     # Then all new sessions are judged together, and their findings count as read only once they are judged.
     together = hedges or miss_judge(settings) != RULES
     gone: set[str] = set()
@@ -202,10 +199,6 @@ def _unread(session: SessionFiles, reason: str) -> Findings:
     )
 
 
-def _is_capped(judge: HedgingJudge, settings: Settings) -> bool:
-    return judge.costs or settings.hedging_classifier_max_candidates > 0
-
-
 def _judge_together(
     fresh: list[tuple[str, str, str]], settings: Settings, store: Observed, *, hedges: bool
 ) -> JudgedHedges:
@@ -217,16 +210,15 @@ def _judge_together(
     if judge is not None:
         judged = judge_findings(every, judge, settings.hedging_classifier_max_candidates or None)
     unanswered = _ask_about_misses(sorted(every, key=lambda one: one.ended, reverse=True), settings, judged.warnings)
+
+    def is_open(part: list[Findings]) -> bool:
+        """Report whether a judge was not asked or failed: then the session stays unread until the next time."""
+        return any((hedges and is_undecided(one)) or one.session in unanswered for one in part)
+
     store.keep_sessions(
-        # What a judge was not asked, or failed on, stays unread, so that it is asked the next time.
-        (key, name, "" if _is_open(part, unanswered, hedges) else state, msgspec.msgpack.encode(part))
-        for (key, name, state), part in found
+        (key, name, "" if is_open(part) else state, msgspec.msgpack.encode(part)) for (key, name, state), part in found
     )
     return judged
-
-
-def _is_open(part: list[Findings], unanswered: set[str], hedges: bool) -> bool:
-    return any((hedges and is_undecided(one)) or one.session in unanswered for one in part)
 
 
 def miss_judge(settings: Settings) -> str:

@@ -101,8 +101,8 @@ class _Seen(NamedTuple):
 
 def newest_report(settings: Settings) -> tuple[ObserveReport, Iterator[Signal]]:
     """The report of the newest stored run."""
-    report, seen = _newest(settings)
-    return report, (one.signal for one in seen)
+    store, report, keys = _newest_run(settings)
+    return report, signals_of(store, keys, Filters(**report.filters), report)
 
 
 def newest_topic(settings: Settings, name: str) -> TopicReport:
@@ -152,11 +152,6 @@ def _which(name: str, topics: list[Topic]) -> str:
 def signals_of(store: Observed, keys: Iterable[str], filters: Filters, report: ObserveReport) -> Iterator[Signal]:
     """Every signal of the sessions, one by one, within the filters, with its topic."""
     return (one.signal for one in _seen(store, keys, filters, report))
-
-
-def _newest(settings: Settings) -> tuple[ObserveReport, Iterator[_Seen]]:
-    store, report, keys = _newest_run(settings)
-    return report, _seen(store, keys, Filters(**report.filters), report)
 
 
 def _newest_run(settings: Settings) -> tuple[Observed, ObserveReport, list[str]]:

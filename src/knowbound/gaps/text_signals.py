@@ -123,18 +123,15 @@ def hedging_candidates(text: str) -> list[HedgingCandidate]:
     """The sentences of an agent's text that may express doubt, each with its neighbours."""
     if not may_hedge(text):
         return []
-    return [
-        HedgingCandidate(sentence.text, _context(sentence))
-        for sentence in sentences(text, worth=may_hedge)
-        if sentence.masked and len(sentence.masked) <= _LONGEST and _doubts(sentence)
-    ]
+    found = []
+    for sentence in sentences(text, worth=may_hedge):
+        if sentence.masked and len(sentence.masked) <= _LONGEST and _doubts(sentence):
+            context = " ".join(filter(None, (sentence.before, sentence.text, sentence.after)))
+            found.append(HedgingCandidate(sentence.text, cut(context, 2 * _LONGEST)))
+    return found
 
 
 def _doubts(sentence: Sentence) -> bool:
     """A word of doubt outside a heading."""
     masked = _hide_markers(sentence.masked)
     return may_hedge(masked) and bool(cues(masked)) and shape(sentence.text) != "heading"
-
-
-def _context(sentence: Sentence) -> str:
-    return cut(" ".join(part for part in (sentence.before, sentence.text, sentence.after) if part), 2 * _LONGEST)

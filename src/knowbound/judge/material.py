@@ -249,10 +249,10 @@ _IDEOGRAPH = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 def is_quoted(quotation: str, texts: Iterable[str]) -> bool:
     """Report whether the quotation is verbatim in one of the texts."""
-    parts = [part for part in (_plain(part) for part in _ELLIPSIS.split(quotation.strip())) if part]
+    parts = [part for one in _ELLIPSIS.split(quotation.strip()) if (part := _stripped(one).strip(_OUTER))]
     if not parts or any(map(_is_short, parts)):
         return False
-    return any(_in_order(parts, _plain_material(text)) for text in texts)
+    return any(_in_order(parts, _stripped(text)) for text in texts)
 
 
 def _is_short(part: str) -> bool:
@@ -269,15 +269,7 @@ def _in_order(parts: list[str], text: str) -> bool:
     return True
 
 
-def _plain(text: str) -> str:
-    return _stripped(text).strip(_OUTER)
-
-
 @lru_cache(maxsize=256)
-def _plain_material(text: str) -> str:
-    return _stripped(text)
-
-
 def _stripped(text: str) -> str:
     """Return the text without white space and signs of Markdown; JSON escapes of line ends and quotes are undone."""
     text = text.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"')

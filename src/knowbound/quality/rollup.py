@@ -189,7 +189,7 @@ def _with(day: DayRollup, turn: QualityTurn) -> DayRollup:
         rank_ms=day.rank_ms + _took(turn.rank_ms),
         prompt_ms=day.prompt_ms + _took(turn.prompt_ms),
         stop_ms=day.stop_ms + _took(turn.stop_ms),
-        judges=_one_more(day.judges, turn.judge),
+        judges=day.judges | ({turn.judge: day.judges.get(turn.judge, 0) + 1} if turn.judge else {}),
         scores=day.scores,
         gamma=day.gamma,
         scores_by_day=day.scores_by_day,
@@ -212,7 +212,3 @@ def _of(item: LoggedItem) -> Counts:
 
 def _took(ms: float | None) -> Durations:
     return Durations() if ms is None else Durations.of(ms)
-
-
-def _one_more(known: dict[str, int], name: str) -> dict[str, int]:
-    return known | {name: known.get(name, 0) + 1} if name else known

@@ -48,6 +48,12 @@ class Scored(msgspec.Struct):
     def __iadd__(self, other: Scored) -> Scored:
         return Scored(self.turns + other.turns, self.failed + other.failed, other.problem or self.problem)
 
+    def put(self, log: QualityLog, turn: QualityTurn) -> None:
+        """Write a turn and count it."""
+        self.turns += log.put(turn)
+        if turn.problem:
+            self.failed, self.problem = self.failed + 1, turn.problem
+
 
 class QueueScored(msgspec.Struct, frozen=True):
     """Result of a run over the queue."""
@@ -88,10 +94,8 @@ def log_turns(settings: Settings, turns: Sequence[JudgedTurn], given: Sequence[T
             ids = {item.id: logged.id for item, logged in zip(turn.items, raw.other_items, strict=True)}
             renamed = tuple(replace(one, item=ids[one.item]) for one in verdicts.verdicts)
             scored = _judged(raw, replace(verdicts, verdicts=renamed), judge, clock.now())
-            done.turns += log.put(scored)
+            done.put(log, scored)
             days.add(scored.date)
-            if scored.problem:
-                done.failed, done.problem = done.failed + 1, scored.problem
         rolled_up(settings, log, days)
     return done
 
@@ -179,10 +183,8 @@ class Scorer:
 
     def _write(self, joined: Joined, done: Scored) -> None:
         turn = _judged(joined.turn, self._verdicts(joined.judged), self._judge.version, self._clock.now())
-        done.turns += self._log.put(turn)
+        done.put(self._log, turn)
         self.days.add(turn.date)
-        if turn.problem:
-            done.failed, done.problem = done.failed + 1, turn.problem
 
     def _verdicts(self, turn: JudgedTurn) -> TurnVerdicts:
         if not turn.items:
@@ -238,15 +240,11 @@ def _judged(turn: QualityTurn, given: TurnVerdicts, judge: str, now: str) -> Qua
         injected_items=with_verdicts(turn.injected_items),
         pulled_items=with_verdicts(turn.pulled_items),
         other_items=with_verdicts(turn.other_items),
-        judge=_judge_of(given, judge) if verdicts else "",
+        # Rules judge the sessions that a model may not see: then the verdicts name their version.
+        judge=next((one.judge for one in given.verdicts if one.judge), judge) if verdicts else "",
         scored_at=now,
         problem=problem,
     )
-
-
-def _judge_of(given: TurnVerdicts, configured: str) -> str:
-    """The version that the verdicts name: rules judge the sessions that a model may not see."""
-    return next((one.judge for one in given.verdicts if one.judge), configured)
 
 
 def _as_logged(turn: QualityTurn) -> JudgedTurn:

@@ -78,7 +78,7 @@ def quality_status(settings: Settings, *, today: str = "") -> QualityStatus:
             window=total,
             items=tuple(fixing),
             judge=judge,
-            unscored=_unscored(log),
+            unscored=dict(Counter(excerpt(turn.problem, _REASON) for turn in log.unscored()).most_common()),
             series=rolling(days, until, lambda first, last: discovery_rate(records, first, last)),
             pages=tuple(item_quality(log, index, one.id, days, one) for one in fixing[:FIRST_ITEMS]),
             rollout=Rollout(settings, log, index, today).status(),
@@ -168,11 +168,6 @@ def _holdout(log: QualityLog, days: list[DayRollup]) -> HoldoutComparison | None
     """Turns are read only where some were held out."""
     held = [day.date for day in days if day.held_out]
     return holdout_comparison(log.since(held[0])) if held else None
-
-
-def _unscored(log: QualityLog) -> dict[str, int]:
-    reasons = Counter(excerpt(turn.problem, _REASON) for turn in log.unscored())
-    return dict(reasons.most_common())
 
 
 def item_quality(

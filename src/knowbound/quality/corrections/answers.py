@@ -105,7 +105,8 @@ class Corrections:
             try:
                 _STEPS[answer.kind](self, answer)
             except InputError:  # the item is gone, or another machine was quicker: nothing is left to do
-                self._put(replace(answer, kind=_GIVEN_UP.get(answer.kind, answer.kind), done=True, content=""))
+                kind = SuggestionDecision.NONE if answer.kind is SuggestionDecision.ACCEPTED else answer.kind
+                self._put(replace(answer, kind=kind, done=True, content=""))
         return len(left)
 
     def flag_unanswered(self, since: Mapping[str, str]) -> list[str]:
@@ -216,7 +217,6 @@ _STEPS: dict[SuggestionDecision, Callable[[Corrections, SuggestionAnswer], objec
     SuggestionDecision.FLAGGED: Corrections._flag,
     SuggestionDecision.NONE: lambda corrections, answer: None,
 }
-_GIVEN_UP = {SuggestionDecision.ACCEPTED: SuggestionDecision.NONE}
 
 
 def _was_made_for(item: Item, old: str) -> bool:

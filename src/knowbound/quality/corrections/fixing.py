@@ -264,7 +264,8 @@ def _with_new_value(item: str, said: str) -> str | None:
         return None
     kind, key, new = changes.pop()
     text = item
-    for one in sorted((one for one in held if (one.kind, one.key) == (kind, key)), reverse=True, key=_start):
+    replaced = [one for one in held if (one.kind, one.key) == (kind, key)]
+    for one in sorted(replaced, reverse=True, key=lambda one: one.start):
         text = text[: one.start] + new + text[one.end :]
     return text
 
@@ -302,10 +303,6 @@ def _beside(text: str, value: Value) -> set[str]:
     """The specific words right around a value: what it is a value of."""
     before, after = text[max(0, value.start - _NEAR) : value.start], text[value.end : value.end + _NEAR]
     return {*list(_terms(before))[-_WORDS_BESIDE:], *list(_terms(after))[:_WORDS_BESIDE]}
-
-
-def _start(value: Value) -> int:
-    return value.start
 
 
 # The subject

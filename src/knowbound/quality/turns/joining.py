@@ -83,12 +83,13 @@ def join(known: TurnSources, stored: Callable[[str], StoredText | None]) -> Join
     trace, injected, ended = known.trace, known.injected, known.ended
     response = _response(trace, ended)
     prompt = trace.prompt.text if trace and trace.prompt.text else injected.prompt if injected else ""
-    texts = _texts_in_trace(trace)
+    texts = {one.item: one.content for one in trace.injections if one.item} if trace else {}
     calls = trace.calls if trace else []
     mine = [_Item.of(one, stored, texts) for one in _delivered(injected, texts)]
     seen = {one.logged.id for one in mine}
-    pulled = [one for pull in known.pulls for one in pull.items]
-    asked_for = [_Item.of(one, stored, texts) for one in _first_of_each(pulled) if one.item not in seen]
+    pulled = {one.item: one for pull in reversed(known.pulls) for one in reversed(pull.items)}  # the first of each
+    asked_for = [_Item.of(one, stored, texts) for id_, one in reversed(pulled.items()) if id_ not in seen]
+    late_tokens = injected.late_tokens if injected and injected.late_delivered else 0
     others = _others(trace.injections if trace else [])
     turn = QualityTurn(
         session_id=_session(known),
@@ -108,7 +109,7 @@ def join(known: TurnSources, stored: Callable[[str], StoredText | None]) -> Join
         steps=len(trace.steps) if trace else 0,
         failed_searches=sum(call.kind in LOOKUPS and call.outcome in MISSES for call in calls),
         turn_tokens=trace.tokens if trace else None,
-        injected_tokens=_tokens(injected) if injected and mine else 0,
+        injected_tokens=injected.tokens + late_tokens if injected and mine else 0,
         arm=injected.arm if injected else "",
         silenced=_silenced(injected) if injected else (),
         rank_ms=injected.rank_ms if injected else None,
@@ -222,14 +223,12 @@ def _response_length(response: str, ended: EndedRecord | None) -> int:
 
 
 def _logged_calls(calls: Sequence[ToolCall]) -> tuple[LoggedCall, ...]:
-    logged = [_logged_call(call) for call in calls]
+    logged = []
+    for call in calls:
+        shown = excerpt(call.query or " ".join(str(value) for value in (call.input or {}).values()), _CALL_EXCERPT)
+        logged.append(LoggedCall(excerpt(call.name, 100), str(call.outcome), shown, corrected_by(call)))
     logged.sort(key=lambda call: not call.corrected)  # stable: the others keep their order
     return tuple(logged[:MOST_CALLS])
-
-
-def _logged_call(call: ToolCall) -> LoggedCall:
-    shown = call.query or " ".join(str(value) for value in (call.input or {}).values())
-    return LoggedCall(excerpt(call.name, 100), str(call.outcome), excerpt(shown, _CALL_EXCERPT), corrected_by(call))
 
 
 def corrected_by(call: ToolCall) -> tuple[str, ...]:
@@ -289,18 +288,6 @@ def _silenced(injected: InjectionRecord) -> tuple[str, ...]:
         return ()
     pool = [FoundItem(*row) for row in injected.pool]  # type: ignore[arg-type]
     return tuple(item.id for item in relevant(pool, injected.floor, with_quality=False) if not item.quality)
-
-
-def _tokens(injected: InjectionRecord) -> int:
-    return injected.tokens + (injected.late_tokens if injected.late_delivered else 0)
-
-
-def _texts_in_trace(trace: TraceTurn | None) -> dict[str, str]:
-    return {one.item: one.content for one in trace.injections if one.item} if trace else {}
-
-
-def _first_of_each(items: Iterable[InjectedItem]) -> list[InjectedItem]:
-    return list({item.item: item for item in reversed(list(items))}.values())[::-1]
 
 
 def _others(injections: Sequence[Injection]) -> list[_Item]:

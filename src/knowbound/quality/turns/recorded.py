@@ -186,18 +186,16 @@ def _report(found: Sequence[_Session], judge: str) -> RecordedQuality:
             by_item.setdefault(line.item, []).append(line)
         for source, lines in own.items():
             by_source.setdefault(source, []).append(lines)
+    sources = [_source(name, lines) for name, lines in by_source.items()]
+    sources.sort(key=lambda one: (one.name != OURS, -one.on_topic.n, one.name))
     return RecordedQuality(
         judge=judge,
         sessions=len(found),
         turns=sum(one.turns for one in found),
-        sources=tuple(sorted((_source(name, lines) for name, lines in by_source.items()), key=_by_size)),
+        sources=tuple(sources),
         items=tuple(_item(id_, lines, texts[id_]) for id_, lines in by_item.items()),
         problems=tuple(dict.fromkeys(problem for one in found for problem in one.problems)),
     )
-
-
-def _by_size(source: ScoredSource) -> tuple[bool, int, str]:
-    return source.name != OURS, -source.on_topic.n, source.name
 
 
 def _source(name: str, sessions: Sequence[Sequence[ScoredLine]]) -> ScoredSource:

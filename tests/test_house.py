@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tools.house import LONGEST_MODULE, problems
+from tools.house import LONGEST_MODULE, NOT_REWRITTEN, problems
 
 
 def write(root: Path, name: str, text: str) -> None:

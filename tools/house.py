@@ -21,12 +21,7 @@ FIRST_WORDS = frozenset(
 # Rooms whose sentences are rewritten together with their rules; each leaves this list with its rewrite.
 NOT_REWRITTEN = (
     "evals",
-    "gaps",
     "injection/conflict",
-    "judge/hedging",
-    "judge/turns",
-    "lessons",
-    "quality",
     "report",
 )
 

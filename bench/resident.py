@@ -26,7 +26,7 @@ from typing import Any
 from bench.hook import build, environment
 from bench.labels import injected_turns
 from bench.measuring import HOOK, at, options, process_ms, warn_if_busy
-from knowbound.agent import resident
+from knowbound.agent.clients import guarded
 from knowbound.agent.mcp.server import HOOK_TOOL
 from knowbound.injection.log import read_log
 
@@ -113,7 +113,7 @@ def killed(root: Path, environ: dict[str, str]) -> tuple[str, float]:
     server = Server(root, environ)
     server.prompt()
     server.receive()
-    line = resident.guarded(f"{HOOK} user-prompt-submit")
+    line = guarded(f"{HOOK} user-prompt-submit")
     given = json.dumps(server.event()).encode()
     gives_way = subprocess.run(
         ["/bin/sh", "-c", line], input=given, capture_output=True, env=environ, cwd=root, check=True

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from knowbound.agent.interruptions import note_late_hook
 from knowbound.agent.mcp.server import HookTool
-from knowbound.agent.switch import note_late_hook
 from knowbound.judge.choice import Permission, keep_permission
 from knowbound.lessons.rescue.scores import RescueRecord, judge, read_rescues
 from knowbound.traces.turns import session_of, turns_in

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from knowbound.agent import hook_log, resident
+from knowbound.agent import hook_log
+from knowbound.agent.clients import guarded
 from knowbound.agent.mcp import hook_events
 from knowbound.agent.mcp.hook_events import HookServer
 from knowbound.injection.prompt import HookPrompt
@@ -151,7 +152,7 @@ def test_after_an_upgrade_the_process_of_the_new_version_answers(
 ) -> None:
     assert PORT in said(server, prompted(filled))
     assert len(list((filled.root / MARKS).iterdir())) == 1
-    monkeypatch.setattr(resident, "installation", lambda: (1, 2, 3))
+    monkeypatch.setattr(hook_events, "installation", lambda: (1, 2, 3))
     assert PORT in said(server, prompted(filled, "p-2"))  # by a process: the shell gave way to us
     assert list((filled.root / MARKS).iterdir()) == []
     until(lambda: len(filled.records()) == 2)
@@ -169,7 +170,7 @@ def test_switched_off_nothing_is_said(filled: Project, server: HookServer, monke
 def run_line(home: Path) -> str:
     """What a guarded command prints, as a client runs it."""
     done = subprocess.run(
-        ["/bin/sh", "-c", resident.guarded("echo answered")],
+        ["/bin/sh", "-c", guarded("echo answered")],
         env={"HOME": str(home), "PATH": os.environ["PATH"]},
         input="x" * 200_000,
         capture_output=True,

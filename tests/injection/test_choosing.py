@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from knowbound.agent.interruptions import note_late_hook
 from knowbound.agent.mcp.server import HookTool
-from knowbound.agent.switch import note_late_hook
 from knowbound.cli.main import knowbound
 from knowbound.injection import late
 from knowbound.injection.choosing import ModelChoice, ask_model, keep_for_later

@@ -15,8 +15,9 @@ from typing import Any
 from knowbound.agent import resident
 from knowbound.agent.hook import EVENTS
 from knowbound.agent.hook_entry import TRIAL
+from knowbound.agent.interruptions import off_state
 from knowbound.agent.mcp.server import HOOK_TOOL, input_of
-from knowbound.agent.switch import VARIABLE, off_state
+from knowbound.agent.switch import VARIABLE
 from knowbound.config import SETTINGS, Settings
 from knowbound.config_values import REPLACED, variable
 from knowbound.errors import InputError
@@ -190,7 +191,7 @@ def _hooks(
             called = _tool_hook(agent, EVENTS[event], server)
             tool_hooks[EVENTS[event]] = ({} if late else group) | {"hooks": [called]}
         seconds = _AT_THE_END.get(event, HOOK_SECONDS)
-        command = resident.guarded(line) if is_resident else line
+        command = guarded(line) if is_resident else line
         hooks[EVENTS[event]] = group | {"hooks": [{"type": "command", "command": command, "timeout": seconds}]}
     return hooks, tool_hooks
 
@@ -224,6 +225,12 @@ def _variables() -> list[str]:
 def _shared_line(agent: str, event: str) -> str:
     own = f'grep -qs "knowbound-hook.* {event}" {_OWN_HOOKS[agent]}'
     return f"{_SHARED} && ! {own} || exec cat >/dev/null; exec knowbound-hook {event}"
+
+
+def guarded(command: str) -> str:
+    """Return a command line that runs the command unless a server answers for the client that starts the line."""
+    marks = '"$HOME"/.local/state/knowbound/resident/$PPID.*'
+    return f'set -- {marks}; [ $# = 1 ] && kill -0 "${{1##*.}}" 2>/dev/null && exec cat >/dev/null; exec {command}'
 
 
 def is_our_hook(handler: object) -> bool:

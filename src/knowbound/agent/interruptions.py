@@ -1,4 +1,4 @@
-"""Interruptions that a person called wrong: injections, rescues, the check before an agent stops.
+"""Answers of a person to interruptions: all hooks are switched off and on, or one is called wrong.
 
 .knowbound/wrong.jsonl   one line for each: its kind, its time, and the time of the person's word
 """
@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
@@ -13,11 +15,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from knowbound.agent import hook_log
+from knowbound.agent.switch import FILE, LATE_HOOK, VARIABLE, variable_is_set
 from knowbound.errors import InputError
 from knowbound.text.clock import utc_now
-from knowbound.user_files import append
+from knowbound.user_files import append, make_file, make_folder, state_places
 
 NAME = "wrong.jsonl"
+_LONGEST = 40  # characters of a time
 DAYS = 7  # that the share is counted over
 MOST_WRONG = 1  # in these days; above it the kind should be switched off
 # Outcomes in the hook log by kind, and how each kind is switched off.
@@ -77,3 +81,64 @@ def _called(home: Path) -> list[Interruption]:
 
 def _rows(lines: Iterable[tuple[str, Mapping[str, object]]]) -> list[Interruption]:
     return [Interruption(kind, str(line.get("time"))) for kind, line in lines if kind in KINDS]
+
+
+# The switch
+
+
+class OffState:
+    """The way that hooks are off: by the variable, or by the file since a time."""
+
+    def __init__(self, *, by_variable: bool, since: str) -> None:
+        self.by_variable = by_variable
+        self.since = since  # ISO, UTC; "" if unknown
+
+    def __str__(self) -> str:
+        if self.by_variable:
+            return f"{VARIABLE} is set"
+        return f"since {self.since or 'an unknown time'}"
+
+
+def off_state() -> OffState | None:
+    """Return how and since when hooks are off; None if they are on."""
+    if variable_is_set():
+        return OffState(by_variable=True, since="")
+    for path in filter(os.path.lexists, state_places(FILE)):
+        try:
+            with open(path, encoding="utf-8", errors="replace") as file:
+                since = file.read(_LONGEST).strip()
+        except OSError:
+            since = ""
+        return OffState(by_variable=False, since=since if since.isascii() and since.isprintable() else "")
+    return None
+
+
+def switch_off() -> None:
+    """Switch off every hook that starts from now on. Raises OSError."""
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    for path in state_places(FILE):
+        if not os.path.lexists(path):  # the first time stays
+            make_folder(os.path.dirname(path))
+            make_file(path, f"{now}\n".encode())
+
+
+def switch_on() -> bool:
+    """Remove the switch, not the variable, and report whether it was there. Raises OSError."""
+    were_off = False
+    for path in state_places(FILE):
+        try:
+            os.unlink(path)
+            were_off = True
+        except FileNotFoundError:
+            continue
+    return were_off
+
+
+def note_late_hook(agent: str, *, is_installed: bool) -> None:
+    """Note for the hooks of an agent whether that hook is installed. Raises OSError."""
+    for path in state_places(LATE_HOOK + agent):
+        if is_installed:
+            make_folder(os.path.dirname(path))
+            make_file(path, b"")
+        elif os.path.lexists(path):
+            os.unlink(path)

@@ -5,7 +5,8 @@ Clients call both for the same event. Whoever creates the event's file first ans
     .knowbound/claims/<hash of the event>
 
 Starting Python only to find the file there would cost more than the answer. So a server that the client has called once
-leaves a mark with both process ids, and the shell that would start the process looks for it first (`guarded`):
+leaves a mark with both process ids (mcp/hook_events.py), and the shell that would start the process looks for it first
+(clients.py):
 
     ~/.local/state/knowbound/resident/<client>.<server>
 
@@ -17,7 +18,6 @@ from __future__ import annotations
 
 import binascii
 import os
-import sys
 import time
 
 from knowbound.agent.hook_entry import AFTER_TOOLS
@@ -33,10 +33,9 @@ if TYPE_CHECKING:
 # The events that the server answers, too, with their names in clients. When a session starts no server is connected
 # yet, when it ends it is closed.
 EVENTS = {"user-prompt-submit": "UserPromptSubmit", **AFTER_TOOLS, "stop": "Stop"}
-_MARKS = "resident"
+MARKS = "resident"
 _KEPT_SECONDS = 60.0  # for a claim: both come within seconds
-_FLAGS = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0)
-_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "__init__.py")
+FLAGS = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0)
 
 
 def claim(home: str, event: str, prompt: HookPrompt, payload: Mapping[str, object]) -> bool:
@@ -52,7 +51,7 @@ def claim(home: str, event: str, prompt: HookPrompt, payload: Mapping[str, objec
     path = os.path.join(home, CLAIMS, f"{binascii.crc32(data):08x}{binascii.crc32(data[::-1]):08x}")
     for _ in range(2):
         try:
-            os.close(os.open(path, _FLAGS, PRIVATE_FILE))
+            os.close(os.open(path, FLAGS, PRIVATE_FILE))
         except FileNotFoundError:
             make_folder(os.path.dirname(path))
         except FileExistsError:
@@ -81,31 +80,9 @@ def _tidy(home: str) -> None:
 # The mark of a server
 
 
-def guarded(command: str) -> str:
-    """Return a command line that runs the command unless a server answers for the client that starts the line."""
-    marks = '"$HOME"/.local/state/knowbound/resident/$PPID.*'
-    return f'set -- {marks}; [ $# = 1 ] && kill -0 "${{1##*.}}" 2>/dev/null && exec cat >/dev/null; exec {command}'
-
-
-def mark() -> None:
-    """Say that this process answers the events of the client that started it. Raises OSError."""
-    for folder in state_places(_MARKS):
-        path = os.path.join(folder, f"{os.getppid()}.{os.getpid()}")
-        if os.path.exists(path):
-            continue
-        make_folder(folder)
-        os.close(os.open(path, _FLAGS & ~os.O_EXCL, PRIVATE_FILE))
-
-
-def unmark() -> None:
-    """Take the mark away: the process answers no more events."""
-    for folder in state_places(_MARKS):
-        _remove(os.path.join(folder, f"{os.getppid()}.{os.getpid()}"))
-
-
 def remove_stale_marks(new_client: int = 0) -> None:
     """Remove the marks of servers and clients that have ended, and those of a client that has just started."""
-    for folder in state_places(_MARKS):
+    for folder in state_places(MARKS):
         try:
             names = os.listdir(folder)
         except OSError:
@@ -114,7 +91,7 @@ def remove_stale_marks(new_client: int = 0) -> None:
             client, _, server = name.partition(".")
             pids = [int(part) for part in (client, server) if part.isdecimal()]
             if new_client in pids[:1] or not all(map(_is_alive, pids)):
-                _remove(os.path.join(folder, name))
+                remove(os.path.join(folder, name))
 
 
 def _is_alive(pid: int) -> bool:
@@ -127,25 +104,9 @@ def _is_alive(pid: int) -> bool:
     return True
 
 
-def _remove(path: str) -> None:
+def remove(path: str) -> None:
+    """Remove a file that may be gone."""
     try:
         os.unlink(path)
     except OSError:
         return
-
-
-# The version of a server
-
-
-def installation() -> tuple[int, ...]:
-    """Return what changes when another version is installed in the place of this one."""
-    try:
-        found = os.stat(_PACKAGE)
-    except OSError:
-        return ()
-    return found.st_ino, found.st_mtime_ns, found.st_size
-
-
-def process_words(event: str) -> list[str]:
-    """Return the command that answers an event in a process of its own, in the version that is installed now."""
-    return [sys.executable, "-P", "-m", "knowbound.agent.hook_entry", event]

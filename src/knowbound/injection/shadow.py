@@ -1,7 +1,7 @@
 """Shadow: hooks choose and record as always, and nothing reaches the agent (`knowbound install AGENT --shadow`).
 
     ~/.local/state/knowbound/shadow    the switch, for every agent and project of the user
-    .knowbound/shadow.json             what a person said about choices of a project
+    .knowbound/shadow.json             what a person said about choices of a project (quality/shadow.py)
     .knowbound/live                    the person has started injecting in this project
 
 The switch counts from the next hook run on. The hook loads this module, so it imports next to nothing.
@@ -9,20 +9,20 @@ The switch counts from the next hook run on. The hook loads this module, so it i
 
 from __future__ import annotations
 
-import json
 import os
 import time
 
 from knowbound.user_files import make_file, make_folder, state_places
 
 SHADOW = "shadow"  # outcome of a run, and its arm
-_SWITCH, _LIVE, _ANSWERS = "shadow", "live", "shadow.json"
+LIVE = "live"  # the file
+_SWITCH = "shadow"
 _LONGEST = 40  # characters of a time
 
 
 def is_on(home: str) -> bool:
     """Report whether nothing is injected in the project of this data folder."""
-    return is_switched_on() and not os.path.exists(os.path.join(home, _LIVE))
+    return is_switched_on() and not os.path.exists(os.path.join(home, LIVE))
 
 
 def is_switched_on() -> bool:
@@ -51,23 +51,3 @@ def switch(*, is_on: bool) -> None:
         elif not os.path.lexists(path):
             make_folder(os.path.dirname(path))
             make_file(path, time.strftime("%Y-%m-%dT%H:%M:%SZ\n", time.gmtime()).encode())
-
-
-def go_live(home: str) -> None:
-    """Start injecting in a project. Raises OSError."""
-    make_file(os.path.join(home, _LIVE), time.strftime("%Y-%m-%dT%H:%M:%SZ\n", time.gmtime()).encode())
-
-
-def answers(home: str) -> dict[str, bool]:
-    """Return what a person said: key of a choice → whether it was accepted."""
-    try:
-        with open(os.path.join(home, _ANSWERS), encoding="utf-8") as file:
-            found = json.load(file)
-    except (OSError, ValueError):
-        return {}
-    return {key: said for key, said in found.items() if isinstance(said, bool)} if isinstance(found, dict) else {}
-
-
-def keep_answers(home: str, said: dict[str, bool]) -> None:
-    """Keep what a person said. Raises OSError."""
-    make_file(os.path.join(home, _ANSWERS), json.dumps(said).encode())

@@ -6,8 +6,10 @@ figures of their own. A person looks at ten. A rejected item is held back; after
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Sequence
 from contextlib import closing
+from pathlib import Path
 
 from knowbound.config import Settings
 from knowbound.core.item import FlagKind
@@ -19,7 +21,9 @@ from knowbound.kms.opening import open_knowledge_store
 from knowbound.report.quality.model import TO_LOOK_AT, ShadowChoice, ShadowStatus
 from knowbound.text.clock import utc_now
 from knowbound.text.redact import excerpt
+from knowbound.user_files import make_file
 
+ANSWERS = "shadow.json"  # in the data folder
 _PROMPT, _CONTENT = 200, 300  # characters that are shown
 
 
@@ -28,7 +32,7 @@ def shadow_status(settings: Settings, days: Sequence[DayRollup] = ()) -> ShadowS
     home = str(settings.home)
     if not shadow.is_switched_on():
         return None
-    said = shadow.answers(home)
+    said = _answers(settings.home)
     choices = [
         ShadowChoice(
             key=f"{record.id[:6]}-{number}",
@@ -71,7 +75,7 @@ def answer(settings: Settings, accepted: Collection[str], rejected: Collection[s
                 reason = f"rejected in shadow on {utc_now()[:10]}, for the prompt: {one.prompt}"
                 store.flag(item, FlagKind.HELD_BACK, reason)
     said = dict.fromkeys(accepted, True) | dict.fromkeys(rejected, False)
-    shadow.keep_answers(str(settings.home), shadow.answers(str(settings.home)) | said)
+    make_file(str(settings.home / ANSWERS), json.dumps(_answers(settings.home) | said).encode())
     return _known(settings)
 
 
@@ -81,7 +85,7 @@ def start(settings: Settings) -> None:
     if status.left:
         words = f"{status.answered} of {TO_LOOK_AT} choices were accepted or rejected."
         raise InputError("shadow-unseen", f"{words} Nothing was changed. Try: knowbound quality shadow")
-    shadow.go_live(str(settings.home))
+    make_file(str(settings.home / shadow.LIVE), f"{utc_now()}\n".encode())
 
 
 def _known(settings: Settings) -> ShadowStatus:
@@ -89,3 +93,12 @@ def _known(settings: Settings) -> ShadowStatus:
     if status is None:
         raise InputError("no-shadow", "Nothing is in shadow. Try: knowbound install claude-code --shadow")
     return status
+
+
+def _answers(home: Path) -> dict[str, bool]:
+    """Return what a person said: key of a choice → whether it was accepted."""
+    try:
+        found = json.loads((home / ANSWERS).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return {key: said for key, said in found.items() if isinstance(said, bool)} if isinstance(found, dict) else {}

@@ -17,6 +17,7 @@ import os
 import queue
 import sqlite3
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -38,6 +39,7 @@ from knowbound.store.data_dir import data_folder
 from knowbound.store.owner import is_usable
 from knowbound.store.read_only import HOOK_WAIT_SECONDS, IndexRefusedError, keep_open, open_own_index
 from knowbound.traces.tools import kind_of
+from knowbound.user_files import PRIVATE_FILE, make_folder, state_places
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from knowbound.agent.hook_run import Answered
     from knowbound.agent.mcp.protocol import Json, Later
 
+_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(__file__))), "__init__.py")
 _EVENT_NAMES = {name: event for event, name in resident.EVENTS.items()}
 _AS_JSON = ("tool_input", "tool_response", "background_tasks", "stop_hook_active")  # Claude Code makes text of values
 _OF_A_TOOL_USE = ("claudecode/toolUseId", "x-codex-turn-metadata")  # in `_meta` of an agent's own calls
@@ -85,7 +88,7 @@ class HookServer:
     """The events of one server, answered one after another."""
 
     def __init__(self) -> None:
-        self._installed = resident.installation()
+        self._installed = installation()
         self._work: queue.PriorityQueue[tuple[int, int, Callable[[], None]]] = queue.PriorityQueue()
         self._numbers = count()
         self._waiting = 0  # events, with the one that is answered
@@ -105,8 +108,8 @@ class HookServer:
         if is_off():
             return {}
         payload = _payload(values)
-        if resident.installation() != self._installed:
-            resident.unmark()
+        if installation() != self._installed:
+            unmark()
             return _by_process(event, payload)
         prompt = HookPrompt(payload)
         run = ResidentRun(event, started)
@@ -114,7 +117,7 @@ class HookServer:
             run.added = self._late(payload, prompt, later)
         if not resident.has_id(event, prompt, payload) or (prompt.agent == "codex" and not prompt.transcript):
             return _context(event, run.added)  # the process answers it, and knows whether it is of a sub-agent
-        resident.mark()
+        mark()
         if event in AFTER_TOOLS and not _may_be_miss(payload):
             self._count(prompt, run)
             return _context(event, run.added)
@@ -147,7 +150,7 @@ class HookServer:
 
     def end(self) -> None:
         """Answer no more events, and do the rest of the answered ones."""
-        resident.unmark()
+        unmark()
         is_done = threading.Event()
         self._put(_REST, is_done.set)
         is_done.wait(_LAST_SECONDS)
@@ -318,7 +321,7 @@ def _homes(cwd: str) -> Iterator[str]:
 def _by_process(event: str, payload: Json) -> Json:
     """Return the answer of the process that the client would start, in the version that is installed now."""
     given = json.dumps(payload).encode()
-    ran = subprocess.run(resident.process_words(event), input=given, stdout=subprocess.PIPE, check=False)
+    ran = subprocess.run(process_words(event), input=given, stdout=subprocess.PIPE, check=False)
     found = json.loads(ran.stdout) if ran.stdout else {}
     return found if isinstance(found, dict) else {}
 
@@ -329,5 +332,38 @@ def _start_finishing(known: Json) -> None:
         file.write(json.dumps(known).encode())
         file.seek(0)
         nowhere = subprocess.DEVNULL
-        words = resident.process_words(FINISH)
+        words = process_words(FINISH)
         subprocess.Popen(words, stdin=file, stdout=nowhere, stderr=nowhere, start_new_session=True)
+
+
+# The mark of this server, and its version
+
+
+def mark() -> None:
+    """Say that this process answers the events of the client that started it. Raises OSError."""
+    for folder in state_places(resident.MARKS):
+        path = os.path.join(folder, f"{os.getppid()}.{os.getpid()}")
+        if os.path.exists(path):
+            continue
+        make_folder(folder)
+        os.close(os.open(path, resident.FLAGS & ~os.O_EXCL, PRIVATE_FILE))
+
+
+def unmark() -> None:
+    """Take the mark away: the process answers no more events."""
+    for folder in state_places(resident.MARKS):
+        resident.remove(os.path.join(folder, f"{os.getppid()}.{os.getpid()}"))
+
+
+def installation() -> tuple[int, ...]:
+    """Return what changes when another version is installed in the place of this one."""
+    try:
+        found = os.stat(_PACKAGE)
+    except OSError:
+        return ()
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def process_words(event: str) -> list[str]:
+    """Return the command that answers an event in a process of its own, in the version that is installed now."""
+    return [sys.executable, "-P", "-m", "knowbound.agent.hook_entry", event]

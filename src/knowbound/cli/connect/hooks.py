@@ -55,7 +55,8 @@ def statusline() -> None:
 @click.command("on")
 def on() -> None:
     """Switch all hooks on again after `knowbound off`."""
-    from knowbound.agent.switch import VARIABLE, off_state, switch_on
+    from knowbound.agent.interruptions import off_state, switch_on
+    from knowbound.agent.switch import VARIABLE
     from knowbound.errors import StoreError
 
     try:
@@ -75,7 +76,7 @@ def off() -> None:
     A hook that is off reads its input, prints nothing and records nothing. The agents' settings stay as they are;
     `knowbound on` switches the hooks on again. For one shell only: KNOWBOUND_OFF=1.
     """
-    from knowbound.agent.switch import off_state, switch_off
+    from knowbound.agent.interruptions import off_state, switch_off
     from knowbound.errors import StoreError
 
     try:

@@ -59,7 +59,7 @@ def install(agent: str, scope: str | None, root: Path | None, yes: bool, in_shad
     """
     from knowbound.agent.clients import DEFAULT_SCOPE, entries, settings_files, wants_late
     from knowbound.agent.install import apply, installed_files, local_files, plan_install
-    from knowbound.agent.switch import note_late_hook
+    from knowbound.agent.interruptions import note_late_hook
     from knowbound.config import load
     from knowbound.injection.shadow import switch
 
@@ -106,7 +106,7 @@ def uninstall(agent: str, scope: str | None, root: Path | None, yes: bool) -> No
     """
     from knowbound.agent.clients import settings_files
     from knowbound.agent.install import apply, installed_files, local_files, plan_uninstall
-    from knowbound.agent.switch import note_late_hook
+    from knowbound.agent.interruptions import note_late_hook
 
     project = _project_of(root)
     files = list(settings_files(agent, scope or "user", project, os.environ))

@@ -5,8 +5,9 @@
     python -m bench.fleet --page                     # print docs/scale.md from the kept rates
 
 The corpus is made of real sessions with ids of their own (`bench.corpus`), read in steps of growing size. CPU time
-counts, not wall time: it hardly depends on what else runs. Questions for models are counted, with their tokens as the
-tool estimates them, and never asked. A test holds docs/scale.md to the kept rates.
+counts, not wall time: it hardly depends on what else runs. On a part of the corpus the audit and a real mongod are
+measured, too, and questions for models are counted, with their tokens as the tool estimates them, and never asked. A
+test holds docs/scale.md to the kept rates.
 """
 
 from __future__ import annotations
@@ -21,8 +22,11 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
+import pymongo
+from tests.services import running_mongod
 
 from bench.corpus import corpus
 from bench.measuring import at, options, process_ms, seconds
@@ -32,13 +36,14 @@ from knowbound.config import load
 from knowbound.gaps.observe import observe
 from knowbound.judge.announcing import Announcer, AskingPlan, announced_by
 from knowbound.judge.registry import asker_for
+from knowbound.kms.team_results import publish
 from knowbound.store.data_dir import FINDINGS
 
 RATES = Path(__file__).parent / "fleet_rates.json"
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "scale.md"
 _KNOWBOUND = Path(sys.executable).with_name("knowbound")
 _STEPS = (0.06, 0.25, 0.5, 1.0)
-_ASKED_MEGABYTES = 150  # of the corpus that questions are counted on
+_PART_MEGABYTES = 150  # of the corpus that is audited and that questions are counted on
 _USERS = (10, 1_000, 100_000)
 _SESSIONS_A_DAY = 10  # of one user: an assumption, stated on the page
 _HOURS = 8  # in which a day's traces are to be read
@@ -64,10 +69,12 @@ _WORDS = (
     "",
     "## How it stays bounded",
     "",
-    "`store.keep_days` removes results of sessions that ended so many days ago, and reads their traces no more; a",
-    "policy can tighten it (`keep_days`). What is removed is said. Free pages of the file are given back once",
-    "they are a quarter of it. What models answered, runs of evaluations and the log of injections have days of",
-    "their own: `model.keep_days`, `eval.keep_days`, `injection.log_days`. `forget` erases sessions at once.",
+    "`store.keep_days` removes results of sessions that ended so many days ago, and reads their traces no more.",
+    "What is removed is said. Free pages of the file are given back once they are a quarter of it.",
+    "`cluster.keep_days` removes results of such sessions from MongoDB, whenever a run puts results there, and puts",
+    "none of them there again. What models answered, runs of evaluations and the log of injections have days of their",
+    "own: `model.keep_days`, `eval.keep_days`, `injection.log_days`. A policy can tighten them all (`keep_days`).",
+    "`forget` erases sessions at once.",
 )
 # The queries behind observe, audit, review and report, as the store asks them.
 QUERIES = {
@@ -98,11 +105,28 @@ class TaskRate(msgspec.Struct, frozen=True):
     tokens_out: int
 
 
+class AuditRates(msgspec.Struct, frozen=True):
+    """`audit` after `observe` of a part of the corpus, and what both keep of it."""
+
+    sessions: int
+    megabytes: float
+    observe_cpu_seconds: float
+    cpu_seconds: float  # of audit alone
+    store_megabytes: float
+    mongo_megabytes: float  # documents as compressed on disk, with their indexes
+
+    @property
+    def cpu_ratio(self) -> float:
+        """CPU of both, against that of `observe` over the same part."""
+        return (self.observe_cpu_seconds + self.cpu_seconds) / self.observe_cpu_seconds
+
+
 class FleetRates(msgspec.Struct, frozen=True):
     """Rates of one run, on one machine."""
 
     day: str
     steps: list[GrowthStep]
+    audit: AuditRates
     again_cpu_seconds: float  # with nothing new
     asked_sessions: int
     tasks: dict[str, TaskRate]
@@ -150,9 +174,11 @@ def measure(megabytes: int, day: str) -> FleetRates:
             )
         _, again = process_ms([_KNOWBOUND, "observe", *files, "--root", folder, "--format", "json"], environ=environ)
         _plans(home)
-        sessions, tasks = questions(files, Path(folder) / "asked")
+        part = _spread(files)
+        audited = _audited(part, Path(folder) / "audited")
+        sessions, tasks = questions(part, Path(folder) / "asked")
     usd = [estimated_usd(_PRICED, *tokens) for tokens in ((1_000_000, 0), (0, 1_000_000))]
-    return FleetRates(day, steps, round(again / 1000, 2), sessions, tasks, *usd)
+    return FleetRates(day, steps, audited, round(again / 1000, 2), sessions, tasks, *usd)
 
 
 class _Counting(Announcer):
@@ -172,15 +198,41 @@ class _Counting(Announcer):
         return TaskRate(self.questions, self.tokens_in, self.tokens_out)
 
 
-def questions(files: Sequence[Path], folder: Path) -> tuple[int, dict[str, TaskRate]]:
-    """Count what each task would ask about a part of the files, without asking."""
-    folder.mkdir()
+def _spread(files: Sequence[Path]) -> list[Path]:
+    """Return files of every original, of the size that is audited and asked about."""
     part, size = list[Path](), 0
-    for path in files[:: max(1, len(files) // 400)]:  # spread over all originals
+    for path in files[:: max(1, len(files) // 400)]:
         part.append(path)
         size += path.stat().st_size
-        if size > _ASKED_MEGABYTES * 1e6:
+        if size > _PART_MEGABYTES * 1e6:
             break
+    return part
+
+
+def _audited(part: Sequence[Path], folder: Path) -> AuditRates:
+    """Measure `audit` after `observe`, and what both put into a data folder and into a real mongod."""
+    folder.mkdir()
+    home = folder / "home"
+    environ = os.environ | {"KNOWBOUND_HOME": str(home), "KNOWBOUND_JOBS": "1", "HOME": str(folder)}
+    cpu = [
+        process_ms([_KNOWBOUND, verb, *part, "--root", folder, "--format", "json"], environ=environ)[1] / 1000
+        for verb in ("observe", "audit")
+    ]
+    sessions, stored = _stored(home)
+    with running_mongod(folder / "mongod") as server:
+        publish(replace(load(folder), home=home, cluster_mongo_url=server.url))
+        with pymongo.MongoClient[dict[str, Any]](server.url) as client:
+            client.admin.command("fsync")
+            sizes = client.get_default_database("knowbound").command("dbStats")
+    in_mongo = (sizes["storageSize"] + sizes["indexSize"]) / 1e6
+    megabytes = sum(path.stat().st_size for path in part) / 1e6
+    print(f"  {sessions:,} sessions, {megabytes:,.0f} MB: CPU {cpu}, store {stored:.2f} MB, MongoDB {in_mongo:.2f} MB")
+    return AuditRates(sessions, round(megabytes, 1), *(round(one, 2) for one in (*cpu, stored, in_mongo)))
+
+
+def questions(part: Sequence[Path], folder: Path) -> tuple[int, dict[str, TaskRate]]:
+    """Count what each task would ask about a part of the corpus, without asking."""
+    folder.mkdir()
     found: dict[str, TaskRate] = {}
     sessions = 0
     for task in _TASKS:
@@ -223,7 +275,7 @@ def _plans(home: Path) -> None:
 
 def page(rates: FleetRates) -> str:
     """Return docs/scale.md."""
-    last = rates.steps[-1]
+    last, part = rates.steps[-1], rates.audit
     lines = [
         "# What a fleet needs",
         "",
@@ -235,30 +287,54 @@ def page(rates: FleetRates) -> str:
         f"new, at most {last.peak_megabytes:,.0f} MB of memory. Its store has "
         f"{rates.store_megabytes_per_1000:.2f} MB per 1,000 sessions.",
         "",
-        "| read so far | sessions | CPU of this step | memory at most | store |",
-        "| --- | --- | --- | --- | --- |",
-    ]
-    lines += [
-        f"| {step.megabytes:,.0f} MB | {step.sessions:,} | {step.cpu_seconds:.1f} s | {step.peak_megabytes:,.0f} MB "
-        f"| {step.store_megabytes:.1f} MB |"
-        for step in rates.steps
-    ]
-    lines += [
+        "Each step reads what is new since the step before. Its CPU time follows the megabytes of that step, whatever "
+        "is stored already; memory and store follow the number of sessions.",
         "",
-        f"Assumed, not measured: {_SESSIONS_A_DAY} sessions a user and day; a day's traces are read within {_HOURS} "
-        f"hours; traces are kept {_KEPT_DAYS} days.",
-        "",
-        "| users | sessions a day | traces a day | traces kept | CPU a day | cores | store of findings, kept |",
+        "| this step | CPU of this step | CPU a MB | read so far | sessions so far | memory at most | store |",
         "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    before = 0.0
+    for step in rates.steps:
+        new = step.megabytes - before
+        cells = (
+            f"{new:,.0f} MB", f"{step.cpu_seconds:.1f} s", f"{step.cpu_seconds / new * 1000:.0f} ms",
+            f"{step.megabytes:,.0f} MB", f"{step.sessions:,}", f"{step.peak_megabytes:,.0f} MB",
+            f"{step.store_megabytes:.1f} MB",
+        )  # fmt: skip
+        lines.append(f"| {' | '.join(cells)} |")
+        before = step.megabytes
+    lines += [
+        "",
+        f"`audit` after `observe`, over {part.sessions:,} sessions ({part.megabytes:,.0f} MB) of these, made that "
+        f"{part.cpu_ratio:.1f} times the CPU time. Of both together the store keeps "
+        f"{part.store_megabytes / part.sessions * 1000:.1f} MB per 1,000 sessions, MongoDB "
+        f"{part.mongo_megabytes / part.sessions * 1000:.1f} MB with its indexes.",
+        "",
+        "## Users",
+        "",
+        f"Assumed, not measured: {_SESSIONS_A_DAY} sessions a user and day, as large as those above "
+        f"({rates.megabytes_a_session:.1f} MB on average); results and traces are kept {_KEPT_DAYS} days; whoever "
+        f"reads everybody's traces reads a day's within {_HOURS} hours, for `observe` and `audit`. CPU time is that of "
+        f"one core of the machine that measured. Workers are as many as have that CPU time in {_HOURS} hours; what a "
+        "cluster costs beside it is printed by `python -m bench.cluster`. Traces have to reach the workers at the rate "
+        "in the table: for many users that, and not CPU time, says how many workers are needed.",
+        "",
+        "| users | sessions a day | traces a day | CPU a day | workers | rate of reading | traces kept | store kept "
+        "| MongoDB kept |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for users in _USERS:
         sessions = users * _SESSIONS_A_DAY
-        cpu = sessions * rates.cpu_seconds_a_session
-        cores = -(-cpu // (_HOURS * 3600))
+        cpu = sessions * rates.cpu_seconds_a_session * part.cpu_ratio
         size = sessions * rates.megabytes_a_session
-        store = sessions * _KEPT_DAYS * rates.store_megabytes_per_1000 / 1000
-        cells = (f"{users:,}", f"{sessions:,}", _size(size), _size(size * _KEPT_DAYS), f"{cpu / 3600:,.2f} h")
-        lines.append(f"| {' | '.join(cells)} | {cores:,.0f} | {_size(store)} |")
+        store, mongo = (
+            sessions * _KEPT_DAYS * kept / part.sessions for kept in (part.store_megabytes, part.mongo_megabytes)
+        )
+        row = (
+            f"{users:,}", f"{sessions:,}", _size(size), _time(cpu), f"{-(-cpu // (_HOURS * 3600)):,.0f}",
+            f"{size / _HOURS / 3600:,.2g} MB/s", *map(_size, (size * _KEPT_DAYS, store, mongo)),
+        )  # fmt: skip
+        lines.append(f"| {' | '.join(row)} |")
     lines += ["", *_asked(rates), "", *_WORDS]
     return "\n".join(lines) + "\n"
 
@@ -293,6 +369,10 @@ def _asked(rates: FleetRates) -> list[str]:
 
 def _usd(usd: float | None) -> str:
     return "unknown" if usd is None else f"{usd:,.2f}"
+
+
+def _time(seconds_: float) -> str:
+    return f"{seconds_:,.0f} s" if seconds_ < 600 else f"{seconds_ / 3600:,.1f} h"
 
 
 def _size(megabytes: float) -> str:

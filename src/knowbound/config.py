@@ -73,6 +73,12 @@ class Settings:
     cluster_mongo_url: str = _address(
         "cluster.mongo_url", "", "MongoDB that keeps results of observe, audit and review for a team; empty is none."
     )
+    cluster_keep_days: int = _setting(
+        "cluster.keep_days",
+        0,
+        "Days after its end that results of a session are kept in cluster.mongo_url; 0 is no limit.",
+        risk=trust.FEWER_DAYS,
+    )
     store_keep_days: int = _setting(
         "store.keep_days",
         0,

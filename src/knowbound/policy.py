@@ -42,6 +42,7 @@ class Policy:
             ("eval_keep_days", self.keep_days),
             ("injection_log_days", self.keep_days),
             ("store_keep_days", self.keep_days),
+            ("cluster_keep_days", self.keep_days),
         ):
             now = found.get(field, defaults[field])
             no_limit = field.endswith("_days") and not now  # 0 days: kept for ever

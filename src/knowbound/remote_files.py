@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import re
 from collections.abc import Iterator
@@ -73,7 +74,7 @@ def _stamp(info: dict[str, Any]) -> int:
     if time is not None:
         return int((time if isinstance(time, int | float) else time.timestamp()) * 1e9)
     mark = str(info.get("ETag") or info.get("etag") or "")
-    return int.from_bytes(mark.encode()[:7], "big")
+    return int.from_bytes(hashlib.sha256(mark.encode()).digest()[:7], "big") if mark else 0
 
 
 @contextmanager

@@ -1,8 +1,9 @@
 """Risky settings of a project's config, and the user's permission for them.
 
-Settings that run a program, name an address or a credential, leave the root or lift a limit of a hook are used from a
-project only after `knowbound trust` has shown them. The permission is kept in the user's state folder, one file per
-project, with a hash over these settings and over the files of the project that they name: a change asks again.
+Settings that run a program, name an address or a credential, leave the root, remove results of a team or lift a limit
+of a hook are used from a project only after `knowbound trust` has shown them. The permission is kept in the user's
+state folder, one file per project, with a hash over these settings and over the files of the project that they name: a
+change asks again.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class Risk(StrEnum):
     ADDRESS = "names an address or a credential"
     OUTSIDE = "leaves the root"
     LIMIT = "lifts a limit of the hooks"
+    ERASES = "removes stored results"
     CONTEXT = "puts text of the checkout into agents' context"
 
 
@@ -74,6 +76,10 @@ HARMLESS = RiskRule("No", lambda _value, _without: None)
 ADDRESS = RiskRule("Yes", lambda _value, _without: Risk.ADDRESS)
 HIGHER = RiskRule(
     "If it is higher than without the project", lambda value, without: Risk.LIMIT if value > without else None
+)
+FEWER_DAYS = RiskRule(
+    "If it is fewer days than without the project",
+    lambda value, without: Risk.ERASES if value and (not without or value < without) else None,
 )
 PATH = RiskRule("If it leaves the root", _path_risk)
 JUDGE = RiskRule("Unless it is `none`, `rules`, or a recording inside the root", _judge_risk)

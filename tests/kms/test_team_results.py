@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 from knowbound.agent.forget import Selection, forget
 from knowbound.audit.audit import audit
 from knowbound.config import Settings, load
+from knowbound.core.signal import Findings
 from knowbound.errors import ConfigError
 from knowbound.gaps.observe import observe
 from knowbound.kms.team_results import AUDITED, FINDINGS, RESULT, REVIEW, SESSION, TURN, MongoResults, open_results
@@ -160,6 +162,58 @@ def test_a_cluster_puts_its_results_there_with_the_same_answer(traces: Path, mac
     assert printed(traces, machine("many", cluster_address="local:2")) == alone
     with closing(open_results(machine("other"))) as results:
         assert results.projects() == {"shop": len(IDS)}
+
+
+def test_results_of_old_sessions_leave_the_database_and_are_not_put_there_again(
+    traces: Path, machine: Callable[..., Settings], url: str
+) -> None:
+    kept, today = len(IDS) - 4, datetime.now(UTC).strftime("%Y-%m-%d")
+    for number, path in enumerate(sorted(traces.iterdir())):
+        path.write_text(path.read_text().replace("2026-10-01", today if number < kept else "2020-01-01"))
+    for one in (observe, audit):
+        one([traces], machine("all"))
+    assert [documents(url, one) for one in (RESULT, SESSION, TURN)] == [2 * len(IDS), len(IDS), len(IDS)]
+    settings = machine("bounded", cluster_keep_days=30)
+    for _ in range(2):
+        observe([traces], settings)
+        audit([traces], settings)
+        assert [documents(url, one) for one in (RESULT, SESSION, TURN)] == [2 * kept, kept, kept]
+    with closing(SqliteResults(settings.home)) as own:
+        assert own.projects() == {"shop": len(IDS)}
+
+
+def test_a_file_with_several_sessions_goes_with_the_last_of_them(url: str) -> None:
+    pair = msgspec.msgpack.encode([Findings(f"s{month}", "codex", ended=f"2026-0{month}-01T10Z") for month in (1, 3)])
+    with closing(MongoResults(url)) as team:
+        team.put(FINDINGS, [("codex:both:0123456789abcdef", "x", pair)])
+        team.remove_ended_before("2026-02-01")
+        assert documents(url, RESULT) == 1
+        team.remove_ended_before("2026-03-02")
+        assert [documents(url, one) for one in (RESULT, SESSION)] == [0, 0]
+
+
+def test_pages_are_read_by_an_index_and_never_sorted(both: list[ResultPages], url: str) -> None:
+    _, team = both
+    with _client(url) as client:
+        database = client.get_default_database("knowbound")
+        database.command("profile", 2)
+        for given in ({}, {"project": "shop"}, {"agent": "codex"}, {"project": "shop", "since": "2026-11-02"}):
+            team.sessions(after=team.sessions(most=2, **given).after, most=2, **given)
+        for given in ({}, {"project": "shop"}, {"diagnosis": "grounded"}, {"project": "shop", "diagnosis": "grounded"}):
+            team.turns(after=team.turns(most=2, **given).after, most=2, **given)
+        team.turn("s07", 1)
+        team.keys_about(["n3", "n9"])
+        team.diagnoses(project="shop")
+        database.command("profile", 0)
+        asked = list(
+            database["system.profile"].find({"ns": {"$regex": "knowbound_"}, "op": {"$in": ["query", "command"]}})
+        )
+        database.drop_collection("system.profile")  # nothing else can empty it
+    assert len(asked) >= 20
+    assert not [one["command"] for one in asked if "COLLSCAN" in one["planSummary"]]
+    pages = [one for one in asked if one["command"].get("limit") == 3]
+    assert len(pages) == 16
+    assert not [one["command"] for one in pages if one.get("hasSortStage")]
 
 
 def test_a_project_names_the_database_of_a_team_only_after_trust(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ RISKY = {
     "kms.backends": '[kms]\nbackends = ["mongo"]',
     "kms.mongo_url": '[kms]\nmongo_url = "mongodb://192.0.2.1/all"',
     "cluster.mongo_url": '[cluster]\nmongo_url = "mongodb://192.0.2.1/all"',
+    "cluster.keep_days": "[cluster]\nkeep_days = 7",
     "kms.mem0_path": '[kms]\nmem0_path = "mem0"',
     "kms.neo4j_url": '[kms]\nneo4j_url = "bolt://192.0.2.1"',
     "kms.neo4j_user": '[kms]\nneo4j_user = "eve"',

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,8 +18,8 @@ from knowbound.config import load
 from knowbound.errors import InputError
 from knowbound.gaps.observe import observe
 from knowbound.remote_files import address_of
-from knowbound.review.share_places import read_shares, write_share
 from knowbound.review.sharing import share
+from knowbound.review.team import read_shares, write_share
 from knowbound.traces.corpus import scan
 from tests.services import free_ports
 from tests.transcripts import Transcript
@@ -83,6 +87,20 @@ def test_traces_of_a_bucket_are_read_as_those_of_a_folder(folder: Path, tmp_path
     put(folder, f"{bucket}/week")
     assert found_at(f"{bucket}/week", tmp_path, "one") == found_at(folder, tmp_path, "two")
     assert [one.path for one in scan([Path(f"{bucket}/week/1.jsonl")])[0]] == [f"{bucket}/week/1.jsonl"]
+
+
+@pytest.mark.long
+def test_workers_read_a_bucket_with_the_answer_of_one_process(folder: Path, tmp_path: Path, bucket: str) -> None:
+    pytest.importorskip("distributed", reason="the extra cluster is not installed")
+    put(folder, f"{bucket}/week")
+    command = [str(Path(sys.executable).with_name("knowbound")), "observe", f"{bucket}/week", "--format", "json"]
+    printed = []
+    for home, options in (("one", []), ("two", ["--cluster", "local:2"])):
+        environ = os.environ | {"KNOWBOUND_HOME": str(tmp_path / home)}
+        ran = subprocess.run([*command, *options], capture_output=True, check=True, env=environ, cwd=tmp_path)
+        printed.append({name: value for name, value in json.loads(ran.stdout).items() if name != "made"})
+    assert printed[0] == printed[1]
+    assert printed[0]["totals"]["sessions"] == 6
 
 
 def test_a_bucket_holds_shared_files(folder: Path, tmp_path: Path, bucket: str) -> None:

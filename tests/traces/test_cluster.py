@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import knowbound
+from knowbound.cli.main import knowbound as knowbound_verbs
 from knowbound.config import Settings, load
 from knowbound.errors import ConfigError, InputError
 from knowbound.gaps.observe import observe
@@ -208,6 +210,18 @@ def test_a_worker_of_another_version_is_refused_with_a_sentence(
 def test_addresses_beyond_this_machine_need_certificates(address: str, why: str, tmp_path: Path, traces: Path) -> None:
     with pytest.raises(ConfigError, match=why):
         report(traces, settings_of(tmp_path, "two", cluster_address=address))
+
+
+@pytest.mark.parametrize("verb", ["observe", "audit", "review"])
+def test_an_unsafe_address_is_refused_also_where_nothing_is_left_to_read(
+    verb: str, tmp_path: Path, traces: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    asked = [verb, str(traces), "--format", "json"]
+    assert CliRunner().invoke(knowbound_verbs, asked).exit_code == 0
+    refused = CliRunner().invoke(knowbound_verbs, [*asked, "--cluster", "tcp://10.0.0.1:8786"])
+    assert isinstance(refused.exception, ConfigError)
+    assert refused.exception.slug == "cluster-insecure"
 
 
 def test_a_certificate_that_is_not_there_is_named(tmp_path: Path) -> None:

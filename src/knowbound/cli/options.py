@@ -57,7 +57,12 @@ def settings_of(root: Path | None, **flags: object) -> Settings:
     """
     from knowbound.config import load
 
-    return checked(load((root or Path()).resolve(), flags=_model_flags() | flags))
+    settings = checked(load((root or Path()).resolve(), flags=_model_flags() | flags))
+    if "cluster_address" in flags and settings.cluster_address:  # also where nothing is left to read
+        from knowbound.traces.cluster import check_address
+
+        check_address(settings.cluster_address, settings)
+    return settings
 
 
 def _model_flags() -> dict[str, object]:

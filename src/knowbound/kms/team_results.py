@@ -34,6 +34,7 @@ from knowbound.store.listing import (
     session_rows,
 )
 from knowbound.store.observed import UNJUDGED, Observed
+from knowbound.store.retention import oldest_kept
 
 if TYPE_CHECKING:
     from knowbound.kms.backends.mongo_connection import Document
@@ -168,13 +169,28 @@ class MongoResults(ResultPages):
         gone = [(session, key) for session, key in listed if is_gone(session)]
         if gone and not preview:
             sessions = {"session": {"$in": sorted({session for session, _ in gone})}}
-            keys = {"key": {"$in": sorted({key for _, key in gone})}}
-            with self._server.recovering(len(gone)):
-                self._results.delete_many(keys)  # the other sessions of such a file are read again
+            self._remove({key for _, key in gone}, sessions)  # the other sessions of such a file are read again
+            with self._server.recovering():
                 self._results.delete_many({"kind": REVIEW})
-                self._turns.delete_many(sessions)
-                self._sessions.delete_many(sessions)
         return len(gone)
+
+    def remove_ended_before(self, day: str) -> None:
+        """Remove the results of sessions that ended before a day; a file with several sessions goes with the last."""
+        with self._server.recovering():
+            old = {one["key"] for one in self._sessions.find({"ended": {"$gt": "", "$lt": day}}, {"key": 1})}
+        for page in pages(sorted(old), 1000):
+            with self._server.recovering(len(page)):
+                found = self._sessions.find({"key": {"$in": page}, "ended": {"$gte": day}}, {"key": 1})
+                gone = set(page) - {one["key"] for one in found}
+            self._remove(gone, {"key": {"$in": sorted(gone)}})
+
+    def _remove(self, keys: Collection[str], sessions: Mapping[str, Any]) -> None:
+        with self._server.recovering(len(keys)):
+            self._results.delete_many(
+                {"_id": {"$in": [f"{kind}|{key}" for key in keys for kind in (FINDINGS, AUDITED)]}}
+            )
+            self._turns.delete_many(sessions)
+            self._sessions.delete_many(sessions)  # last: a killed run finds them again
 
     # Pages
 
@@ -288,15 +304,23 @@ def publish_review(settings: Settings, project: str, screen: object) -> None:
 
 
 def publish(settings: Settings, judged: Iterable[str] = ()) -> None:
-    """Give the team what this machine has read, and sessions judged since; nothing that was forgotten here."""
+    """Give the team what this machine has read, and sessions judged since; nothing that was forgotten here.
+
+    Results of sessions that ended before `cluster.keep_days` leave the team's database.
+    """
     if not settings.cluster_mongo_url:
         return
+    before = oldest_kept(settings.cluster_keep_days)
     with closing(SqliteResults(settings.home)) as listed:
         again_judged = set(listed.keys_of(judged))
+        old = listed.keys_ended_before(before)
     observed, audited = Observed(settings.home), Audited(settings.home)
     with closing(MongoResults(settings.cluster_mongo_url)) as results, closing(observed), closing(audited):
+        if before:
+            results.remove_ended_before(before)
         for kind, store in ((FINDINGS, observed), (AUDITED, audited)):
-            own = {key: state for key, state in store.states().items() if state and not state.startswith(UNJUDGED)}
+            states = {key: state for key, state in store.states().items() if key not in old}
+            own = {key: state for key, state in states.items() if state and not state.startswith(UNJUDGED)}
             known = results.states(kind, own)
             again = again_judged if kind == AUDITED else ()
             new = [key for key, state in own.items() if known.get(key) != state or key in again]

@@ -28,6 +28,11 @@ PAGE = 50  # rows
 _AT_ONCE = 200  # keys that one transaction lists
 _LACKING = NOT_CLOSED | {Status.RESOLVED}  # signals with such a status may belong to a topic
 _NAMES = 200  # of one query
+# Keys whose every session ended before a day, with the number of sessions: a file with several has one key.
+ENDED_BEFORE = (
+    "SELECT key, count(*) FROM listed_session WHERE key IN (SELECT key FROM listed_session "
+    "WHERE ended > '' AND ended < ?1) GROUP BY key HAVING max(ended) < ?1"
+)
 
 Row = TypeVar("Row")
 
@@ -330,6 +335,10 @@ class SqliteResults(ResultPages):
                 if prompt := next(filter(None, turns), ""):
                     found[name] = prompt
         return found
+
+    def keys_ended_before(self, day: str) -> set[str]:
+        """Return the keys whose every session ended before a day."""
+        return {key for key, _ in self._db.rows(ENDED_BEFORE, day)}
 
     def keys_of(self, sessions: Iterable[str]) -> list[str]:
         """Return the keys that these sessions are stored under."""

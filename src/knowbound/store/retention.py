@@ -44,17 +44,12 @@ def keep_bounded(home: Path, keep_days: int, read: Collection[str]) -> list[str]
 
 
 def _remove(database: Database, before: str, read: Collection[str]) -> int:
-    from knowbound.store.listing import list_changed  # noqa: PLC0415
+    from knowbound.store.listing import ENDED_BEFORE, list_changed  # noqa: PLC0415
 
-    # A file with several sessions has one key: it goes with the last of them.
-    old = (
-        "SELECT key, count(*) FROM listed_session WHERE key IN (SELECT key FROM listed_session "
-        "WHERE ended > '' AND ended < ?) GROUP BY key HAVING max(ended) < ?"
-    )
     with database.writing() as db:
         list_changed(db)
         kept = set(read)
-        keys = [row for row in db.execute(old, (before, before)).fetchall() if row[0] not in kept]
+        keys = [row for row in db.execute(ENDED_BEFORE, (before,)).fetchall() if row[0] not in kept]
         for table in ("session", "audited", "material"):
             db.executemany(f"DELETE FROM {table} WHERE key = ?", ((key,) for key, _ in keys))
         db.execute("DELETE FROM unmanaged_injection WHERE time > '' AND time < ?", (before,))

@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,6 +32,7 @@ from knowbound.traces.source import Tally, read_head, why_unreadable
 _MOST_PER_CORE = 4  # processes, whatever a config asks for
 _POOL_FROM_BYTES = 24 * 1024 * 1024  # below this one process is quicker than starting more
 _COMMIT_SECONDS = 1.0
+_TAKEN_AT_ONCE = 200  # results of a team: a session has up to some 100 KB
 _KEPT, _KEPT_PACKED = 24 * 1024 * 1024, 2 * 1024 * 1024  # bytes of a session whose events fit into memory
 
 Progress = Callable[[int, int], None]  # bytes read, bytes to read
@@ -186,9 +188,12 @@ def _taken_over(lens: Lens, todo: Sequence[SessionToRead]) -> set[str]:
     """Keep what others of a team have read of the same files by the same rules; return its keys."""
     if lens.taken_over is None or not todo:
         return set()
-    kept = list(lens.taken_over(todo))
-    lens.keep(kept)
-    return {one.key for one, _ in kept}
+    found = iter(lens.taken_over(todo))
+    keys: set[str] = set()
+    while part := list(islice(found, _TAKEN_AT_ONCE)):
+        lens.keep(part)
+        keys |= {one.key for one, _ in part}
+    return keys
 
 
 def _keep(lenses: Sequence[Lens], batch: list[list[tuple[SessionToRead, bytes]]]) -> None:

@@ -61,7 +61,7 @@ _WORDS = (
     "for the team: `knowbound_result` (one document per session and kind, found by `_id`), `knowbound_session`",
     "(indexes: newest first over all, by project and by agent; `session`, `names`, `key`) and `knowbound_turn`",
     "(newest first over all, by project, by diagnosis and by both; `session`, `key`). Verdicts on items are in",
-    "`kms_quality_item`, one document per item (indexes: contradicted, judged, last). A page of fifty rows is one",
+    "`kms_quality_item`, one document per item, found by `_id`. A page of fifty rows is one",
     "range of one index in SQLite and in MongoDB.",
     "",
     "Model questions are asked by the one process that began, within its budget ([policy](policy.md)):",

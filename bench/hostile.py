@@ -65,10 +65,10 @@ from knowbound.gaps.observe import observe
 from knowbound.gaps.reading import LensSettings, judge_findings, read_session
 from knowbound.injection.bundle import cleaned
 from knowbound.judge.hedging.rules import RulesJudge
-from knowbound.kms.duplicates import stems
-from knowbound.kms.importing.pieces import split
+from knowbound.kms.pieces import split
+from knowbound.kms.refusals import stems
 from knowbound.kms.screening import screened
-from knowbound.kms.search.query import ParsedQuery
+from knowbound.kms.search.lexical import ParsedQuery
 from knowbound.report.formats.plain import plain, plain_lines
 from knowbound.report.gaps.observe import render_observe
 from knowbound.text.embedding import embed
@@ -174,7 +174,7 @@ def _long_pieces(size: int) -> tuple[list[str], list[str]]:
 
 
 def _reworded(two: tuple[list[str], list[str]]) -> None:
-    from knowbound.kms.rewordings import Rewordings  # noqa: PLC0415 - the other shapes also run on older code
+    from knowbound.kms.pieces import Rewordings  # noqa: PLC0415 - the other shapes also run on older code
 
     anchor = Anchor("CLAUDE.md", heading="Limits")
     gone = Rewordings(Item(id=f"i{at}", content=text, anchor=anchor) for at, text in enumerate(two[0]))

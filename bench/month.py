@@ -34,7 +34,7 @@ from knowbound.injection.record import Record
 from knowbound.injection.shown_suggestions import suggestions_for_session
 from knowbound.judge.registry import turn_judge_version
 from knowbound.kms.opening import open_index, open_knowledge_store, open_quality_log
-from knowbound.kms.quality_log.protocol import QualityLog
+from knowbound.kms.quality_log import QualityLog
 from knowbound.kms.search.ranking import RANKER
 from knowbound.kms.validation import NewItem
 from knowbound.quality.corrections.answers import Corrections

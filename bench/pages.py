@@ -28,9 +28,9 @@ from knowbound.core.quality import ItemVerdict, LoggedItem, QualityTurn
 from knowbound.core.signal import Findings, Signal, SignalType, Status, Turn
 from knowbound.kms.index.database import Index
 from knowbound.kms.index.entry import record_of
-from knowbound.kms.quality_log.mongo import MongoQualityLog
-from knowbound.kms.quality_log.protocol import ItemOrder, QualityLog
-from knowbound.kms.quality_log.sqlite import SqliteQualityLog
+from knowbound.kms.listing import ItemFilter, items_page
+from knowbound.kms.quality_log import QualityLog, SqliteQualityLog
+from knowbound.kms.team_log import MongoQualityLog
 from knowbound.kms.team_results import AUDITED, FINDINGS, MongoResults
 from knowbound.store.data_dir import INDEX, ITEMS
 from knowbound.store.database import Database
@@ -152,12 +152,9 @@ def _ask_results(results: ResultPages, sessions: int) -> None:
 
 
 def _ask_quality(log: QualityLog, items: int) -> None:
-    later = log.items(most=5000).after
-    for order in ItemOrder:
-        _print(f"items by {order}", lambda order=order: log.items(order))  # type: ignore[misc]
-    _print("items, a later page", lambda: log.items(after=later))
     ids = [f"k-{_chance.randrange(items):08}" for _ in range(50)]
     _print("verdicts on 50 items", lambda: log.verdicts_on(ids))
+    _print("days of the log", log.days, runs=5)
     _print("contradictions of 14 days", lambda: list(log.telling("2026-03-20")), runs=5)
 
 
@@ -188,9 +185,10 @@ def report(turns: int) -> None:
                 _ask_results(results, sessions)
             with closing(SqliteQualityLog(home)) as log, closing(Index(home)) as index:
                 _ask_quality(log, items)
-                _print("all items, first page", index.page)
-                _print("items with a flag", lambda: index.page(flag="UNVERIFIED"))
-                _print("items of a subject", lambda: index.page(subject=f"subject {_chance.randrange(500)}"))
+                with index.reading() as items_of:
+                    for one in ItemFilter:
+                        _print(f"items: {one}", lambda one=one: items_page(items_of, one, "", "", 50))  # type: ignore[misc]
+                    _print("items with a word", lambda: items_page(items_of, ItemFilter.ALL, "8004", "", 50), runs=5)
             with running_mongod(Path(folder) / "mongod") as server:
                 print("  MongoDB")
                 _mongo(server.url, number, sessions, items)

@@ -20,7 +20,7 @@ from bench.turn_sets import REAL, WRITTEN_ITEMS, Label, LabelledTurn
 from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn
 from knowbound.core.trace import Outcome, ToolKind
 from knowbound.errors import InputError
-from knowbound.kms.importing.pieces import split
+from knowbound.kms.pieces import split
 from knowbound.quality.turns.joining import TurnSources, join
 from knowbound.traces.turns import TraceTurn, session_of, turns_in
 

@@ -27,7 +27,7 @@ from knowbound.core.quality import (
     QualityScores,
     QualityTurn,
 )
-from knowbound.kms.corrections.changes import Correction
+from knowbound.kms.changes import Correction
 from knowbound.kms.search.ranking import RELEVANCE_FLOOR, FoundItem, rank, relevant
 from knowbound.quality.corrections.discovery import RESOLVED_DAYS, discoveries, discovery_rate
 

@@ -26,9 +26,8 @@ from knowbound.core.audit import AuditedSession, AuditedTurn, Claim, ClaimKind, 
 from knowbound.core.signal import Findings, Signal, SignalType, Status, Turn
 from knowbound.kms.opening import open_knowledge_store
 from knowbound.kms.validation import NewItem
-from knowbound.store.audited import Audited
 from knowbound.store.listing import SqliteResults
-from knowbound.store.observed import Observed
+from knowbound.store.observed import Audited, Observed
 from knowbound.web.serve import LOOPBACK, Address, prepared
 
 _DIAGNOSES = tuple(Diagnosis)

@@ -29,7 +29,7 @@ from tests.services import running_mongod, running_replica_set, until
 from bench.measuring import HOOK, at, options, seconds
 from knowbound.agent.background import SYNC
 from knowbound.config import load
-from knowbound.kms.freshness import freshness_of
+from knowbound.kms.index.freshness import freshness_of
 from knowbound.kms.opening import open_knowledge_store
 from knowbound.kms.validation import ItemEdit, NewItem
 

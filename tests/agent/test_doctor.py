@@ -21,7 +21,7 @@ from knowbound.injection.record import add_to_record
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index
 from knowbound.kms.knowledge_store import KnowledgeStore
-from knowbound.kms.quality_log.sqlite import SqliteQualityLog
+from knowbound.kms.quality_log import SqliteQualityLog
 from knowbound.kms.validation import NewItem
 from knowbound.text.clock import utc_now
 

@@ -41,8 +41,7 @@ from knowbound.injection.prompt import HookPrompt
 from knowbound.injection.shown_suggestions import ShownSuggestion
 from knowbound.kms.backends import mongo
 from knowbound.kms.opening import open_knowledge_store
-from knowbound.kms.quality_log.protocol import DISCOVERY, LOG, NOTE, ROLLUP
-from knowbound.kms.quality_log.sqlite import SqliteQualityLog
+from knowbound.kms.quality_log import DISCOVERY, LOG, NOTE, ROLLUP, SqliteQualityLog
 from knowbound.kms.search.ranking import FoundItem
 from knowbound.kms.team_results import RESULT, SESSION, TURN
 from knowbound.quality.ended import EndedTurn

@@ -20,7 +20,7 @@ from knowbound.agent.mcp import tools
 from knowbound.agent.mcp.server import root_of
 from knowbound.config import load
 from knowbound.kms.opening import open_knowledge_store
-from knowbound.kms.quality_log.sqlite import SqliteQualityLog
+from knowbound.kms.quality_log import SqliteQualityLog
 from knowbound.kms.validation import NewItem
 from knowbound.quality.rollup import roll_up
 from tests.conftest import write_user_config

@@ -15,7 +15,7 @@ from knowbound.audit.audit import audit_lens
 from knowbound.cli.main import knowbound
 from knowbound.config import Settings
 from knowbound.gaps.observe import observe, read_ahead
-from knowbound.kms.importing.claude_files import claude_project
+from knowbound.kms.pieces import claude_project
 from knowbound.lessons.learn import material_lens
 from knowbound.store.observed import Observed
 from knowbound.traces.sessions import Lens

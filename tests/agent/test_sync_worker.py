@@ -22,7 +22,7 @@ from knowbound.agent.doctor.examine import examine
 from knowbound.agent.sync_worker import SyncWorker, settings_for
 from knowbound.config import load
 from knowbound.kms import opening
-from knowbound.kms.freshness import freshness_of, note_current, note_failure
+from knowbound.kms.index.freshness import freshness_of, note_current, note_failure
 from knowbound.kms.knowledge_store import KnowledgeStore
 from knowbound.kms.store_writer import write_lock
 from knowbound.kms.validation import ItemEdit, NewItem
@@ -261,7 +261,7 @@ def test_a_backend_that_does_not_answer_is_a_problem_with_its_reason_and_its_beg
     assert freshness(single)[0] == "ok"
     current = freshness_of(single.home, "mongo").current
     configure(f"mongodb://ada:s3cr3t@127.0.0.1:{free_ports(1)[0]}/kms")
-    monkeypatch.setattr("knowbound.kms.backends.remote.CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr("knowbound.kms.backends.mongo.CONNECT_SECONDS", 0.2)
     made, _ = worker(single)
     made._look("mongo")
     first = made._pauses["mongo"]

@@ -16,7 +16,7 @@ import pytest
 
 from knowbound.agent.background import SCORING
 from knowbound.core.quality import Closing, Discovery, ItemVerdict, LoggedItem, QualityTurn, TurnEnding
-from knowbound.kms.quality_log.sqlite import SqliteQualityLog
+from knowbound.kms.quality_log import SqliteQualityLog
 from knowbound.quality.queue import Queue
 from tests.agents.clients import ClaudeCode, Codex, delegating
 from tests.agents.sandbox import Sandbox

@@ -19,7 +19,7 @@ from knowbound.core.audit import AuditedTurn, Diagnosis, Support
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.completion import Completion, CompletionError, ModelQuestion
 from knowbound.judge.names import JudgeOptions
-from knowbound.store.audited import Audited
+from knowbound.store.observed import Audited
 from tests.audit.turns import codes, edit, started
 from tests.transcripts import SESSION, Transcript
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from knowbound.audit.audit import suspicious
 from knowbound.cli.main import knowbound
 from knowbound.core.audit import AuditedSession, AuditedTurn, Diagnosis
-from knowbound.store.audited import Audited
+from knowbound.store.observed import Audited
 from knowbound.traces.sessions import SharedEvents
 from tests.audit.turns import edit, started
 from tests.transcripts import PROJECT, Transcript

@@ -12,7 +12,7 @@ import pytest
 
 from knowbound.core.quality import ItemVerdict, LoggedItem, QualityTurn
 from knowbound.judge.labels import read_turn_labels
-from knowbound.kms.quality_log.sqlite import SqliteQualityLog
+from knowbound.kms.quality_log import SqliteQualityLog
 from knowbound.traces.turns import session_of, turns_in
 from tests import warm_process
 from tests.cli.test_judge import COMMAND, read_until

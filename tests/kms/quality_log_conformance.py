@@ -28,7 +28,7 @@ from knowbound.core.quality import (
     TurnEnding,
 )
 from knowbound.errors import StoreError
-from knowbound.kms.quality_log.protocol import ItemOrder, LoggedDay, MeasuredItem, QualityLog
+from knowbound.kms.quality_log import LoggedDay, QualityLog
 from knowbound.quality.rollup import day_of, roll_up
 from tests.conftest import some_examples
 
@@ -378,32 +378,23 @@ class QualityLogConformance:
         assert log.rollups("2026-11-16") == [day]
         assert log.rollups("2026-11-17") == []
 
-    def test_items_are_paged_by_the_verdicts_of_all_days(self, log: QualityLog) -> None:
+    def test_verdicts_on_items_are_those_of_all_days(self, log: QualityLog) -> None:
         log.put_rollups(
             [
                 DayRollup("2026-11-01", by_item={"a": Counts(5, 4, 3, 1), "b.$c": Counts(2, contradicted=2)}),
                 DayRollup("2026-11-02", by_item={"a": Counts(1, contradicted=1), "中": Counts(9), "$d": Counts(1)}),
             ]
         )
-        found, after = list[MeasuredItem](), ""
-        while True:
-            page = log.items(after=after, most=1)
-            found += page.rows
-            if not (after := page.after):
-                break
-        assert [one.id for one in found] == ["b.$c", "a", "中", "$d"]
-        assert found[1] == MeasuredItem("a", Counts(6, 4, 3, 2), "2026-11-02")
-        assert [one.id for one in log.items(ItemOrder.JUDGED, most=2).rows] == ["中", "a"]
-        assert {one.id for one in log.items(ItemOrder.LAST, most=3).rows} == {"a", "中", "$d"}
-        assert log.items(after="x|", most=1).rows == log.items(after="|", most=1).rows == found[:1]
-        assert set(log.verdicts_on(["a", "中", "none"])) == {"a", "中"}
+        found = log.verdicts_on(["a", "中", "$d", "b.$c", "none"])
+        assert found == {"a": Counts(6, 4, 3, 2), "中": Counts(9), "$d": Counts(1), "b.$c": Counts(2, contradicted=2)}
+        assert set(log.verdicts_on(["a", "none"])) == {"a"}
 
     def test_a_day_that_is_made_anew_replaces_its_verdicts(self, log: QualityLog) -> None:
         log.put_rollups([DayRollup("2026-11-01", "1", by_item={"a": Counts(5), "b": Counts(2)})])
         assert set(log.verdicts_on(["a", "b"])) == {"a", "b"}
         log.put_rollups([DayRollup("2026-11-01", "2", by_item={"a": Counts(1, used=1)})])
-        assert log.verdicts_on(["a"]) == {"a": MeasuredItem("a", Counts(1, used=1), "2026-11-01")}
-        assert [one.counts for one in log.items().rows if one.id == "b"] in ([], [Counts()])
+        assert log.verdicts_on(["a"]) == {"a": Counts(1, used=1)}
+        assert log.verdicts_on(["b"]) in ({}, {"b": Counts()})
 
     def test_turns_that_contradict_or_correct_are_found_without_the_others(self, log: QualityLog) -> None:
         said = 'a prompt that says "contradicted":true and "corrected":["x"]'

@@ -13,10 +13,8 @@ from hypothesis import strategies as st
 
 from knowbound.core.item import Item, ItemSource, ItemType
 from knowbound.errors import InputError
-from knowbound.kms.importing.anchors import anchor_to, blob_id
-from knowbound.kms.importing.claude_files import memory_folder
-from knowbound.kms.importing.importer import Imported, check_anchors, import_files
-from knowbound.kms.importing.pieces import LONGEST, split
+from knowbound.kms.importing import Imported, check_anchors, import_files
+from knowbound.kms.pieces import LONGEST, anchor_to, blob_id, memory_folder, split
 from knowbound.kms.validation import NewItem
 from tests.stores import Store
 

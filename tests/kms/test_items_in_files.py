@@ -24,7 +24,7 @@ from knowbound.kms.opening import open_knowledge_store, open_quality_log, sync_f
 from knowbound.kms.validation import ItemEdit, NewItem
 from knowbound.knowledge.lint import lint_project
 from knowbound.quality.rollup import roll_up
-from knowbound.review.superseding import supersede_actions
+from knowbound.review.lens_actions import supersede_actions
 from knowbound.trust import trust
 from tests.hook_project import Project
 from tests.quality.measured_project import logged, turn

@@ -18,7 +18,7 @@ import pytest
 from knowbound.config import Settings
 from knowbound.core.item import FlagKind, Item, ItemSource, ItemType, Relationship
 from knowbound.errors import ConfigError, InputError
-from knowbound.kms.backends.records import fields_of
+from knowbound.kms.backends.outside import fields_of
 from knowbound.kms.knowledge_store import KnowledgeStore
 from knowbound.kms.opening import open_knowledge_store, open_quality_log, open_shared_log
 from knowbound.kms.validation import ItemEdit, NewItem

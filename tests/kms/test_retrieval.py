@@ -21,8 +21,7 @@ from hypothesis import strategies as st
 from knowbound.kms.index import arrays, codes
 from knowbound.kms.index.codes import nearest, nearest_of, refresh_codes
 from knowbound.kms.search import lexical, retrieval
-from knowbound.kms.search.lexical import rows_with_words, terms_of
-from knowbound.kms.search.query import ParsedQuery
+from knowbound.kms.search.lexical import ParsedQuery, rows_with_words, terms_of
 from knowbound.kms.search.ranking import FoundItem, rank, recency_of, relevant
 from knowbound.kms.search.retrieval import search
 from knowbound.store.read_only import IndexConnection

@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -26,6 +27,7 @@ from knowbound.report.gaps.observe import render_observe
 from knowbound.review.review import Reviewed, review
 from knowbound.store.listing import ResultPages, SqliteResults
 from knowbound.traces import sessions
+from knowbound.web.pages import sessions as sessions_page
 from tests.services import emptied
 from tests.store.test_listing import SESSIONS, audited, findings, key_of
 from tests.store.test_listing import home as listed_home  # noqa: F401  (a fixture)
@@ -83,7 +85,13 @@ def both(listed_home: Path, url: str) -> Iterator[list[ResultPages]]:  # noqa: F
 
 def test_every_question_has_the_answer_that_sqlite_gives(both: list[ResultPages]) -> None:
     def asked(results: ResultPages) -> list[object]:
-        found: list[object] = [results.projects(), results.diagnoses(), results.diagnoses(project="shop")]
+        found: list[object] = [
+            results.projects(),
+            results.agents(),
+            results.diagnoses(),
+            results.diagnoses_of(["s07", "x"]),
+        ]
+        found.append(results.diagnoses(project="shop"))
         given: dict[str, str]
         for given in ({}, {"project": "shop"}, {"agent": "codex"}, {"project": "api", "since": "2026-11-05"}):
             found.append(sorted(_all(lambda after, given=given: results.sessions(after=after, most=4, **given))))  # type: ignore[misc]
@@ -120,6 +128,17 @@ def test_a_second_machine_takes_over_what_the_first_has_read(
     with closing(open_results(machine("third"))) as results:
         assert results.projects() == {"shop": len(IDS)}
         assert {one.audited for one in results.sessions().rows} == {1}
+
+
+def test_the_studio_lists_the_sessions_of_the_team(traces: Path, machine: Callable[..., Settings]) -> None:
+    for one in (observe, audit):
+        one([traces], machine("first"))
+    asked: Any = SimpleNamespace(query={}, path={"session": IDS[3]}, studio=SimpleNamespace(settings=machine("other")))
+    listed = sessions_page.show(asked).values
+    assert {one.listed.session for one in listed["entries"]} == set(IDS)
+    assert listed["projects"] == {"shop": len(IDS)}
+    shown = sessions_page.show_session(asked).values
+    assert [one.turn.prompt for one in shown["entries"]] == ["Add a discount"]
 
 
 def test_what_cannot_be_decoded_is_read_again(traces: Path, machine: Callable[..., Settings], url: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 from knowbound.core.item import Flag, FlagKind, Item
 from knowbound.core.same_content import spaced_sha
 from knowbound.errors import InputError
-from knowbound.kms.duplicates import restates
+from knowbound.kms.refusals import restates
 from knowbound.kms.validation import ItemEdit, NewItem
 from tests.stores import Store, put_items
 

@@ -12,7 +12,7 @@ from knowbound.core.quality import ItemVerdict, LoggedItem, Metric, QualityTurn,
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index
 from knowbound.kms.knowledge_store import KnowledgeStore
-from knowbound.kms.quality_log.sqlite import SqliteQualityLog
+from knowbound.kms.quality_log import SqliteQualityLog
 from knowbound.kms.search.ranking import RANKER, FoundItem
 from knowbound.stats.calibration import Pair, calibrate
 from knowbound.stats.judge_gate import MeasuredMetric, gate

@@ -16,7 +16,7 @@ from knowbound.errors import InputError
 from knowbound.injection.shown_suggestions import FILE, load
 from knowbound.judge.calibration import is_trusted
 from knowbound.kms.opening import open_index, open_knowledge_store
-from knowbound.kms.quality_log.sqlite import SqliteQualityLog
+from knowbound.kms.quality_log import SqliteQualityLog
 from knowbound.kms.validation import ItemEdit
 from knowbound.quality.corrections.answers import Corrections
 from knowbound.quality.corrections.fixing import to_fix

@@ -28,7 +28,7 @@ from knowbound.agent.sync_worker import settings_for
 from knowbound.cli.quality import command as quality_verb
 from knowbound.config import Settings
 from knowbound.judge.turns.rules import RulesTurnJudge
-from knowbound.kms.quality_log.sqlite import SqliteQualityLog
+from knowbound.kms.quality_log import SqliteQualityLog
 from knowbound.quality import queue, scoring
 from knowbound.quality.queue import Queue
 from knowbound.quality.scoring import Scorer

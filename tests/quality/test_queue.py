@@ -16,7 +16,7 @@ from knowbound.agent import score_worker
 from knowbound.agent.background import SCORING
 from knowbound.core.quality import KEPT_DAYS, ItemVerdict, LoggedItem, QualityTurn
 from knowbound.judge.turns.rules import RulesTurnJudge
-from knowbound.kms.quality_log.sqlite import SqliteQualityLog
+from knowbound.kms.quality_log import SqliteQualityLog
 from knowbound.quality import queue
 from knowbound.quality.queue import EndedRecord, Queue
 from knowbound.quality.rollup import roll_up

@@ -17,7 +17,7 @@ from knowbound.errors import InputError, StoreError
 from knowbound.judge.registry import turn_judge_version
 from knowbound.kms.index.database import Index
 from knowbound.kms.index.entry import effective_of
-from knowbound.kms.quality_log.sqlite import SqliteQualityLog
+from knowbound.kms.quality_log import SqliteQualityLog
 from knowbound.kms.validation import ItemEdit
 from knowbound.quality.rollout.progress import (
     Rollout,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.core.quality import Counts, DayRollup, Durations, QualityScores, Spread
-from knowbound.kms.quality_log.sqlite import SqliteQualityLog
+from knowbound.kms.quality_log import SqliteQualityLog
 from knowbound.quality.rollup import day_of, roll_up
 from tests.quality.examples import JUDGE, item, turn
 

@@ -13,7 +13,7 @@ from knowbound.agent.hook_run import TURN_ENDS
 from knowbound.core.quality import ItemVerdict, JudgedTurn, TurnEnding
 from knowbound.errors import ConfigError
 from knowbound.judge.turns.rules import TurnVerdicts
-from knowbound.kms.quality_log.sqlite import SqliteQualityLog
+from knowbound.kms.quality_log import SqliteQualityLog
 from knowbound.quality import queue
 from knowbound.quality.scoring import Scorer
 from knowbound.store.forgotten import Forgotten

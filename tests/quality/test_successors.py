@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from knowbound.core.item import Item
-from knowbound.kms.importing.importer import import_files
+from knowbound.kms.importing import import_files
 from knowbound.kms.index.entry import effective_of
 from knowbound.kms.knowledge_store import KnowledgeStore
-from knowbound.kms.quality_log.sqlite import SqliteQualityLog
+from knowbound.kms.quality_log import SqliteQualityLog
 from knowbound.kms.validation import ItemEdit, NewItem
 from knowbound.quality.corrections.answers import Corrections
 from knowbound.quality.rollup import roll_up

@@ -25,9 +25,8 @@ from knowbound.report.formats.json import as_json
 from knowbound.report.model import ObserveReport
 from knowbound.report.review.team import render_team
 from knowbound.report.review.team_model import SharedFile, TeamProject, TeamReport
-from knowbound.review.share_places import read_shares, share_text, write_share
 from knowbound.review.sharing import share
-from knowbound.review.team import parse_shared, team_review
+from knowbound.review.team import parse_shared, read_shares, share_text, team_review, write_share
 from knowbound.store.observed import Observed
 from knowbound.traces.corpus import scan
 from knowbound.traces.sessions import parts_of, sessions_of

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from knowbound.cli.main import knowbound
 from knowbound.core.action import Action, ActionKind
+from knowbound.review.lens_actions import MOST_ANSWERS
 from knowbound.review.review import review
-from knowbound.review.verifying import MOST
 from tests.audit.turns import edit
 from tests.lessons.shop import Shop, make_shop
 from tests.transcripts import Transcript
@@ -78,7 +78,7 @@ def test_what_the_user_contradicted_comes_first_and_at_most_two_are_shown(shop: 
     for tell in (claims, claims, complains):
         shop.session(tell)
     found = actions(shop)
-    assert len(found) == MOST
+    assert len(found) == MOST_ANSWERS
     assert "the user's next message says" in found[0].title
 
 

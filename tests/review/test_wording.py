@@ -8,7 +8,7 @@ import pytest
 
 from knowbound.codebase.checkout import Checkout
 from knowbound.core.statement import Rule
-from knowbound.review.wording import problem_of, scoped, shorter
+from knowbound.review.enforcing import problem_of, scoped, shorter
 from tests.fault_server import chat, serving
 from tests.lessons.shop import Shop, make_shop
 

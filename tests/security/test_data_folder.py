@@ -21,8 +21,8 @@ from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index
 from knowbound.kms.knowledge_store import KnowledgeStore
 from knowbound.kms.validation import NewItem
+from knowbound.store.data_dir import ANOTHERS, NOBODYS, OURS, owner_of
 from knowbound.store.database import newest_schema
-from knowbound.store.owner import ANOTHERS, NOBODYS, OURS, owner_of
 from knowbound.store.read_only import INDEX_SCHEMA
 from tests.hook_project import PORT, Project
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from knowbound.cli.main import knowbound
 from knowbound.config import SETTINGS, load, risky_settings
 from knowbound.errors import ConfigError
-from knowbound.store.owner import ANOTHERS, owner_of
+from knowbound.store.data_dir import ANOTHERS, owner_of
 from knowbound.trust import hash_of
 from tests.conftest import write_user_config
 

@@ -21,7 +21,7 @@ from knowbound.core.quality import QualityTurn
 from knowbound.errors import StoreError
 from knowbound.injection.log import read_log
 from knowbound.kms.backends.sqlite import SqliteBackend
-from knowbound.kms.quality_log.sqlite import SqliteQualityLog
+from knowbound.kms.quality_log import SqliteQualityLog
 from knowbound.store.answers import ModelAnswers
 from knowbound.store.database import Database, newest_schema
 from knowbound.store.evaluations import Evaluations
@@ -48,11 +48,13 @@ RELEASED = {
     "index/0006_listed.sql": "da9206f9debf9d24",
     "index/0007_terms.sql": "be5feae74390fd57",
     "index/0008_code_planes.sql": "620de590a8ff73eb",
+    "index/0009_stale_and_quality.sql": "9a3f46c7d4f63671",
     "items/0001_items.sql": "0820157a46bd4fcb",
     "items/0002_quality.sql": "4c08a073446e9e9e",
     "items/0004_notes.sql": "cc4b6c5558715b6f",
     "items/0005_answers.sql": "ed4df76e2a82ccb6",
     "items/0006_measured_items.sql": "f37a1816fd07de93",
+    "items/0007_verdicts_by_id.sql": "8e2a97b41e5fee92",
     "knowbound/0001_observed.sql": "bb144b2dba4c394e",
     "knowbound/0002_unmanaged.sql": "20d718896347f40b",
     "knowbound/0003_evaluations.sql": "b636f8d9665767b1",

@@ -12,10 +12,9 @@ import pytest
 
 from knowbound.core.audit import AuditedSession, AuditedTurn, Diagnosis
 from knowbound.core.signal import Findings, Signal, SignalType, Status, Turn
-from knowbound.store.audited import Audited
 from knowbound.store.data_dir import FINDINGS
 from knowbound.store.listing import SqliteResults, sessions_query, turns_query
-from knowbound.store.observed import Observed
+from knowbound.store.observed import Audited, Observed
 
 SESSIONS, TURNS = 25, 3
 

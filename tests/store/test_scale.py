@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from bench.fleet import PAGE, QUERIES, kept_rates, page
 
+from knowbound.kms.index.database import Index
+from knowbound.kms.listing import ItemFilter, items_page, predecessors_of
 from knowbound.store.data_dir import FINDINGS
 from knowbound.store.observed import Observed
 
@@ -23,3 +25,17 @@ def test_queries_of_the_store_use_an_index(name: str, tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / FINDINGS)) as db:
         plan = [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {QUERIES[name]}")]
     assert any(step.startswith("SEARCH") for step in plan), plan
+
+
+@pytest.mark.parametrize("wanted", ItemFilter)
+def test_pages_of_items_use_an_index_and_read_no_other_row(wanted: ItemFilter, tmp_path: Path) -> None:
+    asked: list[str] = []
+    with closing(Index(tmp_path)) as index, index.reading() as db:
+        db.set_trace_callback(asked.append)
+        items_page(db, wanted, "", "7", 50)
+        predecessors_of(db, "k")
+        db.set_trace_callback(None)
+        plans = [" ".join(row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {query}")) for query in asked]
+    assert len(plans) == 2
+    assert all(plan.startswith("SEARCH item USING") for plan in plans), plans
+    assert wanted is ItemFilter.ALL or "INDEX item_" in plans[0], plans

@@ -131,7 +131,7 @@ def keep_current(settings: Settings) -> list[str]:
     """Start the background sync if backends are shared, and return a sentence for each backend that is late."""
     if not settings.shared_backends:
         return []
-    from knowbound.kms.freshness import lateness  # noqa: PLC0415  # hooks do not need it
+    from knowbound.kms.index.freshness import lateness  # noqa: PLC0415  # hooks do not need it
 
     SYNC.ensure_running(str(settings.root), str(settings.home))
     return lateness(settings)

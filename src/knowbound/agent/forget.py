@@ -32,7 +32,7 @@ from knowbound.injection.late import context_of_file
 from knowbound.injection.log import tidy
 from knowbound.judge.labels import LABELS, TURN_LABELS
 from knowbound.kms.opening import open_shared_log
-from knowbound.kms.quality_log.protocol import DISCOVERY, LOG, KeptDocument
+from knowbound.kms.quality_log import DISCOVERY, LOG, KeptDocument
 from knowbound.kms.store_writer import write_lock
 from knowbound.stats.evaluation import SampleRun
 from knowbound.store.calibrations import HEDGING_FILE, TURNS_FILE
@@ -60,14 +60,13 @@ from knowbound.store.erasing import (
     task_of,
     texts_of_turn,
 )
-from knowbound.store.forgotten import Forgotten, load_forgotten
-from knowbound.store.record_lines import blank_lines, sessions_in
+from knowbound.store.forgotten import Forgotten, blank_lines, load_forgotten, sessions_in
 from knowbound.text.clock import utc_now
 from knowbound.user_files import PRIVATE_FILE, state_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from knowbound.kms.quality_log.mongo import MongoQualityLog
+    from knowbound.kms.team_log import MongoQualityLog
 
 
 # Files about the whole project: the index of its source tree, the hook's settings, the suggestions that sessions start

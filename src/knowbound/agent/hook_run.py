@@ -15,8 +15,7 @@ from knowbound.agent import hook_log
 from knowbound.agent.hook_entry import AFTER_TOOLS
 from knowbound.injection import contexts, hook_settings, shadow
 from knowbound.injection.record import Record
-from knowbound.store.data_dir import INJECTIONS, RESCUES
-from knowbound.store.owner import is_usable
+from knowbound.store.data_dir import INJECTIONS, RESCUES, is_usable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ import sys
 import time
 
 from knowbound.agent.switch import is_off
-from knowbound.store.data_dir import FINDINGS, INJECTIONS, data_folder
-from knowbound.store.owner import is_usable
+from knowbound.store.data_dir import FINDINGS, INJECTIONS, data_folder, is_usable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from knowbound.agent.background import FAILED, SYNC, settle_in
 from knowbound.config import Settings, load
 from knowbound.errors import KnowboundError, StoreError
 from knowbound.kms.backends.protocol import Backend
-from knowbound.kms.freshness import freshness_of, note_current, note_failure
 from knowbound.kms.index.database import Index
+from knowbound.kms.index.freshness import freshness_of, note_current, note_failure
 from knowbound.kms.opening import open_backend, open_index, open_knowledge_store
 from knowbound.kms.store_writer import write_lock
 

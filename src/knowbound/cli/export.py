@@ -42,8 +42,7 @@ def command(
     from knowbound.report.model import ObserveReport
     from knowbound.report.tables import write_tables
     from knowbound.review.exporting import evaluations, table_rows
-    from knowbound.store.audited import Audited
-    from knowbound.store.observed import Observed
+    from knowbound.store.observed import Audited, Observed
 
     settings = settings_of(root)
     filters = session_filters(settings, bool(paths), **chosen)

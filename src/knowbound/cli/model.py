@@ -127,7 +127,7 @@ def _print(
     found: list[FoundModel], permission: Permission, settings: Settings, chosen: str, tried: Tried | None
 ) -> None:
     from knowbound.report.formats.columns import aligned
-    from knowbound.store.usage import used_today
+    from knowbound.store.answers import used_today
 
     if found:
         echo("Models on this machine:")

@@ -42,7 +42,7 @@ def print_again(arguments: Sequence[str]) -> bool:
     """Print what the same run printed, if nothing has changed since; return False otherwise."""
     if not _may_repeat(arguments):
         return False
-    from knowbound.store.owner import is_usable
+    from knowbound.store.data_dir import is_usable
 
     home = data_folder(os.getcwd())[1]
     path = os.path.join(home, RECEIPTS, _name(arguments))

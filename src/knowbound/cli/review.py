@@ -78,8 +78,7 @@ def command(
 
 def _review_team(places: tuple[str, ...], people: int, format_: str, output: Path | None) -> None:
     from knowbound.report.review.team import render_team
-    from knowbound.review.share_places import read_shares
-    from knowbound.review.team import team_review
+    from knowbound.review.team import read_shares, team_review
 
     if not places:
         raise click.UsageError("--team needs the places of shared files: knowbound review --team week/")

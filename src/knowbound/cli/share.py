@@ -29,8 +29,8 @@ def command(paths: tuple[Path, ...], root: Path | None, output: str | None, yes:
     project, no session id and no person; secrets are left out. It is shown whole, and nothing is written before you
     agree. knowbound review --team adds up the files of three people or more.
     """
-    from knowbound.review.share_places import share_text, write_share
     from knowbound.review.sharing import share
+    from knowbound.review.team import share_text, write_share
 
     settings = settings_of(root)
     filters = session_filters(settings, bool(paths), **chosen)

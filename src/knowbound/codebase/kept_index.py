@@ -9,8 +9,7 @@ import os
 import sqlite3
 import time
 
-from knowbound.store.data_dir import CODEBASE
-from knowbound.store.owner import OWNER, is_our_mark
+from knowbound.store.data_dir import CODEBASE, OWNER, is_our_mark
 from knowbound.store.read_only import HOOK_WAIT_SECONDS, open_read_only
 
 TYPE_CHECKING = False

@@ -19,10 +19,9 @@ from knowbound.codebase.definitions import definitions_in
 from knowbound.core.paths import source_rank
 from knowbound.errors import StoreError
 from knowbound.files import list_files, open_below
-from knowbound.store.data_dir import CODEBASE
+from knowbound.store.data_dir import CODEBASE, OWNER
 from knowbound.store.database import Database
 from knowbound.store.marking import mark_folder
-from knowbound.store.owner import OWNER
 from knowbound.text.redact import redact
 from knowbound.text.similar import plain_term
 

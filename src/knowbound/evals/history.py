@@ -12,10 +12,9 @@ from knowbound.stats.comparison import Change, Comparison, compare, sample_chang
 from knowbound.stats.evaluation import Evaluation, EvaluationHead, Origin
 from knowbound.stats.figures import RateKind
 from knowbound.stats.gate import GAP_RATE_REGRESSION, GateOutcome, GateResult, gate_key
-from knowbound.store.data_dir import DATA_FOLDER, FINDINGS
+from knowbound.store.data_dir import DATA_FOLDER, FINDINGS, OURS, owner_of
 from knowbound.store.evaluations import Evaluations
 from knowbound.store.observed import Observed
-from knowbound.store.owner import OURS, owner_of
 
 
 def evaluations(settings: Settings) -> list[EvaluationHead]:

@@ -19,8 +19,7 @@ import msgspec
 
 from knowbound.injection import contexts
 from knowbound.store.data_dir import ENDED, INJECTIONS, LATE, RESCUES, day_files
-from knowbound.store.forgotten import load_forgotten
-from knowbound.store.record_lines import blank_lines, sessions_in
+from knowbound.store.forgotten import blank_lines, load_forgotten, sessions_in
 from knowbound.user_files import make_folder
 
 _BEGINNING = b'{"time":'  # start of every line; within a line its quotes are escaped

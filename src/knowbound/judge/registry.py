@@ -49,8 +49,7 @@ def asker_for(
     options = JudgeOptions.of(settings)
     if not judge.costs:
         return asker_of(judge, options)
-    from knowbound.store.answers import ModelAnswers  # noqa: PLC0415
-    from knowbound.store.usage import CallCounter  # noqa: PLC0415
+    from knowbound.store.answers import CallCounter, ModelAnswers  # noqa: PLC0415
 
     is_agent, project = judge.provider is Provider.AGENT, str(settings.root)
     answers = ModelAnswers(settings.home, settings.model_keep_days) if keep or is_agent else None

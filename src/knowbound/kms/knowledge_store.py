@@ -1,8 +1,8 @@
 """The knowledge store: every write to items goes through it, whatever the backends (specification 2, "Items").
 
 Every call checks first, then writes the backends, then the index. It does all of it or changes nothing, also when it is
-killed (corrections/changes.py). Repeating a call changes nothing more. A corrective call reaches every copy of the item
-(corrections/copies.py) and is logged.
+killed (changes.py). Repeating a call changes nothing more. A corrective call reaches every copy of the item
+(corrections.py) and is logged.
 """
 
 from __future__ import annotations
@@ -20,21 +20,31 @@ from knowbound.core.same_content import content_hashes, content_sha
 from knowbound.errors import InputError
 from knowbound.kms import validation
 from knowbound.kms.backends.protocol import Backend, pages
-from knowbound.kms.corrections.changes import Correction, ItemChange
-from knowbound.kms.corrections.copies import ItemCopies, copies_of, stored_items
-from knowbound.kms.corrections.flags import (
+from knowbound.kms.changes import Correction, ItemChange
+from knowbound.kms.corrections import (
     Chains,
+    ItemCopies,
     Reaped,
+    copies_of,
+    flag_all,
     flagged,
     flags_for_late_copies,
     is_same_call,
     reaping,
+    stored_items,
     unflagged,
 )
-from knowbound.kms.duplicates import NearCopy, NearDuplicate, near_copies, near_duplicates
 from knowbound.kms.index.database import Index, Synced
 from knowbound.kms.index.entry import effective_of, with_effective
-from knowbound.kms.refusals import Refusals, WithdrawnItems, quoted
+from knowbound.kms.refusals import (
+    NearCopy,
+    NearDuplicate,
+    Refusals,
+    WithdrawnItems,
+    near_copies,
+    near_duplicates,
+    quoted,
+)
 from knowbound.kms.store_writer import StoreWriter, retried
 from knowbound.kms.validation import ItemEdit, NewItem
 
@@ -231,7 +241,7 @@ class KnowledgeStore(StoreWriter):
                 return item
             detail = {"flag": flag.kind, "note": flag.note} | ({"automatic": True} if automatic else {})
             log = self._log(item.id, _tool(flag), detail)
-            self._write(_flag_all(copies, flag), [log])
+            self._write(flag_all(copies, flag), [log])
         return flagged(item, flag)
 
     @retried
@@ -296,7 +306,7 @@ class KnowledgeStore(StoreWriter):
             changes += [ItemChange(one.backend, successor, successor) for one in held[:1] if one.backend.is_shared]
             flag = Flag(FlagKind.SUPERSEDED, note, self._time(), self._by, superseded_by=successor.id)
             for one in replaced:
-                changes += [*self._chains.shortened(one.original.id, successor.id), *_flag_all(one, flag)]
+                changes += [*self._chains.shortened(one.original.id, successor.id), *flag_all(one, flag)]
                 detail = {"superseded_by": successor.id, "note": note}
                 log.append(self._log(one.original.id, "kms_supersede", detail))
             self._write(changes, log, restored=content_hashes(successor.content))
@@ -469,15 +479,6 @@ class KnowledgeStore(StoreWriter):
 
     def _time(self) -> str:
         return validation.utc(self._clock())
-
-
-def _flag_all(copies: ItemCopies, flag: Flag) -> list[ItemChange]:
-    """Flag the original and its copies; a copy that another call flagged as not served keeps its own flag."""
-    return [
-        ItemChange(backend, item, flagged(item, flag))
-        for backend, item in copies.all
-        if item.id == copies.original.id or item.is_served or is_same_call(item.flag, copies.original.flag)
-    ]
 
 
 def _but_time(item: Item | None) -> Item | None:

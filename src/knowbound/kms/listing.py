@@ -20,12 +20,9 @@ from typing import NamedTuple
 import msgspec
 
 from knowbound.core.item import Item
-from knowbound.core.quality import Counts
-from knowbound.kms.corrections.flags import end_of_chain
+from knowbound.kms.corrections import end_of_chain
 from knowbound.kms.index.database import Index, IndexedItem
 from knowbound.kms.index.entry import item_of
-from knowbound.kms.quality_log.protocol import ItemOrder, QualityLog
-from knowbound.store.listing import PAGE, ResultPage
 
 _OWN_ID = re.compile(r"k[a-z2-9]{11}")  # the form of ids that knowledge_store.py makes
 _MEMORY = re.compile(r"/projects/[^/]+/memory/")
@@ -142,29 +139,6 @@ def _order(item: ListedItem) -> tuple[bool, bool, bool, int, str]:
     return not item.served, not item.stale, item.flag != "UNVERIFIED", -item.injections, item.id
 
 
-class ItemWithVerdicts(msgspec.Struct, frozen=True):
-    """An item of the store, or one that the log alone knows, with the verdicts on it."""
-
-    id: str
-    counts: Counts
-    last: str  # day of the newest verdict
-    item: Item | None
-    served: bool
-
-
-def items_with_verdicts(
-    index: Index, log: QualityLog, order: ItemOrder = ItemOrder.CONTRADICTED, *, after: str = "", most: int = PAGE
-) -> ResultPage[ItemWithVerdicts]:
-    """Return a page of the items that were ever judged, with what the store has of them."""
-    page = log.items(order, after=after, most=most)
-    rows = []
-    for one in page.rows:
-        known = sorted(index.known(one.id), key=lambda held: not held.served)
-        item, served = (known[0].item, known[0].served) if known else (None, False)
-        rows.append(ItemWithVerdicts(one.id, one.counts, one.last, item, served))
-    return ResultPage(rows, page.after)
-
-
 class ShownItem(msgspec.Struct, frozen=True):
     """An item as the index has it, with the item in force where it is not served."""
 
@@ -212,13 +186,13 @@ class ItemFilter(StrEnum):
     WITHDRAWN = "withdrawn"  # retracted, superseded or deleted
 
 
-_WHERE = {
+_WHERE = {  # each with the condition of its partial index
     ItemFilter.ALL: "",
-    ItemFilter.HELD_BACK: "flag = 'HELD_BACK'",
-    ItemFilter.UNVERIFIED: "flag = 'UNVERIFIED'",
+    ItemFilter.HELD_BACK: "flag <> '' AND flag = 'HELD_BACK'",
+    ItemFilter.UNVERIFIED: "flag <> '' AND flag = 'UNVERIFIED'",
     ItemFilter.STALE: "stale = 1 AND served = 1",
-    ItemFilter.SILENCED: "quality = 0 AND served = 1",
-    ItemFilter.WITHDRAWN: "flag IN ('RETRACTED', 'SUPERSEDED', 'DELETED')",
+    ItemFilter.SILENCED: "quality <> 1.0 AND quality = 0 AND served = 1",
+    ItemFilter.WITHDRAWN: "flag <> '' AND flag IN ('RETRACTED', 'SUPERSEDED', 'DELETED')",
 }
 
 
@@ -247,4 +221,7 @@ def items_page(index: sqlite3.Connection, filter_: ItemFilter, text: str, after:
 
 def predecessors_of(index: sqlite3.Connection, id_: str) -> list[str]:
     """Return the ids of the items that this one supersedes."""
-    return [row[0] for row in index.execute("SELECT DISTINCT id FROM item WHERE superseded_by = ?", (id_,))]
+    return [
+        row[0]
+        for row in index.execute("SELECT DISTINCT id FROM item WHERE superseded_by <> '' AND superseded_by = ?", (id_,))
+    ]

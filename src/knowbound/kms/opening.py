@@ -1,25 +1,33 @@
-"""The knowledge store and the quality log of a project, opened with the databases that its settings name."""
+"""The knowledge store and the quality log of a project, opened with the databases that its settings name.
+
+Also holds items back from injection: whoever disproves items (`by`) says which are wrong now. An item that is wrong is
+flagged with the reason; one that this party held back before and that is not wrong any more is released. A flag of
+another party, or of a person, stays.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, closing
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from knowbound.config import Settings
+from knowbound.core.item import FlagKind, Item
 from knowbound.errors import InputError, StoreError
 from knowbound.kms.backends.protocol import Backend
+from knowbound.kms.corrections import is_same_call
 from knowbound.kms.index.database import Index
 from knowbound.kms.knowledge_store import KnowledgeStore
-from knowbound.kms.quality_log.protocol import QualityLog
-from knowbound.kms.quality_log.sqlite import SqliteQualityLog
+from knowbound.kms.quality_log import QualityLog, SqliteQualityLog
 from knowbound.kms.store_writer import write_lock
 from knowbound.store.data_dir import INDEX
 from knowbound.store.marking import name_of
 
 if TYPE_CHECKING:
-    from knowbound.kms.quality_log.mongo import MongoQualityLog
+    from knowbound.kms.team_log import MongoQualityLog
+
 
 # The modules of kms/backends, and the package that each needs. An extra of the same name installs it.
 BACKENDS = {"sqlite": "", "mongo": "pymongo", "mem0": "mem0", "neo4j": "neo4j", "files": ""}
@@ -83,7 +91,7 @@ def open_shared_log(settings: Settings) -> MongoQualityLog | None:
     """Open the log in MongoDB, which other data folders write to as well; None if no MongoDB may be written."""
     if "mongo" not in settings.kms_backends or (settings.kms_mongo_collection and not settings.kms_write):
         return None
-    from knowbound.kms.quality_log.mongo import MongoQualityLog  # noqa: PLC0415  # imports the driver
+    from knowbound.kms.team_log import MongoQualityLog  # noqa: PLC0415  # imports the driver
 
     return MongoQualityLog(settings.kms_mongo_url, name_of(settings.home))
 
@@ -115,3 +123,38 @@ def rebuilt_index(home: Path, *, keep_logs: bool) -> Index:
         if keep_logs:
             index.take_over_logs(damaged)
         return index
+
+
+_REASON = 500  # characters
+
+
+def hold_back(settings: Settings, wrong: Mapping[str, str], items: Iterable[Item], *, by: str) -> list[str]:
+    """Hold the wrong items back, each with its reason, and release the others of this party; return those.
+
+    `items` are those that are injected or held back. The store is opened only where something is to be written.
+    """
+    known = {one.id: one for one in items}
+    reasons = {id_: reason[:_REASON].strip() for id_, reason in wrong.items() if id_ in known}
+    new = [id_ for id_, reason in reasons.items() if _is_to_flag(known[id_], reason, by)]
+    flags = [known[id_].flag for id_ in reasons]  # copies of a wrong item have the flag of the same call
+    held = [one for one in known.values() if one.held_by == by and one.id not in reasons]
+    right = [one.id for one in held if not any(is_same_call(one.flag, flag) for flag in flags)]
+    if new or right:
+        with closing(open_knowledge_store(settings, by=by)) as store:
+            for id_ in right:
+                release(store, id_, by=by)
+            for id_ in new:
+                store.flag(id_, FlagKind.HELD_BACK, reasons[id_], automatic=True)
+    return right
+
+
+def release(store: KnowledgeStore, id_: str, *, by: str) -> None:
+    """Let an item and its copies be injected again, if this party holds it back."""
+    item = store.get(id_)
+    if item is not None and item.held_by == by:
+        store.unflag(id_)
+
+
+def _is_to_flag(item: Item, reason: str, by: str) -> bool:
+    """Report whether the item is not held back yet, or by this party for another reason."""
+    return not item.is_held_back or (item.held_by == by and item.flag is not None and item.flag.note != reason)

@@ -18,7 +18,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from knowbound.errors import KnowboundError, StoreError
 from knowbound.kms.backends.protocol import Backend, ContendedError
-from knowbound.kms.corrections.changes import Correction, ItemChange, StoreWrite, apply, remaining_of, undo
+from knowbound.kms.changes import Correction, ItemChange, StoreWrite, apply, remaining_of, undo
 from knowbound.kms.index.database import Index
 from knowbound.user_files import PRIVATE_FILE, make_folder
 

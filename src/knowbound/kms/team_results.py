@@ -20,7 +20,6 @@ from knowbound.config import Settings
 from knowbound.core.audit import AuditedSession
 from knowbound.core.signal import Findings
 from knowbound.kms.backends.protocol import pages
-from knowbound.store.audited import Audited
 from knowbound.store.listing import (
     PAGE,
     ListedSession,
@@ -33,11 +32,11 @@ from knowbound.store.listing import (
     paged,
     session_rows,
 )
-from knowbound.store.observed import UNJUDGED, Observed
+from knowbound.store.observed import UNJUDGED, Audited, Observed
 from knowbound.store.retention import oldest_kept
 
 if TYPE_CHECKING:
-    from knowbound.kms.backends.mongo_connection import Document
+    from knowbound.kms.backends.mongo import Document
 
 FINDINGS, AUDITED, REVIEW = "findings", "audited", "review"
 RESULT, SESSION, TURN = "knowbound_result", "knowbound_session", "knowbound_turn"
@@ -66,7 +65,7 @@ class MongoResults(ResultPages):
         import pymongo
         from bson.binary import Binary
 
-        from knowbound.kms.backends.mongo_connection import MongoConnection
+        from knowbound.kms.backends.mongo import MongoConnection
 
         self._server, self._pymongo, self._binary = MongoConnection(url, refusal="results-invalid"), pymongo, Binary
         database = self._server.database
@@ -74,20 +73,16 @@ class MongoResults(ResultPages):
         newest = [("ended", -1), ("_id", -1)], [("time", -1), ("_id", -1)]
         by_session = [[], ["project"], ["agent"]]
         by_turn = [[], ["project"], ["diagnosis"], ["project", "diagnosis"]]
-        try:
-            with self._server.explained():
-                self._sessions.create_indexes(
-                    [pymongo.IndexModel([*((name, 1) for name in names), *newest[0]]) for names in by_session]
-                    + [pymongo.IndexModel(name) for name in ("session", "names", "key")]
-                )
-                self._turns.create_indexes(
-                    [pymongo.IndexModel([*((name, 1) for name in names), *newest[1]]) for names in by_turn]
-                    + [pymongo.IndexModel(name) for name in ("session", "key")]
-                )
-                self._results.create_indexes([pymongo.IndexModel(["kind", "key", "state"])])
-        except BaseException:
-            self._server.close()
-            raise
+        with self._server.preparing():
+            self._sessions.create_indexes(
+                [pymongo.IndexModel([*((name, 1) for name in names), *newest[0]]) for names in by_session]
+                + [pymongo.IndexModel(name) for name in ("session", "names", "key")]
+            )
+            self._turns.create_indexes(
+                [pymongo.IndexModel([*((name, 1) for name in names), *newest[1]]) for names in by_turn]
+                + [pymongo.IndexModel(name) for name in ("session", "key")]
+            )
+            self._results.create_indexes([pymongo.IndexModel(["kind", "key", "state"])])
 
     def close(self) -> None:
         """Close all connections."""
@@ -222,6 +217,12 @@ class MongoResults(ResultPages):
 
     def projects(self) -> dict[str, int]:
         return self._counted(self._sessions, "project", {})
+
+    def agents(self) -> dict[str, int]:
+        return self._counted(self._sessions, "agent", {})
+
+    def diagnoses_of(self, sessions: Collection[str]) -> dict[str, dict[str, int]]:
+        return {one: self._counted(self._turns, "diagnosis", {"session": one}) for one in sessions}
 
     def keys_about(self, names: Collection[str]) -> list[str]:
         with self._server.recovering():

@@ -27,7 +27,7 @@ from knowbound.files import read_text
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.questions import sendable
 from knowbound.judge.prompts import JUNK, load_prompt
-from knowbound.kms.importing.claude_files import memory_folder
+from knowbound.kms.pieces import memory_folder
 from knowbound.knowledge.asking import decided_by_model
 from knowbound.knowledge.checking import Checker
 from knowbound.knowledge.statements import statements_of

@@ -145,7 +145,7 @@ def _hold_back(
         words = " ".join(one.statement.text.lstrip("-*+• ").split())
         here = (item for item in in_files if item.anchor and item.anchor.file == one.statement.file)
         wrong |= {item.id: one.why for item in here if words in " ".join(item.content.split())}
-    from knowbound.kms.holding import hold_back  # noqa: PLC0415
+    from knowbound.kms.opening import hold_back  # noqa: PLC0415
 
     hold_back(settings, wrong, [*own, *in_files], by=_BY)
 

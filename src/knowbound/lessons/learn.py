@@ -175,7 +175,7 @@ def _corpora(
     """The sessions by project. Clones and worktrees of a project are one."""
     folders = {found.session: found.project for found in observed.findings(keys) if filters.admits(found)}
     materials: dict[str, list[Material]] = defaultdict(list)
-    for encoded in kept.material(keys):
+    for _, encoded in kept.bodies(keys):
         for material in _materials.decode(encoded):
             if material.session in folders:
                 materials[project_name(material.project)].append(material)

@@ -33,8 +33,8 @@ from knowbound.core.quality import (
 )
 from knowbound.injection.inject import HELD_OUT
 from knowbound.injection.shadow import SHADOW
-from knowbound.kms.corrections.changes import Correction
-from knowbound.kms.quality_log.protocol import LoggedDay, QualityLog
+from knowbound.kms.changes import Correction
+from knowbound.kms.quality_log import LoggedDay, QualityLog
 from knowbound.quality.corrections.discovery import discoveries
 from knowbound.stats.effective import scores_by_day, scores_by_turns
 from knowbound.stats.rollout import RolloutEvent

@@ -23,7 +23,7 @@ from knowbound.errors import KnowboundError
 from knowbound.judge.registry import turn_judge
 from knowbound.judge.turns.rules import TurnJudge, TurnVerdicts
 from knowbound.kms.opening import open_index, open_quality_log
-from knowbound.kms.quality_log.protocol import QualityLog
+from knowbound.kms.quality_log import QualityLog
 from knowbound.quality.corrections.loop import tend
 from knowbound.quality.queue import EndedRecord, Queue
 from knowbound.quality.rollout.progress import Rollout

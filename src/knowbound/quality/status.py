@@ -21,7 +21,7 @@ from knowbound.injection.inject import HELD_OUT, INJECTED
 from knowbound.judge.calibration import judge_worth
 from knowbound.kms.index.database import Index
 from knowbound.kms.opening import open_index, open_quality_log
-from knowbound.kms.quality_log.protocol import QualityLog
+from knowbound.kms.quality_log import QualityLog
 from knowbound.quality.corrections.discovery import RESOLVED_DAYS, discovery_rate
 from knowbound.quality.corrections.fixing import drafted, is_present, to_fix
 from knowbound.quality.rollout.progress import Rollout, rates

@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -24,19 +25,16 @@ from knowbound.core.paths import project_name
 from knowbound.core.statement import CheckedStatement, Truth
 from knowbound.errors import InputError
 from knowbound.gaps.stored import Filters
-from knowbound.kms.importing.claude_files import claude_project
+from knowbound.kms.pieces import claude_project
 from knowbound.kms.team_results import publish_review
 from knowbound.knowledge.lint import items_stamp, lint_project
-from knowbound.knowledge.rules.rules import check_rules
+from knowbound.knowledge.rules.rules import RulesFound, check_rules
 from knowbound.lessons.kept import failed_commands, failed_lookups, watched
 from knowbound.lessons.learn import Learned, learn
 from knowbound.report.model import ReviewFigures
-from knowbound.review.enforcing import enforce_actions
-from knowbound.review.evaluated import evaluation_actions, newest_evaluation_id
+from knowbound.review.enforcing import code_spans, enforce_actions
+from knowbound.review.lens_actions import evaluation_actions, newest_evaluation_id, supersede_actions, verify_actions
 from knowbound.review.proposing import Proposed, proposed_actions, rank
-from knowbound.review.superseding import supersede_actions
-from knowbound.review.verifying import verify_actions
-from knowbound.review.wording import code_spans
 from knowbound.store.lessons import KeptLessons
 from knowbound.store.screens import DecidedFix, Fix, FixState, Screens
 from knowbound.text.digest import digest_of
@@ -50,6 +48,16 @@ _NO_SESSIONS = (
 )
 _LARGE_CORPUS, _FIRST_LOOK = 80_000_000, 16_000_000  # bytes of traces: above the first, the second is looked at first
 _VERSION = 3  # raise it when the same sessions and tree give other actions
+
+
+class ReviewScope(NamedTuple):
+    """The traces and settings that a review is made of."""
+
+    paths: Sequence[Path]
+    settings: Settings
+    filters: Filters
+    root_is_given: bool = False
+    environ: Mapping[str, str] | None = None
 
 
 class Reviewed(msgspec.Struct, frozen=True):
@@ -73,16 +81,14 @@ def review(
     environ: Mapping[str, str] | None = None,
 ) -> Reviewed:
     """Return the actions of a project; from the store while no session, file or decision changed."""
-    filters = filters or Filters()
+    asked = ReviewScope(paths, settings, filters or Filters(), root_is_given, environ)
     with closing(Screens(settings.home)) as screens:
-        key = _key(paths, settings, filters, root_is_given, screens, environ)
-        kept = screens.screen(SCREEN, key, Reviewed)
+        kept = screens.screen(SCREEN, _key(asked, screens), Reviewed)
     if kept is not None:
         return kept
-    made = _made(paths, settings, filters, root_is_given, progress, environ)
+    made = _made(asked, progress)
     with closing(Screens(settings.home)) as screens:
-        # Lessons and items may have changed on the way.
-        screens.keep_screen(SCREEN, _key(paths, settings, filters, root_is_given, screens, environ), made)
+        screens.keep_screen(SCREEN, _key(asked, screens), made)  # lessons and items may have changed on the way
     publish_review(settings, made.project, made)
     return made
 
@@ -90,7 +96,7 @@ def review(
 def is_kept(settings: Settings, filters: Filters) -> bool:
     """Report whether the screen of this project comes from the store."""
     with closing(Screens(settings.home)) as screens:
-        return screens.screen(SCREEN, _key((), settings, filters, False, screens, None), Reviewed) is not None
+        return screens.screen(SCREEN, _key(ReviewScope((), settings, filters), screens), Reviewed) is not None
 
 
 def first_look(settings: Settings, filters: Filters, environ: Mapping[str, str] | None = None) -> Reviewed | None:
@@ -111,38 +117,26 @@ def first_look(settings: Settings, filters: Filters, environ: Mapping[str, str] 
     with TemporaryDirectory(prefix="knowbound-first-look-") as folder:
         aside = dataclasses.replace(settings, home=Path(folder), cluster_mongo_url="")
         try:
-            return _made(newest, aside, filters, False, None, environ)
+            return _made(ReviewScope(newest, aside, filters, environ=environ))
         except InputError:  # no session of the project among them
             return None
 
 
-def _key(
-    paths: Sequence[Path],
-    settings: Settings,
-    filters: Filters,
-    root_is_given: bool,
-    screens: Screens,
-    environ: Mapping[str, str] | None,
-) -> str:
+def _key(asked: ReviewScope, screens: Screens) -> str:
     """Return a hash over everything that the screen depends on."""
-    files, left_out = scan(paths or places_of_agents(environ)[1], settings.store_keep_days)
+    settings = asked.settings
+    files, left_out = scan(asked.paths or places_of_agents(asked.environ)[1], settings.store_keep_days)
     with closing(KeptLessons(settings.home)) as kept:
         lessons = [f"{one.id}|{one.status}" for one in kept.lessons()]
     fixes = [f"{one.fix.id}|{one.state}" for one in screens.fixes()]
-    parts = [__version__, str(_VERSION), repr(sorted(asdict(settings).items(), key=str)), repr(filters)]
-    parts += [str(root_is_given), Checkout(settings.root).stamp, items_stamp(settings.home)]
+    parts = [__version__, str(_VERSION), repr(sorted(asdict(settings).items(), key=str)), repr(asked.filters)]
+    parts += [str(asked.root_is_given), Checkout(settings.root).stamp, items_stamp(settings.home)]
     parts.append(str(newest_evaluation_id(settings.home)))
     return digest_of([*parts, *lessons, *fixes, *left_out, *(f"{one.path}|{one.size}|{one.mtime_ns}" for one in files)])
 
 
-def _made(
-    paths: Sequence[Path],
-    settings: Settings,
-    filters: Filters,
-    root_is_given: bool,
-    progress: Progress | None,
-    environ: Mapping[str, str] | None,
-) -> Reviewed:
+def _made(asked: ReviewScope, progress: Progress | None = None) -> Reviewed:
+    paths, settings, filters, root_is_given, environ = asked
     learned: Learned | None = None
     notes: list[str] = []
     checked: list[CheckedStatement] = []
@@ -167,7 +161,7 @@ def _made(
     found = proposed_actions(checked, learned, settings, closed.values())
     if learned is not None:
         said = {span for lesson in learned.lessons for span in code_spans(lesson.text)}
-        ignored = _enforcing(paths, settings, filters, root_is_given, environ)
+        ignored = _enforcing(asked)
         # What sessions learned about the same command may be why they ignore a rule: that is written first.
         ignored = [one for one in ignored if said.isdisjoint(code_spans(one.action.title))]
         found += [*ignored, *verify_actions(settings.home, _sessions(learned))]
@@ -189,19 +183,19 @@ def _sessions(learned: Learned) -> set[str]:
     return {one.session for one in learned.corpus.materials} if learned.corpus else set()
 
 
-def _enforcing(
-    paths: Sequence[Path],
-    settings: Settings,
-    filters: Filters,
-    root_is_given: bool,
-    environ: Mapping[str, str] | None,
-) -> list[Proposed]:
+def _enforcing(asked: ReviewScope) -> list[Proposed]:
     """Return the actions about rules that agents ignore, in the newest sessions."""
+    rules = rules_of(asked)
+    return enforce_actions(rules, asked.settings) if rules else []
+
+
+def rules_of(asked: ReviewScope) -> RulesFound | None:
+    """Return how sessions kept the rules; None without a rule, or without a session of this project."""
+    paths, settings, filters, root_is_given, environ = asked
     try:
-        rules = check_rules(paths, settings, filters, root_is_given=root_is_given, environ=environ)
-    except InputError:  # no rule, or no session of this project
-        return []
-    return enforce_actions(rules, settings)
+        return check_rules(paths, settings, filters, root_is_given=root_is_given, environ=environ)
+    except InputError:
+        return None
 
 
 def _figures(

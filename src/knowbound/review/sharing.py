@@ -28,9 +28,8 @@ from knowbound.gaps.observe import observe
 from knowbound.gaps.stored import Filters, at_root, folders_of
 from knowbound.gaps.topics import spelled, topic_name
 from knowbound.gaps.wanted import plain_name
-from knowbound.kms.quality_log.sqlite import SqliteQualityLog
+from knowbound.kms.quality_log import SqliteQualityLog
 from knowbound.knowledge.lint import ITEM, lint_project
-from knowbound.knowledge.rules.rules import check_rules
 from knowbound.report.knowledge.rules import summaries
 from knowbound.report.model import ObserveReport
 from knowbound.report.review.team_model import (
@@ -42,9 +41,9 @@ from knowbound.report.review.team_model import (
     SharedRule,
     SharedStatement,
 )
-from knowbound.store.audited import Audited
+from knowbound.review.review import ReviewScope, rules_of
 from knowbound.store.data_dir import ITEMS
-from knowbound.store.observed import Observed
+from knowbound.store.observed import Audited, Observed
 from knowbound.text.clock import utc_now
 from knowbound.text.redact import redact
 from knowbound.traces.sessions import Progress
@@ -136,7 +135,7 @@ def share(
         if not may.name(project):
             continue
         is_here = project == here or (root_is_given and len(whole) == 1)
-        checked = (paths, settings, filters, root_is_given, environ) if is_here else None
+        asked = ReviewScope(paths, settings, filters, root_is_given, environ) if is_here else None
         parts.append(
             SharedProject(
                 project,
@@ -146,9 +145,9 @@ def share(
                 one.tool_calls,
                 dict(sorted(answers.get(project, Counter()).items())),
                 list(_misses(one.misses(), may)),
-                list(_statements(settings, may)) if checked else [],
-                list(_rules(*checked, may)) if checked else [],
-                list(_items(settings, may)) if checked else [],
+                list(_statements(settings, may)) if asked else [],
+                list(_rules(asked, may)) if asked else [],
+                list(_items(settings, may)) if asked else [],
             )
         )
     if not parts:
@@ -175,19 +174,9 @@ def _statements(settings: Settings, may: _Shareable) -> Iterator[SharedStatement
             yield SharedStatement(file, text, may.line(one.why))
 
 
-def _rules(
-    paths: Sequence[Path],
-    settings: Settings,
-    filters: Filters,
-    root_is_given: bool,
-    environ: Mapping[str, str] | None,
-    may: _Shareable,
-) -> Iterator[SharedRule]:
-    try:
-        found = check_rules(paths, settings, filters, root_is_given=root_is_given, environ=environ)
-    except InputError:  # no rule, or no session of this project
-        return
-    for one in summaries(found.checks):
+def _rules(asked: ReviewScope, may: _Shareable) -> Iterator[SharedRule]:
+    found = rules_of(asked)
+    for one in summaries(found.checks) if found else ():
         text = may.line(one.rule.text)
         if text and may.name(one.rule.file) and ".local." not in one.rule.file:
             yield SharedRule(one.rule.file, text, one.obeyed.k, one.violated, one.partly)

@@ -1,15 +1,26 @@
-"""Answers of models, kept per entry so that nothing is paid for twice."""
+"""Kept answers of models, the queue of questions for an agent, and the count of calls.
+
+Answers are kept per entry, so that nothing is paid for twice. Questions wait for the agent of a session, whose answers
+are kept like those of any model. Calls are counted for all processes and projects of the user, in the state folder: a
+call is reserved before it is made, in one transaction, so that parallel processes never exceed a cap together.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
 
 from knowbound.store.data_dir import FINDINGS
 from knowbound.store.database import Database
+from knowbound.user_files import state_folder
 
 _MOST_DAYS = 36_500
 
@@ -62,3 +73,167 @@ class ModelAnswers:
                 " VALUES (?, ?, ?, ?, ?, ?, ?)",
                 (prompt, model, sha256, answer, session, project, made),
             )
+
+
+KEPT_DAYS = 30  # an older question is not answered any more
+
+
+class QueuedEntry(msgspec.Struct, frozen=True):
+    """One of the things that a question asks about."""
+
+    id: str  # its name in the material; "" if the question is about one thing
+    key: str  # of its answer
+    session: str = ""
+    project: str = ""
+
+
+class QueuedQuestion(msgspec.Struct, frozen=True):
+    """A question as the agent gets it, and where its answers go."""
+
+    id: str  # hash of the judge, the prompt's version and the keys of the entries
+    judge: str
+    prompt: str
+    version: str
+    instructions: str
+    text: str
+    schema: Mapping[str, object]
+    entries: tuple[QueuedEntry, ...]  # those without an answer yet
+    made: str = ""  # day, UTC
+
+
+def question_id(judge: str, version: str, entries: Iterable[QueuedEntry]) -> str:
+    """Return the name by which a question is answered."""
+    keys = "\n".join((judge, version, *(entry.key for entry in entries)))
+    return hashlib.sha256(keys.encode()).hexdigest()[:12]
+
+
+def erase_questions(db: sqlite3.Connection, is_erased: Callable[[str, str], bool], before: str) -> int:
+    """Erase the questions about erased sessions and projects, those of earlier days, and unreadable ones."""
+    gone = []
+    for id_, made, data in db.execute("SELECT id, made, question FROM agent_question").fetchall():
+        try:
+            entries = msgspec.json.decode(data, type=QueuedQuestion).entries
+        except msgspec.MsgspecError:
+            entries = ()
+        if not entries or made < before[:10] or any(is_erased(one.session, one.project) for one in entries):
+            gone.append((id_,))
+    db.executemany("DELETE FROM agent_question WHERE id = ?", gone)
+    return len(gone)
+
+
+class AgentQuestions:
+    """The queue of one data folder. Its methods may be called from several threads."""
+
+    def __init__(self, home: Path) -> None:
+        self._path = home / FINDINGS
+
+    @cached_property
+    def _db(self) -> Database:
+        db = Database(self._path)
+        oldest = (datetime.now(UTC) - timedelta(days=KEPT_DAYS)).strftime("%Y-%m-%d")
+        with db.writing() as writing:
+            writing.execute("DELETE FROM agent_question WHERE made < ?", (oldest,))
+        return db
+
+    def put(self, client: str, question: QueuedQuestion) -> None:
+        """Queue a question, once."""
+        with self._db.writing() as db:
+            db.execute(
+                "INSERT OR REPLACE INTO agent_question (id, client, made, question) VALUES (?, ?, ?, ?)",
+                (question.id, client, question.made or _today(), msgspec.json.encode(question)),
+            )
+
+    def open(self, client: str) -> list[QueuedQuestion]:
+        """Return the questions for this client, oldest first."""
+        rows = self._db.rows("SELECT question FROM agent_question WHERE client = ? ORDER BY rowid", client)
+        return [msgspec.json.decode(row[0], type=QueuedQuestion) for row in rows]
+
+    def take(self, client: str, id_: str) -> QueuedQuestion | None:
+        """Remove a question and return it to the first caller; None to others, and if it is not open."""
+        with self._db.writing() as db:
+            query = "DELETE FROM agent_question WHERE id = ? AND client = ? RETURNING question, made"
+            row = db.execute(query, (id_, client)).fetchone()
+        if row is None:
+            return None
+        return msgspec.structs.replace(msgspec.json.decode(row[0], type=QueuedQuestion), made=row[1])
+
+
+def _today() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%d")
+
+
+FILE = "usage.db"
+_KEPT_DAYS = 40
+_PAUSE = timedelta(hours=1)  # of the background, after a provider's limit
+
+
+class UsedToday(NamedTuple):
+    """Calls of today, and their known costs."""
+
+    calls: int
+    usd: float
+
+
+class CallCounter:
+    """Counts calls of one kind against its caps."""
+
+    def __init__(self, *, background: bool, a_day: int, an_hour: int) -> None:
+        self._background, self._a_day, self._an_hour = int(background), a_day, an_hour
+
+    def reserve(self) -> str:
+        """Reserve one call. Returns "" or the reason to make none."""
+        now = datetime.now(UTC)
+        day, hour = now.strftime("%Y-%m-%d"), now.hour
+        with closing(_open()) as database, database.writing() as db:
+            paused = db.execute("SELECT reason FROM pause WHERE until > ?", (_stamp(now),)).fetchone()
+            if paused and self._background:
+                return str(paused[0])
+            counted = "SELECT coalesce(sum(calls), 0) FROM call WHERE background = ? AND day = ?"
+            today = db.execute(counted, (self._background, day)).fetchone()[0]
+            this_hour = db.execute(f"{counted} AND hour = ?", (self._background, day, hour)).fetchone()[0]
+            if today >= self._a_day:
+                return f"the {self._a_day} calls of today are used up ({self._setting})"
+            if this_hour >= self._an_hour:
+                return f"the {self._an_hour} calls of this hour are used up ({self._setting})"
+            db.execute("DELETE FROM call WHERE day < ?", ((now - timedelta(days=_KEPT_DAYS)).strftime("%Y-%m-%d"),))
+            db.execute(
+                "INSERT INTO call VALUES (?, ?, ?, 1, 0) ON CONFLICT DO UPDATE SET calls = calls + 1",
+                (day, hour, self._background),
+            )
+        return ""
+
+    def record(self, usd: float | None, limit: str = "") -> None:
+        """Record the known cost of a call; a provider's limit stops the background for an hour."""
+        now = datetime.now(UTC)
+        if not usd and not limit:
+            return
+        with closing(_open()) as database, database.writing() as db:
+            db.execute(
+                "UPDATE call SET usd = usd + ? WHERE day = ? AND hour = ? AND background = ?",
+                (usd or 0.0, now.strftime("%Y-%m-%d"), now.hour, self._background),
+            )
+            if limit:
+                db.execute("DELETE FROM pause")
+                db.execute("INSERT INTO pause VALUES (?, ?)", (_stamp(now + _PAUSE), limit))
+
+    @property
+    def _setting(self) -> str:
+        return "model.background_calls" if self._background else "model.budget_calls"
+
+
+def used_today(*, background: bool) -> UsedToday:
+    """Return what was used today."""
+    day = datetime.now(UTC).strftime("%Y-%m-%d")
+    if not (Path(state_folder()) / FILE).exists():
+        return UsedToday(0, 0.0)
+    query = "SELECT coalesce(sum(calls), 0), coalesce(sum(usd), 0) FROM call WHERE day = ? AND background = ?"
+    with closing(_open()) as database:
+        return UsedToday(*database.row(query, day, int(background)))
+
+
+def _open() -> Database:
+    return Database(Path(state_folder()) / FILE)
+
+
+def _stamp(time: datetime) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ")

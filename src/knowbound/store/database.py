@@ -8,12 +8,15 @@ under many writers, so we wait again on top of it.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import random
+import re
 import secrets
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from importlib import resources
 from pathlib import Path
@@ -23,10 +26,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from knowbound.errors import StoreError
-from knowbound.store.data_dir import DATA_FOLDER, INDEX
-from knowbound.store.injected_table import copy_injected_table
+from knowbound.store.data_dir import DATA_FOLDER, FINDINGS, INDEX, INJECTIONS, NOBODYS, owner_of
 from knowbound.store.marking import mark_folder
-from knowbound.store.owner import NOBODYS, owner_of
 from knowbound.user_files import PRIVATE_FILE, make_file, make_folder, make_private
 
 _WAIT_SECONDS = 5.0  # one round of SQLite's own waiting
@@ -140,6 +141,33 @@ class Database:
         return version
 
 
+class FindingsStore:
+    """A part of the results of one data folder. Threads may share the object."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._db = Database(home / FINDINGS)
+
+    def close(self) -> None:
+        """Close the database."""
+        self._db.close()
+
+
+class SessionResults(FindingsStore):
+    """Encoded results of one kind by session, each valid while its state stays the same."""
+
+    _table, _column = "", ""
+
+    def states(self) -> dict[str, str]:
+        """Return the state of every session that is stored, by key."""
+        return dict(self._db.rows(f"SELECT key, state FROM {self._table}"))
+
+    def bodies(self, keys: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+        """Yield the stored bytes of these sessions, with their keys."""
+        query = f"SELECT {self._column} FROM {self._table} WHERE key = ?"
+        yield from ((key, body) for key in keys for (body,) in self._db.rows(query, key))
+
+
 def _apply_scripts(db: sqlite3.Connection, name: str) -> None:
     """Apply the missing migrations. Another process may have applied them while we waited."""
     version = db.execute("PRAGMA user_version").fetchone()[0]
@@ -251,3 +279,62 @@ def _waited(attempt: Callable[[], _Result]) -> _Result:
 
 def _is_held(error: sqlite3.DatabaseError) -> bool:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in _HELD
+
+
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_COMMON = ("time", "session", "turn", "prompt_id", "prompt")
+_OF_ITEM = ("item", "backend", "excerpt", "content_length", "confidence", "rank", "score")
+
+
+def copy_injected_table(db: sqlite3.Connection, home: Path) -> None:
+    """Write the rows of the table, if it exists, to the log. Raises StoreError."""
+    if not db.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'injected'").fetchone():
+        return
+    with closing(db.execute("SELECT * FROM injected ORDER BY id")) as rows:
+        names = [column[0] for column in rows.description]
+        write_log(home, [dict(zip(names, row, strict=True)) for row in rows])
+
+
+def write_log(home: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write rows of the table, as columns by name, to the log. Raises StoreError."""
+    injections: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        # Rows without `record` belong to one injection if all common columns are equal.
+        id_ = row.get("record") or "table:" + hashlib.sha256(repr([row[name] for name in _COMMON]).encode()).hexdigest()
+        common = {"time": row["time"], "id": id_, **{name: row[name] for name in _COMMON[1:]}}
+        injection = injections.setdefault(id_, common | {"items": [], "pool": []})
+        injection["items"].append({name: row[name] for name in _OF_ITEM})
+        injection["pool"] = injection["pool"] or _pool(row["pool"])
+    days: dict[str, list[dict[str, Any]]] = {}
+    for injection in injections.values():
+        named = _DAY.match(injection["time"])
+        days.setdefault(named[0] if named else time.strftime("%Y-%m-%d", time.gmtime()), []).append(injection)
+    try:
+        for day, found in days.items():
+            _write(home / INJECTIONS, day, found)
+    except OSError as error:
+        raise StoreError(
+            "store-unwritable",
+            f"Cannot write {home / INJECTIONS}: {error}. Nothing was changed. Try: KNOWBOUND_HOME=DIR",
+        ) from error
+
+
+def _write(folder: Path, day: str, injections: list[dict[str, Any]]) -> None:
+    data = b"".join(json.dumps(one, separators=(",", ":")).encode() + b"\n" for one in injections)
+    make_folder(folder)
+    path = folder / f"{day}.{hashlib.sha256(data).hexdigest()[:16]}.jsonl"
+    make_file(path, data)
+    for written in (path, folder):  # on the disk before the table is dropped
+        descriptor = os.open(written, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _pool(text: str) -> list[Any]:
+    try:
+        found = json.loads(text) if text else []
+    except ValueError:
+        return []
+    return found if isinstance(found, list) else []

@@ -24,8 +24,7 @@ from knowbound.core.quality import Discovery, QualityTurn, SuggestionAnswer
 from knowbound.core.signal import Findings, Signal
 from knowbound.files import is_inside
 from knowbound.stats.evaluation import Evaluation, SampleRun
-from knowbound.store.agent_questions import erase_questions
-from knowbound.store.answers import erase_answers
+from knowbound.store.answers import erase_answers, erase_questions
 from knowbound.store.data_dir import EVALS, FINDINGS, INDEX, ITEMS
 from knowbound.store.database import Database
 from knowbound.store.forgotten import Forgotten

@@ -7,14 +7,12 @@ The journal makes an interrupted evaluation safe: each run is written when it en
 from __future__ import annotations
 
 import sqlite3
-from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
 from knowbound.stats.evaluation import Evaluation, EvaluationHead, Origin, SampleRun
-from knowbound.store.data_dir import FINDINGS
-from knowbound.store.database import Database
+from knowbound.store.database import FindingsStore
 from knowbound.store.observed import add_empty_outcomes
 
 _run = msgspec.msgpack.Decoder(SampleRun)
@@ -34,15 +32,8 @@ class Journal(msgspec.Struct, frozen=True):
     same_knowledge: bool = True
 
 
-class Evaluations:
+class Evaluations(FindingsStore):
     """The evaluations of one data folder. Its methods may be called from several threads."""
-
-    def __init__(self, home: Path) -> None:
-        self._db = Database(home / FINDINGS)
-
-    def close(self) -> None:
-        """Close the database."""
-        self._db.close()
 
     def check(self) -> None:
         """Raise StoreError unless a new evaluation can be stored and compared with the stored ones."""

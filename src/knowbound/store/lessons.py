@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
@@ -12,7 +12,7 @@ import msgspec
 from knowbound.core.lesson import WRITTEN, Lesson, LessonStatus
 from knowbound.core.signal import ProposedLine, Topic
 from knowbound.store.data_dir import FINDINGS
-from knowbound.store.database import Database
+from knowbound.store.database import SessionResults
 from knowbound.store.forgotten import load_forgotten
 from knowbound.store.observed import session_of
 
@@ -28,20 +28,10 @@ class MaterialRow(NamedTuple):
     material: bytes
 
 
-class KeptLessons:
-    """The lessons of one data folder."""
+class KeptLessons(SessionResults):
+    """The lessons of one data folder, and the material of sessions that they are made of."""
 
-    def __init__(self, home: Path) -> None:
-        self._home = home
-        self._db = Database(home / FINDINGS)
-
-    def close(self) -> None:
-        """Close the database."""
-        self._db.close()
-
-    def states(self) -> dict[str, str]:
-        """Return the state of every session with stored material, by key."""
-        return dict(self._db.rows("SELECT key, state FROM material"))
+    _table, _column = "material", "material"
 
     def keep_material(self, rows: Iterable[MaterialRow]) -> None:
         """Store material, without that of forgotten sessions."""
@@ -49,12 +39,6 @@ class KeptLessons:
             forgotten = load_forgotten(self._home)
             kept = (row for row in rows if forgotten is None or not forgotten.has_session(session_of(row.key)))
             db.executemany("INSERT OR REPLACE INTO material VALUES (?, ?, ?)", kept)
-
-    def material(self, keys: Iterable[str]) -> Iterator[bytes]:
-        """Yield the material of these sessions."""
-        for key in keys:
-            for (material,) in self._db.rows("SELECT material FROM material WHERE key = ?", key):
-                yield material
 
     def lessons(self, project: str | None = None) -> list[Lesson]:
         """Return the lessons of a project, or of all projects."""

@@ -20,8 +20,8 @@ import msgspec
 from knowbound.core.audit import AuditedSession, AuditedTurn
 from knowbound.core.paths import project_name
 from knowbound.core.signal import NOT_CLOSED, Findings, Signal, Status, Turn
-from knowbound.store.data_dir import FINDINGS
-from knowbound.store.database import Database
+from knowbound.errors import StoreError
+from knowbound.store.database import FindingsStore
 from knowbound.text.similar import plain_term
 
 PAGE = 50  # rows
@@ -108,6 +108,12 @@ class ResultPages(Protocol):
     def projects(self) -> dict[str, int]:
         """Return the number of sessions by project, most first."""
 
+    def agents(self) -> dict[str, int]:
+        """Return the number of sessions by agent, most first."""
+
+    def diagnoses_of(self, sessions: Collection[str]) -> dict[str, dict[str, int]]:
+        """Return the number of audited turns by diagnosis, for each of these sessions."""
+
     def keys_about(self, names: Collection[str]) -> list[str]:
         """Return the keys of the sessions with a signal about one of these names."""
 
@@ -122,6 +128,16 @@ class ResultPages(Protocol):
             [one for one in signals if one.turn == number],
             next((one for one in audited if one.turn == number), None),
         )
+
+    def first_prompts(self, sessions: Iterable[str]) -> dict[str, str]:
+        """Return the first prompt of each of these sessions that has one."""
+        found = {}
+        for one in sessions:
+            with suppress(StoreError, msgspec.MsgspecError):  # bytes of another version
+                findings = self.session(one).findings
+                if prompt := next((turn.prompt for turn in findings.turns if turn.prompt), "") if findings else "":
+                    found[one] = prompt
+        return found
 
 
 class SessionRow(msgspec.Struct, omit_defaults=True):
@@ -174,19 +190,9 @@ class _AuditedHead(msgspec.Struct):
     turns: list[_TurnHead] = []
 
 
-class _PromptHead(msgspec.Struct):
-    prompt: str = ""
-
-
-class _FindingsPrompts(msgspec.Struct):
-    session: str
-    turns: list[_PromptHead] = []
-
-
 _heads = msgspec.msgpack.Decoder(list[_FindingsHead])
 _audited_heads = msgspec.msgpack.Decoder(list[_AuditedHead])
 _findings = msgspec.msgpack.Decoder(list[Findings])
-_prompts = msgspec.msgpack.Decoder(list[_FindingsPrompts])
 _audited = msgspec.msgpack.Decoder(list[AuditedSession])
 
 
@@ -243,18 +249,14 @@ def _insert(db: sqlite3.Connection, key: str, row: SessionRow) -> None:
     db.executemany("INSERT OR REPLACE INTO listed_turn VALUES (?, ?, ?, ?, ?)", turns)
 
 
-class SqliteResults(ResultPages):
+class SqliteResults(FindingsStore, ResultPages):
     """The results of one data folder, page by page."""
 
     def __init__(self, home: Path) -> None:
-        self._db = Database(home / FINDINGS)
+        super().__init__(home)
         while self._db.row("SELECT 1 FROM unlisted LIMIT 1"):
             with self._db.writing() as db:
                 list_changed(db, _AT_ONCE)
-
-    def close(self) -> None:
-        """Close the database."""
-        self._db.close()
 
     def sessions(
         self, *, project: str = "", agent: str = "", since: str = "", after: str = "", most: int = PAGE
@@ -311,30 +313,15 @@ class SqliteResults(ResultPages):
         return list(dict.fromkeys(row[0] for row in keys if row))
 
     def agents(self) -> dict[str, int]:
-        """Return the number of sessions by agent, most first."""
-        return dict(
-            Counter(dict(self._db.rows("SELECT agent, count(*) FROM listed_session GROUP BY agent"))).most_common()
-        )
+        rows = self._db.rows("SELECT agent, count(*) FROM listed_session GROUP BY agent")
+        return dict(Counter(dict(rows)).most_common())
 
-    def diagnoses_of(self, sessions: Iterable[str]) -> dict[str, dict[str, int]]:
-        """Return the number of audited turns by diagnosis, for each of these sessions."""
+    def diagnoses_of(self, sessions: Collection[str]) -> dict[str, dict[str, int]]:
         query = (
             "SELECT diagnosis, count(*) FROM listed_session JOIN listed_turn USING (id) WHERE session = ? "
             "GROUP BY diagnosis"
         )
         return {one: dict(self._db.rows(query, one)) for one in sessions}
-
-    def first_prompts(self, sessions: Iterable[str]) -> dict[str, str]:
-        """Return the first prompt of each of these sessions that has one."""
-        query = "SELECT findings FROM listed_session JOIN session USING (key) WHERE session = ?"
-        found = {}
-        for name in sessions:
-            with suppress(msgspec.MsgspecError):  # bytes of another version
-                rows = (_prompts.decode(row[0]) for row in self._db.rows(query, name))
-                turns = (turn.prompt for stored in rows for one in stored if one.session == name for turn in one.turns)
-                if prompt := next(filter(None, turns), ""):
-                    found[name] = prompt
-        return found
 
     def keys_ended_before(self, day: str) -> set[str]:
         """Return the keys whose every session ended before a day."""

@@ -7,8 +7,7 @@ import sqlite3
 from contextlib import closing, suppress
 
 from knowbound.errors import StoreError
-from knowbound.store.data_dir import INDEX
-from knowbound.store.owner import ANOTHERS, LONGEST_MARK, NOBODYS, OURS, OWNER, owner_of
+from knowbound.store.data_dir import ANOTHERS, INDEX, LONGEST_MARK, NOBODYS, OURS, OWNER, owner_of
 from knowbound.user_files import make_file, seal
 
 TYPE_CHECKING = False

@@ -1,23 +1,26 @@
-"""Stores the results of `observe`: files by size and time, findings by session, reports by run, unmanaged items."""
+"""Stores the results of `observe` and `audit`.
+
+Files by size and time, findings and audited turns by session, reports by run, and unmanaged items.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
+from knowbound.core.audit import AuditedSession, AuditedTurn
 from knowbound.core.bundle import is_ours
 from knowbound.core.signal import Findings, HedgingVerdict, InjectedText, Signal
 from knowbound.core.tool_kinds import Outcome
-from knowbound.store.data_dir import FINDINGS
-from knowbound.store.database import Database, as_store_errors
-from knowbound.store.forgotten import load_forgotten
+from knowbound.store.database import SessionResults, as_store_errors
+from knowbound.store.forgotten import Forgotten, load_forgotten
 
 _Report = TypeVar("_Report")
 _findings = msgspec.msgpack.Decoder(list[Findings])
@@ -65,16 +68,10 @@ class UnmanagedInjection(msgspec.Struct, frozen=True):
     time: str
 
 
-class Observed:
+class Observed(SessionResults):
     """The store of one data folder."""
 
-    def __init__(self, home: Path) -> None:
-        self._home = home
-        self._db = Database(home / FINDINGS)
-
-    def close(self) -> None:
-        """Close the database."""
-        self._db.close()
+    _table, _column = "session", "findings"
 
     def files(self) -> dict[str, FileRow]:
         """Return all known files by path, without those whose head has to be looked at again."""
@@ -94,10 +91,6 @@ class Observed:
                 (msgspec.structs.astuple(row) for row in kept),
             )
 
-    def states(self) -> dict[str, str]:
-        """Return the state of every stored session, by key."""
-        return dict(self._db.rows("SELECT key, state FROM session"))
-
     def are_read(self, keys: Iterable[str]) -> bool:
         """Report whether all these sessions are read."""
         states = self.states()
@@ -116,16 +109,10 @@ class Observed:
 
     def findings(self, keys: Iterable[str]) -> Iterator[Findings]:
         """Yield the findings of these sessions."""
-        for key in keys:
-            for (findings,) in self._db.rows("SELECT findings FROM session WHERE key = ?", key):
-                for found in self._db.decoded(_findings, findings):
-                    add_empty_outcomes(found.signals)
-                    yield found
-
-    def bodies(self, keys: Iterable[str]) -> list[tuple[str, bytes]]:
-        """Return the stored bytes of these sessions."""
-        query = "SELECT key, findings FROM session WHERE key = ?"
-        return [tuple(row) for key in keys for row in self._db.rows(query, key)]
+        for _, findings in self.bodies(keys):
+            for found in self._db.decoded(_findings, findings):
+                add_empty_outcomes(found.signals)
+                yield found
 
     def keep_unmanaged(self, injections: Iterable[UnmanagedInjection]) -> None:
         """Store injections by others; known ones stay unchanged."""
@@ -289,3 +276,54 @@ def _make_room(db: sqlite3.Connection) -> None:
     stored = {key for (key,) in db.execute("SELECT key FROM session")}
     db.executemany("DELETE FROM session WHERE key = ?", ((key,) for key in stored - wanted))
     db.execute("DELETE FROM material WHERE key NOT IN (SELECT key FROM session)")
+
+
+_sessions = msgspec.msgpack.Decoder(list[AuditedSession])
+
+
+class Audited(SessionResults):
+    """The audited turns of one data folder."""
+
+    _table, _column = "audited", "sessions"
+
+    def rules_version(self) -> int | None:
+        """Return the version of the rules that the stored sessions were audited by; None if there are none."""
+        for (sessions,) in self._db.rows("SELECT sessions FROM audited LIMIT 1"):
+            return min((one.rules for one in self._db.decoded(_sessions, sessions)), default=0)
+        return None
+
+    def keep(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
+        """Store audited sessions (key, state, msgpack), without forgotten ones."""
+        with self._db.writing() as db:
+            forgotten = load_forgotten(self._home)
+            kept = rows if forgotten is None else _without(forgotten, rows)
+            db.executemany("INSERT OR REPLACE INTO audited VALUES (?, ?, ?)", kept)
+
+    def sessions(self, keys: Iterable[str] | None = None) -> Iterator[AuditedSession]:
+        """Yield the audited sessions of these keys, or all of them."""
+        for _, sessions in self.bodies(self.states() if keys is None else keys):
+            yield from self._db.decoded(_sessions, sessions)
+
+    def replace_turns(self, turns: Mapping[tuple[str, int], AuditedTurn]) -> None:
+        """Store these turns, by session and number, in the place of those that are stored."""
+        if not turns:
+            return
+        from knowbound.store.listing import list_changed  # noqa: PLC0415
+
+        with self._db.writing() as db:
+            list_changed(db)
+            query = "SELECT key FROM listed_session WHERE session = ? AND audited"
+            named = sorted({session for session, _ in turns})
+            for key in sorted({key for one in named for (key,) in db.execute(query, (one,))}):
+                encoded = db.execute("SELECT sessions FROM audited WHERE key = ?", (key,)).fetchone()[0]
+                sessions = _sessions.decode(encoded)
+                for one in sessions:
+                    one.turns = [turns.get((turn.session, turn.turn), turn) for turn in one.turns]
+                db.execute("UPDATE audited SET sessions = ? WHERE key = ?", (msgspec.msgpack.encode(sessions), key))
+
+
+def _without(forgotten: Forgotten, rows: Iterable[tuple[str, str, bytes]]) -> Iterator[tuple[str, str, bytes]]:
+    """Yield the rows without sessions that were forgotten by id, project or time."""
+    for key, state, encoded in rows:
+        left = [one for one in _sessions.decode(encoded) if not forgotten.has(one)]
+        yield key, state, msgspec.msgpack.encode(left)

@@ -7,14 +7,13 @@ import os
 import sqlite3
 import time
 
-from knowbound.store.data_dir import INDEX
-from knowbound.store.owner import OWNER, is_our_mark
+from knowbound.store.data_dir import INDEX, OWNER, is_our_mark
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-INDEX_SCHEMA = 8  # schema of the index that this version reads
+INDEX_SCHEMA = 9  # schema of the index that this version reads
 HOOK_WAIT_SECONDS = 0.05  # wait for a writer
 _LONGEST_VALUE = 16 * 1024 * 1024  # bytes; an item has at most 1 MB
 _MOST_OPEN = 4  # indexes

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
 from knowbound.core.lesson import Lesson
 from knowbound.patching import FilePatch
-from knowbound.store.data_dir import FINDINGS
-from knowbound.store.database import Database
+from knowbound.store.database import FindingsStore
 
 _Screen = TypeVar("_Screen")
 
@@ -50,15 +48,8 @@ class DecidedFix(msgspec.Struct, frozen=True):
     time: str
 
 
-class Screens:
+class Screens(FindingsStore):
     """The screens and fixes of one data folder."""
-
-    def __init__(self, home: Path) -> None:
-        self._db = Database(home / FINDINGS)
-
-    def close(self) -> None:
-        """Close the database."""
-        self._db.close()
 
     def screen(self, name: str, key: str, type_: type[_Screen]) -> _Screen | None:
         """Return the kept screen; None if it depends on something else now, or is of another version."""

@@ -24,7 +24,7 @@ from knowbound.errors import ConfigError, KnowboundError
 from knowbound.injection.log import InjectionRecord, read_log
 from knowbound.judge.names import JudgeKind, parse_name
 from knowbound.judge.registry import check_judge
-from knowbound.kms.importing.claude_files import claude_project
+from knowbound.kms.pieces import claude_project
 from knowbound.process import find_client
 from knowbound.quality.ended import STOP
 from knowbound.quality.queue import EndedRecord, Queue
@@ -155,7 +155,7 @@ def check_interruptions(home: Path) -> Iterator[HealthCheck]:
 def check_permission(settings: Settings) -> Iterator[HealthCheck]:
     """Check which model decides what rules cannot, and whether one could."""
     from knowbound.judge.choice import ModelTask, judge_for, load_permission  # noqa: PLC0415
-    from knowbound.store.usage import used_today  # noqa: PLC0415
+    from knowbound.store.answers import used_today  # noqa: PLC0415
 
     for key in settings.replaced:
         yield HealthCheck("model", NOTE, f"{key} was replaced by [model] of the config; it still counts")

@@ -17,11 +17,10 @@ from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck
 from knowbound.agent.sync_worker import IDLE_SECONDS
 from knowbound.codebase.kept_index import open_tree
 from knowbound.config import Settings, risky_settings
-from knowbound.kms.freshness import Freshness, freshness_of
-from knowbound.store.data_dir import FINDINGS, INDEX
+from knowbound.kms.index.freshness import Freshness, freshness_of
+from knowbound.store.data_dir import ANOTHERS, FINDINGS, INDEX, NOBODYS, owner_of
 from knowbound.store.database import newest_schema
 from knowbound.store.marking import is_tracked
-from knowbound.store.owner import ANOTHERS, NOBODYS, owner_of
 from knowbound.store.read_only import open_read_only
 from knowbound.trust import is_trusted
 

@@ -35,8 +35,7 @@ from knowbound.agent.switch import is_off
 from knowbound.core.tool_kinds import ToolKind
 from knowbound.injection import late, shadow
 from knowbound.injection.prompt import HookPrompt
-from knowbound.store.data_dir import data_folder
-from knowbound.store.owner import is_usable
+from knowbound.store.data_dir import data_folder, is_usable
 from knowbound.store.read_only import HOOK_WAIT_SECONDS, IndexRefusedError, keep_open, open_own_index
 from knowbound.traces.tools import kind_of
 from knowbound.user_files import PRIVATE_FILE, make_folder, state_places

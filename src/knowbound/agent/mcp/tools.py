@@ -114,7 +114,7 @@ class Tools:
         confidence: 0 to 1. The answer has the entry's id, and entries that say nearly the same. What was withdrawn is
         refused, and the error says by what it was replaced; again=true stores it where it is true again.
         """
-        from knowbound.kms.backends.records import relationship
+        from knowbound.kms.backends.outside import relationship
         from knowbound.kms.validation import NewItem
 
         metadata = metadata or {}

@@ -39,9 +39,8 @@ def command(root: Path | None, yes: bool, expect: str, revoke: bool) -> None:
     """
     from knowbound.config import load, risky_settings
     from knowbound.kms.opening import open_knowledge_store
-    from knowbound.store.data_dir import INDEX
+    from knowbound.store.data_dir import INDEX, OURS, owner_of
     from knowbound.store.marking import adopt, refuse_tracked
-    from knowbound.store.owner import OURS, owner_of
     from knowbound.trust import distrust, hash_of, trust, trusted
 
     project = (root or Path()).resolve()

@@ -20,9 +20,9 @@ from knowbound.cli.output import echo, print_result
 if TYPE_CHECKING:
     from knowbound.config import Settings
     from knowbound.core.item import Relationship
-    from knowbound.kms.duplicates import NearCopy
-    from knowbound.kms.importing.importer import Imported
+    from knowbound.kms.importing import Imported
     from knowbound.kms.knowledge_store import ItemDetails, KnowledgeStore
+    from knowbound.kms.refusals import NearCopy
 
 
 _common = all_of(project_option, format_option(("text", "json")))
@@ -79,7 +79,7 @@ def add(
     Items that say nearly the same are shown. Refused is content that is stored already, and content that was
     superseded, retracted, deleted or reaped, also in other words; the error names the item in force.
     """
-    from knowbound.kms.importing.anchors import anchor_to
+    from knowbound.kms.pieces import anchor_to
     from knowbound.kms.validation import NewItem
 
     with _opened(root) as (settings, store):
@@ -280,8 +280,8 @@ def import_(paths: tuple[Path, ...], claude_memory: bool, backend: str, format_:
     Files of the project that a CLAUDE.md includes (@path) are imported with it. Importing a file again updates its
     items; items whose text is gone are marked stale.
     """
-    from knowbound.kms.importing.claude_files import memory_folder
-    from knowbound.kms.importing.importer import import_files
+    from knowbound.kms.importing import import_files
+    from knowbound.kms.pieces import memory_folder
 
     if not paths and not claude_memory:
         raise click.UsageError("Give a path, or --claude-memory.")
@@ -305,8 +305,8 @@ def sync(everything: bool, root: Path | None, format_: str) -> None:
     A damaged or missing index is built again.
     """
     from knowbound.injection.log import tidy
-    from knowbound.kms.freshness import freshness_of
-    from knowbound.kms.importing.importer import check_anchors
+    from knowbound.kms.importing import check_anchors
+    from knowbound.kms.index.freshness import freshness_of
 
     with _opened(root, repair=True) as (settings, store):
         done = store.sync(everything=everything)

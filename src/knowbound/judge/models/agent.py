@@ -19,8 +19,7 @@ import msgspec
 from knowbound.errors import InputError
 from knowbound.judge.material import is_quoted
 from knowbound.judge.models.completion import Completion, CompletionError, MalformedError, ModelQuestion, parse_answer
-from knowbound.store.agent_questions import AgentQuestions, QueuedEntry, QueuedQuestion, question_id
-from knowbound.store.answers import ModelAnswers
+from knowbound.store.answers import AgentQuestions, ModelAnswers, QueuedEntry, QueuedQuestion, question_id
 from knowbound.text.redact_values import redact_value
 
 MOST = 10  # questions in one batch

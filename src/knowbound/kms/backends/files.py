@@ -20,8 +20,8 @@ from knowbound.errors import ConfigError, InputError
 from knowbound.files import read_text
 from knowbound.kms.backends.outside import OutsideBackend, Planned
 from knowbound.kms.backends.protocol import Swap
-from knowbound.kms.importing.anchors import MARKDOWN
-from knowbound.kms.importing.sources import markdown_items
+from knowbound.kms.importing import markdown_items
+from knowbound.kms.pieces import MARKDOWN
 
 _MOST_FILES, _MOST_BYTES = 2_000, 1_000_000
 _LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"  # of other ids, without letters that look alike

@@ -21,10 +21,12 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import struct
+import urllib.error
+import urllib.parse
+import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from hashlib import md5
 from importlib import import_module
@@ -38,18 +40,121 @@ import msgspec
 from knowbound.config import Settings
 from knowbound.core.item import Item, ItemSource, ItemType
 from knowbound.errors import StoreError
-from knowbound.kms.backends.mem0_api import MemoryRecords
-from knowbound.kms.backends.protocol import Backend, Swap
-from knowbound.kms.backends.records import MEM0_FIELDS, record_backend
-from knowbound.kms.backends.remote import missing, refused, to_item, to_text, whole
+from knowbound.kms.backends.outside import MEM0_FIELDS, Record, Records, record_backend
+from knowbound.kms.backends.protocol import (
+    RECOVERY_SECONDS,
+    Backend,
+    ContendedError,
+    Swap,
+    missing,
+    printable_url,
+    refused,
+    to_item,
+    to_text,
+    unreachable,
+    whole,
+)
 from knowbound.text.embedding import DIMENSIONS, embed
 from knowbound.user_files import make_folder
+
+MOST = 1000  # memories that the server lists
+_LARGEST = 64 * 1024 * 1024  # bytes of an answer
+_OWN, _MEMORY_ID, _METADATA = "kms_id", "memory_id", "metadata"
+_ANYBODY = "knowbound"  # the server wants a user for each memory
+
+
+class MemoryRecords(Records):
+    """The memories of a server, of one user or of all. The server cannot compare and write in one step."""
+
+    def __init__(self, url: str, key: str = "", user: str = "") -> None:
+        self._url, self._key, self._user = url.rstrip("/"), key, user
+        self.place = f"Mem0 at {printable_url(url)}"
+
+    def read(self, field: str = "", value: str = "") -> Iterator[Record]:
+        if field == "id" and _is_uuid(value):
+            found = self._ask("GET", f"/memories/{value}")
+            yield from [_record(found)] if isinstance(found, dict) and found.get("id") else []
+            return
+        users = f"&user_id={urllib.parse.quote(self._user)}" if self._user else ""
+        found = self._ask("GET", f"/memories?top_k={MOST}{users}")
+        rows = found.get("results", []) if isinstance(found, dict) else found or []
+        is_listed = all(isinstance(row, dict) and row.get("id") for row in rows)  # else no list of all users
+        if len(rows) >= MOST or not is_listed:
+            words = f"{self.place} does not list all memories, or has {MOST:,} or more. Try: one user's, kms.mem0_user"
+            raise StoreError("backend-unreachable", words)
+        for record in map(_record, rows):
+            if not field or str(record.get(field)) == value:
+                yield record
+
+    def write(self, before: Record | None, after: Record | None) -> None:
+        if before is None and after is not None:
+            body = {
+                "messages": [{"role": "user", "content": after["memory"]}],
+                "user_id": after.get("user_id") or self._user or _ANYBODY,
+                "metadata": after.get(_METADATA, {}) | {_OWN: after["id"]},
+                "infer": False,
+            }
+            self._ask("POST", "/memories", body)
+            return
+        assert before is not None
+        place = f"/memories/{before[_MEMORY_ID]}"
+        if next(self.read("id", str(before["id"])), None) != before:
+            raise ContendedError(str(before["id"]))
+        if after is None:
+            self._ask("DELETE", place)
+            return
+        old, new = before.get(_METADATA, {}), after.get(_METADATA, {})
+        changed = {name: new.get(name) for name in {*old, *new} if new.get(name) != old.get(name)}
+        text = {"text": after["memory"]} if after["memory"] != before["memory"] else {}
+        self._ask("PUT", place, text | ({_METADATA: changed} if changed else {}))
+
+    def close(self) -> None:
+        return
+
+    def _ask(self, method: str, path: str, body: Record | None = None) -> Any:
+        headers = {"Content-Type": "application/json"} | ({"X-API-Key": self._key} if self._key else {})
+        data = None if body is None else json.dumps(body, default=_iso).encode()
+        try:
+            request = urllib.request.Request(self._url + path, data, headers, method=method)
+            with urllib.request.urlopen(request, timeout=RECOVERY_SECONDS) as answer:
+                return json.loads(answer.read(_LARGEST) or b"null")
+        except urllib.error.HTTPError as error:
+            if method == "GET" and error.code == 404:
+                return None
+            raise unreachable("Mem0", self._url, f"{method} was answered with {error.code}") from error
+        except (OSError, ValueError) as error:
+            raise unreachable("Mem0", self._url, str(getattr(error, "reason", error))) from error
+
+
+def _record(row: Record) -> Record:
+    """Return a memory as a record; null in the metadata is the same as nothing there."""
+    metadata = row.get(_METADATA) if isinstance(row.get(_METADATA), dict) else {}
+    metadata = {name: value for name, value in (metadata or {}).items() if value is not None}
+    own = str(metadata.get(_OWN) or "")
+    record = {**row, _MEMORY_ID: row.get("id"), _METADATA: metadata}
+    if own and not _is_uuid(own):
+        del metadata[_OWN]
+        record["id"] = own
+    return record
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        return str(UUID(text)) == text
+    except ValueError:
+        return False
+
+
+def _iso(value: object) -> str:
+    return (
+        value.isoformat(timespec="milliseconds").replace("+00:00", "Z") if isinstance(value, datetime) else str(value)
+    )
+
 
 COLLECTION = "knowbound"
 SCOPE = "knowbound"  # Mem0 keeps every memory for a user, an agent or a run: items belong to this agent
 _IDS = UUID("5a0f2d5e-6a4b-5c0e-9a53-8c2e2f1f7d11")  # namespace of our UUIDs of version 5
 _EVERYTHING = 2**31 - 1
-_SEVERAL = 5  # items from which one wait for the disk costs less than one per item
 _VALUES = struct.Struct(f"{DIMENSIONS}b")
 
 
@@ -158,12 +263,6 @@ class Mem0Backend(Backend):
             make_folder(path)
             self.memory = open_memory(path)
         self._store = self.memory.vector_store
-        try:
-            with self._explained():
-                self._disk = self._find_disk()
-        except BaseException:
-            self.close()
-            raise
 
     def swap(self, swaps: Sequence[Swap]) -> None:
         """Put items in order, up to an error, then remove. The same call completes the rest: it is idempotent."""
@@ -172,8 +271,7 @@ class Mem0Backend(Backend):
             if put:
                 payloads = [_payload(item) for item in put.values()]
                 vectors = Embedder(None).embed_batch([item.content for item in put.values()])
-                with self._waiting_once() if len(put) >= _SEVERAL else nullcontext():
-                    self._store.insert(vectors, payloads, [_memory_id(id_) for id_ in put])
+                self._store.insert(vectors, payloads, [_memory_id(id_) for id_ in put])
             for swap in swaps:
                 if swap.after is None and self._store.get(_memory_id(swap.id)):
                     self._store.delete(_memory_id(swap.id))
@@ -203,29 +301,6 @@ class Mem0Backend(Backend):
     def _found(self, filters: dict[str, Any] | None) -> list[Item]:
         with self._lock, self._explained():
             return [item for row in self._store.list(filters, _EVERYTHING)[0] if (item := _item(row))]
-
-    def _find_disk(self) -> sqlite3.Connection | None:
-        """Return the SQLite connection of Qdrant's local store, in its quicker mode; None if Qdrant changed."""
-        local = getattr(self._store.client, "_client", None)
-        collection = getattr(local, "collections", {}).get(COLLECTION)
-        disk = getattr(getattr(collection, "storage", None), "storage", None)
-        if not isinstance(disk, sqlite3.Connection):
-            return None
-        disk.execute("PRAGMA journal_mode = WAL")
-        return disk
-
-    @contextmanager
-    def _waiting_once(self) -> Iterator[None]:
-        """Wait for the disk at the end instead of after every item (4 ms each, 0.4 without)."""
-        if self._disk is None:
-            yield
-            return
-        self._disk.execute("PRAGMA synchronous = NORMAL")
-        try:
-            yield
-        finally:
-            self._disk.execute("PRAGMA synchronous = FULL")
-            self._disk.execute("PRAGMA wal_checkpoint(FULL)")
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

@@ -22,36 +22,175 @@ _PATIENCE_SECONDS is of a dead writer, and is taken over.
 
 from __future__ import annotations
 
+import hashlib
+import re
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
+from typing import Any
 from uuid import uuid4
 
 from knowbound.config import Settings
 from knowbound.core.item import Item
-from knowbound.kms.backends import remote
-from knowbound.kms.backends.mongo_connection import DUPLICATE, DURABLE, Document, MongoConnection, MongoRecords
-from knowbound.kms.backends.protocol import Backend, ContendedError, Removed, Stamp, Swap
-from knowbound.kms.backends.records import record_backend
+from knowbound.errors import InputError
+from knowbound.kms.backends.outside import Records, record_backend
+from knowbound.kms.backends.protocol import (
+    CONNECT_SECONDS,
+    RECOVERY_SECONDS,
+    Backend,
+    ContendedError,
+    Removed,
+    Stamp,
+    Swap,
+    missing,
+    printable_url,
+    refuse_changed,
+    refused,
+    to_item,
+    to_record,
+    unreachable,
+)
 from knowbound.text.clock import utc_now
 
 try:
     import bson
     import pymongo
+    from bson import ObjectId
+    from bson.errors import BSONError
     from pymongo.change_stream import CollectionChangeStream
     from pymongo.client_session import ClientSession
     from pymongo.collection import Collection
-    from pymongo.errors import BulkWriteError, OperationFailure, PyMongoError
+    from pymongo.database import Database
+    from pymongo.errors import BulkWriteError, DocumentTooLarge, DuplicateKeyError, OperationFailure, PyMongoError
     from pymongo.read_concern import ReadConcern
+    from pymongo.read_preferences import ReadPreference
+    from pymongo.write_concern import WriteConcern
 except ImportError as error:
-    raise remote.missing("mongo") from error
+    raise missing("mongo") from error
 
 ITEMS, CLOCK = "kms_items", "kms_clock"
 _MARKS = ("written", "writing")
 _PATIENCE_SECONDS = 2.0  # a write between its mark and its number takes milliseconds
 _POLL_SECONDS = 0.01
+Document = dict[str, Any]
 _Write = pymongo.InsertOne[Document] | pymongo.ReplaceOne[Document]
+DURABLE = WriteConcern("majority", j=True)
+DUPLICATE = 11000  # the id is there already
+_DATABASE = "knowbound"  # default where the URL names none
+_TOO_LARGE = 10334  # more than 16 MB
+_LONGEST_DOCUMENT = 16 * 1024 * 1024
+_DOCUMENTS_PER_SECOND = 500  # a slower server counts as hanging
+_ADDED = re.compile(", full error:|, Timeout:|, Topology Description:")  # additions of the driver to its messages
+
+
+class MongoConnection:
+    """An open connection to the database that a URL names. Threads may share it.
+
+    `refusal` is the slug of the error for a value that the server cannot hold.
+    """
+
+    def __init__(self, url: str, *, refusal: str = "item-invalid") -> None:
+        self.url, self._refusal = url, refusal
+        try:
+            # Reads need a majority, too: a number that a failover takes back would be given twice.
+            self.client: pymongo.MongoClient[Document] = pymongo.MongoClient(
+                url,
+                appname="knowbound",
+                serverSelectionTimeoutMS=int(RECOVERY_SECONDS * 1000),
+                connectTimeoutMS=int(CONNECT_SECONDS * 1000),
+                socketTimeoutMS=int(RECOVERY_SECONDS * 1000),
+                retryWrites=True,
+                retryReads=True,
+            )
+            self.database: Database[Document] = self.client.get_default_database(
+                _DATABASE,
+                read_preference=ReadPreference.PRIMARY,
+                read_concern=ReadConcern("majority"),
+                write_concern=DURABLE,
+            )
+        except (PyMongoError, ValueError) as error:
+            raise unreachable("MongoDB", url, str(error)) from error
+        with self.preparing(), pymongo.timeout(CONNECT_SECONDS):
+            hello = self.client.admin.command("hello")
+        self.has_transactions = "setName" in hello or hello.get("msg") == "isdbgrid"
+        self.longest_document = int(hello.get("maxBsonObjectSize", _LONGEST_DOCUMENT))
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.client.close()
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Turn the driver's errors into StoreError."""
+        try:
+            yield
+        except (BSONError, UnicodeEncodeError, OverflowError) as error:
+            raise refused("MongoDB", error, self._refusal) from error
+        except PyMongoError as error:
+            reason = _ADDED.split(str(error))[0]
+            if isinstance(error, DocumentTooLarge) or getattr(error, "code", None) == _TOO_LARGE:
+                raise refused("MongoDB", reason, self._refusal) from error
+            raise unreachable("MongoDB", self.url, reason) from error
+
+    @contextmanager
+    def preparing(self) -> Iterator[None]:
+        """Close the connection if preparing the database fails."""
+        try:
+            with self.explained():
+                yield
+        except BaseException:
+            self.close()
+            raise
+
+    @contextmanager
+    def recovering(self, documents: int = 1) -> Iterator[None]:
+        """Retry for as long as an election may take, longer for many documents; errors become StoreError."""
+        with self.explained(), pymongo.timeout(RECOVERY_SECONDS + documents / _DOCUMENTS_PER_SECOND):
+            yield
+
+
+class MongoRecords(Records):
+    """The documents of a collection that another program keeps. No index and no field of ours is added."""
+
+    def __init__(self, url: str, collection: str) -> None:
+        self._server = MongoConnection(url)
+        self._documents = self._server.database[collection]
+        self.place = f"{collection} of MongoDB at {printable_url(url)}"
+
+    def read(self, field: str = "", value: str = "") -> Iterator[Document]:
+        same = [value, ObjectId(value)] if ObjectId.is_valid(value) else [value]
+        with self._server.explained():
+            yield from self._documents.find({field: {"$in": same}} if field else {})
+
+    def write(self, before: Document | None, after: Document | None) -> None:
+        with self._server.recovering():
+            if before is None and after is not None:
+                self._add(after)
+            elif after is None and before is not None:
+                self._documents.delete_one({"_id": before["_id"]})
+            elif before is not None and after is not None:
+                names = [name for name, value in after.items() if value != before.get(name)]
+                gone = {name: "" for name in names if after[name] is None}
+                put = {name: after[name] for name in names if name not in gone}
+                change = ({"$set": put} if put else {}) | ({"$unset": gone} if gone else {})
+                as_read = {"_id": before["_id"]} | {name: before.get(name) for name in names}
+                if not self._documents.update_one(as_read, change).matched_count:
+                    raise ContendedError(str(before["_id"]))
+
+    def close(self) -> None:
+        self._server.close()
+
+    def _add(self, document: Document) -> None:
+        """Insert a document; `contentHash`, where the collection is unique by it, is made as its program makes it."""
+        if "contentHash_1" in self._documents.index_information():
+            start = str(document.get("content", "")).strip().lower()[:300]
+            document = document | {"contentHash": hashlib.sha256(start.encode()).hexdigest()}
+        try:
+            self._documents.insert_one(document)
+        except DuplicateKeyError as error:
+            words = f"{self.place} has an entry with the same id, or with the same beginning. Nothing was added."
+            raise InputError("item-duplicate", words) from error
 
 
 def open_backend(settings: Settings) -> Backend:
@@ -75,16 +214,12 @@ class MongoBackend(Backend):
         self._items: Collection[Document] = self._server.database[ITEMS]
         self._clock: Collection[Document] = self._server.database[CLOCK]
         self._has_streams = self._server.has_transactions
-        try:
-            with self._server.explained():
-                self._items.create_index("copy_of", sparse=True)
-                self._items.create_index("written", sparse=True)
-                self._items.create_index("writing", sparse=True)
-                self._items.create_index("reaped.content_sha", sparse=True)
-                self._clock.update_one({"_id": ITEMS}, {"$setOnInsert": {"store": uuid4().hex, "last": 0}}, upsert=True)
-        except BaseException:
-            self._server.close()
-            raise
+        with self._server.preparing():
+            self._items.create_index("copy_of", sparse=True)
+            self._items.create_index("written", sparse=True)
+            self._items.create_index("writing", sparse=True)
+            self._items.create_index("reaped.content_sha", sparse=True)
+            self._clock.update_one({"_id": ITEMS}, {"$setOnInsert": {"store": uuid4().hex, "last": 0}}, upsert=True)
 
     def swap(self, swaps: Sequence[Swap]) -> None:
         """Make all changes, if every document still holds what the caller read; else none."""
@@ -162,7 +297,7 @@ class MongoBackend(Backend):
         query = {"_id": {"$in": [swap.id for swap in swaps]}}
         found = {document["_id"]: document for document in self._items.find(query, session=session)}
         for swap in swaps:
-            remote.refuse_changed(swap, _item(found.get(swap.id, {})))
+            refuse_changed(swap, _item(found.get(swap.id, {})))
         writes = [_write(swap, {"_id": swap.id} if swap.id in found else None, mark) for swap in swaps]
         self._items.bulk_write(writes, session=session)
 
@@ -182,7 +317,7 @@ class MongoBackend(Backend):
                     as_read = self._as_read(swap, document)
                     held[swap.id] = self._claimed(as_read, mark) if len(swaps) > 1 else as_read
                 else:
-                    remote.refuse_changed(swap, None)
+                    refuse_changed(swap, None)
             done = self._items.bulk_write([_write(swap, held.get(swap.id), mark) for swap in swaps])
             if done.matched_count + done.inserted_count < len(swaps):
                 raise ContendedError(swaps[0].id)
@@ -200,7 +335,7 @@ class MongoBackend(Backend):
         """Return a query for the document in exactly this state, after other writes have ended or timed out."""
         end = time.monotonic() + _PATIENCE_SECONDS
         while True:
-            remote.refuse_changed(swap, _item(document))
+            refuse_changed(swap, _item(document))
             writing = document.get("writing")
             if writing is None or time.monotonic() > end:
                 return {"_id": {"$eq": swap.id}, "writing": writing, "written": document.get("written")}
@@ -258,12 +393,12 @@ def _item(document: Document) -> Item | None:
     record = {key: value for key, value in document.items() if key not in _MARKS}
     record["id"] = record.pop("_id", None)
     with suppress(ValueError):
-        return remote.to_item(record)
+        return to_item(record)
     return None
 
 
 def _document(item: Item) -> Document:
-    record = remote.to_record(item)
+    record = to_record(item)
     record["_id"] = record.pop("id")
     return record
 

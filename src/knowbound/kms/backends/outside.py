@@ -1,27 +1,39 @@
-"""Items of a store that somebody else keeps, and the notes about them in the data folder.
+"""Items of a store that somebody else keeps: its records through a field map, and the notes about them.
 
 Nothing of ours is put into such a store, so nothing says what changed there: it is read whole, and the stamp is a
 digest of the items. What the store has no field for, or what may not be written there, is noted beside it: a flag,
 staleness, measured quality. The notes are one small file per store, `.knowbound/notes-NAME.json`. A note counts while
 the item has the content and the flag that it had when the note was made: a correction in the store itself wins.
+
+Fields of a record that the field map does not know stay as they are. By default the map is the layout of the system
+that specification 2 comes from: `unified_knowledge` in MongoDB, `:Knowledge` in Neo4j, memories with `kms_id` in Mem0.
+There a superseded record keeps its content and gets `flag`, `flag_note`, `flag_date`, `flag_by` and `superseded_by`;
+its successor names it in `metadata.supersedes`. The key `kms.fields` names other fields, as `OURS=THEIRS` or
+`STORE.OURS=THEIRS`; a field inside another is written with a dot.
+
+A store is only read unless the user allows writing (`kms.write`).
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 from msgspec.structs import replace
 
-from knowbound.core.item import Anchor, Flag, Item
-from knowbound.errors import InputError
+from knowbound.config import Settings
+from knowbound.core.item import Anchor, Flag, FlagKind, Item, ItemSource, ItemType, Relationship
+from knowbound.errors import ConfigError, InputError
 from knowbound.files import replacing
-from knowbound.kms.backends.protocol import Backend, Swap
-from knowbound.kms.backends.remote import refuse_changed, whole
+from knowbound.kms.backends.protocol import Backend, Swap, refuse_changed, whole
 from knowbound.kms.index.entry import effective_of, with_effective
 
 
@@ -144,3 +156,232 @@ def _is_held(wanted: Item | None, shown: Item | None) -> bool:
 def _bare(item: Item) -> Item:
     related = tuple(sorted(item.relationships, key=lambda one: (one.kind, one.target)))
     return replace(with_effective(item, None), flag=None, stale=False, anchor=None, relationships=related)
+
+
+Record = dict[str, Any]
+FLAG = ("flag", "flag_note", "flag_date", "flag_by", "superseded_by")
+DEFAULT_FIELDS = {
+    **{name: name for name in ("id", "content", "source", "timestamp", "confidence", "relationships", *FLAG)},
+    "type": "contentType",
+    "user": "userId",
+    "subject": "metadata.subject",
+}
+MEM0_FIELDS = {
+    **{name: f"metadata.{name}" for name in ("source", "subject", "confidence", "relationships", *FLAG)},
+    "id": "id",
+    "content": "memory",
+    "type": "metadata.content_type",
+    "user": "user_id",
+    "timestamp": "metadata.timestamp",
+    "copy_of": "metadata.kms_id",
+}
+_METADATA = "metadata"
+_SUPERSEDES, _REASON = "supersedes", "supersede_reason"
+_NOT_IN_A_KIND = re.compile("[^a-z0-9_]")
+_TIMES = ("timestamp", "flag_date")
+
+
+class Records(Protocol):
+    """The records of a store, one for each item; `metadata` is an object."""
+
+    place: str  # for messages
+
+    def read(self, field: str = "", value: str = "") -> Iterator[Record]:
+        """Yield the records with this value in a field, or all."""
+
+    def write(self, before: Record | None, after: Record | None) -> None:
+        """Add, change or remove a record. Raises ContendedError if a field that changes is not as it was before."""
+
+    def close(self) -> None:
+        """Close connections."""
+
+
+class RecordBackend(OutsideBackend):
+    """Items of another program's database."""
+
+    def __init__(
+        self, name: str, home: Path, records: Records, fields: Mapping[str, str], *, may_write: bool = False
+    ) -> None:
+        self.name = name
+        super().__init__(home)
+        self._records, self._fields = records, FieldMap(fields)
+        self.is_read_only = not may_write
+
+    def stored(self, id_: str = "") -> Iterator[Item]:
+        for record in self._found(id_):
+            if item := self._fields.item(record):
+                yield item
+
+    def planned(self, swap: Swap, note: str) -> Planned:
+        if self.is_read_only:
+            return Planned(swap.before)
+        before = next(self._found(swap.id), None)
+        after = self._fields.changed(before or {}, swap.before, swap.after, note) if swap.after else None
+        write = partial(self._records.write, before, after) if after != before else None
+        return Planned(self._fields.item(after) if after else None, write)
+
+    def refusal(self, item: Item | None) -> InputError:
+        what = f"{item.id} is kept in" if item else "A new item belongs in"
+        words = f"{what} {self._records.place}, which knowbound "
+        if self.is_read_only:
+            return InputError("store-read-only", f"{words}only reads. Try: correct it there, or allow it: kms.write")
+        return InputError("store-read-only", f"{words}cannot change like this: it has no such field.")
+
+    def close(self) -> None:
+        self._records.close()
+
+    def _found(self, id_: str) -> Iterator[Record]:
+        return self._records.read(self._fields.paths["id"], id_) if id_ else self._records.read()
+
+
+def record_backend(
+    name: str, records: Records, settings: Settings, default: Mapping[str, str] = DEFAULT_FIELDS
+) -> RecordBackend:
+    """Open the backend of another program's records as the settings say."""
+    fields = fields_of(name, settings.kms_fields, default)
+    return RecordBackend(name, settings.home, records, fields, may_write=settings.kms_write)
+
+
+def fields_of(store: str, given: Sequence[str], default: Mapping[str, str] = DEFAULT_FIELDS) -> dict[str, str]:
+    """Return the field map of a store, with the entries that the user gave. Raises ConfigError."""
+    fields = dict(default)
+    for entry in given:
+        name, sign, path = entry.replace(" ", "").partition("=")
+        only, dot, bare = name.partition(".")
+        if (bare if dot else name) not in {*DEFAULT_FIELDS, "copy_of"} or not sign or not path:
+            known = ", ".join(sorted({*DEFAULT_FIELDS, "copy_of"}))
+            raise ConfigError("config-wrong-type", f"kms.fields: {entry!r} is not OURS=THEIRS. Ours: {known}.")
+        if not dot or only == store:
+            fields[bare if dot else name] = path
+    return fields
+
+
+class FieldMap:
+    """The place of each field of an item in a record."""
+
+    def __init__(self, paths: Mapping[str, str]) -> None:
+        self.paths = paths
+        # Keys of the metadata that are fields of the item, or say what the record supersedes.
+        inner = {path.split(".")[1] for path in paths.values() if path.startswith(f"{_METADATA}.")}
+        self._inner = inner | {_SUPERSEDES, _REASON}
+
+    def item(self, record: Record) -> Item | None:
+        """Return the item of a record; None if the record has no id or no text."""
+        known = {name: _at(record, path) for name, path in self.paths.items()}
+        if known["id"] in (None, "") or not isinstance(known["content"], str) or not known["content"].strip():
+            return None
+        metadata = _object(record.get(_METADATA))
+        superseded = metadata.get(_SUPERSEDES)
+        related = [*map(relationship, known["relationships"] or ())]
+        related += [Relationship(_SUPERSEDES, superseded)] if isinstance(superseded, str) and superseded else []
+        return Item(
+            id=str(known["id"]),
+            content=known["content"],
+            type=_one_of(ItemType, known["type"], ItemType.FACT),
+            source=_one_of(ItemSource, known["source"], ItemSource.TECHNICAL),
+            subject=_text(known["subject"]),
+            user=_text(known["user"]),
+            timestamp=_time(known["timestamp"]),
+            confidence=_share(known["confidence"]),
+            relationships=tuple(filter(None, related)),
+            flag=_flag(known),
+            copy_of=_text(known.get("copy_of")),
+            metadata={name: value for name, value in metadata.items() if name not in self._inner},
+        )
+
+    def changed(self, record: Record, old: Item | None, item: Item, reason: str) -> Record:
+        """Return the record with the changed fields of the item; all of them if it is new."""
+        new = deepcopy(record)
+        if old is None or old.metadata != item.metadata:
+            kept = {name: value for name, value in _object(record.get(_METADATA)).items() if name in self._inner}
+            new[_METADATA] = kept | item.metadata
+        for name in ("id", "content", "type", "source", "subject", "user", "timestamp", "confidence", "copy_of"):
+            value = getattr(item, name)
+            if name in self.paths and (value if old is None else value != getattr(old, name)):
+                _put(new, self.paths[name], _stored_time(value) if name in _TIMES else value)
+        if old is None or old.relationships != item.relationships:
+            self._relate(new, item.relationships, reason)
+        flag = item.flag
+        while flag and flag.kind is FlagKind.HELD_BACK:  # ours: that store has no such flag
+            flag = flag.covers
+        if flag != (old.flag if old else None):
+            values = (flag.kind, flag.note, flag.date, flag.by, flag.superseded_by) if flag else ()
+            for name, value in zip(FLAG, values or (None,) * len(FLAG), strict=True):
+                text = _stored_time(value) if name in _TIMES and value else value and str(value)
+                _put(new, self.paths[name], text or None)
+        return new
+
+    def _relate(self, record: Record, related: Sequence[Relationship], reason: str) -> None:
+        known = {relationship(one): one for one in _at(record, self.paths["relationships"]) or ()}
+        if related and related[-1].kind == _SUPERSEDES:
+            record.setdefault(_METADATA, {})[_SUPERSEDES] = related[-1].target
+            if reason:
+                record[_METADATA][_REASON] = reason
+            related = related[:-1]
+        made = [known.get(one, {"targetId": one.target, "type": one.kind, "strength": 1.0}) for one in related]
+        _put(record, self.paths["relationships"], made)
+
+
+def _flag(known: Mapping[str, Any]) -> Flag | None:
+    """Return the flag of a record; readers of that store hide an entry with any flag."""
+    kind, note, date, by, successor = (known[name] for name in FLAG)
+    if not kind:
+        return None
+    flag = _one_of(FlagKind, kind, FlagKind.RETRACTED)
+    return Flag(flag, _text(note), _time(date), _text(by), _text(successor) if flag is FlagKind.SUPERSEDED else "")
+
+
+def relationship(value: object) -> Relationship | None:
+    """Return a relationship in the words of that system (`targetId`, `type`) or ours; None for any other value."""
+    if not isinstance(value, dict):
+        return None
+    target, kind = value.get("targetId", value.get("target")), value.get("type", value.get("kind"))
+    return Relationship(_NOT_IN_A_KIND.sub("_", str(kind).lower())[:50], str(target)) if target and kind else None
+
+
+def _at(record: Record, path: str) -> Any:
+    value: Any = record
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def _put(record: Record, path: str, value: Any) -> None:
+    *above, last = path.split(".")
+    for name in above:
+        record = record.setdefault(name, {})
+    record[last] = value
+
+
+def _object(value: object) -> Record:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def _share(value: object) -> float:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return min(1.0, max(0.0, float(value))) if is_number else 1.0  # type: ignore[arg-type]
+
+
+def _one_of(kind: Any, value: object, default: Any) -> Any:
+    return kind(value) if value in set(kind) else default
+
+
+def _time(value: object) -> str:
+    """Return a time as ISO in UTC; a text that is none stays."""
+    try:
+        time = value if isinstance(value, datetime) else datetime.fromisoformat(_text(value))
+    except ValueError:
+        return _text(value)
+    time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    return time.isoformat(timespec="milliseconds" if time.microsecond else "seconds").replace("+00:00", "Z")
+
+
+def _stored_time(value: str) -> object:
+    try:
+        return datetime.fromisoformat(value)
+    except ValueError:
+        return value

@@ -20,19 +20,15 @@ from knowbound.core.item import FlagKind, Item
 from knowbound.core.same_content import content_hashes
 from knowbound.errors import StoreError
 from knowbound.kms.backends.protocol import Backend, Removed, pages
-from knowbound.kms.corrections.changes import NO_WRITE, Correction, StoreWrite
-from knowbound.kms.freshness import note_current
+from knowbound.kms.changes import NO_WRITE, Correction, StoreWrite
 from knowbound.kms.index.codes import refresh_codes
-from knowbound.kms.index.entry import MADE_BY, IndexRow, item_of, record_of, row_of
-from knowbound.kms.index.serving import marks, serving_updated
-from knowbound.kms.rewordings import Rewordings
+from knowbound.kms.index.entry import MADE_BY, IndexRow, item_of, marks, record_of, row_of, serving_updated
+from knowbound.kms.index.freshness import note_current
+from knowbound.kms.pieces import Rewordings
 from knowbound.kms.search.lexical import SPLIT_BY, make_terms
-from knowbound.store.data_dir import INDEX
-from knowbound.store.database import Database, as_store_errors
-from knowbound.store.injected_table import write_log
-from knowbound.store.listing import PAGE, ResultPage, paged
+from knowbound.store.data_dir import INDEX, OURS, OWNER, is_our_mark, owner_of
+from knowbound.store.database import Database, as_store_errors, write_log
 from knowbound.store.marking import mark_folder
-from knowbound.store.owner import OURS, OWNER, is_our_mark, owner_of
 from knowbound.store.read_only import open_read_only
 from knowbound.text.clock import utc_now
 
@@ -256,12 +252,6 @@ class Index:
         """Return the item from every backend that holds it."""
         return self._known("id = ?", id_)
 
-    def page(self, *, flag: str = "", subject: str = "", after: str = "", most: int = PAGE) -> ResultPage[IndexedItem]:
-        """Return a page of the items, the newest entry of the index first; one for each backend that holds it."""
-        query, given = page_query({"flag": flag, "subject": subject}, int(after) if after.isdigit() else 0)
-        rows = self._db.rows(query, *given, most + 1)
-        return paged(rows, most, lambda row: IndexedItem(item_of(row[1]), row[2], bool(row[3])), lambda row: (row[0],))
-
     def all_items(self) -> list[IndexedItem]:
         """Return every item of every backend."""
         return self._known("1")
@@ -393,19 +383,6 @@ class Index:
     def _meta(self, key: str) -> str:
         row = self._db.row("SELECT value FROM meta WHERE key = ?", key)
         return str(row[0]) if row else ""
-
-
-def page_query(values: dict[str, str], after: int = 0) -> tuple[str, list[str | int]]:
-    """Return the query for a page of items, and its values but the last, the number of rows."""
-    where = [f"{name} = ?" for name, value in values.items() if value]
-    given: list[str | int] = [value for value in values.values() if value]
-    if values.get("flag"):
-        where.append("flag <> ''")  # the condition of its partial index
-    if after:
-        where.append("rowid < ?")
-        given.append(after)
-    condition = f" WHERE {' AND '.join(where)}" if where else ""
-    return f"SELECT rowid, record, backend, served FROM item{condition} ORDER BY rowid DESC LIMIT ?", given
 
 
 def _set_meta(db: sqlite3.Connection, key: str, value: str) -> None:

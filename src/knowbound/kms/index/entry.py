@@ -1,15 +1,26 @@
-"""An item as a row of the index: redacted, screened and with its embedding."""
+"""An item as a row of the index: redacted, screened and with its embedding, and whether the row may be served.
+
+No withdrawn item is served, and no copy of one (specification 2). Rows belong together if they share an id (in several
+backends) or their content, or if one is a copy of the other. A flag blocks the rows with the same id and the same
+content, and passes from an original to its copies. It does not pass from a copy to its original, because an update of
+the original may have made the copy outdated. Withdrawn content is served again if its replacement says the same: a
+person confirmed it, or corrected only its spelling.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
-from knowbound.core.item import Item
+from knowbound.core.item import NOT_SERVED, Item
 from knowbound.core.same_content import spaced_sha
+from knowbound.kms.backends.protocol import pages
 from knowbound.kms.screening import RULES_VERSION, screened
 from knowbound.kms.search.lexical import terms_of
 from knowbound.text.embedding import VERSION, code_of, embed
@@ -122,3 +133,114 @@ def _clean(text: str) -> str:
 def _text(text: str) -> str:
     """Replace lone surrogates, which come from broken JSON and cannot be stored."""
     return text.encode("utf-8", "replace").decode()
+
+
+_BATCH = 500  # SQLite's oldest limit on values in a statement is 999
+_WITHDRAWN = frozenset(str(kind) for kind in NOT_SERVED)
+
+
+class _Row(NamedTuple):
+    rowid: int
+    id: str
+    copy_of: str
+    content_sha: str
+    spaced_sha: str
+    flag: str
+    superseded_by: str
+    screened: str
+    served: int
+
+
+@contextmanager
+def serving_updated(db: sqlite3.Connection, ids: Iterable[str], contents_: Iterable[str] = ()) -> Iterator[None]:
+    """Recompute `served` for every row that these ids and contents reach, before or after the change inside."""
+    keys, contents = set(ids), set(contents_)
+    for row in _rows(db, "id", keys.copy()):
+        keys |= {row.copy_of} - {""}
+        contents.add(row.content_sha)
+    yield
+    rows = _connected(db, keys, contents)
+    blocked = _blocked(db, rows)
+    served = ((int(not row.screened and row.rowid not in blocked), row) for row in rows)
+    changes = [(new, row.rowid) for new, row in served if new != row.served]
+    db.executemany("UPDATE item SET served = ? WHERE rowid = ?", changes)
+
+
+def _connected(db: sqlite3.Connection, ids: set[str], contents: set[str]) -> list[_Row]:
+    """Return every row that is reached from these ids and contents."""
+    found: dict[int, _Row] = {}
+    seen_ids: set[str] = set()
+    seen_contents: set[str] = set()
+    while ids or contents:
+        rows = [*_rows(db, "id", ids), *_rows(db, "copy_of", ids), *_rows(db, "content_sha", contents)]
+        seen_ids |= ids
+        seen_contents |= contents
+        found.update((row.rowid, row) for row in rows)
+        ids = {id_ for row in rows for id_ in (row.id, row.copy_of) if id_} - seen_ids
+        contents = {row.content_sha for row in rows} - seen_contents
+    return list(found.values())
+
+
+def _blocked(db: sqlite3.Connection, rows: list[_Row]) -> set[int]:
+    """Return the rows that a flag reaches: their own, that of a row with their id or content, or of the original."""
+    withdrawn = [row for row in rows if row.flag in _WITHDRAWN]
+    ids = {row.id for row in withdrawn} | _reaped(db, "item", {id_ for row in rows for id_ in (row.id, row.copy_of)})
+    hashes = _reaped(db, "content_sha", {sha for row in rows for sha in (row.content_sha, row.spaced_sha)})
+    in_force = _in_force(db, rows, withdrawn)
+    contents = {row.content_sha for row in withdrawn} - in_force
+    contents |= {row.content_sha for row in rows if row.content_sha in hashes or row.spaced_sha in hashes}
+    blocked: set[int] = set()
+    while new := [
+        row
+        for row in rows
+        if row.rowid not in blocked
+        and (row.id in ids or row.content_sha in contents or (row.copy_of and row.copy_of in ids))
+    ]:
+        blocked |= {row.rowid for row in new}
+        ids |= {row.id for row in new}
+        contents |= {row.content_sha for row in new} - in_force
+    return blocked
+
+
+def _in_force(db: sqlite3.Connection, rows: list[_Row], withdrawn: list[_Row]) -> set[str]:
+    """Return the contents whose withdrawn rows were all replaced, directly or not, by an item that says the same."""
+    saying: dict[str, set[str]] = {}
+    for row in rows:
+        if row.flag not in _WITHDRAWN:
+            saying.setdefault(row.content_sha, set()).add(row.id)
+    asked = [row for row in withdrawn if row.content_sha in saying]
+    found = {row.content_sha for row in asked}
+    return found - {row.content_sha for row in asked if not _leads_to(db, row, saying[row.content_sha])}
+
+
+def _leads_to(db: sqlite3.Connection, row: _Row, ids: set[str]) -> bool:
+    """Report whether the chain of the row's replacements reaches one of these ids."""
+    waiting, seen = {row.superseded_by}, {""}
+    while waiting := waiting - seen:
+        if waiting & ids:
+            return True
+        seen |= waiting
+        waiting = {after for (after,) in _in_batches(db, "SELECT superseded_by FROM item WHERE id IN (%s)", waiting)}
+    return False
+
+
+def _rows(db: sqlite3.Connection, column: str, values: Iterable[str]) -> Iterator[_Row]:
+    more = " AND copy_of <> ''" if column == "copy_of" else ""  # lets SQLite use the partial index
+    query = f"SELECT {', '.join(_Row._fields)} FROM item WHERE {column} IN (%s){more}"
+    return map(_Row._make, _in_batches(db, query, values))
+
+
+def _reaped(db: sqlite3.Connection, column: str, values: Iterable[str]) -> set[str]:
+    """Return those of the ids or contents that were removed for good."""
+    return {row[0] for row in _in_batches(db, f"SELECT {column} FROM reaped WHERE {column} IN (%s)", values)}
+
+
+def _in_batches(db: sqlite3.Connection, query: str, values: Iterable[str]) -> Iterator[Any]:
+    """Yield the rows of a query with `IN (%s)`, for any number of values."""
+    for batch in pages(sorted(values), _BATCH):
+        yield from db.execute(query % marks(batch), batch)
+
+
+def marks(values: Sequence[str]) -> str:
+    """Return a question mark for each value."""
+    return ", ".join("?" * len(values))

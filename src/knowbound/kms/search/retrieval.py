@@ -2,7 +2,7 @@
 
 Candidates are the items that share the rarest words with the query (lexical.py), and the nearest by the codes of the
 embedding (codes.py): nearest to the whole query, and to the beginning and the end of a long one, where the question
-mostly is. Each is compared with the query word by word (query.py) and, by the exact cosine, with the whole and with the
+mostly is. Each is compared with the query word by word and, by the exact cosine, with the whole and with the
 sentences that matter; ranking.py puts them in order. The hook runs this for every prompt: nothing is imported beyond
 the standard library and small modules of ours.
 """
@@ -16,8 +16,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 from knowbound.kms.index.codes import arrays_of, nearest, nearest_of
-from knowbound.kms.search.lexical import rows_with_words
-from knowbound.kms.search.query import ParsedQuery
+from knowbound.kms.search.lexical import ParsedQuery, rows_with_words
 from knowbound.kms.search.ranking import FoundItem, prior_of, rank, recency_of
 from knowbound.text.embedding import Unpacked, code_of, embed, nearest_similarity
 from knowbound.text.printable import both_ends

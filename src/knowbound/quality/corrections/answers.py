@@ -14,10 +14,10 @@ from msgspec.structs import replace
 from knowbound.core.item import FlagKind, Item
 from knowbound.core.quality import ANSWER_DAYS, Closing, Discovery, Suggestion, SuggestionAnswer, SuggestionDecision
 from knowbound.errors import InputError
-from knowbound.kms.holding import release
 from knowbound.kms.index.database import Index
 from knowbound.kms.knowledge_store import KnowledgeStore
-from knowbound.kms.quality_log.protocol import QualityLog
+from knowbound.kms.opening import release
+from knowbound.kms.quality_log import QualityLog
 from knowbound.kms.screening import screened
 from knowbound.kms.validation import ItemEdit
 from knowbound.quality.corrections.discovery import DISMISS, UNDO

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from knowbound.core.quality import Closing, Discovery, QualityTurn, SuggestionAnswer, SuggestionDecision
-from knowbound.kms.corrections.changes import Correction
+from knowbound.kms.changes import Correction
 from knowbound.stats.rate import Rate
 
 RESOLVED_DAYS = 14  # it counts as resolved only where it closes within so many days

@@ -24,10 +24,10 @@ from knowbound.core.item import Item
 from knowbound.core.quality import Closing, Counts, Discovery, LoggedItem, QualityTurn
 from knowbound.core.same_content import content_sha, is_version_of
 from knowbound.judge.turns.values import Value, ValueKind, values_of
-from knowbound.kms.duplicates import likeness, stems
 from knowbound.kms.index.database import Index
 from knowbound.kms.index.entry import effective_of
-from knowbound.kms.quality_log.protocol import QualityLog
+from knowbound.kms.quality_log import QualityLog
+from knowbound.kms.refusals import likeness, stems
 from knowbound.kms.screening import screened
 from knowbound.quality.rollup import counted
 from knowbound.report.quality.model import ENOUGH, Fault, ItemToFix
@@ -131,7 +131,7 @@ def _fault(counts: Counts, record: Discovery | None) -> tuple[Fault | None, int]
 
 
 LONGEST_TIMES, LONGEST_MORE = 3, 400  # a draft is not both that many times and that many characters longer
-LEAST_LIKENESS = 0.30  # of the statement and the item (kms/duplicates.py)
+LEAST_LIKENESS = 0.30  # of the statement and the item (kms/refusals.py)
 LEAST_SHARED = 0.25  # of what the specific words of the item say, that the statement has, too
 _NOT = (
     r"\b(?:not|no longer|isn't|aren't|instead of|rather than|nicht|statt|ya no|pas{})[\s`'\"]+"

@@ -23,10 +23,9 @@ from knowbound.errors import StoreError
 from knowbound.injection import shown_suggestions
 from knowbound.injection.shown_suggestions import MOST_KEPT, MOST_OF_A_TEXT, ShownSuggestion
 from knowbound.judge.calibration import is_trusted
-from knowbound.kms.holding import hold_back
 from knowbound.kms.index.database import Index
-from knowbound.kms.opening import open_index, open_knowledge_store, open_quality_log
-from knowbound.kms.quality_log.protocol import QualityLog
+from knowbound.kms.opening import hold_back, open_index, open_knowledge_store, open_quality_log
+from knowbound.kms.quality_log import QualityLog
 from knowbound.kms.screening import screened
 from knowbound.quality.corrections.answers import HOLDER, Corrections, holding_reason, suggestions
 from knowbound.quality.rollup import roll_up

@@ -11,7 +11,7 @@ from datetime import date
 import msgspec
 
 from knowbound.core.quality import CONTRACT, KEPT_DAYS, DayRollup, Metric, Weights
-from knowbound.kms.corrections.flags import MAX_CHAIN, end_of_chain
+from knowbound.kms.corrections import MAX_CHAIN, end_of_chain
 from knowbound.quality.rollout.legs import is_too_slow
 from knowbound.stats.demotion import (
     MOST_RATIO,

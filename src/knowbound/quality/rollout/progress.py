@@ -21,7 +21,7 @@ from knowbound.errors import InputError, StoreError
 from knowbound.judge.calibration import configured_worth
 from knowbound.kms.index.database import Index
 from knowbound.kms.opening import open_index, open_quality_log
-from knowbound.kms.quality_log.protocol import QualityLog
+from knowbound.kms.quality_log import QualityLog
 from knowbound.kms.search.ranking import quality_is_on
 from knowbound.quality.corrections.discovery import discovery_rate
 from knowbound.quality.rollout.legs import (

@@ -25,11 +25,11 @@ from knowbound.core.same_content import is_version_of
 from knowbound.injection.choosing import CHOSEN
 from knowbound.injection.log import AT_START, InjectionRecord, read_log
 from knowbound.injection.prompt import CONTEXT_IS_GONE
-from knowbound.kms.corrections.changes import Correction
+from knowbound.kms.changes import Correction
 from knowbound.kms.index.database import Index
 from knowbound.kms.index.entry import effective_of, with_effective
 from knowbound.kms.opening import open_knowledge_store
-from knowbound.kms.quality_log.protocol import QualityLog
+from knowbound.kms.quality_log import QualityLog
 from knowbound.kms.search.ranking import RANKER, RELEVANCE_FLOOR, FoundItem, rank, relevant
 from knowbound.stats.effective import effective_confidence, scores_of
 from knowbound.stats.replay import Ranker, Ranking, ReplayResult, TurnPair, compare

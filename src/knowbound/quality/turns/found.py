@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from knowbound.core.quality import KEPT_DAYS, QualityTurn
 from knowbound.injection.log import AT_START, InjectionLog, InjectionRecord, PullRecord, read_log
 from knowbound.injection.prompt import is_notice
-from knowbound.kms.quality_log.protocol import QualityLog
+from knowbound.kms.quality_log import QualityLog
 from knowbound.quality.ended import INTERRUPT, SESSION_END, STOP, STOP_FAILURE, SUBAGENT_STOP, answer_sum
 from knowbound.quality.queue import EndedRecord
 from knowbound.quality.turns.joining import TurnSources, id_of_unnamed, is_complete

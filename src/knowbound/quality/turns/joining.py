@@ -29,7 +29,7 @@ from knowbound.core.same_content import is_version_of
 from knowbound.core.trace import LOOKUPS, MISSES, Injection, Outcome, ToolCall
 from knowbound.injection.log import InjectedItem, InjectionRecord, PullRecord
 from knowbound.injection.shadow import SHADOW
-from knowbound.kms.importing.pieces import Piece, split
+from knowbound.kms.pieces import Piece, split
 from knowbound.kms.search.ranking import RANKER, FoundItem, relevant
 from knowbound.quality.ended import INTERRUPT, STOP_FAILURE, answer_sum
 from knowbound.quality.queue import EndedRecord

@@ -11,8 +11,8 @@ from knowbound.judge.choice import ModelTask, judge_for
 from knowbound.judge.labels import LABELS, Label, Unlabelled, append_label, labelled_texts
 from knowbound.judge.registry import JudgeRow, hedging_judge_version, judges
 from knowbound.language import say
+from knowbound.store.answers import UsedToday, used_today
 from knowbound.store.calibrations import hedging_calibration
-from knowbound.store.usage import UsedToday, used_today
 from knowbound.text.clock import utc_now
 from knowbound.text.printable import counted
 from knowbound.web.access import Right

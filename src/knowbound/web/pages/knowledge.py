@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, suppress
 from difflib import SequenceMatcher
-from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import urlencode
 
@@ -37,7 +35,6 @@ from knowbound.web.studio import Studio
 _PAGE = 30
 _LINES = 3_000  # of a file
 _LONGEST_LINE = 1_000
-_ROLLUP_SECONDS = 10  # that counts of items are kept for
 
 
 class KnowledgeFile(NamedTuple):
@@ -185,9 +182,9 @@ def _items(asked: Asked, checked: Sequence[CheckedStatement]) -> dict[str, objec
     shown = list[KnowledgeItem]()
     after = ""
     if (settings.home / INDEX).exists():
-        used = _used(settings)
         with closing(Index(settings.home)) as index, index.reading() as connection:
             page = items_page(connection, filter_, text, asked.query.get("after", ""), _PAGE)
+            used = _used(settings, {known.item.id for known in page.items})
             for known in page.items:
                 item = known.item
                 by_item = used.get(item.id, Counts())
@@ -215,16 +212,8 @@ def _items(asked: Asked, checked: Sequence[CheckedStatement]) -> dict[str, objec
     }
 
 
-def _used(settings: Settings) -> dict[str, Counts]:
-    """Return the judged injections of each item over all days, read again every few seconds."""
-    return _counted(settings, int(time.monotonic() // _ROLLUP_SECONDS))
-
-
-@lru_cache(maxsize=1)
-def _counted(settings: Settings, _moment: int) -> dict[str, Counts]:
-    found: dict[str, Counts] = {}
+def _used(settings: Settings, items: Collection[str]) -> dict[str, Counts]:
+    """Return the judged injections of these items over all days; none from a log that does not answer."""
     with suppress(KnowboundError), closing(open_quality_log(settings)) as log:
-        for day in log.rollups():
-            for item, counts in day.by_item.items():
-                found[item] = found.get(item, Counts()) + counts
-    return found
+        return log.verdicts_on(items)
+    return {}

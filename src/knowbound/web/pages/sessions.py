@@ -16,9 +16,10 @@ from knowbound.core.quality import ItemVerdict
 from knowbound.core.signal import Turn
 from knowbound.errors import InputError, KnowboundError
 from knowbound.kms.opening import open_quality_log
+from knowbound.kms.team_results import open_results
 from knowbound.language import say, translated
 from knowbound.report.formats.plain import printable
-from knowbound.store.listing import ListedSession, SqliteResults
+from knowbound.store.listing import ListedSession
 from knowbound.text.printable import counted
 from knowbound.text.redact import redact
 from knowbound.traces.turns import TraceTurn, session_of, turns_in
@@ -54,7 +55,7 @@ def show(asked: Asked) -> Shown:
     """Return the list of sessions, or of the turns with a diagnosis."""
     wanted = {name: asked.query.get(name, "") for name in ("project", "agent", "diagnosis")}
     after = asked.query.get("after", "")
-    with closing(SqliteResults(asked.studio.settings.home)) as results:
+    with closing(open_results(asked.studio.settings)) as results:
         projects, diagnoses = results.projects(), results.diagnoses(project=wanted["project"])
         values = {
             "wanted": wanted,
@@ -109,7 +110,7 @@ def _headline(sessions: int, diagnoses: dict[str, int]) -> str:
 def show_session(asked: Asked) -> Shown:
     """Return a session with its turns."""
     id_ = asked.path["session"]
-    with closing(SqliteResults(asked.studio.settings.home)) as results:
+    with closing(open_results(asked.studio.settings)) as results:
         found = results.session(id_)
     if found.findings is None and found.audited is None:
         raise InputError("no-sessions", f"No session {id_!r} is stored.")
@@ -170,7 +171,7 @@ def show_turn(asked: Asked) -> Shown:
 
 
 def _stored(studio: Studio, id_: str) -> tuple[dict[int, Turn], dict[int, AuditedTurn], str]:
-    with closing(SqliteResults(studio.settings.home)) as results:
+    with closing(open_results(studio.settings)) as results:
         found = results.session(id_)
     turns = {one.index: one for one in found.findings.turns} if found.findings else {}
     audited = {one.turn: one for one in found.audited.turns} if found.audited else {}

@@ -1,20 +1,134 @@
-"""The quality log in `.knowbound/items.db`, beside the items (specification 2, section 3)."""
+"""The log of measured turns: its protocol, and the one in `.knowbound/items.db` (specification 2, section 3).
+
+`tests/kms/quality_log_conformance.py` is the protocol as tests. The log of a team in MongoDB is in team_log.py.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 
 from knowbound.core.quality import Counts, DayRollup, Discovery, QualityTurn, SuggestionAnswer
 from knowbound.errors import StoreError
 from knowbound.kms.backends.protocol import pages
-from knowbound.kms.quality_log.protocol import COUNTS, ItemOrder, LoggedDay, MeasuredItem, QualityLog, note_text
 from knowbound.store.data_dir import ITEMS
 from knowbound.store.database import Database, as_store_errors
-from knowbound.store.listing import PAGE, ResultPage, paged
+
+# Names of tables and of collections.
+LOG, ROLLUP, DISCOVERY, NOTE = "kms_quality_log", "kms_quality_rollup", "kms_quality_discovery", "kms_quality_note"
+ANSWER, ITEM = "kms_quality_answer", "kms_quality_item"
+COUNTS = Counts.__struct_fields__
+
+
+class LoggedDay(NamedTuple):
+    """A day of the log: the number of its turns, and the time of the last write."""
+
+    date: str
+    turns: int
+    newest: str
+
+
+class KeptDocument(NamedTuple):
+    """The fields by which `forget` selects documents in a log that other data folders write to."""
+
+    session: str  # "" for a document that is about no session
+    time: str
+    is_own: bool  # this data folder wrote it
+
+
+class ErasedDocuments(NamedTuple):
+    """The turns that were removed, and the records that lost their words."""
+
+    turns: list[QualityTurn]
+    records: list[Discovery]
+
+
+class QualityLog(Protocol):
+    """Turns, days, warranted corrections and notes. Every method is durable when it returns, and may be repeated.
+
+    Raises StoreError with a slug on failure.
+    """
+
+    def put(self, turn: QualityTurn) -> bool:
+        """Write the turn, and report whether it was written. An unscored turn never replaces a scored one."""
+
+    def get(self, id_: str) -> QualityTurn | None:
+        """Return the turn with this id."""
+
+    def known(self, ids: Collection[str]) -> set[str]:
+        """Return those of the ids that have a turn."""
+
+    def unscored(self, most: int = 1000) -> list[QualityTurn]:
+        """Return turns whose judge failed, oldest first."""
+
+    def days(self) -> list[LoggedDay]:
+        """Return the days that have turns, oldest first."""
+
+    def of_day(self, date: str) -> Iterator[QualityTurn]:
+        """Yield the turns of a day, in the order of their time."""
+
+    def since(self, date: str) -> Iterator[QualityTurn]:
+        """Yield the turns from a day on, day by day."""
+        for day in self.days():
+            if day.date >= date:
+                yield from self.of_day(day.date)
+
+    def telling(self, date: str) -> Iterator[QualityTurn]:
+        """Yield the turns from a day on that contradict an item or correct one: warranted corrections need no other."""
+
+    def verdicts_on(self, ids: Collection[str]) -> dict[str, Counts]:
+        """Return the verdicts of all days on these items, without those that were never injected."""
+
+    def prune(self, before: str) -> int:
+        """Remove the turns of the days before this day, and return their number."""
+
+    def put_rollups(self, days: Iterable[DayRollup]) -> None:
+        """Write these days in place of earlier figures."""
+
+    def rollups(self, since: str = "") -> list[DayRollup]:
+        """Return the days from a day on, oldest first."""
+
+    def put_discoveries(self, records: Iterable[Discovery]) -> None:
+        """Write these records in place of those with their ids."""
+
+    def drop_discoveries(self, ids: Collection[str]) -> None:
+        """Remove the records with these ids."""
+
+    def discoveries(self) -> list[Discovery]:
+        """Return every record, in the order in which they were raised."""
+
+    def put_answer(self, answer: SuggestionAnswer) -> bool:
+        """Write the answer over its previous revision, or as the first, and report whether it is stored now.
+
+        False: another answer came first. Writing the same answer again succeeds.
+        """
+
+    def answers(self) -> list[SuggestionAnswer]:
+        """Return every answer, in the order of their time."""
+
+    def put_note(self, name: str, document: bytes) -> None:
+        """Keep a JSON document under a name, in place of an earlier one, for all who share the log.
+
+        The last writer wins. The document must not contain words of a session.
+        """
+
+    def note(self, name: str) -> bytes | None:
+        """Return the document of this name, or None."""
+
+    def close(self) -> None:
+        """Close files and connections."""
+
+
+def note_text(document: bytes) -> str:
+    """Return a note as text, or refuse what is not UTF-8."""
+    try:
+        return document.decode()
+    except UnicodeDecodeError as error:
+        raise StoreError("quality-invalid", f"A note is JSON in UTF-8: {error}. Nothing was changed.") from error
+
 
 _PAGE = 200
 _PUT = """
@@ -31,7 +145,7 @@ _SUM = (
     f"INSERT INTO kms_quality_item SELECT item, {', '.join(f'sum({one})' for one in COUNTS)}, max(date) "
     "FROM kms_quality_item_day WHERE item = ? GROUP BY item"
 )
-_ORDERED = {ItemOrder.JUDGED: 1, ItemOrder.CONTRADICTED: 4, ItemOrder.LAST: 6}  # columns of `kms_quality_item`
+_COUNTS = ", ".join(COUNTS)  # columns of `kms_quality_item`
 _Kept = TypeVar("_Kept")
 _encoder = msgspec.json.Encoder()
 _turn = msgspec.json.Decoder(QualityTurn)
@@ -82,23 +196,12 @@ class SqliteQualityLog(QualityLog):
         turns = (self._decoded(_turn, row[0]) for row in self._db.rows(TELLING, date))
         yield from sorted(turns, key=lambda turn: (turn.date, turn.timestamp, turn.id))
 
-    def items(
-        self, order: ItemOrder = ItemOrder.CONTRADICTED, *, after: str = "", most: int = PAGE
-    ) -> ResultPage[MeasuredItem]:
+    def verdicts_on(self, ids: Collection[str]) -> dict[str, Counts]:
         self._list_days()
-        first, _, item = after.partition("|")
-        given: list[str | int] = []
-        if item and (order is ItemOrder.LAST or first.isdigit()):
-            given = [first if order is ItemOrder.LAST else int(first), item]
-        rows = self._db.rows(items_query(order, goes_on=bool(given)), *given, most + 1)
-        return paged(rows, most, _measured, lambda row: (row[_ORDERED[order]], row[0]))
-
-    def verdicts_on(self, ids: Collection[str]) -> dict[str, MeasuredItem]:
-        self._list_days()
-        found: dict[str, MeasuredItem] = {}
+        found: dict[str, Counts] = {}
         for page in pages(ids, _PAGE):
-            query = f"SELECT * FROM kms_quality_item WHERE item IN ({', '.join('?' * len(page))})"
-            found |= {row[0]: _measured(row) for row in self._db.rows(query, *page)}
+            query = f"SELECT item, {_COUNTS} FROM kms_quality_item WHERE item IN ({', '.join('?' * len(page))})"
+            found |= {id_: Counts(*counts) for id_, *counts in self._db.rows(query, *page)}
         return found
 
     def _list_days(self) -> None:
@@ -182,16 +285,6 @@ class SqliteQualityLog(QualityLog):
     def _decoded(self, decoder: msgspec.json.Decoder[_Kept], document: str) -> _Kept:
         with as_store_errors(self.path):
             return decoder.decode(document)
-
-
-def items_query(order: ItemOrder, *, goes_on: bool) -> str:
-    """Return the query for a page of measured items."""
-    where = f"WHERE ({order}, item) < (?, ?) " if goes_on else ""
-    return f"SELECT * FROM kms_quality_item {where}ORDER BY {order} DESC, item DESC LIMIT ?"
-
-
-def _measured(row: tuple[Any, ...]) -> MeasuredItem:
-    return MeasuredItem(row[0], Counts(*row[1:-1]), row[-1])
 
 
 def _encoded(value: QualityTurn | DayRollup | Discovery | SuggestionAnswer) -> str:

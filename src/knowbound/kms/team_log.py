@@ -31,10 +31,9 @@ import msgspec
 
 from knowbound.core.quality import KEPT_DAYS, Counts, DayRollup, Discovery, Durations, QualityTurn, SuggestionAnswer
 from knowbound.errors import StoreError
-from knowbound.kms.backends import remote
-from knowbound.kms.backends.mongo_connection import DUPLICATE, Document, MongoConnection
-from knowbound.kms.backends.protocol import pages
-from knowbound.kms.quality_log.protocol import (
+from knowbound.kms.backends.mongo import DUPLICATE, Document, MongoConnection
+from knowbound.kms.backends.protocol import missing, pages, printable_url, refused
+from knowbound.kms.quality_log import (
     ANSWER,
     COUNTS,
     DISCOVERY,
@@ -43,14 +42,11 @@ from knowbound.kms.quality_log.protocol import (
     NOTE,
     ROLLUP,
     ErasedDocuments,
-    ItemOrder,
     KeptDocument,
     LoggedDay,
-    MeasuredItem,
     QualityLog,
     note_text,
 )
-from knowbound.store.listing import PAGE, ResultPage, paged
 
 try:
     import bson
@@ -59,7 +55,7 @@ try:
     from pymongo.collection import Collection as MongoCollection
     from pymongo.errors import BulkWriteError, DuplicateKeyError
 except ImportError as error:
-    raise remote.missing("mongo") from error
+    raise missing("mongo") from error
 
 _PAGE = 200
 _OURS = ("_id", "date", "expires", "origin")  # fields of a document that are none of its value
@@ -101,36 +97,29 @@ class MongoQualityLog(QualityLog):
         self._answer = database[ANSWER]
         self._notes = database[NOTE]
         self._items = database[ITEM]
-        try:
-            with self._server.explained():
-                self._items.create_indexes(
-                    [pymongo.IndexModel([(order, -1), ("_id", -1)]) for order in ItemOrder]
-                    + [pymongo.IndexModel("days.date")]
-                )
-                self._log.create_indexes(
-                    [
-                        pymongo.IndexModel("expires", expireAfterSeconds=0),
-                        pymongo.IndexModel(["date", "timestamp", "_id", "scored_at"]),
-                        pymongo.IndexModel("session_id"),
-                        *(
-                            pymongo.IndexModel(["date", name], partialFilterExpression={name: value})
-                            for name, value in _TELLING.items()
-                        ),
-                        pymongo.IndexModel(
-                            ["date", "scored_at", "_id"],
-                            name="unscored",
-                            partialFilterExpression={"problem": {"$exists": True}},
-                        ),
-                    ]
-                )
-        except BaseException:
-            self._server.close()
-            raise
+        with self._server.preparing():
+            self._items.create_index("days.date")
+            self._log.create_indexes(
+                [
+                    pymongo.IndexModel("expires", expireAfterSeconds=0),
+                    pymongo.IndexModel(["date", "timestamp", "_id", "scored_at"]),
+                    pymongo.IndexModel("session_id"),
+                    *(
+                        pymongo.IndexModel(["date", name], partialFilterExpression={name: value})
+                        for name, value in _TELLING.items()
+                    ),
+                    pymongo.IndexModel(
+                        ["date", "scored_at", "_id"],
+                        name="unscored",
+                        partialFilterExpression={"problem": {"$exists": True}},
+                    ),
+                ]
+            )
 
     @property
     def place(self) -> str:
         """Return the address in a form that may be printed."""
-        return f"MongoDB at {remote.printable_url(self._server.url)}"
+        return f"MongoDB at {printable_url(self._server.url)}"
 
     def put(self, turn: QualityTurn) -> bool:
         """Write the turn in one command: a newer turn is never overwritten."""
@@ -193,26 +182,13 @@ class MongoQualityLog(QualityLog):
                     known[found["_id"]] = (found["date"], found.get("timestamp", ""))
         yield from self._turns(sorted(known, key=lambda id_: (*known[id_], id_)))
 
-    def items(
-        self, order: ItemOrder = ItemOrder.CONTRADICTED, *, after: str = "", most: int = PAGE
-    ) -> ResultPage[MeasuredItem]:
+    def verdicts_on(self, ids: Collection[str]) -> dict[str, Counts]:
         self._list_days()
-        first, _, item = after.partition("|")
-        wanted: Document = {}
-        if item and (order is ItemOrder.LAST or first.isdigit()):
-            value = first if order is ItemOrder.LAST else int(first)
-            wanted = {"$or": [{order: {"$lt": value}}, {order: value, "_id": {"$lt": item}}]}
-        with self._server.recovering():
-            found = self._items.find(wanted, {"days": 0}).sort([(order, -1), ("_id", -1)]).limit(most + 1)
-            return paged(list(found), most, _measured, lambda one: (one[order], one["_id"]))
-
-    def verdicts_on(self, ids: Collection[str]) -> dict[str, MeasuredItem]:
-        self._list_days()
-        found: dict[str, MeasuredItem] = {}
+        found: dict[str, Counts] = {}
         for page in pages(ids, _PAGE):
             with self._server.recovering(len(page)):
                 known = self._items.find({"_id": {"$in": page}}, {"days": 0})
-                found |= {one["_id"]: _measured(one) for one in known}
+                found |= {one["_id"]: Counts(*(int(one.get(name, 0)) for name in COUNTS)) for one in known}
         return found
 
     def _list_days(self) -> None:
@@ -399,7 +375,7 @@ class MongoQualityLog(QualityLog):
         size, most = len(bson.encode(document)), self._server.longest_document - 1024  # room for the command
         if size > most:
             reason = f"{document['_id'][:100]!r} has {size:,} bytes, and a document at most {most:,}"
-            raise remote.refused("MongoDB", reason, "quality-invalid")
+            raise refused("MongoDB", reason, "quality-invalid")
 
 
 def _expires(date: str) -> datetime:
@@ -419,11 +395,6 @@ def _with_day(date: str, counts: Counts | None) -> list[Document]:
         {"$set": {"days": {"$concatArrays": [others, {"$literal": day}]}}},
         {"$set": {name: {"$sum": f"$days.{name}"} for name in COUNTS} | {"last": {"$max": "$days.date"}}},
     ]
-
-
-def _measured(document: Document) -> MeasuredItem:
-    counts = Counts(*(int(document.get(name, 0)) for name in COUNTS))
-    return MeasuredItem(str(document["_id"]), counts, str(document.get("last") or ""))
 
 
 def _document(value: QualityTurn | DayRollup | Discovery | SuggestionAnswer) -> Document:

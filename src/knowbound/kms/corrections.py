@@ -1,4 +1,8 @@
-"""Flags that cover each other, chains of superseded items, and the reaping of both (specification 2).
+"""Copies of an item, flags that cover each other, chains of superseded items, and their reaping (specification 2).
+
+A copy is the same id in another backend, a copy or part of the item, or an item with the same content. A corrective
+tool reaches all of them. In the system that specification 2 comes from, three flagged entries were still served through
+eleven derived copies in another backend.
 
 A flag covers the flag before it, which is back when the newer flag is removed: deleting and restoring a retracted item
 leaves it retracted. Items that were deleted or superseded long enough ago are removed for good. Retracted items are
@@ -9,15 +13,78 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from knowbound.core.item import Flag, FlagKind, Item
 from knowbound.kms.backends.protocol import Backend
-from knowbound.kms.corrections.changes import ItemChange
-from knowbound.kms.corrections.copies import stored_items
+from knowbound.kms.changes import ItemChange
 from knowbound.kms.index.database import Index, IndexedItem
+
+
+class StoredItem(NamedTuple):
+    """An item as one backend holds it."""
+
+    backend: Backend
+    item: Item
+
+
+class ItemCopies(NamedTuple):
+    """The original of a named item, and every item that must follow it."""
+
+    original: Item
+    backend: Backend  # of the original
+    all: list[StoredItem]  # including the original
+
+    @property
+    def ids(self) -> set[str]:
+        """Return the ids of the original and its copies."""
+        return {stored.item.id for stored in self.all}
+
+
+def stored_items(backends: Mapping[str, Backend], id_: str) -> list[StoredItem]:
+    """Return the item from every backend that holds it, in the order of the backends."""
+    found = ((backend, backend.get(id_)) for backend in backends.values())
+    return [StoredItem(backend, item) for backend, item in found if item is not None]
+
+
+def copies_of(backends: Mapping[str, Backend], index: Index, id_: str) -> ItemCopies | None:
+    """Read the copies of an item from the backends; None where no backend holds the id."""
+    named = stored_items(backends, id_)
+    if not named:
+        return None
+    top, (backend, original) = id_, named[0]
+    passed = {id_}
+    while original.copy_of and original.copy_of not in passed:
+        top = original.copy_of
+        passed.add(top)
+        above = stored_items(backends, top)
+        if not above:
+            break  # the original is not in these backends
+        backend, original = above[0]
+    everything = _below(backends, index, top)
+    # Read once: a write replaces exactly the state that it was made from.
+    same = (one.item for one in everything if one.backend is backend and one.item.id == original.id)
+    return ItemCopies(next(same, original), backend, everything)
+
+
+def _below(backends: Mapping[str, Backend], index: Index, top: str) -> list[StoredItem]:
+    found: dict[tuple[str, str], StoredItem] = {}
+    seen, waiting = set[str](), [top]
+    while waiting:
+        id_ = waiting.pop()
+        if id_ in seen:
+            continue
+        seen.add(id_)
+        for backend in backends.values():
+            for item in backend.copies(id_):
+                found[backend.name, item.id] = StoredItem(backend, item)
+                waiting.append(item.id)
+                waiting += [twin.item.id for twin in index.same_content(item.content_sha)]
+    return list(found.values())
+
 
 _REAPED = (FlagKind.DELETED, FlagKind.SUPERSEDED)
 MAX_CHAIN = 5  # "supersede chains grow: cap at 5; the reaper compacts"
@@ -35,6 +102,15 @@ def flagged(item: Item, flag: Flag) -> Item:
 def unflagged(item: Item) -> Item:
     """Remove the newest flag of the item."""
     return replace(item, flag=item.flag.covers if item.flag else None)
+
+
+def flag_all(copies: ItemCopies, flag: Flag) -> list[ItemChange]:
+    """Flag the original and its copies; a copy that another call flagged as not served keeps its own flag."""
+    return [
+        ItemChange(backend, item, flagged(item, flag))
+        for backend, item in copies.all
+        if item.id == copies.original.id or item.is_served or is_same_call(item.flag, copies.original.flag)
+    ]
 
 
 def is_same_call(one: Flag | None, other: Flag | None) -> bool:

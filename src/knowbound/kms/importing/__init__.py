@@ -1,1 +1,0 @@
-"""Import of files, and of exports of other memories."""

@@ -1,0 +1,244 @@
+"""Actions that other lenses have found: contradicted items, failed samples of `eval`, and answers without support.
+
+Each function reads what its lens has stored, and returns its actions with their fixes, best first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import closing
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from knowbound.config import Settings
+from knowbound.core.action import Action, ActionCost, ActionKind, action_id
+from knowbound.core.audit import UNSUPPORTED, AuditedSession, AuditedTurn, Claim, ClaimKind, Diagnosis, FindingCode
+from knowbound.core.evaluation import Cause, SampleCause
+from knowbound.core.item import Item
+from knowbound.core.quality import Suggestion
+from knowbound.core.signal import Example
+from knowbound.errors import KnowboundError, StoreError
+from knowbound.kms.backends.files import FilesBackend
+from knowbound.kms.index.database import Index
+from knowbound.kms.opening import open_quality_log
+from knowbound.knowledge.lint import ITEM
+from knowbound.patching import FilePatch, read_below
+from knowbound.quality.corrections.answers import suggestions
+from knowbound.report.words import place_words
+from knowbound.review.proposing import Proposed, diff_of
+from knowbound.stats.evaluation import Evaluation, Origin, SampleRun
+from knowbound.store.data_dir import INDEX
+from knowbound.store.evaluations import Evaluations
+from knowbound.store.listing import SqliteResults
+from knowbound.store.observed import Audited
+from knowbound.store.screens import Fix
+from knowbound.text.markdown import sections_of
+from knowbound.text.printable import short_line, whole_words
+
+_MOST_ITEMS = 3
+_WORTH_OF_TURN = 3.0  # calls that a contradicted item counts for, each time: as a wrong line does
+_ITEM_TEXT = 100  # characters of the item
+
+
+def supersede_actions(settings: Settings) -> list[Proposed]:
+    """Return the actions for contradicted items, the most contradicted first."""
+    if not (settings.home / INDEX).exists():
+        return []
+    try:
+        with closing(open_quality_log(settings)) as log, closing(Index(settings.home)) as index:
+            waiting = suggestions(log, index, settings.root)[:_MOST_ITEMS]
+            held = {one.item: index.known(one.item) for one in waiting}
+    except KnowboundError:  # a store that does not answer; `quality corrections` says why
+        return []
+    of_files = {id_: known[0].item for id_, known in held.items() if known and known[0].backend == FilesBackend.name}
+    return [_supersede(one, of_files.get(one.item), settings) for one in waiting]
+
+
+def _supersede(one: Suggestion, item: Item | None, settings: Settings) -> Proposed:
+    place = item.anchor.file if item and item.anchor else f"{ITEM}{one.item}"
+    id_ = action_id(ActionKind.SUPERSEDE, one.item)
+    title = f"{place}: “{short_line(one.content, _ITEM_TEXT)}” was contradicted"
+    fix = None
+    if one.draft and item is None:
+        fix = Fix(id_, title, item=one.item, content=one.draft)
+    elif one.draft and item is not None and (patch := _item_patch(item, one.draft, settings)):
+        fix = Fix(id_, title, [patch])
+    if fix and one.needs_person:
+        fix = replace(fix, needs_person=True)
+    often = "once" if one.contradictions == 1 else f"{one.contradictions} times"
+    said = f" It was said instead: {one.statement}" if one.statement else ""
+    why = f"{often.capitalize()} since {one.raised[:10]}.{said}"
+    evidence = [Example(one.session, "", 0)]
+    cost = ActionCost(sessions=one.contradictions)
+    action = Action(
+        id_, ActionKind.SUPERSEDE, title, why, cost, evidence, place=place, diff=diff_of(fix), by=one.judge or "rules"
+    )
+    return Proposed(action, fix, _WORTH_OF_TURN * one.contradictions)
+
+
+def _item_patch(item: Item, draft: str, settings: Settings) -> FilePatch | None:
+    """Return the change of the very text of an item; None if the file does not have it once, as it is."""
+    assert item.anchor is not None
+    title = item.anchor.heading.rpartition(" > ")[2]
+    heads = [f"{title}{sign}" for sign in (": ", "\n\n")] if title else []
+    head = next((one for one in heads if item.content.startswith(one)), "")
+    old, new = item.content.removeprefix(head), draft.removeprefix(head)
+    before = read_below(settings.root, item.anchor.file)
+    if before.count(old.encode()) != 1 or old == new:
+        return None
+    return FilePatch(item.anchor.file, before, before.replace(old.encode(), new.encode()))
+
+
+_MOST_SAMPLES = 4
+_WORTH_OF_SAMPLE = 3.0  # calls that a failed sample counts for, as a wrong line does
+_QUESTION = 110  # characters of a question or quotation
+
+
+def newest_evaluation_id(home: Path) -> int:
+    """Return the id of the newest evaluation of written samples; 0 if there is none."""
+    try:
+        heads = Evaluations(home).heads()
+    except StoreError:
+        return 0
+    return next((head.id for head in reversed(heads) if not head.against and head.origin is Origin.WRITTEN), 0)
+
+
+def evaluation_actions(settings: Settings) -> list[Proposed]:
+    """Return the actions for failed samples: contradictions, missing knowledge, bad samples."""
+    try:
+        newest = Evaluations(settings.home).newest(Origin.WRITTEN)
+    except StoreError:  # damaged; `eval` says so
+        return []
+    return list(_of_evaluation(newest, settings))[:_MOST_SAMPLES] if newest else []
+
+
+def _of_evaluation(evaluation: Evaluation, settings: Settings) -> Iterator[Proposed]:
+    runs = {run.sample: run for run in evaluation.runs}
+    order = (Cause.CONTRADICTED, Cause.MISSING, Cause.SAMPLE_BAD)
+    decided = [one for one in evaluation.causes if one.cause in order and one.sample in runs]
+    for one in sorted(decided, key=lambda one: order.index(one.cause)):
+        yield _about_sample(one, runs[one.sample], settings)
+
+
+def _about_sample(one: SampleCause, run: SampleRun, settings: Settings) -> Proposed:
+    asked = short_line(run.prompt, _QUESTION)
+    fix = None
+    if one.cause is Cause.MISSING:
+        kind, place = ActionKind.WRITE, one.path
+        title = f"No document answers “{asked}”" + (f"; it belongs in {one.path}" if one.path else "")
+        patch = _sample_patch(one, settings)
+        id_ = action_id(kind, f"sample {one.sample}")
+        fix = Fix(id_, title, [patch]) if patch else None
+    elif one.cause is Cause.CONTRADICTED:
+        kind, place = ActionKind.REPAIR, one.other_path
+        both = f"{place_words(one.other_path, one.other_line)} and {place_words(one.path, one.line)}"
+        title = (
+            f"{both} disagree: “{short_line(one.other_quote, _QUESTION)}” against “{short_line(one.quote, _QUESTION)}”"
+        )
+        id_ = action_id(kind, f"sample {one.sample}")
+    else:
+        kind, place = ActionKind.REPAIR, run.file
+        title = f"{place_words(Path(run.file).name, run.line)}: sample {one.sample} fails a right answer"
+        id_ = action_id(kind, f"sample {one.sample}")
+    why = " ".join(part for part in (one.why, f"To do: {one.fix}" if one.fix else "") if part)
+    evidence = [Example(run.session, run.trace, 0)] if run.trace else []
+    action = Action(
+        id_, kind, title, why, ActionCost(sessions=1), evidence, place=place, diff=diff_of(fix), by=one.by
+    )  # fmt: skip
+    return Proposed(action, fix, _WORTH_OF_SAMPLE)
+
+
+def _sample_patch(one: SampleCause, settings: Settings) -> FilePatch | None:
+    """Return the change that writes the author's answer at the end of the section it belongs in."""
+    if not one.expected or not one.path:
+        return None
+    before = read_below(settings.root, one.path)
+    lines = before.decode("utf-8", "surrogateescape").split("\n")
+    around = [
+        one_ for one_ in sections_of(one.path, "\n".join(lines)) if one_.line <= max(1, one.line) <= one_.end_line
+    ]
+    end = around[-1].end_line if around else len(lines)
+    lines[end:end] = ["", " ".join(one.expected.split())]
+    return FilePatch(one.path, before, "\n".join(lines).encode("utf-8", "surrogateescape"))
+
+
+MOST_ANSWERS = 2  # on the screen: a line that is repaired helps every session, an answer only one
+_DAYS = 14  # before the newest session: older work has been used, or thrown away
+_QUOTED_OF_ANSWER = 100  # characters of the sentence
+_SHOWN_WRONG = frozenset({FindingCode.USER_CONTRADICTS, FindingCode.FAILURE_LEFT_OUT, FindingCode.TRACE_CONTRADICTS})
+_NITPICKS = frozenset({FindingCode.PARTIAL_RUN, FindingCode.NUMBER_NOT_SHOWN, FindingCode.CLAIM_NOT_SHOWN})
+_WORTH_OPEN, _WORTH_WRONG = 3.0, 5.0  # in calls, as other actions are ranked: one wrong line counts for three
+# Checks that show a claim; any of them shows that something is done.
+_CHECKS = {
+    ClaimKind.TESTS_PASS: ("test",),
+    ClaimKind.BUILD_OK: ("build", "type check", "test"),
+    ClaimKind.LINT_OK: ("lint", "type check", "format"),
+    ClaimKind.DONE: ("test", "build", "type check", "run"),
+}
+
+
+def verify_actions(home: Path, sessions: Collection[str]) -> list[Proposed]:
+    """Return the actions about answers of these sessions, best first."""
+    with closing(SqliteResults(home)) as results:
+        keys = results.keys_of(sorted(sessions))
+    audited = [one for one in Audited(home).sessions(keys) if one.session in sessions]
+    newest = max((turn.time for one in audited for turn in one.turns), default="")
+    since = _days_before(newest)
+    commands = _commands(audited)
+    found = [
+        _verify(turn, claim, commands)
+        for one in audited
+        for turn, claim in _still_open(one)
+        if turn.time >= since and turn.findings and turn.findings[0].code not in _NITPICKS
+    ]
+    return sorted(found, key=lambda one: (-one.worth, _backwards(one.action.title)))[:MOST_ANSWERS]
+
+
+def _still_open(session: AuditedSession) -> Iterator[tuple[AuditedTurn, Claim]]:
+    """Yield the unsupported turns with their claim, without those that a later turn of the session has shown."""
+    for at, turn in enumerate(session.turns):
+        bad = [one for one in turn.claims if one.important and one.support in UNSUPPORTED]
+        if turn.diagnosis is not Diagnosis.UNSUPPORTED or not bad:
+            continue
+        later = {kind for one in session.turns[at + 1 :] for kind in one.passed}
+        if later.isdisjoint(_CHECKS.get(bad[0].kind, ())):
+            yield turn, bad[0]
+
+
+def _commands(audited: Iterable[AuditedSession]) -> dict[str, str]:
+    """Return, for each kind of check, the command that passed most often in these sessions."""
+    counts: dict[str, Counter[str]] = {}
+    for one in audited:
+        for turn in one.turns:
+            for kind, command in turn.passed.items():
+                counts.setdefault(kind, Counter())[command] += 1
+    return {kind: count.most_common(1)[0][0] for kind, count in counts.items()}
+
+
+def _verify(turn: AuditedTurn, claim: Claim, commands: dict[str, str]) -> Proposed:
+    id_ = action_id(ActionKind.VERIFY, f"{turn.session} {turn.turn}")
+    said = claim.text if len(claim.text) <= _QUOTED_OF_ANSWER else f"{whole_words(claim.text, _QUOTED_OF_ANSWER)} …"
+    title = f"{turn.time[:10]}, session {turn.session[:8]}, turn {turn.turn}: “{said}”, but {claim.why}"
+    command = next((commands[kind] for kind in _CHECKS.get(claim.kind, ()) if kind in commands), "")
+    step = f"{turn.next}: {command}" if command else turn.next
+    fix = Fix(id_, title, session=turn.session, turn=turn.turn, trace=turn.file, content=step)
+    action = Action(
+        id_, ActionKind.VERIFY, title, f"To verify it: {step}.", ActionCost(sessions=1),
+        [Example(turn.session, turn.file, claim.line or turn.line)], by=claim.by,
+    )  # fmt: skip
+    is_wrong = turn.findings[0].code in _SHOWN_WRONG
+    return Proposed(action, fix, _WORTH_WRONG if is_wrong else _WORTH_OPEN)
+
+
+def _days_before(time: str) -> str:
+    try:
+        return (datetime.fromisoformat(time) - timedelta(days=_DAYS)).strftime("%Y-%m-%dT%H:%M:%S")
+    except ValueError:
+        return ""
+
+
+def _backwards(text: str) -> list[int]:
+    return [-ord(character) for character in text]  # newest first

@@ -23,7 +23,7 @@ from knowbound.config_values import REPLACED, variable
 from knowbound.errors import InputError
 from knowbound.files import leads_out
 from knowbound.injection import hook_settings
-from knowbound.injection.hook_settings import wait_of
+from knowbound.injection.choosing import wait_of
 from knowbound.process import require_posix
 from knowbound.quality.ended import INTERRUPT, SESSION_END
 from knowbound.store.data_dir import main_work_tree, work_tree

@@ -27,7 +27,7 @@ from knowbound.evals.versions import Copies
 from knowbound.files import Walk
 from knowbound.injection import shown_suggestions
 from knowbound.injection.contexts import FOLDER as CONTEXTS
-from knowbound.injection.contexts import context_of, name_of
+from knowbound.injection.contexts import name_of
 from knowbound.injection.late import context_of_file
 from knowbound.injection.log import tidy
 from knowbound.judge.labels import LABELS, TURN_LABELS
@@ -189,7 +189,7 @@ class _FileEraser:
         """Erase a session's lists of items and late choices; a sub-agent's context begins with the session's id."""
         folders = [folder for name in (CONTEXTS, LATE) if not (folder := self._home / name).is_symlink()]
         for path in sorted(path for folder in folders for path in folder.glob("*")):
-            parts = context_of(context_of_file(path.name)).split("-")
+            parts = _context_of(context_of_file(path.name)).split("-")
             sessions = ("-".join(parts[:end]) for end in range(len(parts), 0, -1))
             if self._scope.has_record(_modified(path)) or any(map(self._scope.has_session, sessions)):
                 self._remove(path, path.parent.name)
@@ -330,6 +330,15 @@ def _not_touched(settings: Settings) -> list[str]:
     if drafts:
         said.append(f"your samples files, which may quote prompts: {', '.join(sorted(drafts))}")
     return said
+
+
+def _context_of(name: str) -> str:
+    """Return the context of a file, cut if the id was too long for a name."""
+    data, dot, _ = name.partition(".")
+    try:
+        return bytes.fromhex(data).decode("utf-8", "replace") if dot else name
+    except ValueError:
+        return name
 
 
 def _modified(path: Path) -> str:

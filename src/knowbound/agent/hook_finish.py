@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import time
 
-from knowbound.agent.hook import ask_model_for, stop_check_of
 from knowbound.agent.hook_entry import AFTER_TOOLS
 from knowbound.agent.hook_run import TURN_ENDS, HookRun
 from knowbound.injection import contexts, hook_settings
@@ -65,7 +64,10 @@ def resumed(known: dict[str, Any]) -> tuple[HookRun, dict[str, Any]]:
 
         run.turn = EndedTurn(event, prompt, payload)
         run.turn.key.update(known["key"])
-        run.check = stop_check_of(run, event, prompt, payload)
+        if event == "stop":
+            from knowbound.agent.stop_check import stop_check_of  # noqa: PLC0415
+
+            run.check = stop_check_of(run, prompt, payload)
     return run, payload
 
 
@@ -94,6 +96,8 @@ def _finish_answer(run: HookRun, prompt: HookPrompt, payload: dict[str, Any]) ->
     if run.asks_later and settings and run.event in AFTER_TOOLS:
         _ask_about_miss(run, settings.rescue_model, payload, prompt)
     elif run.asks_later and settings:
+        from knowbound.agent.prompt_answer import ask_model_for  # noqa: PLC0415
+
         ask_model_for(run, settings, prompt)
 
 

@@ -18,6 +18,7 @@ import os
 import time
 
 from knowbound.agent.hook_log import json_lines
+from knowbound.injection import shadow
 from knowbound.store.data_dir import STOP_CHECKS
 from knowbound.user_files import append, make_file, make_folder
 
@@ -25,6 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from knowbound.agent.hook_run import HookRun
     from knowbound.injection.prompt import HookPrompt
 
 OFF, WARN, BLOCK = "off", "warn", "block"
@@ -120,6 +122,18 @@ class StopCheck:
         }
         text = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
         append(self._path(), text.encode("utf-8", "replace") + b"\n")
+
+
+def stop_check_of(run: HookRun, prompt: HookPrompt, payload: Mapping[str, object]) -> StopCheck | None:
+    """Return the check before the agent stops; None without a data folder."""
+    if not run.home or run.is_trial:
+        return None
+    try:
+        settings = run.settings()
+    except Exception:  # a config that cannot be used checks nothing
+        return StopCheck(run.root, run.home, "off", 0, prompt, payload)
+    mode = "off" if shadow.is_on(run.home) else settings.check
+    return StopCheck(run.root, run.home, mode, settings.check_ms, prompt, payload)
 
 
 def _waiting_path(home: str, session: str) -> str:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 CHOSEN, LATE, FAILED = "chosen", "late", "failed"  # outcomes of asking a model
 RESERVE = 0.15  # seconds to compose, record and write an answer: 4 ms in the middle, 130 at most
 CANDIDATES = 40
+# The setting of earlier versions, with which prompts waited for the model up to the time limit.
+_OLD_MODEL = frozenset({"injection.model", "KNOWBOUND_INJECTION_MODEL"})
 _TURNS = 2  # before the prompt, that the conversation is taken from
 _OF_A_MESSAGE = 1_000  # characters
 _FILES = 8
@@ -287,3 +289,9 @@ def keep_for_later(
         items = [item_to_json(item) for item in bundle.items]
         chosen = late.LateAnswer(late.ITEMS, record, prompted, items=items, budget=budget)
         late.keep(home, prompt.context, prompt.turn, chosen)
+
+
+def wait_of(settings: Settings) -> int:
+    """Return the milliseconds that a prompt waits for the model that chooses."""
+    is_old = not _OLD_MODEL.isdisjoint(settings.replaced)
+    return settings.injection_wait_ms or (settings.injection_time_limit_ms if is_old else 0)

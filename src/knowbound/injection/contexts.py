@@ -20,18 +20,12 @@ if TYPE_CHECKING:
     from knowbound.kms.search.ranking import FoundItem
 
 FOLDER = "contexts"
-_INDEX = "index"  # kind of key
 
 
 def new_to_context(home: str, context: str, items: list[FoundItem]) -> list[FoundItem]:
     """Return the items that the context does not have in their current wording."""
     known = keys_of(home, context) if items and context else set()
     return [item for item in items if item_key(item) not in known]
-
-
-def has_index(home: str, context: str, text: str) -> bool:
-    """Report whether the context has exactly this index of the store."""
-    return bool(context) and index_key(text) in keys_of(home, context)
 
 
 def remember(home: str, context: str, keys: Iterable[str]) -> None:
@@ -42,11 +36,6 @@ def remember(home: str, context: str, keys: Iterable[str]) -> None:
 def item_key(item: FoundItem) -> str:
     """Return the key of an item in its current wording."""
     return f"{item.id} {item.content_sha}"
-
-
-def index_key(text: str) -> str:
-    """Return the key of an index of the store."""
-    return checksum_key(_INDEX, text)
 
 
 def checksum_key(kind: str, text: str) -> str:
@@ -68,15 +57,6 @@ def name_of(context: str) -> str:
         return context
     data = context.encode("utf-8", "surrogatepass")
     return f"{data[:80].hex()}.{binascii.crc32(data):08x}"  # hashlib costs 10 ms
-
-
-def context_of(name: str) -> str:
-    """Return the context of a file, cut if the id was too long for a name."""
-    data, dot, _ = name.partition(".")
-    try:
-        return bytes.fromhex(data).decode("utf-8", "replace") if dot else name
-    except ValueError:
-        return name
 
 
 def keys_of(home: str, context: str) -> set[str]:

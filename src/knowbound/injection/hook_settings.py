@@ -17,7 +17,7 @@ from knowbound.user_files import config_folder, is_sealed, make_file, seal, stat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from knowbound.config import Settings
+    pass
 
 _CACHE = "hook.json"
 PREFIXES = (  # of the variables that the settings depend on
@@ -32,8 +32,6 @@ PREFIXES = (  # of the variables that the settings depend on
     "KNOWBOUND_MODEL",
     "KNOWBOUND_POLICY",
 )
-# The setting of earlier versions, with which prompts waited for the model up to the time limit.
-_OLD_MODEL = frozenset({"injection.model", "KNOWBOUND_INJECTION_MODEL"})
 
 
 class HookSettings:
@@ -133,16 +131,11 @@ def _state(root: str) -> list[object]:
     return [__version__, os.path.abspath(root), files, given]
 
 
-def wait_of(settings: Settings) -> int:
-    """Return the milliseconds that a prompt waits for the model that chooses."""
-    is_old = not _OLD_MODEL.isdisjoint(settings.replaced)
-    return settings.injection_wait_ms or (settings.injection_time_limit_ms if is_old else 0)
-
-
 def _read(root: str) -> HookSettings:
     from pathlib import Path  # noqa: PLC0415  # the slow way, once after a change
 
     from knowbound.config import load as load_config  # noqa: PLC0415
+    from knowbound.injection.choosing import wait_of  # noqa: PLC0415
     from knowbound.judge.choice import chooser, rescuer  # noqa: PLC0415
 
     settings = load_config(Path(os.path.abspath(root)), ignore_untrusted=True)

@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 
 from knowbound.injection.bundle import cleaned, fence_of, for_brackets
-from knowbound.injection.contexts import has_index, index_key
+from knowbound.injection.contexts import checksum_key, keys_of
 from knowbound.injection.shown_suggestions import StartText, suggestions_for_session
 from knowbound.store.read_only import HOOK_WAIT_SECONDS, open_own_index
 from knowbound.text.printable import estimated_tokens
@@ -119,6 +119,16 @@ def _marking(home: str, prompt: HookPrompt) -> str:
 
     is_known = not prompt.context_is_new and has_index(home, prompt.context, SELF_MARKING)
     return "" if is_known else SELF_MARKING
+
+
+def index_key(text: str) -> str:
+    """Return the key of an index of the store."""
+    return checksum_key("index", text)
+
+
+def has_index(home: str, context: str, text: str) -> bool:
+    """Report whether the context has exactly this index of the store."""
+    return bool(context) and index_key(text) in keys_of(home, context)
 
 
 # The text

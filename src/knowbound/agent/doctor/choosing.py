@@ -11,8 +11,7 @@ from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck
 from knowbound.agent.doctor.installations import Installation
 from knowbound.config import Settings
 from knowbound.errors import ConfigError
-from knowbound.injection.choosing import CHOSEN, FAILED
-from knowbound.injection.hook_settings import wait_of
+from knowbound.injection.choosing import CHOSEN, FAILED, wait_of
 from knowbound.injection.log import InjectionRecord, read_log
 from knowbound.judge.choice import chooser, rescuer
 from knowbound.judge.models.completion import KEYS

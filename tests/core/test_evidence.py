@@ -17,7 +17,6 @@ from knowbound.core.evidence import (
     Strength,
     derive_confidence,
     gaps_of,
-    is_complete,
     strength_of,
 )
 
@@ -44,7 +43,7 @@ def _entries() -> st.SearchStrategy[list[Evidence]]:
 def test_completion_depends_on_quality_alone(entries: list[Evidence], intent: Intent, strength: Strength) -> None:
     other = [msgspec.structs.replace(entry, strength=strength) for entry in entries]
     requirements = REQUIREMENTS[intent]
-    assert is_complete(requirements, _TERMS, entries) == is_complete(requirements, _TERMS, other)
+    assert bool(gaps_of(requirements, _TERMS, entries)) == bool(gaps_of(requirements, _TERMS, other))
     assert derive_confidence(requirements, _TERMS, entries)[0] is derive_confidence(requirements, _TERMS, other)[0]
 
 
@@ -59,8 +58,8 @@ def test_more_evidence_never_makes_a_gap(entries: list[Evidence], intent: Intent
 @given(_entries(), st.sampled_from(Intent))
 def test_every_term_must_meet_the_minimum(entries: list[Evidence], intent: Intent) -> None:
     requirements = REQUIREMENTS[intent]
-    both = is_complete(requirements, _TERMS, entries)
-    assert both == all(is_complete(requirements, [term], entries) for term in _TERMS)
+    both = not gaps_of(requirements, _TERMS, entries)
+    assert both == all(not gaps_of(requirements, [term], entries) for term in _TERMS)
 
 
 @given(_entries(), st.sampled_from([intent for intent in Intent if intent is not Intent.CHAT]))

@@ -21,7 +21,6 @@ from knowbound.core.evidence import (
     Strength,
     derive_confidence,
     gaps_of,
-    is_complete,
     requirements_of,
 )
 from knowbound.evidence.planner import Collected, corroborated
@@ -251,7 +250,7 @@ def test_every_other_question_needs_the_row_of_its_intent(intent: Intent) -> Non
 
 def test_a_failure_answers_the_question_and_does_not_carry_out_the_order() -> None:
     failing = [ran(C.TEST, Shows.FAILS, exact=3)]
-    assert is_complete(evidence_needed("do the tests pass", Intent.EXECUTE), [], failing)
+    assert not gaps_of(evidence_needed("do the tests pass", Intent.EXECUTE), [], failing)
     (gap,) = gaps_of(evidence_needed("run the tests", Intent.EXECUTE), [], failing)
     assert (gap.have, gap.need) == (Q.MODERATE, Q.STRONG)
 
@@ -272,13 +271,13 @@ def test_what_shows_a_failure_never_completes_what_has_to_pass(found: list[Evide
     needs = requirements_of(kind)
     passing = [entry for entry in found if entry.shows is not Shows.FAILS]
     have_to_pass = [need for need in needs if need.shows is Shows.PASSES]
-    assert is_complete(have_to_pass, [], found) == is_complete(have_to_pass, [], passing)
+    assert bool(gaps_of(have_to_pass, [], found)) == bool(gaps_of(have_to_pass, [], passing))
 
 
 @given(entries(), st.sampled_from(Intent), entries())
 def test_more_evidence_never_opens_a_gap(found: list[Evidence], kind: Intent, more: list[Evidence]) -> None:
-    if is_complete(requirements_of(kind), [], found):
-        assert is_complete(requirements_of(kind), [], [*found, *more])
+    if not gaps_of(requirements_of(kind), [], found):
+        assert not gaps_of(requirements_of(kind), [], [*found, *more])
 
 
 @given(entries(), st.sampled_from(sorted(set(Intent) - {Intent.CHAT})))

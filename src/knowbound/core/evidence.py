@@ -217,16 +217,12 @@ def gaps_of(
     requirements: Iterable[Requirement], terms: Iterable[str], entries: Iterable[Evidence]
 ) -> list[EvidenceGap]:
     """Return the requirements that are not met. Every term of the question must meet them."""
-    entries, terms = list(entries), list(terms)
-    found = []
-    for requirement in requirements:
-        targets = terms if requirement.cls in PER_TERM and terms else [""]
-        for target in targets:
-            have = best_quality(entries, requirement.cls, target or None, requirement.shows)
-            if not have.reaches(requirement.minimum):
-                reason = _opposite(requirement, entries)
-                found.append(EvidenceGap(requirement.cls, have, requirement.minimum, target, reason))
-    return found
+    entries = list(entries)
+    return [
+        EvidenceGap(need.cls, have, need.minimum, target, _opposite(need, entries))
+        for have, need, target in _levels(requirements, terms, entries)
+        if not have.reaches(need.minimum)
+    ]
 
 
 def _opposite(requirement: Requirement, entries: Iterable[Evidence]) -> str:
@@ -236,24 +232,20 @@ def _opposite(requirement: Requirement, entries: Iterable[Evidence]) -> str:
     return said[0] if said else ""
 
 
-def is_complete(requirements: Iterable[Requirement], terms: Iterable[str], entries: Iterable[Evidence]) -> bool:
-    """Report whether every requirement is met. Completion depends on minimum quality alone."""
-    return not gaps_of(requirements, terms, entries)
-
-
 def coverage_of(
     requirements: Iterable[Requirement], terms: Iterable[str], entries: Iterable[Evidence]
 ) -> tuple[int, int, Quality]:
     """Return how many requirements are met, of how many, and the lowest quality among them."""
-    levels = [(level, one) for level, one, _ in _levels(list(requirements), list(terms), list(entries))]
-    lowest = min((level for level, _ in levels), key=lambda level: level.rank, default=Quality.NONE)
-    return sum(level.reaches(one.minimum) for level, one in levels), len(levels), lowest
+    levels = _levels(requirements, terms, entries)
+    lowest = min((level for level, *_ in levels), key=lambda level: level.rank, default=Quality.NONE)
+    return sum(level.reaches(one.minimum) for level, one, _ in levels), len(levels), lowest
 
 
 def _levels(
-    requirements: list[Requirement], terms: list[str], entries: list[Evidence]
+    requirements: Iterable[Requirement], terms: Iterable[str], entries: Iterable[Evidence]
 ) -> list[tuple[Quality, Requirement, str]]:
     """Return the best quality for each requirement and term."""
+    terms, entries = list(terms), list(entries)
     return [
         (best_quality(entries, requirement.cls, target or None, requirement.shows), requirement, target)
         for requirement in requirements
@@ -265,10 +257,10 @@ def derive_confidence(
     requirements: Iterable[Requirement], terms: Iterable[str], entries: Iterable[Evidence]
 ) -> tuple[Confidence, str]:
     """Return the confidence from quality, coverage and agreement, and a sentence that explains it (part IV)."""
-    requirements, terms, entries = list(requirements), list(terms), list(entries)
-    if not requirements:
-        return Confidence.NONE, "Nothing was asked that evidence could answer."
+    entries = list(entries)
     levels = _levels(requirements, terms, entries)
+    if not levels:
+        return Confidence.NONE, "Nothing was asked that evidence could answer."
     lowest = min((level for level, _, _ in levels), key=lambda level: level.rank)
     confidence = {
         Quality.VERIFIED: Confidence.COMPLETE,

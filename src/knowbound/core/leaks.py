@@ -33,11 +33,11 @@ class SecretScan(msgspec.Struct):
     unreadable: list[str] = []
 
 
-def age_in_days(time: str, now: datetime | None = None) -> int | None:
+def age_in_days(time: str) -> int | None:
     """Return the days since a time; None if it is unknown."""
     try:
         then = datetime.fromisoformat(time)
     except ValueError:
         return None
     then = then if then.tzinfo else then.replace(tzinfo=UTC)
-    return max(0, ((now or datetime.now(UTC)) - then).days)
+    return max(0, (datetime.now(UTC) - then).days)

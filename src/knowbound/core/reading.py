@@ -39,10 +39,7 @@ class ReadShares(msgspec.Struct, frozen=True):
 
     def __add__(self, other: ReadShares) -> ReadShares:
         return ReadShares(
-            self.lines + other.lines,
-            self.unread + other.unread,
-            self.calls + other.calls,
-            self.unknown + other.unknown,
+            self.lines + other.lines, self.unread + other.unread, self.calls + other.calls, self.unknown + other.unknown
         )
 
     @property

@@ -68,6 +68,7 @@ from knowbound.text.redact_values import redact_value
 _SECONDS, _CALLS = 60.0, 40
 _LONGEST_QUESTION = 4000
 _MOST_NEAR = 5
+_HIGH = (Confidence.HIGH, Confidence.COMPLETE)  # never of an answer that lacks evidence
 _EXACT = frozenset({TermKind.IDENTIFIER, TermKind.FILE, TermKind.OPTION})  # names that rules resolve for certain
 _WHETHER = re.compile(r"^\W*(?:is|are|was|were|do|does|did|has|have|can|will)\b", re.I)
 _FEARS = re.compile(
@@ -222,7 +223,7 @@ def _concluded(plan: Plan, understood: Understood, tree: SourceTree, judge: str 
         question=plan.question,
         intent=plan.intent,
         outcome=INSUFFICIENT if gaps else SUCCESS,
-        confidence=_at_most_medium(confidence) if gaps else confidence,
+        confidence=Confidence.MEDIUM if gaps and confidence in _HIGH else confidence,
         explanation=explanation,
         terms=tuple(dict.fromkeys((*plan.targets, *(term.text for term in plan.proposed)))),
         evidence=tuple(collected.entries),
@@ -235,10 +236,6 @@ def _concluded(plan: Plan, understood: Understood, tree: SourceTree, judge: str 
         notes=tuple(dict.fromkeys(notes)),
         trail=tuple(collected.trail),
     )
-
-
-def _at_most_medium(confidence: Confidence) -> Confidence:
-    return Confidence.MEDIUM if confidence in (Confidence.HIGH, Confidence.COMPLETE) else confidence
 
 
 def _explained(gap: EvidenceGap, entries: Sequence[Evidence]) -> EvidenceGap:

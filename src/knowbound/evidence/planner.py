@@ -82,11 +82,7 @@ class Collected:
 
 
 def collect(
-    plan: Plan,
-    requirements: Sequence[Requirement],
-    producers: Sequence[Producer],
-    context: Context,
-    calls: int,
+    plan: Plan, requirements: Sequence[Requirement], producers: Sequence[Producer], context: Context, calls: int
 ) -> Collected:
     """Acquire evidence until the requirements are met or no tool is left that could."""
     collected = Collected()
@@ -221,7 +217,9 @@ def corroborated(collected: Collected) -> list[Evidence]:
                 continue
             if Shows.FAILS in (entry.shows, other.shows):  # Verified is "build and test both pass"
                 continue
-            if not _compatible(entry.cls, other.cls) or producer.independent_of == other_producer.independent_of:
+            if entry.cls is not other.cls and {entry.cls, other.cls} not in _CORROBORATING:
+                continue
+            if producer.independent_of == other_producer.independent_of:
                 continue
             shared = agreement(entry, other)
             if not shared:
@@ -239,10 +237,6 @@ def agreement(one: Evidence, other: Evidence) -> tuple[Place, ...]:
     theirs = {(place.path, place.symbol) for place in other.places if place.symbol}
     shared = (place for place in one.places if place.symbol and (place.path, place.symbol) in theirs)
     return tuple({(place.path, place.symbol): place for place in shared}.values())
-
-
-def _compatible(one: EvidenceClass, other: EvidenceClass) -> bool:
-    return one is other or any({one, other} == pair for pair in _CORROBORATING)
 
 
 def _verified(entry: Evidence, cites: tuple[int, ...], places: tuple[Place, ...], note: str) -> Evidence:

@@ -15,16 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from knowbound.codebase.tree import SourceTree
-from knowbound.core.evidence import (
-    CitedSource,
-    Evidence,
-    EvidenceClass,
-    GivenAnswer,
-    Intent,
-    NearPlace,
-    Place,
-    Quality,
-)
+from knowbound.core.evidence import CitedSource, Evidence, EvidenceClass, GivenAnswer, Intent, NearPlace, Place, Quality
 from knowbound.evidence.citing import near
 from knowbound.evidence.material import ShownPassage, passages_of_history, passages_of_tree, project_words
 from knowbound.evidence.plan import LONGEST_TERM, MOST_TERMS, Plan, Term, TermKind, read_plan

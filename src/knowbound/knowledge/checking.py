@@ -15,15 +15,7 @@ from functools import cached_property
 from msgspec.structs import replace
 
 from knowbound.codebase.checkout import LARGEST, Checkout, is_prose
-from knowbound.core.statement import (
-    UNKNOWN,
-    CheckedStatement,
-    Looked,
-    Statement,
-    StatementKind,
-    StatementPlace,
-    Truth,
-)
+from knowbound.core.statement import UNKNOWN, CheckedStatement, Looked, Statement, StatementKind, StatementPlace, Truth
 from knowbound.knowledge.named import NEEDS, Named, named_in
 from knowbound.knowledge.names import WORDS, Names, Options, Ports
 from knowbound.knowledge.versions import Versions

@@ -13,8 +13,6 @@ AUXILIARIES = frozenset(
     "is are was were be been being am do does did done has have had can could will would shall should may might "
     "must isn't aren't don't doesn't didn't can't won't get gets got".split()
 )
-PASSIVE = frozenset("is are was were be been being get gets got".split())
-DO_SUPPORT = frozenset("do does did can could will would shall should may might must".split())
 QUESTION_WORDS = frozenset("where which what who whom whose when why how whether".split())
 PREPOSITIONS = frozenset(
     "in on at by for from with without within inside into onto to of about over under through during before after "

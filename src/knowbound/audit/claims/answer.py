@@ -7,7 +7,6 @@ import re
 import msgspec
 
 from knowbound.core.audit import BY_RULES, Claim, ClaimKind, FindingCode, Support
-from knowbound.core.trace import Step
 from knowbound.text.sentences import sentences
 from knowbound.traces.turns import TraceTurn
 
@@ -52,14 +51,10 @@ class Answer(msgspec.Struct, frozen=True):
     statements: tuple[AnswerSentence, ...]
 
 
-def final_steps(turn: TraceTurn) -> list[Step]:
-    """The main agent's steps that hold words."""
-    return [step for step in turn.steps if not step.agent_id and any(said.text.strip() for said in step.said)]
-
-
 def answer_of(turn: TraceTurn) -> Answer | None:
     """The last words of the main agent; where they are "Done." and no more, with those before."""
-    said = [(one.text.strip(), one.line) for step in final_steps(turn) for one in step.said if one.text.strip()]
+    steps = (step for step in turn.steps if not step.agent_id)
+    said = [(one.text.strip(), one.line) for step in steps for one in step.said if one.text.strip()]
     if not said:
         return None
     text, line = said[-1]

@@ -82,12 +82,7 @@ def _clean(one: AnswerSentence, answer: Answer, facts: TurnFacts, view: SessionV
 
 
 def _state(
-    one: AnswerSentence,
-    name: str,
-    verbs: frozenset[str],
-    answer: Answer,
-    facts: TurnFacts,
-    view: SessionView,
+    one: AnswerSentence, name: str, verbs: frozenset[str], answer: Answer, facts: TurnFacts, view: SessionView
 ) -> Checked:
     def say(support: Support, why: str, line: int = 0) -> Checked:
         code = FindingCode.STATE_NOT_SHOWN

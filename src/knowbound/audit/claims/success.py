@@ -78,12 +78,7 @@ def _subjects(one: AnswerSentence) -> list[str]:
 
 
 def _checked(
-    name: str,
-    one: AnswerSentence,
-    answer: Answer,
-    facts: TurnFacts,
-    view: SessionView,
-    says_failure: bool,
+    name: str, one: AnswerSentence, answer: Answer, facts: TurnFacts, view: SessionView, says_failure: bool
 ) -> Checked:
     kind = _CLAIM_KINDS[name]
 

@@ -67,7 +67,7 @@ def _matching(tool: str, query: str, commits: list[LogEntry], note: str) -> GitA
 
 def answer(question: HistoryQuestion, repository: Repository, also: Sequence[str] = ()) -> GitAnswer:
     """Ask git what the question needs; `also` are other spellings of its subject."""
-    if not repository.has_commits():
+    if repository.ask("rev-parse", "--quiet", "--verify", "HEAD").code != 0:
         raise UnansweredError("the repository has no commit yet")
     whole_history = question.kind not in (HistoryKind.LAST, HistoryKind.COMMIT, HistoryKind.TREE)
     if repository.shallow and (whole_history or question.subject or question.count > 1):

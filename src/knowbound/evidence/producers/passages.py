@@ -70,13 +70,7 @@ class PassageSearch(Producer):
         places = [Place(one.ranked.passage.path, one.line, one.ranked.passage.name) for one in of_best]
         exact = len(of_best) if best is Quality.STRONG else 0
         return ask.evidence(
-            self.name,
-            best,
-            places,
-            count=len(of_best),
-            exact=exact,
-            note=of_best[0].why,
-            query=term.text,
+            self.name, best, places, count=len(of_best), exact=exact, note=of_best[0].why, query=term.text
         )
 
 

@@ -93,7 +93,8 @@ def definitions_of(term: Term, tree: SourceTree) -> tuple[list[Definition], str]
     if term.kind is TermKind.IDENTIFIER:
         name = _last_part(term.text)
         return (tree.defined(name), "") if term.is_proposed else _identifier(name, tree)
-    exact = _not_headings(tree.named(term.words), tree)
+    # In a folder of knowledge headings are the symbols; beside code they are text like any other.
+    exact = [one for one in tree.named(term.words) if one.kind != "heading" or tree.is_knowledge]
     if not exact and term.kind is TermKind.PHRASE and len(term.words) > 2:
         exact = tree.members(term.words)
     if exact or term.kind is TermKind.WORD or term.is_proposed:  # nobody mistypes what is only proposed
@@ -132,11 +133,6 @@ def _about_spelling(term: Term, read_as: str) -> str:
         return f"{asked!r} is written {read_as!r} here." if read_as else ""
     missing = "is not defined here" if term.kind is TermKind.IDENTIFIER else "is not there"
     return f"{asked!r} {missing}; read as {read_as!r} (one letter differs)."
-
-
-def _not_headings(definitions: Iterable[Definition], tree: SourceTree) -> list[Definition]:
-    """In a folder of knowledge headings are the symbols; beside code they are text like any other."""
-    return [one for one in definitions if one.kind != "heading" or tree.is_knowledge]
 
 
 def _resolve(
@@ -212,7 +208,8 @@ def _graded(
         return ask.evidence(tool, Quality.NONE, note=_NO_SYMBOL)
     quality, why = _what_it_proves(term, names[0], found, tree)
     spelling = _about_spelling(term, read_as)
-    if spelling and quality is Quality.STRONG and not _same_letters(term, read_as):
+    is_same = glued(split_words(_last_part(term.text))) == glued(split_words(read_as))
+    if spelling and quality is Quality.STRONG and not is_same:
         quality = Quality.MODERATE
     note = " ".join(filter(None, (spelling, limited)))
     return ask.evidence(
@@ -258,10 +255,6 @@ def _comes_from(name: str, imports: list[tuple[str, int]], tree: SourceTree) -> 
         if source:
             return f"{name} is not defined in this tree: it comes from {source} (imported in {path}:{line})"
     return f"{name} is used here, and not defined in this tree"
-
-
-def _same_letters(term: Term, read_as: str) -> bool:
-    return glued(split_words(_last_part(term.text))) == glued(split_words(read_as))
 
 
 def _places(found: list[UsesInFile], focus: Focus, name: str) -> Iterable[Place]:

@@ -191,10 +191,6 @@ class Repository:
             return self.log("--pickaxe-regex", rf"-S\b{name.replace('.', '[.]')}\b")
         return self.log(f"-S{name}")
 
-    def has_commits(self) -> bool:
-        """Report whether there is any history."""
-        return self.ask("rev-parse", "--quiet", "--verify", "HEAD").code == 0
-
     def files_named(self, name: str) -> list[str]:
         """Tracked files or folders with this path, or with this as the end of their path."""
         tracked = self.ask("ls-files", "-z").text.split("\0")[:-1]

@@ -23,6 +23,7 @@ from knowbound.evidence.producers.systems.system import (
 
 _MADE = re.compile(r"^\s*Compiling (\S+) v", re.M)
 _ERROR = re.compile(r"^(error(?:\[E\d+\])?: .*)\n\s*--> ([^:\n]+):(\d+)", re.M)
+_PANIC = re.compile(r"^thread '([^']+)'(?: \(\d+\))? panicked at (?:.*, )?([^:\n']+):(\d+)", re.M)
 _FETCH = re.compile(r"no matching package named|failed to (?:download|get) |unable to update registry|--offline", re.I)
 
 
@@ -78,7 +79,7 @@ class Cargo(System):
         if ran.code != 0 and counts is None:
             self._raise_if_not_fetched(text)
         names = re.findall(r"^test (\S+) \.\.\. FAILED", text, re.M)
-        panics = {name: (path, int(line)) for name, path, line in _panics(text)}
+        panics = {name: (path, int(line)) for name, path, line in _PANIC.findall(text)}
         places = places_in(work, ((*panics[name], name) for name in names if name in panics))
         return Tested(
             "cargo test",
@@ -110,10 +111,6 @@ class Cargo(System):
     def _raise_if_not_fetched(self, text: str) -> None:
         if _FETCH.search(text):
             raise UnableError(f"cargo needs packages that are not on this machine: {first_error(text)}")
-
-
-def _panics(text: str) -> list[tuple[str, str, str]]:
-    return re.findall(r"^thread '([^']+)'(?: \(\d+\))? panicked at (?:.*, )?([^:\n']+):(\d+)", text, re.M)
 
 
 _FOLDER = ".knowbound-build"

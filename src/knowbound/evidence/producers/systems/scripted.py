@@ -141,15 +141,7 @@ class Python(System):
     """Every source file compiles; pytest passes. The interpreter is the project's own where it has one."""
 
     name = "python"
-    manifests = (
-        "pyproject.toml",
-        "setup.py",
-        "setup.cfg",
-        "pytest.ini",
-        "tox.ini",
-        "requirements.txt",
-        "conftest.py",
-    )
+    manifests = ("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini", "requirements.txt", "conftest.py")
     kind = "python"
     words = ("pytest", "python")
 

@@ -44,7 +44,7 @@ from knowbound.traces.sessions import (
 if TYPE_CHECKING:
     from knowbound.judge.models.asking import Asker
 
-RULES_VERSION = 3  # raise it when the same trace gives other claims or another diagnosis: stored ones are made again
+RULES_VERSION = 4  # raise it when the same trace gives other claims or another diagnosis: stored ones are made again
 MOST_JUDGED = 30  # turns that a model reads in one run, unless more are asked for
 _FRICTION = 2  # reasons to look that friction in `/insights` counts for
 _FIRST = 100  # turns to look at first that a report keeps

@@ -8,7 +8,7 @@ import pytest
 
 from knowbound.core.evidence import Evidence, EvidenceClass, Intent, Quality
 from knowbound.evidence.producers.git import GitLog
-from knowbound.evidence.producers.history import HistoryKind, read_history_question, telling_words
+from knowbound.evidence.producers.history import HistoryKind, distinctive_words, read_history_question
 from knowbound.evidence.producers.protocol import Ask, CallLimits, Context
 from tests.evidence.test_producer_git import commit, copied, git
 
@@ -132,7 +132,7 @@ def test_a_time_out_is_called_a_time_out(repository: Path) -> None:
 def test_an_option_is_a_term_as_it_is_written() -> None:
     question = read_history_question("when was --dry-run introduced?")
     assert (question.kind, question.subject, question.words) == (HistoryKind.ADDED, "--dry-run", ("--dry-run",))
-    assert telling_words("support for Python 3.8 in `parse_args()`") == ("Python", "3.8", "parse_args")
+    assert distinctive_words("support for Python 3.8 in `parse_args()`") == ("Python", "3.8", "parse_args")
 
 
 @pytest.mark.parametrize(

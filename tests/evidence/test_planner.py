@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from knowbound.core.evidence import REQUIREMENTS, Evidence, EvidenceClass, Intent, Place, Quality, Strength
 from knowbound.evidence.plan import Plan, Term, TermKind
-from knowbound.evidence.planner import Collected, collect, comparable, corroborated, search
+from knowbound.evidence.planner import Collected, collect, corroborated, entries_that_count, search
 from knowbound.evidence.producers.protocol import READER, SEARCH, Ask, Context
 
 _SEARCH, _CONTENT = EvidenceClass.FILE_SEARCH, EvidenceClass.FILE_CONTENT
@@ -136,5 +136,5 @@ def test_a_disputed_class_is_never_more_than_moderate() -> None:
     ci = EvidenceClass.CI_WORKFLOW
     listed = Evidence(ci, "gh run list", "", "", Quality.STRONG, Strength.LOW)
     viewed = Evidence(ci, "gh run view", "", "", Quality.MODERATE, Strength.LOW, disputes=True)
-    assert {entry.quality for entry in comparable([listed, viewed])} == {Quality.MODERATE}
-    assert comparable([listed]) == [listed]
+    assert {entry.quality for entry in entries_that_count([listed, viewed])} == {Quality.MODERATE}
+    assert entries_that_count([listed]) == [listed]

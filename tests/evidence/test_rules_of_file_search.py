@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality, Strength
 from knowbound.evidence.investigate import investigate
 from knowbound.evidence.plan import read_plan
-from knowbound.evidence.planner import Collected, comparable, corroborated
+from knowbound.evidence.planner import Collected, corroborated, entries_that_count
 from knowbound.evidence.producers.find import Find
 from knowbound.evidence.producers.grep import Grep
 from knowbound.evidence.producers.passages import PassageSearch
@@ -292,7 +292,7 @@ _entries = st.builds(
 
 @given(st.lists(_entries, max_size=6))
 def test_a_read_of_another_file_never_completes_a_search(entries: list[Evidence]) -> None:
-    kept = comparable(entries)
+    kept = entries_that_count(entries)
     for read in (entry for entry in kept if entry.cls is C.FILE_CONTENT and entry.places):
         searches = [entry for entry in entries if entry.cls is C.FILE_SEARCH and entry.target == read.target]
         best = max((entry.quality.rank for entry in searches), default=None)

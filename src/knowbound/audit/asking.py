@@ -163,7 +163,7 @@ def _verified(given: ClaimAnswer, one: AskedTurn, material: TurnMaterial, judge:
     """Return the claim as far as its quotations hold; None if the claim is not verbatim in the answer."""
     if not is_quoted(given.quote, [sendable(one.answer.text)]):
         return None
-    support, important, line, why = given.support, given.important, one.answer.line, _said(given)
+    support, important, line, why = given.support, given.important, one.answer.line, _reason_words(given)
     code = _CODES[given.kind]
     if support is Support.SUPPORTED:
         place = _cited(given, material)
@@ -184,7 +184,7 @@ def _verified(given: ClaimAnswer, one: AskedTurn, material: TurnMaterial, judge:
     return checked(given.quote, given.kind, support, redact(why), line=line, important=important, code=code, by=judge)
 
 
-def _said(given: ClaimAnswer) -> str:
+def _reason_words(given: ClaimAnswer) -> str:
     words = " ".join((given.missing if given.support is Support.UNSEEN else given.evidence).split())[:_REASON]
     match given.support:
         case Support.UNSEEN:

@@ -135,15 +135,17 @@ def diagnose(
     bad = [claim for claim in own if claim.important and claim.support in UNSUPPORTED]
     if bad:
         return TurnDiagnosis(Diagnosis.UNSUPPORTED, bad[0].why)
-    if answer is not None and (wrong := _noticed(answer)):  # its own words, which are no evidence: after the claims
+    if answer is not None and (
+        wrong := _said_to_be_wrong(answer)
+    ):  # its own words, which are no evidence: after the claims
         return TurnDiagnosis(Diagnosis.MISLED, wrong)
-    if answer is not None and (lack := _lack(answer)) and not facts.edits:
+    if answer is not None and (lack := _said_to_be_unknown(answer)) and not facts.edits:
         return TurnDiagnosis(Diagnosis.BLIND, lack)
     if signs.unused:
         return TurnDiagnosis(Diagnosis.IGNORED, "injected items were on topic, and none was used", signs.unused)
     important = [claim for claim in own if claim.important]
     if not important:
-        return TurnDiagnosis(Diagnosis.UNKNOWN, "nobody has judged what it states")
+        return TurnDiagnosis(Diagnosis.UNKNOWN, "neither rules nor a model have judged what it states")
     if open_ := [claim for claim in important if claim.support is not Support.SUPPORTED]:
         return TurnDiagnosis(Diagnosis.UNKNOWN, f"undecided: {open_[0].why}")
     if gaps:
@@ -163,7 +165,7 @@ def _is_chat(answer: Answer | None, claims: list[Claim], facts: TurnFacts) -> bo
     return asks or (not facts.calls and not any(not one.is_open and "`" in one.text for one in answer.statements))
 
 
-def _noticed(answer: Answer) -> str:
+def _said_to_be_wrong(answer: Answer) -> str:
     """The sentence in which the agent says that what it was given is wrong."""
     for one in answer.statements:
         if _WRONG.search(one.low) and _GIVEN.search(one.text.lower()) and "?" not in one.masked:
@@ -171,7 +173,7 @@ def _noticed(answer: Answer) -> str:
     return ""
 
 
-def _lack(answer: Answer) -> str:
+def _said_to_be_unknown(answer: Answer) -> str:
     """The sentence in which the agent says what it does not know."""
     return next((one.text[:200] for one in answer.statements if _LACKS.search(one.low)), "")
 

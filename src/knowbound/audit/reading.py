@@ -79,7 +79,7 @@ def read_session(shared: SharedEvents, judge: Callable[[], TurnJudge] | None = N
     events = _Events(shared)
     found: dict[str, list[ReadTurn]] = {}
     for read, _ in _read(events, judge):
-        found.setdefault(read.turn.session, []).append(_lighter(read))
+        found.setdefault(read.turn.session, []).append(_without_steps(read))
     known = events.sessions
     sessions = [
         _audited(id_, turns, known.get(id_, _Followed()), shared.session.reader) for id_, turns in found.items()
@@ -162,7 +162,7 @@ def _suspicion(read: ReadTurn, view: SessionView) -> int:
     return sum(reasons)
 
 
-def _lighter(read: ReadTurn) -> ReadTurn:
+def _without_steps(read: ReadTurn) -> ReadTurn:
     """The turn without its steps: what was printed is not needed any more."""
     read.turn = msgspec.structs.replace(read.turn, steps=[], injections=[])
     return read

@@ -25,7 +25,7 @@ from knowbound.core.evidence import (
 from knowbound.core.paths import SOURCE_RANK_WORDS, source_rank
 from knowbound.evidence.plan import Focus, Plan, Term, TermKind
 from knowbound.evidence.producers.passages import best_line, ranked_for
-from knowbound.evidence.producers.read import unfit
+from knowbound.evidence.producers.read import why_unfit
 from knowbound.text.terms import split_words
 
 _SOURCES = 20
@@ -48,7 +48,7 @@ def cite(plan: Plan, entries: Sequence[Evidence], tree: SourceTree) -> tuple[Cit
     for term in plan.terms:
         read = {place.path for entry in entries if entry.cls is EvidenceClass.FILE_CONTENT and entry.target == term.text
                 for place in entry.places if entry.quality.reaches(Quality.MODERATE)}  # fmt: skip
-        places = _in_order(plan, term, _strong(term, entries), tree)
+        places = _nearest_first(plan, term, _strong_places(term, entries), tree)
         for place, entry in sorted(places, key=lambda one: one[0].path not in read):
             best.setdefault(place.path, _cited(place, entry, tree, term.text))
     if not plan.terms or not best:
@@ -70,7 +70,7 @@ def answer_of(sources: Sequence[CitedSource], entries: Sequence[Evidence]) -> Gi
     return GivenAnswer(said.note, place.path, place.line)
 
 
-def _strong(term: Term, entries: Sequence[Evidence]) -> list[tuple[Place, Evidence]]:
+def _strong_places(term: Term, entries: Sequence[Evidence]) -> list[tuple[Place, Evidence]]:
     """The places of the strong searches; of a name where its definition was resolved, those first."""
     found = [
         entry
@@ -81,7 +81,7 @@ def _strong(term: Term, entries: Sequence[Evidence]) -> list[tuple[Place, Eviden
     return [(place, entry) for entry in found for place in entry.places]
 
 
-def _in_order(
+def _nearest_first(
     plan: Plan, term: Term, places: list[tuple[Place, Evidence]], tree: SourceTree
 ) -> list[tuple[Place, Evidence]]:
     """Return the places, those in the passages nearest to the whole question first if only text was found."""
@@ -154,10 +154,10 @@ def nearest(plan: Plan, unmet: Iterable[str], entries: Sequence[Evidence], tree:
     lacking = frozenset(unmet)
     terms = [term for term in plan.terms if term.text in lacking] or list(plan.terms)
     found: dict[str, Place] = {}
-    for place in (*_close([*terms, *plan.proposed], entries, tree), *_passages(plan, tree)):
+    for place in (*_close_places([*terms, *plan.proposed], entries, tree), *_passages(plan, tree)):
         if place.path not in found and len(found) < 2 * _MOST_NEAR:
             found[place.path] = place
-    order = sorted(found.values(), key=lambda place: bool(unfit(place.path, plan.question)))[:_MOST_NEAR]
+    order = sorted(found.values(), key=lambda place: bool(why_unfit(place.path, plan.question)))[:_MOST_NEAR]
     return [near(place, tree) for place in order]
 
 
@@ -170,7 +170,7 @@ def probable(
     plan: Plan, places: Sequence[NearPlace], entries: Sequence[Evidence], tree: SourceTree, reason: str
 ) -> CitedSource | None:
     """Return the nearest place as the probable answer, if a search found it or it has most of the question's words."""
-    if not places or unfit(places[0].path, plan.question):
+    if not places or why_unfit(places[0].path, plan.question):
         return None
     first = places[0]
     named = any(
@@ -189,7 +189,7 @@ def probable(
     return CitedSource(first.path, first.line, reason, first.text)
 
 
-def _close(terms: Sequence[Term], entries: Sequence[Evidence], tree: SourceTree) -> Iterator[Place]:
+def _close_places(terms: Sequence[Term], entries: Sequence[Evidence], tree: SourceTree) -> Iterator[Place]:
     """Yield the places that searches for names came close to."""
     for term in terms:
         if term.kind not in _NAMES:

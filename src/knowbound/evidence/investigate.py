@@ -43,7 +43,7 @@ from knowbound.core.paths import IGNORED_IN_SOURCES
 from knowbound.errors import InputError, StoreError
 from knowbound.evidence.citing import answer_of, cite, nearest, probable
 from knowbound.evidence.plan import Plan, TermKind, file_term, read_plan
-from knowbound.evidence.planner import collect, comparable, search
+from knowbound.evidence.planner import collect, entries_that_count, search
 from knowbound.evidence.producers.build_and_test import Build, Tests
 from knowbound.evidence.producers.ci import RunList, RunView, definition_of_pipeline
 from knowbound.evidence.producers.discovery import ManifestScan, TreeScan
@@ -52,7 +52,7 @@ from knowbound.evidence.producers.git import GitLog, GitStatus
 from knowbound.evidence.producers.grep import Grep
 from knowbound.evidence.producers.passages import PassageSearch
 from knowbound.evidence.producers.protocol import CallLimits, Context, Producer
-from knowbound.evidence.producers.read import UNDERSTOOD, Read
+from knowbound.evidence.producers.read import MODEL_ONLY, Read
 from knowbound.evidence.producers.references import References
 from knowbound.evidence.understanding import Understood, ask_plan, is_read, understand
 from knowbound.files import Walk, links_not_followed
@@ -116,7 +116,9 @@ def _by_rules(plan: Plan, tools: Sequence[Producer], context: Context, calls: in
     """Answer by rules alone; proposed terms widen what is shown, and prove nothing that nobody has read."""
     collected = collect(plan, plan.needs, tools, context, calls)
     own = set(plan.targets)
-    if gaps_of(plan.needs, plan.targets, comparable(collected.entries)) and PER_TERM & {one.cls for one in plan.needs}:
+    if gaps_of(plan.needs, plan.targets, entries_that_count(collected.entries)) and PER_TERM & {
+        one.cls for one in plan.needs
+    }:
         more = [term for term in plan.proposed if term.text not in own]
         collected.join(search(more, plan, tools, context, calls))
     return _concluded(plan, Understood(collected), context.tree)
@@ -125,7 +127,7 @@ def _by_rules(plan: Plan, tools: Sequence[Producer], context: Context, calls: in
 def names_alone(plan: Plan) -> bool:
     """Report whether a question is about names alone, which rules may resolve for certain."""
     is_exact = bool(plan.terms) and all(term.kind in _EXACT for term in plan.terms)
-    return is_exact and plan.intent not in UNDERSTOOD
+    return is_exact and plan.intent not in MODEL_ONLY
 
 
 def _by_model(plan: Plan, tools: Sequence[Producer], context: Context, calls: int, asker: Asker) -> Investigation:
@@ -198,7 +200,7 @@ def _concluded(plan: Plan, understood: Understood, tree: SourceTree, judge: str 
     """Judge sufficiency, and say it. What a model has read needs no evidence for each term: it proposed them."""
     collected, is_by_model = understood.collected, judge != "rules"
     targets = () if is_by_model else plan.targets
-    entries = comparable(collected.entries)
+    entries = entries_that_count(collected.entries)
     gaps = tuple(_explained(gap, entries) for gap in gaps_of(plan.needs, targets, entries))
     confidence, explanation = derive_confidence(plan.needs, targets, entries)
     unmet = dict.fromkeys(gap.target for gap in gaps if gap.target)
@@ -229,7 +231,7 @@ def _concluded(plan: Plan, understood: Understood, tree: SourceTree, judge: str 
         evidence=tuple(collected.entries),
         gaps=gaps,
         sources=sources,
-        answer=None if gaps else understood.answer or _said(plan, entries) or answer_of(sources, entries),
+        answer=None if gaps else understood.answer or _authority_answer(plan, entries) or answer_of(sources, entries),
         nearest=tuple(places[:_MOST_NEAR]),
         probable=maybe,
         by=judge,
@@ -260,7 +262,7 @@ def _missing(plan: Plan, unmet: dict[str, None], gaps: Sequence[EvidenceGap]) ->
     ]
 
 
-def _said(plan: Plan, entries: Sequence[Evidence]) -> GivenAnswer | None:
+def _authority_answer(plan: Plan, entries: Sequence[Evidence]) -> GivenAnswer | None:
     """Return what an authority says, where the question is not about files: with yes or no where it asks for that."""
     if PER_TERM & {need.cls for need in plan.needs} and plan.intent is not Intent.DIAGNOSE:
         return None

@@ -22,7 +22,7 @@ from knowbound.core.paths import language_of
 from knowbound.evidence.plan import Plan, TermKind
 from knowbound.evidence.producers.passages import ranked_for
 from knowbound.evidence.producers.protocol import Context
-from knowbound.evidence.producers.read import unfit
+from knowbound.evidence.producers.read import why_unfit
 from knowbound.evidence.producers.repository import LogEntry, Repository, anywhere, literal
 from knowbound.judge.models.questions import sendable
 from knowbound.text.printable import estimated_tokens
@@ -58,7 +58,7 @@ class ShownPassage(msgspec.Struct, frozen=True):
         return frozenset(line.strip() for line in self.text.split("\n") if len(line.strip()) > _SHORTEST_LINE)
 
     def line_of(self, quote: str) -> int:
-        """Return the line of the file on which a quotation begins; the place's own if it cannot be told."""
+        """Return the line of the file on which a quotation begins; the place's own if it is unknown."""
         wanted = next((line.strip() for line in quote.splitlines() if len(line.strip()) > 2), "")
         for number, line in enumerate(self.text.split("\n"), self.first):
             if wanted and self.first and (wanted in line or (len(line.strip()) > 8 and line.strip() in wanted)):
@@ -75,7 +75,7 @@ def passages_of_tree(
     found_by: dict[_Span, list[int]] = defaultdict(list)
 
     def add(place: Place, rank: int, worth: float, search: int | None = None) -> None:
-        if unfit(place.path, plan.subject):
+        if why_unfit(place.path, plan.subject):
             return
         around = passage_at(tree.root, place.path, max(1, place.line))
         first, last = (around.first, around.last) if around else (max(1, place.line - 10), place.line + 20)

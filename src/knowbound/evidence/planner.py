@@ -88,7 +88,7 @@ def collect(
     collected = Collected()
     done: set[tuple[str, EvidenceClass, str, tuple[Place, ...]]] = set()
     while True:
-        met = gaps_of(requirements, plan.targets, comparable(collected.entries))
+        met = gaps_of(requirements, plan.targets, entries_that_count(collected.entries))
         gaps = met or _unconfirmed(requirements, collected.entries)
         if not gaps:
             return collected
@@ -118,7 +118,7 @@ def search(terms: Sequence[Term], plan: Plan, producers: Sequence[Producer], con
     return collected
 
 
-def comparable(entries: Sequence[Evidence]) -> list[Evidence]:
+def entries_that_count(entries: Sequence[Evidence]) -> list[Evidence]:
     """The evidence that counts together.
 
     A search and a read complete each other only where they are about the same file. Where one source disputes another

@@ -24,7 +24,7 @@ from knowbound.evidence.producers.git import GitLog
 from knowbound.evidence.producers.grep import Grep
 from knowbound.evidence.producers.history import HistoryKind, read_history_question
 from knowbound.evidence.producers.protocol import READER, Ask, Context, Producer
-from knowbound.evidence.producers.read import unfit
+from knowbound.evidence.producers.read import why_unfit
 from knowbound.evidence.producers.repository import UnansweredError
 from knowbound.judge.material import is_quoted
 from knowbound.judge.models.asking import Asker
@@ -128,10 +128,10 @@ def _answered(plan: Plan, collected: Collected, sentences: Sequence[CitedSentenc
             place = Place(place.path, place.line, symbol)
         read = replace(ask, cls=EvidenceClass.FILE_CONTENT)
         _record(collected, read, (place,), f"read, and quoted from {place.path}:{place.line}")
-    return _said(collected, sentences, context)
+    return _cited_answer(collected, sentences, context)
 
 
-def _said(collected: Collected, sentences: Sequence[CitedSentence], context: Context) -> Understood:
+def _cited_answer(collected: Collected, sentences: Sequence[CitedSentence], context: Context) -> Understood:
     first = sentences[0]
     text = " ".join(
         f"{one.text} [{number}]" if len(sentences) > 1 else one.text for number, one in enumerate(sentences, 1)
@@ -172,7 +172,7 @@ def _history(plan: Plan, context: Context, asker: Asker) -> Understood:
         log.name, Quality.STRONG, places, count=len(passages), exact=len(places), note=note, query=query
     )
     collected.record(entry, log)
-    return _said(collected, reading.sentences, context)
+    return _cited_answer(collected, reading.sentences, context)
 
 
 _SENTENCES, _LONGEST_SENTENCE = 4, 500
@@ -257,8 +257,8 @@ def ask_reading(
         return TextReading(problem=asked.problem)
     given = asked.value
     cited = [one for each in given.answer[:_SENTENCES] if (one := _cited(each, passages)) is not None]
-    refused = [reason for one in cited if (reason := unfit(one.passage.place.path, plan.subject))]
-    kept = tuple(one for one in cited if not unfit(one.passage.place.path, plan.subject))
+    refused = [reason for one in cited if (reason := why_unfit(one.passage.place.path, plan.subject))]
+    kept = tuple(one for one in cited if not why_unfit(one.passage.place.path, plan.subject))
     near = passages[given.nearest - 1] if 1 <= given.nearest <= len(passages) else (cited[0].passage if cited else None)
     if not kept and refused:
         return TextReading((), tuple(given.more[:_MOST_TRIED]), near, refused[0])

@@ -77,7 +77,7 @@ def _clean(one: AnswerSentence, answer: Answer, facts: TurnFacts, view: SessionV
         or "clean" in view.prompt.lower()
         or any(map(view.has, _SAID_CLEAN))
     ):
-        return say(Support.NOT_CHECKABLE, facts.doubt or "it may speak of what was shown before")
+        return say(Support.NOT_CHECKABLE, facts.doubt or "it may be about what was shown before")
     return say(Support.UNSEEN, "git was not asked after the last edit")
 
 
@@ -98,7 +98,7 @@ def _state(
     if acts or facts.doubt or view.gits or view.is_cut or name in view.prompt.lower():
         return say(Support.NOT_CHECKABLE, facts.doubt or f"the trace does not show how git {name} ended")
     if not facts.calls:
-        return say(Support.NOT_CHECKABLE, "it may speak of earlier work")
+        return say(Support.NOT_CHECKABLE, "it may be about earlier work")
     return say(Support.UNSEEN, f"no git {name} is in the trace")
 
 

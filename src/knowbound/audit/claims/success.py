@@ -98,7 +98,7 @@ def _checked(
             why = f"{bad.tool} failed and printed no other result"
             return say(Support.UNSEEN, why, FindingCode.RESULT_NOT_SHOWN, bad.line)
         if says_failure:
-            return say(Support.NOT_CHECKABLE, f"{bad.tool} failed, and the answer speaks of a failure")
+            return say(Support.NOT_CHECKABLE, f"{bad.tool} failed, and the answer mentions a failure")
         return say(
             Support.CONTRADICTED, f"{bad.tool} failed, and did not pass later", FindingCode.FAILURE_LEFT_OUT, bad.line
         )
@@ -116,7 +116,7 @@ def _checked(
         return say(Support.NOT_CHECKABLE, facts.doubt or "the session is longer than what was kept of it")
     if any(act.verb.startswith("gh ") for act in facts.gits):
         return say(Support.NOT_CHECKABLE, "it may be about what CI or a review says")
-    if not facts.edits and _is_told(one.low, view):  # a plan that asks for green tests says nothing about them
+    if not facts.edits and _repeats_prompt(one.low, view):  # a plan that asks for green tests says nothing about them
         return say(Support.NOT_CHECKABLE, "the user said so")
     if view.last_act > (edit.order if edit is not None else 0):
         return say(Support.NOT_CHECKABLE, "something was run that rules do not know")
@@ -142,11 +142,11 @@ def _passed(name: str, one: AnswerSentence, passed: list[Run], kind: ClaimKind) 
     return checked(one.text, kind, Support.SUPPORTED, f"{passed[-1].tool} passed", line=passed[-1].line)
 
 
-def _is_told(text: str, view: SessionView) -> bool:
+def _repeats_prompt(text: str, view: SessionView) -> bool:
     return bool(words.CLAIMS["tests"].search(text)) and bool(words.CLAIMS["tests"].search(view.prompt.lower()))
 
 
-def taken_back_by(run: Run) -> frozenset[Check]:
+def checks_that_clear(run: Run) -> frozenset[Check]:
     """Return the checks whose success takes a failure back: those of its kind; a build, too, if types failed."""
     return run.kinds | {Check.BUILD} if Check.TYPES in run.kinds else run.kinds
 
@@ -157,7 +157,7 @@ def still_failing(runs: list[Run]) -> list[Run]:
     for at, run in enumerate(runs):
         if run.ended is not Ended.FAILED:
             continue
-        later = [one for one in runs[at + 1 :] if one.ended is not Ended.FAILED and one.kinds & taken_back_by(run)]
+        later = [one for one in runs[at + 1 :] if one.ended is not Ended.FAILED and one.kinds & checks_that_clear(run)]
         if not any(one.tool == run.tool or (not run.is_own_script and not one.is_own_script) for one in later):
             found.append(run)
     return found
@@ -311,7 +311,7 @@ def last_failures(facts: TurnFacts) -> list[Run]:
         if run.ended is not Ended.FAILED or not run.kinds & _CHECKS or (edit is not None and run.order < edit.order):
             continue
         later = [one for one in facts.runs if one.order > run.order or (one.order == run.order and one is not run)]
-        if any(one.ended is not Ended.FAILED and one.kinds & taken_back_by(run) for one in later):
+        if any(one.ended is not Ended.FAILED and one.kinds & checks_that_clear(run) for one in later):
             continue  # it passed later, or how it ended later is not shown
         if run.is_by_hook and any(act.verb in ("commit", "push") and act.order > run.order for act in facts.gits):
             continue  # the hook let it through, or it was skipped: another question

@@ -28,7 +28,7 @@ SUBJECTS: dict[str, str] = {
 
 
 def _claim(subject: str) -> re.Pattern[str]:
-    """A subject and that it is good, in either order."""
+    """Return the pattern of a subject that is said to be good, in either order."""
     return re.compile(
         rf"\b{subject}\b{_BETWEEN}(?:\b{_GOOD}\b|[✅✓✔])|(?:[✅✓✔]\W{{0,6}}|\b(?:pass(?:es|ed)?|clean) "
         rf"(?:all |the |every |each )*(?:\d[\d,]* )?(?:\w+ ){{0,2}}){subject}\b"
@@ -67,7 +67,7 @@ FAILS = re.compile(
     r"|not pass\w*|skipped|blocked|unable|could(?:n't| not)|abort\w*|hangs?|hung|killed|refus\w*"
     r"|unavailable|missing)\b|❌|⚠|✗|✖"
 )
-# What a failure that an answer speaks of is about: an error code in the code that it describes is none.
+# Subjects of a failed check: an error code in the code that an answer describes is no failure.
 CHECKED = re.compile(
     r"\b(?:tests?|specs?|suites?|e2e|lint\w*|type-?checks?|typecheck\w*|types|tsc|build|compil\w*|checks?|check\w*|hooks?"
     r"|ci|pipelines?|asserts?|assertions?|cases?|commands?|runs?|scripts?|steps?|verification|commit|push)\b"

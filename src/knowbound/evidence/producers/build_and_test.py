@@ -38,7 +38,7 @@ from knowbound.evidence.producers.systems.system import Built, System, Tested, U
 from knowbound.text.printable import counted, listed, one_line
 from knowbound.text.stop_words import STOP_WORDS
 
-NOTHING_CHANGED = "nothing was changed: an investigation carries out no order, so no run can confirm it"
+NOTHING_CHANGED = "nothing was changed: an investigation changes no file, so no run can confirm a change"
 NOT_ALLOWED = "needs --allow-run: builds and tests run the project's own code"
 SYSTEMS: tuple[System, ...] = (CMake(), Cargo(), Python(), Npm(), Make())  # make last: it often only calls the others
 # Words that say that something is built or tested, not what.

@@ -163,7 +163,7 @@ def asked_workflows(question: str, names: Sequence[str], files: Sequence[Workflo
     return [] if any(not _GENERAL.issuperset(text.lower().split()) for text in said) else None
 
 
-class SilentError(Exception):
+class GhRefusedError(Exception):
     """`gh` cannot say, and why."""
 
 
@@ -174,11 +174,11 @@ def _gh(context: Context, shape: type[_Shape], *arguments: str) -> _Shape:
     """Ask gh for JSON of a known shape."""
     ran = _run(context, *arguments)
     if ran.code != 0:
-        raise SilentError(_refusal(ran, context))
+        raise GhRefusedError(_refusal(ran, context))
     try:
         return msgspec.json.decode(ran.out, type=shape)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-        raise SilentError(f"gh {' '.join(arguments[:2])} did not print what it should") from None
+        raise GhRefusedError(f"gh {' '.join(arguments[:2])} did not print what it should") from None
 
 
 def _run(context: Context, *arguments: str) -> Ran:
@@ -261,7 +261,7 @@ class RunList(Producer):
         """One entry: the runs of the workflow asked for, or whatever runs there are."""
         try:
             runs = Runs.ask(ask, context)
-        except SilentError as reason:
+        except GhRefusedError as reason:
             return ask.nothing(self.name, str(reason), "")
         quality, note = grade_runs(runs, ask.intent)
         shown = runs.asked or runs.all
@@ -295,10 +295,10 @@ class RunView(Producer):
             runs = Runs.ask(ask, context)
             chosen = choose_run(runs.asked, ask.intent)
             if chosen is None:
-                raise SilentError(_no_run(runs))
+                raise GhRefusedError(_no_run(runs))
             fields = "conclusion,status,workflowName,jobs"
             view = _gh(context, RunDetails, "run", "view", str(chosen.database_id), "--json", fields)
-        except SilentError as reason:
+        except GhRefusedError as reason:
             return ask.nothing(self.name, str(reason), "")
         failed = failed_steps(view)
         jobs = max(1, len(view.jobs or ()))  # a run that could not start has none: it is still one run

@@ -25,8 +25,8 @@ from knowbound.evidence.producers.history import (
     date_of,
     is_name,
     read_history_question,
-    says_so,
     search_messages,
+    states_change,
 )
 from knowbound.evidence.producers.protocol import GIT, Ask, Context, Producer
 from knowbound.evidence.producers.repository import (
@@ -139,7 +139,7 @@ def _came_or_went(question: HistoryQuestion, repository: Repository, also: Seque
             note = f"{subject} {verb} by {commits[-1 if came else 0]}"
             return _matching("git log", subject, commits[::-1] if came else commits, note)
     matched = search_messages(question, repository) if question.words else Matched(())
-    sure = bool(matched.commits) and says_so(matched.commits[0], question)
+    sure = bool(matched.commits) and states_change(matched.commits[0], question)
     there = not came and not sure and any(repository.lines_with(one) for one in also)  # spelt as a name
     if matched.commits and (sure or not (_is_one_name(question) or there)):
         return _by_message(question, matched, repository)

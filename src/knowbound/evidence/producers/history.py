@@ -1,6 +1,6 @@
 """A question to git, and the commits whose messages are about all of its specific words (class GitLog).
 
-A short table of forms says what is asked of the history; the first that fits decides. A word tells the more the fewer
+A short table of forms says what is asked of the history; the first that fits decides. A word counts the more the fewer
 commits have it: in "support for zstd compression" it is zstd. A commit answers when its message, its paths or its
 changed lines have every specific word; one that has only the common ones is no answer.
 """
@@ -42,7 +42,7 @@ class HistoryQuestion:
     subject: str = ""
     count: int = 10
     author: str = ""  # whose commits
-    words: tuple[str, ...] = ()  # of the subject, those that tell commits apart
+    words: tuple[str, ...] = ()  # of the subject, those that distinguish commits
     verb: str = ""  # what was done to it, where that is no everyday change
     recent: bool = False  # the newest first, whatever matches best
     release: bool = False  # asks for the release, not the commit
@@ -91,8 +91,8 @@ _WORD = re.compile(r"--?[A-Za-z][\w-]*|[\w./:@-]+")
 _NAME = re.compile(
     r"--?[A-Za-z][\w-]*|\w*_\w+|\w*[a-z0-9][A-Z]\w*|[A-Za-z_]\w*(?:\.\w+)+|[\w.-]+/[\w./-]*|[A-Z]{2,}\w*\d\w*"
 )
-# Words about history, git or the project itself: they tell no commit from another.
-_UNTELLING = STOP_WORDS | frozenset(
+# Words about history, git or the project itself: they distinguish no commit.
+_NOT_DISTINCTIVE = STOP_WORDS | frozenset(
     "anything author branch change changed changes clean code codebase commit commits committed current file folder "
     "function class method git give happened head history late lately latest list log main master new newest project "
     "recent recently repo repository show status tell time tree working support supported supporting ability handling "
@@ -106,13 +106,13 @@ def is_name(word: str) -> bool:
     return _NAME.fullmatch(word) is not None
 
 
-def telling_words(text: str) -> tuple[str, ...]:
-    """Return the words of a text that can tell one commit from another."""
+def distinctive_words(text: str) -> tuple[str, ...]:
+    """Return the words of a text that distinguish one commit from another."""
     found = []
     for word in _WORD.findall(re.sub(r"[`\"']|\(\)", " ", text)):
         bare = word.strip(".:/") if not word.startswith("-") else word.rstrip("-")
         plain = bare.strip("-").lower()
-        if plain and (is_name(bare) or (plain not in _UNTELLING and len(plain) > 1)):
+        if plain and (is_name(bare) or (plain not in _NOT_DISTINCTIVE and len(plain) > 1)):
             found.append(bare)
     return tuple(dict.fromkeys(found))
 
@@ -131,19 +131,19 @@ def read_history_question(question: str, target: str = "") -> HistoryQuestion:
         return HistoryQuestion(HistoryKind.TREE)
     if since := _SINCE.search(text):
         return HistoryQuestion(
-            HistoryKind.SINCE, _quoted(since["it"]) or since["it"], words=telling_words(text[: since.start()])
+            HistoryKind.SINCE, _quoted(since["it"]) or since["it"], words=distinctive_words(text[: since.start()])
         )
     if span := _SPAN.search(text):
         return HistoryQuestion(HistoryKind.SINCE, span[3] or f"{span[1] or 1} {span[2]}s ago")
     for kind, form in _DONE:
         if done := form.search(text):
             cut = text.replace(done["verb"].split()[-1], " ", 1)
-            words = telling_words(cut)
+            words = distinctive_words(cut)
             verb = done["verb"] if kind is HistoryKind.FIXED else ""
             subject = _quoted(text) or " ".join(words)
             recent = kind in (HistoryKind.CHANGED, HistoryKind.FIXED) and _RECENT.search(text) is not None
             return HistoryQuestion(kind, subject, words=words, verb=verb, recent=recent, release=release)
-    words = telling_words(target or text)
+    words = distinctive_words(target or text)
     subject = _quoted(target or text) or " ".join(words)
     return HistoryQuestion(HistoryKind.HISTORY, subject, words=words, recent=_RECENT.search(text) is not None)
 
@@ -157,7 +157,7 @@ def _last(text: str, match: re.Match[str]) -> HistoryQuestion:
     number, noun = match[1], match[2].lower()
     count = (_NUMBERS.get(number.lower()) or int(number)) if number else (10 if noun in ("commits", "changes") else 1)
     author = _AUTHOR.search(text)
-    words = telling_words(text[match.end() :]) if not author else ()
+    words = distinctive_words(text[match.end() :]) if not author else ()
     return HistoryQuestion(HistoryKind.LAST, " ".join(words), count, author[1] if author else "", words)
 
 
@@ -181,11 +181,11 @@ def date_of(text: str) -> str:
     return words if not re.fullmatch(r"\d+\s+\w+", words) else f"{words} ago"
 
 
-_COMMON = 0.05  # a word that this share of the commits has tells nothing alone
+_COMMON = 0.05  # a word that this share of the commits has does not distinguish alone
 _LOOKED_INTO = 8  # candidates whose changes are read for words that their messages do not have
 _PHRASE = 3.0  # what the whole subject of a question in the first line is worth, beside the rarity of its words
 _LINES = 400_000  # characters of a change that are read
-_SAYS = {
+_CHANGE_WORDS = {
     HistoryKind.ADDED: re.compile(
         r"\b(?:add|adds|added|introduc\w+|implement\w*|feat|features?|support|new|allow\w*|initial|creat\w+|first)\b",
         re.I,
@@ -195,7 +195,7 @@ _SAYS = {
     ),
 }
 # Verbs that say what became of a thing: a message that is about the thing and does not say so is no answer.
-_SAME = {
+_VERB_WORDS = {
     "renam": re.compile(r"\brenam\w*", re.I),
     "revert": re.compile(r"\brevert\w*|\bback ?out|\bundo\b", re.I),
     "deprecat": re.compile(r"\bdeprecat\w*", re.I),
@@ -279,13 +279,13 @@ def search_messages(question: HistoryQuestion, repository: Repository, span: Seq
     complete = [
         message
         for message in ranked
-        if all(message.has(word) for word in specific) and _did(message, specific, question)
+        if all(message.has(word) for word in specific) and _states_asked_change(message, specific, question)
     ]
     best = ranked.index(complete[0]) if complete else len(ranked)
     looked = [
         message
         for message in ranked[: min(best, _LOOKED_INTO)]
-        if message not in complete and _covers(message, specific, question, repository)
+        if message not in complete and _has_all_words(message, specific, question, repository)
     ]
     complete = looked + complete
     if complete:
@@ -301,7 +301,7 @@ def changed_with(commits: Sequence[LogEntry], question: HistoryQuestion, reposit
     """Of commits that add or remove a name, those whose message or change has all the other words too."""
     bodies = {commit.hash: body for commit, body in repository.messages()}
     messages = [CommitMessage(commit, bodies.get(commit.hash, "")) for commit in commits[:_LOOKED_INTO]]
-    return [message.commit for message in messages if _covers(message, question.words, question, repository)]
+    return [message.commit for message in messages if _has_all_words(message, question.words, question, repository)]
 
 
 def _ranked(
@@ -322,7 +322,7 @@ def _ranked(
         total += _PHRASE * phrase  # its words side by side, as the question has them
         if question.kind is HistoryKind.ADDED:
             return _IS_LATER.search(message.commit.subject) is None, round(total, 6)
-        return True, round(total + (1.0 if says_so(message.commit, question) else 0.0), 6)
+        return True, round(total + (1.0 if states_change(message.commit, question) else 0.0), 6)
 
     # Several words describe one particular fix, and follow-ups came after it.
     first = question.kind is HistoryKind.ADDED or (question.kind is HistoryKind.FIXED and len(question.words) > 1)
@@ -335,22 +335,22 @@ def _ranked(
     )
 
 
-def says_so(commit: LogEntry, question: HistoryQuestion) -> bool:
+def states_change(commit: LogEntry, question: HistoryQuestion) -> bool:
     """Report whether the first line of a message says that the commit did what is asked."""
-    says = _SAYS.get(question.kind)
+    says = _CHANGE_WORDS.get(question.kind)
     if says is not None:
         return says.search(commit.subject) is not None
     return bool(question.verb) and stem(question.verb) in _stems(commit.subject)
 
 
-def _did(message: CommitMessage, specific: Sequence[str], question: HistoryQuestion) -> bool:
+def _states_asked_change(message: CommitMessage, specific: Sequence[str], question: HistoryQuestion) -> bool:
     """Report whether one line of a message names the thing and says what is asked: that it went, its new name."""
-    starts = _SAME.items()
+    starts = _VERB_WORDS.items()
     says = next((form for start, form in starts if question.verb.lower().startswith(start)), None)
     if question.kind is HistoryKind.REMOVED:
-        says = _SAYS[HistoryKind.REMOVED]
+        says = _CHANGE_WORDS[HistoryKind.REMOVED]
     said = [word for word in specific if message.has(word)]
-    came = question.kind is HistoryKind.REMOVED and _SAYS[HistoryKind.ADDED].search(message.commit.subject)
+    came = question.kind is HistoryKind.REMOVED and _CHANGE_WORDS[HistoryKind.ADDED].search(message.commit.subject)
     body = message.body.splitlines() if not came else ()  # what an addition takes away on its way is a part of it
     return says is None or any(
         says.search(line) and all(_has(word, line, _stems(line)) for word in said)
@@ -358,7 +358,9 @@ def _did(message: CommitMessage, specific: Sequence[str], question: HistoryQuest
     )
 
 
-def _covers(message: CommitMessage, specific: Sequence[str], question: HistoryQuestion, repository: Repository) -> bool:
+def _has_all_words(
+    message: CommitMessage, specific: Sequence[str], question: HistoryQuestion, repository: Repository
+) -> bool:
     """Report whether the paths or changed lines (added, removed) have the words that the message lacks."""
     lacking = [word for word in specific if not message.has(word)]
     lines = repository.change(message.commit.hash)[:_LINES].splitlines()
@@ -368,10 +370,10 @@ def _covers(message: CommitMessage, specific: Sequence[str], question: HistoryQu
     if not all(_has(word, text, stems) for word in lacking):
         return False
     enough = all if question.kind is HistoryKind.REMOVED else any
-    return _did(message, specific, question) or enough(_went(word, lines) for word in specific)
+    return _states_asked_change(message, specific, question) or enough(_removes_more(word, lines) for word in specific)
 
 
-def _went(word: str, lines: Sequence[str]) -> bool:
+def _removes_more(word: str, lines: Sequence[str]) -> bool:
     """Report whether a change removes more lines with the word than it adds."""
     before, after = (
         sum(1 for line in lines if line.startswith(sign) and _has(word, line[1:], _stems(line[1:])))

@@ -25,7 +25,7 @@ from knowbound.evidence.producers.protocol import READER, Ask, Context, Producer
 from knowbound.text.stems import common_start
 from knowbound.text.terms import has_phrase, split_words
 
-UNDERSTOOD = frozenset({Intent.EXPLAIN, Intent.COMPARE, Intent.REVIEW})  # questions that only a model reads
+MODEL_ONLY = frozenset({Intent.EXPLAIN, Intent.COMPARE, Intent.REVIEW})  # questions that only a model reads
 _ABOUT_TESTS = re.compile(r"\b(?:tests?|tested|fixtures?|specs?|benchmarks?|changelog|release notes)\b", re.I)
 _DATA = frozenset("jsonl ndjson log csv tsv snap har lock svg map po pot out diff patch".split())
 _MANUAL = re.compile(r"\.[1-9]$")
@@ -84,8 +84,8 @@ class Read(Producer):
         if not agreed:
             return ask.evidence(self.name, Quality.WEAK, [Place(path) for path, _ in reads], note=reads[0][1].why_not)
         places = [one.place for _, one in agreed if one.place is not None]
-        if ask.intent in UNDERSTOOD:
-            note = "found, and read by nobody: a question of how or why needs a model (knowbound model)"
+        if ask.intent in MODEL_ONLY:
+            note = "found, and not read: a question of how or why needs a model (knowbound model)"
             return ask.evidence(self.name, Quality.WEAK, places, note=note)
         is_best, is_whole = agreed[0][0] == 0, agreed[0][1].is_whole
         is_named = term.kind is not TermKind.DESCRIPTION
@@ -94,7 +94,7 @@ class Read(Producer):
         if not is_whole:
             note += ", in one line that the search found, too"
         elif not is_named:
-            note += ", by its words: nobody has understood it"
+            note += ", by its words alone: no model has read it"
         return ask.evidence(self.name, quality, places, exact=len(places), note=note)
 
 
@@ -105,7 +105,7 @@ def _one_per_file(candidates: tuple[Place, ...], limit: int) -> list[Place]:
     return list(first.values())[:limit]
 
 
-def unfit(path: str, question: str) -> str:
+def why_unfit(path: str, question: str) -> str:
     """Return why a file answers no question about the product; "" if it can, or if the question is about such files."""
     if extension(path) in _DATA or _MANUAL.search(path):
         return "a log, a transcript, a manual page or generated data answers nothing"
@@ -124,7 +124,7 @@ def _look(text: str, candidate: Place, term: Term, ask: Ask, tree: SourceTree) -
     if term.kind is TermKind.FILE:
         name = path.rpartition("/")[2]
         return _Read(Place(path, 0, name), True) if text.strip() else _Read(None, why_not="the file is empty")
-    if reason := unfit(path, ask.question):
+    if reason := why_unfit(path, ask.question):
         return _Read(None, why_not=reason)
     if candidate.line == 0:
         return _Read(None, why_not="a file name says nothing of what is in it")

@@ -21,7 +21,6 @@ from knowbound.evidence.producers.history import (
     HistoryKind,
     HistoryQuestion,
     Matched,
-    changed_with,
     date_of,
     is_name,
     read_history_question,
@@ -144,11 +143,8 @@ def _came_or_went(question: HistoryQuestion, repository: Repository, also: Seque
     if matched.commits and (sure or not (_is_one_name(question) or there)):
         return _by_message(question, matched, repository)
     name = question.words[0] if len(question.words) == 1 else next(filter(is_name, question.words), subject)
-    commits = repository.pickaxe(name, *(also if name == subject else ()))
-    if len(question.words) > 1 and name != subject:
-        commits = changed_with(commits[::-1] if came else commits, question, repository)
-        if commits:
-            return _matching("git log -S", name, commits, f"{' '.join(question.words)}: {commits[0]}")
+    is_all = len(question.words) == 1 or name == subject  # else the name is a part of what is asked
+    commits = repository.pickaxe(name, *(also if name == subject else ())) if is_all else []
     if commits:
         if came:
             note = f"{name!r} came with {commits[-1]}{_released(question, commits[-1], repository)}"
@@ -201,10 +197,6 @@ def _fixed(question: HistoryQuestion, repository: Repository) -> GitAnswer:
     matched = search_messages(question, repository) if question.words else Matched(())
     if matched.commits:
         return _by_message(question, matched, repository)
-    name = next(filter(is_name, question.words), "")
-    commits = changed_with(repository.pickaxe(name), question, repository) if name else []
-    if commits:
-        return _matching("git log -S", name, commits, f"{' '.join(question.words)}: {commits[0]}")
     raise UnansweredError(f"no commit is about {question.subject!r}{_nearest(matched)}")
 
 
@@ -213,7 +205,7 @@ def _changed(question: HistoryQuestion, repository: Repository, also: Sequence[s
     subject = question.subject
     named = next((word for word in question.words if "." in word or "/" in word), "")
     for name in dict.fromkeys((subject, named)):
-        paths = (repository.files_named(name) or repository.files_called(question.words)) if name else []
+        paths = repository.files_named(name) if name else []
         commits = repository.log(paths=pathspecs(paths)) if paths else []
         if commits:
             people = listed(list(dict.fromkeys(commit.author for commit in commits)))
@@ -281,7 +273,7 @@ def _since(question: HistoryQuestion, repository: Repository) -> GitAnswer:
 def _about_since(question: HistoryQuestion, span: tuple[str, ...], said: str, repository: Repository) -> GitAnswer:
     """Find the commits of a span about one thing: its file, messages about it, lines with its name, its author."""
     about = " ".join(question.words)
-    paths = repository.files_named(about) or repository.files_called(question.words)
+    paths = repository.files_named(about)
     matched = Matched(())
     commits = repository.log(*span, paths=pathspecs(paths)) if paths else []
     if not commits:
@@ -308,7 +300,7 @@ def _history(question: HistoryQuestion, repository: Repository, also: Sequence[s
         note = f"the log, with nothing to match; the last commit is {commits[0]}"
         places = tuple(commit.place for commit in commits)
         return GitAnswer("git log", "-10", Quality.MODERATE, note, places, len(commits))
-    paths = repository.files_named(subject) or repository.files_called(question.words)
+    paths = repository.files_named(subject)
     if paths:
         commits = repository.log(paths=pathspecs(paths))
         if commits:

@@ -297,13 +297,6 @@ def search_messages(question: HistoryQuestion, repository: Repository, span: Seq
     return Matched((), nearest.commit, tuple(word for word in specific if not nearest.has(word)))
 
 
-def changed_with(commits: Sequence[LogEntry], question: HistoryQuestion, repository: Repository) -> list[LogEntry]:
-    """Of commits that add or remove a name, those whose message or change has all the other words too."""
-    bodies = {commit.hash: body for commit, body in repository.messages()}
-    messages = [CommitMessage(commit, bodies.get(commit.hash, "")) for commit in commits[:_LOOKED_INTO]]
-    return [message.commit for message in messages if _has_all_words(message, question.words, question, repository)]
-
-
 def _ranked(
     messages: Sequence[CommitMessage], question: HistoryQuestion, weights: dict[str, float]
 ) -> list[CommitMessage]:

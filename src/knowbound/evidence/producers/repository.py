@@ -198,21 +198,6 @@ class Repository:
         exact = [path for path in tracked if path == wanted or path.startswith(wanted + "/")]
         return [wanted] if exact else [path for path in tracked if path.endswith("/" + wanted)]
 
-    def files_called(self, words: Sequence[str]) -> list[str]:
-        """The file or folder whose name, without its ending, is these words: the highest; none where several are."""
-        wanted = "".join(word.lower() for word in words)
-        tracked = self.ask("ls-files", "-z").text.split("\0")[:-1]
-        found: dict[str, None] = {}
-        for path in tracked:
-            parts = path.split("/")
-            for at, part in enumerate(parts):
-                if re.sub(r"[-_ ]", "", part.partition(".")[0].lower()) == wanted:
-                    found["/".join(parts[: at + 1])] = None
-                    break
-        highest = min((path.count("/") for path in found), default=0)
-        nearest = [path for path in found if path.count("/") == highest]
-        return nearest if len(nearest) == 1 else []
-
     def lines_with(self, name: str) -> list[tuple[str, int, str]]:
         """Lines of the last commit that hold the name as a word; those that seem to define it first."""
         ran = self.ask("grep", "-I", "-n", "-z", "-w", "-F", "--no-color", "-e", name, "HEAD", "--", ".")

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -31,17 +31,12 @@ LONGEST_TEXT = 4_000  # code points of the prompt and of the answer
 _SHA = 16  # digits of a content's hash that logs keep
 
 
-class _Addable(Protocol):
-    def __add__(self: _Value, other: _Value, /) -> _Value: ...
-
-
-_Value = TypeVar("_Value", bound=_Addable)
-_Key = TypeVar("_Key", str, int)
-
-
-def _merged(one: dict[_Key, _Value], other: dict[_Key, _Value], none: _Value) -> dict[_Key, _Value]:
-    """Add the values of equal keys."""
-    return {key: one.get(key, none) + other.get(key, none) for key in sorted(one.keys() | other.keys())}
+def _sum(one: Any, other: Any) -> Any:
+    """Add two values; of mappings the values of equal keys."""
+    if not isinstance(one, dict):
+        return one + other
+    both = one | other
+    return {key: one[key] + other[key] if key in one and key in other else both[key] for key in sorted(both)}
 
 
 class Metric(StrEnum):
@@ -203,7 +198,7 @@ class Counts(msgspec.Struct, frozen=True, omit_defaults=True):
     unjudged: int = 0
 
     def __add__(self, other: Counts) -> Counts:
-        return Counts(*(getattr(self, name) + getattr(other, name) for name in Counts.__struct_fields__))
+        return Counts(*(_sum(getattr(self, name), getattr(other, name)) for name in Counts.__struct_fields__))
 
     def of(self, metric: Metric) -> int:
         """Return the number of positive verdicts."""
@@ -264,8 +259,7 @@ class Spread(msgspec.Struct, frozen=True, omit_defaults=True):
         return cls(1, n * n, {name: one * one for name, one in k.items()}, {name: one * n for name, one in k.items()})
 
     def __add__(self, other: Spread) -> Spread:
-        kk, kn = _merged(self.kk, other.kk, 0), _merged(self.kn, other.kn, 0)
-        return Spread(self.turns + other.turns, self.nn + other.nn, kk, kn)
+        return Spread(*(_sum(getattr(self, name), getattr(other, name)) for name in Spread.__struct_fields__))
 
 
 class Durations(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -279,7 +273,7 @@ class Durations(msgspec.Struct, frozen=True, omit_defaults=True):
         return cls({math.ceil(1.1 ** math.ceil(math.log(max(1.0, ms), 1.1))): 1})
 
     def __add__(self, other: Durations) -> Durations:
-        return Durations(_merged(self.buckets, other.buckets, 0))
+        return Durations(_sum(self.buckets, other.buckets))
 
     @property
     def runs(self) -> int:
@@ -294,6 +288,10 @@ class Durations(msgspec.Struct, frozen=True, omit_defaults=True):
             if seen >= share * self.runs:
                 return limit
         return None
+
+
+# Of one day alone: a sum of days has the latest times, and no averages.
+_NOT_ADDED = frozenset({"date", "made_at", "newest", "scores", "gamma", "scores_by_day"})
 
 
 class DayRollup(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -328,32 +326,10 @@ class DayRollup(msgspec.Struct, frozen=True, omit_defaults=True):
     scores_by_day: bool = False  # the day's turns were gone: its counts were folded in as one injection
 
     def __add__(self, other: DayRollup) -> DayRollup:
-        return DayRollup(
-            date=self.date,
-            made_at=max(self.made_at, other.made_at),
-            turns=self.turns + other.turns,
-            newest=max(self.newest, other.newest),
-            unscored=self.unscored + other.unscored,
-            prompts_with_items=self.prompts_with_items + other.prompts_with_items,
-            interrupted=self.interrupted + other.interrupted,
-            injected=self.injected + other.injected,
-            spread=self.spread + other.spread,
-            by_backend=_merged(self.by_backend, other.by_backend, Counts()),
-            by_source=_merged(self.by_source, other.by_source, Counts()),
-            by_item=_merged(self.by_item, other.by_item, Counts()),
-            pulled=self.pulled + other.pulled,
-            others=_merged(self.others, other.others, Counts()),
-            corrective_calls=self.corrective_calls + other.corrective_calls,
-            injected_tokens=self.injected_tokens + other.injected_tokens,
-            held_out=self.held_out + other.held_out,
-            shadow=self.shadow + other.shadow,
-            silenced=_merged(self.silenced, other.silenced, 0),
-            silenced_prompts=self.silenced_prompts + other.silenced_prompts,
-            rank_ms=self.rank_ms + other.rank_ms,
-            prompt_ms=self.prompt_ms + other.prompt_ms,
-            stop_ms=self.stop_ms + other.stop_ms,
-            judges=_merged(self.judges, other.judges, 0),
-        )
+        added = (name for name in DayRollup.__struct_fields__ if name not in _NOT_ADDED)
+        sums = {name: _sum(getattr(self, name), getattr(other, name)) for name in added}
+        latest = max(self.made_at, other.made_at), max(self.newest, other.newest)
+        return DayRollup(date=self.date, made_at=latest[0], newest=latest[1], **sums)
 
     @property
     def prompts_left_alone(self) -> int:

@@ -115,11 +115,10 @@ def hedging_judge_version(name: str) -> str:
     """Return a version that changes whenever this judge's verdicts on hedges may change."""
     from knowbound.judge.prompts import HEDGING, load_prompt  # noqa: PLC0415
 
-    judge = parse_name(name)
-    if judge.kind is JudgeKind.RULES:
+    if name.strip() == RULES:
         weights = resources.files("knowbound.judge.hedging").joinpath("hedging_rules.json").read_bytes()
         return f"{RULES}-{hashlib.sha256(weights).hexdigest()[:12]}"
-    return f"{load_prompt(HEDGING).version}/{identity(judge)}"
+    return f"{load_prompt(HEDGING).version}/{identity(parse_name(name))}"
 
 
 def is_rules(version: str) -> bool:
@@ -131,9 +130,8 @@ def turn_judge_version(name: str) -> str:
     """Return a version that changes whenever this judge's verdicts on turns may change."""
     from knowbound.judge.prompts import TURNS, load_prompt  # noqa: PLC0415
 
-    judge = parse_name(name)
-    is_rules = judge.kind is JudgeKind.RULES
-    return _turn_rules().version if is_rules else f"{load_prompt(TURNS).version}/{identity(judge)}"
+    is_rules = name.strip() == RULES
+    return _turn_rules().version if is_rules else f"{load_prompt(TURNS).version}/{identity(parse_name(name))}"
 
 
 @cache  # asked for by every session

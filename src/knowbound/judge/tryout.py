@@ -21,12 +21,13 @@ from typing import TypeVar
 import msgspec
 
 from knowbound.config import Settings
-from knowbound.core.quality import ItemVerdict, JudgedCall, JudgedItem, JudgedTurn
+from knowbound.core.quality import ItemVerdict, JudgedItem, Metric
 from knowbound.core.signal import HedgingVerdict
 from knowbound.errors import ConfigError
 from knowbound.judge.choice import ModelTask
 from knowbound.judge.choosing import Choosing, choose
 from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingJudge, NoVerdict
+from knowbound.judge.labels import ItemLabel, LabelledTurn
 from knowbound.judge.models import claude_client, codex_client
 from knowbound.judge.models.api import is_installed
 from knowbound.judge.models.asking import Asker
@@ -128,28 +129,6 @@ _RECORDED = "answers.jsonl"
 _Case = TypeVar("_Case", bound=msgspec.Struct)
 
 
-class _Label(msgspec.Struct, frozen=True):
-    on_topic: bool
-    used: bool
-    contradicted: bool
-
-
-class TurnCase(msgspec.Struct, frozen=True):
-    """A turn with items and what is true of each."""
-
-    id: str
-    prompt: str
-    response: str
-    items: list[JudgedItem]
-    labels: dict[str, _Label]
-    tool_calls: list[JudgedCall] = []
-
-    @property
-    def turn(self) -> JudgedTurn:
-        """The turn without the labels."""
-        return JudgedTurn(self.id, self.prompt, self.response, tuple(self.items), tuple(self.tool_calls))
-
-
 class HedgeCase(msgspec.Struct, frozen=True):
     """A sentence, and whether it is doubt."""
 
@@ -200,8 +179,8 @@ class Tried(msgspec.Struct, frozen=True):
 
 def hits_on_turns(judge: TurnJudge) -> tuple[Rate, str]:
     """Return the items whose three verdicts are all right, and the judge's first problem."""
-    right, of, problem, cases = 0, 0, "", _cases(ModelTask.TURNS, TurnCase)
-    for case, given in zip(cases, judge.judge([case.turn for case in cases]), strict=True):
+    right, of, problem, cases = 0, 0, "", _cases(ModelTask.TURNS, LabelledTurn)
+    for case, given in zip(cases, judge.judge([case.judged for case in cases]), strict=True):
         verdicts = {one.item: one for one in given.verdicts}
         right += sum(_agrees(verdicts.get(item), label) for item, label in case.labels.items())
         of += len(case.labels)
@@ -269,11 +248,8 @@ def recorded_asker() -> Asker:
     return Asker("a large model", recorded, JudgeOptions(retries=0), recorded)
 
 
-def _agrees(verdict: ItemVerdict | None, label: _Label) -> bool:
-    if verdict is None:
-        return False
-    said = (verdict.on_topic, verdict.used, verdict.contradicted)
-    return said == (label.on_topic, label.used, label.contradicted)
+def _agrees(verdict: ItemVerdict | None, label: ItemLabel) -> bool:
+    return verdict is not None and all(verdict.says(metric) == label.says(metric) for metric in Metric)
 
 
 def _cases(task: ModelTask, type_: type[_Case]) -> Sequence[_Case]:

@@ -165,9 +165,8 @@ def _with(day: DayRollup, turn: QualityTurn) -> DayRollup:
         shadow = day.shadow + counted(turn.injected_items)
         return _with(replace(day, shadow=shadow), replace(turn, injected_items=(), arm=""))
     injected = counted(turn.injected_items)
-    return DayRollup(
-        date=day.date,
-        made_at=day.made_at,
+    return replace(
+        day,
         turns=day.turns + 1,
         newest=max(day.newest, turn.scored_at),
         unscored=day.unscored + bool(turn.problem),
@@ -183,16 +182,12 @@ def _with(day: DayRollup, turn: QualityTurn) -> DayRollup:
         corrective_calls=day.corrective_calls + sum(bool(call.corrected) for call in turn.tool_calls),
         injected_tokens=day.injected_tokens + turn.injected_tokens,
         held_out=day.held_out + (turn.arm == HELD_OUT),
-        shadow=day.shadow,
         silenced=day.silenced | {one: day.silenced.get(one, 0) + 1 for one in turn.silenced},
         silenced_prompts=day.silenced_prompts + bool(turn.silenced),
         rank_ms=day.rank_ms + _took(turn.rank_ms),
         prompt_ms=day.prompt_ms + _took(turn.prompt_ms),
         stop_ms=day.stop_ms + _took(turn.stop_ms),
         judges=day.judges | ({turn.judge: day.judges.get(turn.judge, 0) + 1} if turn.judge else {}),
-        scores=day.scores,
-        gamma=day.gamma,
-        scores_by_day=day.scores_by_day,
     )
 
 

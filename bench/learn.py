@@ -33,8 +33,7 @@ from knowbound.lessons.asking import lessons_by_model
 from knowbound.lessons.kept import LessonOccurrence, failed_commands, failed_lookups, is_about
 from knowbound.lessons.learn import read_material, with_rest
 from knowbound.lessons.locations import misses
-from knowbound.lessons.material import Material
-from knowbound.lessons.proposal import Corpus, SessionMiss
+from knowbound.lessons.material import Corpus, Material, SessionMiss
 from knowbound.lessons.proposing import lessons_of, tokens_of, within_budget
 from knowbound.lessons.verifying import Tree
 from knowbound.stats.rate import Rate, clustered

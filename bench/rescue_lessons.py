@@ -25,8 +25,7 @@ from knowbound.core.lesson import LessonStatus
 from knowbound.core.paths import project_name
 from knowbound.core.trace import Outcome, Step, ToolCall, ToolKind
 from knowbound.lessons.invocations import misused_line
-from knowbound.lessons.material import Material
-from knowbound.lessons.proposal import Corpus
+from knowbound.lessons.material import Corpus, Material
 from knowbound.lessons.proposing import lessons_of, within_budget
 from knowbound.lessons.rescue.asking import indexed
 from knowbound.lessons.rescue.rescue import rescue

@@ -11,7 +11,7 @@ from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.completion import Completion, ModelQuestion
 from knowbound.judge.names import JudgeOptions
 from knowbound.lessons.asking import lessons_by_model
-from knowbound.lessons.proposal import Corpus
+from knowbound.lessons.material import Corpus
 from tests.conftest import write_user_config
 from tests.lessons.shop import Shop
 from tests.transcripts import Transcript

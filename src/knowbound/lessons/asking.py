@@ -23,8 +23,7 @@ from knowbound.judge.prompts import TOPICS, load_prompt
 from knowbound.lessons.invocations import script_name
 from knowbound.lessons.kept import failed_commands, failed_lookups
 from knowbound.lessons.locations import denied, missed_path, misses
-from knowbound.lessons.material import Failure, Material
-from knowbound.lessons.proposal import SEVERAL, Corpus, SessionMiss, first_of_each
+from knowbound.lessons.material import SEVERAL, Corpus, Failure, Material, SessionMiss, first_of_each
 from knowbound.lessons.proposing import clean_line, is_said, knowledge_file
 from knowbound.lessons.verifying import Tree, verify
 from knowbound.text.printable import estimated_tokens

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 
 from knowbound.core.lesson import CheckKind, LessonEvidence, LessonKind, TreeCheck
 from knowbound.lessons.invocations import MACHINE, script_name
-from knowbound.lessons.material import Failure, Material, UserText
-from knowbound.lessons.proposal import SEVERAL, Corpus, LessonProposal, code
+from knowbound.lessons.material import SEVERAL, Corpus, Failure, LessonProposal, Material, UserText, code
 from knowbound.lessons.verifying import Tree
 
 _SOON = 3  # commands after the one that failed

@@ -14,8 +14,7 @@ from msgspec.structs import replace
 from knowbound.core.lesson import WRITTEN, Lesson, LessonKind, LessonStatus, MissCount, lesson_id
 from knowbound.gaps.wanted import plain_name
 from knowbound.lessons.locations import missed_path
-from knowbound.lessons.material import Material
-from knowbound.lessons.proposal import SessionMiss
+from knowbound.lessons.material import Material, SessionMiss
 from knowbound.lessons.verifying import Tree, verify
 from knowbound.stats.paired import Difference, unpaired_difference
 from knowbound.stats.rate import Rate

@@ -22,8 +22,7 @@ from knowbound.judge.choice import ModelTask, judge_for, may_see
 from knowbound.judge.registry import asker_for
 from knowbound.lessons.asking import lessons_by_model
 from knowbound.lessons.kept import failed_commands, failed_lookups, joined, requests, watched
-from knowbound.lessons.material import MATERIAL_VERSION, Material, material_of
-from knowbound.lessons.proposal import Corpus, SessionMiss
+from knowbound.lessons.material import MATERIAL_VERSION, Corpus, Material, SessionMiss, material_of
 from knowbound.lessons.proposing import lessons_of, within_budget
 from knowbound.lessons.verifying import Tree
 from knowbound.report.model import ObserveReport

@@ -10,7 +10,7 @@ from knowbound.core.lesson import CheckKind, LessonEvidence, LessonKind, TreeChe
 from knowbound.core.paths import is_knowledge
 from knowbound.core.signal import Ending, SignalType, Status
 from knowbound.core.trace import Outcome
-from knowbound.lessons.proposal import SEVERAL, Corpus, LessonProposal, SessionMiss, code, listed
+from knowbound.lessons.material import SEVERAL, Corpus, LessonProposal, SessionMiss, code, listed
 from knowbound.lessons.verifying import Tree
 
 _WITHOUT_TREE = 3  # sessions that miss a folder before it is said to be absent where no tree can tell

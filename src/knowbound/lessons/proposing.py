@@ -22,8 +22,7 @@ from knowbound.lessons.corrections import corrections, indentation, wrong_invoca
 from knowbound.lessons.invocations import script_name
 from knowbound.lessons.kept import BY_AGENT
 from knowbound.lessons.locations import locations
-from knowbound.lessons.material import Material
-from knowbound.lessons.proposal import Corpus, LessonProposal, first_of_each
+from knowbound.lessons.material import Corpus, LessonProposal, Material, first_of_each
 from knowbound.lessons.verifying import Tree, verify
 from knowbound.store.lessons import KeptLessons
 from knowbound.text.clock import utc_now

@@ -22,7 +22,7 @@ from knowbound.knowledge.lint import ITEM
 from knowbound.lessons.applying import plan_files
 from knowbound.lessons.kept import failed_commands, failed_lookups
 from knowbound.lessons.learn import Learned
-from knowbound.lessons.proposal import Corpus
+from knowbound.lessons.material import Corpus
 from knowbound.patching import FilePatch, read_below
 from knowbound.store.screens import Fix
 

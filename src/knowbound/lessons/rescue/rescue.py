@@ -43,14 +43,11 @@ def rescue(event: Mapping[str, Any], tree: KeptTree, *, home: str = "", seconds:
         said = _of_command(event, names, search, home) if home else None
         return without_secrets(said, texts_of(event)) if said else NO_MISS
     said = _first(_rescued(miss, names, search) for miss in misses)
-    if home and said is None:
-        from knowbound.lessons.rescue.learned import rescue_by_lesson  # noqa: PLC0415  # not where the tree has it
+    if home and said is None:  # most misses have an answer in the tree
+        from knowbound.lessons.rescue.known import rescue_by_item, rescue_by_lesson  # noqa: PLC0415
 
-        said = _first(rescue_by_lesson(miss, names, search, home) for miss in misses)
-    if home and said is None:
-        from knowbound.lessons.rescue.items import rescue_by_item  # noqa: PLC0415
-
-        said = rescue_by_item(misses, names, home)
+        by_lesson = _first(rescue_by_lesson(miss, names, search, home) for miss in misses)
+        said = by_lesson or rescue_by_item(misses, names, home)
     if said:
         return without_secrets(said, texts_of(event))
     is_absent = not search.is_late() and all(is_nowhere(miss, names, search) for miss in misses)
@@ -71,7 +68,7 @@ def _of_command(event: Mapping[str, Any], names: TreeNames, search: Searcher, ho
     found = lessons_naming(home, [ABOUT_COMMANDS])
     if not found:
         return None
-    from knowbound.lessons.rescue.learned import rescue_command  # noqa: PLC0415
+    from knowbound.lessons.rescue.known import rescue_command  # noqa: PLC0415
 
     return rescue_command(event, found, names, search)
 

@@ -40,7 +40,7 @@ from knowbound.kms.validation import NewItem
 from knowbound.quality.corrections.answers import Corrections
 from knowbound.quality.corrections.discovery import discovery_rate
 from knowbound.quality.corrections.loop import show as show_suggestions
-from knowbound.quality.corrections.loop import tend
+from knowbound.quality.corrections.loop import update_suggestions
 from knowbound.quality.rollout.progress import load_state
 from knowbound.quality.scoring import rolled_up
 from knowbound.quality.status import quality_status
@@ -141,7 +141,7 @@ class Month:
             done = rolled_up(self.settings, log, [self.now.date().isoformat()])
             assert not done.problem, done.problem
             self._calibrate()
-            tend(self.settings, log)
+            update_suggestions(self.settings, log)
             after = load_state(log)
             self._provoke(after.leg)
             event = f"leg {before.leg} → {after.leg}" if before.leg != after.leg else ""

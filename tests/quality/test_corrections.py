@@ -20,7 +20,7 @@ from knowbound.kms.quality_log import SqliteQualityLog
 from knowbound.kms.validation import ItemEdit
 from knowbound.quality.corrections.answers import Corrections
 from knowbound.quality.corrections.fixing import to_fix
-from knowbound.quality.corrections.loop import tend
+from knowbound.quality.corrections.loop import update_suggestions
 from knowbound.quality.rollup import roll_up
 from knowbound.report.quality.model import Fault
 from knowbound.stats.demotion import demotions
@@ -318,7 +318,7 @@ def _trust(loop: Loop) -> None:
 
 def _released(loop: Loop) -> None:
     """A person lets the item be injected all the same, and answers nothing."""
-    tend(loop.project.settings, loop.log, now=NOW)
+    update_suggestions(loop.project.settings, loop.log, now=NOW)
     loop.store.unflag(PORT.id)
 
 
@@ -332,7 +332,7 @@ def _flag(loop: Loop, id_: str = PORT.id) -> tuple[str, str, str]:
 def test_what_a_trusted_judge_found_contradicted_is_held_back_with_the_reason(loop: Loop) -> None:
     assert PORT.id in loop.served()
     _trust(loop)
-    tend(loop.project.settings, loop.log, now=NOW)
+    update_suggestions(loop.project.settings, loop.log, now=NOW)
     reason = f"contradicted on {DAY} in session session-{DAY}, by the judge rules-1"
     assert _flag(loop) == ("HELD_BACK", "quality", f"{reason}: The server listens on port 9090, not 8080.")
     assert loop.served() == {OTHER.id: OTHER.content}
@@ -346,10 +346,12 @@ def test_what_a_trusted_judge_found_contradicted_is_held_back_with_the_reason(lo
 def test_without_an_answer_for_14_days_it_stays_held_back_and_its_suggestion_open(loop: Loop) -> None:
     _trust(loop)
     for now in (NOW, "2026-11-30T11:59:59Z"):
-        tend(loop.project.settings, loop.log, now=now)
+        update_suggestions(loop.project.settings, loop.log, now=now)
         assert "no answer" not in _flag(loop)[2]
     for _ in range(2):
-        assert tend(loop.project.settings, loop.log, now="2026-11-30T12:00:00Z") == []  # nothing becomes UNVERIFIED
+        assert (
+            update_suggestions(loop.project.settings, loop.log, now="2026-11-30T12:00:00Z") == []
+        )  # nothing becomes UNVERIFIED
         kind, _, note = _flag(loop)
         assert kind == "HELD_BACK"
         assert "by the judge rules-1, and no answer for 14 days: The server" in note
@@ -366,7 +368,7 @@ def test_the_next_prompt_is_not_given_an_item_that_a_turn_contradicted_and_the_s
     prompt = "On which port does the API server listen?"
     assert PORT.content in hook.ask(prompt, "s-1")
     _trust(loop)
-    tend(loop.project.settings, loop.log, now=NOW)
+    update_suggestions(loop.project.settings, loop.log, now=NOW)
     assert PORT.id not in hook.ask(prompt, "s-2")
     assert f"[{PORT.id}] {PORT.content} (contradicted {DAY}" in hook.start()
     loop.corrections.dismiss(PORT.id)
@@ -393,12 +395,12 @@ def test_a_held_back_item_is_released_when_it_is_dismissed_superseded_or_repaire
     with closing(Loop(tmp_path, copies=[COPY] if copy else [])) as loop:
         _trust(loop)
         for now in (NOW, "2026-11-17T12:00:00Z", "2026-12-01T12:00:00Z"):  # held back, unchanged, without an answer
-            tend(loop.project.settings, loop.log, now=now)
+            update_suggestions(loop.project.settings, loop.log, now=now)
             assert loop.served() == {OTHER.id: OTHER.content}
         act(loop)
         loop.roll_up()
         for _ in range(2):
-            tend(loop.project.settings, loop.log, now="2026-12-02T00:00:00Z")
+            update_suggestions(loop.project.settings, loop.log, now="2026-12-02T00:00:00Z")
             assert set(loop.served().values()) == {OTHER.content, served}
 
 
@@ -406,23 +408,23 @@ def test_a_person_who_releases_an_item_is_not_overruled_until_an_answer_is_undon
     _trust(loop)
     _released(loop)
     for _ in range(2):
-        tend(loop.project.settings, loop.log, now="2026-11-17T00:00:00Z")
+        update_suggestions(loop.project.settings, loop.log, now="2026-11-17T00:00:00Z")
         assert PORT.id in loop.served()
     loop.corrections.dismiss(PORT.id)
     loop.corrections.undo(PORT.id)
     loop.roll_up()
-    tend(loop.project.settings, loop.log, now="2026-11-18T00:00:00Z")
+    update_suggestions(loop.project.settings, loop.log, now="2026-11-18T00:00:00Z")
     assert PORT.id not in loop.served()
 
 
 def test_what_turns_hold_back_is_released_while_the_judge_is_not_trusted(loop: Loop) -> None:
     _trust(loop)
-    tend(loop.project.settings, loop.log, now=NOW)
+    update_suggestions(loop.project.settings, loop.log, now=NOW)
     calibrate_judge(loop.project.home, "rules-1", finds=0)
-    tend(loop.project.settings, loop.log, now=NOW)
+    update_suggestions(loop.project.settings, loop.log, now=NOW)
     assert PORT.id in loop.served()
     _trust(loop)
-    tend(loop.project.settings, loop.log, now=NOW)
+    update_suggestions(loop.project.settings, loop.log, now=NOW)
     assert PORT.id not in loop.served()
 
 
@@ -432,7 +434,7 @@ def test_what_lint_holds_back_is_left_to_lint(loop: Loop) -> None:
             store.flag(item.id, FlagKind.HELD_BACK, "not there", automatic=True)
     _trust(loop)
     for now in (NOW, "2026-12-30T00:00:00Z"):
-        assert tend(loop.project.settings, loop.log, now=now) == []
+        assert update_suggestions(loop.project.settings, loop.log, now=now) == []
     loop.corrections.dismiss(PORT.id)
     assert [_flag(loop, item.id) for item in (PORT, OTHER)] == [("HELD_BACK", "lint", "not there")] * 2
 
@@ -441,7 +443,7 @@ def test_a_contradiction_writes_no_content(loop: Loop) -> None:
     """A turn can be poisoned: all that it takes away is the injection of the item."""
     _trust(loop)
     for now in (NOW, "2026-12-30T00:00:00Z"):
-        tend(loop.project.settings, loop.log, now=now)
+        update_suggestions(loop.project.settings, loop.log, now=now)
     contents = {one.item.id: one.item.content for one in loop.store.index.all_items()}
     assert contents == {PORT.id: PORT.content, OTHER.id: OTHER.content}
 
@@ -449,22 +451,22 @@ def test_a_contradiction_writes_no_content(loop: Loop) -> None:
 def test_an_item_that_a_person_released_is_flagged_once_after_14_days_and_nothing_is_closed(loop: Loop) -> None:
     _trust(loop)
     _released(loop)  # shown from now on
-    assert tend(loop.project.settings, loop.log, now="2026-11-30T11:59:59Z") == []
-    assert tend(loop.project.settings, loop.log, now="2026-11-30T12:00:00Z") == [PORT.id]
+    assert update_suggestions(loop.project.settings, loop.log, now="2026-11-30T11:59:59Z") == []
+    assert update_suggestions(loop.project.settings, loop.log, now="2026-11-30T12:00:00Z") == [PORT.id]
     note = f"contradicted once since {DAY}, by the judge rules-1; nobody answered for 14 days"
     assert _flag(loop) == ("UNVERIFIED", "knowbound", note)
     assert PORT.id in loop.served()
     assert loop.record().closing is Closing.OPEN
     assert loop.corrections.open()[0].is_unverified
     loop.store.unflag(PORT.id)
-    assert tend(loop.project.settings, loop.log, now="2026-12-30T09:01:00Z") == []
+    assert update_suggestions(loop.project.settings, loop.log, now="2026-12-30T09:01:00Z") == []
     assert loop.log.answers()[0].kind is SuggestionDecision.FLAGGED
 
 
 def test_what_was_answered_is_not_flagged(loop: Loop) -> None:
     _trust(loop)
     loop.corrections.dismiss(PORT.id)
-    assert tend(loop.project.settings, loop.log, now="2026-12-30T00:00:00Z") == []
+    assert update_suggestions(loop.project.settings, loop.log, now="2026-12-30T00:00:00Z") == []
 
 
 @pytest.mark.parametrize("why", ["nobody measured the rules", "labels condemn the judge", "switched off"])
@@ -475,7 +477,7 @@ def test_nothing_is_held_back_flagged_or_shown(loop: Loop, why: str) -> None:
         _trust(loop)
         (loop.project.root / "knowbound.toml").write_text("[quality]\ncorrections = false\n")
     for now in (NOW, "2026-12-30T00:00:00Z"):
-        assert tend(loop.project.settings, loop.log, now=now) == []
+        assert update_suggestions(loop.project.settings, loop.log, now=now) == []
         assert loop.served() == {PORT.id: PORT.content, OTHER.id: OTHER.content}
     assert not (loop.project.home / FILE).exists()
     assert loop.corrections.open()  # a person sees it all the same
@@ -527,7 +529,7 @@ def test_a_drafted_value_that_neither_tree_nor_user_has_is_for_a_person(
         agent = Corrections(loop.log, loop.store, by="mcp", root=tmp_path, is_person=False)
         (one,) = agent.open()
         assert one.needs_person is expected
-        tend(loop.project.settings, loop.log, now=NOW)
+        update_suggestions(loop.project.settings, loop.log, now=NOW)
         (shown,) = load(str(loop.project.home))
         assert (shown.draft, shown.needs_person) == ("" if expected else one.draft, expected)
         if expected:
@@ -543,14 +545,14 @@ def test_a_drafted_value_that_neither_tree_nor_user_has_is_for_a_person(
 def test_an_item_that_ranking_silenced_is_still_suggested(loop: Loop) -> None:
     _trust(loop)
     loop.store.set_quality({("sqlite", PORT.id): 0.0})
-    tend(loop.project.settings, loop.log, now=NOW)
+    update_suggestions(loop.project.settings, loop.log, now=NOW)
     assert [one.id for one in load(str(loop.project.home))] == [PORT.id]
 
 
 def test_a_flagged_item_can_still_be_accepted(loop: Loop) -> None:
     _trust(loop)
     _released(loop)
-    tend(loop.project.settings, loop.log, now="2026-12-30T00:00:00Z")
+    update_suggestions(loop.project.settings, loop.log, now="2026-12-30T00:00:00Z")
     successor = loop.corrections.accept(PORT.id)
     assert successor.flag is None
     loop.corrections.undo(PORT.id)
@@ -562,9 +564,9 @@ def test_a_flagged_item_can_still_be_accepted(loop: Loop) -> None:
 
 def test_the_next_session_is_shown_what_waits_and_not_what_was_answered(loop: Loop) -> None:
     _trust(loop)
-    tend(loop.project.settings, loop.log, now=NOW)
+    update_suggestions(loop.project.settings, loop.log, now=NOW)
     (shown,) = load(str(loop.project.home))
     assert (shown.id, shown.session, shown.turn, shown.date[:10]) == (PORT.id, f"session-{DAY}", "turn-1", DAY)
     loop.corrections.dismiss(PORT.id)
-    tend(loop.project.settings, loop.log, now=NOW)
+    update_suggestions(loop.project.settings, loop.log, now=NOW)
     assert load(str(loop.project.home)) == []

@@ -32,10 +32,9 @@ _POOL_AT_LEAST = 1000
 
 
 def label_candidates(settings: Settings, count: int, seed: int, known: Collection[str] = ()) -> list[Unlabelled]:
-    """Hedging sentences of the newest stored run that are not among the known ones, in an order that tells nothing.
+    """Draw unlabelled hedging sentences of the newest stored run, half from each predicted class, shuffled.
 
-    Half of them are sentences that the judge kept, half are sentences that it dropped, as far as there are so many:
-    a rare answer is met often enough to tell how well the judge finds it. The weights undo the choice.
+    So a rare answer is met often enough to measure how well the judge finds it. The weights undo the choice.
     """
     run = _newest_run(settings)
     draw = random.Random(seed)

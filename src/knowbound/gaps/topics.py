@@ -263,7 +263,7 @@ def _endings(signals: list[Signal]) -> dict[str, int]:
 
 
 def _calls(signal: Signal) -> int:
-    """The calls that a signal stands for: of a miss, that one at least."""
+    """Return the calls of a signal; a miss has at least its own."""
     return max(signal.cost.calls if signal.cost else 0, 0 if signal.text else 1)
 
 

@@ -1,6 +1,6 @@
 """The choice of the items that a prompt needs, by a model, among candidates that rules found.
 
-Prompt, conversation and items are data: they are cleared of secrets and stand in fences that they cannot close, and the
+Prompt, conversation and items are data: they are cleared of secrets and put in fences that they cannot close, and the
 answer is read for numbers of candidates alone.
 """
 

@@ -1,9 +1,9 @@
 """Models that are already on this machine, tried on bundled cases with their answers.
 
 There are twenty turns, twenty hedges and twenty choices. A model is worth its cost only where it is clearly better than
-the rules: the lower end of its interval is above what the rules reach on the same cases. Beside both stand the answers
-of a large model, recorded with the cases. Only `knowbound model` looks for models: at files and the environment, in
-codex's list of models, and at four usual ports of this machine.
+the rules: the lower end of its interval is above what the rules reach on the same cases. The recorded answers of a
+large model are shown beside both. Only `knowbound model` looks for models: at files and the environment, in codex's
+list of models, and at four usual ports of this machine.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ def is_said(text: str, file: str, tree: Tree) -> bool:
 
 
 def within_budget(lessons: Iterable[Lesson], lines: int, tokens: int) -> list[Lesson]:
-    """The most useful ones that fit: a knowledge file that only grows helps nobody."""
+    """Return the most useful lessons that fit: agents read a short knowledge file, not a long one."""
     kept: list[Lesson] = []
     for lesson in sorted(lessons, key=lambda one: (-one.saves, one.id)):
         if len(kept) < lines and sum(map(tokens_of, kept)) + tokens_of(lesson) <= tokens:
@@ -131,7 +131,7 @@ def _upwards(subject: str) -> Iterator[str]:
 
 
 def _included(path: str, tree: Tree) -> str:
-    """A file that only names another (`@AGENTS.md`) stands for that one."""
+    """Return the file that another one includes, if it does nothing else (`@AGENTS.md`); else the path itself."""
     found = _INCLUDES.fullmatch(tree.text(path))
     if found is None:
         return path
@@ -139,7 +139,7 @@ def _included(path: str, tree: Tree) -> str:
     return other if other in tree.files else path
 
 
-_MOST_WAITING = 100  # proposals of agents that nobody decided about
+_MOST_WAITING = 100  # undecided proposals of agents
 
 
 def propose(

@@ -106,7 +106,7 @@ class Queue:
         return None
 
     def mark_done(self) -> None:
-        """All that `pending` gave is worked off. Files that are, and that nobody writes to any more, are removed."""
+        """Mark the records of `pending` as worked off; remove files that are worked off and closed."""
         done = self._done() | self._read
         oldest = (datetime.now(UTC) - timedelta(days=_KEPT_DAYS)).strftime("%Y-%m-%d")
         kept = {}

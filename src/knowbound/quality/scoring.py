@@ -24,7 +24,7 @@ from knowbound.judge.registry import turn_judge
 from knowbound.judge.turns.rules import TurnJudge, TurnVerdicts
 from knowbound.kms.opening import open_index, open_quality_log
 from knowbound.kms.quality_log import QualityLog
-from knowbound.quality.corrections.loop import tend
+from knowbound.quality.corrections.loop import update_suggestions
 from knowbound.quality.queue import EndedRecord, Queue
 from knowbound.quality.rollout.progress import Rollout
 from knowbound.quality.rollup import RolledUp, roll_up
@@ -78,7 +78,7 @@ def score_queue(settings: Settings, *, again: bool = False, background: bool = F
         if rolled.problem:
             return QueueScored(done, rolled, rolled.problem)
         try:
-            tend(settings, log)
+            update_suggestions(settings, log)
         except KnowboundError as error:  # a backend is down: the next worker does it
             return QueueScored(done, rolled, str(error))
         return QueueScored(done, rolled)
@@ -121,7 +121,7 @@ class Scorer:
         self.days: set[str] = set()  # that it wrote turns of
 
     def run(self) -> Scored:
-        """Score what is queued and what nobody reported, until nothing is left."""
+        """Score the queued turns and those that no hook reported, until none is left."""
         done = Scored()
         while (records := self._due()) is not None:
             if records:
@@ -132,7 +132,7 @@ class Scorer:
         return done
 
     def sweep(self) -> Scored:
-        """Score what nobody reported, where nothing is queued either."""
+        """Score the turns that no hook reported while nothing is queued."""
         done = Scored()
         self._score(FoundTurns(self._home, self._log, since=utc_now()).unreported([]), done)
         return done
@@ -198,7 +198,7 @@ class Scorer:
 
 
 def _joined(known: TurnSources, stored: _StoredItems) -> Joined:
-    """The turn; where a defect of ours stops at its trace, without that: no turn keeps the others from being scored."""
+    """Join the turn; if that fails by a defect of ours, join it without its trace, so that the others are scored."""
     try:
         return join(known, stored)
     except Exception as error:

@@ -115,7 +115,7 @@ def _other_corrections(log: QualityLog, records: Sequence[Discovery]) -> Iterato
 
 
 def quality_of_item(settings: Settings, id_: str, *, today: str = "") -> ItemQuality:
-    """One item in full. Raises InputError where nobody knows it."""
+    """Return one item in full. Raises InputError if neither the store nor the log knows it."""
     today = today or utc_now()[:10]
     with closing(open_quality_log(settings)) as log, closing(open_index(settings)) as index:
         roll_up(log, index.corrections(), today=today, gamma=settings.quality_gamma)

@@ -27,8 +27,8 @@ from knowbound.text.sentences import HIDDEN, mask, shape
 
 _FILES = resources.files("knowbound.judge.hedging")
 _NAMED = 3  # features that a reason names
-# The specification's own statements of missing knowledge are doubt whatever stands around them, unless the sentence
-# sets a condition, asks the user, speaks of the future, reports somebody else or says that the question is settled.
+# The specification's own statements of missing knowledge are doubt in any context, unless the sentence sets
+# a condition, asks the user, speaks of the future, reports somebody else or says that the question is settled.
 _DECLARED = re.compile(r"(?:insufficient|not enough) information|not sure|没有足够的?信息|无法确认", re.IGNORECASE)
 _DECLARED_LACK = "a declared lack of knowledge"
 _UNLESS = frozenset(

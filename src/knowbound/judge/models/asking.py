@@ -92,7 +92,7 @@ class Allowance(Protocol):
 
 
 class Unlimited:
-    """Allowance for a judge that no call is made to: whoever answers counts for themselves."""
+    """Allowance for a judge that answers later, without a call of this process."""
 
     def reserve(self) -> str:
         """Allow every call."""

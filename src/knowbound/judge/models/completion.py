@@ -136,7 +136,7 @@ class MalformedError(Exception):
 
 
 def parse_answer(text: str, type_: type[_T]) -> _T:
-    """Return the last JSON object of the text that fits the type: a model that thinks aloud ends with its answer."""
+    """Return the last JSON object of the text that fits the type: a model may reason first and answer last."""
     problem: str | None = None
     for found in _objects(text):
         try:

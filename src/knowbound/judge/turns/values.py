@@ -30,7 +30,7 @@ class ValueKind(StrEnum):
 
 
 class Value(NamedTuple):
-    """A value: its kind, its normal form, and where it stands."""
+    """A value: its kind, its normal form, and its place in the text."""
 
     kind: ValueKind
     key: str

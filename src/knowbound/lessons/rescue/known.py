@@ -4,7 +4,7 @@ A lesson was true when it was checked last. It is said only where the tree, as i
 
 An item names the very thing, and says where or what it is. It is asked only where neither the tree nor a lesson has an
 answer, and only the local index (store/read_only.py): an item that is superseded, flagged, stale or kept back is not in
-question. The name stands in the item as it was looked for, as a word of its own. Where items disagree, or many name it,
+question. The item has the name as it was looked for, as a word of its own. Where items disagree, or many name it,
 nothing is said.
 """
 

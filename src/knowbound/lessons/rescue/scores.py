@@ -141,11 +141,11 @@ def judge(record: RescueRecord, turns: Iterable[TraceTurn], *, now: datetime | N
             or any(_follows(call, name, missed) for name in record.names)
         ]
         last = next((step.said[-1].text for step in reversed(turn.steps) if step.said), "")
-        is_told = any(one in last for one in (*paths, *(name for name in record.names if name not in missed)))
-        is_over = len(after) == NEXT_CALLS or is_told or _is_old(record, now or datetime.now(UTC))
+        is_in_answer = any(one in last for one in (*paths, *(name for name in record.names if name not in missed)))
+        is_over = len(after) == NEXT_CALLS or is_in_answer or _is_waited_for_long(record, now or datetime.now(UTC))
         if not there and not is_over:
             return None
-        return bool(there) or is_told, bool(there) and all(call.outcome in MISSES for call in there)
+        return bool(there) or is_in_answer, bool(there) and all(call.outcome in MISSES for call in there)
     return None
 
 
@@ -159,7 +159,7 @@ def _text_of(call: ToolCall) -> str:
     return "\n".join((call.query, call.where, *call.paths, str(call.input or "")))
 
 
-def _is_old(record: RescueRecord, now: datetime) -> bool:
+def _is_waited_for_long(record: RescueRecord, now: datetime) -> bool:
     try:
         return now - datetime.fromisoformat(record.time.replace("Z", "+00:00")) > _TO_GO_ON
     except ValueError:

@@ -85,7 +85,7 @@ def texts_of(event: Mapping[str, Any]) -> list[str]:
 def without_secrets(said: Rescue, asked: Iterable[str]) -> Rescue:
     """The rescue with its secrets redacted; a place whose path has one is not suggested.
 
-    Where what was asked for has one, nothing is said: a quotation of it may be cut so that nobody knows it for one.
+    If the request has a secret, nothing is said: a cut quotation of a secret may not be recognised.
     """
     from knowbound.text.redact import redact  # noqa: PLC0415  # costs 20 ms, where something is said
 

@@ -1,7 +1,7 @@
 """Answers to suggested corrections: accept, dismiss, undo, or none at all (specification 2, section 5).
 
 An answer is written down first, then carried out in the store, then marked as done. Each step can be repeated, so an
-answer whose process was killed is finished by whoever comes next, here or on another machine: `finish`.
+answer whose process was killed is finished by the next process, here or on another machine: `finish`.
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ def _detail(answer: SuggestionAnswer) -> dict[str, str]:
 
 
 def _unanswered(one: Suggestion) -> str:
-    """The reason on the flag: what happened, who found it, and that nobody confirmed it."""
+    """Return the reason on the flag: the contradictions, their judge, and that no answer came."""
     often = "once" if one.contradictions == 1 else f"{one.contradictions} times"
     judge = f", by the judge {one.judge}" if one.judge else ""
     return f"contradicted {often} since {one.raised[:10]}{judge}; nobody answered for {ANSWER_DAYS} days"

@@ -81,7 +81,7 @@ def correctable(index: Index, id_: str) -> Item | None:
 
 
 def on_present_content(record: Discovery | None, held: Item, log: QualityLog) -> Discovery | None:
-    """The record, unless the item was rewritten after the turn that raised it. A turn that is gone tells nothing."""
+    """Return the record, unless the item was rewritten after its turn. If the turn is gone, the record counts."""
     turn = log.get(f"{record.session_id}/{record.turn_id}") if record else None
     shas = {item.content_sha for item in turn.injected_items if item.id == held.id} if turn else set()
     return record if not shas or any(is_present(sha, held) for sha in shas) else None
@@ -188,7 +188,7 @@ def drafted(item: str, statement: str) -> Draft:
 
 
 def is_confirmed(item: str, draft: str, words: str, root: Path | None) -> bool:
-    """Report whether every new value of a draft is in the user's words or in the tree. Without one nobody can tell."""
+    """Report whether every new value of a draft is in the user's words or in the tree; False without a new value."""
     known = {(one.kind, one.key) for one in values_of(item)}
     new = [one for one in values_of(draft) if (one.kind, one.key) not in known]
     said = {(one.kind, one.key) for one in values_of(words)}

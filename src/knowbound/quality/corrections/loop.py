@@ -48,7 +48,7 @@ def opened_corrections(settings: Settings, by: str) -> Iterator[Corrections]:
         show(settings, log, store.index)
 
 
-def tend(settings: Settings, log: QualityLog, *, now: str = "") -> list[str]:
+def update_suggestions(settings: Settings, log: QualityLog, *, now: str = "") -> list[str]:
     """Finish answers, hold back or flag items, and show suggestions. Returns the ids of the items that were flagged.
 
     The store is opened only where something is to be written.
@@ -115,7 +115,7 @@ def _holding(one: Suggestion) -> str:
 
 
 def _since(log: QualityLog, waiting: Sequence[Suggestion], now: str) -> dict[str, str]:
-    """Since when each of them could be shown, for all machines: nobody could answer before."""
+    """Return the first time at which each suggestion could be shown, on any machine: no answer was possible before."""
     kept = log.note(SHOWN)
     known: dict[str, str] = msgspec.json.decode(kept, type=dict[str, str]) if kept else {}
     since = {one.record: known.get(one.record, now) for one in waiting}

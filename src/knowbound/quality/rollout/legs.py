@@ -84,7 +84,7 @@ def plan_of(legs: Sequence[Leg]) -> tuple[str, ...]:
 
 
 def present_leg(leg: int, plan: Sequence[str], legs: Sequence[Leg]) -> int:
-    """The leg that a store is in, where its backends changed since: as far as the legs are the same."""
+    """Return the present leg of a store whose backends may have changed: the last one that both plans share."""
     for number, (was, now) in enumerate(zip(plan[:leg], plan_of(legs), strict=False)):
         if was.removesuffix(_LOOP) != now:
             return number

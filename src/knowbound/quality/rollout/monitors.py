@@ -63,7 +63,7 @@ def is_self_reinforcing(watched: Watched) -> bool | None:
 
 
 def longest_chain(successors: Mapping[str, str]) -> int:
-    """The most links between a superseded item and what is in force for it."""
+    """Return the most links between a superseded item and its last successor."""
     longest = 0
     for id_ in successors:
         at, links, seen = id_, 0, {id_}

@@ -59,7 +59,7 @@ class _ToJudge(NamedTuple):
 
     turn: JudgedTurn
     trace: TraceTurn
-    standing: frozenset[str]  # ids of the items that stay in the context
+    in_context: frozenset[str]  # ids of the items that stay in the context
 
 
 class _Session(msgspec.Struct):
@@ -105,22 +105,22 @@ def _scored(session: SessionFiles, *, collect: Callable[[SessionFiles], _Session
 
 def _collected(session: SessionFiles, *, project: str, since: str) -> _Session:
     """The turns of a session, each with what was injected into it or stays in its context."""
-    standing: dict[str, tuple[LoggedItem, JudgedItem]] = {}
+    in_context: dict[str, tuple[LoggedItem, JudgedItem]] = {}
     found = _Session()
     for turn in turns_in(session):
         is_wanted = (not project or works_in(turn.project, (project,))) and (turn.prompt.time or since) >= since
         joined = join(TurnSources(trace=turn), lambda _: None)
         others = {one.id: one for one in joined.turn.other_items}
         contents = {one.id: one for one in joined.judged.items}
-        standing |= {id_: (one, contents[id_]) for id_, one in others.items()}
+        in_context |= {id_: (one, contents[id_]) for id_, one in others.items()}
         if not is_wanted:
             continue
         ours = [LoggedItem(one.item, OURS, one.content, len(one.content)) for one in turn.injections if one.item]
-        found.texts.update({one.id: one for one in ours} | {id_: one for id_, (one, _) in standing.items()})
-        items = [JudgedItem(one.id, one.content_excerpt) for one in ours] + [one for _, one in standing.values()]
+        found.texts.update({one.id: one for one in ours} | {id_: one for id_, (one, _) in in_context.items()})
+        items = [JudgedItem(one.id, one.content_excerpt) for one in ours] + [one for _, one in in_context.values()]
         if items:
             judged = replace(joined.judged, items=tuple(items))
-            found.to_judge.append(_ToJudge(judged, turn, frozenset(standing)))
+            found.to_judge.append(_ToJudge(judged, turn, frozenset(in_context)))
         found.turns += 1
     return found
 
@@ -145,7 +145,7 @@ def _judged(found: _Session, given: Sequence[TurnVerdicts]) -> _Session:
                 file=prompt.path,
                 line=prompt.line,
             )
-            if verdict.item in one.standing:
+            if verdict.item in one.in_context:
                 best[verdict.item] = _either(best.get(verdict.item), line)
             else:
                 found.lines.append(line)

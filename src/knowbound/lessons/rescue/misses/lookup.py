@@ -43,7 +43,7 @@ class MissedLookup(NamedTuple):
 
 
 def expanded(glob: str) -> list[str]:
-    """The globs that braces stand for."""
+    """Expand the braces of a glob."""
     done: list[str] = []
     left = [glob]
     while left and len(done) + len(left) <= _MOST:

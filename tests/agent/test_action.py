@@ -418,3 +418,18 @@ def test_the_lint_hook_sees_what_is_not_committed_yet(pull_request: Path) -> Non
     failed = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)
     assert failed.returncode == 1
     assert "CLAUDE.md:1  src/commands/ is not there; src/cli is" in failed.stdout
+
+
+def test_the_gitlab_job_of_the_page_runs_and_fails_by_its_gate(base: Path) -> None:
+    page = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+    (job,) = [found for found in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL) if found.startswith("knowledge:")]
+    install, *script = yaml.safe_load(job)["knowledge"]["script"]
+    assert install.startswith("pip install ")
+    shutil.move(base / "work" / "eval-samples.yaml", base / "work" / "docs" / "eval-samples.yaml")
+    home = str(base / "work" / ".cache-knowbound")
+    environ = {"PATH": f"{KNOWBOUND.parent}:{os.environ['PATH']}", "KNOWBOUND_HOME": home, "HOME": str(base)}
+    command = ["bash", "-eo", "pipefail", "-c", "\n".join(script)]
+    ran = subprocess.run(command, cwd=base / "work", env=environ, capture_output=True, text=True, check=False)
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    assert WARNING in (base / "work" / "knowbound.xml").read_text(encoding="utf-8")
+    assert "max-gap-rate 0.3" in ran.stdout

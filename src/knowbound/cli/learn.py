@@ -79,9 +79,10 @@ def _learn(paths: list[Path], settings: Settings, filters: Filters, *, root_is_g
 def _rendered(learned: Learned, format_: str, output: Path | None, status: bool) -> str:
     from knowbound.core.lesson import LessonStatus
     from knowbound.report.knowledge.lessons import render_lessons
+    from knowbound.report.words import not_read_words, sessions_words
     from knowbound.text.printable import counted, listed
 
-    sessions = sum(learned.sessions.values())
+    sessions = sessions_words(learned.report.reading, sum(learned.sessions.values()))
     named = listed([name or translated("unknown") for name in learned.sessions], 3)
     tree = (
         say("checked against the tree of {}", learned.checked)
@@ -89,13 +90,13 @@ def _rendered(learned: Learned, format_: str, output: Path | None, status: bool)
         else translated("without a tree to check them")
     )
     at = say(" at {}", learned.commit) if learned.commit else ""
+    left = not_read_words(learned.report.reading)
     shown = [one for one in learned.lessons if status or one.status is not LessonStatus.REJECTED]
     return render_lessons(
         shown,
         cast("Any", format_),
-        about=say(
-            "{} from {} of {}, {}{}.", counted(len(shown), "lesson"), counted(sessions, "session"), named, tree, at
-        ),
+        about=say("{} from {} of {}, {}{}.", counted(len(shown), "lesson"), sessions, named, tree, at)
+        + (f" {left[:1].upper()}{left[1:]}." if left else ""),
         left_out=learned.left_out,
         status=status,
         **layout(output),

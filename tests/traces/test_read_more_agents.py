@@ -52,7 +52,7 @@ def test_the_reader_takes_its_recordings_and_no_other(agent: str) -> None:
             [
                 ("grep_search", ToolKind.SEARCH, Outcome.EMPTY),
                 ("read_file", ToolKind.READ, Outcome.MISSING),
-                ("run_shell_command", ToolKind.SHELL, Outcome.OK),
+                ("run_shell_command", ToolKind.SHELL, Outcome.ERROR),
                 ("agent", ToolKind.OTHER, Outcome.OK),
                 ("read_file", ToolKind.READ, Outcome.MISSING),
             ],
@@ -62,7 +62,7 @@ def test_the_reader_takes_its_recordings_and_no_other(agent: str) -> None:
             [
                 ("search_files", ToolKind.SEARCH, Outcome.EMPTY),
                 ("read_file", ToolKind.READ, Outcome.MISSING),
-                ("execute_command", ToolKind.SHELL, Outcome.OK),
+                ("execute_command", ToolKind.SHELL, Outcome.ERROR),
                 ("write_to_file", ToolKind.EDIT, Outcome.REJECTED),
                 ("ask_followup_question", ToolKind.OTHER, Outcome.OK),
             ],
@@ -98,6 +98,29 @@ def test_a_failed_command_has_its_exit_code_whatever_the_status_says() -> None:
         "run_shell_command",
         "read_file",
     ]
+
+
+def test_telemetry_of_the_main_agent_of_qwen_code_is_no_second_call(tmp_path: Path) -> None:
+    path = tmp_path / "chat.jsonl"
+    path.write_bytes(recordings("qwen-code")[0].read_bytes().replace(b"#general#1", b"########0"))
+    assert b"########0" in path.read_bytes()
+    assert len(calls(read("qwen-code", path))) == len(calls(own("qwen-code"))) - 1
+
+
+def test_a_command_that_failed_by_its_exit_code_alone_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "task.json"
+    text = "[execute_command for 'make tides'] Result:\nCommand failed with exit code 2."
+    messages = [
+        {"role": "user", "content": [{"type": "text", "text": "<task>\nx\n</task>"}]},
+        {
+            "role": "assistant",
+            "content": [{"type": "tool_use", "name": "execute_command", "input": {"command": "make"}}],
+        },
+        {"role": "user", "content": [{"type": "text", "text": text}]},
+    ]
+    path.write_text(json.dumps(messages))
+    (call,) = calls(read("cline", path))
+    assert (call.outcome, call.failed) == (Outcome.ERROR, True)
 
 
 def test_a_call_of_a_sub_agent_of_qwen_code_is_read_from_the_telemetry() -> None:

@@ -126,7 +126,7 @@ def test_calls_have_the_outcome_of_their_state_their_exit_code_or_their_count(tm
         "grep": (ToolKind.SEARCH, Outcome.EMPTY),
         "glob": (ToolKind.SEARCH, Outcome.OK),
         "read": (ToolKind.READ, Outcome.MISSING),
-        "bash": (ToolKind.SHELL, Outcome.OK),
+        "bash": (ToolKind.SHELL, Outcome.ERROR),
         "look": (ToolKind.OTHER, Outcome.ERROR),
         "webfetch": (ToolKind.WEB, Outcome.UNKNOWN),
         "edit": (ToolKind.EDIT, Outcome.CANCELLED),

@@ -68,6 +68,11 @@ class ToolResult(msgspec.Struct, frozen=True):
     outcome: tuple[Outcome, str] | None = None  # if the client's structured result has decided
     agent_id: str = ""  # the sub-agent that the call started
 
+    @property
+    def failed(self) -> bool | None:
+        """The client's own flag; None if the exit code decides."""
+        return self.is_error or (None if self.exit_code is not None else False)
+
 
 class Message(msgspec.Struct, frozen=True):
     """A message of any dialect."""
@@ -221,7 +226,7 @@ class _UnfinishedStep:
                 request.name,
                 request.input,
                 result.output if result else None,
-                is_error=bool(result and result.is_error),
+                is_error=result.failed if result else False,
                 exit_code=result.exit_code if result else None,
                 outcome=result.outcome if result else None,
                 kind=request.kind,

@@ -205,7 +205,8 @@ def _call(raw: dict[str, Any], id_: str, line: int) -> ToolCall:
     elif output and kind_of(name) is ToolKind.READ and _NO_FILES.match(output):
         outcome = (Outcome.MISSING, "no file matched")
     input_, id_ = as_input(raw.get("args")), text_in(raw, "id") or id_
-    return finish_call(id_, name, input_, output, is_error=failed, exit_code=exit_code, outcome=outcome, line=line)
+    is_error = failed or (None if exit_code is not None else False)  # else the exit code decides
+    return finish_call(id_, name, input_, output, is_error=is_error, exit_code=exit_code, outcome=outcome, line=line)
 
 
 def shell_output(text: str) -> tuple[str, int | None]:

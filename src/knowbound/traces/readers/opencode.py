@@ -284,6 +284,7 @@ def _call(part: dict[str, Any], id_: str, line: int) -> ToolCall:
     elif kind in (ToolKind.SEARCH, ToolKind.LIST):
         counts = [count for key in _COUNTS if isinstance(count := about.get(key), int)]
         outcome = (SUCCESS if counts[0] else NO_MATCH) if counts else None
-    call = finish_call(id_, name, input_, output, exit_code=code, outcome=outcome, line=line)
+    failed = None if code is not None else False  # the exit code decides
+    call = finish_call(id_, name, input_, output, is_error=failed, exit_code=code, outcome=outcome, line=line)
     agent = text_in(about, "sessionId", "sessionID")
     return msgspec.structs.replace(call, agent_id=agent) if agent else call

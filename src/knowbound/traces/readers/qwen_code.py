@@ -3,7 +3,7 @@
 - Lines are of type user, assistant, tool_result and system. A result has its text in `functionResponse.response`
   (`output` or `error`) and its status in `toolCallResult`.
 - Calls of a sub-agent are no lines of their own: a system line of the subtype ui_telemetry names each with its input,
-  and `prompt_id` has the sub-agent after a `#`. It has no output.
+  and `prompt_id` has the sub-agent after a `#` (the main agent: `########` and a number). It has no output.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ class _Lines:
 
     def _telemetry(self, event: dict[str, Any], path: str, line: int) -> None:
         """Take the call of a sub-agent; calls of the main agent are lines of their own."""
-        _, is_agent, agent = text_in(event, "prompt_id").partition("#")
-        if event.get("event.name") != _CALL or not is_agent:
+        agent = text_in(event, "prompt_id").partition("#")[2]
+        if event.get("event.name") != _CALL or not agent or agent.startswith("#"):
             return
         error = text_in(event, "error")
         name, input_ = text_in(event, "function_name"), as_input(event.get("function_args"))

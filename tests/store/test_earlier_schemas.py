@@ -55,6 +55,7 @@ RELEASED = {
     "items/0005_answers.sql": "ed4df76e2a82ccb6",
     "items/0006_measured_items.sql": "f37a1816fd07de93",
     "items/0007_verdicts_by_id.sql": "8e2a97b41e5fee92",
+    "items/0008_days_of_the_log.sql": "9546e93a41578ac1",
     "knowbound/0001_observed.sql": "bb144b2dba4c394e",
     "knowbound/0002_unmanaged.sql": "20d718896347f40b",
     "knowbound/0003_evaluations.sql": "b636f8d9665767b1",

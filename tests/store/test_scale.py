@@ -11,6 +11,7 @@ from bench.fleet import PAGE, QUERIES, kept_rates, page
 
 from knowbound.kms.index.database import Index
 from knowbound.kms.listing import ItemFilter, items_page, predecessors_of
+from knowbound.kms.quality_log import SqliteQualityLog
 from knowbound.store.data_dir import FINDINGS
 from knowbound.store.observed import Observed
 
@@ -39,3 +40,28 @@ def test_pages_of_items_use_an_index_and_read_no_other_row(wanted: ItemFilter, t
     assert len(plans) == 2
     assert all(plan.startswith("SEARCH item USING") for plan in plans), plans
     assert wanted is ItemFilter.ALL or "INDEX item_" in plans[0], plans
+
+
+def test_questions_to_the_log_read_no_other_documents(tmp_path: Path) -> None:
+    asked: list[str] = []
+    with closing(SqliteQualityLog(tmp_path)) as log:
+        log._db._connection.set_trace_callback(asked.append)
+        log.days()
+        log.unscored()
+        list(log.of_day("2026-11-01"))
+        list(log.telling("2026-11-01"))
+        log.rollups("2026-11-01")
+        log.verdicts_on(["k"])
+        log._db._connection.set_trace_callback(None)
+        plans = {
+            query: " ".join(row[3] for row in log._db.rows(f"EXPLAIN QUERY PLAN {query}"))
+            for query in asked
+            if "kms_quality" in query
+        }
+    assert len(plans) == 6
+    scanned = {query: plan for query, plan in plans.items() if "SCAN" in plan}
+    assert sorted(plan.partition("USING ")[2] for plan in scanned.values()) == [
+        "COVERING INDEX kms_quality_log_days",
+        "INDEX kms_quality_log_unscored",
+    ]
+    assert not [plan for plan in plans.values() if "TEMP B-TREE" in plan], plans

@@ -35,7 +35,6 @@ from knowbound.injection.shown_suggestions import suggestions_for_session
 from knowbound.judge.registry import turn_judge_version
 from knowbound.kms.opening import open_index, open_knowledge_store, open_quality_log
 from knowbound.kms.quality_log import QualityLog
-from knowbound.kms.search.ranking import RANKER
 from knowbound.kms.validation import NewItem
 from knowbound.quality.corrections.answers import Corrections
 from knowbound.quality.corrections.discovery import discovery_rate
@@ -189,9 +188,7 @@ class Month:
         choice = choose_for_prompt(str(self.settings.home), hook, prompt)
         record = Record("user-prompt-submit")
         record.add_prompt(prompt)
-        record.add_choice(
-            choice.items, choice.pool, ranker=RANKER, floor=choice.floor, budget=choice.budget, ms=choice.ms
-        )
+        record.add_known(choice.fields())
         home = str(self.settings.home)
         record.begin(home)
         spent = (time.perf_counter() - began) * 1000

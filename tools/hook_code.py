@@ -62,7 +62,7 @@ EVENTS: dict[str, tuple[str, dict[str, object]]] = {
     "stop": ("stop", {"last_assistant_message": "Done."}),
     "session-end": ("session-end", {"reason": "other"}),
 }
-LARGER = ("a missed pattern", "a missed command line")  # events that load more than MOST_LINES
+LARGER = ("a missed command line",)  # events that load more than MOST_LINES
 # What a call gives access to, by the last parts of its name.
 _TOUCHES = {
     "reads files": ("open", "os.open", "os.stat", "os.listdir", "os.scandir", "mmap.mmap", "read_text", "read_bytes"),
@@ -160,7 +160,7 @@ def page(found: dict[str, dict[str, str]]) -> str:
             "loads `audit/`.",
             "",
             f"{sum(lines.values()):,} lines in {len(files)} files together. One event may run {MOST_LINES:,} lines;",
-            "only a missed pattern and a missed command line, which are read and understood first, run more.",
+            "only a missed command line, which is parsed and understood first, runs more.",
             "",
             "| event | files | lines |",
             "| --- | --- | --- |",

@@ -15,6 +15,8 @@ from knowbound.agent import hook_log
 from knowbound.agent.doctor.examine import examine
 from knowbound.config import load
 from knowbound.injection import record
+from knowbound.injection.bundle import Bundle
+from knowbound.injection.inject import MOST_POOL, Choice
 from knowbound.injection.log import InjectionRecord, read_log
 from knowbound.kms.search import ranking
 from knowbound.kms.search.ranking import RANKER, RELEVANCE_FLOOR, FoundItem
@@ -74,7 +76,7 @@ def test_the_pool_is_bounded(project: Project) -> None:
     project.store(*(f"The orders service has a port {9000 + number} for shard {number}." for number in range(60)))
     project.ask()
     [found] = project.records()
-    assert len(found.pool) == record.MOST_POOL
+    assert len(found.pool) == MOST_POOL
     assert {item.item for item in found.items} <= {row[0] for row in found.pool}
 
 
@@ -287,7 +289,7 @@ def test_a_day_that_is_too_large_goes_on_without_candidates(
     for _ in range(2):
         one = record.Record("user-prompt-submit")
         item = FoundItem("k-1", "sqlite", "sha", content=PORT)
-        one.add_choice([item], [item], ranker="1", floor=0.3, budget=600)
+        one.add_known(Choice(Bundle("", [item]), [item], floor=0.3, budget=600).fields())
         one.begin(str(home))
     first, second = read_log(home).records
     assert (len(first.pool), first.items[0].excerpt) == (1, PORT)
@@ -297,7 +299,7 @@ def test_a_day_that_is_too_large_goes_on_without_candidates(
 def test_a_clock_that_jumps_does_not_tear_a_record_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = record.Record("user-prompt-submit")
     item = FoundItem("k-1", "sqlite", "sha", content=PORT)
-    one.add_choice([item], [item], ranker="1", floor=0.3, budget=600)
+    one.add_known(Choice(Bundle("", [item]), [item], floor=0.3, budget=600).fields())
     one.begin(str(tmp_path))
     monkeypatch.setattr(time, "gmtime", lambda *_: time.struct_time((2001, 1, 1, 0, 0, 0, 0, 1, 0)))
     one.end(str(tmp_path), "injected", 5.0, 60, delivered=True, reason="")

@@ -62,7 +62,6 @@ def answer_prompt(run: HookRun, event: str, prompt: HookPrompt) -> None:
 def _items(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> Choice:
     """Choose the items that a prompt is about."""
     from knowbound.injection.inject import choose_for_prompt, is_held_out  # noqa: PLC0415
-    from knowbound.kms.search.ranking import RANKER  # noqa: PLC0415
 
     choice = choose_for_prompt(run.home, settings, prompt)
     if settings.model and settings.most_items and choice.pool and not is_held_out(prompt, settings.holdout):
@@ -70,9 +69,7 @@ def _items(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> Choice:
             choice = _waited_for(run, settings, prompt, choice)
         elif not prompt.agent_id and prompt.turn and not run.is_trial and _may_come_later(run, prompt):
             run.asks_later = True  # a later tool event of this turn can deliver the choice
-    run.record.add_choice(
-        choice.items, choice.pool, ranker=RANKER, floor=choice.floor, budget=choice.budget, ms=choice.ms
-    )
+    run.record.add_known(choice.fields())
     return choice
 
 
@@ -125,5 +122,5 @@ def _start_of_session(run: HookRun, settings: HookSettings, prompt: HookPrompt) 
     from knowbound.injection.store_index import start_of_session  # noqa: PLC0415
 
     start = start_of_session(run.home, settings, prompt)
-    run.record.add_start(start)
+    run.record.add_known(start.fields())
     return start

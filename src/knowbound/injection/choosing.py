@@ -275,7 +275,8 @@ def keep_for_later(
     from knowbound.injection import late  # noqa: PLC0415
     from knowbound.injection.bundle import compose  # noqa: PLC0415
     from knowbound.injection.contexts import new_to_context  # noqa: PLC0415
-    from knowbound.injection.record import add_to_record, item_row  # noqa: PLC0415
+    from knowbound.injection.inject import item_row  # noqa: PLC0415
+    from knowbound.injection.record import add_to_record  # noqa: PLC0415
 
     if late.is_forgotten(home, prompt.session):
         return

@@ -12,7 +12,8 @@ import time
 
 from knowbound.injection import bundle
 from knowbound.injection.contexts import item_key, new_to_context
-from knowbound.kms.search.ranking import RELEVANCE_FLOOR, FoundItem, quality_is_on, relevant
+from knowbound.injection.record import EXCERPT
+from knowbound.kms.search.ranking import RANKER, RELEVANCE_FLOOR, FoundItem, quality_is_on, relevant
 from knowbound.store.data_dir import INDEX
 from knowbound.store.read_only import HOOK_WAIT_SECONDS, open_own_index
 from knowbound.store.rollout_file import read_rollout
@@ -20,11 +21,13 @@ from knowbound.store.rollout_file import read_rollout
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
+    from typing import Any
 
     from knowbound.injection.hook_settings import HookSettings
     from knowbound.injection.prompt import HookPrompt
 
 HELD_OUT, INJECTED = "held_out", "injected"  # the arms of a holdout, as they are recorded
+MOST_POOL = 30  # candidates that are kept: five times the injected items
 EPSILON = 0.1  # share of prompts that explore, where exploration is on
 
 
@@ -56,11 +59,37 @@ class Choice:
         """Return the keys of the items, for the context that gets them."""
         return [item_key(item) for item in self.items]
 
+    def fields(self) -> dict[str, Any]:
+        """Return the choice and its candidates, with every part of their scores, for the record."""
+        return {
+            "ranker": RANKER,
+            "rank_ms": None if self.ms is None else round(self.ms, 1),
+            "floor": self.floor,
+            "budget": self.budget,
+            "items": [item_row(item) for item in sorted(self.items, key=lambda item: item.rank)],
+            "pool": [item.pool_row() for item in self.pool[:MOST_POOL]],
+        }
+
     def replaced_by(self, items: list[FoundItem]) -> Choice:
         """Return the choice of these items from the same pool."""
         known = {item_key(item) for item in self.pool}
         pool = self.pool + [item for item in items if item_key(item) not in known]
         return Choice(bundle.compose(items, budget=self.budget), pool, floor=self.floor, budget=self.budget, ms=self.ms)
+
+
+def item_row(item: FoundItem) -> dict[str, Any]:
+    """Return an item as it is recorded."""
+    tried = {"explored": True} if item.is_explored else {}
+    return tried | {
+        "item": item.id,
+        "backend": item.backend,
+        "sha": item.content_sha,
+        "excerpt": item.content[:EXCERPT],
+        "content_length": len(item.content),
+        "confidence": item.confidence,
+        "rank": item.rank,
+        "score": round(item.score, 6),
+    }
 
 
 def choose_for_prompt(home: str, settings: HookSettings, prompt: HookPrompt) -> Choice:

@@ -24,17 +24,14 @@ from knowbound.user_files import append
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping
     from typing import Any
 
     from knowbound.injection.choosing import ModelChoice
     from knowbound.injection.prompt import HookPrompt
-    from knowbound.injection.store_index import SessionStart
-    from knowbound.kms.search.ranking import FoundItem
 
 EXCERPT = 500  # code points (specification 2)
 PROMPT = 2_000
-MOST_POOL = 30  # candidates that are kept: five times the injected items
 MOST_OF_A_DAY = 32 * 1024 * 1024  # bytes; further records of that day have neither candidates nor excerpts
 
 
@@ -70,26 +67,6 @@ class Record:
             "source": prompt.source,
         }
 
-    def add_choice(
-        self,
-        items: Iterable[FoundItem],
-        pool: Sequence[FoundItem],
-        *,
-        ranker: str,
-        floor: float | None,
-        budget: int,
-        ms: float | None = None,
-    ) -> None:
-        """Add the choice and its candidates, with every part of their scores, and the time it took."""
-        self._known |= {
-            "ranker": ranker,
-            "rank_ms": None if ms is None else round(ms, 1),
-            "floor": floor,
-            "budget": budget,
-            "items": [item_row(item) for item in sorted(items, key=lambda item: item.rank)],
-            "pool": [item.pool_row() for item in pool[:MOST_POOL]],
-        }
-
     def add_arm(self, arm: str) -> None:
         """Add the arm of a holdout."""
         self._known["arm"] = arm
@@ -98,28 +75,8 @@ class Record:
         """Add the model that was asked to choose while the hook waited, its prompt, and the outcome."""
         self._known |= asked.fields()
 
-    def add_start(self, start: SessionStart) -> None:
-        """Add what a session starts with: titles and suggested corrections, which are no injected items."""
-        if (index := start.index).text:
-            lines = index.text.count("\n") + 1
-            self._known["index"] = {"lines": lines, "tokens": index.tokens, "ids": index.ids}
-        if start.suggested.ids:
-            self._known["corrections"] = start.suggested.ids
-
-    def add_caller(self, session: str, agent: str, agent_id: str, turn: str, call: str) -> None:
-        """Add what is known about the agent that pulled."""
-        self._key["session"] = session
-        turn_name = "turn_id" if agent == "codex" else "prompt_id"
-        self._known |= {"agent": agent, "agent_id": agent_id, turn_name: turn, "call": call}
-
-    def add_pull(self, tool: str, query: str, items: Iterable[FoundItem]) -> None:
-        """Add what a tool returned to the agent."""
-        from knowbound.text.redact import excerpt  # noqa: PLC0415  # costs 20 ms
-
-        self._known |= {"tool": tool, "query": excerpt(query, EXCERPT), "items": [item_row(item) for item in items]}
-
     def add_known(self, known: Mapping[str, Any]) -> None:
-        """Add fields of a run of another kind."""
+        """Add fields: a choice, the start of a session, a rescue, a pull."""
         self._known |= known
 
     def begin(self, home: str) -> None:
@@ -168,18 +125,3 @@ def add_to_record(home: str, key: Mapping[str, Any], fields: Mapping[str, Any], 
 
 def _as_line(fields: Mapping[str, Any]) -> bytes:
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
-
-
-def item_row(item: FoundItem) -> dict[str, Any]:
-    """Return an item as it is recorded."""
-    tried = {"explored": True} if item.is_explored else {}
-    return tried | {
-        "item": item.id,
-        "backend": item.backend,
-        "sha": item.content_sha,
-        "excerpt": item.content[:EXCERPT],
-        "content_length": len(item.content),
-        "confidence": item.confidence,
-        "rank": item.rank,
-        "score": round(item.score, 6),
-    }

@@ -68,6 +68,13 @@ class SessionStart:
         self.text = "\n\n".join(self._parts)
         self.tokens = estimated_tokens(self.text)
 
+    def fields(self) -> dict[str, object]:
+        """Return the titles and the suggested corrections, which are no injected items, for the record."""
+        known: dict[str, object] = {}
+        if text := self.index.text:
+            known["index"] = {"lines": text.count("\n") + 1, "tokens": self.index.tokens, "ids": self.index.ids}
+        return known | ({"corrections": self.suggested.ids} if self.suggested.ids else {})
+
     def keys(self) -> list[str]:
         """Return the keys of the texts, for the context that gets them."""
         return [index_key(part) for part in self._parts]

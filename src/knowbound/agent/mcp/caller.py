@@ -43,6 +43,11 @@ class Caller(msgspec.Struct, frozen=True):
         """The name of the caller's context, as hooks have it; "" without a session."""
         return "-".join(filter(None, (self.session, self.agent_id))) if self.session else ""
 
+    def fields(self) -> dict[str, str]:
+        """Return what the record of a pull has."""
+        turn = "turn_id" if self.agent == "codex" else "prompt_id"
+        return {"agent": self.agent, "agent_id": self.agent_id, turn: self.turn, "call": self.call}
+
 
 class _Message(msgspec.Struct):
     content: Any = None

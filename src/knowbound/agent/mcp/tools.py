@@ -415,8 +415,10 @@ def record_pull(
     from knowbound.agent.mcp.caller import caller_of
     from knowbound.agent.switch import is_off
     from knowbound.injection import contexts
+    from knowbound.injection.inject import item_row
     from knowbound.injection.log import PULLED
-    from knowbound.injection.record import Record
+    from knowbound.injection.record import EXCERPT, Record
+    from knowbound.text.redact import excerpt
 
     if is_off() or not items:
         return
@@ -424,8 +426,9 @@ def record_pull(
     try:
         caller = caller_of(meta, os.environ)
         record = Record(PULLED)
-        record.add_caller(caller.session, caller.agent, caller.agent_id, caller.turn, caller.call)
-        record.add_pull(tool, query, items)
+        record.key["session"] = caller.session
+        found = {"tool": tool, "query": excerpt(query, EXCERPT), "items": [item_row(item) for item in items]}
+        record.add_known(caller.fields() | found)
         record.begin(home)
         if is_shown and caller.context:
             contexts.remember(home, caller.context, [contexts.item_key(item) for item in items])

@@ -13,9 +13,8 @@ import click
 from knowbound import catalogue
 from knowbound.cli.main import GROUPS, ONLY_FOR_CLIENTS, VERBS, knowbound
 from knowbound.config import SETTINGS
-from knowbound.evals.samples.assertion_types import TYPES
+from knowbound.evals.samples.assertion_types import TYPES, Schema, kind_of
 from knowbound.evals.samples.schema import ASSERTION, ENVIRONMENT, SAMPLE, SAMPLE_SET, SAMPLE_V3, SCHEMA
-from knowbound.evals.samples.shapes import Schema, kind_of
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 GENERATED = "<!-- generated below: python -m bench.make_docs -->"

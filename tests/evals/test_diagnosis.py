@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from knowbound.core.evaluation import Cause, SampleCause
-from knowbound.evals.assertions.results import ToolUse
-from knowbound.evals.diagnosis.diagnosing import diagnose, failed_runs
-from knowbound.evals.diagnosis.material import FailedRun
+from knowbound.evals.assertions import ToolUse
+from knowbound.evals.diagnosis import FailedRun, diagnose, failed_runs
 from knowbound.evals.samples.values import Assertion, EvalSample
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.completion import Completion, ModelQuestion

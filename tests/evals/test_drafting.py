@@ -15,9 +15,15 @@ from knowbound.core.signal import Cost, Example, Findings, Signal, SignalType, S
 from knowbound.errors import InputError, StoreError
 from knowbound.evals.drafts.drafts import Drafts, SampleDraft, draft_samples
 from knowbound.evals.drafts.file import accept, add, draft_text, fields_of
-from knowbound.evals.drafts.gaps import Gap, gap_of_signal, gap_of_topic
+from knowbound.evals.drafts.gaps import (
+    Gap,
+    gap_of_signal,
+    gap_of_topic,
+    question_of_hedge,
+    question_of_prompt,
+    question_of_search,
+)
 from knowbound.evals.drafts.sources import decide, decisions, gaps_of_evaluation, gaps_of_topics, next_questions
-from knowbound.evals.drafts.wording import question_of_hedge, question_of_prompt, question_of_search
 from knowbound.evals.executor import BUILT_IN
 from knowbound.evals.questions.knowledge_text import KnowledgeText, read_knowledge
 from knowbound.evals.samples.load import load_samples

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.evals.assertions.results import AgentAnswer
+from knowbound.evals.assertions import AgentAnswer
 from knowbound.evals.grading import grade
 from knowbound.evals.samples.values import Assertion, Criterion, EvalSample
 from knowbound.judge.rubric import RubricKind, RubricQuestion, RubricScore

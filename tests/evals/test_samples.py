@@ -10,8 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from knowbound.evals.assertions.results import AgentAnswer
-from knowbound.evals.assertions.rules import decide
+from knowbound.evals.assertions import AgentAnswer, decide
 from knowbound.evals.samples.load import find_samples, load_samples
 from knowbound.evals.samples.nodes import SourceNode, json_node
 from knowbound.evals.samples.values import Assertion, Criterion, EvalSample

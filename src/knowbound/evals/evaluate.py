@@ -17,8 +17,8 @@ from knowbound.config import Settings
 from knowbound.core.evaluation import SampleCause
 from knowbound.core.signal import Findings
 from knowbound.errors import InputError
-from knowbound.evals.assertions.loose import loose_words
-from knowbound.evals.diagnosis.diagnosing import diagnose, failed_runs
+from knowbound.evals.assertions import loose_words
+from knowbound.evals.diagnosis import diagnose, failed_runs
 from knowbound.evals.executor import BUILT_IN, Executor, executor_named
 from knowbound.evals.executors.agent_process import is_running
 from knowbound.evals.executors.output import redact_left_behind

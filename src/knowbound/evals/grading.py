@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from knowbound.evals.assertions.custom import run_custom
-from knowbound.evals.assertions.results import SAID, AgentAnswer, CheckResult, negated, short
-from knowbound.evals.assertions.rules import decide, detail_of, layer_of
+from knowbound.evals.assertions import SAID, AgentAnswer, CheckResult, decide, detail_of, layer_of, negated, short
+from knowbound.evals.custom_assertions import run_custom
 from knowbound.evals.samples.assertion_types import BEHAVIOR, FACT, JUDGE, PROGRAM, TYPES
 from knowbound.evals.samples.values import Assertion, Criterion, EvalSample
 from knowbound.judge.rubric import RubricJudge, RubricKind, RubricQuestion, RubricScore

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from knowbound.core.signal import Findings, InjectedText
-from knowbound.evals.assertions.results import AgentAnswer
+from knowbound.evals.assertions import AgentAnswer
 from knowbound.evals.executor import Execution, Executor, Task
 from knowbound.evals.executors.agent_process import EndedError
 from knowbound.evals.executors.output import redact_folder

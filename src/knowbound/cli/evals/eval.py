@@ -125,7 +125,7 @@ def command(
     """
     from knowbound.agent.clients import hook_commands
     from knowbound.cli.long_runs import EvalProgress
-    from knowbound.evals.assertions.loose import loose_words
+    from knowbound.evals.assertions import loose_words
     from knowbound.evals.evaluate import EvalPlan, evaluate, finish
     from knowbound.evals.executor import BUILT_IN
     from knowbound.evals.executors.investigate import RETRIEVAL_ONLY

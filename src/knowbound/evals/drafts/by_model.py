@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from knowbound.evals.assertions.loose import refusals
+from knowbound.evals.assertions import refusals
 from knowbound.evals.drafts.drafts import Drafts, NotDrafted, SampleDraft, draft_id
 from knowbound.evals.drafts.gaps import Gap
 from knowbound.evals.questions.knowledge_text import KnowledgePage, KnowledgeText, content_stems

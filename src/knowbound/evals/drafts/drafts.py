@@ -12,10 +12,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from knowbound.evals.assertions.results import AgentAnswer
-from knowbound.evals.assertions.rules import decide
-from knowbound.evals.drafts.gaps import Gap
-from knowbound.evals.drafts.wording import question_of_hedge, question_of_prompt, question_of_search
+from knowbound.evals.assertions import AgentAnswer, decide
+from knowbound.evals.drafts.gaps import Gap, question_of_hedge, question_of_prompt, question_of_search
 from knowbound.evals.questions.from_rules import HeadingQuestions, section_questions, written_headings
 from knowbound.evals.questions.knowledge_text import KnowledgePage, KnowledgeText
 from knowbound.evals.questions.scope import Duplicates, unfit

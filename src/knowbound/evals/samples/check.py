@@ -8,11 +8,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from knowbound.evals.samples import patterns
-from knowbound.evals.samples.decode import pointed, pointer_steps
+from knowbound.evals.samples.assertion_types import LARGEST_NUMBER, TEXT, Schema, kind_of
 from knowbound.evals.samples.json_schema import schema_problem
-from knowbound.evals.samples.nodes import SourceNode
+from knowbound.evals.samples.nodes import SourceNode, pointed, pointer_steps
 from knowbound.evals.samples.schema import SCHEMA
-from knowbound.evals.samples.shapes import LARGEST_NUMBER, TEXT, Schema, kind_of
 
 if TYPE_CHECKING:
     import jsonschema_rs

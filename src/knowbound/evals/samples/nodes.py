@@ -149,3 +149,22 @@ def _explained(text: str, error: json.JSONDecodeError) -> tuple[int, str]:
         return error.pos, "a text contains a line break or a tab: write \\n or \\t"
     stray = _STRAY.get(sign) if error.msg.startswith("Expecting") else None
     return error.pos, stray or error.msg.removesuffix(" at")
+
+
+def pointed(value: Any, pointer: str) -> object:
+    """The value that a JSON pointer (RFC 6901) leads to; None where it leads nowhere."""
+    if pointer and not pointer.startswith("/"):
+        return None
+    for step in pointer_steps(pointer):
+        if isinstance(value, dict):
+            value = value.get(step)
+        elif isinstance(value, list) and step.isascii() and step.isdecimal() and int(step[:9]) < len(value):
+            value = value[int(step[:9])]
+        else:
+            return None
+    return value
+
+
+def pointer_steps(pointer: str) -> list[str]:
+    """The steps of a JSON pointer."""
+    return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]

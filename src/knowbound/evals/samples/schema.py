@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import json
 
-from knowbound.evals.samples.assertion_types import SET, TYPES, WITH_CONTEXT
-from knowbound.evals.samples.shapes import (
+from knowbound.evals.samples.assertion_types import (
     ANY_TEXT,
     COUNT,
     FLAG,
     NUMBER,
     OBJECT,
+    SET,
     TEXT,
     TEXTS,
+    TYPES,
     WEIGHT,
+    WITH_CONTEXT,
     Schema,
     list_of,
     needed,

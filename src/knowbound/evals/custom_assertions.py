@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from knowbound.evals.assertions.results import SAID, AgentAnswer, CheckResult, short
+from knowbound.evals.assertions import SAID, AgentAnswer, CheckResult, short
 from knowbound.evals.samples.values import Assertion, EvalSample
 from knowbound.process import find_program, run
 

@@ -1,25 +1,145 @@
 """What rules can decide about an answer: every assertion type of the samples format that needs no judge and no program.
 
 A rule states a fact ("412 characters", "not found") and whether it is what was asserted. What cannot be known (the
-cost of an agent that does not report it) is undecided and never a failure.
+cost of an agent that does not report it) is undecided and never a failure. Too loose is what a refusal passes, too.
 """
 
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Callable
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
 
 from knowbound.core.trace import ToolKind
-from knowbound.evals.assertions import similarity
-from knowbound.evals.assertions.results import SHOWN, AgentAnswer, CheckResult, Rule, ToolUse, inverse, negated, short
 from knowbound.evals.samples import json_schema as sample_json
 from knowbound.evals.samples import patterns
-from knowbound.evals.samples.assertion_types import SET, TYPES
-from knowbound.evals.samples.values import Assertion
-from knowbound.text.redact import excerpt_of_end
+from knowbound.evals.samples.assertion_types import FACT, SET, TYPES
+from knowbound.evals.samples.values import Assertion, EvalSample
+from knowbound.text.printable import short_line
+from knowbound.text.redact import excerpt, excerpt_of_end
+
+SHOWN = 80  # characters of a text in a detail or a reason
+SAID = 300  # characters of what a judge or a program says
+
+
+class ToolUse(msgspec.Struct, frozen=True):
+    """A tool call as assertions see it."""
+
+    tool: str  # the agent's own name for the tool
+    input: str = ""
+    output: str = ""
+    kind: str = ""  # what the tool does, whatever its name: a value of `Kind`
+    input_cut: bool = False  # whether there was more than is kept here
+    output_cut: bool = False
+
+
+class AgentAnswer(msgspec.Struct, frozen=True):
+    """An answer and how it was found. What cannot be known is None."""
+
+    answer: str
+    seconds: float | None = None
+    usd: float | None = None
+    steps: int | None = None  # of the agent: the turns of the samples format
+    calls: tuple[ToolUse, ...] | None = ()
+
+
+class CheckResult(NamedTuple):
+    """Whether an assertion holds (None: undecided), and the fact that decided it."""
+
+    passed: bool | None
+    reason: str
+
+    def inverted(self) -> CheckResult:
+        """Passed and failed exchanged; undecided stays undecided."""
+        return self if self.passed is None else CheckResult(not self.passed, self.reason)
+
+
+Rule = Callable[[Assertion, AgentAnswer], CheckResult]
+
+
+def inverse(rule: Rule) -> Rule:
+    """The rule that passes where this one fails."""
+    return lambda assertion, answered: rule(assertion, answered).inverted()
+
+
+def negated(assertion: Assertion, result: CheckResult) -> CheckResult:
+    """The result of an assertion, with its `not`."""
+    return result.inverted() if assertion.negated else result
+
+
+def short(text: str, most: int = SHOWN) -> str:
+    """The start of a text, on one line; secrets are removed before it is cut, as half a secret is not recognised."""
+    return short_line(excerpt(text, 4 * most), most)
+
+
+# A run of letters and digits is one word; of scripts without spaces between words, each character is.
+_CHARACTERS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
+_TOKENS = re.compile(rf"[{_CHARACTERS}]|[^\W_{_CHARACTERS}]+")
+_BLEU_ORDER = 4
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, in small letters."""
+    return _TOKENS.findall(text.lower())
+
+
+def rouge_n(answer: str, reference: str, n: int = 1) -> float:
+    """Which share of the reference's n-word sequences the answer has; each counts as often as the reference has it."""
+    wanted = _sequences(words(reference), n)
+    if not wanted:
+        return 0.0
+    return (wanted & _sequences(words(answer), n)).total() / wanted.total()
+
+
+def bleu(answer: str, reference: str) -> float:
+    """BLEU-4 against one reference, unsmoothed: 0 where the answer shares no sequence of four words with it."""
+    given, wanted = words(answer), words(reference)
+    logs = 0.0
+    for n in range(1, _BLEU_ORDER + 1):
+        have = _sequences(given, n)
+        shared = (have & _sequences(wanted, n)).total()
+        if not shared:
+            return 0.0
+        logs += math.log(shared / have.total())
+    brevity = min(0.0, 1 - len(wanted) / len(given))
+    return math.exp(brevity + logs / _BLEU_ORDER)
+
+
+def levenshtein(one: str, other: str) -> int:
+    """How many characters must be put in, taken out or changed to make one text of the other.
+
+    Myers' bit vectors: a column of the table is two integers with a bit per character, so that long texts take a
+    moment and not minutes. `up` has the rows where a cell is one more than the cell above it, `down` one less.
+    """
+    if len(one) < len(other):
+        one, other = other, one
+    if not other:
+        return len(one)
+    rows: dict[str, int] = {}
+    for row, sign in enumerate(other):
+        rows[sign] = rows.get(sign, 0) | 1 << row
+    every, last = (1 << len(other)) - 1, 1 << (len(other) - 1)
+    up, down, distance = every, 0, len(other)
+    for sign in one:
+        equal = rows.get(sign, 0)
+        diagonal = (((equal & up) + up) ^ up) | equal | down
+        more = down | ~(diagonal | up) & every
+        less = up & diagonal
+        distance += bool(more & last) - bool(less & last)
+        more = more << 1 | 1
+        up = (less << 1 | ~(diagonal | more)) & every
+        down = more & diagonal & every
+    return distance
+
+
+def _sequences(tokens: list[str], n: int) -> Counter[tuple[str, ...]]:
+    return Counter(zip(*(tokens[start:] for start in range(n)), strict=False))
+
 
 _UNKNOWN_CALLS = "the agent's tool calls are unknown"
 
@@ -171,12 +291,12 @@ _CALLS = _Measure(lambda answered: None if answered.calls is None else len(answe
 
 
 def _rouge(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
-    share = similarity.rouge_n(answered.answer, assertion.reference, assertion.n)
+    share = rouge_n(answered.answer, assertion.reference, assertion.n)
     return CheckResult(share >= _share(assertion), f"ROUGE-{assertion.n} {share:.2f}")
 
 
 def _bleu(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
-    share = similarity.bleu(answered.answer, assertion.reference)
+    share = bleu(answered.answer, assertion.reference)
     return CheckResult(share >= _share(assertion), f"BLEU {share:.2f}")
 
 
@@ -190,7 +310,7 @@ def _levenshtein(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
         return CheckResult(False, f"more than {limit:g} edits")
     if len(answer) > _LONGEST:
         return CheckResult(None, f"the answer has {len(answer):,} characters, too many to compare edit by edit")
-    edits = similarity.levenshtein(answer, reference)
+    edits = levenshtein(answer, reference)
     return CheckResult(edits <= limit, f"{edits} edits")
 
 
@@ -296,3 +416,48 @@ _RULES: dict[str, Rule] = {
     "tool_output_contains": _containing(lambda call: (call.output, call.output_cut)),
     "mock_hit": lambda _, __: CheckResult(None, "mocks are not played"),
 }
+
+
+_REFUSALS = (
+    "I do not know.",
+    "I could not find anything about this in the documentation: {prompt}",
+    "You ask: {prompt} Unfortunately I was not able to find that; the documents I searched do not say it.",
+)
+_NAMED = 5
+
+
+def loose_samples(samples: Iterable[EvalSample]) -> Iterator[tuple[str, str]]:
+    """Yield the id of each sample that a refusal passes, and the first of its assertions."""
+    for sample in samples:
+        facts = [one for one in sample.assertions if _is_fact(one)]
+        others = [one for one in sample.assertions if one not in facts]
+        if not facts or sample.rubric or others:
+            continue  # a judge, a program or the way it was found decides, too
+        if any(_passes(text, facts) for text in refusals(sample.prompt)):
+            yield sample.id, f"{facts[0].type} {detail_of(facts[0])}".rstrip()
+
+
+def refusals(prompt: str) -> list[str]:
+    """Return answers to a prompt that say nothing."""
+    return [text.format(prompt=prompt) for text in _REFUSALS]
+
+
+def loose_words(samples: Iterable[EvalSample]) -> str:
+    """Return a sentence that names the samples with too loose assertions; "" if there are none."""
+    found = list(loose_samples(samples))
+    if not found:
+        return ""
+    named = "; ".join(f"{sample} ({assertion})" for sample, assertion in found[:_NAMED])
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    return f"Too loose: an answer that refuses, or repeats the question, passes all that is asserted in {named}{more}."
+
+
+def _is_fact(assertion: Assertion) -> bool:
+    if assertion.type == SET:
+        return all(map(_is_fact, assertion.children))
+    kind = TYPES[assertion.type]
+    return kind.layer == FACT and not kind.decided_by
+
+
+def _passes(text: str, facts: Iterable[Assertion]) -> bool:
+    return all(decide(one, AgentAnswer(text)).passed for one in facts)

@@ -1,1 +1,0 @@
-"""What can be asserted about an answer."""

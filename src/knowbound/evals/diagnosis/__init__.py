@@ -1,1 +1,0 @@
-"""Causes of failed samples: material, what rules can show, what a model proposes and rules verify."""

@@ -29,6 +29,7 @@ _FURTHER = {
     "turn-top": f"/turn/{_SESSION}/1",
     "session": f"/session/{_SESSION}",
     "items": "/knowledge?items=all",
+    "labels": "/judges?label=turns",
     "gap": "/gaps/retry_budget",
     "run": "/evaluations/2",
     "runs": "/evaluations/1/2",

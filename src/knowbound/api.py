@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from knowbound.judge.choice import ModelTask
     from knowbound.judge.models.asking import Asker
     from knowbound.judge.models.completion import Completion, ModelQuestion
-    from knowbound.report.audit.model import AuditReport
+    from knowbound.report.audit import AuditReport
     from knowbound.report.model import ObserveReport
     from knowbound.review.review import Reviewed
     from knowbound.stats.evaluation import Evaluation

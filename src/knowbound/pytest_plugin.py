@@ -160,9 +160,8 @@ class SampleRuns:
         """Print the rate with its watermark, and the gates."""
         if self.evaluation is None:
             return
-        from knowbound.report.evals.gate_words import gate_line  # noqa: PLC0415
         from knowbound.report.evals.samples import counted_unit  # noqa: PLC0415
-        from knowbound.report.words import headline  # noqa: PLC0415
+        from knowbound.report.words import gate_line, headline  # noqa: PLC0415
 
         done = self.evaluation
         terminalreporter.section("knowbound")

@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 from knowbound.cli.main import knowbound
 from knowbound.core.trace import Outcome
 from knowbound.demo import TRACES
-from knowbound.report.tables import TABLES
+from knowbound.report.export import TABLES
 from knowbound.traces.registry import recognise
 from knowbound.traces.source import Tally, read_head
 from tests.reading import calls, prompts

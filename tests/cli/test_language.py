@@ -16,8 +16,7 @@ from knowbound import language
 from knowbound.cli.main import BILINGUAL, VERBS, knowbound, language_of
 from knowbound.report.formats import in_language
 from knowbound.report.gaps.observe import NEXT_COMMANDS, Detail, _page
-from knowbound.report.sections import FOREIGN, Column, Span
-from knowbound.report.writing import columns
+from knowbound.report.sections import FOREIGN, Column, Span, columns
 from tests import warm_process
 from tests.report_examples import everyday_report
 from tests.transcripts import Transcript
@@ -29,7 +28,7 @@ MODULES = tuple(
     f"{module}.py"
     for module in (
         "report/words report/gaps/figures report/gaps/topics report/gaps/observe "
-        "report/review/page report/knowledge/lessons report/knowledge/lint report/knowledge/rules "
+        "report/review report/knowledge "
         "report/formats/text report/formats/markdown report/formats/html stats/printing "
         "stats/rate text/printable cli/fix cli/demo cli/learn cli/observe cli/review cli/lint cli/rules cli/rescue "
         "audit/stored cli/evals/draft cli/connect/install cli/connect/doctor web/registry web/rendering web/markdown "

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.report.format_names import EVERY_FORMAT
+from knowbound.report import EVERY_FORMAT
 from knowbound.stats.figures import WARNING
 from tests import warm_process
 from tests.knowledge_base import COMMITS, begin, commit

@@ -13,7 +13,7 @@ from knowbound.errors import InputError
 from knowbound.judge.registry import turn_judge_version
 from knowbound.kms.validation import ItemEdit
 from knowbound.quality.status import quality_of_item, quality_status
-from knowbound.report.quality.item import render_item
+from knowbound.report.quality.items import render_item
 from knowbound.report.quality.model import Fault, ItemToFix, QualityStatus
 from knowbound.report.quality.status import render_quality
 from knowbound.stats.calibration import Pair, calibrate

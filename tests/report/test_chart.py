@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.errors import ConfigError
-from knowbound.report.formats.columns import cells
+from knowbound.report.formats.plain import cells
 from knowbound.report.formats.trend_svg import HEIGHT, WIDTH, trend_png, trend_svg, trend_svg_file
 from knowbound.report.formats.trend_text import text_chart
 from knowbound.stats.figures import WARNING

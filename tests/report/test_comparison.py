@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from knowbound.errors import InputError
+from knowbound.report import PAGE_FORMATS
 from knowbound.report.evals.comparison import Format, render_comparison
-from knowbound.report.format_names import PAGE_FORMATS
 from knowbound.stats.comparison import Change, Comparison, compare, find_evaluation, pairs_of
 from knowbound.stats.evaluation import Grade, Origin, SampleRun
 from knowbound.stats.figures import WARNING, Watermark

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from knowbound.report.judging.floor import FloorReport, render_floor
+from knowbound.report.quality.floor import FloorReport, render_floor
 from knowbound.stats.floor import FloorTarget, Trial, calibrate_floor
 
 OFF = "off\x1b[2J"

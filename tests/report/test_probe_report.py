@@ -17,8 +17,8 @@ from knowbound.evals.evaluate import EvalPlan, evaluate
 from knowbound.evals.executor import executor_named
 from knowbound.evals.questions.probe import probe
 from knowbound.evals.samples.load import load_samples
+from knowbound.report import LINE_FORMATS
 from knowbound.report.evals.probe import Format, ProbeReport, by_kind, render_probe
-from knowbound.report.format_names import LINE_FORMATS
 from knowbound.stats.evaluation import Evaluation, Origin, RunEnding, SampleRun
 from knowbound.stats.figures import WARNING, Coverage, GapFigures, Watermark
 from knowbound.stats.rate import Mean, Rate, Weighted

@@ -22,11 +22,10 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from knowbound.core.signal import Signal, SignalType, Status, Topic, TopicAnswer
-from knowbound.report.format_names import GATE_FORMATS
-from knowbound.report.formats.columns import bar, cells, interval_bar, shorten, wrap
+from knowbound.report import GATE_FORMATS
 from knowbound.report.formats.json import signal_line
 from knowbound.report.formats.markdown import code
-from knowbound.report.formats.plain import plain
+from knowbound.report.formats.plain import bar, cells, interval_bar, plain, shorten, wrap
 from knowbound.report.gaps.observe import Format, render_observe
 from knowbound.report.model import ObserveReport
 from knowbound.stats.figures import WARNING, Coverage

@@ -15,6 +15,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from knowbound.core.signal import SignalType
+from knowbound.report import EVERY_FORMAT
 from knowbound.report.evals.evaluation import Format, render_evaluation
 from knowbound.report.evals.samples import (
     by_capability,
@@ -24,8 +25,7 @@ from knowbound.report.evals.samples import (
     sample_rows,
     unscored,
 )
-from knowbound.report.format_names import EVERY_FORMAT
-from knowbound.report.formats.columns import cells
+from knowbound.report.formats.plain import cells
 from knowbound.stats.evaluation import Evaluation, RunEnding
 from knowbound.stats.figures import WARNING
 from knowbound.stats.rate import Rate

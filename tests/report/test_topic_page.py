@@ -12,7 +12,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from knowbound.core.signal import Cost, FoundPlace, TopicAnswer
-from knowbound.report.format_names import PageFormat
+from knowbound.report import PageFormat
 from knowbound.report.gaps.topics import render_topic
 from knowbound.report.model import TopicReport, TopicSignal
 from tests.report.test_report import HOSTILE, _elements, _unseen

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import pytest
 
 from knowbound.core.signal import InjectedText
+from knowbound.report import EVERY_FORMAT
 from knowbound.report.evals.comparison import verdict_words
 from knowbound.report.evals.evaluation import Format, render_evaluation
-from knowbound.report.format_names import EVERY_FORMAT
 from knowbound.stats.comparison import Comparison, Verdict, compare
 from knowbound.stats.evaluation import AssertionGrade, Evaluation, Grade, SampleRun
 from tests.evaluation_examples import REVENUE, evaluation_of, sample_run

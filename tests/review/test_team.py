@@ -23,8 +23,7 @@ from knowbound.errors import InputError
 from knowbound.gaps.observe import observe
 from knowbound.report.formats.json import as_json
 from knowbound.report.model import ObserveReport
-from knowbound.report.review.team import render_team
-from knowbound.report.review.team_model import SharedFile, TeamProject, TeamReport
+from knowbound.report.team import SharedFile, TeamProject, TeamReport, render_team
 from knowbound.review.sharing import share
 from knowbound.review.team import parse_shared, read_shares, share_text, team_review, write_share
 from knowbound.store.observed import Observed
@@ -77,7 +76,7 @@ def misses(*names: str) -> Callable[[Transcript], object]:
 
 
 def titles(report: TeamReport) -> list[str]:
-    return [one.topic.title for project in report.projects for one in project.topics]
+    return [one.value.title for project in report.projects for one in project.topics]
 
 
 # Real sessions on eight machines, and the same sessions on one
@@ -129,7 +128,7 @@ def test_the_figures_of_a_team_are_those_of_observe_over_the_same_sessions(real:
         if one.query and one.topic:
             expected.setdefault(one.topic, []).append(one)
     compared = 0
-    for found in (each.topic for project in projects for each in project.topics):
+    for found in (each.value for project in projects for each in project.topics):
         same = expected[found.id]
         if len(same) == found.signals:  # no search phrase among them, which stays on its machine
             compared += 1
@@ -146,7 +145,7 @@ def test_real_sessions_show_only_names_that_three_machines_have(real: Any) -> No
     common = {key for key, number in people.items() if number >= 3}
     report = team_review(shared)
     assert all(one.people >= 3 for project in report.projects for one in project.topics)
-    shown = {(project.project, one.topic.title) for project in report.projects for one in project.topics}
+    shown = {(project.project, one.value.title) for project in report.projects for one in project.topics}
     assert len(shown) <= len(common)
     assert bool(shown) == bool(common)
 
@@ -229,7 +228,7 @@ def test_a_topic_appears_from_three_people_up(machines: Iterator[Machine]) -> No
     fifth.session(1, misses("everyones_thing", "three_have_it"))
     report = team_review([*files, fifth.share()])
     assert sorted(titles(report)) == ["everyones_thing", "three_have_it"]
-    assert {one.topic.title: (one.people, one.topic.sessions) for one in report.projects[0].topics} == {
+    assert {one.value.title: (one.people, one.value.sessions) for one in report.projects[0].topics} == {
         "everyones_thing": (5, 5),
         "three_have_it": (3, 3),
     }
@@ -271,7 +270,7 @@ def test_two_files_of_an_attacker_do_not_reveal_the_topic_of_a_third(machines: I
     report = team_review(files)
     assert "osprey" not in render_team(report, "json")
     assert "osprey" not in render_team(report, "text")
-    assert [(each.topic.title, each.people) for each in report.projects[0].topics] == [("invoice_total", 3)]
+    assert [(each.value.title, each.people) for each in report.projects[0].topics] == [("invoice_total", 3)]
     without = team_review(
         [forged(third, misses=[m for m in third.projects[0].misses if "osprey" not in m.name]), *files[1:]]
     )

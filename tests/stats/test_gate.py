@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from knowbound.report import GATE_FORMATS
 from knowbound.report.evals.gate import Format, GateReport, render_check
-from knowbound.report.format_names import GATE_FORMATS
 from knowbound.report.formats.github import command
 from knowbound.stats.figures import WARNING
 from knowbound.stats.gate import (

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from knowbound.cli.main import main
+from knowbound.report import PAGE_FORMATS
 from knowbound.report.evals.trend import Format, render_trend
-from knowbound.report.format_names import PAGE_FORMATS
 from knowbound.stats.evaluation import EvaluationHead, Origin
 from knowbound.stats.figures import WARNING, RateKind, Watermark
 from knowbound.stats.gate import GateOutcome, Limits, evaluation_gates

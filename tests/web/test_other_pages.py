@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
 from knowbound.evals.evaluate import EvalPlan, evaluate
 from knowbound.evals.samples.load import load_samples
-from knowbound.judge.labels import LABELS, read_labels
+from knowbound.judge.labels import LABELS, TURN_LABELS, ItemLabel, read_labels, read_turn_labels
 from knowbound.review.review import review
 from knowbound.stats.evaluation import SampleRun
 from knowbound.store.evaluations import Evaluations
+from knowbound.web.demo import lay_out_demo
 from knowbound.web.serve import StudioServer
 from tests.lessons.shop import Shop
 from tests.transcripts import Transcript
@@ -83,6 +85,19 @@ def test_a_sentence_is_labelled_with_one_key_and_with_the_name_of_who_did_it(
     assert label.text[:20] in said
 
 
+def test_the_injected_item_of_a_turn_is_labelled_with_three_keys(tmp_path: Path, visiting: Visiting) -> None:
+    demo = lay_out_demo(tmp_path)
+    with running(demo.settings, demo.traces, reads=False) as made:
+        page = visiting(made).goto("/judges?label=turns")
+        expect(page.locator("fieldset")).to_have_count(3)
+        for key in "yyn":
+            page.keyboard.press(key)
+        expect(page.locator("h1")).to_contain_text("1 label given")
+    (turn,) = read_turn_labels(demo.settings.home / TURN_LABELS).labels
+    assert turn.by == "ada"
+    assert [*turn.labels.values()] == [ItemLabel(on_topic=True, used=True, contradicted=False)]
+
+
 def test_a_question_is_asked_and_its_trail_is_shown(studio: StudioServer, busy_shop: Shop, visiting: Visiting) -> None:
     busy_shop.write("src/ports.py", "ORDERS_PORT = 8080\n")
     page = visiting(studio).goto("/ask")
@@ -91,6 +106,22 @@ def test_a_question_is_asked_and_its_trail_is_shown(studio: StudioServer, busy_s
     expect(page.locator("h1")).to_have_text("where is ORDERS_PORT defined")
     expect(page.locator("main")).to_contain_text("src/ports.py")
     expect(page.get_by_role("heading", name="Trail")).to_be_visible()
+
+
+def test_a_correction_is_accepted_with_one_key_and_taken_back(tmp_path: Path, visiting: Visiting) -> None:
+    demo = lay_out_demo(tmp_path)
+    with running(demo.settings, demo.traces, reads=False) as made:
+        page = visiting(made).goto("/injection")
+        expect(page.locator("h1")).to_contain_text("1 correction to answer")
+        said = page.get_by_label("Its replacement").input_value()
+        page.keyboard.press("a")
+        expect(page.locator("h1")).to_have_text("No correction waits for an answer.")
+        page.goto(f"{made.address.url}/knowledge?items=all")
+        new = page.locator(".items li", has_text=said)
+        expect(new).to_contain_text("replaces")
+        page.go_back()
+        page.keyboard.press("u")
+        expect(page.locator("h1")).to_contain_text("1 correction to answer")
 
 
 def test_two_runs_are_compared_sample_by_sample(studio: StudioServer, busy_shop: Shop, visiting: Visiting) -> None:

@@ -9,9 +9,11 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from knowbound.errors import InputError
 from knowbound.review.review import review
 from knowbound.web.demo import lay_out_demo
 from knowbound.web.registry import PAGES
+from knowbound.web.rendering import static_page
 from knowbound.web.serve import StudioServer
 from tests.lessons.shop import Shop
 from tests.transcripts import Transcript
@@ -198,3 +200,19 @@ def test_the_demo_fills_every_page_in_both_languages_on_a_narrow_screen(tmp_path
             assert {path: width for path, width in widths.items() if width > 320} == {}
             expect(visit.page.locator("html")).to_have_attribute("lang", language)
             visit.goto("/").get_by_role("button", name="中文" if language == "en" else "English").click()
+
+
+def test_any_page_is_written_as_one_file_that_asks_for_nothing(story: StudioServer, tmp_path: Path,
+                                                               visiting: Visiting) -> None:  # fmt: skip
+    file, visit = tmp_path / "page.html", visiting(story, is_open=False)
+    asked: list[str] = []
+    visit.page.on("request", lambda request: asked.append(request.url))
+    for path in (*PATHS, "/at/00000004-2222-4333-8444-555555555555/5"):
+        file.write_text(static_page(story.studio.settings, path), "utf-8")
+        visit.page.goto(file.as_uri())
+        expect(visit.page.locator("h1")).not_to_be_empty()
+        assert visit.page.locator("script, form, link, a[href^='/']").count() == 0
+        assert visit.page.evaluate("getComputedStyle(document.querySelector('h1')).letterSpacing") != "normal"
+    assert set(asked) == {file.as_uri()}
+    with pytest.raises(InputError):
+        static_page(story.studio.settings, "/nowhere")

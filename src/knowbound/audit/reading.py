@@ -34,7 +34,7 @@ from knowbound.core.reading import ReadShares
 from knowbound.core.trace import Event, Prompt, Skill, Start, Step
 from knowbound.errors import InputError
 from knowbound.gaps.lens import GENERAL
-from knowbound.report.audit.model import TurnPage
+from knowbound.report.audit import TurnPage
 from knowbound.store.listing import SqliteResults
 from knowbound.text.clock import comparable_time
 from knowbound.text.intent import intent_of

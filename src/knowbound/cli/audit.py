@@ -21,11 +21,11 @@ from knowbound.cli.options import (
     settings_of,
 )
 from knowbound.cli.output import echo, emit, layout
-from knowbound.report.format_names import PAGE_FORMATS
+from knowbound.report import PAGE_FORMATS
 
 if TYPE_CHECKING:
     from knowbound.core.audit import AuditedTurn
-    from knowbound.report.audit.model import AuditReport
+    from knowbound.report.audit import AuditReport
 
 
 @click.command("audit")
@@ -95,10 +95,10 @@ def command(
 
 def _rendered(report: AuditReport, turns: Iterator[AuditedTurn], format_: str, output: Path | None) -> Iterator[str]:
     """Render the report; jsonl is a stream of all turns."""
-    from knowbound.report.audit.page import render_audit
+    from knowbound.report.audit import render_audit
 
     if format_ == "jsonl":
-        from knowbound.report.audit.machines import turn_line
+        from knowbound.report.audit import turn_line
 
         for turn in turns:
             yield turn_line(turn) + "\n"
@@ -110,8 +110,7 @@ def _one_turn(
     paths: list[Path], session: str, turn: int, home: Path, format_: str, output: Path | None
 ) -> Iterator[str]:
     from knowbound.audit.reading import turn_page
-    from knowbound.report.audit.machines import turn_line
-    from knowbound.report.audit.page import render_turn
+    from knowbound.report.audit import render_turn, turn_line
 
     page = turn_page(paths, session, turn, home)
     if format_ == "jsonl":

@@ -18,7 +18,7 @@ from knowbound.cli.options import (
     settings_of,
 )
 from knowbound.cli.output import echo, emit, layout
-from knowbound.report.format_names import GATE_FORMATS
+from knowbound.report import GATE_FORMATS
 
 if TYPE_CHECKING:
     from knowbound.config import Settings

@@ -39,8 +39,8 @@ def command(
 
     from knowbound.audit.audit import audit_lens
     from knowbound.gaps.observe import observe
+    from knowbound.report.export import write_tables
     from knowbound.report.model import ObserveReport
-    from knowbound.report.tables import write_tables
     from knowbound.review.exporting import evaluations, table_rows
     from knowbound.store.observed import Audited, Observed
 
@@ -69,7 +69,7 @@ def _write_telemetry(folder: Path, made: list[Any], address: str | None) -> None
     import msgspec
 
     from knowbound.files import replacing
-    from knowbound.report.telemetry import annotation_lines, otlp_logs
+    from knowbound.report.export import annotation_lines, otlp_logs
 
     folder.mkdir(parents=True, exist_ok=True)
     body = msgspec.json.encode(otlp_logs(made))

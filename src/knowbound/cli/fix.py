@@ -170,7 +170,7 @@ def _open_turn(fix: Fix, settings: Settings) -> None:
     """Show the turn of an answer that nothing shows, and what would."""
     from knowbound.audit.reading import turn_page
     from knowbound.cli.output import layout
-    from knowbound.report.audit.page import render_turn
+    from knowbound.report.audit import render_turn
 
     page = turn_page([Path(fix.trace)], fix.session, fix.turn, settings.home)
     echo(render_turn(page, "text", **layout(None)))

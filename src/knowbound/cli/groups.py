@@ -103,7 +103,7 @@ class HelpText(click.HelpFormatter):
 
 
 def _wrapped(english: str, width: int, more: str = "") -> list[str]:
-    from knowbound.report.formats.columns import wrap
+    from knowbound.report.formats.plain import wrap
 
     return wrap(translated(english) + more, width, 99)
 

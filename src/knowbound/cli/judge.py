@@ -14,7 +14,7 @@ from knowbound.cli.groups import VerbGroup
 from knowbound.cli.options import project_settings, report_options, root_option, settings_of
 from knowbound.cli.output import emit, width
 from knowbound.errors import GATE_FAILED, UNDECIDED
-from knowbound.report.format_names import SHORT_FORMATS
+from knowbound.report import SHORT_FORMATS
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
@@ -65,7 +65,7 @@ def _as_table(table: list[list[str]], below: Sequence[str], format_: str) -> Ite
             yield f"| {' | '.join(row)} |\n"
         yield "".join(f"\n{line}\n" for line in below)
         return
-    from knowbound.report.formats.columns import aligned
+    from knowbound.report.formats.plain import aligned
 
     for row in aligned(table, ()):
         yield "   ".join(row).rstrip() + "\n"
@@ -163,7 +163,7 @@ def calibrate(
     from knowbound.gaps.labelling import judged_rate
     from knowbound.judge.calibration import calibrate_hedging, calibrate_rubric
     from knowbound.judge.labels import LABELS, RUBRIC
-    from knowbound.report.judging.calibration import render_calibration
+    from knowbound.report.judging import render_calibration
     from knowbound.stats.calibration import WANTED_KAPPA, Trust
 
     settings = settings_of(root)
@@ -194,7 +194,7 @@ def _calibrate_turns(
 ) -> int:
     from knowbound.judge.calibration import calibrate_turns
     from knowbound.judge.labels import TURN_LABELS
-    from knowbound.report.judging.calibration import render_calibration
+    from knowbound.report.judging import render_calibration
     from knowbound.stats.judge_gate import GateState
 
     report = calibrate_turns(settings, labels or settings.home / TURN_LABELS, judge, aside)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -17,7 +16,6 @@ import click
 
 from knowbound.cli.options import user_name
 from knowbound.cli.output import echo, width
-from knowbound.errors import InputError
 from knowbound.judge.labels import (
     LABELS,
     TURN_LABELS,
@@ -37,8 +35,7 @@ from knowbound.text.clock import utc_now
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
-    from knowbound.core.quality import JudgedItem, JudgedTurn
-    from knowbound.quality.turns.joining import TurnSources
+    from knowbound.core.quality import JudgedItem
 
 _WORDS = {word: word[0] for word in ("yes", "no", "skip", "undo", "quit")}
 _SENTENCE_KEYS = "y yes · n no · s skip · u undo · q quit"
@@ -66,36 +63,12 @@ def label_sentences(settings: Settings, input_: Path | None, count: int, seed: i
 
 def label_turns(settings: Settings, input_: Path | None, count: int, seed: int, path: Path | None, by: str) -> None:
     """Label the turns of a file, or of the quality log, that have no labels yet."""
+    from knowbound.quality.turns.found import turns_to_label
+
     path = path or settings.home / TURN_LABELS
     known = labelled_ids(path)
-    todo = given_turns(input_, known)[:count] if input_ else _drawn(settings, count, seed, known)
+    todo = given_turns(input_, known)[:count] if input_ else turns_to_label(settings, count, seed, known)
     _TurnLabelling(path, by or user_name()).run(todo)
-
-
-def _drawn(settings: Settings, count: int, seed: int, known: frozenset[str]) -> list[UnlabelledTurn]:
-    """Draw turns of the log, whole if their traces still exist."""
-    from knowbound.judge.drawing import draw_turns, to_label
-    from knowbound.kms.opening import open_quality_log
-    from knowbound.quality.turns.found import FoundTurns
-
-    with closing(open_quality_log(settings)) as log:
-        drawn = draw_turns(log.since(""), count, seed, known)
-        if not drawn:
-            raise InputError(
-                "nothing-to-label",
-                "The quality log has no turn with injected items that is not labelled yet. "
-                "Try: knowbound judge label --question turns --input FILE",
-            )
-        found = FoundTurns(settings.home, log)
-        turns = [(turn, weight) for id_, weight in drawn if (turn := log.get(id_))]
-        return [to_label(turn, weight, _from_trace(found.again(turn))) for turn, weight in turns]
-
-
-def _from_trace(sources: TurnSources) -> JudgedTurn | None:
-    """Return the whole turn; None if its trace no longer exists."""
-    from knowbound.quality.turns.joining import join
-
-    return join(sources, lambda _id: None).judged if sources.trace else None
 
 
 class _Move(Enum):
@@ -170,8 +143,7 @@ class _SentenceLabelling(_Labelling[Unlabelled, bool]):
 
     def ask(self, item: Unlabelled, number: str) -> bool | _Move:
         """Show a sentence in its context and ask for its label."""
-        from knowbound.report.formats.columns import wrap
-        from knowbound.report.formats.plain import plain
+        from knowbound.report.formats.plain import plain, wrap
 
         text, context = plain(item.text), plain(item.context)
         echo(f"\n{number}", err=True)
@@ -312,8 +284,7 @@ def _item_lines(item: JudgedItem, number: str) -> Iterator[str]:
 
 def _wrapped(text: str, margin: str, most: int) -> Iterator[str]:
     """Yield the first lines of a text behind a margin, then the number of the other lines."""
-    from knowbound.report.formats.columns import wrap
-    from knowbound.report.formats.plain import plain_lines
+    from knowbound.report.formats.plain import plain_lines, wrap
 
     room = width() - len(margin)
     lines = [part for line in plain_lines(text).splitlines() for part in wrap(line, room, most)]

@@ -78,7 +78,7 @@ def _learn(paths: list[Path], settings: Settings, filters: Filters, *, root_is_g
 
 def _rendered(learned: Learned, format_: str, output: Path | None, status: bool) -> str:
     from knowbound.core.lesson import LessonStatus
-    from knowbound.report.knowledge.lessons import render_lessons
+    from knowbound.report.knowledge import render_lessons
     from knowbound.report.words import not_read_words, sessions_words
     from knowbound.text.printable import counted, listed
 

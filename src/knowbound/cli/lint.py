@@ -60,12 +60,12 @@ def command(
     """
     from knowbound.core.statement import Truth
     from knowbound.knowledge.lint import lint, lint_project
-    from knowbound.report.knowledge.lint import render_lint
+    from knowbound.report.knowledge import render_lint
 
     settings = settings_of(root)
     if skills:
         from knowbound.knowledge.skills import check_skills
-        from knowbound.report.knowledge.lint import render_skills
+        from knowbound.report.knowledge import render_skills
 
         if files or against or store or format_ not in ("text", "jsonl"):
             raise click.UsageError("--skills goes with --format text or jsonl, and with nothing else.")
@@ -91,7 +91,7 @@ def command(
 def _junk(store: str, settings: Settings, asker: Asker | None, format_: str) -> Iterator[str]:
     from knowbound.codebase.checkout import Checkout
     from knowbound.knowledge.junk import junk_of, read_store
-    from knowbound.report.knowledge.lint import render_junk
+    from knowbound.report.knowledge import render_junk
 
     entries = read_store(store, settings.root)
     return render_junk(junk_of(entries, Checkout(settings.root), asker), len(entries), format_)

@@ -126,7 +126,7 @@ def _asked(name: str) -> tuple[bool, bool]:
 def _print(
     found: list[FoundModel], permission: Permission, settings: Settings, chosen: str, tried: Tried | None
 ) -> None:
-    from knowbound.report.formats.columns import aligned
+    from knowbound.report.formats.plain import aligned
     from knowbound.store.answers import used_today
 
     if found:
@@ -158,7 +158,7 @@ def _permission_words(permission: Permission) -> str:
 
 
 def _print_tried(name: str, tried: Tried) -> None:
-    from knowbound.report.formats.columns import aligned
+    from knowbound.report.formats.plain import aligned
 
     echo(f"\n{name} on bundled cases (right, with a 95% interval), beside rules and a recorded large model:")
     rows = [["  task", "rules", "large model", name]]

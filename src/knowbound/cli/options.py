@@ -11,7 +11,7 @@ import click
 
 from knowbound.cli.output import echo
 from knowbound.errors import ConfigError, InputError
-from knowbound.report.format_names import EVERY_FORMAT, LINE_FORMATS
+from knowbound.report import EVERY_FORMAT, LINE_FORMATS
 
 if TYPE_CHECKING:
     from fractions import Fraction

@@ -7,22 +7,16 @@ import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import click
 
 from knowbound.cli.receipts import Recorder
 from knowbound.errors import InputError
 from knowbound.language import translated
+from knowbound.report import Layout
 
 recorder: Recorder | None = None  # of this run, where its output may be printed again
-
-
-class Layout(TypedDict):
-    """Layout of a text: columns and colour."""
-
-    width: int
-    colour: bool
 
 
 def layout(output: Path | None) -> Layout:

@@ -27,7 +27,7 @@ from knowbound.cli.options import (
 from knowbound.cli.output import echo, emit, layout, width
 from knowbound.cli.quality_corrections import corrections
 from knowbound.errors import GATE_FAILED, UNDECIDED, InputError
-from knowbound.report.format_names import PAGE_FORMATS, SHORT_FORMATS
+from knowbound.report import PAGE_FORMATS, SHORT_FORMATS
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
@@ -61,7 +61,7 @@ def status(item: str, root: Path | None, format_: str, output: Path | None) -> N
 
     from knowbound.lessons.rescue.scores import rescue_figures
     from knowbound.quality.status import quality_of_item, quality_status
-    from knowbound.report.quality.item import render_item
+    from knowbound.report.quality.items import render_item
     from knowbound.report.quality.status import render_quality
     from knowbound.stats.quality import window
 
@@ -98,7 +98,7 @@ def shadow(
     `knowbound kms flag ID --clear`.
     """
     from knowbound.quality import shadow as shadowed
-    from knowbound.report.quality.answers import render_shadow
+    from knowbound.report.quality.items import render_shadow
 
     settings = project_settings(root)
     found = shadowed.answer(settings, accepted, rejected, by=user_name())
@@ -152,7 +152,7 @@ def calibrate(
     does. The recommended floor is the lowest that reaches --precision and --left-alone. Nothing is changed.
     """
     from knowbound.injection.calibration import calibrate_injection
-    from knowbound.report.judging.floor import render_floor
+    from knowbound.report.quality.floor import render_floor
     from knowbound.stats.floor import FloorTarget
 
     report = calibrate_injection(project_settings(root), prompts, FloorTarget(precision, left_alone))

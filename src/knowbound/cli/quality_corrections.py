@@ -11,7 +11,7 @@ import click
 from knowbound.cli.groups import VerbGroup
 from knowbound.cli.options import project_option, project_settings, report_options, user_name
 from knowbound.cli.output import echo, emit, layout
-from knowbound.report.format_names import PAGE_FORMATS
+from knowbound.report import PAGE_FORMATS
 
 if TYPE_CHECKING:
     from knowbound.core.item import Item
@@ -34,7 +34,7 @@ def corrections(context: click.Context, root: Path | None, format_: str, output:
     """
     if context.invoked_subcommand:
         return
-    from knowbound.report.quality.answers import render_suggestions
+    from knowbound.report.quality.items import render_suggestions
 
     with _opened(root) as opened:
         waiting = opened.open()

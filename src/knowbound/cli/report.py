@@ -11,7 +11,8 @@ import click
 from knowbound.cli.observe import rendered, with_lessons
 from knowbound.cli.options import from_stored, output_options, root_option, settings_of
 from knowbound.cli.output import emit, layout
-from knowbound.report.format_names import GAP_FORMATS
+from knowbound.cli.serve import studio_extra
+from knowbound.report import GAP_FORMATS
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
@@ -22,9 +23,17 @@ if TYPE_CHECKING:
 @click.option(
     "--topic", metavar="ID", help="Show one topic of the newest observed run, with file and line of every signal."
 )
+@click.option("--page", metavar="ADDRESS", help="Write this page of the studio as one HTML file, such as /sessions.")
 @output_options
-def command(root: Path | None, topic: str | None, format_: str, output: Path | None) -> None:
+def command(root: Path | None, topic: str | None, page: str | None, format_: str, output: Path | None) -> None:
     """Render the newest stored run in any format, without reading traces again."""
+    if page is not None:
+        if format_ != "html" or topic is not None:
+            raise click.UsageError("--page is for --format html, and not for --topic.")
+        with studio_extra():
+            from knowbound.web.rendering import static_page
+        emit([static_page(settings_of(root), page)], output)
+        return
     if topic is not None:
         if format_ in GAP_FORMATS:
             raise click.UsageError(f"--topic is not for --format {format_}.")

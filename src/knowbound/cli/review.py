@@ -77,7 +77,7 @@ def command(
 
 
 def _review_team(places: tuple[str, ...], people: int, format_: str, output: Path | None) -> None:
-    from knowbound.report.review.team import render_team
+    from knowbound.report.team import render_team
     from knowbound.review.team import read_shares, team_review
 
     if not places:
@@ -86,6 +86,6 @@ def _review_team(places: tuple[str, ...], people: int, format_: str, output: Pat
 
 
 def _text(found: Reviewed, format_: str) -> str:
-    from knowbound.report.review.page import render_review
+    from knowbound.report.review import render_review
 
     return render_review(found.project, found.actions, found.figures, found.watched, found.notes, format_)

@@ -41,7 +41,7 @@ def command(
     from knowbound.judge.choice import ModelTask, judge_for
     from knowbound.judge.registry import asker_for
     from knowbound.knowledge.rules.rules import check_rules
-    from knowbound.report.knowledge.rules import render_rules
+    from knowbound.report.knowledge import render_rules
 
     settings = settings_of(root)
     filters = session_filters(settings, bool(paths), **chosen)

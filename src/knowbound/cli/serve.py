@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -53,17 +55,9 @@ def command(
     alone reads them; PATHS name traces, as for review. Changes go through the checks of fix. With --listen it serves a
     team, whose members sign in; then files, hooks, evaluations and models are out of reach.
     """
-    try:
+    with studio_extra():
         from knowbound.web import serve as web
         from knowbound.web.access import Team, password_hash, read_users
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("jinja2", "markupsafe", "starlette", "uvicorn", "anyio"):
-            raise
-        from knowbound.distribution import extra_command
-
-        raise InputError(
-            "no-studio", f"The studio needs jinja2, starlette and uvicorn. Install them: {extra_command('studio')}"
-        ) from error
     if hash_password:
         echo(password_hash(click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)))
         return
@@ -100,3 +94,18 @@ def command(
         language=language(),
     )
     web.serve(made, opens=not no_open, say_line=echo)
+
+
+@contextmanager
+def studio_extra() -> Iterator[None]:
+    """Say how the extra is installed where a part of it is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("jinja2", "markupsafe", "starlette", "uvicorn", "anyio"):
+            raise
+        from knowbound.distribution import extra_command
+
+        raise InputError(
+            "no-studio", f"The studio needs jinja2, starlette and uvicorn. Install them: {extra_command('studio')}"
+        ) from error

@@ -26,7 +26,7 @@ from knowbound.injection.inject import choose_for_prompt
 from knowbound.injection.prompt import HookPrompt
 from knowbound.kms.opening import open_index
 from knowbound.kms.search.ranking import RELEVANCE_FLOOR, FoundItem, rank, relevant
-from knowbound.report.judging.floor import FloorReport
+from knowbound.report.quality.floor import FloorReport
 from knowbound.stats.floor import FloorTarget, Trial, calibrate_floor
 from knowbound.store.read_only import IndexRefusedError
 

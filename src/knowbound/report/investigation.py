@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import count
+from typing import Unpack
 
 from knowbound.core.evidence import SUCCESS, CitedSource, Evidence, EvidenceGap, Intent, Investigation
 from knowbound.errors import InputError
-from knowbound.report.format_names import GAP_FORMATS, LineFormat, PageFormat
+from knowbound.report import GAP_FORMATS, Layout, LineFormat, PageFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import fields, json_line
-from knowbound.report.sections import Line, Note, Page, Section
+from knowbound.report.sections import Line, Note, Page, Section, data, listing, prose, section, table
 from knowbound.report.words import place_words
-from knowbound.report.writing import data, listing, prose, section, table
 
 Format = PageFormat | LineFormat
 _KEYS = """question intent outcome confidence explanation
@@ -23,7 +23,7 @@ _KEYS = """question intent outcome confidence explanation
 
 
 def render_investigation(
-    found: Investigation, format: Format, *, width: int = 100, colour: bool = False, trail: bool = False, id_: str = ""
+    found: Investigation, format: Format, *, trail: bool = False, id_: str = "", **layout: Unpack[Layout]
 ) -> str:
     """The investigation in a format. `id_` is the question's own id, where it came from a file of many."""
     if str(format) in GAP_FORMATS:
@@ -31,7 +31,7 @@ def render_investigation(
     if format == "jsonl":
         return json_line(_document(found, trail, id_)) + "\n"
     page, document = (lambda: investigation_page(found, trail)), (lambda: _document(found, trail, id_))
-    return render(format, page, document, width=width, colour=colour)
+    return render(format, page, document, **layout)
 
 
 def investigation_page(found: Investigation, trail: bool) -> Page:

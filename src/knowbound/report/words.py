@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from knowbound.core.reading import LeftOut, SessionsRead
 from knowbound.core.signal import SOURCES, Ending, Signal, SignalType, Status
 from knowbound.core.trace import Outcome
 from knowbound.language import say, translated
+from knowbound.report.sections import Entry, Listing, Section, Span, Tone, data, prose
 from knowbound.stats.calibration import Estimate, Share
-from knowbound.stats.figures import Band, Coverage, GapFigures, SampleConfidence
+from knowbound.stats.figures import Band, Coverage, GapFigures, RateKind, SampleConfidence, Watermark
+from knowbound.stats.gate import GateOutcome, GateResult
 from knowbound.stats.printing import percent, percent_between, percent_interval, percent_range, percent_words
 from knowbound.stats.rate import Rate, Weighted
 from knowbound.text.printable import counted
@@ -233,3 +236,48 @@ def not_read_words(reading: SessionsRead) -> str:
     """Return why the other sessions are not in a report; "" if there are none."""
     reasons = [say(_LEFT_OUT[reason], count) for reason, count in reading.left_out.items()]
     return say("not in this report: {}", ", ".join(reasons)) if reasons else ""
+
+
+# Gates (specification 1, section 7.4)
+
+GATE_NAMES: dict[GateOutcome, str] = {
+    GateOutcome.PASSED: "passed",
+    GateOutcome.FAILED: "failed",
+    GateOutcome.UNDECIDED: "undecided",
+    GateOutcome.NO_BASELINE: "nothing to compare with",
+}
+_GATE_TONES = {GateOutcome.PASSED: Tone.GOOD, GateOutcome.FAILED: Tone.BAD}
+
+_CLAUSE = re.compile(r"; (?=\d+ of \d+ samples broke|in all )")  # what a line of its own begins with
+
+
+def gate_name(gate: GateResult) -> str:
+    """The gate and its limit, and the rate where it is not the specification's."""
+    return f"{gate.name} {gate.limit:g}{'' if gate.kind is RateKind.RAW else f' ({gate.kind} rate)'}"
+
+
+def gate_outcome(gate: GateResult) -> str:
+    """How a gate came out, and whether the data settle it."""
+    return GATE_NAMES[gate.outcome] + (", not settled" if gate.settled is False else "")
+
+
+def gate_reason(gate: GateResult) -> str:
+    """Why it came out so, and what else differs."""
+    return " ".join(filter(None, (gate.words, gate.note)))
+
+
+def gate_line(gate: GateResult, watermark: Watermark) -> str:
+    """A gate in one line for a log, with the watermark of its rate."""
+    return f"{gate_name(gate)}: {gate_outcome(gate)}. {gate.words} {watermark}"
+
+
+def gates_section(gates: Iterable[GateResult]) -> Section:
+    """Every gate with its outcome and its reason."""
+    entries = tuple(
+        Entry(
+            (data(gate_name(gate)), ": ", Span(gate_outcome(gate), _GATE_TONES.get(gate.outcome, Tone.FAIR))),
+            tuple(prose(words) for part in (gate.words, gate.note) if part for words in _CLAUSE.split(part)),
+        )
+        for gate in gates
+    )
+    return Section("Gates", (Listing(entries, 10),), "gates")

@@ -29,7 +29,7 @@ from knowbound.knowledge.rules.deciding import forbidden_commands, required_runs
 from knowbound.knowledge.rules.rules import RulesFound
 from knowbound.lessons.proposing import clean_line
 from knowbound.patching import FilePatch, read_below
-from knowbound.report.knowledge.rules import RuleSummary, summaries
+from knowbound.report.knowledge import RuleSummary, summaries
 from knowbound.review.proposing import Proposed, diff_of
 from knowbound.store.screens import Fix
 

@@ -11,7 +11,7 @@ from knowbound.core.audit import AuditedSession, Support
 from knowbound.core.quality import Metric, QualityTurn
 from knowbound.core.signal import Findings, Signal
 from knowbound.kms.opening import open_index, open_quality_log
-from knowbound.report.telemetry import EvaluationEvent
+from knowbound.report.export import EvaluationEvent
 from knowbound.text.redact import redact
 
 _SCORES = {Support.SUPPORTED: 1.0, Support.CONTRADICTED: 0.0}

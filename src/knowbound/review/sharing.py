@@ -30,9 +30,9 @@ from knowbound.gaps.topics import spelled, topic_name
 from knowbound.gaps.wanted import plain_name
 from knowbound.kms.quality_log import SqliteQualityLog
 from knowbound.knowledge.lint import ITEM, lint_project
-from knowbound.report.knowledge.rules import summaries
+from knowbound.report.knowledge import summaries
 from knowbound.report.model import ObserveReport
-from knowbound.report.review.team_model import (
+from knowbound.report.team import (
     FORMAT,
     SharedFile,
     SharedItem,

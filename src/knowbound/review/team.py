@@ -16,28 +16,25 @@ from typing import TypeVar
 import msgspec
 
 from knowbound.core.quality import Counts
-from knowbound.core.signal import Findings, Signal, SignalType
+from knowbound.core.signal import Findings, Signal, SignalType, Topic
 from knowbound.core.trace import Outcome
 from knowbound.errors import InputError
 from knowbound.files import replacing
 from knowbound.gaps.topics import Topics
 from knowbound.remote_files import address_of, list_address, open_address, write_address
 from knowbound.report.formats.json import json_text
-from knowbound.report.review.team_model import (
+from knowbound.report.team import (
     FORMAT,
     LEAST_PEOPLE,
+    OfPeople,
     SharedFile,
     SharedItem,
     SharedMiss,
     SharedProject,
     SharedRule,
     SharedStatement,
-    TeamItem,
     TeamProject,
     TeamReport,
-    TeamRule,
-    TeamStatement,
-    TeamTopic,
 )
 from knowbound.stats.figures import GapFigures, Watermark, observed_hash
 
@@ -110,7 +107,7 @@ def _people(parts: Sequence[SharedProject], values: Callable[[SharedProject], It
     return Counter(value for part in parts for value in set(values(part)))
 
 
-def _topics(project: str, parts: Sequence[SharedProject], least: int) -> list[TeamTopic]:
+def _topics(project: str, parts: Sequence[SharedProject], least: int) -> list[OfPeople[Topic]]:
     names = _people(parts, lambda part: (one.name for one in part.misses))
     words = _people(parts, lambda part: (word for one in part.misses for word in {one.query, one.path}))
     places = _people(parts, lambda part: (one.found_at for one in part.misses if one.found_at))
@@ -146,21 +143,21 @@ def _topics(project: str, parts: Sequence[SharedProject], least: int) -> list[Te
     people: dict[str, set[str]] = {}
     for one in signals:
         people.setdefault(topics.names.id_of(one, project), set()).add(one.session.partition(":")[0])
-    return [TeamTopic(msgspec.structs.replace(one, examples=[]), len(people[one.id])) for one in ranked]
+    return [OfPeople(msgspec.structs.replace(one, examples=[]), len(people[one.id])) for one in ranked]
 
 
-def _statements(parts: Sequence[SharedProject], least: int) -> list[TeamStatement]:
+def _statements(parts: Sequence[SharedProject], least: int) -> list[OfPeople[SharedStatement]]:
     people = _people(parts, lambda part: ((one.file, one.text) for one in part.statements))
     whys = _people(parts, lambda part: part.statements)
     found = []
     for (file, text), number in people.items():
         if number >= least:
             said = [one.why for one, agreed in whys.items() if (one.file, one.text) == (file, text) and agreed >= least]
-            found.append(TeamStatement(SharedStatement(file, text, min(said, default="")), number))
-    return sorted(found, key=lambda one: (-one.people, one.statement.file, one.statement.text))
+            found.append(OfPeople(SharedStatement(file, text, min(said, default="")), number))
+    return sorted(found, key=lambda one: (-one.people, one.value.file, one.value.text))
 
 
-def _rules(parts: Sequence[SharedProject], least: int) -> list[TeamRule]:
+def _rules(parts: Sequence[SharedProject], least: int) -> list[OfPeople[SharedRule]]:
     decided = [[one for one in part.rules if one.obeyed + one.violated + one.partly] for part in parts]
     people = Counter(key for rules in decided for key in {(one.file, one.text) for one in rules})
     found = []
@@ -168,18 +165,18 @@ def _rules(parts: Sequence[SharedProject], least: int) -> list[TeamRule]:
         if number >= least:
             same = [one for rules in decided for one in rules if (one.file, one.text) == (file, text)]
             counts = (sum(getattr(one, name) for one in same) for name in ("obeyed", "violated", "partly"))
-            found.append(TeamRule(SharedRule(file, text, *counts), number))
-    return sorted(found, key=lambda one: (-one.rule.violated, -one.rule.partly, one.rule.file, one.rule.text))
+            found.append(OfPeople(SharedRule(file, text, *counts), number))
+    return sorted(found, key=lambda one: (-one.value.violated, -one.value.partly, one.value.file, one.value.text))
 
 
-def _items(parts: Sequence[SharedProject], least: int) -> list[TeamItem]:
+def _items(parts: Sequence[SharedProject], least: int) -> list[OfPeople[SharedItem]]:
     people = _people(parts, lambda part: (one.id for one in part.items if one.counts.judged))
     sums: dict[str, Counts] = {}
     for part in parts:
         for one in part.items:
             sums[one.id] = sums.get(one.id, Counts()) + one.counts
-    found = [TeamItem(SharedItem(id_, sums[id_]), number) for id_, number in people.items() if number >= least]
-    return sorted(found, key=lambda one: (-one.item.counts.contradicted, -one.item.counts.judged, one.item.id))
+    found = [OfPeople(SharedItem(id_, sums[id_]), number) for id_, number in people.items() if number >= least]
+    return sorted(found, key=lambda one: (-one.value.counts.contradicted, -one.value.counts.judged, one.value.id))
 
 
 _MOST_BYTES = 50_000_000  # of one shared file

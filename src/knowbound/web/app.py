@@ -23,9 +23,20 @@ from knowbound.errors import DEFECT, KnowboundError
 from knowbound.language import LANGUAGES, translated, use_here
 from knowbound.web.access import Visitor, is_same
 from knowbound.web.guard import Guard, cookies_of
-from knowbound.web.registry import PAGES, Asked, Changing, Goto, Plain, Shown, StudioPage, View, changes_of, views_of
+from knowbound.web.registry import (
+    PAGES,
+    Asked,
+    Changing,
+    Goto,
+    Plain,
+    Shown,
+    Studio,
+    StudioPage,
+    View,
+    changes_of,
+    views_of,
+)
 from knowbound.web.rendering import asset_bytes, rendered, sentences
-from knowbound.web.studio import Studio
 
 THEMES = ("light", "dark")
 _LANGUAGE, _THEME = "knowbound_language", "knowbound_theme"
@@ -198,6 +209,7 @@ class _Answers:
                 "user": visitor.user if visitor else "",
                 "pulse": self._studio.live.pulse,
                 "version": __version__,
+                "css": "",
                 **values,
             },
         )

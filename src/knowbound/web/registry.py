@@ -1,4 +1,4 @@
-"""The pages of the studio, in the order of its menu, and what a page's module has.
+"""One running studio, its pages in the order of its menu, and what a page's module has.
 
 A page is a module in `pages/` with `show`, a template of its name, and a line here. Further addresses of a page are in
 its `VIEWS`, what it can change in its `CHANGES`.
@@ -7,11 +7,30 @@ its `VIEWS`, what it can change in its `CHANGES`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, cast
 
-from knowbound.web.access import Right
-from knowbound.web.studio import Studio
+from knowbound.config import Settings
+from knowbound.core.paths import project_name
+from knowbound.web.access import Access, Right
+from knowbound.web.live import Live
+
+
+@dataclass(frozen=True, slots=True)
+class Studio:
+    """The project of a studio, with its settings; `paths` are traces that were named."""
+
+    settings: Settings
+    access: Access
+    live: Live
+    paths: tuple[Path, ...] = ()
+
+    @property
+    def project(self) -> str:
+        """The name of the project."""
+        return project_name(str(self.settings.root))
 
 
 class StudioPage(NamedTuple):

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
+from starlette.routing import compile_path
 
-from knowbound.language import catalogue, say, translated
+from knowbound import __version__
+from knowbound.config import Settings
+from knowbound.errors import InputError
+from knowbound.language import catalogue, language, say, translated
 from knowbound.report.formats import in_language, svg
 from knowbound.report.formats.html import line_html, section_html
 from knowbound.report.formats.plain import plain, printable
 from knowbound.report.sections import Figure, Section
 from knowbound.stats.printing import percent
 from knowbound.text.printable import counted, shorten
+from knowbound.web.access import Access
 from knowbound.web.highlight import highlighted
+from knowbound.web.live import Live, Pulse, ReadingPlan
 from knowbound.web.markdown import markdown_html
+from knowbound.web.registry import PAGES, Asked, Goto, Plain, Shown, Studio, StudioPage, views_of
 
 _PATH_STEP = re.compile(r"(?<=\w)/(?=\w)")  # where a long path may be wrapped
 _LONGEST = 20_000  # characters of a text that a page shows
@@ -39,7 +49,7 @@ def environment() -> Environment:
     made.globals.update(t=translated, say=say, counted=counted, bar=bar_html, interval=interval_html)
     made.filters.update(
         answer=lambda shown: Markup(markdown_html(shown.answer, shown.marks)),
-        code=lambda text, language="": Markup(highlighted(_shown(text), language)),
+        code=lambda text, language="": Markup(highlighted(_text_of(text), language)),
         diff=diff_html,
         inline=inline_html,
         line=lambda line: Markup(line_html(in_language(line))),
@@ -49,7 +59,7 @@ def environment() -> Environment:
         percent=percent,
         plain=lambda text, most=300: shorten(plain(text), most),
         sections=sections_html,
-        text=_shown,
+        text=_text_of,
     )
     return made
 
@@ -82,7 +92,7 @@ def interval_html(figure: Figure) -> Markup:
 
 def diff_html(diff: str) -> Markup:
     """Return a unified diff, a line of markup for each of its lines, without the names of its files."""
-    rows, lines = [], _shown(diff).splitlines()
+    rows, lines = [], _text_of(diff).splitlines()
     is_short = sum(line.startswith("@@") for line in lines) < 2
     for line in lines:
         if line.startswith(("--- ", "+++ ")) or (is_short and line.startswith("@@")):
@@ -114,7 +124,7 @@ def moment(time: str) -> str:
     return local.strftime("%Y-%m-%d %H:%M")
 
 
-def _shown(text: str) -> str:
+def _text_of(text: str) -> str:
     """Return a text of a trace as a page shows it: its lines, without terminal codes and unseen characters."""
     cut = len(text) - _LONGEST
     return printable(text[:_LONGEST]) + (f"\n… {say('{:,} more characters', cut)}" if cut > 0 else "")
@@ -131,3 +141,43 @@ def asset_bytes(name: str) -> bytes | None:
     if name not in found:
         return None
     return (files(found[name]) / "assets" / name).read_bytes()
+
+
+# What is of no use without a server. Text of traces is escaped, so none of it can look like these.
+_SERVED = re.compile(r'<form\b.*?</form>|<details class="raw".*?</details>|<nav class="pager".*?</nav>', re.DOTALL)
+_LINK = re.compile(r' href="/[^"]*"')
+
+
+def static_page(settings: Settings, address: str) -> str:
+    """Return the page at an address of the studio, such as `/sessions` or `/turn/SESSION/1`, as one file."""
+    live = Live(ReadingPlan(str(settings.root), (), True), settings.home, reads=False)
+    studio = Studio(settings, Access("", is_read_only=True), live)
+    found = address
+    while isinstance(found, str):
+        page, shown = _shown(studio, found)
+        if isinstance(shown, Plain) or (isinstance(shown, Shown) and shown.status != 200):
+            raise InputError("no-such-path", f"{address} is no page of the studio.")
+        if isinstance(shown, Shown):
+            break
+        found = shown.path
+    css = "".join((asset_bytes(name) or b"").decode() for name in ("report.css", "studio.css"))
+    digest = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
+    text = rendered(
+        shown.template,
+        {
+            "studio": studio, "pages": (), "page": page, "language": language(), "theme": "", "csrf": "", "user": "",
+            "pulse": Pulse(was_read=True), "version": __version__, "css": css, "css_digest": digest, **shown.values,
+        },
+    )  # fmt: skip
+    return _LINK.sub("", _SERVED.sub("", text))
+
+
+def _shown(studio: Studio, address: str) -> tuple[StudioPage, Shown | Goto | Plain]:
+    parts = urlsplit(address)
+    for page in PAGES:
+        for pattern, view in views_of(page).items():
+            regex, _, convertors = compile_path(pattern)
+            if match := regex.match(parts.path):
+                path = {name: convertors[name].convert(value) for name, value in match.groupdict().items()}
+                return page, view(Asked(studio, "", path, dict(parse_qsl(parts.query))))
+    raise InputError("no-such-path", f"{address} is no page of the studio.")

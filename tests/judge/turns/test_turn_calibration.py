@@ -14,7 +14,7 @@ from knowbound.judge.calibration import calibrate_turns, measured
 from knowbound.judge.choice import fallback_for
 from knowbound.judge.labels import ItemLabel, LabelledTurn
 from knowbound.judge.registry import effective_judge, turn_judge
-from knowbound.report.judging.calibration import TurnCalibrationReport
+from knowbound.report.judging import TurnCalibrationReport
 from knowbound.stats.calibration import corrected
 from knowbound.stats.judge_gate import RANKING, GateReason, GateState, may_rely_on
 from knowbound.stats.rate import Rate

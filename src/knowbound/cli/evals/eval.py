@@ -134,7 +134,7 @@ def command(
     from knowbound.evals.runner import RunLimits
     from knowbound.evals.variants import read_variants
     from knowbound.judge.choice import ModelTask, model_for
-    from knowbound.report.evals.gate_words import gate_line
+    from knowbound.report.words import gate_line
     from knowbound.stats.gate import evaluation_gates, exit_code
 
     settings = settings_of(root, as_specified=as_specified or None)

@@ -11,7 +11,7 @@ import click
 from knowbound.cli.options import from_stored, report_options, root_option, settings_of
 from knowbound.cli.output import emit, layout
 from knowbound.errors import InputError
-from knowbound.report.format_names import PAGE_FORMATS
+from knowbound.report import PAGE_FORMATS
 
 if TYPE_CHECKING:
     from knowbound.config import Settings

@@ -8,19 +8,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from os import environ
 from pathlib import Path
 
 from msgspec.structs import replace
 
+from knowbound.config import Settings
 from knowbound.core.quality import KEPT_DAYS, QualityTurn
+from knowbound.errors import InputError
 from knowbound.injection.log import AT_START, InjectionLog, InjectionRecord, PullRecord, read_log
 from knowbound.injection.prompt import is_notice
+from knowbound.judge.drawing import draw_turns, to_label
+from knowbound.judge.labels import UnlabelledTurn
+from knowbound.kms.opening import open_quality_log
 from knowbound.kms.quality_log import QualityLog
 from knowbound.quality.ended import INTERRUPT, SESSION_END, STOP, STOP_FAILURE, SUBAGENT_STOP, answer_sum
 from knowbound.quality.queue import EndedRecord
-from knowbound.quality.turns.joining import TurnSources, id_of_unnamed, is_complete
+from knowbound.quality.turns.joining import TurnSources, id_of_unnamed, is_complete, join
 from knowbound.traces.registry import default_folders
 from knowbound.traces.turns import TraceTurn, session_of, turns_in
 
@@ -29,6 +35,25 @@ _PROMPT_DAYS = 7  # no turn takes longer from its prompt to its end
 _UNREPORTED_DAYS = 2  # that are looked through for turns that nobody reported
 _SILENT_HOURS = 12
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
+
+
+def turns_to_label(settings: Settings, count: int, seed: int, known: frozenset[str]) -> list[UnlabelledTurn]:
+    """Draw turns of the log that have no labels, whole if their traces still exist. Raises InputError for none."""
+    with closing(open_quality_log(settings)) as log:
+        drawn = draw_turns(log.since(""), count, seed, known)
+        if not drawn:
+            raise InputError(
+                "nothing-to-label",
+                "The quality log has no turn with injected items that is not labelled yet. "
+                "Try: knowbound judge label --question turns --input FILE",
+            )
+        found, turns = FoundTurns(settings.home, log), []
+        for id_, weight in drawn:
+            if turn := log.get(id_):
+                sources = found.again(turn)
+                whole = join(sources, lambda _id: None).judged if sources.trace else None
+                turns.append(to_label(turn, weight, whole))
+        return turns
 
 
 class FoundTurns:

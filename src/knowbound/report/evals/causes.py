@@ -7,9 +7,21 @@ from collections.abc import Iterator, Sequence
 
 from knowbound.core.evaluation import Cause, SampleCause
 from knowbound.report.formats.json import fields
-from knowbound.report.sections import Entry, Line, Note, Section
+from knowbound.report.sections import (
+    Entry,
+    Line,
+    Note,
+    Section,
+    data,
+    listing,
+    prose,
+    quote,
+    section,
+    soft,
+    strong,
+    table,
+)
 from knowbound.report.words import place_words
-from knowbound.report.writing import data, listing, prose, quote, section, soft, strong, table
 from knowbound.stats.comparison import answers, is_answered
 from knowbound.stats.evaluation import Evaluation, complete_runs
 from knowbound.stats.paired import unpaired_difference

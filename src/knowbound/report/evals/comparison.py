@@ -4,18 +4,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import Unpack
 
 from msgspec.structs import replace
 
 from knowbound.core.signal import SignalType
+from knowbound.report import Layout, PageFormat
 from knowbound.report.evals import samples as by_sample
-from knowbound.report.format_names import PageFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import as_json, fields
 from knowbound.report.gaps.figures import coverage_figure, gap_figures, inventory, sources, uncovered, warnings
-from knowbound.report.sections import ASIDE, Figure, Figures, Fold, Inline, Line, Mark, Page, Section, Table
+from knowbound.report.sections import (
+    ASIDE,
+    Figure,
+    Figures,
+    Fold,
+    Inline,
+    Line,
+    Mark,
+    Page,
+    Section,
+    Table,
+    data,
+    facts,
+    prose,
+    section,
+    strong,
+    table,
+)
 from knowbound.report.words import TYPE_NAMES, broken_words
-from knowbound.report.writing import data, facts, prose, section, strong, table
 from knowbound.stats.comparison import Change, Comparison, SampleChange, Verdict
 from knowbound.stats.evaluation import Evaluation
 from knowbound.stats.gate import about
@@ -36,11 +53,9 @@ _MEANS = (
 )
 
 
-def render_comparison(comparison: Comparison, format: Format, *, width: int = 100, colour: bool = False) -> str:
-    """The comparison in a format; width and colour are for the terminal."""
-    return render(
-        format, lambda: comparison_page(comparison), lambda: _document(comparison), width=width, colour=colour
-    )
+def render_comparison(comparison: Comparison, format: Format, **layout: Unpack[Layout]) -> str:
+    """The comparison in a format."""
+    return render(format, lambda: comparison_page(comparison), lambda: _document(comparison), **layout)
 
 
 def comparison_page(comparison: Comparison) -> Page:
@@ -247,11 +262,7 @@ def comparison_fields(comparison: Comparison) -> dict[str, object]:
         "names": list(comparison.names),
         "verdict": comparison.verdict,
         "words": verdict_words(comparison),
-        "answered": {
-            "before": before,
-            "after": after,
-            **fields(comparison.answered, f"{_PAIRED} {_TEST} detectable"),
-        },
+        "answered": {"before": before, "after": after, **fields(comparison.answered, f"{_PAIRED} {_TEST} detectable")},
         **fields(comparison, f"pairs({_PAIRED})"),
         "samples": {change.value: comparison.count(change) for change in Change},
         **fields(comparison.pairs, f"difference {_TEST}"),

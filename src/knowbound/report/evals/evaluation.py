@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Unpack
 
 from msgspec.structs import replace
 
+from knowbound.report import GapFormat, Layout, LineFormat, PageFormat
 from knowbound.report.evals import samples as by_sample
 from knowbound.report.evals.causes import causes_fields, causes_sections, doubtful_sections, failed_samples
 from knowbound.report.evals.comparison import comparison_fields, comparison_sections
-from knowbound.report.evals.gate_words import gates_section
 from knowbound.report.evals.samples import SampleGroup, SampleRow
-from knowbound.report.format_names import GapFormat, LineFormat, PageFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import GATE_KEYS, as_json, fields, json_line, signal_fields
 from knowbound.report.formats.plain import made_plain
@@ -36,9 +35,15 @@ from knowbound.report.sections import (
     Span,
     Table,
     Tone,
+    data,
+    listing,
+    prose,
+    quote,
+    section,
+    soft,
+    table,
 )
-from knowbound.report.words import TYPE_NAMES
-from knowbound.report.writing import data, listing, prose, quote, section, soft, table
+from knowbound.report.words import TYPE_NAMES, gates_section
 from knowbound.stats.comparison import Comparison
 from knowbound.stats.evaluation import Evaluation, SampleRun
 from knowbound.stats.gate import GateResult
@@ -80,18 +85,17 @@ def render_evaluation(
     evaluation: Evaluation,
     format: Format,
     *,
-    width: int = 100,
-    colour: bool = False,
     gates: Iterable[GateResult] = (),
     nudge: str = "",
     beside: Evaluation | None = None,
     comparison: Comparison | None = None,
     here: str | None = None,
+    **layout: Unpack[Layout],
 ) -> str:
     """The evaluation in a format.
 
     `nudge` is the note of section 8, `beside` the evaluation of competency questions, `comparison` that with the other
-    variant; files are named relative to `here` (the current folder); width and colour are for the terminal.
+    variant; files are named relative to `here` (the current folder).
     """
     here = os.getcwd() if here is None else here
     report = EvaluationReport(evaluation, tuple(gates), nudge, beside, comparison)
@@ -106,9 +110,7 @@ def render_evaluation(
             renderers = {"sarif": sarif.evaluation_sarif, "junit": junit.evaluation_junit}
             return (renderers | {"github": github.evaluation_github})[format](report)
         case _:
-            return render(
-                format, lambda: evaluation_page(report, here), lambda: _document(report), width=width, colour=colour
-            )
+            return render(format, lambda: evaluation_page(report, here), lambda: _document(report), **layout)
 
 
 def evaluation_page(report: EvaluationReport, here: str) -> Page:

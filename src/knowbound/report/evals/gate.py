@@ -1,18 +1,13 @@
-"""What `check` says of the newest stored run, in any format (specification 1, section 7.4).
-
-It has what every report has: the watermark, the rates with their intervals, coverage, the signals by source and the
-inventory. A failed gate is of use only to someone who can see why it failed.
-"""
+"""The gates of `eval` and `check`, in any format."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Unpack
 
+from knowbound.report import GapFormat, Layout, PageFormat
 from knowbound.report.evals import samples as by_sample
 from knowbound.report.evals.evaluation import render_evaluation
-from knowbound.report.evals.gate_words import gate_name, gate_outcome, gate_reason, gates_section
-from knowbound.report.format_names import GapFormat, PageFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.github import command
 from knowbound.report.formats.json import GATE_KEYS, as_json, fields
@@ -21,8 +16,8 @@ from knowbound.report.formats.plain import made_plain
 from knowbound.report.gaps.figures import figures_section, inventory, mark_section, sources, uncovered
 from knowbound.report.gaps.observe import observed_entries, origin_line, render_observe, signal_count, with_short_places
 from knowbound.report.model import ObserveReport
-from knowbound.report.sections import Line, Note, Page, Tone
-from knowbound.report.writing import prose, section
+from knowbound.report.sections import Line, Note, Page, Tone, prose, section
+from knowbound.report.words import gate_name, gate_outcome, gate_reason, gates_section
 from knowbound.stats.evaluation import Evaluation
 from knowbound.stats.figures import Watermark
 from knowbound.stats.gate import GateOutcome, GateResult, exit_code
@@ -55,8 +50,8 @@ class GateReport(NamedTuple):
         return exit_code(self.results, strict=self.strict)
 
 
-def render_check(check: GateReport, format: Format, *, width: int = 100, colour: bool = False) -> str:
-    """The check in a format; width and colour are for the terminal."""
+def render_check(check: GateReport, format: Format, **layout: Unpack[Layout]) -> str:
+    """The check in a format."""
     match format:
         case "sarif":
             if isinstance(check.run, ObserveReport):
@@ -68,7 +63,7 @@ def render_check(check: GateReport, format: Format, *, width: int = 100, colour:
         case "github":
             return "".join(f"{line}\n" for line in _github(check))
         case _:
-            return render(format, lambda: _page(check), lambda: _document(check), width=width, colour=colour)
+            return render(format, lambda: _page(check), lambda: _document(check), **layout)
 
 
 def outcome_words(check: GateReport) -> str:
@@ -147,9 +142,9 @@ def _github(check: GateReport) -> Iterator[str]:
 
 
 def render_audit_gate(
-    gate: GateResult, format: PageFormat | Literal["junit", "github"], *, width: int = 100, colour: bool = False
+    gate: GateResult, format: PageFormat | Literal["junit", "github"], **layout: Unpack[Layout]
 ) -> str:
-    """Render the gate on unsupported answers; width and colour are for the terminal."""
+    """Render the gate on unsupported answers."""
     match format:
         case "junit":
             mark = Watermark("stored audit", gate.rate.n, "")
@@ -159,7 +154,7 @@ def render_audit_gate(
             return command(level, f"Gate {gate_name(gate)} {gate_outcome(gate)}", gate_reason(gate)) + "\n"
         case _:
             document: dict[str, object] = {"format": "knowbound.check/1", "gates": [fields(gate, GATE_KEYS)]}
-            return render(format, lambda: _audit_page(gate), lambda: document, width=width, colour=colour)
+            return render(format, lambda: _audit_page(gate), lambda: document, **layout)
 
 
 def _audit_page(gate: GateResult) -> Page:

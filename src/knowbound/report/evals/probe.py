@@ -7,15 +7,32 @@ human-written samples". Each has its own watermark; no number here joins the two
 from __future__ import annotations
 
 from collections import Counter
-from typing import NamedTuple
+from typing import NamedTuple, Unpack
 
 from knowbound.core.evaluation import CompetencyQuestion, Probe, QuestionSource
-from knowbound.report.format_names import LineFormat, PageFormat
+from knowbound.report import Layout, LineFormat, PageFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import as_json, fields, json_line
 from knowbound.report.gaps.figures import coverage_figure, gap_figures, reading, warnings
-from knowbound.report.sections import ASIDE, Entry, Figures, Inline, Mark, Note, Page, Section, Span, Tone
-from knowbound.report.writing import data, facts, joined, listing, prose, section, soft
+from knowbound.report.sections import (
+    ASIDE,
+    Entry,
+    Figures,
+    Inline,
+    Mark,
+    Note,
+    Page,
+    Section,
+    Span,
+    Tone,
+    data,
+    facts,
+    joined,
+    listing,
+    prose,
+    section,
+    soft,
+)
 from knowbound.stats.evaluation import Evaluation, EvaluationHead, SampleRun
 from knowbound.stats.rate import Rate
 from knowbound.text.printable import counted
@@ -66,11 +83,11 @@ class ProbedQuestion(NamedTuple):
         return "gap" if self.run.has_gap else "answered"
 
 
-def render_probe(report: ProbeReport, format: Format, *, width: int = 100, colour: bool = False) -> str:
-    """The report in a format; width and colour are for the terminal."""
+def render_probe(report: ProbeReport, format: Format, **layout: Unpack[Layout]) -> str:
+    """The report in a format."""
     if format == "jsonl":
         return "".join(json_line(_question_fields(one)) + "\n" for one in asked_questions(report))
-    return render(format, lambda: _page(report), lambda: _document(report), width=width, colour=colour)
+    return render(format, lambda: _page(report), lambda: _document(report), **layout)
 
 
 def asked_questions(report: ProbeReport) -> list[ProbedQuestion]:

@@ -6,13 +6,30 @@ section 8 is a note.
 
 from __future__ import annotations
 
+from typing import Unpack
+
+from knowbound.report import Layout, PageFormat
 from knowbound.report.evals.samples import commit_words
-from knowbound.report.format_names import PageFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import as_json, fields
 from knowbound.report.gaps.figures import INTERVALS, coverage_figure, gap_figures, reading, share_cell
-from knowbound.report.sections import Chart, Figures, Line, Mark, Note, Page, Part, Section
-from knowbound.report.writing import data, facts, joined, section, soft, strong, table
+from knowbound.report.sections import (
+    Chart,
+    Figures,
+    Line,
+    Mark,
+    Note,
+    Page,
+    Part,
+    Section,
+    data,
+    facts,
+    joined,
+    section,
+    soft,
+    strong,
+    table,
+)
 from knowbound.stats.evaluation import Origin
 from knowbound.stats.figures import Watermark
 from knowbound.stats.printing import money, percent, score
@@ -42,9 +59,9 @@ _ROW = """id=head.id made=head.made commit=head.commit? subject=head.subject dir
     also_changed=differs breaks breaks_open broken"""
 
 
-def render_trend(trend: Trend, format: Format, *, width: int = 100, colour: bool = False, version: str = "") -> str:
-    """The trend in a format; width and colour are for the terminal."""
-    return render(format, lambda: trend_page(trend, version), lambda: _document(trend), width=width, colour=colour)
+def render_trend(trend: Trend, format: Format, *, version: str = "", **layout: Unpack[Layout]) -> str:
+    """The trend in a format."""
+    return render(format, lambda: trend_page(trend, version), lambda: _document(trend), **layout)
 
 
 def trend_page(trend: Trend, version: str) -> Page:

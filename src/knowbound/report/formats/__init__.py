@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from knowbound.language import is_english, translated
-from knowbound.report.format_names import PageFormat
+from knowbound.report import Layout, PageFormat
 from knowbound.report.formats.json import json_text
 from knowbound.report.sections import FOREIGN, Chart, Column, MetricChart, Page, Span
 
@@ -25,21 +25,16 @@ _NAMES = frozenset("anchor filters folded_in hint link name tone verb version wa
 
 
 def render(
-    format: PageFormat,
-    page: Callable[[], Page],
-    document: Callable[[], Document],
-    *,
-    width: int = 100,
-    colour: bool = False,
+    format: PageFormat, page: Callable[[], Page], document: Callable[[], Document], **layout: Unpack[Layout]
 ) -> str:
-    """The page for people, or the document for programs; width and colour are for the terminal."""
+    """The page for people, or the document for programs."""
     match format:
         case "json":
             return json_text(document())
         case "text":
             from knowbound.report.formats.text import render_text  # noqa: PLC0415
 
-            return render_text(in_language(page()), width=width, colour=colour)
+            return render_text(in_language(page()), **layout)
         case "markdown":
             from knowbound.report.formats.markdown import render_markdown  # noqa: PLC0415
 

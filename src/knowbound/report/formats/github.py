@@ -11,13 +11,22 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from knowbound.core.signal import Signal, Topic
 from knowbound.report.evals import samples
-from knowbound.report.evals.gate_words import gate_name, gate_outcome, gate_reason
 from knowbound.report.evals.samples import SampleRow
 from knowbound.report.formats.plain import made_plain
 from knowbound.report.gaps.observe import with_places_from
 from knowbound.report.gaps.topics import cost_words, endings_words
 from knowbound.report.model import ObserveReport
-from knowbound.report.words import STATUS_NAMES, TYPE_NAMES, headline, observed_headline, place_words, signal_words
+from knowbound.report.words import (
+    STATUS_NAMES,
+    TYPE_NAMES,
+    gate_name,
+    gate_outcome,
+    gate_reason,
+    headline,
+    observed_headline,
+    place_words,
+    signal_words,
+)
 from knowbound.stats.figures import Watermark
 from knowbound.text.printable import counted, shorten
 

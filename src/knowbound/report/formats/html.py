@@ -153,7 +153,7 @@ def _part(part: Part) -> str:
 
             return trend_svg(panel)
         case kinds.MetricChart():
-            from knowbound.report.formats.metric_svg import metric_svg  # noqa: PLC0415
+            from knowbound.report.formats.svg import metric_svg  # noqa: PLC0415
 
             return metric_svg(part)
         case kinds.Note():

@@ -21,12 +21,12 @@ from knowbound.core.signal import NOT_CLOSED
 from knowbound.report import words as wording
 from knowbound.report.evals import samples
 from knowbound.report.evals.comparison import verdict_words
-from knowbound.report.evals.gate_words import gate_name, gate_outcome, gate_reason
 from knowbound.report.evals.samples import SampleRow
 from knowbound.report.formats.plain import made_plain, plain
 from knowbound.report.gaps.figures import InventoryEntry
 from knowbound.report.gaps.observe import observed_entries, signal_place, with_short_places
 from knowbound.report.model import ObserveReport
+from knowbound.report.words import gate_name, gate_outcome, gate_reason
 from knowbound.stats.evaluation import RunEnding
 from knowbound.stats.figures import Band, SampleConfidence, SkillRow, Watermark
 from knowbound.stats.gate import GateOutcome, GateResult

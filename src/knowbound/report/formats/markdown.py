@@ -13,8 +13,7 @@ from typing import assert_never
 from knowbound.core.signal import SignalType
 from knowbound.language import translated
 from knowbound.report import sections as kinds
-from knowbound.report.formats.columns import bar
-from knowbound.report.formats.plain import markdown_text, plain, plain_piece
+from knowbound.report.formats.plain import bar, markdown_text, plain, plain_piece
 from knowbound.report.formats.trend_text import metric_line
 from knowbound.report.sections import FOREIGN, Entry, Inline, Line, Page, Part, Section, Span, Table, Tone, inlines
 from knowbound.report.words import more_words, warning_lines

@@ -18,14 +18,21 @@ from msgspec import to_builtins
 
 from knowbound.catalogue import codes_named
 from knowbound.core.signal import NOT_CLOSED, SOURCES, Signal, SignalType
-from knowbound.report.evals.gate_words import gate_name, gate_outcome
 from knowbound.report.evals.samples import counted_unit, evaluation_entries, left_out, left_out_words, sample_place
 from knowbound.report.formats.json import fields, json_text
 from knowbound.report.formats.plain import made_plain
 from knowbound.report.gaps.figures import InventoryEntry
 from knowbound.report.gaps.observe import observed_entries, signal_count, with_places_from
 from knowbound.report.model import ObserveReport
-from knowbound.report.words import STATUS_NAMES, TYPE_NAMES, headline, observed_headline, signal_words
+from knowbound.report.words import (
+    STATUS_NAMES,
+    TYPE_NAMES,
+    gate_name,
+    gate_outcome,
+    headline,
+    observed_headline,
+    signal_words,
+)
 from knowbound.stats.figures import Watermark
 
 if TYPE_CHECKING:

@@ -1,15 +1,21 @@
-"""The small drawings of the HTML report, and what its charts are drawn with.
+"""The small drawings of the HTML report, what its charts are drawn with, and a metric of what is injected over time.
 
-Only attributes, never a style: the page's Content-Security-Policy allows no inline style. Positions are in
-per cent of the width, so a drawing fits any place without being distorted. The text beside a drawing says
-the same, so the drawings are hidden from screen readers.
+Only attributes, never a style: the page's Content-Security-Policy allows no inline style. Colours are the variables of
+the page, so that light, dark and print follow it. The text beside a drawing says the same, so the drawings are hidden
+from screen readers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import date
 from html import escape
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
+
+from knowbound.report.sections import MetricChart
+from knowbound.stats.printing import percent
+from knowbound.stats.quality import Target
+from knowbound.stats.rate import Rate
 
 _Point = TypeVar("_Point")
 
@@ -112,3 +118,133 @@ def dot(x: float, y: float, radius: float, rim: float = 0.0) -> str:
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" fill="var(--accent)" stroke="var(--paper)"'
         f' stroke-width="{rim:g}"/>'
     )
+
+
+WIDTH, HEIGHT = 480, 230
+_LEFT, _RIGHT, _TOP, _BOTTOM = 44.0, 468.0, 44.0, 196.0  # the plot
+_DATES = 4  # labels of the x axis
+_POINTS = 45  # above so many no single point is drawn
+
+
+class WindowPoint(NamedTuple):
+    """A window on the chart."""
+
+    x: float
+    date: str
+    rate: Rate
+
+
+def metric_svg(chart: MetricChart) -> str:
+    """The chart, for a page."""
+    points = _placed(chart)
+    known = [point for point in points if point.rate.n]
+    plot = _Plot(chart.top)
+    words = _summary(chart, known)
+    parts = [text(4, 20, chart.title, size=15, weight=650), *plot.axes(), *plot.target(chart.target)]
+    if known:
+        parts += [text(_RIGHT, 20, words, size=12, fill="soft", anchor="end")]
+        parts += [*_dates(points), *plot.kill(chart.kill), *_legs(points, chart.legs)]
+        parts += [part for run in runs(points, lambda one: one.rate.n > 0, lambda _: False) for part in plot.line(run)]
+        parts += plot.tooltips(points)
+    else:
+        middle = (_LEFT + _RIGHT) / 2
+        parts.append(
+            text(middle, (_TOP + _BOTTOM) / 2, "nothing was counted yet", size=13, fill="soft", anchor="middle")
+        )
+    return (
+        f'<svg class="metric" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img"'
+        f' aria-label="{escape(f"{chart.title}: {words}")}" font-family="system-ui, sans-serif">'
+        f"{''.join(parts)}</svg>\n"
+    )
+
+
+def _summary(chart: MetricChart, known: Sequence[WindowPoint]) -> str:
+    """For those who do not see it, and above the chart."""
+    if not known:
+        return "nothing was counted yet"
+    first, last = known[0].rate.value, known[-1].rate.value
+    target = f"target {'≤' if chart.target.is_ceiling else '≥'} {percent(chart.target.share)}"
+    return f"{percent(first)} → {percent(last)}, {target}" if len(known) > 1 else f"{percent(last)}, {target}"
+
+
+def _placed(chart: MetricChart) -> list[WindowPoint]:
+    """In the middle where there is one; else from edge to edge, by day."""
+    if not chart.windows:
+        return []
+    first = date.fromisoformat(chart.windows[0].date)
+    days = max(1, (date.fromisoformat(chart.windows[-1].date) - first).days)
+    width = _RIGHT - _LEFT - 8
+    if len(chart.windows) == 1:
+        return [WindowPoint((_LEFT + _RIGHT) / 2, chart.windows[0].date, chart.windows[0].rates[chart.metric])]
+    return [
+        WindowPoint(
+            _LEFT + 4 + width * (date.fromisoformat(one.date) - first).days / days, one.date, one.rates[chart.metric]
+        )
+        for one in chart.windows
+    ]
+
+
+def _dates(points: Sequence[WindowPoint]) -> Iterator[str]:
+    """A few days below the axis: the first, the last, and what is evenly between them."""
+    steps = min(_DATES, len(points))
+    for at in range(steps):
+        point = points[round(at * (len(points) - 1) / max(1, steps - 1))]
+        anchor = "middle" if len(points) == 1 else "start" if at == 0 else "end" if at == steps - 1 else "middle"
+        yield text(point.x, _BOTTOM + 18, point.date, size=11, fill="soft", anchor=anchor)
+
+
+def _legs(points: Sequence[WindowPoint], legs: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Where each leg of the rollout began."""
+    for day, name in legs:
+        x = next((point.x for point in points if point.date >= day), None)
+        if x is not None:
+            yield stroke(x, _TOP, x, _BOTTOM, "soft", "2 3", 0.8)
+            yield text(x + 3, _TOP + 10, name, size=10, fill="soft")
+
+
+class _Plot:
+    """The plot with its scale, from 0 to `top`."""
+
+    def __init__(self, top: float) -> None:
+        self.top = top
+
+    def y(self, share: float) -> float:
+        return _BOTTOM - min(share, self.top) / self.top * (_BOTTOM - _TOP)
+
+    def axes(self) -> Iterator[str]:
+        for part in (0.0, 0.5, 1.0):
+            share = part * self.top
+            yield stroke(_LEFT, self.y(share), _RIGHT, self.y(share), "line" if share else "soft")
+            yield text(_LEFT - 6, self.y(share) + 4, percent(share), size=11, fill="soft", anchor="end")
+
+    def target(self, target: Target) -> Iterator[str]:
+        """The side of the target that is wanted, and its edge."""
+        y = self.y(target.share)
+        top, bottom = (y, _BOTTOM) if target.is_ceiling else (_TOP, y)
+        yield rect(_LEFT, top, _RIGHT - _LEFT, bottom - top, "green-paper", 0.55)
+        yield stroke(_LEFT, y, _RIGHT, y, "green", "4 3", 0.9)
+
+    def kill(self, share: float | None) -> Iterator[str]:
+        """What reverts the leg."""
+        if share is not None:
+            yield stroke(_LEFT, self.y(share), _RIGHT, self.y(share), "red", "1 3", 0.9)
+            yield text(_RIGHT, self.y(share) - 4, "kill line", size=10, fill="soft", anchor="end")
+
+    def line(self, run: Sequence[WindowPoint]) -> Iterator[str]:
+        spans = [(point.x, *(point.rate.interval or (0.0, 0.0))) for point in run]
+        if len(run) > 1:
+            yield area(spans, self.y, 0.35)
+            path = " ".join(f"{point.x:.1f},{self.y(point.rate.value or 0.0):.1f}" for point in run)
+            yield f'<polyline points="{path}" fill="none" stroke="var(--accent)" stroke-width="2"/>'
+        else:
+            ((x, low, high),) = spans
+            yield stroke(x, self.y(low), x, self.y(high), "span", width=3)
+
+    def tooltips(self, points: Sequence[WindowPoint]) -> Iterator[str]:
+        """A point for each window where there is room, and for the newest; with all about it."""
+        known = [point for point in points if point.rate.n]
+        shown = known if len(known) <= _POINTS else known[-1:]
+        for point in shown:
+            radius = 4.0 if point is known[-1] else 2.2
+            mark = dot(point.x, self.y(point.rate.value or 0.0), radius)
+            yield f"<g><title>{escape(f'7 days to {point.date}: {point.rate}')}</title>{mark}</g>"

@@ -12,8 +12,7 @@ from typing import assert_never
 from knowbound.core.signal import SignalType
 from knowbound.language import translated
 from knowbound.report import sections as kinds
-from knowbound.report.formats.columns import bar, cells, interval_bar, pad, shorten, wrap
-from knowbound.report.formats.plain import plain, plain_piece
+from knowbound.report.formats.plain import bar, cells, interval_bar, pad, plain, plain_piece, shorten, wrap
 from knowbound.report.formats.trend_text import metric_line
 from knowbound.report.sections import Entry, Inline, Line, Page, Part, Section, Span, Table, Tone, inlines
 from knowbound.report.words import more_words, warning_lines

@@ -25,9 +25,18 @@ from knowbound.report.sections import (
     Section,
     Span,
     Tone,
+    data,
+    facts,
     inlines,
+    joined,
+    listing,
+    prose,
+    quote,
+    section,
+    soft,
+    strong,
+    table,
 )
-from knowbound.report.writing import data, facts, joined, listing, prose, quote, section, soft, strong, table
 from knowbound.stats.figures import Band, Coverage, GapFigures, HedgeJudging, Marking, MissedSearch, Watermark
 from knowbound.stats.printing import Interval, money, percent, percent_interval, percent_range
 from knowbound.stats.rate import Rate, Weighted

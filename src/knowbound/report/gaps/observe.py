@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from enum import Enum
+from typing import Unpack
 
 from msgspec.structs import replace
 
 from knowbound.core.signal import Signal
 from knowbound.language import say
-from knowbound.report.format_names import GapFormat, PageFormat
+from knowbound.report import GapFormat, Layout, PageFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import document
 from knowbound.report.formats.plain import near
@@ -18,9 +19,22 @@ from knowbound.report.gaps import figures as gaps
 from knowbound.report.gaps.figures import INTERVALS, InventoryEntry, open_band, share_cell
 from knowbound.report.gaps.topics import by_project, first_topics, other_topics
 from knowbound.report.model import ObserveReport
-from knowbound.report.sections import ASIDE, Bar, Line, Listing, Note, Page, Section
+from knowbound.report.sections import (
+    ASIDE,
+    Bar,
+    Line,
+    Listing,
+    Note,
+    Page,
+    Section,
+    data,
+    joined,
+    listing,
+    prose,
+    section,
+    table,
+)
 from knowbound.report.words import not_read_words, place_words, sessions_words, unknown_shares, without_uuids
-from knowbound.report.writing import data, joined, listing, prose, section, table
 from knowbound.stats.figures import SkillRow
 from knowbound.stats.printing import percent
 from knowbound.text.printable import counted
@@ -50,14 +64,13 @@ def render_observe(
     report: ObserveReport,
     format: Format,
     *,
-    width: int = 100,
-    colour: bool = False,
     here: str | None = None,
     commands: tuple[tuple[str, str], ...] = NEXT_COMMANDS,
     answers: str = "",
     detail: Detail = Detail.FULL,
+    **layout: Unpack[Layout],
 ) -> str:
-    """The report in a format; width and colour are for the terminal, machine formats name files relative to `here`.
+    """The report in a format, machine formats name files relative to `here`.
 
     `answers` is a line about the answers, from whoever audited them. A page for a browser always has everything.
     """
@@ -75,7 +88,7 @@ def render_observe(
         case _:
             page = lambda: _page(report, commands, answers, detail)  # noqa: E731
             keys = lambda: document("knowbound.observe/1", report, _KEYS)  # noqa: E731
-            return render(format, page, keys, width=width, colour=colour)
+            return render(format, page, keys, **layout)
 
 
 def _page(report: ObserveReport, commands: tuple[tuple[str, str], ...], answers: str, detail: Detail) -> Page:

@@ -5,18 +5,39 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Unpack
 
 from knowbound.core.paths import project_name
 from knowbound.core.signal import WORTH, Cost, Ending, Signal, Topic, TopicAnswer
 from knowbound.language import say, translated
-from knowbound.report.format_names import PageFormat
+from knowbound.report import Layout, PageFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import fields, signal_fields
 from knowbound.report.gaps.figures import kind_words
 from knowbound.report.model import ObserveReport, TopicReport, TopicSignal
-from knowbound.report.sections import Entry, Fold, Inline, Line, Note, Page, Part, Section, Span, Tone, inlines
+from knowbound.report.sections import (
+    Entry,
+    Fold,
+    Inline,
+    Line,
+    Note,
+    Page,
+    Part,
+    Section,
+    Span,
+    Tone,
+    data,
+    facts,
+    inlines,
+    joined,
+    listing,
+    prose,
+    quote,
+    section,
+    soft,
+    table,
+)
 from knowbound.report.words import ENDING_NAMES, SEARCHES, place_words, search_words, verdict_words, without_uuids
-from knowbound.report.writing import data, facts, joined, listing, prose, quote, section, soft, table
 from knowbound.stats.printing import duration, percent
 from knowbound.text.printable import counted
 
@@ -167,9 +188,9 @@ def endings_words(topic: Topic) -> str:
 # One topic
 
 
-def render_topic(report: TopicReport, format: PageFormat, *, width: int = 100, colour: bool = False) -> str:
-    """The topic in a format; width and colour are for the terminal."""
-    return render(format, lambda: _topic_page(report), lambda: _topic_document(report), width=width, colour=colour)
+def render_topic(report: TopicReport, format: PageFormat, **layout: Unpack[Layout]) -> str:
+    """The topic in a format."""
+    return render(format, lambda: _topic_page(report), lambda: _topic_document(report), **layout)
 
 
 def _topic_page(report: TopicReport) -> Page:

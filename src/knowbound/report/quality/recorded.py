@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Unpack
 
 import msgspec
 
 from knowbound.core.quality import Counts
-from knowbound.report.format_names import PageFormat
+from knowbound.report import Layout, PageFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import document
-from knowbound.report.sections import Entry, Line, Note, Page
+from knowbound.report.sections import Entry, Line, Note, Page, data, listing, prose, section, table
 from knowbound.report.words import place_words, rate_cell
-from knowbound.report.writing import data, listing, prose, section, table
 from knowbound.stats.rate import Rate
 from knowbound.text.printable import counted
 
@@ -74,11 +74,11 @@ class RecordedQuality(msgspec.Struct, frozen=True):
         return sorted(found, key=lambda item: (-item.counts.on_topic, item.id))
 
 
-def render_recorded(report: RecordedQuality, format: PageFormat, *, width: int = 100, colour: bool = False) -> str:
-    """The report in a format; width and colour are for the terminal."""
+def render_recorded(report: RecordedQuality, format: PageFormat, **layout: Unpack[Layout]) -> str:
+    """The report in a format."""
     keys = "judge sessions turns sources(name pieces sessions on_topic used contradicted) items problems"
     made = lambda: document("knowbound.recorded-quality/1", report, keys)  # noqa: E731
-    return render(format, lambda: _page(report), made, width=width, colour=colour)
+    return render(format, lambda: _page(report), made, **layout)
 
 
 def _page(report: RecordedQuality) -> Page:

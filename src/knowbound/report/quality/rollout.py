@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Unpack
 
-from knowbound.report.format_names import ShortFormat
+from knowbound.report import Layout, ShortFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import as_json, document, fields
-from knowbound.report.sections import Line, Note, Page, Section, Span, Table, Tone
-from knowbound.report.writing import data, joined, listing, section, table
+from knowbound.report.sections import (
+    Line,
+    Note,
+    Page,
+    Section,
+    Span,
+    Table,
+    Tone,
+    data,
+    joined,
+    listing,
+    section,
+    table,
+)
 from knowbound.stats.paired import points
 from knowbound.stats.printing import percent
 from knowbound.stats.rollout import (
@@ -69,9 +82,9 @@ _KEYS = """leg=current.leg.number since=state.since? exploration=state.explorati
     monitors history=state.history changed refused"""
 
 
-def render_rollout(status: RolloutStatus, format: ShortFormat, *, width: int = 100, colour: bool = False) -> str:
+def render_rollout(status: RolloutStatus, format: ShortFormat, **layout: Unpack[Layout]) -> str:
     """The rollout in a format."""
-    return render(format, lambda: _page(status), lambda: rollout_document(status), width=width, colour=colour)
+    return render(format, lambda: _page(status), lambda: rollout_document(status), **layout)
 
 
 def rollout_document(status: RolloutStatus) -> dict[str, object]:

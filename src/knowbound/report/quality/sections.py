@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from knowbound.core.quality import Counts, Metric
-from knowbound.report.formats.columns import shorten
-from knowbound.report.judging.judge_gate import METRIC_NAMES as ITEM_METRIC_NAMES
-from knowbound.report.judging.judge_gate import gate_words, weekly_lines
-from knowbound.report.quality.item import anchor_of, turn_words
+from knowbound.language import say, translated
+from knowbound.report.formats.plain import shorten
+from knowbound.report.judging import METRIC_NAMES as ITEM_METRIC_NAMES
+from knowbound.report.judging import gate_words, weekly_lines
+from knowbound.report.quality.items import anchor_of, turn_words
 from knowbound.report.quality.model import ENOUGH, FIRST_ITEMS, ITEM_DAYS, Fault, ItemToFix, JudgeWorth, QualityStatus
 from knowbound.report.sections import (
     Entry,
@@ -25,9 +26,18 @@ from knowbound.report.sections import (
     Span,
     Table,
     Tone,
+    columns,
+    data,
+    facts,
+    joined,
+    listing,
+    prose,
+    quote,
+    section,
+    soft,
+    table,
 )
 from knowbound.report.words import rate_cell
-from knowbound.report.writing import columns, data, facts, joined, listing, prose, quote, section, soft, table
 from knowbound.stats.paired import points
 from knowbound.stats.printing import percent, percent_interval, percent_range
 from knowbound.stats.quality import (
@@ -105,7 +115,7 @@ def _cells(one: MetricStatus, is_wide: bool) -> tuple[Line, ...]:
 
 def meanings() -> Section:
     """Return the meaning of the four rates, one line each, for whoever sees them first."""
-    rows = ((METRIC_NAMES[metric].capitalize(), words) for metric, words in _MEANINGS.items())
+    rows = ((translated(METRIC_NAMES[metric]).capitalize(), words) for metric, words in _MEANINGS.items())
     return section("What the four rates mean", "meanings", facts(rows))
 
 
@@ -117,12 +127,12 @@ def figures(status: QualityStatus) -> Figures:
 def _figure(one: MetricStatus) -> Figure:
     interval = one.now.interval
     return Figure(
-        METRIC_NAMES[one.metric].capitalize(),
+        translated(METRIC_NAMES[one.metric]).capitalize(),
         percent(one.now.value),
         percent_interval(interval),
         (interval[0], one.now.value or 0.0, interval[1]) if interval else None,
-        f"{one.now.k:,} of {one.now.n:,}" if one.now.n else "nothing was counted",
-        f"{_MEANINGS[one.metric]} Target {one.target}.",
+        say("{:,} of {:,}", one.now.k, one.now.n) if one.now.n else "nothing was counted",
+        say("{} Target {}.", translated(_MEANINGS[one.metric]), one.target),
         (one.target.share,),
     )
 
@@ -134,7 +144,7 @@ def metric_charts(status: QualityStatus) -> tuple[Part, ...]:
     before = state.baselines.get(state.leg)
     kills = {QualityMetric.ON_TOPIC: before.rates[QualityMetric.ON_TOPIC].value} if before else {}
     charts = (
-        MetricChart(METRIC_NAMES[name].capitalize(), name, one.target, status.series, legs, kills.get(name))
+        MetricChart(translated(METRIC_NAMES[name]).capitalize(), name, one.target, status.series, legs, kills.get(name))
         for one in status.metrics
         for name in (one.metric,)
     )
@@ -265,7 +275,7 @@ def _who(judge: JudgeWorth) -> Line:
 
 def items_to_fix(status: QualityStatus, is_screen: bool) -> Section:
     """The first five; a page has the others folded."""
-    title, judged = f"Fix first, of what was injected in {ITEM_DAYS} days", status.window.injected.judged
+    title, judged = say("Fix first, of what was injected in {} days", ITEM_DAYS), status.window.injected.judged
     if not status.items:
         nothing = (
             f"Nothing: no item that is served was contradicted, and none with {ENOUGH} verdicts or more was never on "

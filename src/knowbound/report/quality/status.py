@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from typing import Unpack
 
 from knowbound.core.quality import Metric
-from knowbound.report.format_names import PageFormat
+from knowbound.language import say, translated
+from knowbound.report import Layout, PageFormat
 from knowbound.report.formats import render
-from knowbound.report.formats.columns import shorten
 from knowbound.report.formats.json import as_json, fields
+from knowbound.report.formats.plain import shorten
 from knowbound.report.quality import sections as parts
-from knowbound.report.quality.answers import shadow_document
-from knowbound.report.quality.item import COUNTS, ITEM_TO_FIX, item_sections
+from knowbound.report.quality.items import COUNTS, ITEM_TO_FIX, item_sections, shadow_document
 from knowbound.report.quality.model import TO_LOOK_AT, QualityStatus, RescueFigures, ShadowStatus
 from knowbound.report.quality.rollout import rollout_row
-from knowbound.report.sections import Line, Note, Page, Section
-from knowbound.report.writing import data, facts, joined, section, soft
+from knowbound.report.sections import Line, Note, Page, Section, data, facts, joined, section, soft
 from knowbound.stats.holdout import HoldoutComparison, OutcomeDifference, TurnOutcome
 from knowbound.stats.quality import (
     PROMPT_LIMIT_MS,
@@ -44,9 +44,9 @@ _METRIC = "now corrected target(share kind) state more pending before difference
 _OF_DAYS = f"injected({COUNTS}) by_backend({COUNTS}) by_source({COUNTS}) pulled({COUNTS})"
 
 
-def render_quality(status: QualityStatus, format: Format, *, width: int = 100, colour: bool = False) -> str:
-    """The status in a format; width and colour are for the terminal."""
-    return render(format, lambda: quality_page(status, format), lambda: _document(status), width=width, colour=colour)
+def render_quality(status: QualityStatus, format: Format, **layout: Unpack[Layout]) -> str:
+    """The status in a format."""
+    return render(format, lambda: quality_page(status, format), lambda: _document(status), **layout)
 
 
 def quality_page(status: QualityStatus, format: Format) -> Page:
@@ -66,7 +66,7 @@ def quality_page(status: QualityStatus, format: Format) -> Page:
 def _sections(status: QualityStatus, format: Format) -> Iterator[Section]:
     """A terminal gets one screen, a page everything."""
     is_screen = format == "text"
-    title = f"Last {WINDOW_DAYS} days, and the {WINDOW_DAYS} before"
+    title = say("Last {} days, and the {} before", WINDOW_DAYS, WINDOW_DAYS)
     cards = (parts.figures(status),) if format == "html" else ()
     metrics = parts.metric_table(status, is_wide=not is_screen)
     yield section(title, "metrics", *cards, metrics, *_notes(status, is_screen))
@@ -234,8 +234,8 @@ def next_step(status: QualityStatus) -> Line:
     if status.judge.is_unreliable(Metric.CONTRADICTED):
         return "The judge errs too often about contradictions: mend that before you correct an item."
     if status.wrong:
-        what = "an item" if status.wrong == 1 else f"{status.wrong:,} items"
-        return f"Correct {what} that agents contradicted, first ", data(status.items[0].id), "."
+        what = translated("an item") if status.wrong == 1 else counted(status.wrong, "item")
+        return say("Correct {} that agents contradicted, first ", what), data(status.items[0].id), "."
     if slow := [name for name, _, _, is_slow in parts.hooks(status) if is_slow]:
         return f"The {slow[0].lower()} hook is too slow: run knowbound doctor."
     if not counts.judged and counts.unjudged:

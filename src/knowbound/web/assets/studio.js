@@ -48,12 +48,23 @@
   }
 
   function act(name) {
-    const within = current() || (name === "undo" ? $(".done li") : entries()[0]);
-    const button = within && $(`[data-do="${name}"]`, within);
+    const within = current() || (name === "undo" ? null : entries()[0]);
+    const wanted = `[data-do="${name}"]`;
+    const button = (within && $(wanted, within)) || (name === "undo" && $(wanted, main()));
     if (!button) return false;
     const unmet = button.form && $("input:required:invalid", button.form);
     if (unmet) unmet.focus();
     else button.click();
+    return true;
+  }
+
+  function answer(value) {
+    const form = $("form[data-answers]");
+    if (!form) return false;
+    const open = () => all("fieldset", form).find((one) => !$("input:checked", one));
+    if (open()) $(`input[value="${value}"]`, open()).checked = true;
+    if (open()) open().scrollIntoView({ block: "nearest" });
+    else form.requestSubmit();
     return true;
   }
 
@@ -73,8 +84,8 @@
     },
     "[": () => { const link = $("[data-do=previous]"); if (link) link.click(); },
     "]": () => { const link = $("[data-do=next]"); if (link) link.click(); },
-    y: () => act("yes"),
-    n: () => act("no") || refresh(true),
+    y: () => act("yes") || answer("yes"),
+    n: () => act("no") || answer("no") || refresh(true),
     "/": () => { const field = $("[data-filter]"); if (field) { field.focus(); field.select(); } },
     "?": () => $("#keys") && $("#keys").showModal(),
     Enter: () => { const link = current() === document.activeElement && current() && $("[data-do=open], a[href]", current()); if (link) link.click(); else return false; },

@@ -21,8 +21,7 @@ from knowbound.stats.evaluation import EvaluationHead, SampleRun
 from knowbound.stats.printing import percent
 from knowbound.stats.trend import trend
 from knowbound.store.evaluations import Evaluations
-from knowbound.web.registry import Asked, Shown, View
-from knowbound.web.studio import Studio
+from knowbound.web.registry import Asked, Shown, Studio, View
 
 _SHOWN = 50
 

@@ -12,8 +12,7 @@ from knowbound.quality.status import quality_status
 from knowbound.report.quality.status import quality_page
 from knowbound.text.printable import counted
 from knowbound.web.access import Right
-from knowbound.web.registry import Asked, Changing, Goto, Shown
-from knowbound.web.studio import Studio
+from knowbound.web.registry import Asked, Changing, Goto, Shown, Studio
 
 _SHOWN = 50
 

@@ -8,16 +8,27 @@ from knowbound.config import Settings
 from knowbound.errors import InputError
 from knowbound.gaps.labelling import label_candidates
 from knowbound.judge.choice import ModelTask, judge_for
-from knowbound.judge.labels import LABELS, Label, Unlabelled, append_label, labelled_texts
+from knowbound.judge.labels import (
+    LABELS,
+    TURN_LABELS,
+    ItemLabel,
+    Label,
+    Unlabelled,
+    UnlabelledTurn,
+    append_label,
+    append_turn,
+    labelled_ids,
+    labelled_texts,
+)
 from knowbound.judge.registry import JudgeRow, hedging_judge_version, judges
 from knowbound.language import say
+from knowbound.quality.turns.found import turns_to_label
 from knowbound.store.answers import UsedToday, used_today
 from knowbound.store.calibrations import hedging_calibration
 from knowbound.text.clock import utc_now
 from knowbound.text.printable import counted
 from knowbound.web.access import Right
-from knowbound.web.registry import Asked, Changing, Goto, Shown
-from knowbound.web.studio import Studio
+from knowbound.web.registry import Asked, Changing, Goto, Shown, Studio
 
 _SEED = 1
 _TASKS = {
@@ -36,6 +47,11 @@ _TASKS = {
     ModelTask.DRAFTS: "proposed samples",
     ModelTask.PROBE: "competency questions",
 }
+_QUESTIONS = {  # in the order of the fields of ItemLabel
+    "on_topic": "On topic: does it bear on what the prompt asks?",
+    "used": "Used: does the answer or a tool call restate it, act on it or cite it?",
+    "contradicted": "Contradicted: is the answer, or a tool result that it reports, incompatible with it?",
+}
 _DRAWN = 50  # sentences that are drawn; a reader labels one at a time
 
 
@@ -50,13 +66,17 @@ class UsedRow(NamedTuple):
 def show(asked: Asked) -> Shown:
     """Return the page."""
     settings = asked.studio.settings
-    known = labelled_texts(settings.home / LABELS)
-    todo = _todo(asked.studio, known)
+    is_turns = asked.query.get("label") == "turns"
+    texts, turns = labelled_texts(settings.home / LABELS), labelled_ids(settings.home / TURN_LABELS)
+    todo = [] if is_turns else _todo(asked.studio, texts)
+    turn = _turns(asked.studio, turns, 1) if is_turns else []
     values = {
-        "headline": _headline(len(known), len(todo)),
+        "headline": _headline(len(turns) if is_turns else len(texts), len(turn) or len(todo)),
+        "tab": "turns" if is_turns else "sentences",
         "todo": todo[0] if todo else None,
+        "turn": turn[0] if turn else None,
+        "questions": _QUESTIONS,
         "left": len(todo),
-        "labels": len(known),
         "tasks": _deciding(settings),
         "judges": _usable(),
         "calibration": hedging_calibration(settings.home, hedging_judge_version(judge_for(settings, ModelTask.HEDGES))),
@@ -77,14 +97,22 @@ def _deciding(settings: Settings) -> list[tuple[str, list[str]]]:
     return sorted(found.items(), key=lambda one: -len(one[1]))
 
 
+def _turns(studio: Studio, known: frozenset[str], count: int) -> list[UnlabelledTurn]:
+    """Return turns with injected items that have no labels, in an order that stays."""
+    try:
+        return turns_to_label(studio.settings, count, _SEED, known)
+    except InputError:
+        return []
+
+
 def _usable() -> list[JudgeRow]:
     return [row for row in judges() if row.usable]
 
 
 def _headline(labels: int, left: int) -> str:
     if left:
-        return say("{} given. The next sentence waits for one.", counted(labels, "label"))
-    return say("{} given. No sentence waits for one.", counted(labels, "label"))
+        return say("{} given. The next one waits.", counted(labels, "label"))
+    return say("{} given. Nothing waits for one.", counted(labels, "label"))
 
 
 def _todo(studio: Studio, known: frozenset[str]) -> list[Unlabelled]:
@@ -112,4 +140,18 @@ def label(asked: Asked) -> Goto:
     return Goto("/judges")
 
 
-CHANGES = {"/judges/label": Changing(Right.RECORD, label)}
+def label_turn(asked: Asked) -> Goto:
+    """Write the labels of the items of a turn, once every question about them is answered."""
+    home = asked.studio.settings.home
+    for turn in _turns(asked.studio, labelled_ids(home / TURN_LABELS), 1):
+        given = [[asked.form.get(f"{name}.{at}") for name in _QUESTIONS] for at in range(len(turn.items))]
+        if turn.id == asked.form.get("turn") and all(one in ("yes", "no") for answers in given for one in answers):
+            labels = {
+                item.id: ItemLabel(*(one == "yes" for one in answers))
+                for item, answers in zip(turn.items, given, strict=True)
+            }
+            append_turn(home / TURN_LABELS, turn, labels, asked.user, utc_now())
+    return Goto("/judges?label=turns")
+
+
+CHANGES = {"/judges/label": Changing(Right.RECORD, label), "/judges/label-turn": Changing(Right.RECORD, label_turn)}

@@ -23,14 +23,13 @@ from knowbound.knowledge.rules.rules import RulesFound
 from knowbound.language import say, translated
 from knowbound.patching import read_below
 from knowbound.report.gaps.figures import rate_figure
-from knowbound.report.knowledge.rules import RuleSummary, summaries
+from knowbound.report.knowledge import RuleSummary, summaries
 from knowbound.review.review import SCREEN, Reviewed
 from knowbound.stats.rate import Rate
 from knowbound.store.data_dir import INDEX
 from knowbound.store.screens import Screens
 from knowbound.text.printable import counted, estimated_tokens
-from knowbound.web.registry import Asked, Shown
-from knowbound.web.studio import Studio
+from knowbound.web.registry import Asked, Shown, Studio
 
 _PAGE = 30
 _LINES = 3_000  # of a file

@@ -18,7 +18,7 @@ from knowbound.language import say, translated
 from knowbound.patching import FilePatch
 from knowbound.report.gaps.figures import open_figures
 from knowbound.report.model import ObserveReport
-from knowbound.report.review.page import cost_words
+from knowbound.report.review import cost_words
 from knowbound.report.sections import Figure, Mark, Section
 from knowbound.review.fixing import (
     apply_fix,
@@ -38,8 +38,7 @@ from knowbound.store.screens import DecidedFix, Fix, FixState
 from knowbound.text.digest import digest_of
 from knowbound.text.printable import counted
 from knowbound.web.access import Right
-from knowbound.web.registry import Asked, Changing, Goto, Shown
-from knowbound.web.studio import Studio
+from knowbound.web.registry import Asked, Changing, Goto, Shown, Studio
 
 _CLOSED = (FixState.APPLIED, FixState.REJECTED)
 _SCALE = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0)  # where the bars of costs end

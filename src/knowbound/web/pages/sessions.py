@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
-from knowbound.core.audit import AuditedTurn, Diagnosis, Support
+from knowbound.core.audit import AuditedSession, AuditedTurn, Diagnosis, Support
 from knowbound.core.quality import ItemVerdict
-from knowbound.core.signal import Turn
+from knowbound.core.signal import Findings, Turn
 from knowbound.errors import InputError, KnowboundError
 from knowbound.kms.opening import open_quality_log
 from knowbound.kms.team_results import open_results
@@ -23,8 +23,7 @@ from knowbound.store.listing import ListedSession
 from knowbound.text.printable import counted
 from knowbound.text.redact import redact
 from knowbound.traces.turns import TraceTurn, session_of, turns_in
-from knowbound.web.registry import Asked, Goto, Plain, Shown
-from knowbound.web.studio import Studio
+from knowbound.web.registry import Asked, Goto, Plain, Shown, Studio
 from knowbound.web.timeline import timeline
 
 _PAGE = 40
@@ -110,19 +109,12 @@ def _headline(sessions: int, diagnoses: dict[str, int]) -> str:
 def show_session(asked: Asked) -> Shown:
     """Return a session with its turns."""
     id_ = asked.path["session"]
-    with closing(open_results(asked.studio.settings)) as results:
-        found = results.session(id_)
-    if found.findings is None and found.audited is None:
-        raise InputError("no-sessions", f"No session {id_!r} is stored.")
-    turns = {one.index: one for one in found.findings.turns} if found.findings else {}
-    audited = {one.turn: one for one in found.audited.turns} if found.audited else {}
-    known = found.findings or found.audited
-    assert known is not None
+    stored = _stored(asked.studio, id_)
     entries = [
-        TurnEntry(number, turns.get(number), audited.get(number), _address(id_, number))
-        for number in sorted({*turns, *audited})
+        TurnEntry(number, stored.turns.get(number), stored.audited.get(number), _address(id_, number))
+        for number in stored.numbers
     ]
-    return Shown("session.html", {"id": id_, "session": known, "entries": entries})
+    return Shown("session.html", {"id": id_, "session": stored.session, "entries": entries})
 
 
 def _address(session: str, turn: int) -> str:
@@ -135,11 +127,8 @@ def _address(session: str, turn: int) -> str:
 def show_turn(asked: Asked) -> Shown:
     """Return a turn as a time line."""
     id_, number = asked.path["session"], int(asked.path["turn"])
-    turns, audited, seen = _stored(asked.studio, id_)
-    own = audited.get(number)
-    file = own.file if own else turns[number].file if number in turns else ""
-    if not file:
-        raise InputError("no-sessions", f"Session {id_!r} has no turn {number}.")
+    stored = _stored(asked.studio, id_)
+    own, file = stored.audited.get(number), stored.file_of(number)
     line = asked.query.get("line", "")
     trace, problem = None, ""
     try:
@@ -149,8 +138,8 @@ def show_turn(asked: Asked) -> Shown:
     verdicts = _verdicts(asked.studio, trace) if trace is not None else {}
     shown = timeline(trace, own, verdicts, int(line) if line.isdecimal() else 0) if trace is not None else None
     claims = [one for one in own.claims if one.is_decided] if own else []
-    numbers = sorted({*turns, *audited})
-    at = numbers.index(number) if number in numbers else 0
+    numbers = stored.numbers
+    at = numbers.index(number)
     return Shown(
         "turn.html",
         {
@@ -163,20 +152,40 @@ def show_turn(asked: Asked) -> Shown:
             "supported": (sum(one.support is Support.SUPPORTED for one in claims), len(claims)),
             "previous": _address(id_, numbers[at - 1]) if at > 0 else "",
             "next": _address(id_, numbers[at + 1]) if at + 1 < len(numbers) else "",
-            "agent": seen,
+            "agent": stored.session.agent,
             "raw": f"/raw/{quote(id_, safe='')}/{number}",
             "session_address": f"/session/{quote(id_, safe='')}",
         },
     )
 
 
-def _stored(studio: Studio, id_: str) -> tuple[dict[int, Turn], dict[int, AuditedTurn], str]:
+class _Stored(NamedTuple):
+    """A stored session with its turns by number."""
+
+    session: Findings | AuditedSession
+    turns: dict[int, Turn]
+    audited: dict[int, AuditedTurn]
+
+    @property
+    def numbers(self) -> list[int]:
+        return sorted({*self.turns, *self.audited})
+
+    def file_of(self, number: int) -> str:
+        """Return the transcript of a turn. Raises InputError if there is no such turn."""
+        found = self.audited.get(number) or self.turns.get(number)
+        if found is None or not found.file:
+            raise InputError("no-sessions", f"Session {self.session.session!r} has no turn {number}.")
+        return found.file
+
+
+def _stored(studio: Studio, id_: str) -> _Stored:
     with closing(open_results(studio.settings)) as results:
         found = results.session(id_)
+    session = found.findings or found.audited
+    if session is None:
+        raise InputError("no-sessions", f"No session {id_!r} is stored.")
     turns = {one.index: one for one in found.findings.turns} if found.findings else {}
-    audited = {one.turn: one for one in found.audited.turns} if found.audited else {}
-    known = found.findings or found.audited
-    return turns, audited, known.agent if known else ""
+    return _Stored(session, turns, {one.turn: one for one in found.audited.turns} if found.audited else {})
 
 
 def trace_turn(transcript: Path, session: str, number: int) -> TraceTurn | None:
@@ -210,21 +219,19 @@ def _verdicts(studio: Studio, turn: TraceTurn) -> dict[str, ItemVerdict]:
 def at_line(asked: Asked) -> Goto:
     """Lead to the turn, and the call in it, at a line of a session's trace."""
     id_, line = asked.path["session"], int(asked.path["line"])
-    turns, audited, _ = _stored(asked.studio, id_)
-    first = {number: one.line for number, one in turns.items()} | {number: one.line for number, one in audited.items()}
+    stored = _stored(asked.studio, id_)
+    first = {number: one.line for number, one in (stored.turns | stored.audited).items()}
     before = [number for number, start in first.items() if start <= line]
     if not first:
-        raise InputError("no-sessions", f"No session {id_!r} is stored.")
+        raise InputError("no-sessions", f"Session {id_!r} has no turn.")
     return Goto(f"{_address(id_, max(before, default=min(first)))}?line={line}#asked")
 
 
 def raw_line(asked: Asked) -> Plain:
     """Return one line of a trace as it was written, without secrets."""
     id_, number, line = asked.path["session"], int(asked.path["turn"]), int(asked.path["line"])
-    turns, audited, _ = _stored(asked.studio, id_)
-    own = audited.get(number)
-    named = own.file if own else turns[number].file if number in turns else ""
-    trace = trace_turn(Path(named), id_, number) if named else None
+    named = _stored(asked.studio, id_).file_of(number)
+    trace = trace_turn(Path(named), id_, number)
     if trace is None:
         raise InputError("no-sessions", f"Session {id_!r} has no turn {number}.")
     # Only the files of this very turn are read, whatever the address says.

@@ -1,4 +1,4 @@
-"""The front door for people and programs: at most seven actions, one line of figures, one line about what was read."""
+"""The front door as a page: actions, best first, and one line of figures."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import msgspec
 from knowbound.core.action import Action, ActionCost, ActionKind
 from knowbound.core.lesson import Lesson, LessonStatus
 from knowbound.language import say, translated
-from knowbound.report.formats.columns import pad
 from knowbound.report.formats.json import fields, json_text
-from knowbound.report.formats.plain import printable
+from knowbound.report.formats.plain import pad, printable
 from knowbound.report.model import ReviewFigures
 from knowbound.report.words import not_read_words, rates_line, sessions_words, unknown_shares, warning_lines
 from knowbound.stats.printing import percent, percent_between

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from knowbound.report.format_names import ShortFormat
+from knowbound.report import ShortFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import document
-from knowbound.report.sections import Inline, Line, Page, Table
+from knowbound.report.sections import Inline, Line, Page, Table, data, listing, section, table
 from knowbound.report.words import rate_cell
-from knowbound.report.writing import data, listing, section, table
 from knowbound.stats.floor import FloorCalibration, FloorPoint, WrongPrompt, more_to_settle
 from knowbound.stats.printing import percent
 from knowbound.text.printable import counted

@@ -1,25 +1,97 @@
-"""The report of `audit` in any format."""
+"""The report of `audit` in any format: its values, its page, one turn side by side, and results for programs."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator
-from typing import assert_never
+from typing import Unpack, assert_never
+from xml.sax.saxutils import escape, quoteattr
 
+import msgspec
 from msgspec.structs import replace
 
 from knowbound.catalogue import codes_named
-from knowbound.core.audit import AuditedTurn, Claim, Diagnosis, Support
-from knowbound.report.audit.model import AuditReport, Shares, TurnPage
-from knowbound.report.format_names import GapFormat, PageFormat
+from knowbound.core.audit import AuditedTurn, Claim, Diagnosis, FindingCode, Support
+from knowbound.core.reading import ReadShares, SessionsRead
+from knowbound.report import GapFormat, Layout, PageFormat
 from knowbound.report.formats import render
-from knowbound.report.formats.json import fields
-from knowbound.report.formats.plain import near
-from knowbound.report.sections import Entry, Line, Note, Page, Section, Span, Table, Tone
+from knowbound.report.formats.json import fields, json_line
+from knowbound.report.formats.plain import made_plain, near
+from knowbound.report.sections import (
+    Entry,
+    Line,
+    Note,
+    Page,
+    Section,
+    Span,
+    Table,
+    Tone,
+    data,
+    facts,
+    joined,
+    listing,
+    prose,
+    quote,
+    section,
+    soft,
+    strong,
+    table,
+)
 from knowbound.report.words import not_read_words, place_words, rate_cell, sessions_words, unknown_shares
-from knowbound.report.writing import data, facts, joined, listing, prose, quote, section, soft, strong, table
-from knowbound.stats.printing import percent, percent_range
+from knowbound.stats.printing import percent, percent_range, percent_words
+from knowbound.stats.rate import Rate
 from knowbound.text.printable import counted
+
+
+class Shares(msgspec.Struct, frozen=True):
+    """How the turns of a group were diagnosed. Intervals know that turns of one session are alike."""
+
+    name: str
+    turns: int
+    rates: dict[str, Rate]  # diagnosis → rate of all turns
+
+    def rate(self, diagnosis: Diagnosis) -> Rate:
+        """The share of a diagnosis."""
+        return self.rates.get(diagnosis, Rate(0, self.turns))
+
+
+class AuditReport(msgspec.Struct, frozen=True):
+    """Everything that `audit` reports."""
+
+    whole: Shares
+    groups: dict[str, list[Shares]]  # project, agent, model, skill, week → their shares
+    claims: dict[str, dict[str, int]]  # kind → support → claims
+    findings: dict[str, int]  # code → findings
+    first: list[AuditedTurn]  # the turns to look at first
+    sessions: int
+    places: list[str]
+    filters: dict[str, str] = {}
+    reading: SessionsRead = SessionsRead()
+    warnings: list[str] = []
+    made: str = ""
+    version: str = ""
+    judged: dict[str, int] = {}  # model → turns that it has read, now or before
+    waiting: int = 0  # turns that rules doubt and no model has read, of the most suspicious
+    asked: int = 0  # turns that a model read now
+    calls: int = 0
+    tokens: int = 0  # that were sent now, as estimated
+    usd: float | None = 0.0  # what that cost; None: unknown
+    read: ReadShares = ReadShares()  # of the sessions' files
+
+
+class TurnPage(msgspec.Struct, frozen=True):
+    """One turn side by side: what was injected, searched, found and claimed."""
+
+    turn: AuditedTurn
+    prompt: str
+    injected: list[tuple[str, str]]  # source, beginning of the text
+    calls: list[tuple[str, str, str, int]]  # kind, what, outcome, line
+    evidence: list[tuple[str, str, str, str]]  # class, quality, strength, tool and query
+    answer: str
+    explanation: str = ""  # of the confidence
+    version: str = ""
+
 
 Format = PageFormat | GapFormat
 _SHOWN = 10
@@ -47,17 +119,13 @@ _COMMANDS = (
 )
 
 
-def render_audit(
-    report: AuditReport, format: Format, *, width: int = 100, colour: bool = False, here: str | None = None
-) -> str:
+def render_audit(report: AuditReport, format: Format, *, here: str | None = None, **layout: Unpack[Layout]) -> str:
     """The report in a format; machine formats name files relative to `here`."""
     match format:
         case "sarif" | "junit" | "github":
-            from knowbound.report.audit import machines  # noqa: PLC0415
-
-            return machines.rendered(report, format, os.getcwd() if here is None else here)
+            return _for_machines(report, format, os.getcwd() if here is None else here)
         case "text" | "json" | "markdown" | "html":
-            return render(format, lambda: _page(report), lambda: document(report), width=width, colour=colour)
+            return render(format, lambda: _page(report), lambda: document(report), **layout)
         case _:
             assert_never(format)
 
@@ -200,9 +268,9 @@ def with_places_from(report: AuditReport, folder: str) -> list[AuditedTurn]:
 # ---- one turn
 
 
-def render_turn(page: TurnPage, format: PageFormat, *, width: int = 100, colour: bool = False) -> str:
+def render_turn(page: TurnPage, format: PageFormat, **layout: Unpack[Layout]) -> str:
     """One turn in a format for people, or as JSON."""
-    return render(format, lambda: _turn_page(page), lambda: turn_document(page), width=width, colour=colour)
+    return render(format, lambda: _turn_page(page), lambda: turn_document(page), **layout)
 
 
 def turn_document(page: TurnPage) -> dict[str, object]:
@@ -258,3 +326,83 @@ def _support_tone(claim: Claim) -> str:
     if claim.support is Support.SUPPORTED:
         return Tone.GOOD
     return Tone.UNSURE if claim.support is Support.NOT_CHECKABLE else Tone.BAD
+
+
+_TURN = """session turn message_id intent diagnosis confidence claims(text kind support why line important by) findings
+    gaps next because by why file line time skill model item"""
+_JUDGED = frozenset({Diagnosis.UNSUPPORTED, Diagnosis.MISLED, Diagnosis.BLIND, Diagnosis.IGNORED})
+
+
+def _for_machines(report: AuditReport, format: GapFormat, here: str) -> str:
+    """The report in a format for machines; files are named relative to `here`."""
+    report = made_plain(report)
+    turns = with_places_from(report, here)
+    match format:
+        case "sarif":
+            return _sarif(report, turns)
+        case "junit":
+            return _junit(report, turns)
+        case "github":
+            return "".join(_github(report, turns))
+
+
+def _results(turns: list[AuditedTurn]) -> Iterator[tuple[AuditedTurn, str, str, int]]:
+    """Turn, code, message and line of everything that is wrong with it; the diagnosis where no finding says more."""
+    for turn in turns:
+        found = [(one.code.value, one.text, one.line) for one in turn.findings]
+        for code, text, line in found or [(turn.diagnosis.value, turn.why, turn.line)]:
+            yield turn, code, f"{text}{f' Next: {turn.next}.' if turn.next else ''}", line or turn.line
+
+
+def _sarif(report: AuditReport, turns: list[AuditedTurn]) -> str:
+    from knowbound.report.formats.sarif import finding, sarif  # noqa: PLC0415
+
+    results = []
+    for turn, code, message, line in _results(turns):
+        level = "warning" if turn.diagnosis is Diagnosis.UNSUPPORTED else "note"
+        print_ = hashlib.sha256(f"{turn.session}|{turn.message_id}|{code}".encode("utf-8", "replace")).hexdigest()[:32]
+        results.append(finding(code, level, message, turn.file, (max(1, line),), {"turn/v1": print_}))
+    rules = map(_rule, (*FindingCode, *sorted(_JUDGED)))
+    diagnoses = {one.value: report.whole.rate(one).to_json() for one in Diagnosis}
+    return sarif(report.version, rules, "audit/", results, properties={"diagnoses": diagnoses})
+
+
+def _rule(code: str) -> dict[str, object]:
+    (entry, *_) = codes_named(code)
+    return {
+        "id": code,
+        "name": "".join(word.capitalize() for word in code.split("_")),
+        "shortDescription": {"text": entry.meaning.split(". ")[0]},
+        "fullDescription": {"text": entry.meaning},
+        "help": {"text": f"{entry.meaning}\n\n{entry.example}\n\nknowbound explain {code}"},
+    }
+
+
+def _junit(report: AuditReport, turns: list[AuditedTurn]) -> str:
+    unsupported = report.whole.rate(Diagnosis.UNSUPPORTED)
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>']
+    lines.append(f'<testsuite name="knowbound audit" tests="{report.whole.turns}" failures="{unsupported.k}">')
+    for turn in turns:
+        if turn.diagnosis is Diagnosis.UNSUPPORTED:
+            bad = (Support.UNSEEN, Support.CONTRADICTED)
+            claim = next((one for one in turn.claims if one.support in bad), None)
+            name = quoteattr(f"{turn.session} turn {turn.turn}")
+            text = escape(f"{claim.text if claim else ''}\n{turn.file}:{turn.line}")
+            failure = f"<failure message={quoteattr(turn.why)}>{text}</failure>"
+            lines.append(f'<testcase classname="audit" name={name}>{failure}</testcase>')
+    return "\n".join([*lines, "</testsuite>"]) + "\n"
+
+
+def _github(report: AuditReport, turns: list[AuditedTurn]) -> Iterator[str]:
+    from knowbound.report.formats.github import SHOWN_PER_LEVEL, command  # noqa: PLC0415
+
+    for turn, code, message, line in list(_results(turns))[: SHOWN_PER_LEVEL - 1]:
+        yield command("warning", f"{turn.diagnosis}: {code}", message, f"{turn.file}:{line}") + "\n"
+    bad = report.whole.rate(Diagnosis.UNSUPPORTED)
+    words = percent_words(bad.value, f"{bad.k} of {bad.n} turns", bad.interval)
+    yield command("notice", "Audit", f"Unsupported answers: {words}") + "\n"
+
+
+def turn_line(turn: AuditedTurn) -> str:
+    """The line of a turn: the keys that others rely on first."""
+    return json_line(fields(turn, _TURN))

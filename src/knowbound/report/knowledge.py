@@ -1,0 +1,384 @@
+"""What `lint`, `rules` and `learn` found, in any format."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Unpack
+from urllib.parse import quote
+
+from knowbound import __version__
+from knowbound.core.lesson import WRITTEN, Lesson, LessonStatus
+from knowbound.core.statement import CheckedStatement, JunkEntry, Rule, RuleCheck, RuleVerdict, SkillCheck, Truth
+from knowbound.language import say, translated
+from knowbound.report import Layout, LineFormat, PageFormat
+from knowbound.report.formats import render
+from knowbound.report.formats.json import fields, json_line
+from knowbound.report.formats.plain import printable
+from knowbound.report.sections import (
+    Entry,
+    Line,
+    Note,
+    Page,
+    Section,
+    data,
+    joined,
+    listing,
+    prose,
+    section,
+    soft,
+    strong,
+    table,
+)
+from knowbound.report.words import place_words
+from knowbound.stats.rate import Rate
+from knowbound.text.digest import digest_of
+from knowbound.text.printable import counted, estimated_tokens, short_line
+
+_LONGEST_STATEMENT = 160  # characters of a statement
+
+
+def render_lint(checked: Sequence[CheckedStatement], format_: str) -> Iterator[str]:
+    """Yield the report: `text`, a line of JSON for each statement, or what is contradicted for GitHub."""
+    renderer = {"sarif": _sarif, "github": _github, "jsonl": _rows}.get(format_)
+    if renderer is not None:
+        yield from renderer(checked)
+        return
+    counts = Counter(one.truth for one in checked)
+    wrong = [one for one in checked if one.truth is Truth.CONTRADICTED]
+    for place, one in enumerate(wrong):
+        yield from _shown(one, is_first=not place)
+    total = say(
+        "{} statements: {} contradicted by the tree, {} whose paths, scripts and versions are there, {} that rules "
+        "cannot check.",
+        *(len(checked), *(counts[one] for one in (Truth.CONTRADICTED, Truth.CONFIRMED, Truth.NOT_CHECKABLE))),
+    )
+    yield f"{'' if not wrong else chr(10)}{total}\n"
+
+
+def _shown(one: CheckedStatement, *, is_first: bool) -> Iterator[str]:
+    where = f"{one.statement.file}:{one.statement.line}"
+    since = say(" (since {})", one.since) if one.since else ""
+    yield printable(f"{'' if is_first else chr(10)}{where}  {one.why}{since}\n")
+    yield printable(f"    {_cut(one.statement.text)}\n")
+    if one.repair is not None:
+        yield printable(f"  → {_cut(one.repair) or translated('(take the line out)')}\n")
+    if one.same_as:
+        more = " …" if len(one.same_as) > 5 else ""
+        yield printable(f"    {say('the same in {}', ', '.join(one.same_as[:5]))}{more}\n")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_STATEMENT else f"{text[:_LONGEST_STATEMENT]}…"
+
+
+_STATEMENT_KEYS = """file=statement.file line=statement.line statement=statement.text kind truth evidence(path line)
+    repair since? same_as by"""
+
+
+def _rows(checked: Sequence[CheckedStatement]) -> Iterator[str]:
+    yield from (json_line(fields(one, _STATEMENT_KEYS)) + "\n" for one in checked)
+
+
+def _wrong_lines(checked: Sequence[CheckedStatement]) -> Iterator[tuple[CheckedStatement, str]]:
+    """Yield the contradicted statements of files, each with its message."""
+    for one in checked:
+        if one.truth is Truth.CONTRADICTED and not one.statement.file.startswith("item:"):
+            repair = "" if one.repair is None else f"\nRight would be: {_cut(one.repair) or '(take the line out)'}"
+            yield one, printable(f"{one.why}\n{_cut(one.statement.text)}{repair}")
+
+
+def _github(checked: Sequence[CheckedStatement]) -> Iterator[str]:
+    from knowbound.report.formats.github import SHOWN_PER_LEVEL, command  # noqa: PLC0415  (loads what text needs not)
+
+    wrong = list(_wrong_lines(checked))
+    for one, message in wrong[:SHOWN_PER_LEVEL]:
+        place = f"{printable(one.statement.file)}:{one.statement.line}"
+        yield command("warning", "The tree contradicts this line", message, place) + "\n"
+    more = f", {len(wrong) - SHOWN_PER_LEVEL} of them not shown" if len(wrong) > SHOWN_PER_LEVEL else ""
+    said = f"{len(checked)} statements looked at, {len(wrong)} contradicted{more}."
+    yield command("notice", "knowbound lint", said) + "\n"
+
+
+def _sarif(checked: Sequence[CheckedStatement]) -> Iterator[str]:
+    from knowbound.report.formats.sarif import finding, sarif  # noqa: PLC0415
+
+    rule: dict[str, object] = {
+        "id": "contradicted_statement",
+        "name": "ContradictedStatement",
+        "shortDescription": {"text": "The tree contradicts a statement of a knowledge file."},
+        "help": {"text": "knowbound lint shows the statement and, where the tree has one, the repair."},
+    }
+    results = []
+    for one, message in _wrong_lines(checked):
+        said = one.statement
+        prints = {"statement/v1": digest_of([said.file, one.kind, one.named])[:32]}
+        lines = (said.line, said.end_line)
+        results.append(finding("contradicted_statement", "warning", message, quote(said.file), lines, prints))
+    yield sarif(__version__, [rule], "lint/", results, base="The root of the project.")
+
+
+def render_junk(found: Sequence[JunkEntry], entries: int, format_: str) -> Iterator[str]:
+    """Yield the junk of a store: text, or a line of JSON for each entry."""
+    if format_ == "jsonl":
+        yield from (json_line(one) + "\n" for one in found)
+        return
+    for one in found:
+        other = f" ({one.of})" if one.of else ""
+        yield printable(f"{one.id}  {translated(one.kind)}{other}, {counted(one.tokens, 'token')}: {one.why}\n")
+        yield printable(f"    {_cut(' '.join(one.content.split()))}\n")
+    spent = sum(one.tokens for one in found)
+    yield say("{} entries: {} can be deleted, {:,} tokens. Their ids: --format jsonl", entries, len(found), spent)
+    yield "\n"
+
+
+def render_skills(found: Sequence[SkillCheck], format_: str) -> Iterator[str]:
+    """Yield the skills with their problems and their use: text, or a line of JSON for each."""
+    if format_ == "jsonl":
+        yield from (json_line(one) + "\n" for one in found)
+        return
+    for one in found:
+        cost = f"{counted(one.lines, 'line')}, {counted(one.tokens, 'token')} ({one.listed_tokens:,} in every session)"
+        yield printable(f"{one.name}  {one.file}: {cost}\n")
+        if one.uses is not None:
+            used = f"used {counted(one.uses, 'time')} in {counted(one.sessions or 0, 'session')}"
+            ends = f"; {one.ended_well:,} ended well, {one.with_gaps:,} hit a gap" if one.uses else ""
+            yield f"    {used}{ends}; {one.matched:,} of {one.prompts:,} prompts share words with its description\n"
+        yield from (printable(f"    {one.file}:{problem.line}: {problem.text}\n") for problem in one.problems)
+    wrong = sum(bool(one.problems) for one in found)
+    yield f"{counted(len(found), 'skill')}, {wrong:,} with a problem."
+    yield "" if any(one.uses is not None for one in found) else " How they were used: knowbound observe, then again."
+    yield "\n"
+
+
+_SHOWN, _CUT_SHOWN = 10, 5
+_LONGEST_RULE = 150
+LATE_FROM = 50  # tool calls before which a place in a session is early
+NEVER_FROM = 30  # sessions without a case after which a rule is a candidate to cut
+_SAME = 0.6  # share of words that two versions of a rule have in common
+
+
+class RuleSummary(NamedTuple):
+    """One rule over all sessions, in its newest words."""
+
+    rule: Rule
+    obeyed: Rate  # of the sessions in which somebody decided
+    violated: int
+    partly: int
+    reminders: int
+    early: Rate  # obeyed, of the places within the first calls of a session
+    late: Rate
+    before: Rate  # obeyed, in sessions with older words of the rule
+    not_applicable: int
+    undecided: int
+    worst: RuleCheck | None
+
+    @property
+    def harm(self) -> tuple[int, int]:
+        """Violations and reminders, then cases that were partly obeyed."""
+        return (self.violated + self.reminders, self.partly)
+
+
+def summaries(checks: Sequence[RuleCheck]) -> list[RuleSummary]:
+    """Return the rules, most harm first."""
+    groups: list[list[RuleCheck]] = []
+    by_key: dict[str, list[RuleCheck]] = {}
+    for check in sorted(checks, key=lambda one: one.started, reverse=True):
+        group = by_key.get(check.rule.key)
+        if group is None:
+            group = next((one for one in groups if _is_same(one[0].rule, check.rule)), None)
+            if group is None:
+                group = []
+                groups.append(group)
+            by_key[check.rule.key] = group
+        group.append(check)
+    made = [_summary(group) for group in groups]
+    return sorted(made, key=lambda one: (one.harm, one.obeyed.n), reverse=True)
+
+
+def _is_same(rule: Rule, older: Rule) -> bool:
+    """Report whether a rule in newer words was the older one."""
+    if (rule.file, rule.heading) != (older.file, older.heading):
+        return False
+    new, old = set(rule.text.lower().split()), set(older.text.lower().split())
+    return len(new & old) > _SAME * max(len(new), len(old))
+
+
+def _summary(group: Sequence[RuleCheck]) -> RuleSummary:
+    rule = group[0].rule
+    decided = [one for one in group if one.finding.verdict is not None]
+    now = [one for one in decided if one.rule.key == rule.key]
+    placed = [one for one in decided if one.calls_before is not None]
+    broken = [one for one in decided if one.is_broken]
+    return RuleSummary(
+        rule,
+        _obeyed(now),
+        sum(one.finding.verdict is RuleVerdict.VIOLATED for one in decided),
+        sum(one.finding.verdict is RuleVerdict.PARTLY for one in decided),
+        sum(one.reminded for one in group),
+        _obeyed([one for one in placed if (one.calls_before or 0) < LATE_FROM]),
+        _obeyed([one for one in placed if (one.calls_before or 0) >= LATE_FROM]),
+        _obeyed([one for one in decided if one.rule.key != rule.key]),
+        sum(one.finding.applicable is False for one in group),
+        sum(one.finding.verdict is None and one.finding.applicable is not False for one in group),
+        next((one for one in broken if one.finding.verdict is RuleVerdict.VIOLATED), broken[0] if broken else None),
+    )
+
+
+def _obeyed(checks: Sequence[RuleCheck]) -> Rate:
+    return Rate(sum(one.finding.verdict is RuleVerdict.OBEYED for one in checks), len(checks))
+
+
+def render_rules(
+    checks: Sequence[RuleCheck], sessions: int, of: int, notes: Sequence[str], format_: str
+) -> Iterator[str]:
+    """Yield the report: text, or a line of JSON for each rule and session."""
+    if format_ == "jsonl":
+        yield from (json_line(rule_row(one)) + "\n" for one in checks)
+        return
+    made = summaries(checks)
+    ignored = [one for one in made if one.harm > (0, 0)]
+    for number, one in enumerate(ignored[:_SHOWN], 1):
+        yield from (printable(line) + "\n" for line in _lines(number, one))
+    if len(ignored) > _SHOWN:
+        yield f"   {say('{} more: --format jsonl', len(ignored) - _SHOWN)}\n"
+    never = [one for one in made if one.not_applicable >= NEVER_FROM and not one.obeyed.n and not one.undecided]
+    if never:
+        yield f"\n{say('Never applied in {} sessions or more: candidates to cut', NEVER_FROM)}\n"
+    for one in sorted(never, key=lambda one: -_cost(one))[:_CUT_SHOWN]:
+        spent = counted(_cost(one), "token")
+        yield printable(f"   {_place(one.rule)}  {short_line(one.rule.text, _LONGEST_RULE)}  ({spent})\n")
+    decided = sum(one.obeyed.n + one.before.n for one in made)
+    undecided = sum(one.undecided for one in made)
+    obeyed = _obeyed([one for one in checks if one.finding.verdict is not None])
+    yield "\n" if ignored or never else ""
+    yield say(
+        "{} in {} of {} sessions: {} cases decided, obeyed {}; {} cases nobody decided.",
+        *(counted(len(made), "rule"), sessions, of, decided, obeyed, undecided),
+    )
+    yield "\n"
+    yield from (printable(note) + "\n" for note in notes)
+
+
+def _lines(number: int, one: RuleSummary) -> Iterator[str]:
+    yield f"{number}. {_place(one.rule)}  {short_line(one.rule.text, _LONGEST_RULE)}"
+    parts = [say("violated in {}", counted(one.violated, "session")) if one.violated else ""]
+    parts += [say("partly obeyed in {}", one.partly) if one.partly else ""]
+    parts += [say("obeyed {}", one.obeyed) if one.obeyed.n else ""]
+    parts += [say("the user reminded {} times", one.reminders) if one.reminders else ""]
+    yield f"   {' · '.join(filter(None, parts))}"
+    shares = []
+    if one.early.n and one.late.n:
+        counts = (one.early.k, one.early.n, one.late.k, one.late.n)
+        shares.append(say("first {} calls {} of {}, later {} of {}", LATE_FROM, *counts))
+    if one.before.n:
+        shares.append(say("in its older words {} of {}", one.before.k, one.before.n))
+    if shares:
+        yield f"   {say('obeyed: {}', '; '.join(shares))}"
+    if one.worst is not None:
+        where = f"{one.worst.trace}:{one.worst.finding.at_line}" if one.worst.finding.at_line else one.worst.session
+        yield f"   {short_line(one.worst.finding.why, _LONGEST_RULE)}  ({where})"
+
+
+def _cost(one: RuleSummary) -> int:
+    """Return the tokens that a rule took in the sessions that loaded it."""
+    return estimated_tokens(one.rule.text) * one.not_applicable
+
+
+def _place(rule: Rule) -> str:
+    return f"{rule.file}:{rule.line}"
+
+
+_ROW = """file=rule.file line=rule.line rule=rule.text session applicable=finding.applicable verdict=finding.verdict
+    at_line=finding.at_line? calls_before reminded why=finding.why by=finding.by?"""
+
+
+def rule_row(one: RuleCheck) -> dict[str, object]:
+    """Return the row of one rule in one session (docs/json.md)."""
+    return fields(one, _ROW)
+
+
+Format = PageFormat | LineFormat
+_LESSON_KEYS = "id kind text file sessions cost evidence verified status project unverified? by applied"
+_NOTHING = "Nothing failed in the same way in several sessions: there is nothing to write down yet."
+
+
+def render_lessons(
+    lessons: Sequence[Lesson],
+    format: Format,
+    *,
+    about: str,
+    left_out: int = 0,
+    status: bool = False,
+    **layout: Unpack[Layout],
+) -> str:
+    """The lessons in a format; `about` says what they were made from, `status` asks for what became of them."""
+    if format == "jsonl":
+        return "".join(json_line(document_of(one)) + "\n" for one in lessons)
+
+    def page() -> Page:
+        sections = _status_sections(lessons) if status else _sections(lessons, left_out)
+        return Page("learn", "Lessons", about, about, (), tuple(sections), tuple(_commands(lessons)))
+
+    def document() -> dict[str, object]:
+        return {"format": "knowbound.lessons/1", "left_out": left_out, "lessons": list(map(document_of, lessons))}
+
+    return render(format, page, document, **layout)
+
+
+def document_of(lesson: Lesson) -> dict[str, object]:
+    """A lesson as docs/json.md has it."""
+    return fields(lesson, _LESSON_KEYS)
+
+
+def _sections(lessons: Sequence[Lesson], left_out: int) -> Iterator[Section]:
+    new, waiting, stale = (
+        [_entry(one) for one in lessons if one.status is status]
+        for status in (LessonStatus.NEW, LessonStatus.ACCEPTED, LessonStatus.STALE)
+    )
+    more = say("{:,} more did not fit the budget.", left_out) if left_out else ""
+    parts = (listing(new, 40), Note(soft(more))) if new else (Note(_NOTHING),)
+    yield section("What to write down", "new", *parts)
+    yield section("Accepted, not written yet", "accepted", listing(waiting, 40))
+    yield section("Stale: the tree has moved on", "stale", listing(stale, 40))
+
+
+def _entry(lesson: Lesson) -> Entry:
+    seen = f"{translated(lesson.kind)} · {counted(lesson.sessions, 'session')}, {counted(lesson.cost.calls, 'call')}"
+    checked: Line = ""
+    if lesson.verified is not None:
+        at = place_words(lesson.verified.path, lesson.verified.line)
+        checked = (
+            say("{} in the tree", translated(lesson.verified.quality))
+            if at == "."
+            else (say("{} in ", translated(lesson.verified.quality)), data(at))
+        )
+    not_checked: Line = ("not verified: ", prose(lesson.unverified)) if lesson.unverified else ""
+    first = lesson.evidence[0] if lesson.evidence else None
+    place: Line = data(place_words(first.file or first.session, first.line)) if first else ""
+    lines = tuple(line for line in (joined((seen, ("in ", data(lesson.file)), checked)), not_checked) if line)
+    return Entry((strong(lesson.id), " ", prose(lesson.text)), lines, place, anchor=lesson.id)
+
+
+def _status_sections(lessons: Sequence[Lesson]) -> Iterator[Section]:
+    order = list(LessonStatus)
+    shown = sorted(lessons, key=lambda one: (-order.index(one.status), -one.saves, one.id))
+    rows = ((strong(one.id), translated(one.status), *_counts(one), prose(one.text)) for one in shown)
+    yield section("What became of them", "status", table("id | status | before | after | lesson", rows, 60))
+
+
+def _counts(lesson: Lesson) -> tuple[str, str]:
+    """Sessions that missed it, of all, before and after it was written; with its interval."""
+    if lesson.applied is None or lesson.status not in WRITTEN:
+        return "", ""
+    sides = (lesson.applied.before, lesson.applied.after)
+    before, after = (str(Rate(one.missed, one.sessions)) if one.sessions else "no sessions" for one in sides)
+    return before, after
+
+
+def _commands(lessons: Sequence[Lesson]) -> Iterator[tuple[str, str]]:
+    new = next((one for one in lessons if one.status is LessonStatus.NEW), None)
+    if new is not None:
+        yield f"knowbound fix {new.id}", "write it into its file, after a look at the diff (--reject: never again)"
+    if any(one.status in WRITTEN for one in lessons):
+        yield "knowbound learn --status", "what became of those that were written down"

@@ -1,0 +1,251 @@
+"""One item in full, and what waits for a person's answer: suggested corrections, choices of the shadow."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import Unpack
+
+import msgspec
+
+from knowbound.core.quality import ANSWER_DAYS, Closing, Discovery, Metric, Suggestion
+from knowbound.report import Layout, PageFormat
+from knowbound.report.formats import render
+from knowbound.report.formats.json import document
+from knowbound.report.judging import METRIC_NAMES
+from knowbound.report.quality.model import TO_LOOK_AT, ItemInjection, ItemQuality, ShadowChoice, ShadowStatus
+from knowbound.report.sections import (
+    Entry,
+    Line,
+    Note,
+    Page,
+    Section,
+    Span,
+    Tone,
+    data,
+    facts,
+    joined,
+    listing,
+    prose,
+    quote,
+    section,
+    soft,
+    table,
+)
+from knowbound.report.words import without_uuids
+from knowbound.text.printable import counted
+
+_DAYS_SHOWN = 14
+COUNTS = "judged on_topic used contradicted unjudged"
+ITEM_TO_FIX = f"""id content fault counts({COUNTS}) times session turn time statement? draft? is_silenced flag?
+    commands"""
+_VERDICT = "verdict(on_topic used contradicted correction? reason? judge)"
+_ITEM = f"""id content content_length is_served flag? counts({COUNTS})
+    days(date judged=counts.judged on_topic=counts.on_topic used=counts.used contradicted=counts.contradicted
+        unjudged=counts.unjudged)
+    injections(time session turn prompt is_present {_VERDICT})
+    records(raised session_id turn_id statement contradictions closing? closed? closed_by?)
+    corrections fault({ITEM_TO_FIX}) tokens saving"""
+
+
+def render_item(page: ItemQuality, format: PageFormat, **layout: Unpack[Layout]) -> str:
+    """The item in a format."""
+    keys = lambda: document("knowbound.quality_item/1", page, _ITEM)  # noqa: E731
+    return render(format, lambda: _page(page), keys, **layout)
+
+
+def _page(page: ItemQuality) -> Page:
+    counts, verdict = page.counts, "never injected, or not judged yet"
+    if counts.judged:
+        parts = (f"{counts.on_topic:,} on topic", f"{counts.used:,} used", f"{counts.contradicted:,} contradicted")
+        verdict = f"judged {counted(counts.judged, 'time')}: {', '.join(parts)}"
+    totals: Line = ("item ", data(page.id), f": {verdict}")
+    sections = tuple(item_sections(page, is_whole=True))
+    return Page("quality status", f"Item {page.id}", "What agents made of it.", totals, (), sections, (), page.version)
+
+
+def anchor_of(id_: str) -> str:
+    """The anchor of an item's section; an id may have any character."""
+    return f"item-{hashlib.sha256(id_.encode('utf-8', 'replace')).hexdigest()[:12]}"
+
+
+def turn_words(session: str, turn: str, *, is_short: bool = False) -> tuple[Line, ...]:
+    """The way back to a turn; nothing where it was forgotten."""
+    named = (("session", session), ("turn", turn))
+    return tuple((f"{name} ", data(without_uuids(id_) if is_short else id_)) for name, id_ in named if id_)
+
+
+def item_sections(page: ItemQuality, *, is_whole: bool) -> Iterator[Section]:
+    """The sections of its page; in the page of the status one section with everything."""
+    known = facts(_facts(page))
+    columns = " | ".join(("day", "judged>", *(f"{name}>" for name in METRIC_NAMES.values())))
+    shown = reversed(page.days if is_whole else page.days[-_DAYS_SHOWN:])
+    cells = (
+        (day.date, f"{day.counts.judged:,}", *(f"{day.counts.of(one):,}" for one in METRIC_NAMES)) for day in shown
+    )
+    days = table(columns, cells, _DAYS_SHOWN)
+    said = Note(quote(page.content))
+    injections = listing(map(_injection, page.injections))
+    records = listing(map(_record, page.records))
+    if not is_whole:
+        yield section(f"Item {page.id}", anchor_of(page.id), said, known, days, injections, records)
+        return
+    made = (Entry((f"{_minute(one.time)}  ", data(one.tool), " by ", data(one.by))) for one in page.corrections)
+    yield section("", "", said, known)
+    yield section("Contradictions", "records", records)
+    yield section("Corrections", "corrections", listing(made))
+    yield section("Last injections", "injections", injections)
+    yield section("By day", "days", days)
+
+
+def _facts(page: ItemQuality) -> Iterator[tuple[str, Line]]:
+    yield "State", joined(("served" if page.is_served else "not served", page.flag))
+    if page.tokens:
+        yield "Cost", f"about {page.tokens:,} tokens injected"
+    if one := page.saving:
+        sides = ((one.calls_before, one.turns_before), (one.calls_after, one.turns_after))
+        said = [
+            f"{calls / turns:.2f} a turn ({calls:,} in {turns:,})" if turns else "unknown" for calls, turns in sides
+        ]
+        yield "Saving", f"calls with its words: {said[0]} before it was injected, {said[1]} after; not causal"
+    if page.fault:
+        yield "Fault", page.fault.fault
+        yield "Next", joined(map(data, page.fault.commands), " or ")
+
+
+def _minute(time: str) -> str:
+    return time[:16].replace("T", " ")
+
+
+def _injection(one: ItemInjection) -> Entry:
+    where = joined((_minute(one.time), *turn_words(one.session, one.turn)))
+    changed = () if one.is_present else (" ", soft("its content was another then"))
+    lines: tuple[Line, ...] = ("not judged",)
+    if verdict := one.verdict:
+        answers: list[Line] = []
+        for metric, name in METRIC_NAMES.items():
+            is_wrong = metric is Metric.CONTRADICTED and verdict.contradicted
+            answers.append(Span(name, Tone.BAD) if is_wrong else name if verdict.says(metric) else f"not {name}")
+        lines = (joined((joined(answers, ", "), prose(verdict.reason)), ": "),)
+        lines += (("the agent: ", quote(verdict.correction)),) if verdict.correction else ()
+    return Entry((quote(one.prompt), *changed), lines, where)
+
+
+def _record(one: Discovery) -> Entry:
+    ends = {
+        Closing.OPEN: "open",
+        Closing.RESOLVED: f"corrected {one.closed[:10]} by {one.closed_by}",
+        Closing.NOT_WARRANTED: f"dismissed {one.closed[:10]}",
+    }
+    head = f"{one.raised[:10]}: contradicted {counted(one.contradictions, 'time')}; {ends[one.closing]}"
+    lines: tuple[Line, ...] = (("the agent: ", quote(one.statement)),) if one.statement else ()
+    return Entry(head, lines, joined(turn_words(one.session_id, one.turn_id)))
+
+
+CORRECTIONS, SHADOW = "knowbound quality corrections", "knowbound quality shadow"
+_WHY = {
+    "empty": "the agent gave no other content",
+    "question": "the agent asked a question",
+    "unknown": "the agent only said that it is not known",
+    "other subject": "the agent spoke of something else",
+    "too long": "what the agent said is far longer than the item",
+    "same": "what the agent said is the item itself",
+    "old value": "no sentence says what is true without the value that is wrong",
+    "screened": "what the agent said is kept back: it may command an agent",
+    "secret": "what the agent said holds a secret",
+}
+
+
+def render_suggestions(waiting: Sequence[Suggestion], format: PageFormat, **layout: Unpack[Layout]) -> str:
+    """All suggested corrections in a format."""
+
+    def keys() -> dict[str, object]:
+        rows = list(map(_row, waiting))
+        return {"format": "knowbound.corrections/1", "answer_days": ANSWER_DAYS, "suggestions": rows}
+
+    return render(format, lambda: _suggestions_page(waiting), keys, **layout)
+
+
+def _row(one: Suggestion) -> dict[str, object]:
+    row: dict[str, object] = msgspec.to_builtins(one)
+    del row["record"], row["answer"], row["content_sha"]
+    return row | {"draft": one.draft or None, "missing": one.missing or None}
+
+
+def _suggestions_page(waiting: Sequence[Suggestion]) -> Page:
+    nothing = Note("Nothing: no item that is served was contradicted as it is worded now.")
+    shown = listing(map(_suggestion, waiting), 10, "--format json") if waiting else nothing
+    return Page(
+        verb="quality corrections",
+        title="Suggested corrections",
+        lead="Items that an agent contradicted, until somebody answers.",
+        totals=f"{counted(len(waiting), 'suggested correction')} waiting for an answer",
+        sections=(section("", "", shown),),
+        commands=tuple(_commands(waiting)),
+    )
+
+
+def _suggestion(one: Suggestion) -> Entry:
+    marks = " HELD_BACK" if one.held_by else " UNVERIFIED" if one.is_unverified else ""
+    where = joined((one.raised[:10], *turn_words(one.session, one.turn, is_short=True)))
+    return Entry((data(f"[{one.item}]"), f"{marks} ", quote(one.content)), tuple(_lines(one)), where)
+
+
+def _lines(one: Suggestion) -> Iterator[Line]:
+    times = f" ({counted(one.contradictions, 'time')})" if one.contradictions > 1 else ""
+    if one.statement:
+        yield f"contradicted{times}: ", quote(one.statement)
+    if not one.draft:
+        yield f"nothing drafted: {_WHY.get(one.missing, one.missing)}"
+        return
+    yield "suggested: ", quote(one.draft)
+    if one.needs_person:
+        yield "check it: the value is neither in the tree nor in the user's words, so no agent can accept it"
+
+
+def _commands(waiting: Sequence[Suggestion]) -> Iterator[tuple[str, str]]:
+    for first in waiting[:1]:
+        id_ = shlex.quote(first.item)
+        yield f"{CORRECTIONS} accept {id_}" + ("" if first.draft else " --content '…'"), "supersedes the item"
+        yield f"{CORRECTIONS} edit {id_}", "the same, after you changed the words"
+        yield f"{CORRECTIONS} dismiss {id_}", "the item is right as it is"
+
+
+def render_shadow(
+    found: ShadowStatus, shown: Sequence[ShadowChoice], format: PageFormat, **layout: Unpack[Layout]
+) -> str:
+    """Return the choices to look at in a format."""
+    page, keys = (lambda: _shadow_page(found, shown)), (lambda: shadow_document(found))
+    return render(format, page, keys, **layout)
+
+
+def shadow_document(found: ShadowStatus) -> dict[str, object]:
+    """Return the shadow as JSON."""
+    return document("knowbound.shadow/1", found, f"is_on since? answered left counts({COUNTS}) choices")
+
+
+def _shadow_page(found: ShadowStatus, shown: Sequence[ShadowChoice]) -> Page:
+    state = "Nothing reaches your agent here" if found.is_on else "Items are injected here"
+    commands: tuple[tuple[str, str], ...] = ()
+    if shown:
+        commands = (
+            (f"{SHADOW} --accept {shown[0].key}", "it would have helped"),
+            (f"{SHADOW} --reject {shown[0].key}", "the item is held back"),
+        )
+    elif found.is_on and not found.left:
+        commands = ((f"{SHADOW} --start", "items are injected in this project"),)
+    part = listing(map(_choice, shown), TO_LOOK_AT, "--format json") if shown else Note("Nothing is left to look at.")
+    return Page(
+        verb="quality shadow",
+        title="What would have been injected",
+        lead="Choices of the hooks, for you to accept or reject before anything reaches the agent.",
+        totals=f"{state}: {counted(len(found.choices), 'choice')}, {found.answered} of {TO_LOOK_AT} looked at.",
+        sections=(section("", "", part),),
+        commands=commands,
+    )
+
+
+def _choice(one: ShadowChoice) -> Entry:
+    asked = ("for the prompt: ", quote(one.prompt))
+    return Entry((data(one.key), f" [{one.item}] ", quote(one.content)), (asked,), one.time[:10])

@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -225,12 +225,14 @@ def _name_calls(spans: list[GenAiSpan], requests: list[ToolRequest]) -> None:
     """Give each tool span without a call's id the first one asked for by its name that no span has."""
     run = [span for span in spans if span.operation == "execute_tool"]
     taken = {text_in(span.attributes, "gen_ai.tool.call.id") for span in run}
+    asked = dict.fromkeys((one.name, one.id) for one in requests if one.id and one.id not in taken)
+    waiting: dict[str, deque[str]] = {}
+    for name, id_ in asked:
+        waiting.setdefault(name, deque()).append(id_)
     for span in run:
-        if not text_in(span.attributes, "gen_ai.tool.call.id"):
-            name = text_in(span.attributes, "gen_ai.tool.name")
-            id_ = next((one.id for one in requests if one.name == name and one.id and one.id not in taken), "")
-            taken.add(id_)
-            span.attributes["gen_ai.tool.call.id"] = id_
+        open_ = waiting.get(text_in(span.attributes, "gen_ai.tool.name"))
+        if open_ and not text_in(span.attributes, "gen_ai.tool.call.id"):
+            span.attributes["gen_ai.tool.call.id"] = open_.popleft()
 
 
 def _call_id(span: GenAiSpan) -> str:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 NAME = "hook.log"
 LARGEST = 256 * 1024  # bytes; then the file replaces its predecessor, hook.log.1
 _LONGEST_REASON = 500
-_OF_0_1_0 = "told"  # outcome "injected" in lines of version 0.1.0
 
 
 def write(
@@ -53,7 +52,7 @@ def runs(home: str) -> list[dict[str, Any]]:
     here = json_lines(os.path.join(home, NAME + ".1")) + json_lines(os.path.join(home, NAME))
     elsewhere = [run for run in json_lines(os.path.join(state_folder(), NAME)) if run.get("home") == home]
     for run in here + elsewhere:
-        if run.get("outcome") == _OF_0_1_0:
+        if run.get("outcome") == "told":  # of version 0.1.0
             run["outcome"] = "injected"
     return sorted(here + elsewhere, key=lambda run: str(run.get("time")))
 

@@ -14,7 +14,7 @@ from knowbound.injection.log import InjectedItem, InjectionRecord
 from knowbound.kms.search.ranking import RANKER, FoundItem
 from knowbound.quality.rollout.replay import LoggedPool, compare_rankings, logged_pools
 from knowbound.stats.rate import Mean, Rate
-from knowbound.stats.replay import Ranker, Ranking, ReplayVerdict, TurnPair, compare, is_worse
+from knowbound.stats.sessions import Ranker, Ranking, ReplayVerdict, TurnPair, compare, is_worse
 from tests.quality.measured_project import logged, turn
 
 PRESENT = Ranking(Ranker.PRESENT, (), 0.3)

@@ -1,1 +1,5 @@
-"""Run a test set through an agent: samples, executors, grading, comparison (specification 1, sections 5 to 9)."""
+"""Test sets and what agents make of them: samples, executors, runs, grading, causes, drafts and questions.
+
+It may use any lens, runs agents as processes, and keeps what it made through `store/evaluations.py`; reports are made
+elsewhere. Start with `evaluate.py`, which is an evaluation from beginning to end.
+"""

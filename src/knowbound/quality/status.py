@@ -40,7 +40,6 @@ from knowbound.report.quality.model import (
     OtherCorrection,
     QualityStatus,
 )
-from knowbound.stats.holdout import ArmTurn, HoldoutComparison, TurnOutcome, compare_arms
 from knowbound.stats.quality import (
     ITEM_METRICS,
     WINDOW_DAYS,
@@ -51,6 +50,7 @@ from knowbound.stats.quality import (
     sum_of_days,
     window,
 )
+from knowbound.stats.sessions import ArmTurn, HoldoutComparison, TurnOutcome, compare_arms
 from knowbound.text.clock import utc_now
 from knowbound.text.redact import excerpt, redact
 from knowbound.text.specific_words import places, readable

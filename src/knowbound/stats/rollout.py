@@ -14,7 +14,7 @@ from knowbound.core.quality import Durations, Metric
 from knowbound.stats.judge_gate import MeasuredMetric
 from knowbound.stats.quality import QualityMetric
 from knowbound.stats.rate import Rate
-from knowbound.stats.replay import ReplayResult
+from knowbound.stats.sessions import ReplayResult
 
 
 class CriterionName(StrEnum):

@@ -13,15 +13,15 @@ import msgspec
 from knowbound.core.quality import CONTRACT, KEPT_DAYS, DayRollup, Metric, Weights
 from knowbound.kms.corrections import MAX_CHAIN, end_of_chain
 from knowbound.quality.rollout.legs import is_too_slow
-from knowbound.stats.demotion import (
+from knowbound.stats.effective import (
     MOST_RATIO,
     MOST_REVERSED,
     Reinforcement,
     demotions,
     false_demotions,
     reinforcement,
+    scores_of,
 )
-from knowbound.stats.effective import scores_of
 from knowbound.stats.quality import STOP_LIMIT_MS, p95_ms, sum_of_days, window
 from knowbound.stats.rollout import FailureMode, Monitor
 

@@ -37,10 +37,9 @@ from knowbound.quality.rollout.monitors import Watched, is_self_reinforcing, mon
 from knowbound.quality.rollout.replay import replay, weights_of, write_effective
 from knowbound.quality.rollup import roll_up
 from knowbound.report.quality.model import JudgeWorth
-from knowbound.stats.demotion import demotions, false_demotions
+from knowbound.stats.effective import demotions, false_demotions
 from knowbound.stats.quality import RANKING_LIMIT_MS, QualityMetric, day_before, item_rates, sum_of_days, window
 from knowbound.stats.rate import Rate
-from knowbound.stats.replay import ReplayResult, ReplayVerdict
 from knowbound.stats.rollout import (
     Baseline,
     CriterionName,
@@ -53,6 +52,7 @@ from knowbound.stats.rollout import (
     RolloutState,
     RolloutStatus,
 )
+from knowbound.stats.sessions import ReplayResult, ReplayVerdict
 from knowbound.store.rollout_file import RolloutFile, keep_rollout
 from knowbound.text.clock import utc_now
 

@@ -32,7 +32,7 @@ from knowbound.kms.opening import open_knowledge_store
 from knowbound.kms.quality_log import QualityLog
 from knowbound.kms.search.ranking import RANKER, RELEVANCE_FLOOR, FoundItem, rank, relevant
 from knowbound.stats.effective import effective_confidence, scores_of
-from knowbound.stats.replay import Ranker, Ranking, ReplayResult, TurnPair, compare
+from knowbound.stats.sessions import Ranker, Ranking, ReplayResult, TurnPair, compare
 from knowbound.text.clock import utc_now
 
 _BY = "knowbound"

@@ -20,7 +20,6 @@ from knowbound.report.quality.items import COUNTS, ITEM_TO_FIX, item_sections, s
 from knowbound.report.quality.model import TO_LOOK_AT, QualityStatus, RescueFigures, ShadowStatus
 from knowbound.report.quality.rollout import rollout_row
 from knowbound.report.sections import Line, Note, Page, Section, data, facts, joined, section, soft
-from knowbound.stats.holdout import HoldoutComparison, OutcomeDifference, TurnOutcome
 from knowbound.stats.quality import (
     PROMPT_LIMIT_MS,
     STOP_LIMIT_MS,
@@ -31,6 +30,7 @@ from knowbound.stats.quality import (
     window,
 )
 from knowbound.stats.rate import Rate
+from knowbound.stats.sessions import HoldoutComparison, OutcomeDifference, TurnOutcome
 from knowbound.text.printable import counted
 
 Format = PageFormat

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.stats.holdout import FEWEST_TURNS, ArmTurn, OutcomeDifference, TurnOutcome, compare_arms
+from knowbound.stats.sessions import FEWEST_TURNS, ArmTurn, OutcomeDifference, TurnOutcome, compare_arms
 from tests.conftest import some_examples
 
 

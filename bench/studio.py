@@ -114,7 +114,8 @@ def main() -> None:
 
 _PAGES = (
     "/", "/sessions", "/sessions?diagnosis=unsupported", "/session/s001999", "/turn/s001999/25", "/at/s001999/100",
-    "/knowledge", "/knowledge?items=all", "/knowledge?items=stale", "/knowledge?items=all&text=team7",
+    "/knowledge", "/knowledge?items=all", "/knowledge?items=stale", "/knowledge?items=all&text=team7", "/injection",
+    "/evaluations", "/ask", "/judges",
 )  # fmt: skip
 
 
@@ -155,6 +156,7 @@ def _paint(link: str) -> None:
             times = []
             for _ in range(7):
                 page.goto(link.partition("/open")[0] + path)
+                page.wait_for_function("performance.getEntriesByName('first-contentful-paint').length")
                 times.append(page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
             print(f"first paint {path:<24} median {sorted(times)[3]:.0f} ms, worst {max(times):.0f} ms")
         browser.close()

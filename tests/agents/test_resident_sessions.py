@@ -23,6 +23,7 @@ from knowbound.agent.sync_worker import settings_for
 from knowbound.gaps.observe import observe
 from knowbound.injection.bundle import INTRO
 from knowbound.injection.log import read_log
+from knowbound.store.read_only import INDEX_SCHEMA
 from tests.agents.sandbox import Run, Sandbox
 from tests.agents.scripted_model import Reply, Request, Say, ScriptedModel
 from tests.agents.test_resident_hooks import servers
@@ -33,6 +34,7 @@ PROMPT = "Which port does the orders service use?"
 SOURCE = Path(hook_log.__file__).parents[1]
 BIN = Path(sys.executable).parent
 ITEMS = 5_000
+NEWER = INDEX_SCHEMA + 1
 SESSIONS = 20
 
 
@@ -123,7 +125,7 @@ class Installed:
         (new / "__init__.py").write_text(f'"""A version."""\n\n__version__ = "{version}"\n')
         if schema:
             reader = new / "store" / "read_only.py"
-            reader.write_text(reader.read_text().replace("INDEX_SCHEMA = 8", f"INDEX_SCHEMA = {schema}"))
+            reader.write_text(reader.read_text().replace(f"INDEX_SCHEMA = {INDEX_SCHEMA}", f"INDEX_SCHEMA = {schema}"))
             (new / "store" / "migrations" / "index" / f"{schema:04}_newer.sql").write_text("CREATE TABLE newer (a);\n")
         place = self._folder / "knowbound"
         if place.exists():
@@ -135,7 +137,7 @@ def test_another_version_is_installed_while_five_sessions_run(sandbox: Sandbox) 
     sandbox.add(PORT)
     sandbox.environ["MCP_CONNECTION_NONBLOCKING"] = "false"
     installed = Installed(sandbox)
-    upgraded = sessions_at_once(sandbox, 5, lambda: installed.put("1.1.0", schema=9))
+    upgraded = sessions_at_once(sandbox, 5, lambda: installed.put("1.1.0", schema=NEWER))
     first = beside(sandbox, 90).ask(PROMPT, [Say("8080.")]).check()  # 1.1.0 brings the index up to date
     downgraded = sessions_at_once(sandbox, 5, lambda: installed.put("1.0.0"))
     again = beside(sandbox, 91).ask(PROMPT, [Say("8080.")]).check()
@@ -147,7 +149,7 @@ def test_another_version_is_installed_while_five_sessions_run(sandbox: Sandbox) 
     until(lambda: sandbox.outcomes("stop").count("queued") >= len(runs))
     assert sandbox.outcomes("stop").count("queued") == len(runs)
     reasons = [str(run.get("reason")) for run in hook_log.runs(str(sandbox.data)) if run["outcome"] == "failed"]
-    assert any("the index has schema 9, this knowbound reads 8" in reason for reason in reasons)
+    assert any(f"the index has schema {NEWER}, this knowbound reads {INDEX_SCHEMA}" in reason for reason in reasons)
     assert "newer" in installed.refused(sandbox, "kms", "search", "port")
 
 
@@ -158,7 +160,7 @@ def test_servers_are_killed_while_another_version_is_installed(sandbox: Sandbox)
     killed: list[int] = []
 
     def upgrade_and_kill() -> None:
-        installed.put("1.1.0", schema=9)
+        installed.put("1.1.0", schema=NEWER)
         killed.extend(servers(sandbox)[:2])
         for pid in killed:
             os.kill(pid, signal.SIGKILL)

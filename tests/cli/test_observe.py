@@ -402,6 +402,7 @@ class CostlyJudge:
 
     version = "costly/1"
     costs = True
+    usd = 0.0
 
     def __init__(self) -> None:
         self.asked: list[str] = []

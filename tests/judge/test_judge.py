@@ -18,6 +18,8 @@ from knowbound.judge.hedging.verdict import (
 class Asked:
     """A judge that notes what it is asked and finds doubt in every sentence without a "no"."""
 
+    usd = 0.0
+
     def __init__(self, *, costs: bool = False, version: str = "asked/1") -> None:
         self.costs, self.version = costs, version
         self.sentences: list[str] = []

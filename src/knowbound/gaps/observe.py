@@ -97,9 +97,8 @@ def observe(
     read = read_what_changed(found.sessions, files, settings, store, lens, progress, also)
     gone = [] if paths_are_given else store.digested(read.keys)
     keys, warnings = [*read.keys, *gone], [*read.warnings, *([off] if off else [])]
-    warnings += [f"Sessions that count by what was read before their transcripts were deleted: {len(gone)}"] * bool(
-        gone
-    )
+    if gone:
+        warnings.append(f"Sessions that count by what was read before their transcripts were deleted: {len(gone)}")
     files = _without_forgotten(files, found, read.forgotten, store, settings.home, warnings)
     warnings += left_out + ([links_not_followed(links, settings.root)] if links else [])
     report = report_of(

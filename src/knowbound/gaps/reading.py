@@ -60,7 +60,7 @@ def judge_findings(
     pairs = [(one, signal) for one in found for signal in one.signals if _is_unjudged(signal)]
     waiting = [signal for _, signal in pairs]
     candidates = [_candidate(one, signal) for one, signal in pairs]
-    spent = _spent(judge)
+    spent = judge.usd
     judged = judge_candidates(judge, candidates, max_candidates)
     for signal, verdict in zip(waiting, judged.verdicts, strict=True):
         signal.verdict = verdict
@@ -72,8 +72,7 @@ def judge_findings(
         return JudgedHedges(judged.warnings)
     by_text = {signal.text: signal for signal in waiting}.values()
     unjudged, failed = sum(map(_is_unjudged, by_text)), sum(map(_has_failed, by_text))
-    now = _spent(judge)
-    usd = None if spent is None or now is None else now - spent
+    usd = None if spent is None or judge.usd is None else judge.usd - spent
     judging = HedgeJudging(judge.version, cap, len(by_text) - unjudged - failed, unjudged, failed, usd)
     return JudgedHedges(judged.warnings, judging)
 
@@ -81,15 +80,6 @@ def judge_findings(
 def _candidate(found: Findings, signal: Signal) -> HedgingCandidate:
     question = found.turns[signal.turn - 1].prompt if 0 < signal.turn <= len(found.turns) else ""
     return HedgingCandidate(signal.text, signal.context, question, found.session, found.project, found.agent)
-
-
-def _spent(judge: HedgingJudge) -> float | None:
-    """Return the cost of a judge in this process so far; None if it is unknown."""
-    if not judge.costs:
-        return 0.0
-    from knowbound.judge.hedging.model import ModelHedgingJudge  # noqa: PLC0415  (loads what asks a model)
-
-    return judge.usd if isinstance(judge, ModelHedgingJudge) else 0.0
 
 
 def _is_unjudged(signal: Signal) -> bool:

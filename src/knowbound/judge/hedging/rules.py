@@ -64,6 +64,7 @@ class RulesJudge:
     """Judges hedges by their features."""
 
     costs = False
+    usd = 0.0
 
     def __init__(self, weights: HedgingWeights | None = None) -> None:
         self._weights = weights or shipped_weights()

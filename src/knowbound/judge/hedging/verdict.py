@@ -40,6 +40,10 @@ class HedgingJudge(Protocol):
     def costs(self) -> bool:
         """True if a verdict costs money or a network call: then the number of verdicts is capped."""
 
+    @property
+    def usd(self) -> float | None:
+        """Cost of all verdicts in this process so far; None if a cost is unknown."""
+
     def known(self, candidate: HedgingCandidate) -> HedgingVerdict | None:
         """Return a verdict that costs nothing because it was given before."""
 

@@ -86,9 +86,10 @@ def codes() -> str:
 
 
 def config() -> str:
+    texts = catalogue.settings()
     rows = [
         f"| `{one.key}` | {one.type.__name__} | `{list(one.default) if one.type is list else one.default}` "
-        f"| `{one.env}` | {one.risk.needs_trust} | {one.help} |"
+        f"| `{one.env}` | {one.risk.needs_trust} | {texts[one.key]} |"
         for one in SETTINGS
     ]
     return (

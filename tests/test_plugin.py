@@ -119,14 +119,18 @@ def test_a_changed_wheel_is_refused(marketplace: Marketplace, environ: dict[str,
 
 
 def test_without_a_network_nothing_is_installed(marketplace: Marketplace, environ: dict[str, str]) -> None:
-    away = {"PIP_NO_INDEX": "1", "UV_OFFLINE": "1"}
-    words = ["sh", str(marketplace.plugin / "bin" / "knowbound"), "setup"]
-    done = subprocess.run(words, env=environ | away, capture_output=True, text=True, timeout=300, check=False)
+    alone = ["unshare", "--net"]  # a network of its own, with nothing in it
+    if subprocess.run([*alone, "true"], capture_output=True, check=False).returncode:
+        alone = ["env", "PIP_NO_INDEX=1", "UV_OFFLINE=1"]
+    words = [*alone, "sh", str(marketplace.plugin / "bin" / "knowbound"), "setup"]
+    done = subprocess.run(words, env=environ, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 2
+    assert "is the network there?" in done.stderr
     assert "Nothing was changed" in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not (kept(environ) / "current").exists()
-    assert [one for one in environments(environ) if not one.startswith(".unfinished")] == []
+    assert environments(environ) == []
+    assert hook(marketplace.plugin, environ, "claude-code", "user-prompt-submit").stdout == ""
 
 
 def test_a_killed_set_up_leaves_nothing_that_is_used_and_the_next_one_ends(

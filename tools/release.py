@@ -161,11 +161,16 @@ def pythons() -> dict[int, str]:
     return found
 
 
+def fresh_account(home: Path) -> dict[str, str]:
+    """Return the environment of a user who has nothing but the settings of the package index."""
+    environ = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "UV_", "SSL_", "HTTPS_"))}
+    return environ | {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(home), "LANG": "C.UTF-8"}
+
+
 def try_wheel(wheel: Path, python: str, folder: Path) -> float:
     """Install the wheel alone, in an account without anything, and use it; return the seconds to the first report."""
     began = time.monotonic()
-    environ = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "UV_", "SSL_", "HTTPS_"))}
-    environ |= {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(folder), "LANG": "C.UTF-8"}
+    environ = fresh_account(folder)
     environment, project = folder / "environment", folder / "project"
     project.mkdir(parents=True)
     _run(environ, folder, python, "-m", "venv", str(environment))

@@ -105,7 +105,10 @@ def install(name: str, wheel: Path, requirements: Path) -> None:
     else:
         _run(sys.executable, "-m", "venv", str(new))
         pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    _run(*pip, "--require-hashes", "--only-binary", ":all:", "-r", str(requirements))
+    try:
+        _run(*pip, "--require-hashes", "--only-binary", ":all:", "-r", str(requirements))
+    except SetupError as error:
+        raise SetupError(f"the packages cannot be downloaded; is the network there? {error}") from None
     _run(*pip, "--no-deps", "--no-index", str(wheel))
     _run(str(python), "-m", "knowbound", "--version")
     for script in (new / BIN).iterdir():  # scripts name the folder
@@ -174,7 +177,10 @@ def main() -> int:
                 print(f"knowbound {name} is set up already.")
                 return 0
             print(f"Installing knowbound {name} into {KEPT / name} …", flush=True)
-            install(name, wheel, requirements)
+            try:
+                install(name, wheel, requirements)
+            finally:
+                shutil.rmtree(KEPT / f"{UNFINISHED}{name}", ignore_errors=True)
             make_current(name)
     except (SetupError, OSError) as error:
         print(f"knowbound: {error}. Nothing was changed.", file=sys.stderr)

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import difflib
 import os
+import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from knowbound import trust
-from knowbound.config_files import eval_file, project_file, toml_of
-from knowbound.config_values import REPLACED, TAKEN_OUT, Setting, parsed, taken_out, typed, variable
 from knowbound.errors import ConfigError
 from knowbound.policy import load_policy
 from knowbound.trust import Risk, RiskRule, RiskySetting, absolute_command, is_trusted, refusal, risky_setting
@@ -28,21 +28,59 @@ ALPHA = 0.5  # how much use raises
 BETA = 2.0  # how much contradiction lowers
 GAMMA = 0.3  # weight of the newest injection in both averages
 
+# Settings of earlier versions that still count, and the settings that replaced them.
+REPLACED = {
+    "hedging_classifier.model": "model.tasks.hedges",
+    "judge.model": "model.tasks.rubrics",
+    "learn.model": "model.tasks.lessons",
+    "injection.model": "model.tasks.choose",
+    "audit.model": "model.tasks.claims",
+    "quality.judge": "model.tasks.turns",
+    "quality.fallback_judge": "model.fallback",
+}
+# Settings of earlier versions, and what counts in their place.
+TAKEN_OUT = {
+    "eval.concurrency": "Four samples run at once; eval --concurrency sets another number.",
+    "eval.retries": "A sample whose agent crashed is tried once more.",
+    "judge.concurrency": "A judge that is a model gets four calls at once.",
+    "judge.retries": "A failed call of a judge is repeated twice.",
+}
+_LARGEST_NUMBER = 10**12  # a larger number is a mistake
+_LONGEST_NUMBER = 18  # characters
+_CLASSIFIER = "hedgingClassifier"  # specification 1, section 4, source 3
+_LARGEST_FILE = 64_000  # bytes of eval.yaml
+_SHOWN = 300  # characters of an error
 
-def _setting(
-    key: str, default: Any, help_: str, also: str = "", risk: RiskRule = trust.HARMLESS, most: float = 1.0
-) -> Any:
-    """Return a field of `Settings`: the only definition of a key, its default, its help and its risk."""
-    return field(default=default, metadata={"key": key, "help": help_, "also": also, "risk": risk, "most": most})
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One key of the config file, made from a field of `Settings`."""
+
+    key: str  # as in the file; a dot separates table and key
+    name: str  # the field of `Settings`
+    type: type
+    default: Any
+    also: str  # another spelling of the key in the file
+    risk: RiskRule  # finds values that need the user's permission
+    most: float = 1.0  # of a number that need not be whole
+
+    @property
+    def env(self) -> str:
+        """The environment variable of the setting."""
+        return variable(self.key)
 
 
-def _address(key: str, default: str, help_: str) -> Any:
-    return _setting(key, default, help_, risk=trust.ADDRESS)
+def _setting(key: str, default: Any, also: str = "", risk: RiskRule = trust.HARMLESS, most: float = 1.0) -> Any:
+    """Return a field of `Settings`: a key, its default and its risk. Its text is in catalogue/settings.toml."""
+    return field(default=default, metadata={"key": key, "also": also, "risk": risk, "most": most})
 
 
-def _task(name: str, decides: str, also: str = "") -> Any:
-    help_ = f"The model for {decides}; empty is model.name."
-    return _setting(f"model.tasks.{name}", "", help_, also=also, risk=trust.JUDGE)
+def _address(key: str, default: str) -> Any:
+    return _setting(key, default, risk=trust.ADDRESS)
+
+
+def _task(name: str, also: str = "") -> Any:
+    return _setting(f"model.tasks.{name}", "", also=also, risk=trust.JUDGE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,294 +89,87 @@ class Settings:
 
     root: Path
     home: Path
-    knowledge: tuple[str, ...] = _setting(
-        "knowledge",
-        (),
-        "Globs of knowledge files beside the agents' own instruction files; for eval they replace the default, all "
-        "Markdown files. `*` also crosses folders.",
-        risk=trust.PATH,
-    )
-    jobs: int = _setting("jobs", 0, "Processes that read traces; 0 is one per core.")
-    cluster_address: str = _address(
-        "cluster.address",
-        "",
-        "Address of a Dask scheduler whose workers read traces: tls://host:port, tcp:// on this machine, or local:N "
-        "for N workers here; empty is processes of this machine.",
-    )
-    cluster_certificates: str = _address(
-        "cluster.certificates",
-        "",
-        "Folder with ca.pem, cert.pem and key.pem, by which a cluster and this machine know each other.",
-    )
-    cluster_mongo_url: str = _address(
-        "cluster.mongo_url", "", "MongoDB that keeps results of observe, audit and review for a team; empty is none."
-    )
-    cluster_keep_days: int = _setting(
-        "cluster.keep_days",
-        0,
-        "Days after its end that results of a session are kept in cluster.mongo_url; 0 is no limit.",
-        risk=trust.FEWER_DAYS,
-    )
-    store_keep_days: int = _setting(
-        "store.keep_days",
-        0,
-        "Days after its end that results of a session are kept and its trace is read; 0 is no limit.",
-    )
-    repeated_failure_calls: int = _setting(
-        "repeated_failure_calls", 3, "Failed calls of one class within 3 steps that make a repeated failure."
-    )
-    as_specified: bool = _setting(
-        "as_specified",
-        False,
-        "Whether specification 1 is counted by its letter: every failed Grep, Read and search command, no other tool.",
-    )
-    hedging_classifier_enabled: bool = _setting(
-        "hedging_classifier.enabled",
-        True,
-        "Whether a judge filters hedging sentences.",
-        also="hedgingClassifier.enabled",
-    )
+    knowledge: tuple[str, ...] = _setting("knowledge", (), risk=trust.PATH)
+    jobs: int = _setting("jobs", 0)
+    cluster_address: str = _address("cluster.address", "")
+    cluster_certificates: str = _address("cluster.certificates", "")
+    cluster_mongo_url: str = _address("cluster.mongo_url", "")
+    cluster_keep_days: int = _setting("cluster.keep_days", 0, risk=trust.FEWER_DAYS)
+    store_keep_days: int = _setting("store.keep_days", 0)
+    repeated_failure_calls: int = _setting("repeated_failure_calls", 3)
+    as_specified: bool = _setting("as_specified", False)
+    hedging_classifier_enabled: bool = _setting("hedging_classifier.enabled", True, also="hedgingClassifier.enabled")
     hedging_classifier_max_candidates: int = _setting(
-        "hedging_classifier.max_candidates",
-        0,
-        "Sentences judged per evaluation; 0 is the judge's own cap: 50 if a verdict costs money, none if it is free.",
-        also="hedgingClassifier.maxCandidates",
+        "hedging_classifier.max_candidates", 0, also="hedgingClassifier.maxCandidates"
     )
-    model_name: str = _setting(
-        "model.name",
-        "auto",
-        "The model for every task: auto is the one allowed with `knowbound model`, none is rules alone; or a name of "
-        "judge list.",
-        risk=trust.JUDGE,
-    )
-    model_fallback: str = _setting(
-        "model.fallback",
-        "auto",
-        "The model that takes over a task if calibration shows that the first is below the limit: auto is the next "
-        "larger one of the same provider, none is no other.",
-        risk=trust.JUDGE,
-    )
-    model_budget_usd: float = _setting(
-        "model.budget_usd",
-        2.0,
-        "USD that a command may spend on a model, as far as known.",
-        risk=trust.HIGHER,
-        most=1e6,
-    )
-    model_budget_calls: int = _setting(
-        "model.budget_calls", 500, "Calls of a model that commands may make in a day.", risk=trust.HIGHER
-    )
-    model_background_calls: int = _setting(
-        "model.background_calls",
-        100,
-        "Calls of a model that may be made in a day while agents work; a fifth of them in an hour.",
-        risk=trust.HIGHER,
-    )
-    model_keep_days: int = _setting("model.keep_days", 90, "Days that a model's answers are kept; 0 is no limit.")
-    model_cross_provider: bool = _setting(
-        "model.cross_provider",
-        False,
-        "Whether a provider that has not seen a session may judge it, for example claude a session of Codex.",
-        risk=trust.SWITCHED_ON,
-    )
-    model_tasks_turns: str = _task("turns", "whether injected items were on topic, used or contradicted")
-    model_tasks_hedges: str = _task("hedges", "whether a sentence is doubt", also="hedgingClassifier.model")
-    model_tasks_rubrics: str = _task("rubrics", "scores of rubrics in `eval`")
-    model_tasks_causes: str = _task("causes", "why samples of `eval` failed")
-    model_tasks_drafts: str = _task("drafts", "samples that `draft` proposes, and whether documents answer them")
-    model_tasks_probe: str = _task("probe", "competency questions of `probe`")
-    model_tasks_lessons: str = _task("lessons", "the words of lessons")
-    model_tasks_claims: str = _task("claims", "claims of audited turns that rules leave open")
-    model_tasks_choose: str = _task("choose", "which items are injected for a prompt, while the agent works")
-    model_tasks_statements: str = _task("statements", "statements of knowledge files that rules cannot check")
-    model_tasks_misses: str = _task("misses", "how lookups that found nothing ended")
-    model_tasks_rescue: str = _task("rescue", "where something is that a search missed and rules do not find")
-    model_tasks_investigate: str = _task("investigate", "terms of a question to `investigate`, and reading")
-    model_tasks_rules: str = _task("rules", "whether sessions obeyed rules that traces alone do not decide")
-    judge_seconds: int = _setting("judge.seconds", 60, "Time limit of one call of a judge that is a model.")
-    gate_max_gap_rate: float | None = _setting(
-        "gate.max_gap_rate", None, "The gap rate above which `eval` and `check` fail; unset is no such gate."
-    )
-    gate_gap_rate_regression: float | None = _setting(
-        "gate.gap_rate_regression",
-        None,
-        "The rise of the gap rate above which `eval` and `check` fail; since the last run with the same test set that "
-        "failed no gate.",
-    )
-    gate_rate: str = _setting(
-        "gate.rate", "raw", "The rate that gates limit: raw counts every signal, open only open signals."
-    )
-    eval_samples: str = _setting(
-        "eval.samples", "", "The samples file of `eval`; empty is eval-samples.* in the root.", risk=trust.PATH
-    )
-    eval_executor: str = _setting(
-        "eval.executor",
-        "investigate",
-        "The executor that answers samples: investigate, claude, codex, model:…, command:…",
-        risk=trust.EXECUTOR,
-    )
-    eval_model: str = _setting(
-        "eval.model", "", "The model that claude or codex should use; empty is the agent's own default."
-    )
-    eval_seconds: int = _setting("eval.seconds", 300, "Time limit of one sample.")
-    eval_keep_runs: int = _setting(
-        "eval.keep_runs",
-        30,
-        "Evaluations whose traces are kept. Traces of older ones are removed; their figures stay. 0 is no limit.",
-    )
-    eval_keep_days: int = _setting(
-        "eval.keep_days",
-        90,
-        "Days that the traces of an evaluation are kept. The newest traces, and those that --resume needs, are never "
-        "removed. 0 is no limit.",
-    )
-    kms_backends: tuple[str, ...] = _setting(
-        "kms.backends",
-        ("sqlite",),
-        "Backends of items: sqlite, mongo, mem0, neo4j; new items go to the first.",
-        risk=trust.BACKENDS,
-    )
-    items_files: tuple[str, ...] = _setting(
-        "items.files",
-        (),
-        "Globs of Markdown files of the project whose sections and bullets are items, for example knowledge/**/*.md.",
-        risk=trust.CONTEXT,
-    )
-    kms_mongo_url: str = _address(
-        "kms.mongo_url", "mongodb://localhost:27017/knowbound", "Address of MongoDB, with the name of the database."
-    )
-    kms_mongo_collection: str = _address(
-        "kms.mongo_collection", "", "A collection of another program with items; empty is knowbound's own."
-    )
-    kms_mem0_path: str = _address(
-        "kms.mem0_path", "", "The folder of Mem0's local Qdrant; empty is mem0 in the data folder."
-    )
-    kms_mem0_url: str = _address(
-        "kms.mem0_url", "", "Address of a Mem0 server with memories to read; empty is Mem0 in a local folder."
-    )
-    kms_mem0_password: str = _address(
-        "kms.mem0_password", "", "The API key of the Mem0 server; better set by its environment variable."
-    )
-    kms_mem0_user: str = _address(
-        "kms.mem0_user", "", "The user_id whose memories are read from the Mem0 server; empty is every user's."
-    )
-    kms_neo4j_url: str = _address("kms.neo4j_url", "bolt://localhost:7687", "Address of Neo4j.")
-    kms_neo4j_user: str = _address("kms.neo4j_user", "neo4j", "The user at Neo4j.")
-    kms_neo4j_password: str = _address(
-        "kms.neo4j_password", "", "The password at Neo4j; better set by its environment variable."
-    )
-    kms_neo4j_database: str = _address("kms.neo4j_database", "", "The database at Neo4j; empty is its default.")
-    kms_neo4j_label: str = _address(
-        "kms.neo4j_label", "", "The label of another program's nodes with items; empty is knowbound's own."
-    )
-    kms_fields: tuple[str, ...] = _setting(
-        "kms.fields",
-        (),
-        "Fields of another program's records, as OURS=THEIRS or BACKEND.OURS=THEIRS; others as in specification 2.",
-        risk=trust.ADDRESS,
-    )
-    kms_write: bool = _setting(
-        "kms.write",
-        False,
-        "Whether corrections are written into another program's store; else they are noted in the data folder.",
-        risk=trust.SWITCHED_ON,
-    )
-    kms_reap_days: int = _setting(
-        "kms.reap_days", 30, "Days that a deleted or superseded item can be brought back before it is reaped."
-    )
-    learn_max_lines: int = _setting(
-        "learn.max_lines", 40, "Lessons of a project that `learn` proposes and writes; the least useful are left out."
-    )
-    learn_max_tokens: int = _setting("learn.max_tokens", 1500, "Tokens that these lessons may have together.")
-    kms_sync_seconds: int = _setting(
-        "kms.sync_seconds",
-        5,
-        "While agents work, seconds between two checks of MongoDB or Neo4j for changes by other machines; 0 is never.",
-    )
-    injection_token_budget: int = _setting(
-        "injection.token_budget",
-        600,
-        "Tokens (estimated) of the bundle for a prompt at most; half of that at the start of a session.",
-        risk=trust.HIGHER,
-    )
-    injection_relevance_floor: float | None = _setting(
-        "injection.relevance_floor",
-        None,
-        "Relevance (0 to 1) an item needs to be injected; default: the measured floor.",
-    )
-    injection_most_items: int = _setting(
-        "injection.most_items", 3, "Items for a prompt at most; the token budget may allow fewer.", risk=trust.HIGHER
-    )
-    injection_self_marking: bool = _setting(
-        "injection.self_marking",
-        False,
-        "Whether a session starts with one sentence that asks the agent to mark what it infers or did not find.",
-    )
-    injection_subject: str = _setting(
-        "injection.subject", "", "The subject whose items open a session; empty is the root's folder name."
-    )
-    injection_time_limit_ms: int = _setting(
-        "injection.time_limit_ms",
-        1000,
-        "Milliseconds from its start after which a hook gives up and injects nothing.",
-        risk=trust.HIGHER,
-    )
-    injection_wait_ms: int = _setting(
-        "injection.wait_ms",
-        0,
-        "Milliseconds that a prompt waits for the model that chooses items; 0: what it chooses comes with a later tool "
-        "call of the turn.",
-        risk=trust.HIGHER,
-    )
-    audit_check: str = _setting(
-        "audit.check",
-        "off",
-        "When an agent is about to stop and claims that tests pass, that it builds, that lint is clean or that it is "
-        "done, and its session does not show that: warn informs the user, block informs the agent, which continues "
-        "once; off only logs the message.",
-    )
-    audit_check_ms: int = _setting(
-        "audit.check_ms",
-        500,
-        "Milliseconds that the check before an agent stops may take; after that it is skipped, and its log says so.",
-        risk=trust.HIGHER,
-    )
-    injection_log_days: int = _setting("injection.log_days", 90, "Days that the log of injections is kept.")
-    rescue_enabled: bool = _setting(
-        "rescue.enabled",
-        True,
-        "Whether hooks answer lookups that missed. They keep an index of the source tree for this.",
-    )
-    quality_holdout: float = _setting(
-        "quality.holdout",
-        0.0,
-        "Share of sessions (0 to 1) that get no items, drawn at random: `quality status` compares them with the rest.",
-    )
-    rollout_auto: bool = _setting(
-        "rollout.auto",
-        True,
-        "Whether a leg of the rollout of measured ranking begins by itself once every criterion is met.",
-    )
-    quality_corrections: bool = _setting(
-        "quality.corrections",
-        True,
-        "Whether the next session of an agent starts with up to three suggested corrections, found by a trusted judge.",
-    )
-    quality_ranking: bool = _setting(
-        "quality.ranking",
-        True,
-        "Whether measured quality may rank items. Running agents see a change with their next prompt; "
-        "KMS_QUALITY_RANKING_ENABLED=false has the same effect for processes that start with it.",
-    )
-    quality_alpha: float = _setting("quality.alpha", ALPHA, "How much use raises effective confidence.", most=100.0)
-    quality_beta: float = _setting(
-        "quality.beta", BETA, "How much contradiction lowers effective confidence.", most=100.0
-    )
-    quality_gamma: float = _setting(
-        "quality.gamma",
-        GAMMA,
-        "Weight (0 to 1) of an item's newest injection in the averages of use and contradiction.",
-    )
+    model_name: str = _setting("model.name", "auto", risk=trust.JUDGE)
+    model_fallback: str = _setting("model.fallback", "auto", risk=trust.JUDGE)
+    model_budget_usd: float = _setting("model.budget_usd", 2.0, risk=trust.HIGHER, most=1e6)
+    model_budget_calls: int = _setting("model.budget_calls", 500, risk=trust.HIGHER)
+    model_background_calls: int = _setting("model.background_calls", 100, risk=trust.HIGHER)
+    model_keep_days: int = _setting("model.keep_days", 90)
+    model_cross_provider: bool = _setting("model.cross_provider", False, risk=trust.SWITCHED_ON)
+    model_tasks_turns: str = _task("turns")
+    model_tasks_hedges: str = _task("hedges", also="hedgingClassifier.model")
+    model_tasks_rubrics: str = _task("rubrics")
+    model_tasks_causes: str = _task("causes")
+    model_tasks_drafts: str = _task("drafts")
+    model_tasks_probe: str = _task("probe")
+    model_tasks_lessons: str = _task("lessons")
+    model_tasks_claims: str = _task("claims")
+    model_tasks_choose: str = _task("choose")
+    model_tasks_statements: str = _task("statements")
+    model_tasks_misses: str = _task("misses")
+    model_tasks_rescue: str = _task("rescue")
+    model_tasks_investigate: str = _task("investigate")
+    model_tasks_rules: str = _task("rules")
+    judge_seconds: int = _setting("judge.seconds", 60)
+    gate_max_gap_rate: float | None = _setting("gate.max_gap_rate", None)
+    gate_gap_rate_regression: float | None = _setting("gate.gap_rate_regression", None)
+    gate_rate: str = _setting("gate.rate", "raw")
+    eval_samples: str = _setting("eval.samples", "", risk=trust.PATH)
+    eval_executor: str = _setting("eval.executor", "investigate", risk=trust.EXECUTOR)
+    eval_model: str = _setting("eval.model", "")
+    eval_seconds: int = _setting("eval.seconds", 300)
+    eval_keep_runs: int = _setting("eval.keep_runs", 30)
+    eval_keep_days: int = _setting("eval.keep_days", 90)
+    kms_backends: tuple[str, ...] = _setting("kms.backends", ("sqlite",), risk=trust.BACKENDS)
+    items_files: tuple[str, ...] = _setting("items.files", (), risk=trust.CONTEXT)
+    kms_mongo_url: str = _address("kms.mongo_url", "mongodb://localhost:27017/knowbound")
+    kms_mongo_collection: str = _address("kms.mongo_collection", "")
+    kms_mem0_path: str = _address("kms.mem0_path", "")
+    kms_mem0_url: str = _address("kms.mem0_url", "")
+    kms_mem0_password: str = _address("kms.mem0_password", "")
+    kms_mem0_user: str = _address("kms.mem0_user", "")
+    kms_neo4j_url: str = _address("kms.neo4j_url", "bolt://localhost:7687")
+    kms_neo4j_user: str = _address("kms.neo4j_user", "neo4j")
+    kms_neo4j_password: str = _address("kms.neo4j_password", "")
+    kms_neo4j_database: str = _address("kms.neo4j_database", "")
+    kms_neo4j_label: str = _address("kms.neo4j_label", "")
+    kms_fields: tuple[str, ...] = _setting("kms.fields", (), risk=trust.ADDRESS)
+    kms_write: bool = _setting("kms.write", False, risk=trust.SWITCHED_ON)
+    kms_reap_days: int = _setting("kms.reap_days", 30)
+    learn_max_lines: int = _setting("learn.max_lines", 40)
+    learn_max_tokens: int = _setting("learn.max_tokens", 1500)
+    kms_sync_seconds: int = _setting("kms.sync_seconds", 5)
+    injection_token_budget: int = _setting("injection.token_budget", 600, risk=trust.HIGHER)
+    injection_relevance_floor: float | None = _setting("injection.relevance_floor", None)
+    injection_most_items: int = _setting("injection.most_items", 3, risk=trust.HIGHER)
+    injection_self_marking: bool = _setting("injection.self_marking", False)
+    injection_subject: str = _setting("injection.subject", "")
+    injection_time_limit_ms: int = _setting("injection.time_limit_ms", 1000, risk=trust.HIGHER)
+    injection_wait_ms: int = _setting("injection.wait_ms", 0, risk=trust.HIGHER)
+    audit_check: str = _setting("audit.check", "off")
+    audit_check_ms: int = _setting("audit.check_ms", 500, risk=trust.HIGHER)
+    injection_log_days: int = _setting("injection.log_days", 90)
+    rescue_enabled: bool = _setting("rescue.enabled", True)
+    quality_holdout: float = _setting("quality.holdout", 0.0)
+    rollout_auto: bool = _setting("rollout.auto", True)
+    quality_corrections: bool = _setting("quality.corrections", True)
+    quality_ranking: bool = _setting("quality.ranking", True)
+    quality_alpha: float = _setting("quality.alpha", ALPHA, most=100.0)
+    quality_beta: float = _setting("quality.beta", BETA, most=100.0)
+    quality_gamma: float = _setting("quality.gamma", GAMMA)
     home_is_given: bool = False  # the user named the data folder: KNOWBOUND_HOME
     hedges_off: bool = False  # the calibration of the configured judge switched hedges off
     source: str = field(default="defaults", compare=False)  # file of the settings
@@ -496,3 +327,118 @@ def _flat(table: dict[str, Any], file: Path | None, prefix: str = "") -> dict[st
             hint = f" Did you mean {near[0]!r}?" if near else f" Known keys: {', '.join(_BY_KEY)}."
             raise ConfigError("config-unknown-key", f"{file}: unknown key {full!r}.{hint}")
     return flat
+
+
+# The check of a value
+
+
+def variable(key: str) -> str:
+    """Return the environment variable of a key."""
+    return "KNOWBOUND_" + key.replace(".", "_").upper()
+
+
+def typed(setting: Setting, value: Any, where: str) -> Any:
+    """Return the value in the type of its setting, or raise ConfigError."""
+    shown = "what is given" if "password" in setting.key else repr(value)
+    wanted = _article(setting.type) if setting.most == 1 else "a number of 0 or more"
+    wrong = ConfigError("config-wrong-type", f"{where}: {setting.key} must be {wanted}, not {shown}.")
+    if setting.type is list:
+        if not isinstance(value, list) or not all(isinstance(part, str) for part in value):
+            raise wrong
+        return tuple(value)
+    if setting.type is float:
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= setting.most
+        if not is_number:
+            raise wrong
+        return float(value)
+    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST_NUMBER
+    if not isinstance(value, setting.type) or (setting.type is int and not is_count):
+        raise wrong
+    return value
+
+
+def parsed(setting: Setting, text: str) -> Any:
+    """Return the value that an environment variable has."""
+    value: Any = text
+    if setting.type is list:
+        value = [part.strip() for part in text.split(",") if part.strip()]
+    elif setting.type is int and text.strip().isdecimal() and len(text) < _LONGEST_NUMBER:
+        value = int(text)
+    elif setting.type is float:
+        with suppress(ValueError):
+            value = float(text)
+    elif setting.type is bool and text.lower() in ("1", "true", "yes", "on", "0", "false", "no", "off"):
+        value = text.lower() in ("1", "true", "yes", "on")
+    return typed(setting, value, setting.env)
+
+
+def _article(type_: type) -> str:
+    return {
+        list: "a list of strings",
+        int: "a whole number of 0 or more",
+        float: "a number from 0 to 1",
+        bool: "true or false",
+        str: "a string",
+    }[type_]
+
+
+def taken_out(given: str, key: str) -> ConfigError:
+    """Return the error for a setting of an earlier version that counts no more."""
+    return ConfigError("config-unknown-key", f"{given} was taken out. {TAKEN_OUT[key]} Remove it.")
+
+
+# The files
+
+
+def eval_file(root: Path) -> tuple[Path | None, dict[str, Any]]:
+    """Return `eval.yaml` and the settings of the hedging classifier in it; None if it has none."""
+    path = root / "eval.yaml"
+    try:
+        data = path.read_bytes() if _inside(path, root) and path.stat().st_size <= _LARGEST_FILE else b""
+        if _CLASSIFIER.encode() not in data:
+            return None, {}
+        import yaml  # noqa: PLC0415  (few projects have the file)
+
+        # The loader in Python: that in C crashes the process on deep nesting.
+        found = yaml.load(data.decode("utf-8"), Loader=yaml.SafeLoader)
+    except ConfigError:
+        raise
+    except Exception as error:  # of reading, of Unicode, of YAML, of its depth
+        raise ConfigError("config-unreadable", f"{path} cannot be used: {str(error)[:_SHOWN]}") from error
+    table = found.get(_CLASSIFIER) if isinstance(found, dict) else None
+    if not isinstance(table, dict):
+        return None, {}
+    if not all(isinstance(key, str) and isinstance(value, str | int | bool) for key, value in table.items()):
+        raise ConfigError("config-wrong-type", f"{path}: {_CLASSIFIER} takes enabled, model and maxCandidates.")
+    return path, {_CLASSIFIER: table}
+
+
+def project_file(root: Path) -> tuple[Path | None, dict[str, Any]]:
+    """Return the file with the project's settings, and these; None if there is none."""
+    own = root / "knowbound.toml"
+    if _inside(own, root):
+        return own, toml_of(own)
+    project = root / "pyproject.toml"
+    if _inside(project, root):
+        tools = toml_of(project).get("tool")
+        table = tools.get("knowbound") if isinstance(tools, dict) else None
+        if isinstance(table, dict):
+            return project, table
+    return None, {}
+
+
+def _inside(path: Path, root: Path) -> bool:
+    """Report whether the file exists. Raises ConfigError for a link out of the root."""
+    if not path.is_file():
+        return False
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
+        raise ConfigError("config-unreadable", f"{path} is a link that leads out of {root}. It is not read.")
+    return True
+
+
+def toml_of(path: Path) -> dict[str, Any]:
+    """Return a TOML file. Raises ConfigError."""
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:  # ValueError: also a number of thousands of digits
+        raise ConfigError("config-unreadable", f"{path} cannot be used: {error}") from error

@@ -8,7 +8,7 @@ from bench.make_docs import pages
 from click.testing import CliRunner
 
 from knowbound.catalogue import codes, problems
-from knowbound.cli.explain import command as explain
+from knowbound.cli.start import explain_command as explain
 from knowbound.core.audit import Diagnosis, FindingCode, Support
 from knowbound.core.signal import Ending, SignalType, Status
 from knowbound.core.trace import Outcome

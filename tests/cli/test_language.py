@@ -30,8 +30,8 @@ MODULES = tuple(
         "report/words report/gaps/figures report/gaps/topics report/gaps/observe "
         "report/review report/knowledge "
         "report/formats/text report/formats/markdown report/formats/html stats/printing "
-        "stats/rate text/printable cli/fix cli/demo cli/learn cli/observe cli/review cli/lint cli/rules cli/rescue "
-        "audit/stored cli/evals/draft cli/connect/install cli/connect/doctor web/registry web/rendering web/markdown "
+        "stats/rate text/printable cli/start cli/lessons cli/observe cli/review cli/knowledge "
+        "audit/stored cli/evals/samples cli/connect web/registry web/rendering web/markdown "
         "web/serve web/pages/review web/pages/sessions web/pages/knowledge web/pages/gaps "
         "web/pages/injection web/pages/evaluations web/pages/ask web/pages/judges"
     ).split()
@@ -49,6 +49,12 @@ _NO_WORDS = {
     "command",
 }
 _FOR_PROGRAMS = {"_document", "_fields", "_row", "_github", "_sarif", "_wrong_lines", "__post_init__", "_skill_fields"}
+# Verbs of these modules that speak English alone, with what they alone call.
+_ENGLISH_ONLY = set(
+    "init_command _set_up _own_shell _print_completion explain_command serve_command report_command export_command "
+    "_write_telemetry _send _newest probe_command hook_command mcp_command statusline_command on_command off_command "
+    "wrong_command".split()
+)
 _SENTENCE = re.compile(r"[A-Za-z]{2,} \S|[A-Za-z]{2,}[:,.]? $")
 # Keys of a document, commands, and a class of HTML.
 _NOT_OURS = re.compile(r"(?:[a-z_=.?()]+[\s,]+){5,}[a-z_=.?()]+$|knowbound |`?--format|entries brief")
@@ -59,7 +65,7 @@ _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 def words_of(tree: ast.AST) -> Iterator[str]:
     """Yield the sentences of a module: constants that are printed, arguments of say and translated, counted nouns."""
     if isinstance(tree, ast.FunctionDef | ast.ClassDef | ast.Module):
-        if isinstance(tree, ast.FunctionDef) and tree.name in _FOR_PROGRAMS:
+        if isinstance(tree, ast.FunctionDef) and tree.name in _FOR_PROGRAMS | _ENGLISH_ONLY:
             return
         has_docstring = tree.body and isinstance(tree.body[0], ast.Expr)
         for child in tree.body[1:] if has_docstring else tree.body:

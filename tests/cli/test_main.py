@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from knowbound.cli.groups import TAKEN_OUT
-from knowbound.cli.main import GROUPS, ONLY_FOR_CLIENTS, VERBS, main
+from knowbound.cli.main import GROUPS, ONLY_FOR_CLIENTS, TAKEN_OUT, VERBS, main
 
 
 def said(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[object, str]:

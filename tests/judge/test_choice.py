@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.config import Settings, load, risky_settings
-from knowbound.config_values import REPLACED, variable
+from knowbound.config import REPLACED, Settings, load, risky_settings, variable
 from knowbound.errors import ConfigError
 from knowbound.judge.choice import (
     ModelTask,

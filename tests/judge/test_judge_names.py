@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.config import load
-from knowbound.config_values import TAKEN_OUT
+from knowbound.config import TAKEN_OUT, load
 from knowbound.distribution import extra_command
 from knowbound.errors import ConfigError
 from knowbound.judge.names import FORMS, JudgeKind, JudgeName, Provider, parse_name

@@ -11,9 +11,9 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.cli.fix import command as fix
-from knowbound.cli.learn import command
-from knowbound.cli.observe import command as observe
+from knowbound.cli.lessons import learn_command as command
+from knowbound.cli.observe import observe_command as observe
+from knowbound.cli.review import fix_command as fix
 from knowbound.core.lesson import LessonStatus
 from knowbound.errors import InputError
 from knowbound.evals.samples.load import load_samples

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from knowbound.cli.fix import command as fix
+from knowbound.cli.review import fix_command as fix
 from knowbound.errors import InputError
 from knowbound.kms.opening import open_knowledge_store
 from tests.fault_server import chat, serving

@@ -25,7 +25,7 @@ from knowbound.agent import hook_log, score_worker
 from knowbound.agent.background import SCORING
 from knowbound.agent.hook_entry import MOST_INPUT
 from knowbound.agent.sync_worker import settings_for
-from knowbound.cli.quality import command as quality_verb
+from knowbound.cli.kms.quality import quality_command as quality_verb
 from knowbound.config import Settings
 from knowbound.judge.turns.rules import RulesTurnJudge
 from knowbound.kms.quality_log import SqliteQualityLog

@@ -18,8 +18,7 @@ from knowbound.agent.hook_entry import TRIAL
 from knowbound.agent.interruptions import off_state
 from knowbound.agent.mcp.server import HOOK_TOOL, input_of
 from knowbound.agent.switch import VARIABLE
-from knowbound.config import SETTINGS, Settings
-from knowbound.config_values import REPLACED, variable
+from knowbound.config import REPLACED, SETTINGS, Settings, variable
 from knowbound.errors import InputError
 from knowbound.files import leads_out
 from knowbound.injection import hook_settings

@@ -1,6 +1,7 @@
 """The catalogue of codes and errors: the source of `knowbound explain`, docs/codes.md and docs/messages.md.
 
-The texts are in `codes.toml` and `errors.toml`, and are read when somebody asks for an explanation.
+The texts are in `codes.toml` and `errors.toml`, and are read when somebody asks for an explanation; those of
+docs/config.md in `settings.toml`.
 """
 
 from __future__ import annotations
@@ -45,6 +46,11 @@ def codes_named(code: str) -> tuple[Code, ...]:
 def problems() -> dict[str, Problem]:
     """Return every kind of error by its slug."""
     return {slug: Problem(slug, **texts) for slug, texts in _table("errors.toml").items()}
+
+
+def settings() -> dict[str, str]:
+    """Return the text of each setting by its key."""
+    return _table("settings.toml")
 
 
 def _table(name: str) -> dict[str, Any]:

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from knowbound.cli.long_runs import StatusLine
-from knowbound.cli.output import echo
+from knowbound.cli.output import StatusLine, echo
 from knowbound.judge.announcing import Announcer, announced_by
 
 if TYPE_CHECKING:
     from knowbound.cli.options import Function
     from knowbound.config import Settings
     from knowbound.judge.announcing import AskingPlan
+    from knowbound.judge.models.asking import Asker
 
 MODEL = "knowbound.model"  # key of the context: the name that --model gave
 AGREED = "knowbound.agreed"  # key of the context: --yes was given
@@ -138,6 +138,14 @@ class _Announcer(StatusLine, Announcer):
 def is_interactive() -> bool:
     """Report whether a person can be asked."""
     return sys.stdin is not None and sys.stdin.isatty()
+
+
+def asker_of(settings: Settings, task: str) -> Asker | None:
+    """Return what asks the configured model of a task; None where rules alone decide."""
+    from knowbound.judge.choice import ModelTask, judge_for
+    from knowbound.judge.registry import asker_for
+
+    return asker_for(settings, judge_for(settings, ModelTask(task)))
 
 
 def hint_at_model(settings: Settings, task: str, format_: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from io import StringIO
 from itertools import pairwise
@@ -13,86 +13,185 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from knowbound import __version__
-from knowbound.cli.groups import HelpText, VerbGroup, refuse_taken_out
 from knowbound.cli.output import echo
-from knowbound.errors import DEFECT, KnowboundError
-from knowbound.language import LANGUAGES, VARIABLE, use
+from knowbound.errors import DEFECT, InputError, KnowboundError
+from knowbound.language import LANGUAGES, VARIABLE, is_english, translated, use
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-# Verb → module (and command, where the module has several), and its line in --help.
-VERBS: dict[str, tuple[str, str]] = {
-    "review": ("knowbound.cli.review", "Show what to do next (the same as knowbound alone)."),
-    "fix": ("knowbound.cli.fix", "Carry out an action that knowbound shows, or take it back."),
-    "serve": ("knowbound.cli.serve", "Open the studio: see and decide it in the browser."),
-    "demo": ("knowbound.cli.demo", "Show a report on traces that come with knowbound."),
-    "init": ("knowbound.cli.init", "Set up a project (config, first samples, CI), or the completion of your shell."),
-    "observe": ("knowbound.cli.observe", "Report what agents looked for and did not find."),
-    "learn": ("knowbound.cli.learn", "Propose lines of knowledge from what agents miss, and write them."),
-    "lint": ("knowbound.cli.lint", "Check what knowledge files say against the tree."),
-    "rules": ("knowbound.cli.rules", "Report which rules of knowledge files agents obey, and which they ignore."),
-    "audit": ("knowbound.cli.audit", "Check what agents claimed against what their traces show."),
-    "investigate": ("knowbound.cli.investigate", "Answer a question from evidence, or say what is missing."),
-    "rescue": ("knowbound.cli.rescue", "Say where the thing that a tool call missed really is."),
-    "eval": ("knowbound.cli.evals.eval", "Run a test set through an agent and report its gap rate."),
-    "trend": ("knowbound.cli.evals.history:trend", "Show how the gap rate moved from commit to commit."),
-    "compare": (
-        "knowbound.cli.evals.history:compare",
-        "Compare two evaluations of the same test set, sample by sample.",
-    ),
-    "check": ("knowbound.cli.check", "Test the newest stored run against gates, without running anything."),
-    "draft": ("knowbound.cli.evals.draft", "Propose samples from gaps and uncovered files."),
-    "probe": ("knowbound.cli.evals.probe", "Ask what the knowledge base should be able to answer."),
-    "report": ("knowbound.cli.report", "Render the newest stored run in any format."),
-    "kms": ("knowbound.cli.kms.verbs", "Add, find and correct the items that are injected into agents' context."),
-    "quality": ("knowbound.cli.quality", "Measure what is injected into agents' context, and correct it."),
-    "share": ("knowbound.cli.share", "Share what agents of this machine miss with a team, without a transcript."),
-    "export": ("knowbound.cli.export", "Write tables and verdicts for other programs."),
-    "secrets": ("knowbound.cli.secrets", "List secrets that lie in transcripts, and what to rotate."),
-    "model": ("knowbound.cli.model", "Use a model that you already have: see, try and allow it."),
-    "judge": ("knowbound.cli.judge", "Measure how far judges can be trusted."),
-    "install": ("knowbound.cli.connect.install:install", "Connect an agent: hooks and MCP server."),
-    "uninstall": ("knowbound.cli.connect.install:uninstall", "Remove knowbound from an agent's settings."),
-    "trust": ("knowbound.cli.connect.trust", "Allow a project's config to run programs or to name where data go."),
-    "on": ("knowbound.cli.connect.hooks:on", "Switch all hooks on again."),
-    "off": ("knowbound.cli.connect.hooks:off", "Switch all hooks off, in every agent and project."),
-    "wrong": ("knowbound.cli.connect.hooks:wrong", "Say that the last interruption by a hook was wrong."),
-    "hook": ("knowbound.cli.connect.hooks:hook", "Answer an agent's hook (called by the agent)."),
-    "mcp": ("knowbound.cli.connect.hooks:mcp", "Serve the knowledge store to an agent (MCP, stdio)."),
-    "statusline": ("knowbound.cli.connect.hooks:statusline", "Print a line for Claude Code's status line."),
-    "doctor": ("knowbound.cli.connect.doctor", "Check the store, the index, the hooks and the extras."),
-    "forget": ("knowbound.cli.connect.forget", "Erase what is kept about sessions, and prove it."),
-    "explain": ("knowbound.cli.explain", "Explain a code or an error."),
+# Heading of --help and of docs/verbs/index.md → verb → module of this room, which has the function VERB_command, and
+# its line. Only clients call the verbs of the last group.
+_CALLED = "Called by agents"
+_TABLE: dict[str, dict[str, tuple[str, str]]] = {
+    "Start": {
+        "review": ("review", "Show what to do next (the same as knowbound alone)."),
+        "fix": ("review", "Carry out an action that knowbound shows, or take it back."),
+        "demo": ("start", "Show a report on traces that come with knowbound."),
+        "init": ("start", "Set up a project (config, first samples, CI), or the completion of your shell."),
+        "install": ("connect", "Connect an agent: hooks and MCP server."),
+        "serve": ("start", "Open the studio: see and decide it in the browser."),
+        "doctor": ("connect", "Check the store, the index, the hooks and the extras."),
+    },
+    "What agents know": {
+        "observe": ("observe", "Report what agents looked for and did not find."),
+        "learn": ("lessons", "Propose lines of knowledge from what agents miss, and write them."),
+        "lint": ("knowledge", "Check what knowledge files say against the tree."),
+        "rules": ("knowledge", "Report which rules of knowledge files agents obey, and which they ignore."),
+        "rescue": ("lessons", "Say where the thing that a tool call missed really is."),
+        "draft": ("evals.samples", "Propose samples from gaps and uncovered files."),
+    },
+    "What is injected": {
+        "kms": ("kms.verbs", "Add, find and correct the items that are injected into agents' context."),
+        "quality": ("kms.quality", "Measure what is injected into agents' context, and correct it."),
+    },
+    "What agents say": {
+        "audit": ("answers", "Check what agents claimed against what their traces show."),
+        "investigate": ("answers", "Answer a question from evidence, or say what is missing."),
+    },
+    "Test": {
+        "eval": ("evals.eval", "Run a test set through an agent and report its gap rate."),
+        "trend": ("evals.history", "Show how the gap rate moved from commit to commit."),
+        "compare": ("evals.history", "Compare two evaluations of the same test set, sample by sample."),
+        "probe": ("evals.samples", "Ask what the knowledge base should be able to answer."),
+        "check": ("evals.history", "Test the newest stored run against gates, without running anything."),
+    },
+    "A team": {
+        "share": ("privacy", "Share what agents of this machine miss with a team, without a transcript."),
+        "secrets": ("privacy", "List secrets that lie in transcripts, and what to rotate."),
+        "export": ("observe", "Write tables and verdicts for other programs."),
+    },
+    "Settings": {
+        "model": ("models.model", "Use a model that you already have: see, try and allow it."),
+        "judge": ("models.judge", "Measure how far judges can be trusted."),
+        "trust": ("privacy", "Allow a project's config to run programs or to name where data go."),
+        "forget": ("privacy", "Erase what is kept about sessions, and prove it."),
+        "on": ("connect", "Switch all hooks on again."),
+        "off": ("connect", "Switch all hooks off, in every agent and project."),
+        "wrong": ("connect", "Say that the last interruption by a hook was wrong."),
+        "uninstall": ("connect", "Remove knowbound from an agent's settings."),
+        "report": ("observe", "Render the newest stored run in any format."),
+        "explain": ("start", "Explain a code or an error."),
+    },
+    _CALLED: {
+        "hook": ("connect", "Answer an agent's hook (called by the agent)."),
+        "mcp": ("connect", "Serve the knowledge store to an agent (MCP, stdio)."),
+        "statusline": ("connect", "Print a line for Claude Code's status line."),
+    },
 }
-# The order and the headings of --help and of docs/verbs/index.md; only clients call the verbs that are in no group.
-GROUPS: dict[str, tuple[str, ...]] = {
-    "Start": ("review", "fix", "demo", "init", "install", "serve", "doctor"),
-    "What agents know": ("observe", "learn", "lint", "rules", "rescue", "draft"),
-    "What is injected": ("kms", "quality"),
-    "What agents say": ("audit", "investigate"),
-    "Test": ("eval", "trend", "compare", "probe", "check"),
-    "A team": ("share", "secrets", "export"),
-    "Settings": ("model", "judge", "trust", "forget", "on", "off", "wrong", "uninstall", "report", "explain"),
-}
-ONLY_FOR_CLIENTS = ("hook", "mcp", "statusline")
+VERBS = {verb: found for group in _TABLE.values() for verb, found in group.items()}
+GROUPS = {heading: tuple(verbs) for heading, verbs in _TABLE.items() if heading != _CALLED}
+ONLY_FOR_CLIENTS = tuple(_TABLE[_CALLED])
 
 # Verbs that speak Chinese, too: to start with, and what agents know. The formats that are for people.
-BILINGUAL = (
-    "review",
-    "fix",
-    "serve",
-    "demo",
-    "install",
-    "doctor",
-    "observe",
-    "learn",
-    "lint",
-    "rules",
-    "rescue",
-    "draft",
-)
+BILINGUAL = (*"review fix serve demo install doctor observe learn lint rules rescue draft".split(),)
 _FOR_PEOPLE = ("text", "markdown", "html")
+
+# Verbs and options of earlier versions, and the way to do the same now.
+_JOBS = "Set KNOWBOUND_JOBS, or jobs in the config."
+_SEARCH = "knowbound kms list shows the items by subject and flag."
+_BY = "The log has the name of the user who runs the command."
+_SESSION = "The tools of the MCP server log the session of an agent."
+_CORRECTING = tuple(f"kms {verb}" for verb in ("add", "delete", "flag", "import", "reap", "supersede", "update"))
+TAKEN_OUT: dict[str, str] = {
+    "audit --jobs": _JOBS,
+    "draft --from": "Proposals are read from eval-samples.draft.yaml in the root.",
+    "draft --to": "Accepted samples go to the test set that eval runs (eval.samples in the config).",
+    "eval --retries": "A sample whose agent crashed is tried once more.",
+    "kms search --flag": _SEARCH,
+    "kms search --type": _SEARCH,
+    "kms search --user": _SEARCH,
+    "observe --jobs": _JOBS,
+    "quality replay": "knowbound quality rollout replays the next ranking by itself.",
+    "quality rollup": "knowbound quality score --queue does the same, and quality status rolls up before it shows.",
+    "quality simulate": "It measured knowbound, not your store. In the source tree: python -m bench.simulation",
+    **{f"{verb} --by": _BY for verb in _CORRECTING},
+    **{f"{verb} --session": _SESSION for verb in _CORRECTING},
+}
+
+
+class VerbGroup(click.Group):
+    """A group whose unknown verbs end in an error that says what to use instead."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the verb of the first argument. Refuses a removed verb; suggests the nearest for a misspelt one."""
+        verbs = self.list_commands(ctx)
+        if args[0] not in verbs and not args[0].startswith("-"):
+            import difflib
+
+            refuse_taken_out(ctx, args[0])
+            near = difflib.get_close_matches(args[0].lower(), verbs, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            ctx.fail(f"No such command {args[0]!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
+
+def refuse_taken_out(ctx: click.Context | None, name: str) -> None:
+    """Raise an error for a verb or option that an earlier version had below the command of `ctx`."""
+    words = [name]
+    while ctx is not None and ctx.parent is not None:
+        words.insert(0, ctx.info_name or "")
+        ctx = ctx.parent
+    asked = " ".join(words)
+    if asked in TAKEN_OUT:
+        raise InputError("taken-out", f"`knowbound {asked}` was taken out. {TAKEN_OUT[asked]}")
+
+
+class HelpText(click.HelpFormatter):
+    """Help in the chosen language: paragraph by paragraph, option by option."""
+
+    def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
+        """Write the line of usage."""
+        super().write_usage(prog, args, prefix or translated("Usage: "))
+
+    def write_heading(self, heading: str) -> None:
+        """Write a heading."""
+        self.write(f"{'':{self.current_indent}}{translated(heading)}{translated(':')}\n")
+
+    def write_text(self, text: str) -> None:
+        """Write paragraphs; a block of commands keeps its lines."""
+        if is_english():
+            super().write_text(text)
+            return
+        for number, paragraph in enumerate(text.split("\n\n")):
+            lines = paragraph.strip().splitlines()
+            if lines and lines[0].strip() == "\b":
+                shown = [_in_column(line) for line in lines[1:]]
+            else:
+                shown = _wrapped(" ".join(paragraph.split()), self.width - self.current_indent)
+            self.write("\n" * bool(number) + "".join(f"{'':{self.current_indent}}{line}\n" for line in shown))
+
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        """Write names, each with a text beside it."""
+        if is_english():
+            super().write_dl(rows, col_max, col_spacing)
+            return
+        listed = list(rows)
+        first = min(max(len(name) for name, _ in listed), col_max) + col_spacing
+        for name, text in listed:
+            about, bracket, rest = text.partition("  [")
+            lines = _wrapped(about, self.width - self.current_indent - first, bracket + rest)
+            if len(name) > first - col_spacing:
+                self.write(f"{'':{self.current_indent}}{name}\n")
+                name = ""  # noqa: PLW2901
+            self.write(f"{'':{self.current_indent}}{name:{first}}{lines[0]}\n")
+            self.write("".join(f"{'':{self.current_indent + first}}{line}\n" for line in lines[1:]))
+
+
+def _wrapped(english: str, width: int, more: str = "") -> list[str]:
+    from knowbound.report.formats.plain import wrap
+
+    return wrap(translated(english) + more, width, 99)
+
+
+def _in_column(line: str) -> str:
+    """Return a line of a block, its words behind the column of commands in the chosen language."""
+    command, gap, words = line.rpartition("   ")
+    return f"{command}{gap}{translated(words)}"
+
+
 _lang = click.Option(
     ["--lang"], type=click.Choice(LANGUAGES), envvar=VARIABLE, expose_value=False, help="Print in this language."
 )
@@ -109,8 +208,7 @@ class Verbs(VerbGroup):
         """Import the module of the verb."""
         if cmd_name not in VERBS:
             return None
-        module, _, name = VERBS[cmd_name][0].partition(":")
-        command = getattr(import_module(module), name or "command")
+        command = getattr(import_module(f"knowbound.cli.{VERBS[cmd_name][0]}"), f"{cmd_name}_command")
         assert isinstance(command, click.Command)
         if cmd_name in BILINGUAL and _lang not in command.params:
             command.params.append(_lang)

@@ -1,28 +1,29 @@
-"""`knowbound observe`: report what agents looked for and did not find."""
+"""Missed lookups: `knowbound observe` finds them, `report` shows the newest run, `export` writes tables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from knowbound.cli.asking import asking_options, hint_at_model
-from knowbound.cli.long_runs import ReadingProgress, end_agents_on_interrupt
 from knowbound.cli.options import (
     FilePath,
     absolute,
     as_specified_option,
     cluster_option,
+    from_stored,
     output_options,
     root_option,
     session_filters,
     session_options,
     settings_of,
 )
-from knowbound.cli.output import echo, emit, layout
+from knowbound.cli.output import Out, echo, reading
 from knowbound.language import say
+from knowbound.report import GAP_FORMATS
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
@@ -42,14 +43,13 @@ if TYPE_CHECKING:
 @click.option("--verbose", is_flag=True, help="Show everything: more topics, sources, skills, files, every signal.")
 @output_options
 @asking_options()
-def command(
+def observe_command(
     paths: tuple[Path, ...],
     root: Path | None,
     all_rates: bool,
     as_specified: bool,
     verbose: bool,
-    format_: str,
-    output: Path | None,
+    out: Out,
     cluster: str | None,
     **chosen: Any,
 ) -> None:
@@ -65,7 +65,7 @@ def command(
 
     settings = settings_of(root, as_specified=as_specified or None, cluster_address=cluster)
     filters = session_filters(settings, bool(paths), **chosen)
-    with ReadingProgress() as progress, end_agents_on_interrupt("What was read so far is kept."):
+    with reading() as progress:
         report, signals = observe_traces(
             absolute(paths), settings, filters, root_is_given=root is not None, progress=progress
         )
@@ -73,9 +73,9 @@ def command(
     if not paths:
         only = say(" for sessions of {} (--all: of every project)", filters.project) if filters.project else ""
         echo(say("Looked in {}{}.", report.watermark.path, only), err=True)
-    answers = _answers(settings.home, filters) if format_ in ("text", "markdown", "html") else ""
-    emit(rendered(report, signals, format_, output, answers, detail_of(all_rates, verbose)), output)
-    hint_at_model(settings, "hedges", format_)
+    answers = _answers(settings.home, filters) if out.format in ("text", "markdown", "html") else ""
+    out.emit(rendered(report, signals, out, answers, detail_of(all_rates, verbose)))
+    hint_at_model(settings, "hedges", out.format)
 
 
 def _answers(home: Path, filters: Filters) -> str:
@@ -104,18 +104,161 @@ def detail_of(all_rates: bool, verbose: bool) -> Detail:
 def rendered(
     report: ObserveReport,
     signals: Iterator[Signal],
-    format_: str,
-    output: Path | None,
+    out: Out,
     answers: str = "",
     detail: Detail | None = None,
 ) -> Iterator[str]:
     """Render the report; jsonl is a stream of all signals."""
     from knowbound.report.gaps.observe import Detail, render_observe
 
-    if format_ == "jsonl":
+    if out.format == "jsonl":
         from knowbound.report.formats.json import signal_line
 
         for signal in signals:
             yield signal_line(signal, report.watermark) + "\n"
         return
-    yield render_observe(report, cast("Any", format_), **layout(output), answers=answers, detail=detail or Detail.FULL)
+    yield render_observe(report, out.format, **out.layout, answers=answers, detail=detail or Detail.FULL)
+
+
+@click.command("report")
+@root_option
+@click.option(
+    "--topic", metavar="ID", help="Show one topic of the newest observed run, with file and line of every signal."
+)
+@click.option("--page", metavar="ADDRESS", help="Write this page of the studio as one HTML file, such as /sessions.")
+@output_options
+def report_command(root: Path | None, topic: str | None, page: str | None, out: Out) -> None:
+    """Render the newest stored run in any format, without reading traces again."""
+    if page is not None:
+        from knowbound.cli.start import studio_extra
+
+        if out.format != "html" or topic is not None:
+            raise click.UsageError("--page is for --format html, and not for --topic.")
+        with studio_extra():
+            from knowbound.web.rendering import static_page
+        out.emit([static_page(settings_of(root), page)])
+        return
+    if topic is not None:
+        if out.format in GAP_FORMATS:
+            raise click.UsageError(f"--topic is not for --format {out.format}.")
+        out.emit([_topic(settings_of(root), topic, out)])
+        return
+    out.emit(from_stored(settings_of(root), root, lambda settings: _newest(settings, out)))
+
+
+def _newest(settings: Settings, out: Out) -> Iterable[str]:
+    from knowbound.evals.history import newest_evaluation
+    from knowbound.evidence.investigate import newest_investigation
+    from knowbound.gaps.stored import newest_report
+
+    evaluation = newest_evaluation(settings)
+    if evaluation is not None:
+        from knowbound.cli.evals.eval import rendered as rendered_evaluation
+
+        return [rendered_evaluation(settings, evaluation, (), out)]
+    investigation = newest_investigation(settings)
+    if investigation is not None:
+        from knowbound.report.investigation import render_investigation
+
+        return [render_investigation(investigation, out.format, **out.layout)]
+    report, signals = newest_report(settings)
+    return rendered(with_lessons(report, settings), signals, out)
+
+
+def _topic(settings: Settings, name: str, out: Out) -> str:
+    """Render one topic; jsonl has a line for each of its signals."""
+    from knowbound.gaps.stored import newest_topic
+    from knowbound.report.formats.json import signal_line
+    from knowbound.report.gaps.topics import render_topic
+
+    found = newest_topic(settings, name)
+    if out.format == "jsonl":
+        return "".join(signal_line(one.signal, found.watermark) + "\n" for one in found.signals)
+    return render_topic(found, out.format, **out.layout)
+
+
+@click.command("export")
+@click.argument("folder", type=FilePath)
+@click.argument("paths", nargs=-1, type=FilePath)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["parquet", "jsonl", "telemetry"]),
+    default="parquet",
+    show_default=True,
+    help="Write tables as Parquet or JSON lines, or verdicts as telemetry.",
+)
+@click.option("--otlp", metavar="ADDRESS", help="Send the verdicts to this OTLP/HTTP address, too (…/v1/logs).")
+@root_option
+@session_options()
+def export_command(
+    folder: Path, paths: tuple[Path, ...], format_: str, otlp: str | None, root: Path | None, **chosen: Any
+) -> None:
+    """Write sessions, turns, signals, claims, items and verdicts into FOLDER, for other programs.
+
+    Tables are Parquet (extra `tables`) or JSON lines, one file each. Telemetry is otlp-logs.json, events
+    gen_ai.evaluation.result, and annotations.jsonl as OpenInference has them. Reads the traces of PATHS, or where
+    agents keep theirs, as observe and audit do. Secrets are left out of all texts. Nothing is sent except to --otlp.
+    """
+    from contextlib import closing
+
+    from knowbound.audit.audit import audit_lens
+    from knowbound.gaps.observe import observe
+    from knowbound.report.export import write_tables
+    from knowbound.report.model import ObserveReport
+    from knowbound.review.exporting import evaluations, table_rows
+    from knowbound.store.observed import Audited, Observed
+
+    settings = settings_of(root)
+    filters = session_filters(settings, bool(paths), **chosen)
+    with reading() as progress:
+        _, signals = observe(
+            absolute(paths), settings, filters, root_is_given=root is not None, progress=progress,
+            also=[audit_lens(settings)],
+        )  # fmt: skip
+    with closing(Observed(settings.home)) as store:
+        run = store.run("observe", ObserveReport)
+        keys = run[1] if run is not None else []
+        found = [one for one in store.findings(keys) if filters.admits(one)]
+    audited = [one for one in Audited(settings.home).sessions(keys) if filters.admits(one)]
+    if format_ == "telemetry" or otlp:
+        _write_telemetry(folder, list(evaluations(audited, settings)), otlp)
+    if format_ != "telemetry":
+        written = write_tables(table_rows(found, list(signals), audited, settings), folder, format_)
+        for name, rows in written.items():
+            echo(f"{folder / name}.{format_}: {rows:,} rows")
+
+
+def _write_telemetry(folder: Path, made: list[Any], address: str | None) -> None:
+    """Write the verdicts into the folder, and send them to the address."""
+    import msgspec
+
+    from knowbound.files import replacing
+    from knowbound.report.export import annotation_lines, otlp_logs
+
+    folder.mkdir(parents=True, exist_ok=True)
+    body = msgspec.json.encode(otlp_logs(made))
+    with replacing(folder / "otlp-logs.json") as file:
+        file.write(body)
+    with replacing(folder / "annotations.jsonl") as file:
+        file.writelines(line.encode() for line in annotation_lines(made))
+    echo(f"{folder / 'otlp-logs.json'}: {len(made):,} verdicts")
+    if address:
+        _send(address, body)
+        echo(f"{address}: sent {len(made):,} verdicts")
+
+
+def _send(address: str, body: bytes) -> None:
+    from urllib.error import URLError
+    from urllib.request import Request, urlopen
+
+    from knowbound.errors import InputError
+
+    if not address.startswith(("http://", "https://")):
+        raise InputError("no-such-path", f"--otlp {address} is no http address. Try: http://HOST:4318/v1/logs")
+    request = Request(address, body, {"Content-Type": "application/json"})
+    try:
+        with urlopen(request, timeout=30):
+            pass
+    except (URLError, OSError) as error:
+        raise InputError("no-such-path", f"Cannot send to {address}: {error}. Nothing was changed.") from error

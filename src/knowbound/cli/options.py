@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from knowbound.cli.output import echo
+from knowbound.cli.output import Out, echo
 from knowbound.errors import ConfigError, InputError
 from knowbound.report import EVERY_FORMAT, LINE_FORMATS
 
@@ -104,7 +105,7 @@ def checked(settings: Settings) -> Settings:
 
 
 def _replacement(key: str) -> str:
-    from knowbound.config_values import REPLACED, variable
+    from knowbound.config import REPLACED, variable
 
     by_variable = {variable(old): variable(new) for old, new in REPLACED.items()}
     return REPLACED.get(key) or by_variable[key]
@@ -233,8 +234,17 @@ def format_option(formats: tuple[str, ...]) -> Callable[[Function], Function]:
 def report_options(
     formats: tuple[str, ...], output_help: str = "Write to FILE, not to stdout."
 ) -> Callable[[Function], Function]:
-    """Add --format, with these formats, and -o."""
-    return all_of(format_option(formats), click.option("-o", "--output", type=FilePath, help=output_help))
+    """Add --format, with these formats, and -o: the function gets both as `out`."""
+    options = all_of(format_option(formats), click.option("-o", "--output", type=FilePath, help=output_help))
+
+    def with_options(function: Function) -> Function:
+        @functools.wraps(function)
+        def wrapped(*args: Any, format_: str, output: Path | None, **given: Any) -> Any:
+            return function(*args, out=Out(format_, output), **given)
+
+        return options(wrapped)  # type: ignore[return-value]
+
+    return with_options
 
 
 output_options = report_options(EVERY_FORMAT)  # for reports with gaps or gates

@@ -1,13 +1,17 @@
-"""Output of the verbs: lines for people, results on stdout or in a file, and questions to the user."""
+"""Output of the verbs: lines for people, results, questions to the user, progress of long runs and their end."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import click
 
@@ -15,6 +19,9 @@ from knowbound.cli.receipts import Recorder
 from knowbound.errors import InputError
 from knowbound.language import translated
 from knowbound.report import Layout
+
+if TYPE_CHECKING:
+    from knowbound.evals.runner import RunProgress
 
 recorder: Recorder | None = None  # of this run, where its output may be printed again
 
@@ -72,6 +79,26 @@ def emit(parts: Iterable[str], output: Path | None) -> None:
         raise InputError("output-unwritable", f"Cannot write {output}: {error.strerror or error}.") from error
 
 
+class Out(NamedTuple):
+    """The format that --format names, and the file of -o; None is the terminal."""
+
+    format: Any  # one of those that the verb offers
+    path: Path | None = None
+
+    @property
+    def layout(self) -> Layout:
+        """The layout of a text for this place."""
+        return layout(self.path)
+
+    def emit(self, parts: Iterable[str]) -> None:
+        """Print the parts, or replace the file."""
+        emit(parts, self.path)
+
+    def show(self, render: Callable[..., str], *values: object, **more: object) -> None:
+        """Print what a renderer of a report makes of the values."""
+        self.emit([render(*values, self.format, **self.layout, **more)])
+
+
 def print_result(format_: str, kind: str, document: Any, lines: list[str], late: Sequence[str] = ()) -> None:
     """Print the document (a mapping or a struct) as JSON, or the lines. `late` says why the index is not current."""
     if format_ == "json":
@@ -97,3 +124,109 @@ def confirm(question: str, otherwise: str, *, yes: bool, err: bool = False) -> N
         agreed = False
     if not agreed:
         raise InputError("not-confirmed", f"{otherwise} To agree without being asked: --yes")
+
+
+_AFTER_SECONDS = 0.5  # a short run shows nothing
+_EVERY_SECONDS = 0.1
+_SIGNALS = (signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
+
+
+class StatusLine:
+    """A line that overwrites itself, ten times a second at most. A short run shows nothing."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+        self._shown = 0.0
+        self._is_terminal = sys.stderr.isatty()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.clear()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self._start
+
+    @property
+    def is_due(self) -> bool:
+        """Report whether the line may be shown now."""
+        now = time.monotonic()
+        return self._is_terminal and now - self._start >= _AFTER_SECONDS and now - self._shown >= _EVERY_SECONDS
+
+    def clear(self) -> None:
+        """Remove the line, if one is shown."""
+        if self._shown:
+            self.write("")
+
+    def write(self, text: str) -> None:
+        """Show a text in place of the last one."""
+        self._shown = time.monotonic()
+        sys.stderr.write(f"\r\x1b[2K{text}")
+        sys.stderr.flush()
+
+
+class ReadingProgress(StatusLine):
+    """Bytes read of bytes to read."""
+
+    def __call__(self, done: int, total: int) -> None:
+        """Show the progress if it is due."""
+        if not self.is_due:
+            return
+        rate = done / (time.monotonic() - self._start)
+        left = (total - done) / rate if rate else 0
+        self.write(
+            f"reading {100 * done / max(total, 1):3.0f}%  {done / 1e6:,.0f} of {total / 1e6:,.0f} MB  "
+            f"{rate / 1e6:,.0f} MB/s  {left:.0f} s left"
+        )
+
+
+class EvalProgress(StatusLine):
+    """Samples done of samples to run, with gaps, failures and the cost so far."""
+
+    def __call__(self, now: RunProgress) -> None:
+        """Show the progress if it is due."""
+        if not self.is_due:
+            return
+        parts = [f"{now.done} of {now.total} runs", f"{now.gaps} with a gap"]
+        if now.incomplete:
+            parts.append(f"{now.incomplete} incomplete")
+        left = (now.total - now.done) / max(now.done, 1)
+        parts.append("cost unknown" if now.usd is None else f"${now.usd:.2f}, about ${now.usd * left:.2f} more")
+        parts.append(f"{self.seconds * left:.0f} s left" if now.done else "")
+        self.write(" · ".join(filter(None, parts)))
+
+
+@contextmanager
+def reading(advice: str = "What was read so far is kept.") -> Iterator[ReadingProgress]:
+    """Show how much of the traces is read, and end in order when the user interrupts."""
+    with ReadingProgress() as progress, end_agents_on_interrupt(advice):
+        yield progress
+
+
+@contextmanager
+def end_agents_on_interrupt(advice: str) -> Iterator[None]:
+    """End running agents when Ctrl-C or a signal ends this process. The sentence `advice` says how to go on."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    # An ignored signal, such as SIGHUP under nohup, stays ignored.
+    handled = [number for number in _SIGNALS if signal.getsignal(number) is signal.SIG_DFL]
+    for number in handled:
+        signal.signal(number, interrupt)
+    try:
+        yield
+    except KeyboardInterrupt:
+        if "knowbound.evals.executors.agent_process" in sys.modules:  # else no agent was started
+            from knowbound.evals.executors.agent_process import end_all
+
+            end_all()
+        echo(f"knowbound: stopped. {advice}", err=True)
+        sys.stdout.flush()
+        os._exit(130)  # a thread that waits for a model would delay a normal exit
+    finally:
+        for number in handled:
+            signal.signal(number, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""`knowbound` and `knowbound review`: what to do next, over all lenses."""
+"""The front door: `knowbound review` says what to do next, `knowbound fix` does it or takes it back."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from knowbound.cli.long_runs import ReadingProgress, end_agents_on_interrupt
 from knowbound.cli.options import (
     absolute,
     cluster_option,
@@ -17,12 +16,17 @@ from knowbound.cli.options import (
     session_filters,
     session_options,
     settings_of,
+    user_name,
 )
-from knowbound.cli.output import emit
-from knowbound.language import translated
+from knowbound.cli.output import Out, confirm, echo, layout, reading
+from knowbound.errors import InputError
+from knowbound.language import say, translated
 
 if TYPE_CHECKING:
+    from knowbound.config import Settings
+    from knowbound.core.action import Action
     from knowbound.review.review import Reviewed
+    from knowbound.store.screens import DecidedFix, Fix
 
 
 @click.command("review")
@@ -39,13 +43,12 @@ if TYPE_CHECKING:
     help="With --team: show only what this many people have.",
 )
 @report_options(("text", "json"))
-def command(
+def review_command(
     paths: tuple[str, ...],
     root: Path | None,
     team: bool,
     people: int,
-    format_: str,
-    output: Path | None,
+    out: Out,
     cluster: str | None,
     **chosen: Any,
 ) -> None:
@@ -58,34 +61,296 @@ def command(
     or of a bucket.
     """
     if team:
-        _review_team(paths, people, format_, output)
+        _review_team(paths, people, out)
         return
     from knowbound.review.review import first_look, is_kept, review
 
     settings = settings_of(root, cluster_address=cluster)
     filters = session_filters(settings, bool(paths), **chosen)
     shown = 0
-    if not paths and format_ == "text" and output is None and sys.stdout.isatty() and not is_kept(settings, filters):
+    if not paths and out == Out("text") and sys.stdout.isatty() and not is_kept(settings, filters):
         first = first_look(settings, filters)
         if first is not None:
-            text = _text(first, format_) + translated("First look: only the newest sessions. Reading the rest …") + "\n"
-            emit([text], None)
+            text = _text(first, "text") + translated("First look: only the newest sessions. Reading the rest …") + "\n"
+            out.emit([text])
             shown = text.count("\n")
-    with ReadingProgress() as progress, end_agents_on_interrupt("What was read so far is kept."):
+    with reading() as progress:
         found = review(absolute(paths), settings, filters, root_is_given=root is not None, progress=progress)
-    emit([f"\x1b[{shown}F\x1b[J" if shown else "", _text(found, format_)], output)
+    out.emit([f"\x1b[{shown}F\x1b[J" if shown else "", _text(found, out.format)])
 
 
-def _review_team(places: tuple[str, ...], people: int, format_: str, output: Path | None) -> None:
+def _review_team(places: tuple[str, ...], people: int, out: Out) -> None:
     from knowbound.report.team import render_team
     from knowbound.review.team import read_shares, team_review
 
     if not places:
         raise click.UsageError("--team needs the places of shared files: knowbound review --team week/")
-    emit([render_team(team_review(read_shares(places), people), format_)], output)
+    out.emit([render_team(team_review(read_shares(places), people), out.format)])
 
 
 def _text(found: Reviewed, format_: str) -> str:
     from knowbound.report.review import render_review
 
     return render_review(found.project, found.actions, found.figures, found.watched, found.notes, format_)
+
+
+_KEYS = "a accept · e edit · r reject · l later · q quit"
+
+
+@click.command("fix")
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@root_option
+@click.option("--yes", is_flag=True, help="Write (and with --evolve ask and run) without asking.")
+@click.option("--undo", is_flag=True, help="Take the fixes IDS back.")
+@click.option("--reject", is_flag=True, help="Never show the actions IDS again.")
+@click.option(
+    "--to",
+    type=click.Choice(("file", "items", "samples", "rescue")),
+    default="file",
+    help="Write lines to their file, or add them to the knowledge store, to the test set, or only to what rescue says.",
+)
+@click.option(
+    "--evolve",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Have a model rewrite FILE from half of the failed samples; offered if the other half does not get worse.",
+)
+@click.option(
+    "--show-request", is_flag=True, help="With --evolve: print what would be sent to the model, and send nothing."
+)
+@click.option("--branch", is_flag=True, help="Commit on a branch of its own, and leave the files as they are.")
+def fix_command(
+    ids: tuple[str, ...],
+    root: Path | None,
+    yes: bool,
+    undo: bool,
+    reject: bool,
+    to: str,
+    evolve: Path | None,
+    show_request: bool,
+    branch: bool,
+) -> None:
+    """Carry out the actions IDS that knowbound shows, or the lessons IDS of learn: show the diff, ask, write.
+
+    Without an id, on a terminal, go through all actions with single keys. A file is written only if it is a regular
+    file below the root and still the one that the diff was made from. --undo takes a fix back; where its lines changed
+    since, it prints the reverse diff and writes nothing.
+
+    --evolve proposes one rewrite of an instruction file, a skill or a document, as a diff. The model that you allowed
+    sees the failures of one half of the newest evaluation; both versions then answer the other half with the agent of
+    eval. The rewrite is offered only if it answers no fewer of them and is not longer.
+    """
+    from knowbound.review.fixing import known_fixes
+
+    if sum((undo, reject, branch)) > 1:
+        raise click.UsageError("Only one of --undo, --reject and --branch.")
+    if to != "file" and (undo or reject or branch or not ids):
+        raise click.UsageError("Which lessons? knowbound fix ID … --to items|samples|rescue")
+    settings = settings_of(root)
+    reviewed, decided = known_fixes(settings)
+    if evolve is not None:
+        if ids or undo or reject or to != "file":
+            raise click.UsageError("--evolve FILE goes with --yes and --branch alone.")
+        _evolve(
+            evolve, reviewed.actions if reviewed else [], settings, yes=yes, show_request=show_request, branch=branch
+        )
+        return
+    if undo:
+        for id_ in ids:
+            _undo(id_, decided, settings, yes)
+        return
+    fixes = reviewed.fixes if reviewed else {}
+    if not ids:
+        _walk([fixes[one.id] for one in reviewed.actions if one.id in fixes] if reviewed else [], settings)
+        return
+    for id_ in ids:
+        fix = _named(id_, fixes, decided, settings)
+        if to == "file":
+            _fix(fix, settings, yes=yes, reject=reject, branch=branch)
+        else:
+            _add(fix, to, settings, yes)
+
+
+def _evolve(
+    path: Path, actions: list[Action], settings: Settings, *, yes: bool, show_request: bool, branch: bool
+) -> None:
+    """Propose one rewrite of a file, tried on the samples that it was not made from."""
+    from knowbound.cli.asking import announced, asker_of
+    from knowbound.cli.evals.eval import find_test_set
+    from knowbound.cli.output import EvalProgress, end_agents_on_interrupt
+    from knowbound.review.evolving import evolve
+
+    asker = asker_of(settings, "drafts")
+    if asker is None:
+        raise InputError("no-judge", "A rewrite needs a model. Allow one: knowbound model, or name it: KNOWBOUND_MODEL")
+    set_ = find_test_set(None, settings)
+    runs = 2 * (len(set_.samples) // 2)
+    question = say("Ask {} for a rewrite, then run about {} samples?", asker.judge, runs)
+    confirm(question, "Nothing was asked.", yes=yes or show_request)
+    found = None  # stays so where the request is shown only
+    with (
+        announced(yes=True, show_request=show_request),
+        EvalProgress() as progress,
+        end_agents_on_interrupt("Nothing was written."),
+    ):
+        found = evolve(path, set_, settings, asker, actions, progress=progress)
+    if found is not None:
+        echo(found.words)
+    if found is not None and found.fix is not None:
+        _fix(found.fix, settings, yes=yes, reject=False, branch=branch)
+
+
+def _named(id_: str, fixes: dict[str, Fix], decided: dict[str, DecidedFix], settings: Settings) -> Fix:
+    from knowbound.review.fixing import line_of
+
+    if (found := fixes.get(id_) or line_of(id_, settings)) is not None:
+        return found
+    known = decided.get(id_)
+    state = f"The action {id_} is {known.state} already." if known else f"There is no action {id_!r} with a fix."
+    raise InputError("no-such-action", f"{state} To see them: knowbound")
+
+
+def _fix(fix: Fix, settings: Settings, *, yes: bool, reject: bool, branch: bool) -> None:
+    from knowbound.review.fixing import apply_fix, commit_on_branch, current, reject_fix
+
+    if reject:
+        reject_fix(fix, settings)
+        echo(say("{} is not shown again.", fix.id))
+        return
+    if fix.session:
+        _open_turn(fix, settings)
+        return
+    fix = current(fix, settings)
+    if fix.lesson is not None and fix.lesson.id == fix.id and not fix.patches:
+        echo("Nothing to write: the line is there, or learn.max_lines and learn.max_tokens leave no room for it.")
+        return
+    _show(fix)
+    if branch:
+        name = commit_on_branch(fix, settings)
+        echo(say("Committed on {}. The files here are unchanged.", name))
+        return
+    if fix.needs_person and not sys.stdin.isatty():
+        raise InputError(
+            "needs-a-person",
+            f"{fix.id} changes what runs or is refused here, or has a value that neither the tree nor the user has "
+            f"shown: --yes does not write it. On a terminal: knowbound fix {fix.id}",
+        )
+    confirm("Write this?", "Nothing was written.", yes=yes and not fix.needs_person)
+    apply_fix(fix, settings, user_name())
+    echo(say("Done. To take it back: knowbound fix --undo {}", fix.id))
+
+
+def _open_turn(fix: Fix, settings: Settings) -> None:
+    """Show the turn of an answer that nothing shows, and what would."""
+    from knowbound.audit.reading import turn_page
+    from knowbound.report.audit import render_turn
+
+    page = turn_page([Path(fix.trace)], fix.session, fix.turn, settings.home)
+    echo(render_turn(page, "text", **layout(None)))
+    echo(say("To verify it: {}", fix.content))
+    echo(say("Not worth it: knowbound fix --reject {}", fix.id))
+
+
+def _add(fix: Fix, to: str, settings: Settings, yes: bool) -> None:
+    """Use the line of a lesson elsewhere than in its file."""
+    from knowbound.core.lesson import LessonStatus
+    from knowbound.lessons.applying import decide, mark_applied, write_item
+
+    lesson = fix.lesson if fix.is_written_line else None
+    if lesson is None:
+        raise InputError("no-such-lesson", f"{fix.id} is no line of learn that holds: --to is for those.")
+    echo(lesson.text)
+    if to == "rescue":
+        confirm("Have rescue say this?", "Nothing was changed.", yes=yes)
+        decide(lesson, LessonStatus.ACCEPTED, settings.home)
+        echo(say("Rescue says it from now on. To take it back: knowbound fix --reject {}", lesson.id))
+        return
+    if to == "items":
+        confirm("Add this to the knowledge store?", "Nothing was written.", yes=yes)
+        write_item(lesson, settings, user_name())
+        echo("Added to the knowledge store. To see it: knowbound kms list")
+        return
+    from knowbound.cli.evals.samples import samples_file
+    from knowbound.evals.drafts.file import add
+    from knowbound.evals.drafts.sources import sample_of_lesson
+
+    path = samples_file(settings)
+    confirm(say("Add this to {}?", path), "Nothing was written.", yes=yes)
+    add([sample_of_lesson(lesson)], path)
+    mark_applied(lesson, "samples", str(path), settings.home)
+    echo(say("Added to {}.", path))
+
+
+def _show(fix: Fix) -> None:
+    from knowbound.review.proposing import diff_of
+
+    echo(f"{fix.title}\n\n{diff_of(fix)}")
+
+
+def _undo(id_: str, decided: dict[str, DecidedFix], settings: Settings, yes: bool) -> None:
+    from knowbound.review.fixing import undo_fix, undo_of
+    from knowbound.store.screens import FixState
+
+    known = decided.get(id_)
+    if known is None or known.state is not FixState.APPLIED:
+        state = f"is {known.state}" if known else "was never carried out"
+        raise InputError("no-such-action", f"The action {id_} {state}: there is nothing to take back.")
+    patches = undo_of(known, settings)
+    for patch in patches:
+        echo(patch.diff())
+    confirm("Write this?", "Nothing was written.", yes=yes)
+    undo_fix(known, patches, settings, user_name())
+    echo(say("Taken back: {}", known.fix.title))
+
+
+def _walk(fixes: list[Fix], settings: Settings) -> None:
+    """Go through the actions with single keys."""
+    from knowbound.review.fixing import apply_fix, current, reject_fix
+
+    if not sys.stdin.isatty():
+        raise InputError("no-such-action", "Which action? knowbound shows them; then: knowbound fix ID")
+    if not fixes:
+        echo("There is no action with a fix. To look: knowbound")
+        return
+    for number, one in enumerate(fixes, 1):
+        try:
+            fix = current(one, settings)
+        except InputError as error:
+            echo(str(error), err=True)
+            continue
+        echo("")
+        echo(say("{} of {}", number, len(fixes)))
+        if fix.session:
+            _open_turn(fix, settings)
+            continue
+        _show(fix)
+        echo(_KEYS)
+        match _key():
+            case "a":
+                apply_fix(fix, settings, user_name())
+                echo(say("Done. To take it back: knowbound fix --undo {}", fix.id))
+            case "e":
+                apply_fix(_edited(fix), settings, user_name())
+                echo(say("Done. To take it back: knowbound fix --undo {}", fix.id))
+            case "r":
+                reject_fix(one, settings)
+            case "q":
+                return
+
+
+def _key() -> str:
+    while (pressed := click.getchar().lower()) not in ("a", "e", "r", "l", "q", "\x03", "\x1b"):
+        pass
+    return "q" if pressed in ("\x03", "\x1b") else pressed
+
+
+def _edited(fix: Fix) -> Fix:
+    """Return the fix with the files as the user's editor left them."""
+    from msgspec.structs import replace
+
+    patches = []
+    for patch in fix.patches:
+        text = click.edit(patch.after.decode("utf-8", "surrogateescape"), extension=".md")
+        after = patch.after if text is None else text.encode("utf-8", "surrogateescape")
+        patches.append(replace(patch, after=after))
+    return replace(fix, patches=patches)

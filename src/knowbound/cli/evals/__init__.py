@@ -1,1 +1,1 @@
-"""The verbs about evaluations: run one, compare two, see the trend, find what to ask."""
+"""The verbs about evaluations: run one, see and gate stored ones, propose samples. Begin with `eval.py`."""

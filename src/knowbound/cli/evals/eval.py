@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 import click
 from msgspec.structs import replace
 
-from knowbound.cli.long_runs import end_agents_on_interrupt
 from knowbound.cli.options import as_specified_option, gate_options, limits_of, output_options, root_option, settings_of
-from knowbound.cli.output import echo, emit, layout
+from knowbound.cli.output import Out, echo, end_agents_on_interrupt
 from knowbound.errors import UNDECIDED, InputError
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ _BUDGET = click.FloatRange(0, 10**9, min_open=True)
 @click.option("--validate", is_flag=True, help="Only check the samples file.")
 @gate_options
 @output_options
-def command(
+def eval_command(
     samples: Path | None,
     root: Path | None,
     executor: str | None,
@@ -113,8 +112,7 @@ def command(
     gap_rate_regression: Fraction | None,
     rate: str | None,
     strict: bool,
-    format_: str,
-    output: Path | None,
+    out: Out,
 ) -> int:
     """Run a test set through an agent and report its gap rate.
 
@@ -124,7 +122,7 @@ def command(
     The exit code is 1 when a gate fails, 3 where nothing was measured.
     """
     from knowbound.agent.clients import hook_commands
-    from knowbound.cli.long_runs import EvalProgress
+    from knowbound.cli.output import EvalProgress
     from knowbound.evals.assertions import loose_words
     from knowbound.evals.evaluate import EvalPlan, evaluate, finish
     from knowbound.evals.executor import BUILT_IN
@@ -182,12 +180,12 @@ def command(
         echo(note, err=True)
     gates = evaluation_gates(wanted, done.evaluation, baseline_of(settings, done.evaluation, wanted.kind))
     note_gates(settings, done.evaluation, gates)
-    emit([rendered(settings, done.evaluation, gates, format_, output)], output)
+    out.emit([rendered(settings, done.evaluation, gates, out)])
     if done.other is not None:
         ids = f"{done.other.id} {done.evaluation.id}"
         echo(f"{done.other.variant} is evaluation {done.other.id}: knowbound compare {ids}", err=True)
     for gate in gates:
-        if gate.failed or output is not None or format_ != "text":
+        if gate.failed or out.path is not None or out.format != "text":
             echo(gate_line(gate, done.evaluation.watermark), err=True)
     finish(done, settings)
     if not done.evaluation.runs_complete:
@@ -196,9 +194,7 @@ def command(
     return exit_code(gates, strict=strict)
 
 
-def rendered(
-    settings: Settings, evaluation: Evaluation, gates: Sequence[GateResult], format_: str, output: Path | None
-) -> str:
+def rendered(settings: Settings, evaluation: Evaluation, gates: Sequence[GateResult], out: Out) -> str:
     """Render the evaluation with its comparison, its gates, its nudge and its competency questions."""
     from knowbound.evals.drafts.sources import next_questions
     from knowbound.evals.history import compared_of, evaluations, probed_beside
@@ -209,7 +205,7 @@ def rendered(
     if advice := nudge(heads) or "":
         advice += next_questions(settings, Path(evaluation.watermark.path))
     return render_evaluation(
-        evaluation, cast("Any", format_), **layout(output), gates=gates, nudge=advice,
+        evaluation, out.format, **out.layout, gates=gates, nudge=advice,
         beside=probed_beside(settings, evaluation), comparison=compared_of(settings, evaluation),
     )  # fmt: skip
 

@@ -1,22 +1,33 @@
-"""`knowbound trend` and `knowbound compare`: stored evaluations over time, and side by side."""
+"""Stored evaluations: `knowbound trend` and `compare` show them, `knowbound check` tests the newest against gates."""
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 import click
 
-from knowbound.cli.options import from_stored, report_options, root_option, settings_of
-from knowbound.cli.output import emit, layout
+from knowbound.cli.options import (
+    LimitType,
+    from_stored,
+    gate_options,
+    limits_of,
+    report_options,
+    root_option,
+    settings_of,
+)
+from knowbound.cli.output import Out, echo
 from knowbound.errors import InputError
-from knowbound.report import PAGE_FORMATS
+from knowbound.report import GATE_FORMATS, PAGE_FORMATS
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
+    from knowbound.report.evals.gate import GateReport
     from knowbound.stats.comparison import Comparison
     from knowbound.stats.evaluation import EvaluationHead
+    from knowbound.stats.gate import Limits
     from knowbound.stats.trend import Trend
 
 
@@ -28,9 +39,7 @@ if TYPE_CHECKING:
 )
 @click.option("--others", is_flag=True, help="Also show the other variants that `eval` ran.")
 @report_options(PAGE_FORMATS, output_help="Write to FILE; a name that ends in .svg or .png gets the chart alone.")
-def trend(
-    root: Path | None, samples: str | None, last: int | None, others: bool, format_: str, output: Path | None
-) -> None:
+def trend_command(root: Path | None, samples: str | None, last: int | None, others: bool, out: Out) -> None:
     """Show how the gap rate moved from commit to commit.
 
     Prints a table of all evaluations, and a line chart with intervals and marks where the knowledge changed. The line
@@ -41,13 +50,13 @@ def trend(
     from knowbound.report.formats.trend_svg import trend_png, trend_svg_file
 
     found = from_stored(settings_of(root), root, lambda settings: _trend(settings, samples, last or 0, others))
-    if output is not None and output.suffix in (".svg", ".png"):
+    if out.path is not None and out.path.suffix in (".svg", ".png"):
         newest = next(panel for panel in found.panels if panel.rows[-1] is found.rows[-1])
-        drawn = trend_png(newest) if output.suffix == ".png" else trend_svg_file(newest).encode()
-        with replacing(output) as file:
+        drawn = trend_png(newest) if out.path.suffix == ".png" else trend_svg_file(newest).encode()
+        with replacing(out.path) as file:
             file.write(drawn)
         return
-    emit([render_trend(found, cast("Any", format_), **layout(output))], output)
+    out.show(render_trend, found)
 
 
 def _trend(settings: Settings, samples: str | None, last: int, others: bool) -> Trend:
@@ -75,7 +84,7 @@ def _is_about(head: EvaluationHead, samples: str) -> bool:
 @click.argument("after", default="latest")
 @root_option
 @report_options(PAGE_FORMATS)
-def compare(before: str, after: str, root: Path | None, format_: str, output: Path | None) -> None:
+def compare_command(before: str, after: str, root: Path | None, out: Out) -> None:
     """Compare two evaluations of the same test set, sample by sample.
 
     BEFORE and AFTER are ids of stored evaluations (see: knowbound trend), commits, `latest`, or `previous`: the
@@ -84,7 +93,7 @@ def compare(before: str, after: str, root: Path | None, format_: str, output: Pa
     from knowbound.report.evals.comparison import render_comparison
 
     found = from_stored(settings_of(root), root, lambda settings: _compared(settings, before, after))
-    emit([render_comparison(found, cast("Any", format_), **layout(output))], output)
+    out.show(render_comparison, found)
 
 
 def _compared(settings: Settings, before: str, after: str) -> Comparison:
@@ -94,3 +103,95 @@ def _compared(settings: Settings, before: str, after: str) -> Comparison:
 
     heads = history.evaluations(settings)
     return compared(*(history.evaluation(settings, find_evaluation(heads, name).id) for name in (before, after)))
+
+
+@click.command("check")
+@root_option
+@gate_options
+@click.option(
+    "--max-unsupported",
+    type=LimitType(),
+    metavar="F",
+    help="Fail when the share of unsupported answers of the stored audit is above F (0.1 is 10%).",
+)
+@click.option("--allow-none", is_flag=True, help="Exit 0 when no run is stored yet, as in a fresh clone.")
+@report_options(GATE_FORMATS)
+def check_command(
+    root: Path | None,
+    max_gap_rate: Fraction | None,
+    gap_rate_regression: Fraction | None,
+    rate: str | None,
+    strict: bool,
+    max_unsupported: Fraction | None,
+    allow_none: bool,
+    out: Out,
+) -> int:
+    """Test the newest stored run of `eval` or `observe`, or the stored audit, against gates.
+
+    A gate fails when the gap rate is strictly above its limit (exit 1). Each gate shows its interval, whether there are
+    enough samples to be sure, and how many more samples would be enough. Without a gate option the gates of the config
+    are used. A run that fails a gate is never the baseline of a later run.
+    """
+    from knowbound.errors import InputError
+    from knowbound.report.evals.gate import render_check
+
+    settings = settings_of(root)
+    if max_unsupported is not None:
+        if max_gap_rate is not None or gap_rate_regression is not None:
+            raise click.UsageError("--max-unsupported is about the stored audit: check it by itself.")
+        return _unsupported(settings, max_unsupported, strict, allow_none, out)
+    limits = limits_of(settings, max_gap_rate, gap_rate_regression, rate)
+    if limits.max_gap_rate is None and limits.gap_rate_regression is None:
+        raise click.UsageError(
+            "Nothing to check: give --max-gap-rate, --gap-rate-regression or --max-unsupported, "
+            "or set gate.max_gap_rate or gate.gap_rate_regression in the config."
+        )
+    try:
+        check = from_stored(settings, root, lambda stored: _checked(stored, limits, strict))
+    except InputError as error:
+        if not allow_none or error.slug != "no-run":
+            raise
+        echo("knowbound: no run is stored here yet, so nothing was checked. Try: knowbound eval", err=True)
+        return 0
+    out.show(render_check, check)
+    return check.code
+
+
+def _checked(settings: Settings, limits: Limits, strict: bool) -> GateReport:
+    from knowbound.evals.history import baseline_of, evaluation, evaluations, newest_written, note_gates
+    from knowbound.gaps.stored import newest_report
+    from knowbound.report.evals.gate import GateReport
+    from knowbound.report.model import ObserveReport
+    from knowbound.stats.gate import evaluation_gates, run_gates
+    from knowbound.stats.trend import nudge
+    from knowbound.store.observed import Observed
+
+    id_ = None if Observed(settings.home).newest_evaluation() is None else newest_written(settings)
+    run = newest_report(settings)[0] if id_ is None else evaluation(settings, id_)
+    if isinstance(run, ObserveReport):
+        return GateReport(run, tuple(run_gates(limits, run.gap.of(limits.kind))), strict)
+    results = evaluation_gates(limits, run, baseline_of(settings, run, limits.kind))
+    note_gates(settings, run, results)
+    heads = [head for head in evaluations(settings) if head.id <= run.id and not head.against]
+    return GateReport(run, tuple(results), strict, nudge(heads) or "")
+
+
+def _unsupported(settings: Settings, limit: Fraction, strict: bool, allow_none: bool, out: Out) -> int:
+    """Test the stored audit against the limit."""
+    from knowbound.audit.stored import stored_shares
+    from knowbound.core.audit import Diagnosis
+    from knowbound.errors import InputError
+    from knowbound.report.evals.gate import render_audit_gate
+    from knowbound.stats.gate import exit_code, max_unsupported
+
+    if out.format == "sarif":
+        raise click.UsageError("This gate has no SARIF: knowbound audit --format sarif has the findings.")
+    shares = stored_shares(settings.home)
+    if not shares.turns:
+        if not allow_none:
+            raise InputError("no-run", f"No stored audit in {settings.home}. Try: knowbound audit")
+        echo("knowbound: no audit is stored here yet, so nothing was checked. Try: knowbound audit", err=True)
+        return 0
+    gate = max_unsupported(limit, shares.rate(Diagnosis.UNSUPPORTED))
+    out.show(render_audit_gate, gate)
+    return exit_code((gate,), strict=strict)

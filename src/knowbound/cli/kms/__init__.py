@@ -1,1 +1,1 @@
-"""`knowbound kms`: the verbs about items."""
+"""The verbs about items and what became of them when they were injected. Begin with `verbs.py`."""

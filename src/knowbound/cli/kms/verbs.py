@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from knowbound.cli.groups import VerbGroup
 from knowbound.cli.kms.list import SHOWN, list_, short
+from knowbound.cli.main import VerbGroup
 from knowbound.cli.options import all_of, format_option, project_option, project_settings, user_name
 from knowbound.cli.output import echo, print_result
 
@@ -41,7 +41,7 @@ _described = all_of(
 
 
 @click.group("kms", cls=VerbGroup)
-def command() -> None:
+def kms_command() -> None:
     """Add, find and correct the items that are injected into agents' context.
 
     Items are stored in the backends that kms.backends names (default: an embedded SQLite file). A correction reaches
@@ -49,10 +49,10 @@ def command() -> None:
     """
 
 
-command.add_command(list_)
+kms_command.add_command(list_)
 
 
-@command.command("add")
+@kms_command.command("add")
 @click.argument("content")
 @_described
 @click.option(
@@ -98,7 +98,7 @@ def add(
     print_result(format_, "item", {"item": added.item, "near": near}, lines)
 
 
-@command.command("search")
+@kms_command.command("search")
 @click.argument("words", nargs=-1, required=True)
 @click.option("--subject", default="", help="Find only items of this subject.")
 @click.option(
@@ -156,7 +156,7 @@ def _injected(settings: Settings, prompt: str) -> set[str]:
     return {item.id for item in choice.items}
 
 
-@command.command("show")
+@kms_command.command("show")
 @click.argument("id_", metavar="ID")
 @_common
 def show(id_: str, root: Path | None, format_: str) -> None:
@@ -166,7 +166,7 @@ def show(id_: str, root: Path | None, format_: str) -> None:
     print_result(format_, "item", shown, list(_described_item(shown)))
 
 
-@command.command("update")
+@kms_command.command("update")
 @click.argument("id_", metavar="ID")
 @click.option("--content", help="Set the content; - reads it from stdin.")
 @_described
@@ -182,7 +182,7 @@ def update(id_: str, content: str | None, again: bool, root: Path | None, format
     print_result(format_, "item", {"item": item}, [f"Updated {item.id}."])
 
 
-@command.command("supersede")
+@kms_command.command("supersede")
 @click.argument("id_", metavar="ID")
 @click.argument("content", required=False)
 @click.option("--by-id", default="", metavar="ID", help="Replace it by this stored item.")
@@ -222,7 +222,7 @@ def supersede(
     print_result(format_, "item", {"item": item, "near": [one._asdict() for one in near]}, lines)
 
 
-@command.command("flag")
+@kms_command.command("flag")
 @click.argument("id_", metavar="ID")
 @click.argument("flag_", metavar="[RETRACTED|UNVERIFIED|DELETED]", required=False)
 @click.option("--clear", is_flag=True, help="Remove the flag; this also undoes a deletion.")
@@ -238,7 +238,7 @@ def flag(id_: str, flag_: str | None, clear: bool, note: str, format_: str, root
     print_result(format_, "item", {"item": item}, [line])
 
 
-@command.command("delete")
+@kms_command.command("delete")
 @click.argument("id_", metavar="ID")
 @click.option("--note", default="", help="Give the reason.")
 @_common
@@ -251,7 +251,7 @@ def delete(id_: str, note: str, format_: str, root: Path | None) -> None:
     print_result(format_, "item", {"item": item}, lines)
 
 
-@command.command("reap")
+@kms_command.command("reap")
 @click.option(
     "--older-than",
     type=click.IntRange(0, 36_500),
@@ -269,7 +269,7 @@ def reap(older_than: int | None, format_: str, root: Path | None) -> None:
     print_result(format_, "reap", {"removed": reaped.removed, "compacted": reaped.compacted}, lines)
 
 
-@command.command("import")
+@kms_command.command("import")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--claude-memory", is_flag=True, help="Import the notes that Claude Code keeps on this project.")
 @click.option("--backend", default="", help="Store the items in this backend (default: the first of kms.backends).")
@@ -291,7 +291,7 @@ def import_(paths: tuple[Path, ...], claude_memory: bool, backend: str, format_:
     print_result(format_, "import", done, list(_described_import(done)))
 
 
-@command.command("sync")
+@kms_command.command("sync")
 @click.option(
     "--all",
     "everything",

@@ -1,4 +1,4 @@
-"""`knowbound draft`: propose samples, and add the accepted ones to the test set."""
+"""Samples: `knowbound draft` proposes them, `knowbound probe` asks what should be answerable."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from knowbound.cli.asking import asking_options, hint_at_model
-from knowbound.cli.options import root_option, settings_of
-from knowbound.cli.output import echo, emit
+from knowbound.cli.options import page_options, root_option, settings_of
+from knowbound.cli.output import Out, echo, emit, end_agents_on_interrupt
+from knowbound.errors import UNDECIDED
 from knowbound.judge.names import RULES
 from knowbound.language import say
 
@@ -31,7 +32,7 @@ _SHOWN = 5  # candidates that were not proposed
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the proposals to FILE, not to stdout.")
 @asking_options()
 @click.pass_context
-def command(
+def draft_command(
     ctx: click.Context,
     ids: tuple[str, ...],
     root: Path | None,
@@ -94,3 +95,60 @@ def _file_in(test_set: Path | None, settings: Settings) -> Path:
     if test_set is None:
         return settings.root / "eval-samples.yaml"
     return test_set / "drafted.yaml" if test_set.is_dir() else test_set
+
+
+@click.command("probe")
+@root_option
+@click.option(
+    "--count",
+    type=click.IntRange(1, 10_000),
+    default=30,
+    show_default=True,
+    help="Ask this many questions at most, spread over files.",
+)
+@click.option(
+    "--executor", help="Run this agent: investigate (built in), claude, codex, model:NAME, 'command:PROGRAM …'."
+)
+@click.option("--model", help="Use this model in claude or codex.")
+@click.option("--judge", help="Let this model propose questions, too (see: knowbound judge list).")
+@click.option("--questions-only", is_flag=True, help="Only list the questions.")
+@page_options
+@asking_options(with_model=False)
+def probe_command(
+    root: Path | None,
+    count: int,
+    executor: str | None,
+    model: str | None,
+    judge: str | None,
+    questions_only: bool,
+    out: Out,
+) -> int:
+    """Ask what the knowledge base should be able to answer by its scope.
+
+    Rules make the questions from headings, file names and the principles in CLAUDE.md; a model, if one is configured,
+    proposes more. Their gap rate is shown beside the gap rate of the written samples, never mixed with it.
+    """
+    from knowbound.cli.output import EvalProgress
+    from knowbound.evals.questions.probe import probe as run_probe
+    from knowbound.judge.choice import ModelTask, model_for
+    from knowbound.report.evals.probe import ProbeReport, render_probe
+
+    settings = settings_of(root)
+    with EvalProgress() as progress, end_agents_on_interrupt("Nothing was stored."):
+        done = run_probe(
+            settings,
+            count=count,
+            executor=executor or settings.eval_executor,
+            model=model or settings.eval_model,
+            judge=judge or model_for(settings, ModelTask.PROBE),
+            questions_only=questions_only,
+            progress=progress,
+        )
+    for note in done.notes:
+        echo(note, err=True)
+    report = ProbeReport(done.probe, done.evaluation, done.written)
+    out.show(render_probe, report)
+    if not judge:
+        hint_at_model(settings, "probe", out.format)
+    is_unanswered = done.evaluation is not None and not done.evaluation.runs_complete
+    return UNDECIDED if is_unanswered or not done.probe.questions else 0

@@ -44,7 +44,7 @@ _SENT = {
 @click.option("--background/--no-background", default=None, help="Allow work in the background to ask it.")
 @click.option("--off", is_flag=True, help="Allow no model any more: rules decide alone.")
 @click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
-def command(
+def model_command(
     name: str | None, try_: bool, commands: bool | None, background: bool | None, off: bool, format_: str
 ) -> int:
     """Use a model that you already have: see what is there, try it, and allow its use.

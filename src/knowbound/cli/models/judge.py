@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 import click
 
 from knowbound.cli.asking import asking_options
-from knowbound.cli.groups import VerbGroup
+from knowbound.cli.main import VerbGroup
 from knowbound.cli.options import project_settings, report_options, root_option, settings_of
-from knowbound.cli.output import emit, width
+from knowbound.cli.output import Out, width
 from knowbound.errors import GATE_FAILED, UNDECIDED
 from knowbound.report import SHORT_FORMATS
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.group("judge", cls=VerbGroup)
-def command() -> None:
+def judge_command() -> None:
     """Measure how far judges can be trusted.
 
     A judge decides questions about text: whether a sentence is a hedge, how well an answer meets a rubric, whether an
@@ -30,10 +30,10 @@ def command() -> None:
     """
 
 
-@command.command("list")
+@judge_command.command("list")
 @root_option
 @report_options(SHORT_FORMATS)
-def list_(root: Path | None, format_: str, output: Path | None) -> None:
+def list_(root: Path | None, out: Out) -> None:
     """List the judges: which can be used here, what the others need, and which ones are configured."""
     import msgspec
 
@@ -45,17 +45,17 @@ def list_(root: Path | None, format_: str, output: Path | None) -> None:
     configured = {str(task): judge_for(settings, task) for task in ModelTask if task is not ModelTask.CHOOSE}
     if not settings.hedging_classifier_enabled:
         configured[ModelTask.HEDGES] = ""
-    if format_ == "json":
+    if out.format == "json":
         from knowbound.report.formats.json import json_text
 
         shown = {name: judge or None for name, judge in configured.items()}
         document = {"format": "knowbound.judges/1", "in_force": shown, "judges": msgspec.to_builtins(rows)}
-        emit([json_text(document)], output)
+        out.emit([json_text(document)])
         return
     table = [["judge", "kind", "usable", "needs, or lacks"]]
     table += [[row.form, row.kind, "yes" if row.usable else "no", row.why_not or row.needs] for row in rows]
     below = [f"Configured for {question}: {judge or 'none'}" for question, judge in configured.items()]
-    emit(_as_table(table, below, format_), output)
+    out.emit(_as_table(table, below, out.format))
 
 
 def _as_table(table: list[list[str]], below: Sequence[str], format_: str) -> Iterator[str]:
@@ -72,7 +72,7 @@ def _as_table(table: list[list[str]], below: Sequence[str], format_: str) -> Ite
     yield "\n" + "".join(f"{line}\n" for line in below)
 
 
-@command.command("label")
+@judge_command.command("label")
 @click.option(
     "--question",
     type=click.Choice(("hedging", "turns")),
@@ -101,7 +101,7 @@ def label(
     others. Each item has three questions: on topic, used, contradicted. Without a terminal a line may answer all
     three: yyn. FILE has a turn per line: {"id", "prompt", "items": [{"id", "content"}], "response", "tool_calls"}.
     """
-    from knowbound.cli.labelling import label_sentences, label_turns
+    from knowbound.cli.models.labelling import label_sentences, label_turns
 
     if question == "turns":
         label_turns(project_settings(root), input_, count, seed, labels, by)
@@ -109,7 +109,7 @@ def label(
         label_sentences(settings_of(root), input_, count, seed, labels, by)
 
 
-@command.command("calibrate")
+@judge_command.command("calibrate")
 @click.argument("labels", required=False, type=click.Path(path_type=Path))
 @click.option("--judge", "judge", default="", metavar="NAME", help="The judge (default: the configured one).")
 @click.option(
@@ -144,8 +144,7 @@ def calibrate(
     min_kappa: float | None,
     strict: bool,
     root: Path | None,
-    format_: str,
-    output: Path | None,
+    out: Out,
 ) -> int:
     """Compare a judge's verdicts with labels: sensitivity, specificity, κ, and whether there are enough labels.
 
@@ -159,7 +158,7 @@ def calibrate(
     if question == "turns":
         if run or min_kappa is not None:
             raise click.UsageError("--run and --min-kappa are not about turns: their gate is on agreement.")
-        return _calibrate_turns(project_settings(root), labels, judge, aside, strict, format_, output)
+        return _calibrate_turns(project_settings(root), labels, judge, aside, strict, out)
     from knowbound.gaps.labelling import judged_rate
     from knowbound.judge.calibration import calibrate_hedging, calibrate_rubric
     from knowbound.judge.labels import LABELS, RUBRIC
@@ -176,7 +175,7 @@ def calibrate(
     else:
         rate_of = partial(judged_rate, settings) if run else None
         report = calibrate_hedging(settings, path, judge, wanted, aside, rate_of=rate_of)
-    emit([render_calibration(report, cast("Any", format_), width=width())], output)
+    out.emit([render_calibration(report, out.format, width=width())])
     verdict = report.found.decision.verdict
     if verdict is Trust.BAD and min_kappa is not None:
         return GATE_FAILED
@@ -189,8 +188,7 @@ def _calibrate_turns(
     judge: str,
     aside: float | None,
     strict: bool,
-    format_: str,
-    output: Path | None,
+    out: Out,
 ) -> int:
     from knowbound.judge.calibration import calibrate_turns
     from knowbound.judge.labels import TURN_LABELS
@@ -198,7 +196,7 @@ def _calibrate_turns(
     from knowbound.stats.judge_gate import GateState
 
     report = calibrate_turns(settings, labels or settings.home / TURN_LABELS, judge, aside)
-    emit([render_calibration(report, cast("Any", format_), width=width())], output)
+    out.emit([render_calibration(report, out.format, width=width())])
     if report.states & {GateState.HALTED, GateState.KILLED}:
         return GATE_FAILED
     return UNDECIDED if strict and report.states & {GateState.UNDERPOWERED, GateState.UNMEASURED} else 0

@@ -1,17 +1,17 @@
-"""`knowbound quality`: measure injected items, and rank by the measurements."""
+"""`knowbound quality`: measure what is injected into agents' context, and correct it."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from knowbound.cli.asking import asking_options, hint_at_model
-from knowbound.cli.groups import VerbGroup
+from knowbound.cli.main import VerbGroup
 from knowbound.cli.options import (
     FilePath,
     absolute,
@@ -24,32 +24,118 @@ from knowbound.cli.options import (
     session_filters,
     user_name,
 )
-from knowbound.cli.output import echo, emit, layout, width
-from knowbound.cli.quality_corrections import corrections
+from knowbound.cli.output import Out, echo, width
 from knowbound.errors import GATE_FAILED, UNDECIDED, InputError
 from knowbound.report import PAGE_FORMATS, SHORT_FORMATS
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
+    from knowbound.core.item import Item
+    from knowbound.quality.corrections.answers import Corrections
+
+_again = click.option("--again", is_flag=True, help="Store content that was withdrawn before: it is true again.")
+
+
+@click.group("corrections", cls=VerbGroup, invoke_without_command=True)
+@project_option
+@report_options(PAGE_FORMATS)
+@click.pass_context
+def corrections(context: click.Context, root: Path | None, out: Out) -> None:
+    """Show suggested corrections: items that an agent contradicted, and the drafts that would replace them.
+
+    A suggestion is open until it is accepted or dismissed here, or its item is corrected in any other way. What a
+    trusted judge found is not injected until then, and the next session of an agent starts with up to three of them
+    (quality.corrections = false: neither). An item that you let through (kms flag ID --clear) without an answer for 14
+    days is flagged UNVERIFIED.
+    """
+    if context.invoked_subcommand:
+        return
+    from knowbound.report.quality.items import render_suggestions
+
+    with _opened(root) as opened:
+        waiting = opened.open()
+    out.show(render_suggestions, waiting)
+
+
+@corrections.command("accept")
+@click.argument("id_", metavar="ID")
+@click.option("--content", default="", help="Use this content in place of the draft.")
+@_again
+@project_option
+def accept(id_: str, content: str, again: bool, root: Path | None) -> None:
+    """Supersede the item by the draft, or by --content. Repeating the command changes nothing."""
+    with _opened(root) as opened:
+        _print_accepted(id_, opened.accept(id_, content, again=again))
+
+
+@corrections.command("edit")
+@click.argument("id_", metavar="ID")
+@_again
+@project_option
+def edit(id_: str, again: bool, root: Path | None) -> None:
+    """Open the draft in your editor, and accept what you save. Closing the editor without saving changes nothing."""
+    with _opened(root) as opened:
+        one = opened.suggestion(id_)
+        written = click.edit(one.draft or one.content)
+        if written is None or not written.strip():
+            echo("Nothing was saved, and nothing was changed.")
+            return
+        _print_accepted(id_, opened.accept(id_, written.strip(), again=again))
+
+
+@corrections.command("dismiss")
+@click.argument("id_", metavar="ID")
+@click.option("--note", default="", help="Give the reason, for the log.")
+@project_option
+def dismiss(id_: str, note: str, root: Path | None) -> None:
+    """Close the suggestion as not warranted: the item is right as it is."""
+    with _opened(root) as opened:
+        opened.dismiss(id_, note)
+    echo(f"Dismissed: {id_} stays as it is. Undo: knowbound quality corrections undo {id_}")
+
+
+@corrections.command("undo")
+@click.argument("id_", metavar="ID")
+@project_option
+def undo(id_: str, root: Path | None) -> None:
+    """Take the last answer about the item back: the suggestion is open again.
+
+    After an acceptance the item is served again, and its replacement is deleted.
+    """
+    with _opened(root) as opened:
+        opened.undo(id_)
+    echo(f"Taken back: the suggestion about {id_} is open again.")
+
+
+def _opened(root: Path | None) -> AbstractContextManager[Corrections]:
+    from knowbound.quality.corrections.loop import opened_corrections
+
+    return opened_corrections(project_settings(root), user_name())
+
+
+def _print_accepted(id_: str, item: Item) -> None:
+    echo(f"Superseded {id_} by {item.id}: {item.content}")
+    echo(f"Undo: knowbound quality corrections undo {id_}")
+
 
 _SHARE = click.FloatRange(0, 1)
 
 
 @click.group("quality", cls=VerbGroup)
-def command() -> None:
+def quality_command() -> None:
     """Measure what is injected into agents' context, and correct it."""
 
 
-command.add_command(corrections)
+quality_command.add_command(corrections)
 
 
-@command.command("status")
+@quality_command.command("status")
 @click.option(
     "--item", "item", default="", metavar="ID", help="Show one item: its figures, last injections and records."
 )
 @project_option
 @report_options(PAGE_FORMATS)
-def status(item: str, root: Path | None, format_: str, output: Path | None) -> None:
+def status(item: str, root: Path | None, out: Out) -> None:
     """Show whether what is injected helps, and what to fix first.
 
     Prints four metrics over the last 7 days, each with its interval, its target and its change: injected items that
@@ -65,19 +151,19 @@ def status(item: str, root: Path | None, format_: str, output: Path | None) -> N
     from knowbound.report.quality.status import render_quality
     from knowbound.stats.quality import window
 
-    settings, format = project_settings(root), cast("Any", format_)
+    settings, format = project_settings(root), out.format
     if item:
-        shown = render_item(quality_of_item(settings, item), format, **layout(output))
+        shown = render_item(quality_of_item(settings, item), format, **out.layout)
     else:
         found = quality_status(settings)
         first, last = window(found.until)
         found = replace(found, rescues=rescue_figures(settings.home, first, last))
-        shown = render_quality(found, format, **layout(output))
-    emit([shown], output)
-    hint_at_model(settings, "turns", format_)
+        shown = render_quality(found, format, **out.layout)
+    out.emit([shown])
+    hint_at_model(settings, "turns", out.format)
 
 
-@command.command("shadow")
+@quality_command.command("shadow")
 @click.option("--accept", "accepted", multiple=True, metavar="KEY", help="It would have helped; repeatable.")
 @click.option("--reject", "rejected", multiple=True, metavar="KEY", help="Hold its item back; repeatable.")
 @click.option("--start", is_flag=True, help="Start injecting in this project, once ten were accepted or rejected.")
@@ -88,8 +174,7 @@ def shadow(
     rejected: tuple[str, ...],
     start: bool,
     root: Path | None,
-    format_: str,
-    output: Path | None,
+    out: Out,
 ) -> None:
     """Show what would have been injected, to accept or reject before anything reaches the agent.
 
@@ -106,8 +191,8 @@ def shadow(
         shadowed.start(settings)
         found = shadowed.answer(settings, (), (), by="")
     shown = shadowed.to_look_at(found)
-    emit([render_shadow(found, shown, cast("Any", format_), **layout(output))], output)
-    if accepted or rejected or start or format_ != "text" or output or not os.isatty(0):
+    out.show(render_shadow, found, shown)
+    if accepted or rejected or start or out.format != "text" or out.path or not os.isatty(0):
         return
     for one in shown:
         said = click.prompt(f"{one.key}: accept, reject or skip", type=click.Choice(("a", "r", "s")), default="s")
@@ -117,7 +202,7 @@ def shadow(
         shadowed.start(settings)
 
 
-@command.command("calibrate")
+@quality_command.command("calibrate")
 @click.argument("prompts", type=FilePath)
 @click.option(
     "--precision",
@@ -142,8 +227,7 @@ def calibrate(
     left_alone: float,
     strict: bool,
     root: Path | None,
-    format_: str,
-    output: Path | None,
+    out: Out,
 ) -> int:
     """Recommend the relevance floor and the number of items, from labelled prompts.
 
@@ -156,11 +240,11 @@ def calibrate(
     from knowbound.stats.floor import FloorTarget
 
     report = calibrate_injection(project_settings(root), prompts, FloorTarget(precision, left_alone))
-    emit([render_floor(report, cast("Any", format_), width=width())], output)
+    out.emit([render_floor(report, out.format, width=width())])
     return UNDECIDED if strict and report.found.is_too_small else 0
 
 
-@command.command("score")
+@quality_command.command("score")
 @click.argument("paths", nargs=-1, type=FilePath)
 @click.option("--input", "input_", type=FilePath, metavar="FILE", help="Judge the turns of FILE.")
 @click.option("--log", "log", is_flag=True, help="With --input: put the turns into the quality log.")
@@ -179,8 +263,7 @@ def score(
     again: bool,
     queue: bool,
     root: Path | None,
-    format_: str,
-    output: Path | None,
+    out: Out,
     **chosen: Any,
 ) -> int:
     """Judge what was injected in recorded traces: on topic, used, contradicted.
@@ -214,7 +297,7 @@ def score(
             open_quality_log(settings).close()  # creates the data folder that the lock is in
             with _scoring(settings):
                 log_turns(settings, turns, given, judge.version)
-        emit(judged_lines(judge.version, turns, given), output)
+        out.emit(judged_lines(judge.version, turns, given))
         return 0
     from knowbound.quality.turns.recorded import items_of, score_traces
     from knowbound.report.quality.recorded import render_recorded
@@ -223,9 +306,9 @@ def score(
     report, lines = score_traces(
         absolute(paths), settings, project=filters.project, since=filters.since, agent=filters.agent
     )
-    shown = items_of(lines) if format_ == "jsonl" else [render_recorded(report, cast("Any", format_), **layout(output))]
-    emit(shown, output)
-    hint_at_model(settings, "turns", format_)
+    shown = items_of(lines) if out.format == "jsonl" else [render_recorded(report, out.format, **out.layout)]
+    out.emit(shown)
+    hint_at_model(settings, "turns", out.format)
     return 0
 
 
@@ -258,13 +341,13 @@ def _scoring(settings: Settings) -> Iterator[None]:
         SCORING.ensure_running(str(settings.root), str(settings.home))
 
 
-@command.command("rollout")
+@quality_command.command("rollout")
 @click.option("--advance", is_flag=True, help="Begin the next leg; refused while a criterion is open.")
 @click.option("--force", is_flag=True, help="With --advance: begin it although criteria are open.")
 @click.option("--revert", is_flag=True, help="Go back to the previous leg.")
 @project_option
 @report_options(SHORT_FORMATS)
-def rollout(advance: bool, force: bool, revert: bool, root: Path | None, format_: str, output: Path | None) -> int:
+def rollout(advance: bool, force: bool, revert: bool, root: Path | None, out: Out) -> int:
     """Show the present leg of the rollout of measured ranking, and its open criteria.
 
     Leg 0 measures. Each further leg ranks the items of one backend by their effective confidence. A leg lasts a week of
@@ -284,5 +367,5 @@ def rollout(advance: bool, force: bool, revert: bool, root: Path | None, format_
         status = rolling.revert(settings, by=user_name())
     else:
         status = rolling.rollout_status(settings)
-    emit([render_rollout(status, cast("Any", format_), **layout(output))], output)
+    out.show(render_rollout, status)
     return GATE_FAILED if status.refused else 0

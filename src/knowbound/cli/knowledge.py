@@ -1,22 +1,29 @@
-"""`knowbound lint`: check what knowledge files say against the tree."""
+"""Knowledge files: `knowbound lint` checks them against the tree, `knowbound rules` against sessions."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from knowbound.cli.asking import MODEL, asking_options, hint_at_model
-from knowbound.cli.options import report_options, root_option, settings_of
-from knowbound.cli.output import emit
+from knowbound.cli.asking import MODEL, asker_of, asking_options, hint_at_model
+from knowbound.cli.options import (
+    FilePath,
+    absolute,
+    report_options,
+    root_option,
+    session_filters,
+    session_options,
+    settings_of,
+)
+from knowbound.cli.output import Out, reading
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
     from knowbound.judge.models.asking import Asker
-
 
 _FORMATS = ("text", "jsonl", "sarif", "github")
 
@@ -34,15 +41,7 @@ _FORMATS = ("text", "jsonl", "sarif", "github")
 @root_option
 @report_options(_FORMATS)
 @asking_options()
-def command(
-    files: tuple[Path, ...],
-    against: str,
-    store: str,
-    skills: bool,
-    root: Path | None,
-    format_: str,
-    output: Path | None,
-) -> int:
+def lint_command(files: tuple[Path, ...], against: str, store: str, skills: bool, root: Path | None, out: Out) -> int:
     """Check the statements of CLAUDE.md, AGENTS.md, rules, skills and items, or of FILES, against the project's tree.
 
     Rules look up the paths, links, scripts, packages, names and versions of Python that a statement names; nothing of
@@ -67,24 +66,24 @@ def command(
         from knowbound.knowledge.skills import check_skills
         from knowbound.report.knowledge import render_skills
 
-        if files or against or store or format_ not in ("text", "jsonl"):
+        if files or against or store or out.format not in ("text", "jsonl"):
             raise click.UsageError("--skills goes with --format text or jsonl, and with nothing else.")
         known = check_skills(settings)
-        emit(render_skills(known, format_), output)
+        out.emit(render_skills(known, out.format))
         return int(any(one.problems for one in known))
     asker = None if against else _asker(settings)
     if store:
-        if files or against or format_ not in ("text", "jsonl"):
+        if files or against or out.format not in ("text", "jsonl"):
             raise click.UsageError("--store goes with --format text or jsonl, and with no files and no --against.")
-        emit(_junk(store, settings, asker, format_), output)
-        hint_at_model(settings, "statements", format_)
+        out.emit(_junk(store, settings, asker, out.format))
+        hint_at_model(settings, "statements", out.format)
         return 0
     checked = (
         lint(settings.root, files, against=against, asker=asker) if files or against else lint_project(settings, asker)
     )
-    emit(render_lint(checked, format_), output)
+    out.emit(render_lint(checked, out.format))
     if not against:
-        hint_at_model(settings, "statements", format_)
+        hint_at_model(settings, "statements", out.format)
     return int(any(one.truth is Truth.CONTRADICTED for one in checked))
 
 
@@ -99,10 +98,43 @@ def _junk(store: str, settings: Settings, asker: Asker | None, format_: str) -> 
 
 def _asker(settings: Settings) -> Asker | None:
     """Return what asks the configured model; in CI only one that the command line names."""
-    from knowbound.judge.choice import ModelTask, judge_for
-    from knowbound.judge.registry import asker_for
 
     is_named = bool(click.get_current_context().meta.get(MODEL))
     if os.environ.get("CI") and not is_named:
         return None
-    return asker_for(settings, judge_for(settings, ModelTask.STATEMENTS))
+    return asker_of(settings, "statements")
+
+
+@click.command("rules")
+@click.argument("paths", nargs=-1, type=FilePath)
+@click.option("--newest", type=click.IntRange(1), default=30, show_default=True, help="Look at so many sessions.")
+@root_option
+@session_options("sessions")
+@report_options(("text", "jsonl"))
+@asking_options()
+def rules_command(paths: tuple[Path, ...], newest: int, root: Path | None, out: Out, **chosen: Any) -> None:
+    """Report which rules of CLAUDE.md, AGENTS.md and the like agents obey, and which they ignore.
+
+    A rule is a line that tells agents what to do or not to do, in the file as it was on the day of each session. Rules
+    of knowbound decide what a trace shows by itself: commands that have to run, commands and files that are forbidden,
+    commits, pushes, files to read first. A model that you allowed decides the rest from a shortened record of each
+    session, one question a session, with a quotation; without one those cases are counted as undecided.
+    """
+    from knowbound.knowledge.rules.rules import check_rules
+    from knowbound.report.knowledge import render_rules
+
+    settings = settings_of(root)
+    filters = session_filters(settings, bool(paths), **chosen)
+    asker = asker_of(settings, "rules")
+    with reading() as progress:
+        found = check_rules(
+            absolute(paths),
+            settings,
+            filters,
+            newest=newest,
+            root_is_given=root is not None,
+            asker=asker,
+            progress=progress,
+        )
+    out.emit(render_rules(found.checks, found.sessions, found.of, found.notes, out.format))
+    hint_at_model(settings, "rules", out.format)

@@ -1,4 +1,7 @@
-"""`knowbound install` and `knowbound uninstall`: add knowbound to an agent's settings, and remove it."""
+"""Agents: `knowbound install` and `uninstall` connect them, `doctor` looks at it, `on`, `off` and `wrong` switch hooks.
+
+Agents themselves call `hook`, `mcp` and `statusline`.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from knowbound.cli.options import Function, all_of, root_option
-from knowbound.cli.output import confirm, echo
+from knowbound.cli.options import Function, all_of, format_option, project_option, root_option
+from knowbound.cli.output import confirm, echo, emit
+from knowbound.errors import WRONG_INPUT
 from knowbound.language import say
 
 if TYPE_CHECKING:
@@ -47,7 +51,7 @@ def _agent_options(default_scope: str) -> Callable[[Function], Function]:
     default=None,
     help="Record what would be injected, and inject nothing until you looked at ten choices; or inject at once.",
 )
-def install(agent: str, scope: str | None, root: Path | None, yes: bool, in_shadow: bool | None) -> None:
+def install_command(agent: str, scope: str | None, root: Path | None, yes: bool, in_shadow: bool | None) -> None:
     """Connect an AGENT: hooks that inject knowledge into its context, and the MCP server.
 
     A terminal asks which way to start. In shadow (for all your agents and projects) the hooks are installed without the
@@ -98,7 +102,7 @@ def install(agent: str, scope: str | None, root: Path | None, yes: bool, in_shad
 
 @click.command("uninstall")
 @_agent_options("all that is yours, here and in other projects")
-def uninstall(agent: str, scope: str | None, root: Path | None, yes: bool) -> None:
+def uninstall_command(agent: str, scope: str | None, root: Path | None, yes: bool) -> None:
     """Remove knowbound from an AGENT's settings.
 
     A settings file that was not edited since `install` gets back exactly the bytes it had before. An edited file loses
@@ -181,3 +185,136 @@ def _notes(agent: str, scope: str, project: Path) -> list[str]:
             "This knowbound runs from a temporary environment: install knowbound for good, then run this verb again."
         )
     return notes
+
+
+_SIGNS = {"ok": "ok     ", "note": "note   ", "problem": "PROBLEM"}
+
+
+@click.command("doctor")
+@project_option
+@format_option(("text", "json"))
+def doctor_command(root: Path | None, format_: str) -> int:
+    """Check the store, the index, the extras, and the hooks and the MCP server as an agent runs them.
+
+    Prints first what to do next, with the repair of each problem; the exit code is 2 when there is a problem. Hooks
+    and servers that your settings name are started once, within 20 seconds in all, and record nothing.
+    """
+    from knowbound.agent.doctor.examine import as_json, examine, next_steps, settings_for
+    from knowbound.report.formats.json import json_text
+    from knowbound.store.data_dir import project_root
+
+    folder = root.resolve() if root else Path(project_root(os.getcwd())).resolve()
+    settings, problem = settings_for(folder, os.environ)
+    checks = examine(settings, os.environ, problem)
+    has_problem = any(check.state == "problem" for check in checks)
+    if format_ == "json":
+        emit([json_text(as_json(checks, settings))], None)
+    else:
+        steps = next_steps(checks)
+        echo("To do:" if has_problem else "All is well. You could:" if steps else "All is well.")
+        for check in steps:
+            echo(f"  {check.do}\n      {check.name}: {check.found}")
+        echo("")
+        missing = [check for check in checks if check.state == "note" and check.name.split()[0] == "extra"]
+        rows = [(_SIGNS[check.state], check.name, check.found) for check in checks if check not in missing]
+        if missing:
+            names = ", ".join(check.name.split()[1] for check in missing)
+            rows.append((_SIGNS["note"], "extras", say("not installed, and not needed by the settings: {}", names)))
+        width = max(len(name) for _, name, _ in rows)
+        for sign, name, found in rows:
+            echo(f"{sign}  {name:{width}}  {found}")
+    return WRONG_INPUT if has_problem else 0
+
+
+@click.command("hook", context_settings={"ignore_unknown_options": True})
+@click.argument("event", default="")
+def hook_command(event: str) -> None:
+    """Answer the hook EVENT of an agent: user-prompt-submit, session-start, after a tool call, or the end of a turn.
+
+    Reads the agent's hook JSON on stdin and prints the context to inject, or nothing. stop, stop-failure, interrupt,
+    subagent-stop and session-end print nothing: they queue the turn, and a worker in the background scores it.
+    post-tool-use and post-tool-use-failure print where the thing that a lookup missed really is, or nothing. The exit
+    code is always 0; failures are written to .knowbound/hook.log, which `knowbound doctor` shows. Agents should call
+    knowbound-hook, which does the same and starts faster.
+    """
+    from knowbound.agent.hook_process import main
+
+    main([event])
+
+
+@click.command("mcp")
+@project_option
+def mcp_command(root: Path | None) -> None:
+    """Serve the knowledge store to an agent (MCP over stdio).
+
+    `knowbound install` writes the settings that make an agent start the server. Without --root it serves the project
+    that the agent works in: the nearest folder upwards that has a .knowbound, else the root of the repository. Settings
+    of the project that you have not trusted count as not set.
+    """
+    from knowbound.agent.mcp.server import serve
+
+    serve(root.resolve() if root else None)
+
+
+@click.command("statusline")
+def statusline_command() -> None:
+    """Print one line for Claude Code's status line: gaps, unsupported claims and injected items of today.
+
+    Reads the client's JSON on stdin. On a terminal it prints the setting that makes Claude Code call it. Sessions count
+    once they were read: hooks have that done when a turn has ended, commands when they run.
+    """
+    from knowbound.agent.statusline import main
+
+    main()
+
+
+@click.command("on")
+def on_command() -> None:
+    """Switch all hooks on again after `knowbound off`."""
+    from knowbound.agent.interruptions import off_state, switch_on
+    from knowbound.agent.switch import VARIABLE
+    from knowbound.errors import StoreError
+
+    try:
+        were_off = switch_on()
+    except OSError as error:
+        raise StoreError("switch-unwritable", f"The hooks cannot be switched on: {error}.") from error
+    if off_state():
+        echo(f"Hooks are still off here: {off_state()}. Try: unset {VARIABLE}")
+    else:
+        echo("Hooks are on." if were_off else "Hooks were on already.")
+
+
+@click.command("off")
+def off_command() -> None:
+    """Switch all hooks off, in every agent and project, from the next prompt on.
+
+    A hook that is off reads its input, prints nothing and records nothing. The agents' settings stay as they are;
+    `knowbound on` switches the hooks on again. For one shell only: KNOWBOUND_OFF=1.
+    """
+    from knowbound.agent.interruptions import off_state, switch_off
+    from knowbound.errors import StoreError
+
+    try:
+        switch_off()
+    except OSError as error:
+        raise StoreError(
+            "switch-unwritable", f"The hooks cannot be switched off: {error}. Try: KNOWBOUND_OFF=1"
+        ) from error
+    echo(f"Hooks are off ({off_state()}). Try: knowbound on")
+
+
+@click.command("wrong")
+@click.argument("kind", type=click.Choice(["injection", "rescue", "check"]), required=False)
+@project_option
+def wrong_command(kind: str | None, root: Path | None) -> None:
+    """Say that the last interruption was wrong: what was injected, a rescue, or the check before the agent stopped.
+
+    With KIND, the last of that kind. knowbound doctor shows the share of wrong interruptions in the last seven days,
+    and proposes to switch a kind off that was wrong more than once.
+    """
+    from knowbound.agent.interruptions import call_wrong
+    from knowbound.cli.options import settings_of
+
+    found = call_wrong(settings_of(root).home, kind or "")
+    echo(f"Noted: the {found.kind} of {found.time} was wrong. The share of wrong ones: knowbound doctor")

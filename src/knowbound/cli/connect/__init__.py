@@ -1,1 +1,0 @@
-"""The verbs that connect agents, and decide what they and a project may do."""

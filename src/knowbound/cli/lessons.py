@@ -1,0 +1,169 @@
+"""Misses: `knowbound learn` proposes lines about them, `knowbound rescue` says where a thing really is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from knowbound.cli.asking import asker_of, asking_options, hint_at_model
+from knowbound.cli.options import (
+    absolute,
+    page_options,
+    project_settings,
+    report_options,
+    root_option,
+    session_filters,
+    session_options,
+    settings_of,
+)
+from knowbound.cli.output import Out, echo, reading
+from knowbound.errors import InputError
+from knowbound.files import numbered_lines
+from knowbound.language import say, translated
+
+if TYPE_CHECKING:
+    from knowbound.config import Settings
+    from knowbound.gaps.stored import Filters
+    from knowbound.lessons.learn import Learned
+    from knowbound.lessons.rescue.words import Rescue
+
+
+@click.command("learn")
+@click.argument("paths", nargs=-1, metavar="[PATHS]...")
+@root_option
+@session_options()
+@click.option("--status", is_flag=True, help="Show what became of the lessons: applied, closed, reopened, stale.")
+@page_options
+@asking_options()
+def learn_command(
+    paths: tuple[str, ...],
+    root: Path | None,
+    status: bool,
+    out: Out,
+    **chosen: Any,
+) -> None:
+    """Propose lines of knowledge from what agents miss again and again; `knowbound fix ID` writes one.
+
+    A lesson says where something is, how a command is called here, or what users said in several sessions. Each lesson
+    is checked against the tree of the project; a lesson that the tree contradicts is never proposed.
+
+    \b
+    knowbound learn                    propose, from the sessions of this project
+    knowbound learn --status           what became of the written lessons
+    knowbound fix ID …                 write into CLAUDE.md or AGENTS.md, after a look at the diff
+    knowbound fix --reject ID …        never propose it again
+    knowbound fix ID … --to items      add it to the knowledge store; samples: to the test set; rescue: only say it
+    """
+    settings = settings_of(root)
+    filters = session_filters(settings, bool(paths), **chosen)
+    learned = _learn(absolute(paths), settings, filters, root_is_given=root is not None)
+    out.emit([_rendered(learned, out, status)])
+    hint_at_model(settings, "lessons", out.format)
+
+
+def _learn(paths: list[Path], settings: Settings, filters: Filters, *, root_is_given: bool) -> Learned:
+    from knowbound.audit.audit import audit_lens
+    from knowbound.lessons.applying import flag_stale_items
+    from knowbound.lessons.learn import learn
+
+    also = [audit_lens(settings)]
+
+    with reading() as progress:
+        learned = learn(paths, settings, filters, root_is_given=root_is_given, progress=progress, also=also)
+    for lesson in flag_stale_items(learned.lessons, settings):
+        echo(say("knowbound: the item of lesson {} is flagged UNVERIFIED: {}.", lesson.id, lesson.unverified), err=True)
+    for note in learned.notes:
+        echo(f"knowbound: {note}.", err=True)
+    return learned
+
+
+def _rendered(learned: Learned, out: Out, status: bool) -> str:
+    from knowbound.core.lesson import LessonStatus
+    from knowbound.report.knowledge import render_lessons
+    from knowbound.report.words import not_read_words, sessions_words
+    from knowbound.text.printable import counted, listed
+
+    sessions = sessions_words(learned.report.reading, sum(learned.sessions.values()))
+    named = listed([name or translated("unknown") for name in learned.sessions], 3)
+    tree = (
+        say("checked against the tree of {}", learned.checked)
+        if learned.checked
+        else translated("without a tree to check them")
+    )
+    at = say(" at {}", learned.commit) if learned.commit else ""
+    left = not_read_words(learned.report.reading)
+    shown = [one for one in learned.lessons if status or one.status is not LessonStatus.REJECTED]
+    return render_lessons(
+        shown,
+        out.format,
+        about=say("{} from {} of {}, {}{}.", counted(len(shown), "lesson"), sessions, named, tree, at)
+        + (f" {left[:1].upper()}{left[1:]}." if left else ""),
+        left_out=learned.left_out,
+        status=status,
+        **out.layout,
+    )
+
+
+@click.command("rescue")
+@click.option(
+    "--input", "input_", type=click.Path(path_type=Path), required=True,
+    help="Read events of PostToolUse or PostToolUseFailure, as the client sends them, one per line, each with an id.",
+)  # fmt: skip
+@root_option
+@report_options(("text", "jsonl"))
+@asking_options()
+def rescue_command(input_: Path, root: Path | None, out: Out) -> int:
+    """Say for each missed lookup where the thing really is, or that it is nowhere, or nothing.
+
+    The hooks say the same while an agent works (`install`). Here the events are recorded, and the tree is as it is now.
+    Where rules are silent, a model that you allowed is asked; the tree verifies every place that it names.
+    """
+    out.emit(_rescues(input_, project_settings(root), out.format))
+    return 0
+
+
+def _rescues(path: Path, settings: Settings, format_: str) -> Iterator[str]:
+    """Answer each event with a line."""
+    from knowbound.judge.choice import may_see
+    from knowbound.lessons.rescue.asking import SECONDS, indexed
+    from knowbound.lessons.rescue.rescue import rescue
+
+    events = list(_events(path))
+    asker = asker_of(settings, "rescue")
+    with indexed(settings.root, settings.home) as tree:
+        said = [rescue(event, tree, home=str(settings.home), seconds=SECONDS) for _, event in events]
+        if asker is not None:
+            from knowbound.lessons.rescue.asking import rescues_by_model
+
+            left = [at for at, one in enumerate(said) if one.is_open]
+            sees = partial(may_see, asker.judge, settings=settings)
+            for at, one in zip(left, rescues_by_model([events[at][1] for at in left], tree, asker, sees), strict=True):
+                said[at] = one if one.suggestions else said[at]
+    for (number, event), one in zip(events, said, strict=True):
+        yield _rescue_line(event.get("id", number), one, format_)
+
+
+def _events(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, line in numbered_lines(path):
+        try:
+            event = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise InputError("bad-events", f"{path}, line {number}: {error}.") from error
+        if not isinstance(event, dict):
+            raise InputError("bad-events", f"{path}, line {number}: an event is a JSON object.")
+        yield number, event
+
+
+def _rescue_line(id_: object, said: Rescue, format_: str) -> str:
+    if format_ == "text":
+        from knowbound.text.printable import one_line
+
+        return f"{one_line(str(id_))}  {said.text or '(silent)'}\n"
+    places = [{"path": one.path, "line": one.line, "why": one.why} for one in said.suggestions]
+    row = {"id": id_, "status": said.status, "rule": said.rule, "text": said.text, "suggestions": places}
+    return json.dumps(row, ensure_ascii=False) + "\n"

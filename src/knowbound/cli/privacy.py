@@ -1,0 +1,282 @@
+"""Data that are kept, allowed and shown to others: `knowbound forget`, `trust`, `secrets` and `share`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from knowbound.cli.options import (
+    FilePath,
+    absolute,
+    format_option,
+    report_options,
+    root_option,
+    session_filters,
+    session_options,
+    settings_of,
+)
+from knowbound.cli.output import (
+    Out,
+    ReadingProgress,
+    confirm,
+    echo,
+    emit,
+    print_result,
+    reading,
+)
+from knowbound.errors import UNDECIDED, ConfigError, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from knowbound.agent.forget import ForgetReport, Selection
+    from knowbound.trust import RiskySetting
+
+
+@click.command("forget")
+@click.option(
+    "--session", "sessions", multiple=True, metavar="ID", help="Erase this session (the agent's id); repeatable."
+)
+@click.option(
+    "--project",
+    is_flag=False,
+    flag_value=".",
+    metavar="[DIR]",
+    help="Erase the sessions that worked in or below DIR (default: this project, with all that its data folder has).",
+)
+@click.option("--before", metavar="DATE", help="Erase what ended or was recorded before then: a date, or 30d, 12h, 2w.")
+@click.option("--everything", is_flag=True, help="Erase all that came from sessions, hooks and evaluations.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be erased.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@root_option
+@format_option(("text", "json"))
+def forget_command(
+    sessions: tuple[str, ...],
+    project: str | None,
+    before: str | None,
+    everything: bool,
+    dry_run: bool,
+    yes: bool,
+    root: Path | None,
+    format_: str,
+) -> int:
+    """Erase what is kept about sessions from every store, and prove it.
+
+    Shows first what would be erased, and asks. Afterwards all bytes of all files that knowbound keeps are searched for
+    the erased ids, prompts and sentences; the exit code is 3 when something is left. The agents' own transcripts and
+    the items of the knowledge store stay; `observe` does not read forgotten sessions again. docs/privacy.md says where
+    each kind of data is kept.
+    """
+    from knowbound.agent.forget import Selection, forget
+
+    settings = settings_of(root)
+    if sum((bool(sessions), project is not None, before is not None, everything)) != 1:
+        raise click.UsageError("Give one of --session ID, --project [DIR], --before DATE or --everything.")
+    folder = (settings.root if project == "." else Path(project).expanduser()).resolve() if project is not None else ""
+    selection = Selection(sessions, str(folder), _time(before) if before is not None else "", everything)
+    shown = forget(selection, settings, is_preview=True)
+    if not dry_run:
+        if format_ == "text" and not yes:
+            echo("\n".join(_to_erase(shown, "To be erased from")))
+        confirm("Erase it?", "Nothing was erased.", yes=yes, err=format_ != "text")
+        shown = forget(selection, settings)
+    _print(shown, selection, format_)
+    return UNDECIDED if shown.proof is not None and (shown.proof.left or shown.proof.unreadable) else 0
+
+
+def _time(before: str) -> str:
+    from knowbound.gaps.stored import since
+
+    try:
+        return since(before)
+    except InputError as error:
+        raise InputError(error.slug, f"--before {before!r} is neither a span (30d, 12h, 2w) nor a date.") from None
+
+
+def _print(shown: ForgetReport, selection: Selection, format_: str) -> None:
+    from msgspec.structs import asdict
+
+    proof = shown.proof
+    lines = _to_erase(shown, "To be erased from" if proof is None else "Erased from")
+    if proof is not None:
+        found = sum(one.texts for one in proof.left)
+        documents = f" and {proof.documents:,} documents of MongoDB" if proof.documents else ""
+        lines.append(
+            f"Searched {proof.files:,} files{documents}, {proof.bytes:,} bytes for {proof.texts:,} erased texts: "
+            f"{found:,} {'occurrence' if found == 1 else 'occurrences'}."
+        )
+        lines += [f"  left: {one.file} ({one.texts:,})" for one in proof.left]
+        lines += [f"  could not be read: {path}" for path in proof.unreadable]
+    print_result(format_, "forget", {"selection": selection, **asdict(shown)}, lines)
+
+
+def _to_erase(shown: ForgetReport, words: str) -> list[str]:
+    lines = [f"{words} {shown.home}: {shown.sessions:,} sessions."]
+    lines += [f"  {count:>7,}  {store}" for store, count in shown.erased.items()] or ["  nothing is kept"]
+    return lines + [f"Not touched: {one}." for one in shown.not_touched]
+
+
+_SHORTEST_HASH = 32  # characters of a hash that --expect takes
+
+
+@click.command("trust")
+@root_option
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option(
+    "--expect",
+    metavar="HASH",
+    default="",
+    help="Trust the settings without a question if they have this hash (for CI).",
+)
+@click.option("--revoke", is_flag=True, help="Stop trusting the project's settings.")
+def trust_command(root: Path | None, yes: bool, expect: str, revoke: bool) -> None:
+    """Allow a project to decide settings that run a program or name where data go.
+
+    Shows the difference to the settings that you trusted before, and asks. The trust holds for a hash over the settings
+    and the files of the project that they name; after a change you are asked again. Your own config file, the
+    environment and the command line need no trust. The verb also takes over a data folder that you did not make on this
+    machine.
+    """
+    from knowbound.config import load, risky_settings
+    from knowbound.kms.opening import open_knowledge_store
+    from knowbound.store.data_dir import INDEX, OURS, owner_of
+    from knowbound.store.marking import adopt, refuse_tracked
+    from knowbound.trust import distrust, hash_of, trust, trusted
+
+    project = (root or Path()).resolve()
+    if revoke:
+        echo("The project's settings are no longer trusted." if distrust(project) else "Nothing was trusted.")
+        left = load(project, ignore_untrusted=True)
+        if (left.home / INDEX).exists() and owner_of(left.home) == OURS:
+            open_knowledge_store(left).close()  # drops the items of backends that are not in use any more
+        return
+    risky = risky_settings(project)
+    settings = load(project, ignore_untrusted=True)
+    home = settings.home
+    is_asked = home.is_dir() and not settings.home_is_given and not expect  # a hash is of settings alone
+    owner = owner_of(home) if is_asked else OURS
+    if owner != OURS:
+        refuse_tracked(home)
+    is_new = bool(risky) and trusted(project).hash != hash_of(risky)
+    if expect and (len(expect) < _SHORTEST_HASH or not hash_of(risky).startswith(expect)):
+        raise ConfigError(
+            "config-untrusted",
+            f"The settings of {project} have the hash {hash_of(risky)}, not {expect}. Nothing is trusted. "
+            "Try: knowbound trust (shows them)",
+        )
+    lines = _without_secrets(risky)
+    if is_new:
+        echo(f"The config of {project} decides what counts only if you trust it:\n")
+        echo("\n".join(_difference(trusted(project).lines, lines)))
+        echo("\nPrograms run as you. What they read or start themselves is not covered.")
+    if owner != OURS:
+        echo(f"The data folder {home} was not made by you on this machine. Taken over, its items can be injected.")
+    if not is_new and owner == OURS:
+        echo(f"Nothing to trust: {_nothing(bool(risky), project)}")
+        return
+    confirm("Trust exactly this?", "Nothing is trusted.", yes=yes or bool(expect))
+    if is_new:
+        trust(project, risky, lines)
+        echo(f"Trusted. In CI: knowbound trust --expect {hash_of(risky)[:_SHORTEST_HASH]}")
+    if owner != OURS:
+        adopt(home)
+        echo(f"{home} is marked as yours.")
+
+
+def _nothing(is_trusted: bool, project: Path) -> str:
+    return (
+        "these settings are trusted already." if is_trusted else f"the config of {project} decides nothing of the kind."
+    )
+
+
+def _without_secrets(risky: Sequence[RiskySetting]) -> list[str]:
+    from knowbound.text.redact import redact
+    from knowbound.trust import lines_of
+
+    return [redact(line) for line in lines_of(risky)]
+
+
+def _difference(before: Sequence[str], after: Sequence[str]) -> list[str]:
+    """Return the lines with the sign of a difference in front: removed, kept, new."""
+    gone = [f"- {line}" for line in before if line not in after]
+    shown = gone + [f"{' ' if line in before else '+'} {line}" for line in after]
+    if not any(line[0] in "-+" for line in shown):
+        shown.append("+ (only a credential changed)")
+    return shown
+
+
+@click.command("secrets")
+@click.argument("paths", nargs=-1, type=FilePath)
+@click.option("--since", help="Take only files that changed since then: 7d, 12h, 2w or a date.")
+@report_options(("text", "json", "jsonl"))
+@click.pass_context
+def secrets_command(ctx: click.Context, paths: tuple[Path, ...], since: str | None, out: Out) -> None:
+    """List secrets that lie in transcripts: kind, file, line and age, never the value.
+
+    Looks in the files and folders of PATHS, or where agents keep their transcripts. The rules are those by which
+    knowbound redacts what it stores or sends. Each secret is listed once, with what to rotate. Nothing is stored and
+    nothing is sent. Exit code 1 if a secret was found, 0 if none was.
+    """
+    from knowbound.errors import InputError
+    from knowbound.gaps.stored import since as since_time
+    from knowbound.report.secrets import render_secrets
+    from knowbound.text.clock import iso_time
+    from knowbound.traces.corpus import scan
+    from knowbound.traces.secrets import scan_for_secrets
+    from knowbound.traces.sessions import places_of_agents
+
+    known, existing = places_of_agents()
+    files, notes = scan(absolute(paths) if paths else existing)
+    if since:
+        after = since_time(since)
+        files = [file for file in files if iso_time(file.mtime_ns, 1_000_000_000) >= after]
+    if not files:
+        places = ", ".join(str(path) for path in paths or known)
+        raise InputError("no-sessions", f"No transcripts found in {places}. Try: knowbound secrets PATH")
+    with ReadingProgress() as progress:
+        found = scan_for_secrets(files, progress)
+    found.unreadable += notes
+    out.emit(render_secrets(found, out.format))
+    if found.secrets:
+        ctx.exit(1)
+
+
+@click.command("share")
+@click.argument("paths", nargs=-1, type=FilePath)
+@root_option
+@session_options()
+@click.option(
+    "-o", "--output", metavar="PLACE", help="Write to this file, mongodb:// or s3:// address (default: show only)."
+)
+@click.option("--yes", is_flag=True, help="Write without asking.")
+def share_command(paths: tuple[Path, ...], root: Path | None, output: str | None, yes: bool, **chosen: Any) -> None:
+    """Share what agents of this machine miss, without a transcript.
+
+    The file has the names that agents searched for and did not find, the lines of knowledge files that the tree
+    contradicts, rules and injected items, each with counts. It has no prompt, no answer, no path outside of the
+    project, no session id and no person; secrets are left out. It is shown whole, and nothing is written before you
+    agree. knowbound review --team adds up the files of three people or more.
+    """
+    from knowbound.review.sharing import share
+    from knowbound.review.team import share_text, write_share
+
+    settings = settings_of(root)
+    filters = session_filters(settings, bool(paths), **chosen)
+    with reading() as progress:
+        shared = share(absolute(paths), settings, filters, root_is_given=root is not None, progress=progress)
+    emit([share_text(shared)], None)
+    if output is None:
+        return
+    sys.stdout.flush()
+    confirm(f"Write this to {_shown(output)}?", "Nothing was written.", yes=yes, err=True)
+    write_share(shared, output)
+    echo(f"Written to {_shown(output)}. Of a team: knowbound review --team PLACE …", err=True)
+
+
+def _shown(place: str) -> str:
+    from knowbound.text.redact import redact
+
+    return redact(place)

@@ -1,0 +1,316 @@
+"""First steps: `knowbound demo`, `init`, `explain` and `serve`."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
+
+import click
+
+from knowbound.cli.asking import AGREED, asker_of, asking_options
+from knowbound.cli.options import absolute, checked, root_option, settings_of, user_name
+from knowbound.cli.output import echo, emit, layout, width
+from knowbound.errors import InputError
+from knowbound.language import language, say, translated
+
+if TYPE_CHECKING:
+    from knowbound.config import Settings
+
+_NEXT = (
+    ("knowbound", "what to do next: wrong lines to repair, missing lines to write"),
+    ("knowbound fix ID", "carry it out, after a look at the diff"),
+    ("knowbound serve", "see and decide it in the browser; this demo there: knowbound serve --demo"),
+)
+
+
+@click.command("demo")
+def demo_command() -> None:
+    """Show a report on traces that come with knowbound.
+
+    The traces are two weeks of Claude Code and Codex sessions in an invented company, read like your own. Prints the
+    report and then the path of the same report as HTML. Needs no key and no network.
+    """
+    from msgspec.structs import replace
+
+    from knowbound.config import load
+    from knowbound.demo import PROJECT, TRACES
+    from knowbound.distribution import path_command
+    from knowbound.gaps.observe import observe
+    from knowbound.report.gaps.observe import Detail, render_observe
+    from knowbound.store.marking import mark_folder
+    from knowbound.user_files import make_folder
+
+    home = checked(load(Path().resolve(), ignore_untrusted=True)).home.absolute() / "demo"
+    if not home.parent.exists():  # the project's own folder, which the next command looks for
+        make_folder(home.parent)
+        mark_folder(home.parent)
+    # Only the settings of the demo count: the report is the same on every machine.
+    settings = load(PROJECT, environ={"KNOWBOUND_HOME": str(home)})
+    report, _ = observe([TRACES], settings, root_is_given=True)
+    report = replace(report, last_look="")  # the report is the same every time
+    kept = shlex.quote(str(home.relative_to(Path().absolute()) if home.is_relative_to(Path().absolute()) else home))
+    page = home / "report.html"
+    emit([render_observe(report, "html", commands=_NEXT)], page)
+    emit([render_observe(report, "text", **layout(None), commands=(), detail=Detail.SHORT)], None)
+    echo("")
+    echo(say("These traces are made up. Everything in a browser: {}", page))
+    echo(say("The traces behind a topic: KNOWBOUND_HOME={} knowbound report --topic ID", kept))
+    is_found = shutil.which("knowbound")
+    echo("Next, in a project of yours:" if is_found else say("Next, in a project of yours, after {}", path_command()))
+    for command_, what in _NEXT:
+        echo(f"  {command_:<22}{translated(what)}")
+
+
+SHELLS = ("bash", "zsh", "fish")
+_AS_MY_SHELL = "auto"
+_KEEP_IN = {
+    "bash": "~/.local/share/bash-completion/completions/knowbound",
+    "zsh": "~/.zfunc/_knowbound",
+    "fish": "~/.config/fish/completions/knowbound.fish",
+}
+
+
+@click.command("init")
+@click.option(
+    "--completion",
+    "shell",
+    type=click.Choice((*SHELLS, _AS_MY_SHELL)),
+    is_flag=False,
+    flag_value=_AS_MY_SHELL,
+    help="Print what completes verbs and options in this shell (default: the one of $SHELL).",
+)
+@root_option
+@asking_options()
+@click.pass_context
+def init_command(context: click.Context, shell: str | None, root: Path | None) -> int:
+    """Set up a project, or the completion of your shell.
+
+    Looks at the documents and the agents on this machine, and proposes a commented knowbound.toml, a samples file of
+    ten questions with answers from the documents, and a CI file. Everything is shown first; nothing that is there is
+    replaced; --yes writes without asking.
+    """
+    if shell is not None:
+        _print_completion(_own_shell(context) if shell == _AS_MY_SHELL else shell)
+        return 0
+    return _set_up(settings_of(root), is_agreed=bool(context.meta.get(AGREED)))
+
+
+def _set_up(settings: Settings, *, is_agreed: bool) -> int:
+    from knowbound.cli.asking import is_interactive
+    from knowbound.evals.starting import (
+        CONFIG,
+        SAMPLES,
+        WORKFLOW,
+        WORKFLOW_TEXT,
+        config_text,
+        first_samples,
+        look,
+        samples_text,
+    )
+    from knowbound.files import replacing
+    from knowbound.text.printable import counted
+
+    found = look(settings)
+    agents = ", ".join(found.agents) or "none on the PATH"
+    echo(f"{settings.root}: {counted(len(found.knowledge), 'document')}; agents: {agents}", err=True)
+    if not found.knowledge:
+        raise InputError("no-knowledge", f"No documents under {settings.root}. Try: --root DIR")
+    files = {CONFIG: config_text(found)}
+    if SAMPLES not in found.existing:
+        drafts = first_samples(settings, found, asker_of(settings, "drafts"))
+        files |= {SAMPLES: samples_text(drafts)} if drafts else {}
+        if not drafts:
+            echo(
+                f"No question with a checked answer could be made: write {SAMPLES} by hand (docs/samples.md).", err=True
+            )
+    files |= {WORKFLOW: WORKFLOW_TEXT} if found.is_git else {}
+    files = {name: text for name, text in files.items() if name not in found.existing}
+    for name in found.existing:
+        echo(f"{name} is there already: it stays as it is.", err=True)
+    for name, text in files.items():
+        echo(f"--- {name}\n{text}")
+    if not files:
+        echo("Nothing to write.", err=True)
+        return 0
+    if not is_agreed and not (is_interactive() and click.confirm(f"Write {counted(len(files), 'file')}?", err=True)):
+        echo("Nothing was written. Try: knowbound init --yes", err=True)
+        return 0
+    for name, text in files.items():
+        path = settings.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as file:
+            file.write(text.encode())
+        echo(f"wrote {name}", err=True)
+    echo("Next: knowbound eval, then commit the files; a change that takes an answer away fails.", err=True)
+    return 0
+
+
+def _own_shell(context: click.Context) -> str:
+    name = PurePath(os.environ.get("SHELL", "")).name
+    if name not in SHELLS:
+        raise click.UsageError(
+            f"$SHELL names none of {', '.join(SHELLS)}. Try: knowbound init --completion bash", context
+        )
+    return name
+
+
+def _print_completion(shell: str) -> None:
+    """Print the script of a shell; where a person reads it, the place to keep it."""
+    from click.shell_completion import get_completion_class
+
+    from knowbound.cli.main import knowbound
+
+    made = get_completion_class(shell)
+    assert made is not None
+    echo(made(knowbound, {}, "knowbound", "_KNOWBOUND_COMPLETE").source().strip("\n"))
+    keep_in = _KEEP_IN[shell]
+    folder = keep_in.rpartition("/")[0]
+    keep = f"mkdir -p {folder} && knowbound init --completion {shell} > {keep_in}"
+    more = "   (with `fpath+=~/.zfunc; autoload -Uz compinit; compinit` in ~/.zshrc)" if shell == "zsh" else ""
+    echo(f"To keep it: {keep}{more}", err=True)
+
+
+@click.command("explain")
+@click.argument("code", required=False)
+def explain_command(code: str | None) -> None:
+    """Explain a code or an error slug, with an example. Without CODE, list all codes."""
+    import difflib
+    import textwrap
+
+    from knowbound.catalogue import codes, codes_named, problems
+    from knowbound.errors import InputError
+    from knowbound.language import is_english
+
+    if code is None:
+        groups: dict[str, list[str]] = {}
+        for entry in codes():
+            groups.setdefault(entry.group, []).append(entry.code)
+        groups["error"] = list(problems())
+        lines = textwrap.TextWrapper(width(), subsequent_indent="    ", break_on_hyphens=False)
+        for group, names in groups.items():
+            echo(lines.fill(f"{group}: {', '.join(names)}"))
+        echo("\nOne of them: knowbound explain CODE")
+        return
+    # A code has underscores, a slug has hyphens: the user may type either, in any case.
+    known = {_plain(one): one for one in (*problems(), *(entry.code for entry in codes()))}
+    chinese = {entry.zh.partition("：")[0]: entry.code for entry in codes() if entry.zh}
+    known |= {_plain(name): code for term, code in chinese.items() for name in (term, *term.split(" / "))}
+    key = known.get(_plain(code), code)
+    if meanings := codes_named(key):
+        for entry in meanings:
+            defined = "" if is_english() and code.isascii() else entry.zh
+            parts = (f"{entry.code} ({entry.group})", defined, entry.meaning, entry.example)
+            echo("\n\n".join(filter(None, parts)))
+    elif problem := problems().get(key):
+        echo(f"{problem.slug} (error)\n\n{problem.what}\n{problem.why}\n\n{problem.do}")
+    else:
+        near = difflib.get_close_matches(_plain(code), known, n=1)
+        hint = f" Did you mean {known[near[0]]!r}?" if near else ""
+        raise InputError("unknown-code", f"No code {key!r}.{hint} Try: knowbound explain")
+
+
+def _plain(code: str) -> str:
+    return code.strip().strip("[]").lower().replace("-", "_").replace(" ", "_")
+
+
+_PORT = 4180
+
+
+@click.command("serve")
+@click.argument("paths", nargs=-1)
+@root_option
+@click.option("--port", type=click.IntRange(0, 65535), default=None, help="Listen on this port; 0 takes any free one.")
+@click.option("--no-open", is_flag=True, help="Print the link, and do not open a browser.")
+@click.option("--read-only", is_flag=True, help="Show everything and change nothing.")
+@click.option(
+    "--listen", metavar="ADDRESS", help="Serve a team from this address: read-only but for labels and verdicts."
+)
+@click.option(
+    "--users",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="With --listen: the file of users, a line NAME:HASH for each.",
+)
+@click.option("--hash-password", is_flag=True, help="Ask for a password, print its hash for --users, and end.")
+@click.option("--proxy", metavar="ADDRESS", help="With --listen: the address of the reverse proxy that names users.")
+@click.option("--proxy-header", metavar="NAME", help="The header in which the proxy names the user.")
+@click.option("--host", "hosts", multiple=True, metavar="NAME", help="Answer to this host name, too (repeatable).")
+@click.option("--demo", is_flag=True, help="Show an invented project, with sessions that come with knowbound.")
+def serve_command(
+    paths: tuple[str, ...],
+    root: Path | None,
+    port: int | None,
+    no_open: bool,
+    read_only: bool,
+    listen: str | None,
+    users: Path | None,
+    hash_password: bool,
+    proxy: str | None,
+    proxy_header: str | None,
+    hosts: tuple[str, ...],
+    demo: bool,
+) -> None:
+    """Open the studio: actions, sessions, turns and knowledge in the browser.
+
+    Listens on this machine alone and prints a link that opens it once. Sessions are read while it runs, as knowbound
+    alone reads them; PATHS name traces, as for review. Changes go through the checks of fix. With --listen it serves a
+    team, whose members sign in; then files, hooks, evaluations and models are out of reach.
+    """
+    with studio_extra():
+        from knowbound.web import serve as web
+        from knowbound.web.access import Team, password_hash, read_users
+    if hash_password:
+        echo(password_hash(click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)))
+        return
+    team = None
+    if listen is not None:
+        if not users and not (proxy and proxy_header):
+            raise click.UsageError("--listen needs --users FILE, or --proxy ADDRESS and --proxy-header NAME.")
+        team = Team(read_users(users) if users else {}, proxy or "", proxy_header or "")
+    elif users or proxy or proxy_header:
+        raise click.UsageError("--users, --proxy and --proxy-header are for --listen.")
+    environ: dict[str, str] = {}
+    traces = absolute(paths)
+    if demo:
+        from knowbound.web.demo import lay_out_demo
+
+        settings, traces, environ = lay_out_demo(settings_of(None).home)
+    else:
+        settings = settings_of(root)
+    try:
+        address = web.Address(listen or web.LOOPBACK, _PORT if port is None else port, hosts)
+    except InputError:
+        if port is not None:
+            raise
+        address = web.Address(listen or web.LOOPBACK, 0, hosts)
+    made = web.prepared(
+        settings,
+        address,
+        user_name(),
+        traces,
+        root_is_given=demo or root is not None,
+        is_read_only=read_only,
+        team=team,
+        environ=environ,
+        language=language(),
+    )
+    web.serve(made, opens=not no_open, say_line=echo)
+
+
+@contextmanager
+def studio_extra() -> Iterator[None]:
+    """Say how the extra is installed where a part of it is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("jinja2", "markupsafe", "starlette", "uvicorn", "anyio"):
+            raise
+        from knowbound.distribution import extra_command
+
+        raise InputError(
+            "no-studio", f"The studio needs jinja2, starlette and uvicorn. Install them: {extra_command('studio')}"
+        ) from error

@@ -22,7 +22,7 @@ from knowbound.evals.runner import RunLimits, RunProgress, jobs_of
 from knowbound.evals.samples.values import Assertion, EvalSample, SampleSet
 from knowbound.evals.variants import read_variants
 from knowbound.evals.versions import Version, current_version
-from knowbound.report.evals.causes import held_out_words
+from knowbound.report.evals.causes import causes_words, held_out_words
 from knowbound.stats.evaluation import Evaluation, RunEnding, SampleRun, sample_weight
 from knowbound.stats.figures import SampleConfidence
 from knowbound.stats.rate import Rate
@@ -538,6 +538,7 @@ def test_of_samples_that_are_held_out_no_cause_is_named(settings: Settings) -> N
     made = run(settings, Scripted(lambda task: said(task, miss="thing")), plan).evaluation
     assert made.held_out == held
     assert {one.sample for one in made.causes} == {one.id for one in test_set.samples} - {*held}
+    assert causes_words(made).endswith("7 undecided; those held out are not looked at.")
     words = held_out_words(made)
     assert words.startswith("Held out: 0 of 3 samples answered, 0 of 7 others (0 points")
     assert words.endswith("they cannot be told apart.")

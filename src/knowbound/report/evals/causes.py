@@ -63,7 +63,8 @@ def causes_words(evaluation: Evaluation) -> str:
     if not evaluation.causes:
         return f"{of}."
     parts = [f"{number:,} {CAUSE_NAMES[cause]}" for cause, number in counted_causes(evaluation.causes).items()]
-    return f"{of}; {len(evaluation.causes):,} failed: {', '.join(parts)}."
+    held = "; those held out are not looked at" if evaluation.held_out else ""
+    return f"{of}; {len(evaluation.causes):,} failed: {', '.join(parts)}{held}."
 
 
 def causes_sections(evaluation: Evaluation) -> Iterator[Section]:

@@ -202,15 +202,6 @@ _VERB_WORDS = {
 }
 
 
-# A message that says it works on something says that it was there before.
-_IS_LATER = re.compile(
-    r"^(?:\W*\w+\([^)]*\)!?:\s*)?\W*(?:fix\w*|updat\w+|improv\w+|refactor\w*|bump\w*|typos?|docs?\b|merge|renam\w+|"
-    r"remov\w+|"
-    r"revert|clean\w*|chang\w+|mov\w+|drop\w*|delet\w+|document\w*|test\w*|chore|ci\b|release)\b",
-    re.I,
-)
-
-
 @dataclass(frozen=True)
 class CommitMessage:
     """A commit with its message, as words."""
@@ -302,30 +293,23 @@ def _ranked(
 ) -> list[CommitMessage]:
     """Best first: the subject that has most of the words; of equals the first for what came, else the newest."""
 
-    def in_subject(message: CommitMessage) -> float:
-        return sum(weight for word, weight in weights.items() if message.subject_has(word))
-
-    def score(message: CommitMessage) -> tuple[bool, float]:
+    def score(message: CommitMessage) -> float:
         total = sum(
             weight * (1.0 if message.subject_has(word) else 0.4)
             for word, weight in weights.items()
             if message.has(word)
         )
         phrase = " " in question.subject and question.subject.lower() in message.commit.subject.lower()
-        total += _PHRASE * phrase  # its words side by side, as the question has them
-        if question.kind is HistoryKind.ADDED:
-            return _IS_LATER.search(message.commit.subject) is None, round(total, 6)
-        return True, round(total + (1.0 if states_change(message.commit, question) else 0.0), 6)
+        says = question.kind is not HistoryKind.ADDED and states_change(message.commit, question)
+        return round(total + _PHRASE * phrase + says, 6)  # a phrase: its words side by side, as the question has them
 
     # Several words describe one particular fix, and follow-ups came after it.
     first = question.kind is HistoryKind.ADDED or (question.kind is HistoryKind.FIXED and len(question.words) > 1)
     in_time = list(reversed(messages)) if first else list(messages)  # git gives the newest first
     if question.recent:
-        return sorted(in_time, key=lambda message: -round(in_subject(message), 6))
-    best = max((score(message)[1] for message in messages), default=0.0)
-    return sorted(
-        in_time, key=lambda message: (score(message)[1] < best * 0.8, not score(message)[0], -score(message)[1])
-    )
+        in_subject = (sum(weight for word, weight in weights.items() if one.subject_has(word)) for one in in_time)
+        return [one for _, one in sorted(zip(in_subject, in_time, strict=True), key=lambda pair: -round(pair[0], 6))]
+    return sorted(in_time, key=lambda message: -score(message))
 
 
 def states_change(commit: LogEntry, question: HistoryQuestion) -> bool:

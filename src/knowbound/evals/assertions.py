@@ -1,7 +1,8 @@
-"""What rules can decide about an answer: every assertion type of the samples format that needs no judge and no program.
+"""Assertions that rules decide: every type of the samples format that needs no judge and no program.
 
-A rule states a fact ("412 characters", "not found") and whether it is what was asserted. What cannot be known (the
-cost of an agent that does not report it) is undecided and never a failure. Too loose is what a refusal passes, too.
+A result states a fact ("412 characters", "not found") and whether the fact is as asserted. An unknown value (the cost
+of an agent that does not report it) makes the assertion undecided, never failed. An assertion that a refusal to answer
+also passes is too loose.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class AgentAnswer(msgspec.Struct, frozen=True):
 
 
 class CheckResult(NamedTuple):
-    """Whether an assertion holds (None: undecided), and the fact that decided it."""
+    """The result of an assertion (`passed` is None if it is undecided), and the fact that decided it."""
 
     passed: bool | None
     reason: str
@@ -172,7 +173,7 @@ def layer_of(assertion: Assertion) -> str:
 
 
 def detail_of(assertion: Assertion) -> str:
-    """What was asserted, short."""
+    """Return the asserted value in short form, as reports show it."""
     if assertion.type == SET:
         asked = f"{assertion.mode} of {len(assertion.children)}: " + ", ".join(one.type for one in assertion.children)
     elif isinstance(assertion.value, float | int):

@@ -38,7 +38,7 @@ _OF_ASSERTION = ("type", "fn", "value", "values", "reference", "threshold", "wei
 
 
 class ProgramOutput(msgspec.Struct, frozen=True):
-    """What a program must print."""
+    """The JSON object that a program must print."""
 
     passed: bool = msgspec.field(name="pass")
     message: str = ""
@@ -75,7 +75,7 @@ def _command(program: Path, folder: Path) -> list[str] | CheckResult:
 
 
 def _question(assertion: Assertion, sample: EvalSample, answered: AgentAnswer) -> bytes:
-    """What the program gets on standard input, in the words of the samples format."""
+    """Return the JSON for the program's standard input, with the keys of the samples format."""
     about = {"sample": (sample, _OF_SAMPLE), "assertion": (assertion, _OF_ASSERTION)}
     given = {
         name: {key: value for key, value in msgspec.to_builtins(one).items() if key in keys and value}
@@ -85,7 +85,7 @@ def _question(assertion: Assertion, sample: EvalSample, answered: AgentAnswer) -
 
 
 def _ran(command: list[str], folder: Path, question: bytes) -> bytes | CheckResult:
-    """What the program printed."""
+    """Run the program; return its output, or an undecided result if it failed."""
     ran = run(command, folder, SECONDS, stdin=question)
     said = ran.err.decode("utf-8", "replace").strip().rpartition("\n")[2]
     if ran.timed_out:

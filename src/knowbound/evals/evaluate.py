@@ -46,7 +46,7 @@ _DAY = 24 * 3600.0
 
 
 class EvalPlan(msgspec.Struct, frozen=True):
-    """What is to be run, and how."""
+    """The samples to run, and how to run them."""
 
     set: SampleSet
     limits: RunLimits = RunLimits()
@@ -119,7 +119,7 @@ def finish(done: Evaluated, settings: Settings) -> None:
 
 
 def hidden_paths(set_: SampleSet, settings: Settings) -> tuple[Path, ...]:
-    """What an agent must not find while it is tested: the test set itself, and our data."""
+    """Return the paths that a tested agent must not find: the test set, and our data folder."""
     files = {Path(sample.file) for sample in set_.samples if sample.file}
     return (*sorted(files), Path(set_.path), settings.home)
 
@@ -377,7 +377,7 @@ class _Work:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _is_old(self, folder: Path, position: int) -> bool:
-        """Whether the settings let it go, and no agent works in it; `position` counts from the newest, which is 0."""
+        """Report whether the settings allow deleting a folder in which no agent works. The newest has `position` 0."""
         runs, days = self._settings.eval_keep_runs, self._settings.eval_keep_days
         age = time.time() - folder.stat().st_mtime
         if not ((runs and position >= runs) or (days and age > days * _DAY)):
@@ -386,7 +386,7 @@ class _Work:
 
 
 def _warnings(set_: SampleSet, runs: Sequence[SampleRun], knowledge: Sequence[str]) -> Iterator[str]:
-    """What a reader should know before the figures are believed."""
+    """Yield warnings that a reader needs before believing the figures."""
     if loose := loose_words(set_.samples):
         yield loose
     if not knowledge:

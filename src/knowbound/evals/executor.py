@@ -41,7 +41,7 @@ class Task(msgspec.Struct, frozen=True):
 
 
 class Execution(msgspec.Struct, frozen=True):
-    """What came of a task. What cannot be known is None."""
+    """The result of a task. Unknown values are None."""
 
     ending: RunEnding
     trace: str = ""  # the file, which a reader recognises; "" where nothing was left

@@ -23,7 +23,7 @@ _SEARCHES = 50  # that are kept
 
 
 class EvaluationFigures(msgspec.Struct, frozen=True):
-    """What the runs of a test set add up to."""
+    """Summed figures of the runs of a test set."""
 
     gap: GapFigures
     coverage: Coverage

@@ -51,7 +51,7 @@ def judged_parts(sample: EvalSample) -> int:
 
 
 def _questions(sample: EvalSample, answered: AgentAnswer) -> list[RubricQuestion]:
-    """What a judge is asked about the answer: its judged assertions, then the criteria of its rubric."""
+    """Return the questions to the judge: the judged assertions of the sample, then the criteria of its rubric."""
     judged = [_question(one, sample, answered) for one in sample.assertions if TYPES[one.type].decided_by == JUDGE]
     return judged + [
         RubricQuestion(RubricKind.RUBRIC, prompt=sample.asked, answer=answered.answer, rubric=one.text)
@@ -60,7 +60,7 @@ def _questions(sample: EvalSample, answered: AgentAnswer) -> list[RubricQuestion
 
 
 def _question(assertion: Assertion, sample: EvalSample, answered: AgentAnswer) -> RubricQuestion:
-    """What each judged type compares (the samples format)."""
+    """Return the question to the judge, with the texts that this assertion type compares (the samples format)."""
     kind = RubricKind(assertion.type)
     source = assertion.reference or sample.context
     if kind is RubricKind.FAITHFULNESS:
@@ -134,6 +134,6 @@ def _judged(criteria: Sequence[CriterionScore]) -> float | None:
 
 
 def _usd(scores: Sequence[RubricScore]) -> float | None:
-    """What judging cost; what came from the cache cost nothing now."""
+    """Return the cost of judging; None if unknown. Cached scores cost nothing."""
     costs = [0.0 if one.cached else one.usd for one in scores]
     return None if None in costs else sum(cost for cost in costs if cost is not None)

@@ -53,12 +53,11 @@ def evaluation(settings: Settings, id_: int) -> Evaluation:
 
 
 def baseline_of(settings: Settings, now: Evaluation, kind: RateKind = RateKind.RAW) -> Evaluation | None:
-    """What a regression is measured against: the last run with the same test set that failed no gate.
+    """Return the baseline of the regression gate: the last run with the same test set that failed no gate.
 
-    A run that failed one would make its own rise the new normal; and so would one after it that was not gated, until a
-    run passes the regression gate again. Where no run is left, the first one is the baseline: a rise since then is
-    still a rise. Only runs that counted something are taken. Where two versions were run together, the baseline is the
-    other version.
+    A run that failed a gate would make its own rise the new normal. So would later runs without gates, until a run
+    passes the regression gate again. If no run remains, the first run is the baseline. Runs that counted nothing are
+    ignored. If two versions were run together, the baseline is the other version.
     """
     before = [
         head

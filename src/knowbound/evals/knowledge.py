@@ -107,6 +107,6 @@ def _hash(root: Path, path: str) -> str:
 
 
 def git(root: Path, *arguments: str) -> str | None:
-    """What git says about a folder; None where it is not in git or there is no git."""
+    """Return the output of a git command in a folder; None if it fails: no repository, or git is not installed."""
     ran = run_git(root, *arguments, seconds=_GIT_SECONDS, output_bytes=_GIT_BYTES)
     return ran.out.decode("utf-8", "surrogateescape") if ran.code == 0 else None

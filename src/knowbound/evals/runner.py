@@ -40,7 +40,7 @@ _RETRIED = frozenset({RunEnding.CRASHED, RunEnding.INCOMPLETE})  # a run that to
 
 
 class RunLimits(msgspec.Struct, frozen=True):
-    """What an evaluation may take."""
+    """Limits of an evaluation."""
 
     concurrency: int = 4
     seconds: float = 300.0  # for one sample
@@ -136,7 +136,7 @@ class Runner:
         return runs
 
     def _fill(self, pool: ThreadPoolExecutor, running: dict[Future[SampleRun], Job], waiting: Iterator[Job]) -> bool:
-        """As many at once as are allowed; False when nothing is left."""
+        """Start waiting jobs up to the concurrency limit; return False when no job runs."""
         while len(running) < self._limits.concurrency:
             job = next(waiting, None)
             if job is None:
@@ -242,7 +242,7 @@ class Runner:
         return digest_of([*parts, sample.asked, sample.prompt, sample.cwd, *sample.allowed_tools, str(job.repeat)])
 
     def _graded(self, job: Job, execution: Execution, attempts: int) -> SampleRun:
-        """What the trace of an execution holds, and how good the answer is."""
+        """Return the run of a sample: the signals in the trace of its execution, and the grade of its answer."""
         run = _without_trace(job, execution, attempts)
         if execution.ending is not RunEnding.DONE:
             return run

@@ -21,7 +21,7 @@ from knowbound.traces.source import Tally, read_head
 
 
 class Traced(msgspec.Struct, frozen=True):
-    """What a trace holds; `problem` says why it is not complete."""
+    """Findings, tool calls and answer of a trace; `problem` says why the trace is incomplete."""
 
     found: Findings
     calls: tuple[ToolUse, ...] = ()

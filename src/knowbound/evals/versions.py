@@ -260,7 +260,7 @@ def _remove_links_out(copy: Path) -> None:
 
 
 def _belonging(root: Path) -> list[str]:
-    """What git tracks, with its submodules, and what it would track; without git, all but what is made by tools."""
+    """Return the files that git tracks (with submodules) or would track; without git, all that tools did not make."""
     if git(root, "rev-parse", "--git-dir") is None or git(root, "check-ignore", "-q", ".") is not None:
         return list(_walked(root))  # not in git, or in a part of a repository that it ignores
     return [

@@ -104,7 +104,7 @@ def _cited(place: Place, entry: Evidence, tree: SourceTree, target: str = "") ->
 
 
 def _first_words(path: str, entry: Evidence, tree: SourceTree) -> str:
-    """Of a file as a whole the first line of prose: what it says it is."""
+    """Return the first line of prose of a file, which usually describes the file; "" if it has none."""
     if entry.cls not in _SEARCHES:
         return ""
     lines = (line.strip(" \t#=*/\"'-<>!") for line in (tree.text(path) or "").split("\n")[:_NEAR_LINES])

@@ -60,9 +60,9 @@ def _pool(run: _Run, settings: Settings, enough: int) -> dict[str, Signal]:
 
 
 def judged_rate(settings: Settings, judge: HedgingJudge) -> Rate | None:
-    """Of the sentences in the newest stored run that may speak of doubt and were judged, those that this judge kept.
+    """Return the share of judged candidate sentences in the newest stored run that this judge kept as hedges.
 
-    None where another judge decided in that run, or none, and where calibration switched hedges off.
+    None if another judge or no judge decided in that run, or if calibration switched hedges off.
     """
     run = _newest_run(settings)
     judges = set(run.kept.values())

@@ -1,4 +1,4 @@
-"""What a judge is worth, in any format: calibration against labels, gates, the weekly sample."""
+"""Reports on the reliability of a judge, in any format: calibration against labels, gates, the weekly sample."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `lint`, `rules` and `learn` found, in any format."""
+"""Reports of `lint`, `rules` and `learn`, in any format."""
 
 from __future__ import annotations
 

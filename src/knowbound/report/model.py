@@ -71,7 +71,7 @@ class ObserveReport(msgspec.Struct, frozen=True):
 
     @property
     def read(self) -> ReadShares:
-        """What of the traces knowbound does not know."""
+        """Return the shares of lines and of calls that knowbound could not read."""
         unread = self.totals.skipped_lines - self.skipped.get("truncated", 0)
         return ReadShares(self.totals.lines, unread, self.totals.tool_calls, self.totals.unknown_calls)
 

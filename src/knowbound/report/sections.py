@@ -1,4 +1,4 @@
-"""What a report is made of: sections of a few kinds, as plain values. Each format in `formats/` renders each kind once.
+"""Parts of a report: sections of a few kinds, as plain values. Each format in `formats/` renders each kind once.
 
 Every text is made safe by the format that shows it. A plain `str` is ours; text that comes from a trace, a file or a
 model is a `Span` of the tone DATA, QUOTE, PROSE or TITLE, so that a format can keep it apart from ours.
@@ -202,7 +202,7 @@ class Section(Struct, frozen=True):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to say: then no format shows it. Beside a table or a list, notes do not count."""
+        """Report whether the section has no content, so that no format shows it. Notes beside a table do not count."""
         listed = [part for part in self.parts if isinstance(part, Table | Listing)]
         return not any(_has_content(part) for part in listed or self.parts)
 
@@ -270,7 +270,7 @@ def quote(text: str) -> Span:
 
 
 def strong(text: str) -> Span:
-    """What matters most in a line."""
+    """Return the text as the most important part of a line."""
     return Span(text, Tone.STRONG)
 
 

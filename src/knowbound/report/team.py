@@ -1,4 +1,4 @@
-"""What a team missed: `review --team`, from the sums that people shared."""
+"""Report of `review --team`: failed searches of a team, from the sums that people shared."""
 
 from __future__ import annotations
 

@@ -185,14 +185,14 @@ def headline(gap: GapFigures, coverage: Coverage, unit: str = "sample") -> str:
 
 
 def search_words(signal: Signal) -> str:
-    """What the tool was asked and how it ended: `Grep "revenue_schema" in docs → no matches` (section 7.2)."""
+    """Describe a search and its result: `Grep "revenue_schema" in docs → no matches` (section 7.2)."""
     where = say(" in {}", signal.path) if signal.path and signal.path != signal.query else ""
     ending = translated("no matches" if signal.outcome is Outcome.EMPTY or not signal.reason else signal.reason)
     return f'{signal.tool or translated("search")} "{signal.query}"{where} → {ending}'
 
 
 def signal_words(signal: Signal) -> str:
-    """What was searched and not found, or what the agent said."""
+    """Describe a signal: the failed search, or the agent's words."""
     return search_words(signal) if signal.type in SEARCHES else signal.text
 
 

@@ -54,14 +54,14 @@ class SampleDraft(msgspec.Struct, frozen=True):
 
 
 class NotDrafted(msgspec.Struct, frozen=True):
-    """What was not proposed, and why."""
+    """A question that was not proposed, with the reason."""
 
     prompt: str
     reason: str
 
 
 class Drafts(msgspec.Struct, frozen=True):
-    """What is proposed, and what is not."""
+    """Proposed samples, and dropped questions."""
 
     drafts: tuple[SampleDraft, ...]
     dropped: tuple[NotDrafted, ...] = ()

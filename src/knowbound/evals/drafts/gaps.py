@@ -1,7 +1,7 @@
-"""What a sample can be drafted from, and its question: a topic of observed work, or an open signal of an evaluation.
+"""Gaps from which a sample can be drafted (topics of observed work, open signals of an evaluation), and the question.
 
-A question that a person would ask is made of a failed search, a hedge or a marker (specification 1, section 8) only
-where it is clear what is missing; where a name, a pattern and the agent's own words do not say so, there is none.
+A failed search, a hedge or a marker (specification 1, section 8) becomes a question that a person would ask only if a
+name, a pattern or the agent's own words say clearly what is missing.
 """
 
 from __future__ import annotations
@@ -235,13 +235,13 @@ class Gap(msgspec.Struct, frozen=True):
 
     @property
     def has_secret(self) -> bool:
-        """Whether what is missing cannot be named."""
+        """Report whether the missing thing cannot be named because its words contain a secret."""
         shown = f"{self.wanted} {self.doubt}"
         return REDACTED in shown or redact(shown) != shown
 
     @property
     def context(self) -> str:
-        """What the user wanted in that turn, where it can be shown to another agent and is clear without the rest."""
+        """Return the user's task in that turn; "" if another agent may not see it, or it is unclear by itself."""
         task = " ".join(self.prompt.split())
         if len(task) > _MOST_CONTEXT or REDACTED in task or redact(task) != task or task.startswith("<"):
             return ""

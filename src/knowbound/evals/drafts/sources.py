@@ -127,7 +127,7 @@ def gaps_of_evaluation(evaluation: Evaluation | None) -> list[Gap]:
 
 
 def decisions(home: Path) -> Decisions:
-    """What was decided before."""
+    """Return the stored decisions about earlier drafts. Raises StoreError if the file is unreadable."""
     path = home / _NAME
     if not path.exists():
         return Decisions()

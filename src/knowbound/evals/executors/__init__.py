@@ -1,1 +1,1 @@
-"""Who answers a sample: one file per executor, each of which leaves a trace that a reader recognises."""
+"""Executors, which answer samples: one file per executor, each of which leaves a trace that a reader recognises."""

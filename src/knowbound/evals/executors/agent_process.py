@@ -99,11 +99,11 @@ class _Process:
 
     @property
     def is_ours(self) -> bool:
-        """Whether we started it."""
+        """Report whether this process started the agent."""
         return self._child is not None
 
     def wait(self, seconds: float) -> bool:
-        """Whether it has ended, within this time. A child is not reaped: its number stays its own until `kill`."""
+        """Wait for the agent; report whether it ended in time. A child is not reaped: it keeps its id until `kill`."""
         end, pause = time.monotonic() + seconds, 0.005
         while not self._has_ended:
             self._has_ended = _try_lock(self._lock)
@@ -189,7 +189,7 @@ def run_process(
 
 
 def is_running(output_dir: Path) -> bool:
-    """Whether an agent runs in a task's output folder, whoever started it."""
+    """Report whether an agent runs in a task's output folder, whichever process started it."""
     try:
         with (output_dir / "lock").open("rb") as lock:
             return not _try_lock(lock)
@@ -212,7 +212,7 @@ class _OutputFolder:
         self._outputs = (self._path / "stdout", self._path / "stderr")
 
     def has_ended(self) -> bool:
-        """Whether this command ran here and ended by itself or at a limit."""
+        """Report whether this command ran in this folder and ended, by itself or at a limit."""
         note = self._note()
         return self._status() is not None and note is not None and note.digest == self._digest
 
@@ -271,7 +271,7 @@ class _OutputFolder:
         return ""
 
     def result(self) -> AgentExit:
-        """What the folder says of the run that ended in it. It may have printed much before anybody looked."""
+        """Return how the run in this folder ended. First truncates outputs over the limit, and records the overflow."""
         if self._printed() > self._most:
             self._write_status(_FLOOD)
             for path in self._outputs:
@@ -291,7 +291,7 @@ class _OutputFolder:
         return AgentExit(status, *self._outputs, timed_out, problem, seconds)
 
     def _status(self) -> str | None:
-        """What `exit` says; None where there is none."""
+        """Return the text of the file `exit`; None if it is missing or empty."""
         try:
             return (self._path / "exit").read_text("utf-8").strip() or None
         except OSError:
@@ -301,7 +301,7 @@ class _OutputFolder:
         make_file(self._path / "exit", status.encode() + b"\n")
 
     def _note(self) -> _Note | None:
-        """Who runs here, or ran last."""
+        """Return the record of the process that runs in this folder or ran last; None if there is no valid record."""
         try:
             return msgspec.json.decode((self._path / "run.json").read_bytes(), type=_Note)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
@@ -313,7 +313,7 @@ class _OutputFolder:
 
 
 def _try_lock(file: IO[bytes], *, exclusive: bool = False) -> bool:
-    """Whether the lock is free for everybody, or for us alone. It is given back when the file is closed."""
+    """Try to take the lock, shared or `exclusive`; return False if it is held. Closing the file releases it."""
     require_posix("Running an agent")
     import fcntl  # noqa: PLC0415  (not on Windows)
 

@@ -91,7 +91,7 @@ class FileTools:
         return _bounded(found, _MOST_FILES, "files") if found else "No files found"
 
     def _ripgrep(self, given: Mapping[str, object], arguments: Sequence[str]) -> bytes | str:
-        """What ripgrep prints for a pattern and a path; or an error in words, which is not that nothing was found."""
+        """Return the output of ripgrep as bytes, empty if nothing matched; an error message is a str."""
         pattern, asked = _text(given, "pattern"), _text(given, "path")
         if not pattern or len(pattern) > _LONGEST_PATTERN:
             return f"Error: invalid pattern: a pattern of at most {_LONGEST_PATTERN} characters is needed."
@@ -161,7 +161,7 @@ class FileTools:
         return not self._paths.intersection(map(str, (real, *real.parents)))
 
     def _globs(self, wanted: str) -> list[str]:
-        """What is wanted first: of two globs that fit, the later one decides."""
+        """Return glob options, the exclusions last: of two globs that match a file, ripgrep follows the later."""
         globs = [wanted] if wanted else []
         globs += [f"!{_escaped(name)}" for name in sorted(self._names)]
         return [part for glob in globs for part in ("--glob", glob)]

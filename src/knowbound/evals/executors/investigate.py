@@ -39,7 +39,7 @@ VERSION = 4  # raise it when the same question on the same knowledge gets anothe
 
 
 class QuotedPassage(msgspec.Struct, frozen=True):
-    """What an answer rests on, as it is written."""
+    """A passage that supports an answer, verbatim."""
 
     path: str  # relative to the folder
     line: int
@@ -158,7 +158,7 @@ def _trace(task: Task, found: Investigation, passages: list[QuotedPassage], answ
 
 
 def _searched_for(found: Investigation) -> str:
-    """What was searched for: the terms of the question."""
+    """Return the searched terms of the question, or the question if it has none."""
     return " ".join(found.terms) or found.question
 
 

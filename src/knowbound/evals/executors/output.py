@@ -34,7 +34,7 @@ _OURS = frozenset({"lock", "exit", "run.json", _DONE})  # ours, without text of 
 
 
 class StreamSummary(msgspec.Struct, frozen=True):
-    """What an agent's output says of its run."""
+    """Facts about a run that its output stream states."""
 
     has_prompt: bool = False
     answer: str = ""
@@ -42,7 +42,7 @@ class StreamSummary(msgspec.Struct, frozen=True):
 
 
 def execution_of(task: Task, ended: AgentExit) -> Execution:
-    """What came of a process that ran for a task."""
+    """Return the execution of a task from its ended process; writes the trace file."""
     known = _read_stream(ended.stdout)
     summary, spent, trace = StreamSummary(), RunUsage(), ""
     if known is not None:

@@ -86,7 +86,7 @@ class HeadingQuestions:
         self._words = frozenset(re.findall(r"[\w-]+", knowledge.prose))
 
     def of_heading(self, heading: str, above: tuple[str, ...] = (), path: str = "") -> str:
-        """What a reader would ask of a heading below those `above`; empty where that is not clear."""
+        """Return a reader's question about a heading below the headings `above`; "" if no question is clear."""
         name = plain_heading(heading)
         if not name or name.lower() in _GENERIC or _VERSION_OR_DATE.match(name) or len(name.split()) > _MOST_WORDS:
             return ""
@@ -220,7 +220,7 @@ def plain_heading(heading: str) -> str:
 
 
 def is_plural(noun: str) -> bool:
-    """Whether a noun looks plural."""
+    """Report whether a noun looks plural."""
     low = noun.lower()
     return len(low) > 3 and low.endswith("s") and not low.endswith(("ss", "us", "is", "ics", "news"))
 

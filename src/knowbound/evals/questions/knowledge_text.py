@@ -1,4 +1,4 @@
-"""What competency questions are made from: pages and words of a knowledge base (specification 1, section 9)."""
+"""Sources of competency questions: pages and words of a knowledge base (specification 1, section 9)."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ class KnowledgePage(NamedTuple):
 
     @property
     def is_index(self) -> bool:
-        """Whether it only leads to other pages."""
+        """Report whether the page only links to other pages."""
         return bool(_INDEX.search(self.path))
 
     @property
     def is_instructions(self) -> bool:
-        """Whether it is CLAUDE.md, AGENTS.md or the like: its bullets are principles."""
+        """Report whether the page is CLAUDE.md, AGENTS.md or the like: its bullets are principles."""
         return bool(_INSTRUCTIONS.search(self.path))
 
     @property

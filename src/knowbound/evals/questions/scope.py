@@ -87,7 +87,7 @@ def unfit(question: str) -> str:
 
 
 def gives_orders(text: str) -> bool:
-    """Whether a text tries to instruct the agent that reads it."""
+    """Report whether a text tries to instruct the agent that reads it."""
     return screened(text) is not None or bool(_ROLE_TAG.search(text))
 
 

@@ -67,7 +67,7 @@ _FEW = 8  # words of a choice that are listed
 
 
 def kind_of(shape: Schema) -> str:
-    """What a value must be, in words: "a text or a number"."""
+    """Return the allowed type of a value in words: "a text or a number"."""
     if "enum" in shape:
         return either(shape["enum"]) if len(shape["enum"]) <= _FEW else "one of the known words"
     types = shape.get("type", [])
@@ -95,7 +95,7 @@ class AssertionType(NamedTuple):
 
     @property
     def takes_list(self) -> bool:
-        """Whether it compares with a list of texts."""
+        """Report whether this type compares with a list of texts."""
         return self.fields is _LIST
 
 

@@ -132,7 +132,7 @@ def _missing(node: SourceNode, path: ValuePath, shape: Schema, *, by_type: bool)
 
 
 def _wrong(keyword: str, shape: Schema, node: SourceNode) -> str:
-    """What is wrong with one value by one keyword of the schema."""
+    """Describe how a value violates a keyword of the schema."""
     limit = shape[keyword]
     if keyword == "type":
         return f"must be {kind_of(shape)}, not {_shown(node)}{_correction(shape, node)}"
@@ -185,7 +185,7 @@ def _shown(node: SourceNode) -> str:
 
 
 def _correction(shape: Schema, node: SourceNode) -> str:
-    """What to write instead of a value of the wrong type."""
+    """Return a hint how to write a value of the wrong type; "" if none is known."""
     if shape["type"] == "string" and node.written and node.value is not None:
         return f'; put it in quotes: "{node.written}"'
     if shape.get("items") == TEXT and isinstance(node.value, str) and len(node.value) < 40:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def decoded(answer: str) -> tuple[bool, Any]:
-    """Whether the answer is JSON, and its value."""
+    """Decode an answer: (True, its value) if it is JSON, else (False, None)."""
     try:
         return True, msgspec.json.decode(answer)
     except (msgspec.DecodeError, RecursionError, UnicodeError):

@@ -216,7 +216,7 @@ def _refusal(path: Path, problems: list[str]) -> InputError:
 
 
 def _sha256(path: Path, contents: dict[Path, bytes]) -> str:
-    """Of a file: its content, as any other tool hashes it. Of a folder: names and contents of its files, in order."""
+    """Hash a samples file by its content, as sha256sum does; a folder by the names and contents of its files."""
     if path not in contents:
         parts = (f"{file.name}\0{len(content)}\0".encode() + content for file, content in contents.items())
         return hashlib.sha256(b"".join(parts)).hexdigest()

@@ -64,7 +64,7 @@ def problem_of(pattern: str, flags: str) -> str:
 
 
 def is_found(pattern: str, flags: str, text: str) -> bool | None:
-    """Whether the pattern matches somewhere in the text; None where finding out takes too long."""
+    """Report whether the pattern matches somewhere in the text; None if the search exceeds the time limit."""
     compiled = _compiled(pattern, flags)
     look = compiled.match if "y" in flags else compiled.search
     try:

@@ -55,7 +55,7 @@ def _with_reference(context: str, name: str) -> Schema:
 
 
 def _type_rules() -> list[Schema]:
-    """What each assertion type needs, types with the same needs together."""
+    """Return the schema rules for the fields of each assertion type; types with the same fields share a rule."""
     by_fields: dict[str, list[str]] = {}
     for one in TYPES.values():
         by_fields.setdefault(json.dumps(one.fields), []).append(one.name)

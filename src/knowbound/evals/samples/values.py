@@ -39,7 +39,7 @@ class Criterion(msgspec.Struct, frozen=True):
 
 
 class Environment(msgspec.Struct, frozen=True):
-    """What the agent may assume; nothing is installed or created."""
+    """Programs, files and notes that the agent may assume; knowbound installs and creates nothing."""
 
     programs: tuple[str, ...] = msgspec.field(default=(), name="cli_available")
     files: tuple[str, ...] = msgspec.field(default=(), name="files_available")
@@ -74,7 +74,7 @@ class EvalSample(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def asked(self) -> str:
-        """What the agent is asked: the prompt, the context as a block of its own, and what it may assume."""
+        """Return the text sent to the agent: the prompt, the context as a fenced block, and the environment."""
         parts = [self.prompt]
         if self.context:
             longest = max((len(run) for run in re.findall("`+", self.context)), default=0)

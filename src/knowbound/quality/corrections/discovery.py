@@ -68,9 +68,9 @@ def discoveries(
 
 
 def discovery_rate(records: Iterable[Discovery], first: str, last: str, source: str = "") -> Rate:
-    """Of the warranted corrections that were raised from one day to another, those that were resolved in time.
+    """Return the share of warranted corrections, raised between two days, that were resolved in time.
 
-    `source` is a store of others; without it the items of our store count.
+    `source` names the store of another tool; without it the items of our own store count.
     """
     known = (one for one in records if one.source == source)
     raised = [one for one in known if first <= one.raised[:10] <= last and one.closing is not Closing.NOT_WARRANTED]

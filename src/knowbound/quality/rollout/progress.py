@@ -295,7 +295,7 @@ def watch(
 
 
 def stored_confidences(index: Index, days: Sequence[DayRollup], today: str) -> dict[str, float]:
-    """Of the items that were injected in the last seven days."""
+    """Return the stored confidence of each item that was injected in the last seven days."""
     found: dict[str, float] = {}
     for id_ in sum_of_days(days, *window(today)).by_item:
         for one in index.known(id_):
@@ -309,7 +309,7 @@ def drifted_of(judge: JudgeWorth) -> tuple[Metric, ...] | None:
 
 
 def _slow_days(days: Iterable[Durations]) -> Rate:
-    """Of the days with enough runs, those on which the p95 of ranking was over the limit for certain."""
+    """Return the share of days on which the p95 of ranking certainly exceeded the limit, of days with enough runs."""
     known = [slow for one in days if (slow := is_too_slow(one, RANKING_LIMIT_MS)) is not None]
     return Rate(sum(known), len(known))
 

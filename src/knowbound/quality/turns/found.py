@@ -156,7 +156,7 @@ class FoundTurns:
         return prompt if prompt and record.agent_id and prompt.agent_id == record.agent_id else None
 
     def _last_prompt(self, record: EndedRecord) -> InjectionRecord | None:
-        """Of a client that gives turns no ids: the last prompt of its session before the turn ended."""
+        """Return the last prompt of the session before the turn ended, for clients that give turns no ids."""
         before = [one for one in self._injections.records if one.session == record.session and one.time <= record.time]
         return next((one for one in reversed(before) if one.event != AT_START), None)
 
@@ -202,7 +202,7 @@ def _turns_in(transcript: str) -> Iterator[TraceTurn]:
 
 
 def _transcript_of(session: str) -> str:
-    """Of a client that does not say where it writes: the file that has the session's id in its name."""
+    """Find the transcript of a client that does not report its path: the file with the session's id in its name."""
     if not session.replace("-", "").isalnum():
         return ""
     for folder in default_folders(environ, Path.home()):

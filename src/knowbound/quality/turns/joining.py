@@ -217,7 +217,7 @@ def _response(trace: TraceTurn | None, ended: EndedRecord | None) -> str:
 
 
 def _response_length(response: str, ended: EndedRecord | None) -> int:
-    """Of a message that the queue had to cut, what was said."""
+    """Return the length of a response, with the characters that the queue cut from its message."""
     cut = ended.answer_length - len(ended.answer) if ended and ended.answer and ended.answer in response else 0
     return len(response) + max(0, cut)
 

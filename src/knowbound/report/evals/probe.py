@@ -75,7 +75,7 @@ class ProbedQuestion(NamedTuple):
 
     @property
     def outcome(self) -> str:
-        """What came of it: gap, answered, or why it is in no rate."""
+        """Return the outcome of the question: gap, answered, or the reason why no rate counts it."""
         if self.run is None:
             return "not asked"
         if not self.run.is_complete:

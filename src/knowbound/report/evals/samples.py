@@ -66,7 +66,7 @@ class SampleRow(NamedTuple):
 
     @property
     def signals(self) -> list[Signal]:
-        """Of its complete runs, open and hard ones first."""
+        """Return the signals of the complete runs, open and hard signals first."""
         return _read_first([signal for run in self.complete for signal in run.signals], lambda signal: signal)
 
     @property
@@ -92,7 +92,7 @@ class SampleRow(NamedTuple):
 
     @property
     def usd(self) -> float | None:
-        """What its runs cost; unknown where one of them does not say."""
+        """Return the cost of all runs; None (unknown) if a run does not report its cost."""
         return None if any(run.usd is None for run in self.runs) else total_usd(run.usd for run in self.runs)
 
     @property
@@ -206,7 +206,7 @@ def sample_place(run: SampleRun) -> str:
 
 
 def counted_unit(evaluation: Evaluation) -> str:
-    """What the rates count: samples. Version 0.1.0 counted the runs of samples that were repeated."""
+    """Return the unit of the rates: sample. Version 0.1.0 counted each run of a repeated sample."""
     return "run" if evaluation.gap.rate.n > evaluation.samples else "sample"
 
 
@@ -232,7 +232,7 @@ def with_places_near(evaluation: Evaluation, folders: Iterable[str]) -> Evaluati
 
 
 def who_words(evaluation: Evaluation) -> str:
-    """Who answered, who judged, what it cost and when."""
+    """Return in one line the executor, the judge, the cost and the time of an evaluation."""
     parts = (
         "competency questions" if evaluation.origin is Origin.PROBED else "",
         f"executor {evaluation.executor}",
@@ -309,7 +309,7 @@ def left_out_words(run: SampleRun, repeats: bool) -> str:
 
 
 def assertion_words(grade: AssertionGrade) -> str:
-    """What was asked of the answer."""
+    """Return the type and the value of an assertion."""
     return f"{grade.type} {grade.detail}".rstrip()
 
 

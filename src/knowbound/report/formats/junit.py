@@ -117,7 +117,7 @@ def _failed(row: SampleRow) -> Iterator[str]:
 
 
 def _notes(row: SampleRow, repeats: bool) -> Iterator[str]:
-    """What is no failure, and still worth seeing."""
+    """Yield notes on a sample that are no failures."""
     if not row.open_signals:
         yield from _signals(row)
     if row.complete:

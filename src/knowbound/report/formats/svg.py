@@ -225,7 +225,7 @@ class _Plot:
         yield stroke(_LEFT, y, _RIGHT, y, "green", "4 3", 0.9)
 
     def kill(self, share: float | None) -> Iterator[str]:
-        """What reverts the leg."""
+        """Draw the kill line: the share at which the leg is reverted."""
         if share is not None:
             yield stroke(_LEFT, self.y(share), _RIGHT, self.y(share), "red", "1 3", 0.9)
             yield text(_RIGHT, self.y(share) - 4, "kill line", size=10, fill="soft", anchor="end")

@@ -84,7 +84,7 @@ class _Terminal:
             yield from (indent + line for line in inner.part(part))
 
     def commands(self, commands: Iterable[tuple[str, str]]) -> Iterator[str]:
-        """What to run next."""
+        """Print the commands to run next."""
         rows = list(commands)
         if rows:
             yield self._paint(translated("Next"), Tone.STRONG)

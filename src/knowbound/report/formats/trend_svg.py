@@ -100,7 +100,7 @@ def _summary(panel: Panel) -> str:
 
 
 def panel_name(panel: Panel) -> str:
-    """What the chart shows, with the test set's name."""
+    """Return the title of the chart, with the test set's name."""
     head = panel.rows[-1].head
     asked = " (questions of probe)" if head.origin is Origin.PROBED else ""
     return f"Gap rate on {head.watermark.path}{asked}"
@@ -128,7 +128,7 @@ def _title(panel: Panel) -> Iterator[str]:
 
 
 def _legend(breaks: bool) -> Iterator[str]:
-    """What the marks mean, in the order in which they catch the eye."""
+    """Draw the legend of the marks, the most visible marks first."""
     y = 67.0
     entries = [
         (dot(0, y - 4, 4), "gap rate", 76),

@@ -217,7 +217,7 @@ def sources(gap: GapFigures, *, built_in: bool = False) -> Section:
 
 
 def missed_searches(found: Iterable[MissedSearch], entries: Sequence[InventoryEntry], unit: str) -> Section:
-    """What was searched for and not found, most often first; `unit` is what was counted."""
+    """List failed searches, most often first; `unit` names the counted thing, such as "sample"."""
     numbers = {(one.signal.file, one.signal.line, one.signal.query): at for at, one in enumerate(entries, 1)}
 
     def entry(search: MissedSearch) -> Entry:
@@ -316,7 +316,7 @@ def _places(places: Iterable[str]) -> Line:
 
 
 def judged_hedges(judging: HedgeJudging | None) -> Section:
-    """What a judge with a cap decided, what it was not asked, and what that cost."""
+    """Show the sentences that a judge with a cap decided and left undecided, and the cost."""
     if judging is None:
         return section("Hedges judged", "")
     unjudged = say("{:,}, kept as signals and asked in the next run", judging.unjudged) if judging.unjudged else "0"
@@ -342,5 +342,5 @@ def marked(marking: Marking) -> Section:
 
 
 def warnings(texts: Iterable[str]) -> Section:
-    """What the reader should know before trusting a number."""
+    """List the warnings that a reader needs before trusting a number."""
     return section("Warnings", "warnings", listing(map(prose, texts), 100))

@@ -105,7 +105,7 @@ def opening(report: ObserveReport) -> dict[str, list[Topic]]:
 
 
 def is_new(topic: Topic, report: ObserveReport) -> bool:
-    """Whether a session since the last look met it."""
+    """Report whether a session since the last look met the topic."""
     return bool(report.last_look) and topic.last > report.last_look.removesuffix("Z")
 
 
@@ -131,7 +131,7 @@ def _entry(topic: Topic, report: ObserveReport, *, named: bool = False) -> Entry
 
 
 def _words(topic: Topic) -> Iterator[Line]:
-    """What was said about it, and where it is."""
+    """Yield the lines about a topic: the agent's and the user's words, the places of the answer, a proposed lesson."""
     if topic.said and topic.said != topic.title:
         yield "the agent: ", quote(shortened(_MARKS.sub("", topic.said), _QUOTE))
     if topic.correction:
@@ -165,12 +165,12 @@ def _project(name: str) -> Line:
 
 
 def cost_words(topic: Topic) -> str:
-    """What a topic cost: `3 sessions · 9 calls · 40 s`."""
+    """Return the cost of a topic: `3 sessions · 9 calls · 40 s`."""
     return " · ".join(filter(None, (counted(topic.sessions, "session"), spent_words(topic.cost))))
 
 
 def spent_words(cost: Cost) -> str:
-    """What was spent, as far as the trace says it."""
+    """Return the known costs in words: calls, time, tokens."""
     parts = [counted(cost.calls, "call")] if cost.calls else []
     parts += [duration(cost.seconds)] if cost.seconds and cost.seconds >= 1 else []
     parts += [counted(cost.tokens, "token")] if cost.tokens else []

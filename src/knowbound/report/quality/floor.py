@@ -1,4 +1,4 @@
-"""What the hook injects for labelled prompts, and which floor of relevance to use: in any format."""
+"""Report on injection for labelled prompts at each floor of relevance, and the floor to use: in any format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `quality status` shows, as values: the one answer to "does what we inject help?" (specification 2)."""
+"""Values that `quality status` shows, to answer "does injection help?" (specification 2)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NEW_DAYS = 8  # of measuring, while the screen says what the rates mean
 
 
 class Fault(StrEnum):
-    """What is the matter with an item; the worst first."""
+    """The fault of an item; the worst is first."""
 
     WRONG = "wrong"  # contradicted, and not corrected yet
     OFF_TOPIC = "never on topic"
@@ -47,7 +47,7 @@ class ItemToFix(msgspec.Struct, frozen=True):
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """What to run: look, then correct."""
+        """Return the commands that show the item, then correct it."""
         id_ = shlex.quote(self.id)
         match self.fault:
             case Fault.WRONG:
@@ -79,7 +79,7 @@ class JudgeWorth(msgspec.Struct, frozen=True):
         return corrected(rate, one.found) if one and len(self.versions) == 1 else Estimate()
 
     def is_unreliable(self, metric: Metric) -> bool:
-        """Whether labels show that the judge errs too often."""
+        """Report whether labels show that the judge errs too often."""
         one = self.measured.get(metric)
         return one is not None and one.gate.state in (GateState.KILLED, GateState.HALTED)
 
@@ -143,7 +143,7 @@ class ItemQuality(msgspec.Struct, frozen=True):
 
     @property
     def counts(self) -> Counts:
-        """Of all days that are kept."""
+        """Return the summed counts of all kept days."""
         return sum((day.counts for day in self.days), Counts())
 
 
@@ -203,7 +203,7 @@ class ShadowStatus(msgspec.Struct, frozen=True):
 
 
 class QualityStatus(msgspec.Struct, frozen=True):
-    """What is known about what was injected, and what to do about it."""
+    """The measured quality of injected items, and the items to fix."""
 
     until: str  # the last day of the window
     is_current: bool  # whether that is today
@@ -226,7 +226,7 @@ class QualityStatus(msgspec.Struct, frozen=True):
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was ever logged."""
+        """Report whether nothing was ever logged."""
         return not self.first
 
     @property

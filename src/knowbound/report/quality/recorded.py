@@ -1,4 +1,4 @@
-"""What was injected into recorded sessions, and whether it helped: in any format (specification 2)."""
+"""Report on the texts that were injected into recorded sessions, and whether they helped (specification 2)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ScoredItem(msgspec.Struct, frozen=True):
 
 
 class RecordedQuality(msgspec.Struct, frozen=True):
-    """What was injected into recorded sessions, judged."""
+    """The texts that were injected into recorded sessions, with verdicts."""
 
     judge: str
     sessions: int

@@ -125,7 +125,7 @@ def tripped_lines(monitors: tuple[Monitor, ...]) -> Iterator[Line]:
 
 
 def leg_words(leg: Leg) -> str:
-    """What a leg switches on."""
+    """Describe the ranking that a leg switches on."""
     parts = [f"items of {name} are ranked by measured quality" for name in leg.backends]
     return ", ".join(parts) or "measures, ranks nothing by it"
 

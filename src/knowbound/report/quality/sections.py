@@ -88,7 +88,7 @@ def metric_table(status: QualityStatus, *, is_wide: bool) -> Table:
 
 
 def is_adjusted(status: QualityStatus) -> bool:
-    """Whether a rate is shown as it would be for a judge without error."""
+    """Report whether a rate is shown corrected for the errors of the judge."""
     return any(one.corrected.value is not None for one in status.metrics)
 
 

@@ -95,7 +95,7 @@ class Settings:
     cluster_certificates: str = _address("cluster.certificates", "")
     cluster_mongo_url: str = _address("cluster.mongo_url", "")
     cluster_keep_days: int = _setting("cluster.keep_days", 0, risk=trust.FEWER_DAYS)
-    store_keep_days: int = _setting("store.keep_days", 0)
+    store_keep_days: int = _setting("store.keep_days", 0, risk=trust.FEWER_DAYS)
     repeated_failure_calls: int = _setting("repeated_failure_calls", 3)
     as_specified: bool = _setting("as_specified", False)
     hedging_classifier_enabled: bool = _setting("hedging_classifier.enabled", True, also="hedgingClassifier.enabled")

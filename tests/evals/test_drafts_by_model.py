@@ -80,6 +80,14 @@ def test_a_draft_has_the_quotation_that_answers_it_and_loads_as_a_sample(tmp_pat
         ({"expected": [["24 hours"], []]}, "the words of a right answer"),
         ({"expected": [["stored"]], "question": "Are keys stored by the billing API?"}, "the words of a right answer"),
         ({"expected": [["a"]], "quote": "booked once. Keys"}, "the words of a right answer"),
+        (
+            {
+                "question": "Which setting stores the key of a request?",
+                "quote": "stores the key of every request",
+                "expected": [["key of every request"], ["`request_key`"]],
+            },
+            "the words of a right answer",
+        ),
         ({"answer": "For 24 hours, then `purge.sh` removes it."}, "does not show purge.sh"),
         ({"answer": "Not quite 25 hours, so 24 hours."}, "does not show 25"),
         ({"right": ["One day.", "Until the next day."]}, "fails a right answer: Until the next day."),
@@ -113,6 +121,31 @@ def test_a_draft_that_its_quotation_does_not_answer_is_not_proposed(
     assert not found.drafts
     assert reason in found.dropped[0].reason
     assert "one day" not in model.seen[-1].text  # what is expected is not shown
+
+
+def test_a_word_that_many_sections_have_is_not_what_an_answer_is_checked_for(tmp_path: Path) -> None:
+    sections = (
+        f"## Part {n}\n\nA {n}th nightly job cleans the table of part {n} and says so in a log.\n" for n in range(9)
+    )
+    (tmp_path / "jobs.md").write_text("# Jobs\n\n" + "\n".join(sections))
+    job = {
+        "question": "What removes old keys?",
+        "answer": "A nightly job.",
+        "quote": "removed by a job that runs at night",
+    }
+    texts = {"right": ["The job.", "A job."], "wrong": ["A trigger.", "Nobody."], "refusal": "I found nothing."}
+    model = Model({"answer": "A job.", "again": "A nightly job.", "wrong": "A trigger."}, samples=[])
+    model.answer = {"samples": [GOOD | job | texts | {"expected": [["a job", "nightly job", "the job"]]}]}
+    (tmp_path / "billing.md").write_text(TEXT)
+    for names, proposed in ((["billing.md"], 1), (["billing.md", "jobs.md"], 0)):
+        knowledge = read_knowledge(tmp_path, names)
+        found = drafts_by_model(knowledge, ["billing.md"], [], (), Asker("m", model, JudgeOptions(retries=0)), 5)
+        assert len(found.drafts) == proposed, found.dropped
+
+
+@pytest.mark.parametrize("question", ["For how long is a key of a request kept?", "Until when does a key stay?"])
+def test_a_question_may_begin_with_any_word(tmp_path: Path, question: str) -> None:
+    assert drafted(tmp_path, Model(samples=[GOOD | {"question": question}])).drafts
 
 
 def test_an_answer_must_name_each_thing_that_is_expected(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ RISKY = {
     "kms.mongo_url": '[kms]\nmongo_url = "mongodb://192.0.2.1/all"',
     "cluster.mongo_url": '[cluster]\nmongo_url = "mongodb://192.0.2.1/all"',
     "cluster.keep_days": "[cluster]\nkeep_days = 7",
+    "store.keep_days": "[store]\nkeep_days = 7",
     "kms.mem0_path": '[kms]\nmem0_path = "mem0"',
     "kms.neo4j_url": '[kms]\nneo4j_url = "bolt://192.0.2.1"',
     "kms.neo4j_user": '[kms]\nneo4j_user = "eve"',
@@ -105,7 +106,7 @@ def test_every_setting_is_either_risky_here_or_named_as_harmless() -> None:
         "learn.max_lines", "learn.max_tokens", "audit.check", "rescue.enabled",
         "eval.model", "eval.seconds", "kms.reap_days", "injection.relevance_floor",
         "injection.subject", "injection.self_marking", "injection.log_days",
-        "kms.sync_seconds", "eval.keep_runs", "eval.keep_days", "store.keep_days",
+        "kms.sync_seconds", "eval.keep_runs", "eval.keep_days",
     }  # fmt: skip
     assert {setting.key for setting in SETTINGS} - harmless == set(RISKY)
 

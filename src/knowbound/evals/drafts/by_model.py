@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -36,6 +36,7 @@ _WANTED = 8  # gaps in all
 _CHECKED_TOGETHER = 8  # drafts in a call that tries them out
 _SPELLINGS = 6
 _UNCHECKED = "the words of a right answer are not in the quotation, are in the question, or are too common"
+_COMMON_SHARE, _COMMON_LEAST = 0.03, 4  # of the sections: an answer about something else would have the word, too
 _NAME = re.compile(r"`[^`\n]+`|(?<![\w.])\d[\d.,:]*\w*|(?<!\w)--?\w[\w-]*|\w+(?:[._/:]\w+)+|\w+[a-z][A-Z]\w*")
 _TITLE = re.compile(r"^\s*#+\s")
 _COMMON = frozenset("yes no true false none null default on off always never one two three".split())
@@ -106,13 +107,14 @@ def drafts_by_model(
     inputs = [_texts(*call, known, min(_EACH, max(1, count))) for call in calls]
     drafts, dropped = list[SampleDraft](), list[NotDrafted]()
     duplicates, decided = Duplicates(), frozenset(one.rpartition("-")[2] for one in rejected)
+    texts = [text for page in knowledge.pages for text in _parts_of(page)]
     for prompt_known in known:
         duplicates.add(prompt_known)
     for (sections, wanted), asked in zip(calls, asker.ask(prompt, inputs, DraftAnswer), strict=True):
         if asked.value is None:
             dropped.append(NotDrafted(f"{len(sections)} sections", asked.problem))
             continue
-        for draft in _drafts(asked.value, sections, wanted, asker.judge):
+        for draft in _drafts(asked.value, sections, wanted, asker.judge, texts):
             reason = draft.reason if isinstance(draft, NotDrafted) else unfit(draft.prompt)
             if not reason and isinstance(draft, SampleDraft):
                 if draft.id.rpartition("-")[2] in decided:
@@ -176,6 +178,13 @@ def _sections_of(page: KnowledgePage) -> Iterator[_Section]:
     yield from (one for worth, one in sorted(found, key=lambda one: -one[0]) if worth >= _LEAST_STEMS)
 
 
+def _parts_of(page: KnowledgePage) -> Iterator[str]:
+    """Yield the text between each heading and the next, to count words in."""
+    lines, starts = page.text.split("\n"), sorted({section.line for section in page.sections})
+    for start, end in pairwise([*starts, len(lines) + 1]):
+        yield _bare("\n".join(lines[start - 1 : end - 1]))
+
+
 def _says_something(block: DocumentBlock) -> bool:
     return block.kind is not BlockKind.CODE and len(block.text.split()) > _WORDS
 
@@ -188,7 +197,7 @@ def _cut(text: str) -> str:
 
 
 def _drafts(
-    answer: DraftAnswer, sections: Sequence[_Section], gaps: Sequence[Gap], judge: str
+    answer: DraftAnswer, sections: Sequence[_Section], gaps: Sequence[Gap], judge: str, texts: Sequence[str]
 ) -> Iterator[SampleDraft | NotDrafted]:
     by_name = {f"w{number}": gap for number, gap in enumerate(gaps, 1)}
     for one in answer.samples:
@@ -196,7 +205,7 @@ def _drafts(
         section = sections[one.section - 1] if 1 <= one.section <= len(sections) else None
         if section is None or not is_quoted(one.quote, [section.text]):
             yield NotDrafted(asked, "its quotation is not in the section")
-        elif not (expected := _expected(one, asked)):
+        elif not (expected := _expected(one, asked, texts)):
             yield NotDrafted(asked, _UNCHECKED)
         elif unshown := _unshown(one, f"{asked} {section.path} {section.heading} {one.quote}"):
             yield NotDrafted(asked, f"the quotation does not show {unshown}")
@@ -230,19 +239,31 @@ def _drafts(
             )
 
 
-def _expected(one: DraftedSample, question: str) -> tuple[tuple[str, ...], ...]:
+def _expected(one: DraftedSample, question: str, texts: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     """Return the words of a right answer; none if the first of a group cannot be told from the question or chance."""
     groups = [[" ".join(text.split()) for text in group if text.strip()] for group in one.expected]
     for words in groups:
         first = _bare(words[0]) if words else ""
         is_shown = first and (_bare(one.quote).find(first) >= 0 or is_quoted(words[0], [one.quote]))
-        is_common = first in _COMMON or (first.isalnum() and len(first) < 2) or first in question.lower()
+        is_common = first in _COMMON or (first.isalnum() and len(first) < 2) or _gives_away(question, first)
         if not is_shown or is_common or redact(" ".join(words)) != " ".join(words):
             return ()
-    return tuple(
+    kept = tuple(
         tuple(word for word in words if _bare(word) and _bare(word) not in question.lower())[:_SPELLINGS]
         for words in groups
     )
+    return () if any(_is_in_many(word, texts) for words in kept for word in words) else kept
+
+
+def _gives_away(question: str, name: str) -> bool:
+    """Return whether the question has the name, or all words that it is made of (`http_port`: "HTTP port")."""
+    parts = content_stems(" ".join(re.findall(r"[a-z]+", name)))
+    return name in question.lower() or (bool(parts) and parts <= content_stems(question))
+
+
+def _is_in_many(word: str, texts: Sequence[str]) -> bool:
+    """Return whether so many sections have the word that a wrong answer or a refusal may have it by chance."""
+    return sum(_bare(word) in text for text in texts) > max(_COMMON_LEAST, _COMMON_SHARE * len(texts))
 
 
 def _bare(text: str) -> str:

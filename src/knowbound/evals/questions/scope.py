@@ -36,9 +36,7 @@ _MOST_SHOWN = 12_000  # characters of each part of the structure
 _BY_WORDS, _BY_MEANING, _PASSAGE = 2, 2, 300  # passages beside a question, and characters of one
 _TOGETHER = 10  # questions in one call
 _BEGINNING = re.compile(
-    r"^(?:how|what|when|where|which|who|whom|whose|why|can|could|may|must|should|is|are|do|does|did|was|were|will|has|have|"
-    r"in|for|to|at|on|from|under|after|before|if)\b|.*[\u4e00-\u9fff]",
-    re.IGNORECASE,
+    r"(?:can|could|may|must|should|is|are|do|does|did|was|were|will|has|have)\b|.*[\u4e00-\u9fff]", re.IGNORECASE
 )
 _ROLE_TAG = re.compile(r"<\s*/?\s*(?:script|system|assistant|user|tool)\b", re.IGNORECASE)
 _QUESTION_WORD = re.compile(r"\b(?:who|when|where|which|why|how|what)\w*", re.IGNORECASE)
@@ -73,7 +71,7 @@ def unfit(question: str) -> str:
     """Why a text is not asked, whatever it is about, or an empty string."""
     if len(question) > _MOST_CHARACTERS:
         return f"too long: more than {_MOST_CHARACTERS} characters"
-    if not question.endswith(("?", "？")) or not _BEGINNING.match(question):
+    if not question.endswith(("?", "？")) or not (_QUESTION_WORD.search(question) or _BEGINNING.match(question)):
         return "not a question"
     if question.count("?") + question.count("？") > 2:
         return "several questions in one"

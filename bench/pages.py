@@ -155,7 +155,7 @@ def _ask_quality(log: QualityLog, items: int) -> None:
     ids = [f"k-{_chance.randrange(items):08}" for _ in range(50)]
     _print("verdicts on 50 items", lambda: log.verdicts_on(ids))
     _print("days of the log", log.days, runs=5)
-    _print("contradictions of 14 days", lambda: list(log.telling("2026-03-20")), runs=5)
+    _print("contradictions of 14 days", lambda: list(log.corrective("2026-03-20")), runs=5)
 
 
 def _print(name: str, ask: Callable[[], object], runs: int = _RUNS) -> None:

@@ -404,8 +404,8 @@ class QualityLogConformance:
         log.put(QualityTurn("s", "3", "2026-11-02T10:00:00Z", tool_calls=call))
         wrong = LoggedItem("u", "hook", "x", 1, verdict=ItemVerdict("u", True, True, True))
         log.put(QualityTurn("s", "4", "2026-11-03T10:00:00Z", other_items=(wrong,)))
-        assert [one.turn_id for one in log.telling("")] == ["2", "3", "4"]
-        assert [one.turn_id for one in log.telling("2026-11-02")] == ["3", "4"]
+        assert [one.turn_id for one in log.corrective("")] == ["2", "3", "4"]
+        assert [one.turn_id for one in log.corrective("2026-11-02")] == ["3", "4"]
 
     def test_a_day_outlives_its_turns(self, log: QualityLog) -> None:
         log.put(turn())

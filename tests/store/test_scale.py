@@ -49,7 +49,7 @@ def test_questions_to_the_log_read_no_other_documents(tmp_path: Path) -> None:
         log.days()
         log.unscored()
         list(log.of_day("2026-11-01"))
-        list(log.telling("2026-11-01"))
+        list(log.corrective("2026-11-01"))
         log.rollups("2026-11-01")
         log.verdicts_on(["k"])
         log._db._connection.set_trace_callback(None)

@@ -180,7 +180,7 @@ def plugin_entries(agent: str) -> OurEntries:
 def _hooks(
     agent: str, lines: Mapping[str, str], server: str, *, late: bool
 ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
-    """Return the hooks that run these command lines, and those that call the server, if there is one."""
+    """Return the hooks that run these command lines, and the hooks that call the server, if there is a server."""
     hooks, tool_hooks = {}, {}
     for event, line in lines.items():
         matcher = _MATCHERS.get((agent, event))
@@ -188,7 +188,8 @@ def _hooks(
         is_resident = bool(server) and event in resident.EVENTS
         if is_resident:
             called = _tool_hook(agent, EVENTS[event], server)
-            tool_hooks[EVENTS[event]] = ({} if late else group) | {"hooks": [called]}
+            own_group = {} if late else group  # without a matcher it fires for every tool
+            tool_hooks[EVENTS[event]] = own_group | {"hooks": [called]}
         seconds = _AT_THE_END.get(event, HOOK_SECONDS)
         command = guarded(line) if is_resident else line
         hooks[EVENTS[event]] = group | {"hooks": [{"type": "command", "command": command, "timeout": seconds}]}

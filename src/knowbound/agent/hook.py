@@ -33,18 +33,18 @@ def answer(run: HookRun, event: str, payload: dict[str, Any], started_in: str) -
     run.use_folder(*data_folder(prompt.cwd or started_in))
     if run.home and not run.is_trial:
         run.has_claimed = resident.claim(run.home, event, prompt, payload)
-        run.is_left = not run.has_claimed
-    if run.is_left:
+        run.is_answered_elsewhere = not run.has_claimed
+    if run.is_answered_elsewhere:
         run.leave()
     elif event in TURN_ENDS:
         from knowbound.quality.ended import EndedTurn  # noqa: PLC0415  # other events need none
 
-        run.turn = EndedTurn(event, prompt, payload)
+        run.ended_turn = EndedTurn(event, prompt, payload)
         if event == "stop":
             from knowbound.agent.stop_check import stop_check_of  # noqa: PLC0415
 
             run.check = stop_check_of(run, prompt, payload)
-        run.queue(run.turn, run.check if run.check is not None and run.check.mode != "off" else None)
+        run.queue(run.ended_turn, run.check if run.check is not None and run.check.mode != "off" else None)
     else:
         run.record.add_prompt(prompt)
         if event in AFTER_TOOLS:

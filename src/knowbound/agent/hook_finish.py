@@ -31,23 +31,23 @@ _LONGEST_PROBLEM = 300
 
 def finish(run: HookRun, payload: dict[str, Any]) -> None:
     """Do the work of an answered event that no agent waits for."""
-    if not run.home or run.is_left:
+    if not run.home or run.is_answered_elsewhere:
         return
-    if run.turn:
-        _finish_turn(run, run.turn)
+    if run.ended_turn:
+        _finish_turn(run, run.ended_turn)
     else:
         _finish_answer(run, HookPrompt(payload), payload)
 
 
 def needs_process(run: HookRun) -> bool:
     """Report whether finishing may take long, or changes the working folder: not in the process of a server."""
-    return bool(run.turn) or run.index_is_outdated or run.record.begins_day or run.asks_later
+    return bool(run.ended_turn) or run.index_is_outdated or run.record.begins_day or run.asks_later
 
 
 def unfinished(run: HookRun, payload: dict[str, Any]) -> dict[str, Any]:
     """Return an answered event as JSON, for `knowbound-hook finish`."""
     kept = {name: getattr(run, name) for name in _KEPT}
-    key = run.turn.key if run.turn else run.record.key
+    key = run.ended_turn.key if run.ended_turn else run.record.key
     return {"event": run.event, "payload": payload, "run": kept, "key": key, "begins_day": run.record.begins_day}
 
 
@@ -62,8 +62,8 @@ def resumed(known: dict[str, Any]) -> tuple[HookRun, dict[str, Any]]:
     if event in TURN_ENDS:
         from knowbound.quality.ended import EndedTurn  # noqa: PLC0415
 
-        run.turn = EndedTurn(event, prompt, payload)
-        run.turn.key.update(known["key"])
+        run.ended_turn = EndedTurn(event, prompt, payload)
+        run.ended_turn.key.update(known["key"])
         if event == "stop":
             from knowbound.agent.stop_check import stop_check_of  # noqa: PLC0415
 

@@ -63,12 +63,12 @@ class HookRun:
         self.cached: HookSettings | None = None  # the settings; None: not read, or changed since they were cached
         self.record = Record(event, RESCUES if event in AFTER_TOOLS else INJECTIONS)
         self.is_recorded = True  # in the log of injections or rescues; the hook log has every run
-        self.turn: EndedTurn | None = None  # that ended
+        self.ended_turn: EndedTurn | None = None
         self.check: StopCheck | None = None  # before the agent stops
         self.tree = ""  # the source tree whose index is to be updated
         self.index_is_outdated = False
         self.asks_later = False  # a model is to be asked after the answer
-        self.is_left = False  # another run answers the event
+        self.is_answered_elsewhere = False  # by another run
         self.has_claimed = False  # this run answers it
         self.tool_calls, self.tool_ms = 0, 0.0  # of the turn that ended, as far as this process answered them
         self.notice = ""  # a sentence for the user, beside the context
@@ -183,7 +183,7 @@ class HookRun:
     def leave(self) -> None:
         """Answer nothing and record nothing: another run has claimed the event."""
         self.decide()
-        self.is_left = self.is_ended = True
+        self.is_answered_elsewhere = self.is_ended = True
 
     def give_up(self) -> None:
         """Record that the limit is over."""

@@ -78,7 +78,7 @@ def _may_come_later(run: HookRun, prompt: HookPrompt) -> bool:
 
 
 def _waited_for(run: HookRun, settings: HookSettings, prompt: HookPrompt, choice: Choice) -> Choice:
-    """Give the model some time to choose. If it needs longer, the floor's choice is injected, and its own later."""
+    """Wait for the model's choice. After the time limit the rules' choice is injected, and the model's choice later."""
     from knowbound.injection.choosing import FAILED, RESERVE, Asking, ModelChoice  # noqa: PLC0415
     from knowbound.injection.contexts import new_to_context  # noqa: PLC0415
 

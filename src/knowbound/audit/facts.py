@@ -144,7 +144,7 @@ def facts_of(turn: TraceTurn, view: SessionView) -> TurnFacts:
                 view.show(said.text)
         for call in step.calls:
             view.order += 1
-            _call(call, view.order, facts, view)
+            _add_call(call, view.order, facts, view)
             if call.agent_id or call.name in ("Task", "Agent"):
                 started.add(call.agent_id)
     facts.unseen_agents = len([one for one in started if one not in own])
@@ -155,7 +155,8 @@ def facts_of(turn: TraceTurn, view: SessionView) -> TurnFacts:
     return facts
 
 
-def _call(call: ToolCall, order: int, facts: TurnFacts, view: SessionView) -> None:
+def _add_call(call: ToolCall, order: int, facts: TurnFacts, view: SessionView) -> None:
+    """Add a call to the facts of its turn, and show its texts to the view of the session."""
     facts.calls += 1
     text = call.text
     view.show(text)
@@ -165,7 +166,7 @@ def _call(call: ToolCall, order: int, facts: TurnFacts, view: SessionView) -> No
     if call.query:
         view.show(call.query)
     if call.kind is ToolKind.EDIT:
-        _edit(call, order, facts, view)
+        _add_edit(call, order, facts, view)
         return
     if call.kind in LOOKUPS and call.query:
         if call.outcome in MISSES and call.intent is LookupIntent.LOOKUP:
@@ -184,7 +185,8 @@ def _call(call: ToolCall, order: int, facts: TurnFacts, view: SessionView) -> No
     facts.runs += runs_of(call, order)
 
 
-def _edit(call: ToolCall, order: int, facts: TurnFacts, view: SessionView) -> None:
+def _add_edit(call: ToolCall, order: int, facts: TurnFacts, view: SessionView) -> None:
+    """Add an edit to the facts if it succeeded, and show its new text to the view of the session."""
     given = call.input or {}
     new = first_text(given, NEW_KEYS) or first_text(given, ("content", "file_text", "patch", "new_source"))
     view.show(new)

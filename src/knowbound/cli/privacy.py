@@ -156,8 +156,8 @@ def trust_command(root: Path | None, yes: bool, expect: str, revoke: bool) -> No
     risky = risky_settings(project)
     settings = load(project, ignore_untrusted=True)
     home = settings.home
-    is_asked = home.is_dir() and not settings.home_is_given and not expect  # a hash is of settings alone
-    owner = owner_of(home) if is_asked else OURS
+    may_adopt = home.is_dir() and not settings.home_is_given and not expect  # a hash is of settings alone
+    owner = owner_of(home) if may_adopt else OURS
     if owner != OURS:
         refuse_tracked(home)
     is_new = bool(risky) and trusted(project).hash != hash_of(risky)

@@ -263,10 +263,14 @@ def _missing(plan: Plan, unmet: dict[str, None], gaps: Sequence[EvidenceGap]) ->
 
 
 def _authority_answer(plan: Plan, entries: Sequence[Evidence]) -> GivenAnswer | None:
-    """Return what an authority says, where the question is not about files: with yes or no where it asks for that."""
-    if PER_TERM & {need.cls for need in plan.needs} and plan.intent is not Intent.DIAGNOSE:
+    """Return the answer of an authority (git, CI, a build) to a question that is not about files; None without any.
+
+    A question that can be answered with yes or no gets "Yes" or "No" before the authority's words.
+    """
+    needed = {need.cls for need in plan.needs}
+    if needed & PER_TERM and plan.intent is not Intent.DIAGNOSE:
         return None
-    classes = {need.cls for need in plan.needs} - PER_TERM
+    classes = needed - PER_TERM
     deciding = [entry for entry in entries if entry.cls in classes and entry.note and not entry.cites]
     if not deciding:
         return None
@@ -275,8 +279,8 @@ def _authority_answer(plan: Plan, entries: Sequence[Evidence]) -> GivenAnswer | 
     said = "; ".join(entry.note.removeprefix("fails: ") for entry in failing or best.values())
     place = next((entry.places[0] for entry in failing or best.values() if entry.places), Place(""))
     if _WHETHER.match(plan.question) and any(entry.shows for entry in best.values()):
-        is_yes = bool(failing) == bool(_FEARS.search(plan.question))
-        said = f"{'Yes' if is_yes else 'No'}: {said}"
+        asks_for_failure = _FEARS.search(plan.question) is not None  # "does it fail?": yes if it does
+        said = f"{'Yes' if bool(failing) == asks_for_failure else 'No'}: {said}"
     return GivenAnswer(said[:1].upper() + said[1:], place.path, place.line)
 
 

@@ -113,11 +113,16 @@ def _questions(found: Findings) -> Iterator[_Question]:
     for (agent_id, _), signals in groups.items():
         for at in range(0, len(signals), _TOGETHER):
             some = signals[at : at + _TOGETHER]
-            yield _Question(some, _record(activity, agent_id, some), source)
+            yield _Question(some, _lines_around(activity, agent_id, some), source)
 
 
-def _record(activity: SessionActivity, agent_id: str, signals: Sequence[Signal]) -> list[tuple[ActivityRecord, str]]:
-    """Return the lines around the misses: of the same agent, and what the user says."""
+def _lines_around(
+    activity: SessionActivity, agent_id: str, signals: Sequence[Signal]
+) -> list[tuple[ActivityRecord, str]]:
+    """Return the agent's and the user's records around the misses, with the prompt before, as lines of text.
+
+    Fewer records after each miss are shown if more do not fit into the tokens of a question.
+    """
     own = [one for one in activity.records if one.agent_id == agent_id or one.kind is RecordKind.PROMPT]
     missed = {id_ for signal in signals for id_ in signal.call_ids}
     places = [at for at, one in enumerate(own) if one.call_id in missed]

@@ -58,7 +58,7 @@ class _Miss(msgspec.Struct):
 
     signal: Signal
     wanted: Wanted
-    is_check: ExistenceCheck | None
+    check: ExistenceCheck | None
     time: str
     steps: int = 0
     calls: int = 1
@@ -85,7 +85,7 @@ class Endings:
         self.project = ""
 
     def begin_turn(self, last_said: str, prompt: str) -> None:
-        """The user speaks: what the main agent asked is asked of the user, who may answer what it did not find."""
+        """Begin a turn: decide the main agent's misses, which its last words or the user's prompt may answer."""
         for miss in self._followed.pop("", ()):
             if last_said:
                 miss.asked |= _is_asked(miss, last_said)
@@ -109,9 +109,9 @@ class Endings:
         self._later.clear()
         self._unanswered.clear()
 
-    def follow(self, signal: Signal, call: ToolCall, step: Step, *, is_check: ExistenceCheck | None) -> None:
-        """A miss begins to be followed; the other calls of its step may answer it already."""
-        miss = _Miss(signal, wanted_by(call, self.project), is_check, step.time)
+    def follow(self, signal: Signal, call: ToolCall, step: Step, *, check: ExistenceCheck | None) -> None:
+        """Begin to follow a miss; other calls of the same step may already resolve it."""
+        miss = _Miss(signal, wanted_by(call, self.project), check, step.time)
         signal.names = self._names(miss, call, step.agent_id)
         self._followed_by(step.agent_id).append(miss)
         for other in self._finds_of(step):
@@ -119,7 +119,7 @@ class Endings:
             self._look(miss, other, step)
 
     def _names(self, miss: _Miss, call: ToolCall, agent_id: str) -> tuple[str, ...]:
-        """The names of a miss; one of a chain of searches for the same thing goes by the name of the first."""
+        """Return the names of a miss; in a chain of searches for the same thing, the first search's name leads."""
         own = topic_names(call, miss.wanted, self.project)
         for earlier in reversed(self._followed.get(agent_id, ())):
             shared = miss.wanted.words & earlier.wanted.words
@@ -129,14 +129,14 @@ class Endings:
         return own
 
     def _finds_of(self, step: Step) -> list[ToolCall]:
-        """The first lookups of a step that succeeded; asked for each of its misses."""
+        """Return the first successful lookups of a step, cached for all of its misses."""
         if self._step is not step:
             found = (call for call in step.calls if call.outcome is Outcome.OK and call.kind in LOOKUPS)
             self._step, self._finds = step, list(islice(found, _MOST_FOLLOWED))
         return self._finds
 
     def doubt(self, signal: Signal, step: Step) -> None:
-        """A hedge or a marker begins to be followed; the calls that come with it may answer it already."""
+        """Begin to follow a hedge or a marker; calls of the same step may already resolve it."""
         wanted = wanted_in(signal.text)
         signal.names = tuple(sorted(wanted.names))
         miss = _Miss(signal, wanted, None, step.time, calls=0, is_doubt=True)
@@ -154,7 +154,7 @@ class Endings:
         return followed
 
     def again(self, signal: Signal, agent_id: str) -> None:
-        """A further call of the same event failed."""
+        """Count a further failed call of the same event."""
         for miss in self._followed.get(agent_id, ()):
             if miss.signal is signal:
                 miss.calls += 1
@@ -246,11 +246,11 @@ class Endings:
                 signal.ending = Ending.ASKED if miss.asked else Ending.GAVE_UP if gave_up else Ending.GUESSED
                 signal.cost = Cost()
             return
-        if miss.is_check is ExistenceCheck.ABSENCE:
+        if miss.check is ExistenceCheck.ABSENCE:
             signal.status = Status.VERIFICATION
         elif signal.ending is Ending.FOUND:
             signal.status = Status.RESOLVED
-        elif miss.is_check is ExistenceCheck.WHETHER:
+        elif miss.check is ExistenceCheck.WHETHER:
             signal.status = Status.VERIFICATION  # the empty result is the answer
         elif miss.created:
             signal.status, signal.ending = Status.VERIFICATION, Ending.CREATED

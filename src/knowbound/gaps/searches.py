@@ -160,7 +160,7 @@ class Misses:
             line=call.line or step.line,
         )
         self._last[step.agent_id] = (event, wanted, check)
-        self._endings.follow(event, call, step, is_check=check)
+        self._endings.follow(event, call, step, check=check)
         return event
 
     def _given_by_user(self, call: ToolCall) -> bool:

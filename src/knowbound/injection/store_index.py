@@ -63,7 +63,7 @@ class SessionStart:
 
     def __init__(self, index: StartText, suggested: StartText, marking: str = "") -> None:
         self.index, self.suggested = index, suggested
-        self.items: tuple[()] = ()
+        self.items: tuple[()] = ()  # as other deliveries have them: a start injects none
         self._parts = [text for text in (marking, index.text, suggested.text) if text]
         self.text = "\n\n".join(self._parts)
         self.tokens = estimated_tokens(self.text)

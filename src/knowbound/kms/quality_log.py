@@ -76,8 +76,8 @@ class QualityLog(Protocol):
             if day.date >= date:
                 yield from self.of_day(day.date)
 
-    def telling(self, date: str) -> Iterator[QualityTurn]:
-        """Yield the turns from a day on that contradict an item or correct one: warranted corrections need no other."""
+    def corrective(self, date: str) -> Iterator[QualityTurn]:
+        """Yield the turns from a day on that contradict or correct an item: only these can warrant a correction."""
 
     def verdicts_on(self, ids: Collection[str]) -> dict[str, Counts]:
         """Return the verdicts of all days on these items, without those that were never injected."""
@@ -137,7 +137,7 @@ _PUT = """
         document = excluded.document
     WHERE excluded.problem = '' OR problem <> ''
 """
-TELLING = (
+CORRECTIVE = (
     "SELECT document FROM kms_quality_log INDEXED BY kms_quality_log_telling WHERE date >= ? "
     """AND (instr(document, '"contradicted":true') OR instr(document, '"corrected":["'))"""
 )
@@ -192,8 +192,8 @@ class SqliteQualityLog(QualityLog):
         turns = (self._decoded(_turn, row[0]) for row in rows)
         yield from sorted(turns, key=lambda turn: (turn.timestamp, turn.id))
 
-    def telling(self, date: str) -> Iterator[QualityTurn]:
-        turns = (self._decoded(_turn, row[0]) for row in self._db.rows(TELLING, date))
+    def corrective(self, date: str) -> Iterator[QualityTurn]:
+        turns = (self._decoded(_turn, row[0]) for row in self._db.rows(CORRECTIVE, date))
         yield from sorted(turns, key=lambda turn: (turn.date, turn.timestamp, turn.id))
 
     def verdicts_on(self, ids: Collection[str]) -> dict[str, Counts]:

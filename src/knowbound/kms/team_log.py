@@ -72,7 +72,7 @@ _IS_SCORED = {
     ]
 }
 # Fields of turns that warranted corrections are made of, with the condition of their partial indexes.
-_TELLING: dict[str, Any] = {
+_CORRECTIVE: dict[str, Any] = {
     "injected_items.verdict.contradicted": True,
     "other_items.verdict.contradicted": True,
     "tool_calls.corrected": {"$gt": ""},
@@ -106,7 +106,7 @@ class MongoQualityLog(QualityLog):
                     pymongo.IndexModel("session_id"),
                     *(
                         pymongo.IndexModel(["date", name], partialFilterExpression={name: value})
-                        for name, value in _TELLING.items()
+                        for name, value in _CORRECTIVE.items()
                     ),
                     pymongo.IndexModel(
                         ["date", "scored_at", "_id"],
@@ -174,9 +174,9 @@ class MongoQualityLog(QualityLog):
             ids = [document["_id"] for document in found]
         yield from self._turns(ids)
 
-    def telling(self, date: str) -> Iterator[QualityTurn]:
+    def corrective(self, date: str) -> Iterator[QualityTurn]:
         known: dict[str, tuple[str, str]] = {}
-        for name, value in _TELLING.items():
+        for name, value in _CORRECTIVE.items():
             with self._server.recovering():
                 for found in self._log.find({"date": {"$gte": date}, name: value}, {"date": 1, "timestamp": 1}):
                     known[found["_id"]] = (found["date"], found.get("timestamp", ""))

@@ -115,7 +115,7 @@ class MongoResults(ResultPages):
     def put(self, kind: str, rows: Iterable[tuple[str, str, bytes]]) -> None:
         """Store results (key, state, msgpack) in place of earlier ones, and their rows for pages."""
         for page in pages(list(rows), _AT_ONCE):
-            self._list(kind, page)
+            self._put_rows(kind, page)
             replaced = [
                 self._pymongo.ReplaceOne(
                     {"_id": f"{kind}|{key}"},
@@ -133,13 +133,14 @@ class MongoResults(ResultPages):
             found = self._results.find_one({"_id": f"{kind}|{key}"}, {"body": 1})
         return bytes(found["body"]) if found else None
 
-    def _list(self, kind: str, page: Sequence[tuple[str, str, bytes]]) -> None:
+    def _put_rows(self, kind: str, page: Sequence[tuple[str, str, bytes]]) -> None:
+        """Write the sessions and turns of these results (key, state, msgpack), as pages show them."""
         sessions: list[Any] = []
         turns: list[Any] = []
         for key, _, body in page:
             if kind not in (FINDINGS, AUDITED):
                 continue
-            rows = list(session_rows(key, *((body, None) if kind == FINDINGS else (None, body))))
+            rows = list(session_rows(key, body, None) if kind == FINDINGS else session_rows(key, None, body))
             for row in rows:
                 id_ = f"{key}|{row.session}"
                 put, new = _fields(key, row, kind)

@@ -220,7 +220,7 @@ class _Material:
     ) -> None:
         self._tree, self._searched, self._named = checkout, searched, named
         self._statements = [one.statement for one in checked]
-        self._wrong = [one.why if one.truth is Truth.CONTRADICTED else "" for one in checked]
+        self._why_wrong = [one.why if one.truth is Truth.CONTRADICTED else "" for one in checked]
         self.places: list[tuple[str, int]] = []
         self.lines: list[str] = []
         left = _TOKENS
@@ -232,11 +232,11 @@ class _Material:
             self.places.append((path, number))
 
     def inputs(self) -> dict[str, str]:
-        """Return the texts of the prompt file."""
+        """Return the text for each placeholder of the prompt file."""
         rows = (
-            {"number": number, "section": one.heading, "statement": sendable(one.text)}
+            {"number": number, "section": statement.heading, "statement": sendable(statement.text)}
             | ({"wrong": sendable(why)} if why else {})
-            for number, (one, why) in enumerate(zip(self._statements, self._wrong, strict=True), 1)
+            for number, (statement, why) in enumerate(zip(self._statements, self._why_wrong, strict=True), 1)
         )
         return {
             "file": _section(self._statements[0])[0],

@@ -86,7 +86,7 @@ def _read(file: str, lines: list[str]) -> Iterator[Statement]:
 
 
 def _above(bullet: str, outer: list[tuple[int, str]], under: str) -> str:
-    """Return the folder that a bullet is about things in, and keep the folder that the bullet itself is about."""
+    """Return the folder that contains the things of a bullet, and add the folder that the bullet names to `outer`."""
     indent = len(bullet) - len(bullet.lstrip())
     while outer and outer[-1][0] >= indent:
         outer.pop()
@@ -98,19 +98,22 @@ def _above(bullet: str, outer: list[tuple[int, str]], under: str) -> str:
 
 
 def _path_of_row(line: str, trail: list[tuple[int, str]]) -> str:
-    """Return the path of a row whose first cell draws a branch of a tree below earlier rows; "" for other rows."""
+    """Return the path of a row whose first cell draws a branch of a tree below earlier rows; "" for other rows.
+
+    Updates `trail`: the folders above the next row, each with its indent.
+    """
     cell = _CELL.match(line)
     name = cell[1] if cell else ""
     branch = _BRANCH.search(name)
     if branch is None:
         trail[:] = [(-1, name)] if name.endswith("/") else []
         return ""
-    inside = [one for one in trail if one[0] < branch.start()]
-    return _path_below(trail, branch.start(), name[branch.end() :].lstrip("─- ").strip()) if inside else ""
+    has_parent = any(indent < branch.start() for indent, _ in trail)
+    return _path_below(trail, branch.start(), name[branch.end() :].lstrip("─- ").strip()) if has_parent else ""
 
 
 def _path_below(trail: list[tuple[int, str]], indent: int, name: str) -> str:
-    """Return the path of a row of a tree below the folders of the trail, and keep the row there if it is a folder."""
+    """Return the path of a tree's row below the folders of `trail`, and add the row to `trail` if it is a folder."""
     while trail and trail[-1][0] >= indent:
         trail.pop()
     path = "".join(part for _, part in trail) + name

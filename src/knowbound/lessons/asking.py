@@ -24,7 +24,7 @@ from knowbound.lessons.invocations import script_name
 from knowbound.lessons.kept import failed_commands, failed_lookups
 from knowbound.lessons.locations import denied, missed_path, misses
 from knowbound.lessons.material import SEVERAL, Corpus, Failure, Material, SessionMiss, first_of_each
-from knowbound.lessons.proposing import clean_line, is_said, knowledge_file
+from knowbound.lessons.proposing import clean_line, is_written, knowledge_file
 from knowbound.lessons.verifying import Tree, verify
 from knowbound.text.printable import estimated_tokens
 
@@ -210,7 +210,7 @@ def _lesson(line: ModelLine, groups: Sequence[_Group], corpus: Corpus, judge: st
     subject = next((one.path for one in checks if one.kind is CheckKind.FILE), "")
     file = knowledge_file(subject, corpus.tree, corpus.materials)
     verdict = verify(checks, corpus.tree)
-    if verdict.contradicted or (corpus.tree is not None and is_said(text, file, corpus.tree)):
+    if verdict.contradicted or (corpus.tree is not None and is_written(text, file, corpus.tree)):
         return None
     evidence = [one for group in groups for one in group.evidence]
     kind = groups[0].kind

@@ -57,7 +57,7 @@ def _lesson(proposal: LessonProposal, corpus: Corpus) -> Lesson | None:
     verdict = verify(proposal.checks, tree)
     file = knowledge_file(proposal.subject, tree, corpus.materials)
     text = clean_line(proposal.text)
-    if verdict.contradicted or not text or (tree is not None and is_said(text, file, tree)):
+    if verdict.contradicted or not text or (tree is not None and is_written(text, file, tree)):
         return None
     unverified = [proposal.unverified] if proposal.unverified else []
     unverified += [_NO_TREE] if tree is None else []
@@ -85,10 +85,13 @@ def clean_line(text: str) -> str:
     return line if is_clean and len(line) <= LONGEST and "<!--" not in line else ""
 
 
-def is_said(text: str, file: str, tree: Tree) -> bool:
-    """Report whether one line of the knowledge file has all names of the lesson already, two at least."""
-    names = _CODE.findall(text)
-    names = [name for name in dict.fromkeys(names) if not any(name != one and name in one for one in names)]
+def is_written(text: str, file: str, tree: Tree) -> bool:
+    """Report whether a line of the knowledge file already has all names of the lesson. A lesson of one name has none.
+
+    A name inside a longer name, `make` in `make test`, is ignored.
+    """
+    spans = list(dict.fromkeys(_CODE.findall(text)))
+    names = [name for name in spans if not any(name != other and name in other for other in spans)]
     spelled = [re.compile(rf"(?<![\w:./-]){re.escape(name)}(?![\w:/-])") for name in names]
     lines = tree.text(file).splitlines()
     return len(spelled) > 1 and any(all(name.search(line) for name in spelled) for line in lines)

@@ -74,7 +74,7 @@ def roll_up(
         elif now.date in written or not _is_made_of(day, now, may_shrink=now.date >= leaving):
             made.append(day_of(now.date, log.of_day(now.date)))
     before = log.discoveries()
-    records = discoveries(before, log.telling(oldest), corrections, log.answers())
+    records = discoveries(before, log.corrective(oldest), corrections, log.answers())
     turns = {now.date: now.turns for now in logged if now.date >= oldest}
     log.put_rollups(_with_scores(log, known, made, turns, gamma, before, records))
     log.put_discoveries(records)

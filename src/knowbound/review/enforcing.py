@@ -41,7 +41,12 @@ _HUSKY = ".husky/pre-commit"
 _SCRIPT = re.compile(r"[\w:.-]{1,60}")
 # How a script of each manifest is run.
 _RUNNERS = {"package.json": "npm run", "Makefile": "make", "makefile": "make", "justfile": "just", "Justfile": "just"}
-_LOCKS = {"pnpm-lock.yaml": "pnpm run", "yarn.lock": "yarn run", "bun.lockb": "bun run", "bun.lock": "bun run"}
+_RUNNERS_BY_LOCK = {
+    "pnpm-lock.yaml": "pnpm run",
+    "yarn.lock": "yarn run",
+    "bun.lockb": "bun run",
+    "bun.lock": "bun run",
+}
 # Programs that a project decides for or against; other forbidden commands are left to the rule's words.
 _DENIED = frozenset("npm npx pnpm yarn bun bunx pip pip3 poetry pipenv conda".split())
 # Claude Code gives a hook the call as JSON on stdin; exit 2 stops the call and shows the agent what was printed.
@@ -111,12 +116,15 @@ def _gate(rule: Rule, checkout: Checkout, settings: Settings) -> list[FilePatch]
 
 
 def _command(words: Sequence[str], checkout: Checkout) -> str:
-    """Return the command that runs a script of the root's manifest; "" if no such manifest defines it."""
+    """Return the command that runs a script of the root's manifest; "" if no such manifest defines it.
+
+    `words` are a program and its arguments: the first argument that names a script counts.
+    """
     for name in words[1:]:
         for manifest, runner in _RUNNERS.items():
             if _SCRIPT.fullmatch(name) and name in checkout.scripts.get(manifest, {}):
-                lock = next((_LOCKS[path] for path in _LOCKS if path in checkout.files), runner)
-                return f"{lock if manifest == 'package.json' else runner} {name}"
+                by_lock = (run for lock, run in _RUNNERS_BY_LOCK.items() if lock in checkout.files)
+                return f"{next(by_lock, runner) if manifest == 'package.json' else runner} {name}"
     return ""
 
 

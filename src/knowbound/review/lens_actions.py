@@ -189,7 +189,7 @@ def verify_actions(home: Path, sessions: Collection[str]) -> list[Proposed]:
     since = _days_before(newest)
     commands = _commands(audited)
     found = [
-        _verify(turn, claim, commands)
+        _verify_action(turn, claim, commands)
         for one in audited
         for turn, claim in _still_open(one)
         if turn.time >= since and turn.findings and turn.findings[0].code not in _NITPICKS
@@ -218,7 +218,8 @@ def _commands(audited: Iterable[AuditedSession]) -> dict[str, str]:
     return {kind: count.most_common(1)[0][0] for kind, count in counts.items()}
 
 
-def _verify(turn: AuditedTurn, claim: Claim, commands: dict[str, str]) -> Proposed:
+def _verify_action(turn: AuditedTurn, claim: Claim, commands: dict[str, str]) -> Proposed:
+    """Return the action to verify a claim, with the project's usual command for that kind of check."""
     id_ = action_id(ActionKind.VERIFY, f"{turn.session} {turn.turn}")
     said = claim.text if len(claim.text) <= _QUOTED_OF_ANSWER else f"{whole_words(claim.text, _QUOTED_OF_ANSWER)} …"
     title = f"{turn.time[:10]}, session {turn.session[:8]}, turn {turn.turn}: “{said}”, but {claim.why}"

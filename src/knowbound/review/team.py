@@ -108,23 +108,23 @@ def _people(parts: Sequence[SharedProject], values: Callable[[SharedProject], It
 
 
 def _topics(project: str, parts: Sequence[SharedProject], least: int) -> list[OfPeople[Topic]]:
-    names = _people(parts, lambda part: (one.name for one in part.misses))
-    words = _people(parts, lambda part: (word for one in part.misses for word in {one.query, one.path}))
-    places = _people(parts, lambda part: (one.found_at for one in part.misses if one.found_at))
+    people_with_name = _people(parts, lambda part: (one.name for one in part.misses))
+    people_with_text = _people(parts, lambda part: (text for one in part.misses for text in {one.query, one.path}))
+    people_at_place = _people(parts, lambda part: (one.found_at for one in part.misses if one.found_at))
 
     def signal(miss: SharedMiss, person: int) -> Signal:
-        """Return the miss without a spelling or a place that too few people have."""
+        """Return the miss as a signal, without a query, a path or a place that fewer than `least` people have."""
         return Signal(
             SignalType.FAILED_SEARCH,
             miss.status,
             f"{person}:{miss.session}",
             miss.turn,
             sample="",
-            query=miss.query if words[miss.query] >= least else miss.name,
-            path=miss.path if words[miss.path] >= least else "",
+            query=miss.query if people_with_text[miss.query] >= least else miss.name,
+            path=miss.path if people_with_text[miss.path] >= least else "",
             outcome=Outcome.MISSING if miss.missing else Outcome.EMPTY,
             ending=miss.ending,
-            found_at=miss.found_at if miss.found_at and places[miss.found_at] >= least else None,
+            found_at=miss.found_at if miss.found_at and people_at_place[miss.found_at] >= least else None,
             cost=miss.cost,
             names=(miss.name,),
         )
@@ -133,7 +133,7 @@ def _topics(project: str, parts: Sequence[SharedProject], least: int) -> list[Of
         (msgspec.json.encode(msgspec.structs.replace(miss, session=0)), person, miss)
         for person, part in enumerate(parts)
         for miss in part.misses
-        if names[miss.name] >= least
+        if people_with_name[miss.name] >= least
     ]
     # By content: topics do not depend on the order in which files or sessions came.
     signals = [signal(miss, person) for _, person, miss in sorted(known, key=lambda one: one[0])]

@@ -26,7 +26,7 @@ _keepers: list[int] = []  # that thread
 
 
 class IndexConnection(sqlite3.Connection):
-    """A connection to the index; one that stays open keeps what was made of the index until it changes."""
+    """A connection to the index. If it stays open, it caches values made from the index in `kept`."""
 
     kept: dict[str, Any] | None = None
     file: tuple[int, int] = (0, 0)
@@ -41,15 +41,15 @@ class IndexOutdatedError(IndexRefusedError):
 
 
 def keep_open() -> None:
-    """Keep the indexes that this thread opens open from now on, and with them what was made of their rows."""
+    """Keep the indexes that this thread opens open from now on, with the values made from their rows."""
     _keepers[:] = [_thread.get_ident()]
     _open.clear()
 
 
 def kept_of(connection: sqlite3.Connection) -> dict[str, Any] | None:
-    """Return what an open connection keeps of the index as it is now; None if the connection keeps nothing.
+    """Return the values that a connection which stays open has cached; None for other connections.
 
-    When somebody has written to the index, it is empty but for `before`, the codes as they were.
+    A write to the index empties the cache: only the outdated codes remain, under `before`, to be updated.
     """
     kept: dict[str, Any] | None = getattr(connection, "kept", None)
     if kept is None:

@@ -410,10 +410,12 @@ def _entry(text: str) -> OtherItem:
 
 
 def _marked(item: OtherItem, mark: str, *, is_leading: bool) -> OtherItem:
-    """Return the item with what a mark says about it."""
+    """Return the item with the confidence, id or origin in a mark: `87%`, `id: 4, confidence: 0.9`, `notes.md`."""
     percent, share = _PERCENT.fullmatch(mark.strip()), _SHARE.search(mark)
-    if percent or share:
-        item = item._replace(confidence=_share(f"{percent[1]}%" if percent else share[1] if share else ""))
+    if percent:
+        item = item._replace(confidence=_share(f"{percent[1]}%"))
+    elif share:
+        item = item._replace(confidence=_share(share[1]))
     named = _NAMED_ID.search(mark) or _UUID.fullmatch(mark.strip())
     if named:
         item = item._replace(id=_id(named[1] if named.re is _NAMED_ID else named[0]))

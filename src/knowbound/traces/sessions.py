@@ -185,14 +185,14 @@ def read_together(
 
 
 def _taken_over(lens: Lens, todo: Sequence[SessionToRead]) -> set[str]:
-    """Keep what others of a team have read of the same files by the same rules; return its keys."""
+    """Store the results that the team shares for the same files and rules; return their keys."""
     if lens.taken_over is None or not todo:
         return set()
     found = iter(lens.taken_over(todo))
     keys: set[str] = set()
     while part := list(islice(found, _TAKEN_AT_ONCE)):
         lens.keep(part)
-        keys |= {one.key for one, _ in part}
+        keys |= {session.key for session, _ in part}
     return keys
 
 

@@ -29,11 +29,11 @@ _SESSION = "OTEL_METRICS_INCLUDE_SESSION_ID"
 
 def check_telemetry(root: Path, environ: Mapping[str, str]) -> Iterator[HealthCheck]:
     """Check what each agent sends; an agent that sends nothing has no line."""
-    yield from _claude_code(_variables(root, environ))
-    yield from _codex(_settings(settings_files("codex", "user", root, environ)[1]).get("otel"))
+    yield from _check_claude_code(_variables(root, environ))
+    yield from _check_codex(_settings(settings_files("codex", "user", root, environ)[1]).get("otel"))
 
 
-def _claude_code(variables: Mapping[str, str]) -> Iterator[HealthCheck]:
+def _check_claude_code(variables: Mapping[str, str]) -> Iterator[HealthCheck]:
     if not _is_on(variables.get(_ON)):
         return
     name = "telemetry of claude-code"
@@ -62,7 +62,8 @@ def _claude_code(variables: Mapping[str, str]) -> Iterator[HealthCheck]:
         yield HealthCheck(name, OK, f"{what}; exported verdicts join it by the session's id")
 
 
-def _codex(otel: object) -> Iterator[HealthCheck]:
+def _check_codex(otel: object) -> Iterator[HealthCheck]:
+    """Check the table `[otel]` of Codex's config."""
     if not isinstance(otel, dict):
         return
     sent, to = list[str](), set[str]()
@@ -70,7 +71,7 @@ def _codex(otel: object) -> Iterator[HealthCheck]:
         exporter = otel.get(key)
         if isinstance(exporter, dict):  # {"otlp-http": {"endpoint": …}}
             sent.append(signal)
-            to |= {str(one.get("endpoint", "")) for one in exporter.values() if isinstance(one, dict)}
+            to |= {str(options.get("endpoint", "")) for options in exporter.values() if isinstance(options, dict)}
         elif isinstance(exporter, str) and exporter != "none":
             sent.append(signal)
     if not sent:

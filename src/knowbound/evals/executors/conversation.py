@@ -124,7 +124,7 @@ class _Talk:
             response = await requested(model, history, parameters)
             self._count(response)
             calls = response.tool_calls
-            self._said(response)
+            self._append_response(response)
             if not calls:
                 self._answer = response.text or ""
                 self.problem = "" if self._answer else "the model answered nothing"
@@ -155,7 +155,8 @@ class _Talk:
         tokens_in, tokens_out = tokens_of_response(response)
         self._tokens = known_sum(self._tokens[0], tokens_in), known_sum(self._tokens[1], tokens_out)
 
-    def _said(self, response: ModelResponse) -> None:
+    def _append_response(self, response: ModelResponse) -> None:
+        """Append a response to the messages, in the form of OpenAI's chats."""
         message: dict[str, object] = {"role": "assistant", "content": response.text or ""}
         if response.tool_calls:
             message["tool_calls"] = [

@@ -43,16 +43,16 @@ class StreamSummary(msgspec.Struct, frozen=True):
 
 def execution_of(task: Task, ended: AgentExit) -> Execution:
     """Return the execution of a task from its ended process; writes the trace file."""
-    known = _read_stream(ended.stdout)
+    stream = _read_stream(ended.stdout)
     summary, spent, trace = StreamSummary(), RunUsage(), ""
-    if known is not None:
-        reader, summary = known
+    if stream is not None:
+        reader, summary = stream
         trace = str(_with_prompt(reader, ended.stdout, task, summary))
         spent = reader.spent(ended.stdout) if isinstance(reader, Stream) else spent
     elif (text := _text(ended.stdout)) and ended.status == 0:
         summary = StreamSummary(answer=text)
         trace = str(write_chat(task, [{"role": "assistant", "content": text}]))
-    ending, problem = _ending(ended, summary, is_stream=known is not None)
+    ending, problem = _ending(ended, summary, is_stream=stream is not None)
     return Execution(
         ending,
         trace,
@@ -63,7 +63,7 @@ def execution_of(task: Task, ended: AgentExit) -> Execution:
         spent.tokens_in,
         spent.tokens_out,
         spent.model,
-        shows_calls=known is not None,
+        shows_calls=stream is not None,
     )
 
 

@@ -177,7 +177,7 @@ def section_questions(page: KnowledgePage, headings: HeadingQuestions) -> list[t
 
 
 def written_headings(page: KnowledgePage) -> set[tuple[str, ...]]:
-    """The headings of a page with more than a "TODO" written below them, directly or in a section below."""
+    """Return the headings with content below them, directly or in a deeper section; "TODO" is no content."""
     return {
         section.headings[:depth]
         for section in page.sections
@@ -187,6 +187,7 @@ def written_headings(page: KnowledgePage) -> set[tuple[str, ...]]:
 
 
 def _of_sections(page: KnowledgePage, headings: HeadingQuestions) -> Iterator[CompetencyQuestion]:
+    """Yield a question for each section, marked as a stub if the section has no content."""
     written = written_headings(page)
     for asked, section in section_questions(page, headings):
         kind, why = QuestionSource.STRUCTURE, f"heading {plain_heading((section.headings or (page.name,))[-1])!r}"
@@ -196,7 +197,7 @@ def _of_sections(page: KnowledgePage, headings: HeadingQuestions) -> Iterator[Co
 
 
 def _of_principles(page: KnowledgePage) -> Iterator[CompetencyQuestion]:
-    """The bullets of CLAUDE.md and the like: why a rule holds, and what to do when its command fails."""
+    """Yield questions about the bullets of CLAUDE.md and the like: why a rule holds, or what if its command fails."""
     items = [block for one in page.sections for block in one.blocks if block.kind is BlockKind.ITEM]
     for block in items if page.is_instructions else ():
         rule = _RULE_END.sub("", block.text).strip()

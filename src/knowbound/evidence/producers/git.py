@@ -373,7 +373,7 @@ class GitStatus(Producer):
     authoritative = True  # for the state of the tree; for history it is only ever Weak
 
     def can(self, ask: Ask) -> int:
-        """Best for the state of the tree."""
+        """Rate this producer: best for the state of the tree."""
         if ask.cls is not self.cls:
             return 0
         question = _history_question(ask.question, ask.target)
@@ -382,8 +382,8 @@ class GitStatus(Producer):
         return 0 if question.words else 1  # of a thing that the question names it says nothing at all
 
     def produce(self, ask: Ask, context: Context) -> Evidence:
-        """Strong if the state of the tree was asked for, Weak for any other question about history."""
-        asked_for = _history_question(ask.question, ask.target).kind is HistoryKind.TREE
+        """Return evidence from `git status`: Strong for a question about the state of the tree, else Weak."""
+        is_about_tree = _history_question(ask.question, ask.target).kind is HistoryKind.TREE
         try:
             repository = Repository.open(context)
             ran = repository.ask("status", "--porcelain=v2", "--branch", "-z", "--ignore-submodules=all", "--", ".")
@@ -393,15 +393,15 @@ class GitStatus(Producer):
             return ask.nothing(self.name, one_line(str(reason)), "")
         state = parse_status(ran.text)
         files = (*state.changed, *state.untracked)
-        note = str(state) if asked_for else f"{state}; the state of the tree says little about its history"
+        note = str(state) if is_about_tree else f"{state}; the state of the tree says little about its history"
         count = len(files) + 1  # the branch line is there also when nothing changed
         return ask.evidence(
             self.name,
-            Quality.STRONG if asked_for else Quality.WEAK,
+            Quality.STRONG if is_about_tree else Quality.WEAK,
             [Place(path) for path in files],
             count=count,
-            exact=count if asked_for else 0,
+            exact=count if is_about_tree else 0,
             note=note,
             query="",
-            shows=(Shows.FAILS if files else Shows.PASSES) if asked_for else Shows.NOTHING,
+            shows=(Shows.FAILS if files else Shows.PASSES) if is_about_tree else Shows.NOTHING,
         )

@@ -115,9 +115,9 @@ class Stamp(NamedTuple):
         return f"{self.store}:{self.number}"
 
     def since(self, earlier: str) -> int:
-        """Return the number after which everything is new to the holder of the earlier stamp; 0 for everything.
+        """Return the number of the last write that the holder of an earlier stamp knows; 0 if it knows none.
 
-        A stamp of another store, or of a later state of this store (restored from a backup), counts as none.
+        The stamp of another store is ignored, and so is a later one of this store: it was restored from a backup.
         """
         store, _, number = earlier.rpartition(":")
         seen = int(number) if store == self.store and number.isascii() and number.isdigit() else 0

@@ -101,7 +101,7 @@ class PackedCodes:
 
 
 def _full(planes: bytes) -> bytes:
-    """Return the planes of a chunk whose last rows are gone, as long as those of the others."""
+    """Return the planes of a chunk whose last rows are gone, padded to full length."""
     size, full = len(planes) // (_BITS + 1), _SLOTS // 8
     if size == full:
         return planes
@@ -114,12 +114,12 @@ def nearest(connection: sqlite3.Connection, code: bytes, most: int) -> list[int]
 
 
 def packed_codes(connection: sqlite3.Connection) -> PackedCodes | CodeArrays:
-    """Return the codes of the index; from the connection, if it keeps them and nobody wrote to the index since."""
+    """Return the codes of the index, from the connection's cache if the index has not changed since."""
     kept = kept_of(connection)
     if kept is None:
         return PackedCodes(connection)
     if "codes" not in kept:
-        arrays, before = arrays_of(connection), kept.pop("before", None)
+        arrays, before = arrays_of(connection), kept.pop("before", None)  # unchanged chunks are taken from `before`
         kept["codes"] = arrays.CodeArrays(connection, _SLOTS, before) if arrays else PackedCodes(connection)
     codes: PackedCodes | CodeArrays = kept["codes"]
     return codes
@@ -134,7 +134,7 @@ def load_arrays() -> None:
 
 
 def arrays_of(connection: sqlite3.Connection) -> ModuleType | None:
-    """Return what compares with numpy (arrays.py), if the connection stays open and numpy is loaded."""
+    """Return the module that compares with numpy (arrays.py), if the connection stays open and numpy is loaded."""
     return _arrays[0] if _arrays and getattr(connection, "kept", None) is not None else None
 
 

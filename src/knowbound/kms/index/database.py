@@ -230,7 +230,10 @@ class Index:
 
     @contextmanager
     def _changing(self, ids: Iterable[str], contents: Iterable[str] = ()) -> Iterator[sqlite3.Connection]:
-        """Open a transaction that changes rows of these ids; rows that depend on them or on these contents follow."""
+        """Open a transaction for changes to rows of these ids.
+
+        At its end, rows that depend on these ids or contents are updated: whether they are served, and their codes.
+        """
         with self._db.writing() as db:
             with serving_updated(db, ids, contents):
                 yield db

@@ -78,7 +78,7 @@ _LIMIT = 200  # commands of a prefix rule that are looked at
 
 
 def check_of(rule: Rule) -> SessionCheck | None:
-    """Return what decides a rule; None where rules cannot."""
+    """Return a check that decides from the records whether a session obeyed the rule; None if only a model can."""
     text = rule.text
     if found := _PREFIX.search(text):
         return _prefixed(found[1])

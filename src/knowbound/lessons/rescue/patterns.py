@@ -1,7 +1,7 @@
-"""A pattern that matches nothing: repaired, in another case, its words in another order, one name of it.
+"""Answers to a pattern that matched nothing: repaired, in another case, with its words in another order, or one name.
 
-What the place that was searched has in another spelling is what was meant. What other places have says nothing: of 17
-definitions that were suggested in projects that no rule was made on, 4 were what the agent looked for.
+A match in another spelling in the searched place is what the agent meant. Matches in other places are not suggested: of
+17 such definitions, in projects that no rule was made on, the agent had looked for 4.
 """
 
 from __future__ import annotations
@@ -37,28 +37,28 @@ _GAP = lazy(r"\.[*+]|\s|\\s")  # between the words of a pattern
 
 
 def rescue_pattern(miss: MissedLookup, names: TreeNames, search: Searcher) -> Rescue | None:
-    """Return the places that a pattern meant which matched nothing."""
+    """Return the places that a pattern without matches probably meant."""
     repairs = pattern_repairs(miss.query, miss.syntax)
     miss = miss._replace(globs=tuple(glob for glob in miss.globs if not glob.startswith("!")))  # these take files away
     globs, wrong = _filters(miss)
     gone = [place for place in miss.where if not names.has(place)]
-    there = tuple(place for place in miss.where if place not in gone)
-    if not gone or there:
+    where = tuple(place for place in miss.where if place not in gone)
+    if not gone or where:
         for repair in repairs:
-            said = _in_place(miss, repair, there, globs, wrong, search)
+            said = _in_place(miss, repair, where, globs, wrong, search)
             if said:
                 return said
     if miss.is_check or not repairs:
         return None
-    meant = repairs[0]
-    if gone and not there:
-        return _moved(miss, meant, gone[0], names, search)
+    repair = repairs[0]
+    if gone and not where:
+        return _moved(miss, repair, gone[0], names, search)
     if miss.globs:
-        return _glob_folder(miss, meant, there, globs, names, search)
+        return _glob_folder(miss, repair, where, globs, names, search)
     return (
-        _any_order(miss, meant, there, search)
-        or _near_lines(miss, meant, there, search)
-        or _one_name(miss, meant, there, search)
+        _any_order(miss, repair, where, search)
+        or _near_lines(miss, repair, where, search)
+        or _one_name(miss, repair, where, search)
     )
 
 
@@ -81,12 +81,12 @@ def _filters(miss: MissedLookup) -> tuple[tuple[str, ...], Repair]:
 
 
 def _in_place(
-    miss: MissedLookup, repair: Repair, there: tuple[str, ...], globs: tuple[str, ...], wrong: Repair, search: Searcher
+    miss: MissedLookup, repair: Repair, where: tuple[str, ...], globs: tuple[str, ...], wrong: Repair, search: Searcher
 ) -> Rescue | None:
-    """The pattern as it was meant, where it was searched for; then in whatever case."""
+    """Find the repaired pattern where it was searched; then without regard to case."""
     cases = (miss.ignore_case,) if miss.ignore_case or miss.is_check else (False, True)
     for ignore_case in cases:
-        matches = search.search(repair.meant, within=there, globs=globs, ignore_case=ignore_case)
+        matches = search.search(repair.meant, within=where, globs=globs, ignore_case=ignore_case)
         if not matches.hits:
             continue
         reasons, thens = [repair.reason, wrong.reason], [repair.then, wrong.then]
@@ -97,7 +97,7 @@ def _in_place(
         elif miss.skipped:
             reasons.append(f"the offset of {miss.skipped} skips every match")
             thens.append("without it")
-        elif not any(reasons) and _is_hidden(matches, there) and miss.tool not in ("Grep", "grep"):
+        elif not any(reasons) and _is_hidden(matches, where) and miss.tool not in ("Grep", "grep"):
             reasons.append("ripgrep does not look into hidden folders")
             thens.append("with `--hidden`")
         elif not any(reasons):
@@ -110,18 +110,18 @@ def _in_place(
     return None
 
 
-def _is_hidden(matches: Matches, there: tuple[str, ...]) -> bool:
+def _is_hidden(matches: Matches, where: tuple[str, ...]) -> bool:
     """Report whether every match is in a folder below the searched one whose name begins with a dot."""
 
     def is_hidden(path: str) -> bool:
-        searched = next((one for one in there if is_within(path, (one,))), "")
-        return any(part.startswith(".") for part in path.removeprefix(searched).split("/"))
+        folder = next((one for one in where if is_within(path, (one,))), "")
+        return any(part.startswith(".") for part in path.removeprefix(folder).split("/"))
 
     return all(map(is_hidden, matches.paths))
 
 
 def _is_worth_saying(matches: Matches, pattern: str) -> bool:
-    """Few files; and one name counts as a word of its own, not inside another."""
+    """Report whether few files match; a pattern that is one name must match as a whole word."""
     is_name = pattern in names_in(pattern)
     if is_name and not any(pattern.lower() in re.findall(r"[\w$-]+", hit.text.lower()) for hit in matches.hits):
         return False
@@ -140,7 +140,7 @@ def _matched(start: str, matches: Matches, pattern: str, rule: str) -> Rescue:
 
 
 def _best(matches: Matches, pattern: str) -> list[SuggestedPlace]:
-    """One place per file, the likeliest first; where one file has them all, its first ones."""
+    """Return a place per file, the likeliest file first; if a single file matches, its first places."""
     wanted = {plain(name) for name in names_in(pattern)}
     paths = matches.paths
     by_file: dict[str, list[Hit]] = {}
@@ -174,68 +174,67 @@ def _defines(hit: Hit, wanted: set[str]) -> bool:
 # ---- elsewhere
 
 
-def _moved(miss: MissedLookup, meant: Repair, gone: str, names: TreeNames, search: Searcher) -> Rescue | None:
-    """The place that was searched does not exist: the file that it means, and the pattern in it."""
+def _moved(miss: MissedLookup, repair: Repair, gone: str, names: TreeNames, search: Searcher) -> Rescue | None:
+    """Find the pattern in the files that a nonexistent searched path probably means."""
     path = rescue_path(miss._replace(kind="path", query=gone), names)
     if path is None:
         return None
     within = tuple(place.path for place in path.suggestions)
-    matches = search.search(meant.meant, within=within, ignore_case=miss.ignore_case)
+    matches = search.search(repair.meant, within=within, ignore_case=miss.ignore_case)
     if matches.hits:
         start = f"{quoted(gone)} does not exist; in {listed(list(path.suggestions))} there"
-        return _matched(start, matches, meant.meant, "moved")
+        return _matched(start, matches, repair.meant, "moved")
     return path if len(within) > 1 else None  # the file of that name does not have it: it may be another
 
 
 def _glob_folder(
     miss: MissedLookup,
-    meant: Repair,
-    there: tuple[str, ...],
+    repair: Repair,
+    where: tuple[str, ...],
     globs: tuple[str, ...],
     names: TreeNames,
     search: Searcher,
 ) -> Rescue | None:
-    """A filter whose stem names a folder."""
+    """Find the pattern in the folders that are named like the stem of a glob."""
     stems = [text.strip("._-").lower() for glob in globs for text in literals(glob.rpartition("/")[2])]
     stems = [stem for stem in stems if len(stem) >= 4]
     folders = [
         folder
         for folder in names.folders
-        if is_within(folder, there) and any(stem in folder.rpartition("/")[2].lower() for stem in stems)
+        if is_within(folder, where) and any(stem in folder.rpartition("/")[2].lower() for stem in stems)
     ]
-    matches = search.search(meant.meant, within=folders, ignore_case=miss.ignore_case) if folders else Matches()
+    matches = search.search(repair.meant, within=folders, ignore_case=miss.ignore_case) if folders else Matches()
     if not matches.hits:
         return None
     start = f"{quoted(miss.globs[0])} matches files, not folders; in {quoted(folders[0])} there"
-    return _matched(start, matches, meant.meant, "glob_folder")
+    return _matched(start, matches, repair.meant, "glob_folder")
 
 
-def _any_order(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: Searcher) -> Rescue | None:
-    """The words of a branch in one line of the same place, in whatever order and case."""
-    alternatives = branches(meant.meant)
-    if not there or len(alternatives) > 1:
+def _any_order(miss: MissedLookup, repair: Repair, where: tuple[str, ...], search: Searcher) -> Rescue | None:
+    """Find the words of a pattern without alternatives on one line, in any order and case, where it was searched."""
+    alternatives = branches(repair.meant)
+    if not where or len(alternatives) != 1:
         return None
-    for branch in alternatives:
-        parts = needed_parts(branch)
-        if len(parts) < 2 or not _GAP.search(branch) or not any(len(part) >= _LEAST_NAME for part in parts):
-            continue
-        matches = search.search("|".join(map(re.escape, parts)), within=there, ignore_case=True)
-        whole = frozenset(range(len(parts)))
-        hits = tuple(hit for hit in matches.hits if hit.branches == whole)
-        if hits and len({hit.path for hit in hits}) <= MOST_PLACES:
-            start = f"{quoted(miss.query)} does not match; with its words in another order there"
-            return _matched(start, Matches(hits), meant.meant, "any_order")
-    return None
+    parts = needed_parts(alternatives[0])
+    if len(parts) < 2 or not _GAP.search(alternatives[0]) or not any(len(part) >= _LEAST_NAME for part in parts):
+        return None
+    matches = search.search("|".join(map(re.escape, parts)), within=where, ignore_case=True)
+    every_part = frozenset(range(len(parts)))
+    hits = tuple(hit for hit in matches.hits if hit.branches == every_part)
+    if not hits or len({hit.path for hit in hits}) > MOST_PLACES:
+        return None
+    start = f"{quoted(miss.query)} does not match; with its words in another order there"
+    return _matched(start, Matches(hits), repair.meant, "any_order")
 
 
-def _near_lines(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: Searcher) -> Rescue | None:
-    """The two names of a branch, `login.*publicKey`, on lines that are near each other."""
-    alternatives = branches(meant.meant)
-    for branch in alternatives if there and len(alternatives) <= 2 else ():
+def _near_lines(miss: MissedLookup, repair: Repair, where: tuple[str, ...], search: Searcher) -> Rescue | None:
+    """Find the two names of an alternative such as `login.*publicKey` on lines near each other."""
+    alternatives = branches(repair.meant)
+    for branch in alternatives if where and len(alternatives) <= 2 else ():
         parts = needed_parts(branch)
         if len(parts) != 2 or ".*" not in branch or not any(map(is_specific, names_in(branch))):
             continue
-        matches = search.search("|".join(map(re.escape, parts)), within=there, ignore_case=True)
+        matches = search.search("|".join(map(re.escape, parts)), within=where, ignore_case=True)
         near: dict[str, Hit] = {}
         for hit, after in zip(matches.hits, matches.hits[1:], strict=False):
             is_near = after.path == hit.path and 0 < after.line - hit.line <= _NEAR
@@ -249,17 +248,17 @@ def _near_lines(miss: MissedLookup, meant: Repair, there: tuple[str, ...], searc
     return None
 
 
-def _one_name(miss: MissedLookup, meant: Repair, there: tuple[str, ...], search: Searcher) -> Rescue | None:
-    """The longest name of the pattern alone, where it was searched for; also of a definition, `function login`."""
+def _one_name(miss: MissedLookup, repair: Repair, where: tuple[str, ...], search: Searcher) -> Rescue | None:
+    """Find the longest name of the pattern alone where it was searched, also that of `function login`."""
     from knowbound.codebase.definitions import asked_definitions  # noqa: PLC0415
 
-    if meant.meant in names_in(meant.meant):
+    if repair.meant in names_in(repair.meant):
         return None
-    declared = [name for name in asked_definitions(meant.meant) if name.lower() not in COMMON]
-    alone = {branch.strip("\\b() ") for branch in branches(meant.meant)}  # the tool looked for these by themselves
-    named = dict.fromkeys([*filter(is_specific, names_in(meant.meant)), *declared])
+    declared = [name for name in asked_definitions(repair.meant) if name.lower() not in COMMON]
+    alone = {branch.strip("\\b() ") for branch in branches(repair.meant)}  # the tool looked for these by themselves
+    named = dict.fromkeys([*filter(is_specific, names_in(repair.meant)), *declared])
     for name in sorted((name for name in named if name not in alone), key=len, reverse=True)[:_MOST_NAMES]:
-        matches = search.search(name.replace("$", "\\$"), within=there)
+        matches = search.search(name.replace("$", "\\$"), within=where)
         if matches.hits and len(matches.paths) <= MOST_PLACES:
             return _matched(
                 f"{quoted(miss.query)} does not match; for {quoted(name)} alone there", matches, name, "one_name"

@@ -176,7 +176,7 @@ class Draft(NamedTuple):
 def drafted(item: str, statement: str) -> Draft:
     """The content that the statement suggests in place of the item's."""
     said = statement.strip()
-    if (doubt := _doubt(said)) is not None:
+    if (doubt := _why_unusable(said)) is not None:
         return Draft("", doubt)
     replaced = _with_new_value(item, said)
     subject_is_open = replaced is not None and not _subject(said)  # "it is 9090": nothing else is spoken of
@@ -210,13 +210,13 @@ def _is_in_tree(value: Value, draft: str, root: Path) -> bool:
 
 
 def _sentence(item: str, said: str) -> str:
-    """The one sentence that is most about the item; "" where each that says something repeats a denied value."""
+    """Return the usable sentence that is most about the item; "" if each repeats a value that it denies."""
     held = {(one.kind, one.key) for one in values_of(item)}
     found: list[tuple[float, str]] = []
     for sentence in plain_sentences(said):
         values = values_of(sentence)
         is_old = any((one.kind, one.key) in held and _is_denied(one, sentence) for one in values)
-        if not is_old and _doubt(sentence) is None:
+        if not is_old and _why_unusable(sentence) is None:
             is_new = any((one.kind, one.key) not in held for one in values)
             found.append((_shared(item, sentence) + is_new, sentence.strip()))
     return max(found, key=lambda one: one[0])[1] if found else ""
@@ -228,8 +228,8 @@ def is_same_subject(item: str, statement: str) -> bool:
     return likely >= LEAST_LIKENESS or _shared(item, statement) >= LEAST_SHARED
 
 
-def _doubt(said: str) -> NoDraft | None:
-    """Return the reason to take nothing from these words; None if there is none."""
+def _why_unusable(said: str) -> NoDraft | None:
+    """Return the reason why no draft can be made from these words; None if a draft can."""
     if not any(map(str.isalnum, said)):
         return NoDraft.EMPTY
     if screened(said):
@@ -255,7 +255,7 @@ def _refused(item: str, content: str) -> NoDraft | None:
 
 
 def _with_new_value(item: str, said: str) -> str | None:
-    """The item with the statement's value in place of the one it excludes; None where that is not plain."""
+    """Return the item with the statement's new value in place of its old value; None if the values are unclear."""
     held = values_of(item)
     changes = {
         (old.kind, old.key, new) for sentence in plain_sentences(said) for old, new in _changes(item, held, sentence)

@@ -9,7 +9,7 @@ import re
 
 from knowbound.core.lazy_pattern import lazy
 from knowbound.text.secrets.looks import is_code, is_number, is_placeholder, is_random, is_uuid, mark
-from knowbound.text.secrets.names import ALL, NAME, PASSWORDS, TELLING, is_foreign
+from knowbound.text.secrets.names import ALL, NAME, PASSWORDS, RARE_PARTS, is_foreign
 from knowbound.text.secrets.said import NamedValue, app_password, pair, said_value, seed_phrase
 
 _LONGEST = max(map(len, ALL))
@@ -68,7 +68,7 @@ def redact_named(text: str, lowered: str) -> str:
 
 def _next_name(lowered: str, at: int) -> re.Match[str] | None:
     """Return the first name from a position on, searched only around its rare part."""
-    part = TELLING.search(lowered, at)
+    part = RARE_PARTS.search(lowered, at)
     while part:
         start = part.start()
         if part[0] != "key":
@@ -79,7 +79,7 @@ def _next_name(lowered: str, at: int) -> re.Match[str] | None:
             name = None
         if name and name.start() <= start:
             return name
-        part = TELLING.search(lowered, part.start() + 1)
+        part = RARE_PARTS.search(lowered, part.start() + 1)
     return None
 
 

@@ -37,7 +37,7 @@ def _any_of(names: list[str]) -> re.Pattern[str]:
 
 NAME = _any_of(ALL)
 # Parts of all ASCII names that begin with rare letters: searching for them is ten times as fast as for the names.
-TELLING = lazy(
+RARE_PARTS = lazy(
     r"k(?:e[ny]|ie)|p(?:ass|wd|at(?![a-z])|hrase)|c(?:re[td]|ontras|urestr)|uth|bearer|mnemon|g(?:in[ :]|natur| in as)"
     r"|words|fied by|/user:|qlplus|ha(?<=senha)"
 )
@@ -47,7 +47,7 @@ _OPTION = lazy(r"-(?<=\s-)(?:[upawcPU]|\w*b|-(?:user|proxy-user|body))")
 
 def may_name_secret(lowered: str) -> bool:
     """Report whether the text may have the name of a secret, or a command that takes a secret."""
-    return TELLING.search(lowered) is not None or is_foreign(lowered)
+    return RARE_PARTS.search(lowered) is not None or is_foreign(lowered)
 
 
 def is_foreign(lowered: str) -> bool:

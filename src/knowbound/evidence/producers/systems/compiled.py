@@ -127,7 +127,10 @@ class CMake(System):
     words = ("cmake", "ctest")
 
     def build(self, work: Workspace, named: str) -> Built:
-        """Strong evidence needs a target that was really made: "Built target NAME"."""
+        """Build the named target, or all targets if it does not exist.
+
+        Strong evidence needs the line "Built target NAME" in the output.
+        """
         command = f"cmake --build --target {named}" if named else "cmake --build"
         broken = self._configure(work, command)
         if broken:

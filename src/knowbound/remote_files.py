@@ -30,7 +30,7 @@ class RemoteFile(NamedTuple):
 
 
 def address_of(path: str | Path) -> str:
-    """Return the address that a path stands for; "" for a path of this machine."""
+    """Return the address in a path, with the slashes that `Path` removed; "" for a path of this machine."""
     found = _ADDRESS.match(str(path))
     if found is None or "::" in str(path):
         return ""

@@ -541,7 +541,7 @@ def test_of_samples_that_are_held_out_no_cause_is_named(settings: Settings) -> N
     assert causes_words(made).endswith("7 undecided; those held out are not looked at.")
     words = held_out_words(made)
     assert words.startswith("Held out: 0 of 3 samples answered, 0 of 7 others (0 points")
-    assert words.endswith("they cannot be told apart.")
+    assert words.endswith("they cannot be distinguished.")
 
 
 def test_samples_of_one_session_are_held_out_together() -> None:

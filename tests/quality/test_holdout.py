@@ -72,7 +72,7 @@ def test_corrective_calls_steps_failed_searches_and_tokens_are_compared() -> Non
     ("number", "expected"),
     [
         (40, "With injection: calls −5.0 (95%"),
-        (5, "Whether injecting helps cannot be told yet: about 30 more sessions"),
+        (5, "Whether injecting helps is not known yet: about 30 more sessions"),
     ],
 )
 def test_the_status_says_what_difference_injecting_makes_or_that_it_cannot_tell(

@@ -1,4 +1,4 @@
-"""Two variants on the same samples: the verdict in one sentence, in every format, and when it cannot be told."""
+"""Two variants on the same samples: the verdict in one sentence, in every format, and when it is undecided."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def compared(one: Sequence[bool | None], other: Sequence[bool | None]) -> Compar
             [False] * 4 + [True] * 27,
             [True] * 3 + [False] + [True] * 26 + [False],
             Verdict.UNDECIDED,
-            "Cannot tell: b answers 2 of 31 more, p = 0.62; about 250 more samples would.",
+            "Undecided: b answers 2 of 31 more, p = 0.62; about 250 more samples would.",
         ),
-        ([True, False], [False, True], Verdict.UNDECIDED, "no reasonable number of samples like these would tell"),
+        ([True, False], [False, True], Verdict.UNDECIDED, "no reasonable number of samples like these would decide"),
         ([True] * 40, [True] * 40, Verdict.UNDECIDED, "of 40 samples; one of 24% would be seen in 4 of 5 cases."),
         ([None] * 3, [None] * 3, Verdict.UNDECIDED, "No difference: both answer the same of 3 samples."),
         ([], [], Verdict.UNDECIDED, "Nothing to compare: no sample is complete on both sides."),

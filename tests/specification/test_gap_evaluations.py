@@ -152,7 +152,7 @@ def test_figures_of_twelve_samples(twelve: tuple[Path, dict[str, Any]], rule: st
 
 WORDS = {
     "66-mostly-hard-evidence": "Soft share 8.3%: signals are mostly hard evidence",
-    "68-what-low-allows": "low: 12 samples, only large gaps can be told apart",
+    "68-what-low-allows": "low: 12 samples, only large gaps can be distinguished",
     "79-a-failed-search-in-the-inventory": (
         'Sample search-and-words / step 1 / [failed search] undecided Grep "revenue_schema" → no matches '
         "agent self-report: [inferred] It is 8 KB. I'm not sure which table holds it."

@@ -17,7 +17,7 @@ class Cause(StrEnum):
     CONTRADICTED = "contradicted"  # passages disagree about it
     AGENT_FAILED = "agent_failed"  # crashed, took too long, left no whole trace
     SAMPLE_BAD = "sample_bad"  # a right answer fails
-    UNDECIDED = "undecided"  # rules cannot tell, and no model did
+    UNDECIDED = "undecided"  # rules cannot decide, and no model did
 
 
 class SampleCause(msgspec.Struct, frozen=True):

@@ -42,7 +42,7 @@ class Statement(msgspec.Struct, frozen=True):
     end_line: int
     text: str
     is_code: bool = False  # a line of a block of commands
-    path: str = ""  # of a row of a drawn tree: the path that the row stands for
+    path: str = ""  # of a row of a drawn tree: the path of the row
     heading: str = ""
     under: str = ""  # of a bullet: the folder that the sentence before the list names
 

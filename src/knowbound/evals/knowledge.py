@@ -1,6 +1,6 @@
 """The knowledge base that an evaluation is about: its files, their content hashes, and its commit.
 
-Coverage counts these files (specification 1, section 2), and the state tells two evaluations apart: whether the
+Coverage counts these files (specification 1, section 2), and the state distinguishes two evaluations: whether the
 knowledge changed between them, and whether a run is identical to one that was made before.
 """
 

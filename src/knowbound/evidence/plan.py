@@ -181,7 +181,7 @@ def _terms(question: str, intent: Intent) -> tuple[Term, ...]:
 
 
 def _sides(question: str) -> list[Term]:
-    """Return the sides of a comparison: its names, else what stands on either side of "and"."""
+    """Return the sides of a comparison: its names, else the texts on either side of "and"."""
     names = [term for term in _names(question)[0] if term.kind is not TermKind.WORD]
     if len(names) > 1:
         return names

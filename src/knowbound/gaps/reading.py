@@ -144,7 +144,7 @@ def read_what_changed(
         )
 
     states = {key: state.removeprefix(UNJUDGED) for key, state in store.states().items()}
-    # A worker of a cluster has neither the model nor its budget: a cap tells it to leave hedges to this process.
+    # A worker of a cluster has neither the model nor its budget: with a cap it leaves hedges to this process.
     cap = settings.hedging_classifier_max_candidates or int(hedges)
     reading = replace(settings, hedging_classifier_max_candidates=cap)
     lens = Lens(rules, states, _read_one, keep, taken_over(FINDINGS, settings))

@@ -155,7 +155,7 @@ def plain_name(name: str) -> str:
 
 @lru_cache(maxsize=16384)
 def specific_words(name: str) -> frozenset[str]:
-    """The words inside a name that tell what it is about."""
+    """Return the specific words inside a name."""
     words = (word for word in split_words(name) if word not in _COMMON)
     return frozenset(canonical(word) for word in words if len(word) >= _LEAST_NAME or not word.isascii())
 

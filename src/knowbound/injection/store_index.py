@@ -2,7 +2,7 @@
 
 A prompt finds items by shared words or meaning. Items that it needs under other words are listed here, and the agent
 reads them through MCP: `kms_show` returns an item by its id, `unified_search` finds more. The index lists only sure
-items, and they do not count as injected (core/bundle.py tells them apart in a trace).
+items, and they do not count as injected (core/bundle.py distinguishes them in a trace).
 
     Index of this project's knowledge store (knowbound). …      introduction
     # shop                                                      the project's subject, then none, then the others

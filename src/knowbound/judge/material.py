@@ -2,12 +2,12 @@
 
 Every text is redacted first. Edits are shown as changed lines, runs with their outcome and the end of their output,
 searches and reads as the lines around the names that the answer (or the entries that are asked about) use. Windows are
-lines: the first and the last few, and those between with the most of these names. `[… n lines]` stands for what was
+lines: the first and the last few, and those between with the most of these names. `[… n lines]` replaces what was
 left out. The whole has a budget of tokens; what a text does not need of its share goes to the tool calls. A change of
 these limits may change verdicts: then the prompt files that use the material get their next number.
 
 A quotation of the model has to be verbatim in what it was shown. White space and the signs of Markdown do not count,
-nor do the numbers and signs before a line. An ellipsis stands for any text: its parts have to
+nor do the numbers and signs before a line. An ellipsis matches any text: its parts have to
 follow each other.
 """
 

@@ -147,7 +147,7 @@ class Chains:
         return next((flag.superseded_by for flag in flags if flag and flag.superseded_by), "")
 
     def end(self, id_: str) -> str:
-        """Return the item in force for this item; its own id where nothing replaced it."""
+        """Return the last item in the chain of replacements; the item's own id if nothing replaced it."""
         return end_of_chain(id_, self.successor)
 
     def predecessors(self, id_: str) -> list[str]:

@@ -140,7 +140,7 @@ def _order(item: ListedItem) -> tuple[bool, bool, bool, int, str]:
 
 
 class ShownItem(msgspec.Struct, frozen=True):
-    """An item as the index has it, with the item in force where it is not served."""
+    """An item as the index has it; if it is not served, with the served item that replaced it."""
 
     item: Item
     backends: tuple[str, ...]

@@ -257,7 +257,7 @@ class Withdrawn(NamedTuple):
     content: str  # empty where the item was reaped
     time: str
     by: str
-    successor: str  # the id of the item in force, or an empty string
+    successor: str  # the id of the served item that replaced it, or an empty string
     successor_content: str
     is_same: bool  # the same content; else a rewording of it
 
@@ -270,7 +270,7 @@ class Withdrawn(NamedTuple):
         said += f" by {self.by}" if self.by else ""
         said += f" (as {self.id})" if self.is_same else ""
         if self.successor:
-            said += f"; in force is {self.successor}"
+            said += f"; it was replaced by {self.successor}"
             said += f" {quoted(self.successor_content)}" if self.successor_content else ""
         return f"{said}."
 

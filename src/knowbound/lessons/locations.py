@@ -13,7 +13,7 @@ from knowbound.core.trace import Outcome
 from knowbound.lessons.material import SEVERAL, Corpus, LessonProposal, SessionMiss, code, listed
 from knowbound.lessons.verifying import Tree
 
-_WITHOUT_TREE = 3  # sessions that miss a folder before it is said to be absent where no tree can tell
+_WITHOUT_TREE = 3  # sessions that miss a folder before it is said to be absent, if there is no tree to check
 _FEW = 6  # files that are named in a line
 _OFTEN, _OFTEN_SHARE, _MOST_OFTEN = 4, 0.25, 12  # sessions that read a file, of all; files
 _HIGH_COST = 3  # searches of one session after which a single miss is worth a line

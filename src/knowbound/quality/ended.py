@@ -3,7 +3,7 @@
     .knowbound/ended/2026-11-16.jsonl    one file a day; queue.py reads it
 
 A record is up to two lines that share its id: which turn ended and how, durable before the hook ends, and later the
-last message without secrets. Until then, and if that is killed, a sum tells whether the trace has the message.
+last message without secrets. Without the second line, a checksum shows whether the trace has the message.
 """
 
 from __future__ import annotations

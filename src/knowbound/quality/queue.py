@@ -25,7 +25,7 @@ _MARK = "done.json"
 _BEGINNING = b'{"time":'  # of every line; inside one its quotes are escaped
 _KEPT_DAYS = 2  # files that are worked off and so old are removed: no hook writes to them any more
 _PIECE = 4 * 1024 * 1024  # bytes that are read at once; a line has at most 600 KB
-_SUMMED = 256  # bytes before the mark that tell whether the file is still the one that was read
+_SUMMED = 256  # bytes before the mark, whose checksum shows whether the file is unchanged
 
 
 class EndedRecord(msgspec.Struct, frozen=True):

@@ -67,7 +67,7 @@ def _reason_words(gate: MetricGate, found: Calibration) -> str:
         case GateReason.ONE_SIDED:
             rarer = min(found.prevalence.k, found.prevalence.n - found.prevalence.k)
             answer = "yes" if found.prevalence.k == rarer else "no"
-            return f"{rarer} of {found.prevalence.n} labels say {answer}: {FEWEST_OF_AN_ANSWER} are needed to tell"
+            return f"{rarer} of {found.prevalence.n} labels say {answer}: {FEWEST_OF_AN_ANSWER} are needed"
         case GateReason.NOT_BEYOND_CHANCE:
             return f"{agreement}, but {kappa}: no better than chance"
         case GateReason.ONE_ANSWER:
@@ -86,7 +86,7 @@ def _fallback_words(gate: MetricGate) -> str:
     if gate.state in (GateState.HALTED, GateState.KILLED) and gate.fallback:
         return "the larger model fails too: the prompt needs work, not a bigger model"
     if gate.state is GateState.UNDERPOWERED and gate.fallback:
-        return "whether the larger model is better cannot be told yet: label more turns"
+        return "whether the larger model is better is not known yet: label more turns"
     return ""
 
 

@@ -127,7 +127,7 @@ _TITLE = 160
 
 
 def _inside(keys: str, name: str = "value") -> str:
-    """Keys of a value that stands beside the number of its people."""
+    """Return the keys of a value that is printed beside its number of people."""
     return " ".join(f"{key}={name}.{key}" for key in keys.split()) + " people"
 
 

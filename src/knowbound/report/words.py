@@ -73,7 +73,7 @@ def confidence_words(gap: GapFigures, unit: str = "sample") -> str:
         behind += say(", worth {}", counted(int(gap.rate.n / gap.rate.design), "independent sample"))
     if gap.confidence is SampleConfidence.UNDERPOWERED:
         return say("{}, at least 5 are needed to read more than an indication", behind)
-    return say("{}, only large gaps can be told apart", behind) if gap.confidence is SampleConfidence.LOW else behind
+    return say("{}, only large gaps can be distinguished", behind) if gap.confidence is SampleConfidence.LOW else behind
 
 
 def unseen_words(gap: GapFigures, unit: str = "sample") -> str:
@@ -207,7 +207,7 @@ def verdict_words(signal: Signal) -> str:
 
 
 def without_uuids(text: str) -> str:
-    """The same text with uuids cut to their first digits: enough to tell them apart, and nobody reads more."""
+    """Return the text with uuids cut to their first digits, which are enough to distinguish them."""
     return _UUID.sub(r"\1…", text)
 
 

@@ -211,7 +211,7 @@ def scoped(rule: Rule, checkout: Checkout, settings: Settings) -> FilePatch | No
 
 
 def _glob(span: str, checkout: Checkout) -> str:
-    """Return the pattern of the files that a folder or a file type of the tree stands for; "" for anything else."""
+    """Return the pattern of the files in a folder or of a file type of the tree; "" for anything else."""
     folder = span.removeprefix("./").removesuffix("**").strip("/")
     if "/" in span and any(path.startswith(f"{folder}/") for path in checkout.files) and '"' not in folder:
         return f"{folder}/**"

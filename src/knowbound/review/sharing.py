@@ -94,7 +94,7 @@ class _Shareable:
 
 
 def _is_wordy(chunk: str) -> bool:
-    """Report whether a chunk reads as words. Redaction alone knows few secrets that stand without words around them."""
+    """Report whether a chunk reads as words. Redaction alone finds few secrets without words around them."""
     letters = sum(map(str.isalpha, chunk))
     most = 0 if len(chunk) >= _LONG else _MOST_DIGITS
     if len(chunk) - letters > most or _UNSPOKEN.search(chunk):

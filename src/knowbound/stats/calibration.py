@@ -285,7 +285,7 @@ def _decided(kappa: Estimate, wanted: float, n: int) -> Decision:
         return Decision(Trust.BAD, f"{between}, below the {wanted:g} that was wanted")
     more = more_labels(kappa.value, kappa.low, kappa.high, wanted, n)
     missing = f"about {more:,} more labels would" if more else "no number of labels that anyone gives would"
-    return Decision(Trust.UNDERPOWERED, f"{between}: {n} labels do not tell it from {wanted:g}; {missing}", more)
+    return Decision(Trust.UNDERPOWERED, f"{between}: {n} labels do not distinguish it from {wanted:g}; {missing}", more)
 
 
 def more_labels(value: float, low: float, high: float, wanted: float, n: int) -> int | None:

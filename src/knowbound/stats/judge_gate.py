@@ -6,7 +6,7 @@ is shown as a caution. Agreement on a rare answer says little, so two rules are 
 
 - A judge must agree beyond chance: it finds at least one of each answer, and κ is above 0. If 5% of the items are
   contradicted, a judge that always says "not contradicted" agrees in 95% and has seen nothing.
-- With fewer than four labels of the rarer answer nobody can tell: the metric is underpowered.
+- With fewer than four labels of the rarer answer the metric is underpowered.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def fault(pattern: str, syntax: Syntax, *, multiline: bool = False) -> str:
     if syntax is Syntax.GLOB:
         return _glob_fault(pattern)
     if syntax is Syntax.FIXED:
-        return r"`\|` stands for itself with -F" if _ESCAPED_BAR.search(pattern) else ""
+        return r"`\|` is literal text with -F" if _ESCAPED_BAR.search(pattern) else ""
     if _GLOB.search(pattern):
         return "a glob where a regular expression is expected"
     plain = _CLASS.sub("[]", pattern)  # signs in brackets are literal

@@ -109,7 +109,7 @@ class FoundSecret(NamedTuple):
     """One secret of a text."""
 
     kind: str
-    fingerprint: bytes  # tells whether two places have the same secret; for this process alone
+    fingerprint: bytes  # equal for equal secrets; for this process alone
 
 
 def secrets_in(text: str) -> Iterator[FoundSecret]:

@@ -142,7 +142,7 @@ def is_same(given: str, expected: str) -> bool:
 
 
 def password_hash(password: str) -> str:
-    """Return the line that stands for a password in the file of users."""
+    """Return the line with the hash of a password, for the file of users."""
     salt = secrets.token_bytes(16)
     return "$".join((_PREFIX, *(base64.b64encode(one).decode() for one in (salt, _scrypt(password, salt)))))
 

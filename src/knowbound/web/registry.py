@@ -59,7 +59,7 @@ class Asked(NamedTuple):
 
     studio: Studio
     user: str
-    path: Mapping[str, str]  # what stands in the places of the address
+    path: Mapping[str, str]  # the values of the placeholders in the address
     query: Mapping[str, str]
     form: Mapping[str, str] = {}
 

@@ -105,7 +105,7 @@ def diff_html(diff: str) -> Markup:
 
 
 def inline_html(text: str, most: int = 300) -> Markup:
-    """Return a line of text, what stands between backticks as code."""
+    """Return a line of text, with the text between backticks as code."""
     parts = shorten(plain(text), most).split("`")
     if len(parts) % 2 == 0:  # the last one is not closed
         parts[-2:] = [f"{parts[-2]}`{parts[-1]}"]

@@ -51,7 +51,7 @@ def git_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator[
         unknown = [found[0] for found in _HASH.finditer(one.text) if not view.has(found[0][:7])]
         if unknown and not one.is_open and not view.is_cut and not facts.doubt and "hash" not in done:
             done.add("hash")
-            # A client tells the agent of the last commits, and its transcript does not hold that.
+            # A client gives the agent a list of the last commits that its transcript does not have.
             support = Support.UNSEEN if _COMMITTED.search(one.low) else Support.NOT_CHECKABLE
             why = f"the commit {unknown[0][:10]} was never shown"
             code = FindingCode.CITED_UNSEEN
@@ -105,7 +105,7 @@ def _state(
 _CODE = re.compile(r"`([^`\n]{3,200})`")
 _GOOD = re.compile(r"\b(?:pass(?:es|ed|ing)?|green|succeed(?:s|ed)?|successful(?:ly)?|clean(?:ly)?)\b|[✅✓✔]")
 _CHECKED_WITH = re.compile(r"\b(?:verified|validated|tested|checked|confirmed|re-?ran|ran)\b(?! (?:out of|into))")
-# A line that a list of commands stands below.
+# A line that introduces a list of commands.
 _LEAD = re.compile(
     r"^\W*(?:verified|validated|checks run|tests run|i ran|ran|tested(?: with)?)\b[^.:]{0,60}(?::\W*|\*\*)$"
 )

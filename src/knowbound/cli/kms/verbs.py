@@ -77,7 +77,7 @@ def add(
     """Store an item. CONTENT is a plain statement; - reads it from stdin.
 
     Items that say nearly the same are shown. Refused is content that is stored already, and content that was
-    superseded, retracted, deleted or reaped, also in other words; the error names the item in force.
+    superseded, retracted, deleted or reaped, also in other words; the error names the item that replaced it.
     """
     from knowbound.kms.pieces import anchor_to
     from knowbound.kms.validation import NewItem

@@ -240,7 +240,7 @@ def _drafts(
 
 
 def _expected(one: DraftedSample, question: str, texts: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """Return the words of a right answer; none if the first of a group cannot be told from the question or chance."""
+    """Return the words of a right answer; none if the first of a group is in the question or right by chance."""
     groups = [[" ".join(text.split()) for text in group if text.strip()] for group in one.expected]
     for words in groups:
         first = _bare(words[0]) if words else ""

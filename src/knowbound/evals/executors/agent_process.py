@@ -165,7 +165,7 @@ def run_process(
 ) -> AgentExit:
     """Run the command in the task's folder, or take over the run of it that the task's output folder holds.
 
-    `env` is all of its environment; `added` is the part that tells one command from another.
+    `env` is all of its environment; `added` is the part that distinguishes commands.
     """
     folder = _OutputFolder(task, argv, stdin or b"", added or {}, most_output)
     while True:
@@ -283,7 +283,7 @@ class _OutputFolder:
         return self.exit(None, _PROBLEMS.get(status or "", "it was ended from outside"), status == _TIMEOUT)
 
     def exit(self, status: int | None, problem: str = "", timed_out: bool = False) -> AgentExit:
-        """The end of a run, with its duration as far as the folder tells it."""
+        """Return the end of a run, with its duration if the folder has it."""
         note, ended = self._note(), time.time()
         with contextlib.suppress(OSError):
             ended = (self._path / "exit").stat().st_mtime

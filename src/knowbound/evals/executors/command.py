@@ -17,7 +17,7 @@ from knowbound.process import agent_environment, require_posix
 from knowbound.text.redact import redact
 
 _NAMED = re.compile(r"\{(prompt|folder|sample)\}")
-_LARGEST = 1_000_000  # bytes of a program that is read to tell whether it changed
+_LARGEST = 1_000_000  # bytes of a program that is read to detect changes
 
 
 class CommandExecutor:

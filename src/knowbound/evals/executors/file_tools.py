@@ -1,7 +1,7 @@
 """Read-only tools over one folder for a model: Grep, Glob and Read, which never leave it and never show what is hidden.
 
-Their answers are worded so that readers of traces tell a search that matched nothing and a file that does not exist
-from a mistake (specification 1, source 1).
+The wording of their answers lets readers of traces distinguish a search that matched nothing or a missing file from a
+mistake (specification 1, source 1).
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from knowbound.text.digest import digest_of
 from knowbound.text.redact import redact
 from knowbound.user_files import make_file
 
-_FOLDER = "{knowledge base}"  # stands for the folder in a recorded trace
+_FOLDER = "{knowledge base}"  # placeholder of the folder in a recorded trace
 _LARGEST = 20_000_000  # bytes of one trace
 
 

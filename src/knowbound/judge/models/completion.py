@@ -132,7 +132,7 @@ def shown(said: object) -> str:
 
 
 class MalformedError(Exception):
-    """An answer of another shape than asked for; the message tells the model what is wrong."""
+    """An answer of another shape than asked for; the message says for the model what is wrong."""
 
 
 def parse_answer(text: str, type_: type[_T]) -> _T:

@@ -66,7 +66,7 @@ _BEFORE = re.compile(  # what follows is denied
     r"|\binstead of\b|\brather than\b|不再|没有|不是|并非|而不是|并没|\bnicht\b|\bkeine?n?\b|\bya no\b",
     re.IGNORECASE,
 )
-_AFTER = re.compile(  # what stands before is denied
+_AFTER = re.compile(  # the text before it is denied
     r"(?:do|does|did)(?:n't| not) exist|no longer (?:exists?|used|there|applies|true)|不存在|已删除|已移除|过时"
     r"|(?:is|are|was|were|has been|have been) (?:removed|deleted|gone|dropped|renamed|replaced|outdated|wrong|stale)",
     re.IGNORECASE,

@@ -186,8 +186,8 @@ def _blocked(db: sqlite3.Connection, rows: list[_Row]) -> set[int]:
     withdrawn = [row for row in rows if row.flag in _WITHDRAWN]
     ids = {row.id for row in withdrawn} | _reaped(db, "item", {id_ for row in rows for id_ in (row.id, row.copy_of)})
     hashes = _reaped(db, "content_sha", {sha for row in rows for sha in (row.content_sha, row.spaced_sha)})
-    in_force = _in_force(db, rows, withdrawn)
-    contents = {row.content_sha for row in withdrawn} - in_force
+    still_served = _still_served(db, rows, withdrawn)
+    contents = {row.content_sha for row in withdrawn} - still_served
     contents |= {row.content_sha for row in rows if row.content_sha in hashes or row.spaced_sha in hashes}
     blocked: set[int] = set()
     while new := [
@@ -198,11 +198,11 @@ def _blocked(db: sqlite3.Connection, rows: list[_Row]) -> set[int]:
     ]:
         blocked |= {row.rowid for row in new}
         ids |= {row.id for row in new}
-        contents |= {row.content_sha for row in new} - in_force
+        contents |= {row.content_sha for row in new} - still_served
     return blocked
 
 
-def _in_force(db: sqlite3.Connection, rows: list[_Row], withdrawn: list[_Row]) -> set[str]:
+def _still_served(db: sqlite3.Connection, rows: list[_Row], withdrawn: list[_Row]) -> set[str]:
     """Return the contents whose withdrawn rows were all replaced, directly or not, by an item that says the same."""
     saying: dict[str, set[str]] = {}
     for row in rows:

@@ -67,7 +67,7 @@ class RuleLine(msgspec.Struct, frozen=True):
 
 
 def which_are_rules(lines: Iterable[Rule], asker: Asker) -> Callable[[Rule], bool]:
-    """Return what tells rules from other lines: the model's answer, and the words of a line without one."""
+    """Return a filter that keeps rules among lines: by the model's answer, or by the words of a line without answer."""
     several = list({_line_key(one): one for one in lines}.values())
     entries = [
         AskedEntry(str(number), {"heading": sendable(one.heading), "line": sendable(one.text)}, _line_key(one))

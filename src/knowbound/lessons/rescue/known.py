@@ -105,7 +105,7 @@ def _is_about(check: AcceptedCheck, base: str, missed: str) -> bool:
 def checked(
     check: AcceptedCheck, names: TreeNames, search: Searcher, missed: str = ""
 ) -> tuple[bool | None, list[SuggestedPlace]]:
-    """Report whether a condition of a lesson holds in the tree now, None where only a scan could tell; and where."""
+    """Report whether and where a condition of a lesson holds in the tree now; None if only a scan could decide."""
     path, tree = check.path, search.tree
     if path.startswith(("/", "~")) or ".." in path.split("/"):
         return False, []

@@ -51,7 +51,7 @@ class Corrections:
         return suggestions(self._log, self._store.index, self._root)
 
     def suggestion(self, id_: str) -> Suggestion:
-        """The one about this item. Raises InputError where none waits."""
+        """Return the suggestion about this item. Raises InputError if no suggestion about it waits."""
         one = self._find(id_)
         if one is None:
             raise self._not_open(id_, self._newest(id_))
@@ -225,7 +225,7 @@ def _was_made_for(item: Item, old: str) -> bool:
 
 
 def _detail(answer: SuggestionAnswer) -> dict[str, str]:
-    """Return the detail by which the log of corrections tells two answers to one suggestion apart."""
+    """Return the detail that distinguishes two answers to the same suggestion in the log of corrections."""
     known = {"record": answer.record, "revision": str(answer.revision)}
     return known | ({"note": answer.note} if answer.note else {})
 

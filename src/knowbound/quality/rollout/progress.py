@@ -304,7 +304,7 @@ def stored_confidences(index: Index, days: Sequence[DayRollup], today: str) -> d
 
 
 def drifted_of(judge: JudgeWorth) -> tuple[Metric, ...] | None:
-    """The metrics on which the judge drifted; None where there is no sample to tell."""
+    """Return the metrics on which the judge drifted; None without a weekly sample."""
     return judge.weekly.drifted if judge.weekly and judge.weekly.metrics else None
 
 

@@ -72,7 +72,7 @@ def causes_sections(evaluation: Evaluation) -> Iterator[Section]:
     counts = counted_causes(evaluation.causes)
     rows = [(CAUSE_NAMES[cause], f"{number:,}", _FIXES[cause]) for cause, number in counts.items()]
     by = {one.by for one in evaluation.causes if one.cause is not Cause.AGENT_FAILED}
-    alone = "Rules alone looked: they compare the expected words letter by letter. A model tells more: knowbound model"
+    alone = "Rules alone looked: they compare the expected words letter by letter. A model finds more: knowbound model"
     notes = [Note(strong(causes_words(evaluation))), *([Note(soft(alone))] if by == {"rules"} else [])]
     tables = [table("cause | samples> | what to do", rows)] if rows else []
     yield section("Why samples failed" if rows else "", "causes", *notes, *tables)
@@ -107,7 +107,7 @@ def held_out_words(evaluation: Evaluation) -> str:
     if apart is None:
         return f"{words}."
     if apart.low <= 0 <= apart.high:
-        return f"{words} ({apart}): they cannot be told apart."
+        return f"{words} ({apart}): they cannot be distinguished."
     better = "what was repaired helps the samples that were looked at alone" if apart.value < 0 else "they do better"
     return f"{words} ({apart}): {better}."
 

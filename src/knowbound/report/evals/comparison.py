@@ -126,7 +126,7 @@ def _facts(comparison: Comparison) -> Iterator[tuple[str, Line]]:
 
 
 def verdict_words(comparison: Comparison) -> str:
-    """Return in one sentence which side answers more samples, or how many more samples would tell."""
+    """Return in one sentence which side answers more samples, or how many more samples would decide."""
     pairs, other = comparison.answered, comparison.names[1]
     if pairs.p is None:
         return "Nothing to compare: no sample is complete on both sides."
@@ -140,10 +140,10 @@ def verdict_words(comparison: Comparison) -> str:
     if comparison.verdict is not Verdict.UNDECIDED:
         return f"{more[0].upper()}{more[1:]}."
     needed = pairs.more
-    would = "no reasonable number of samples like these would tell"
+    would = "no reasonable number of samples like these would decide"
     if needed is not None:
         would = f"{about(needed)} more {'sample' if needed == 1 else 'samples'} would"
-    return f"Cannot tell: {more}; {would}."
+    return f"Undecided: {more}; {would}."
 
 
 def answered_words(comparison: Comparison) -> str:

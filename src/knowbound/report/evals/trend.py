@@ -45,7 +45,7 @@ _OPEN_BREAK = (
     "counted anew: from this evaluation on, misses that nobody decided are not called open or found. Open rates before "
     "and after it do not compare."
 )
-# The columns of specification 1, section 6, with the weighted and the open rate and what changed. A rate never stands
+# The columns of specification 1, section 6, with the weighted and the open rate and what changed. A rate is never shown
 # without its sample set and sample count: what a narrow terminal has no room for goes in the order of `optional`.
 _COLUMNS = (
     "#>?1 | Time | UTC?6 | git commit | composite>?2 | coverage> | gap_rate | open>?4 | weighted>?5 | Sample set | "

@@ -87,7 +87,7 @@ def open_section(gap: GapFigures, coverage: Coverage, root: str) -> Section:
 
 
 def figures_line(gap: GapFigures, coverage: Coverage) -> Section:
-    """The rates, the one band and coverage in one line; the watermark stands above it."""
+    """Return the rates, their band and the coverage in one line, to be printed below the watermark."""
     reached = percent(None if coverage.reason else coverage.rate.value)
     rates = wording.rates_line(gap.rate.value, gap.weighted.value, wording.open_words(gap))
     rest = say(" · coverage {} · confidence {}", reached, wording.confidence_words(gap))

@@ -172,7 +172,7 @@ def causal_line(found: HoldoutComparison) -> str:
     if any(one.is_decided for _, one in measured):
         return f"With injection: {', '.join(f'{_NAMES[name]} {_verdict(one)}' for name, one in measured)} a turn."
     more = f"about {counted(found.more_sessions, 'more session')}" if found.more_sessions else "more sessions"
-    return f"Whether injecting helps cannot be told yet: {more} would."
+    return f"Whether injecting helps is not known yet: {more} would decide it."
 
 
 def _origin(status: QualityStatus) -> Iterator[Line]:
@@ -286,7 +286,7 @@ def holdout_rows(
     sides = f"{counted(found.injected, 'turn')} with items, {found.held_out:,} held out"
     if not is_whole:
         needed = [one.more for one in found.outcomes if one.more]
-        undecided = f"no difference can be told yet: {min(needed):,} turns more would" if needed else ""
+        undecided = f"no difference is known yet: {min(needed):,} more turns would decide" if needed else ""
         decided = [f"{_NAMES[one.outcome]} {_verdict(one)}" for one in found.outcomes if one.is_decided]
         yield "Held out", joined((sides, *(decided or [undecided or "no difference is seen"])))
         return
@@ -299,10 +299,10 @@ def holdout_rows(
 
 def _verdict(one: OutcomeDifference) -> str:
     if one.value is None:
-        return "cannot be told: one side has no turn"
-    more = f": {one.more:,} turns more would" if one.more else ""
+        return "unknown: one side has no turn"
+    more = f": {one.more:,} more turns would decide" if one.more else ""
     if one.low is None or one.high is None:
-        return f"cannot be told yet{more}"
+        return f"not known yet{more}"
     value, low, high = (f"{side:+,.1f}".replace("-", "−") for side in (one.value, one.low, one.high))
     shown = f"{value} (95% {low} to {high})"
     return shown if one.is_decided else f"{shown}, not decided{more}"

@@ -1,4 +1,4 @@
-"""Names of secrets, and the searches that tell quickly which parts of a text may have one: they need nothing else."""
+"""Names of secrets, and fast searches for the parts of a text that may have a name. Imports nothing else."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 - `# aider chat started at …` begins a session, `#### …` is a line of the user's words, `> …` a line of Aider, and all
   other text is the agent's answer.
-- Aider has no tools. What it did for the agent stands in its lines: `Applied edit to FILE`, `Running COMMAND`, and the
+- Aider has no tools. Its lines show what it did for the agent: `Applied edit to FILE`, `Running COMMAND`, and the
   tokens of an answer. The output of a command is not in the history.
 - A line that begins with `/` is a command to Aider itself, except `/ask`, `/code` and `/architect` with words.
 """

@@ -4,7 +4,7 @@
   session's folder (`{session_id, cwd, …}`). A result of its tools is a list of {query, result, error, success}.
 - A task (`api_conversation_history.json`) is a list of messages. A result is a `tool_result`, or a text of the user's
   role that begins with `[tool for 'input'] Result:`, in the order of the calls.
-- The user's words stand in elements (task, user_message, feedback, answer, user_input); all else in the user's role is
+- The user's words are in elements (task, user_message, feedback, answer, user_input); all else in the user's role is
   the client's. The agent's answer is a parameter of `attempt_completion`.
 - Roo Code, and Cline before it used tool calls, ask for a tool in the text: an element with its name at the start of a
   line, and in it one element for each parameter. Roo's `[tool …] Result:` has its text in the next part.
@@ -108,7 +108,7 @@ class Cline:
 
 
 def _folder(raws: list[dict[str, Any]]) -> str:
-    """Return the folder that the client tells the model in its first message."""
+    """Return the folder that the client names in its first message to the model."""
     found = (_FOLDER.search(_text(block)) for raw in raws[:1] for block in _blocks(raw))
     return next((one[1] for one in found if one), "")
 

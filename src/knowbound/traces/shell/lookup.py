@@ -379,7 +379,7 @@ def _looks_like_file(text: str) -> bool:
 def line_intent(line: LinePlan, main: ParsedCommand, purpose: str, folder: str) -> tuple[LookupIntent, str]:
     """Return the intent of a command line whose lookups found nothing, and the fault of a malformed one.
 
-    `main` is the lookup that stands for the call, `purpose` the agent's description of it, `folder` its working folder.
+    `main` is the lookup that represents the call, `purpose` the agent's description of the call, `folder` its folder.
     """
     wrong = fault(main.query, main.syntax) if main.syntax else ""
     if wrong:

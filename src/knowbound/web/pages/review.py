@@ -53,7 +53,7 @@ class ActionCard(NamedTuple):
     cost: str
     diff: str
     is_file: bool  # the change is one of files, which can be committed
-    stamp: str  # stands for the diff that is shown: what is accepted is what was seen
+    stamp: str  # hash of the shown diff: only the diff that the person saw can be accepted
     turn: str  # address of the turn, of an answer to verify
     edited: str  # the lines that `edit` begins with
     problem: str  # why it cannot be carried out now

@@ -33,7 +33,7 @@ def as_rust(pattern: str, syntax: str) -> str:
     """A pattern of another program, as ripgrep reads it."""
     if syntax == "fixed":
         return re.escape(pattern)
-    if syntax == "basic":  # what is escaped is an operator, what is not stands for itself
+    if syntax == "basic":  # an escaped character is an operator, others are literal
         return _BASIC.sub(lambda sign: sign[0][1:] if len(sign[0]) == 2 else "\\" + sign[0], pattern)
     return pattern
 

@@ -267,7 +267,7 @@ class ScriptCall(NamedTuple):
 
 
 def call_of(script: str) -> ScriptCall | None:
-    """Return the one call that a script stands for; None if there is none."""
+    """Return a script as one call: its only call, or its shell commands joined; None if neither is possible."""
     found = _calls(script[:_MAX_SCRIPT])
     if len(found) == 1:
         return found[0]

@@ -56,7 +56,7 @@ class CheckResult(NamedTuple):
     reason: str
 
     def inverted(self) -> CheckResult:
-        """Passed and failed exchanged; undecided stays undecided."""
+        """Return the result with passed and failed exchanged; undecided stays undecided."""
         return self if self.passed is None else CheckResult(not self.passed, self.reason)
 
 
@@ -112,7 +112,7 @@ def bleu(answer: str, reference: str) -> float:
 
 
 def levenshtein(one: str, other: str) -> int:
-    """How many characters must be put in, taken out or changed to make one text of the other.
+    """Return the number of characters to insert, delete or change to turn the first text into the second.
 
     Myers' bit vectors: a column of the table is two integers with a bit per character, so that long texts take a
     moment and not minutes. `up` has the rows where a cell is one more than the cell above it, `down` one less.

@@ -59,7 +59,7 @@ def run_custom(assertion: Assertion, sample: EvalSample, answered: AgentAnswer, 
 
 
 def _command(program: Path, folder: Path) -> list[str] | CheckResult:
-    """By the ending; what has none of these must be executable."""
+    """Return the command by the file's extension; a file without a known extension must be executable."""
     if program.suffix == ".py":
         return [sys.executable, str(program)]
     if program.suffix in (".js", ".mjs", ".cjs"):

@@ -151,7 +151,7 @@ class _Work:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """One process works on a plan at a time."""
+        """Hold the lock of the plan, so that only this process works on it. Raises InputError if it is held."""
         with self._lock_of(self._same) as file:
             if file is None:
                 raise InputError(
@@ -230,7 +230,7 @@ class _Work:
         return digest_of([state, self._items]) if version.variant.inject else state
 
     def _journal(self) -> int:
-        """The journal to write in: a new one, or that of the interrupted run."""
+        """Return the journal to write in: a new journal, or that of the interrupted run."""
         plan, root = self._plan, self._settings.root
         knowledge = state_of(root, files_of(root, self._globs, self._hidden))
         items = [self._items] if self._items else []
@@ -272,7 +272,7 @@ class _Work:
                 current_version(root, self._globs, last)]  # fmt: skip
 
     def _causes(self, version: Version, runs: Sequence[SampleRun], jobs: Sequence[Job]) -> list[SampleCause]:
-        """Why samples failed: by rules, and by the model where one is allowed and the plan does not leave it out."""
+        """Diagnose why samples failed: by rules, and by a model if the settings allow it and the plan asks for it."""
         if not self._plan.causes:
             return []
         lens = LensSettings.of(self._settings, self._globs)
@@ -289,7 +289,7 @@ class _Work:
         return diagnose(failed, version.folder, files, asker)
 
     def _judge_hedges(self, runs: dict[str, SampleRun], judge: HedgingJudge | None) -> JudgedHedges:
-        """Where a verdict costs, the hedges of all runs are judged together: its cap is one per evaluation."""
+        """Judge the hedges of all runs together if verdicts cost: the cap holds for the whole evaluation."""
         found = {name: Findings(run.sample, "", signals=run.signals) for name, run in runs.items()}
         if off := why_hedges_off(self._settings):
             drop_hedges(found.values())

@@ -89,7 +89,7 @@ def executor_named(
     hooks: Mapping[str, str] | None = None,
     asker: Asker | None = None,
 ) -> Executor:
-    """The executor; `model` is the one that an agent's command line should use. Nothing is run yet.
+    """Return the executor; `model` is the model that an agent's command line should use. Nothing is run yet.
 
     `hooks` are the commands of our hooks by event, for tasks with injection. `asker` reads for the built-in executor.
     """

@@ -18,7 +18,7 @@ from knowbound.store.observed import Observed
 
 
 def evaluations(settings: Settings) -> list[EvaluationHead]:
-    """Every stored evaluation of this root without its runs, oldest first."""
+    """Return every stored evaluation of this root without its runs, oldest first."""
     heads = Evaluations(settings.home).heads()
     if settings.home.is_relative_to(settings.root):
         return heads  # even if the folder was elsewhere when they were made
@@ -77,7 +77,7 @@ def baseline_of(settings: Settings, now: Evaluation, kind: RateKind = RateKind.R
 
 
 def compared_of(settings: Settings, now: Evaluation) -> Comparison | None:
-    """The variant that was evaluated against the other one, where two were run together."""
+    """Return the comparison of the two variants that were run together; None if there was one."""
     return compare(evaluation(settings, now.compared_with), now) if now.compared_with else None
 
 

@@ -51,7 +51,7 @@ class RunLimits(msgspec.Struct, frozen=True):
 
 
 class RunProgress(msgspec.Struct, frozen=True):
-    """How far an evaluation is."""
+    """The progress of an evaluation."""
 
     done: int
     total: int
@@ -75,7 +75,7 @@ class Job(msgspec.Struct, frozen=True):
 
     @property
     def folder(self) -> Path:
-        """Where the agent works: the knowledge base, or the sample's own folder in this version of it."""
+        """Return the agent's working folder: the knowledge base, or the sample's own folder in this version of it."""
         sample = self.sample
         if not sample.cwd:
             return self.version.folder
@@ -118,7 +118,7 @@ class Runner:
         self._spent_lock = threading.Lock()
 
     def run(self, jobs: Sequence[Job]) -> dict[str, SampleRun]:
-        """Every job's run, by its name. What was noted before is not run again."""
+        """Run the jobs that the journal does not have; return the run of every job by its name."""
         runs = self._store.noted(self._journal)
         self._spent = total_usd(run.usd for run in runs.values()) or 0.0
         waiting = iter([job for job in jobs if job.name not in runs])

@@ -67,7 +67,7 @@ def _called(call: ToolCall) -> ToolUse:
 
 
 def _problem(parts: list[Findings], steps: list[Step]) -> str:
-    """Why the trace is not complete: no answer, a failure, a call without a result."""
+    """Return the reason why the trace is incomplete (no answer, a failure, a call without a result), or ""."""
     samples = [sample for part in parts for sample in part.samples]
     if not samples:
         return "the trace holds no answer of the agent"

@@ -66,7 +66,7 @@ class Copies:
         return versions
 
     def folder(self, which: str) -> Path:
-        """Where a copy is: in a folder of ours alone, under the system's temporary one."""
+        """Return the place of a copy: in a private folder below the system's temporary folder."""
         own = Path(tempfile.gettempdir()).resolve() / f"knowbound-{_account()}"
         return own / hashlib.sha256(f"{self._run_dir.resolve()} {which}".encode()).hexdigest()[:20] / "base"
 

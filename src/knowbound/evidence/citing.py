@@ -112,7 +112,7 @@ def _first_words(path: str, entry: Evidence, tree: SourceTree) -> str:
 
 
 def _uses(term: Term, entries: Sequence[Evidence], tree: SourceTree) -> list[CitedSource]:
-    """Each call with the function that it is in; then other uses; imports last."""
+    """Return the uses of a name: calls with the calling function first, imports last."""
     resolved = next((entry for entry in entries if entry.tool == _RESOLVED and entry.target == term.text), None)
     if resolved is None:
         return []

@@ -184,7 +184,7 @@ def _next(
 
 
 def _candidates(gap: EvidenceGap, entries: Sequence[Evidence]) -> tuple[Place, ...]:
-    """For a reader: what the best search for the term found; loose words are no candidates."""
+    """Return the places that a reader may open: those of the best search for the term, without loose words."""
     if gap.cls is not EvidenceClass.FILE_CONTENT:
         return ()
     found = [

@@ -58,7 +58,7 @@ class ModelReader(Producer):
     independent_of = READER
 
     def produce(self, ask: Ask, context: Context) -> Evidence:
-        """Nothing: its evidence is made of verified quotations."""
+        """Return no evidence: it is made of verified quotations instead."""
         return ask.nothing(self.name, "not asked")
 
 

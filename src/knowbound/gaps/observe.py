@@ -282,7 +282,7 @@ def report_of(
 
 
 def marked_guesses(found: Findings) -> Marking:
-    """Count the marked ones among the guesses and doubts that the agent of a session put into words."""
+    """Count, among the guesses and doubts in the agents' words, those that the agent marked."""
     markers = sum(signal.type is SignalType.EXPLICIT_MARKER for signal in found.signals)
     hedges = sum(signal.type is SignalType.HEDGING for signal in found.signals)
     guesses = Rate(markers, markers + hedges)

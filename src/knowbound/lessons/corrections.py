@@ -28,7 +28,7 @@ def wrong_invocations(corpus: Corpus) -> Iterator[LessonProposal]:
 
 
 def _what_worked(failure: Failure) -> str:
-    """The next command that is like the one that failed and was known; "" where none is."""
+    """Return the next command that is similar to the failed command and was known; "" if there is none."""
     if len(failure.commands) != 1:
         return ""
     wrong = failure.commands[0]

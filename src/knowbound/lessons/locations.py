@@ -26,7 +26,7 @@ _TESTS = re.compile(r"(?:^|[/_.-])(?:tests?|specs?|__tests__|fixtures?|mocks?)(?
 
 
 def misses(corpus: Corpus) -> list[SessionMiss]:
-    """The lookups that lacked something: no malformed or incidental ones, and no checks that ended as expected."""
+    """Return the lookups that lacked something, without malformed, incidental and expected misses."""
     found = []
     for one in corpus.misses:
         signal = one.signal

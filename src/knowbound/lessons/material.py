@@ -201,7 +201,7 @@ class LessonProposal:
 
     @property
     def sessions(self) -> int:
-        """In how many sessions it happened."""
+        """Return the number of sessions with the event."""
         return len({one.session for one in self.evidence})
 
 

@@ -92,7 +92,7 @@ def _with_scores(
     before: Iterable[Discovery],
     records: Iterable[Discovery],
 ) -> list[DayRollup]:
-    """Return the days to write: those that were made, and those whose averages are others now.
+    """Return the days to write: new days, and days whose averages have changed.
 
     `turns` is the number of turns in the log, by day. Contradictions that were dismissed leave the averages, from the
     day on which the first of them was raised; those of `before` count as known.

@@ -218,7 +218,7 @@ class _LogClock:
         self._last = newest
 
     def now(self) -> str:
-        """Now, or right after the last one."""
+        """Return the present time, but later than every time returned before."""
         now = datetime.now(UTC)
         with suppress(ValueError, OverflowError):
             now = max(now, datetime.fromisoformat(self._last) + timedelta(microseconds=1))

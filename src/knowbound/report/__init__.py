@@ -23,7 +23,7 @@ EVERY_FORMAT: tuple[PageFormat | LineFormat | GapFormat, ...] = (*LINE_FORMATS, 
 
 
 class Layout(TypedDict, total=False):
-    """For the terminal: its width (100 columns), and whether it shows colours."""
+    """Layout on the terminal: its width (100 columns), and whether it shows colours."""
 
     width: int
     colour: bool

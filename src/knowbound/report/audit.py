@@ -45,7 +45,7 @@ from knowbound.text.printable import counted
 
 
 class Shares(msgspec.Struct, frozen=True):
-    """How the turns of a group were diagnosed. Intervals know that turns of one session are alike."""
+    """Diagnoses of the turns of a group. Intervals know that turns of one session are alike."""
 
     name: str
     turns: int
@@ -404,5 +404,5 @@ def _github(report: AuditReport, turns: list[AuditedTurn]) -> Iterator[str]:
 
 
 def turn_line(turn: AuditedTurn) -> str:
-    """The line of a turn: the keys that others rely on first."""
+    """Return the line of a turn, with the stable keys first."""
     return json_line(fields(turn, _TURN))

@@ -28,7 +28,7 @@ _TOPS = (0.1, 0.2, 0.5)  # of a chart whose rates do not need all of 0 to 1
 
 
 class Tone(StrEnum):
-    """How a span looks. A signal type is a tone as well."""
+    """The look of a span. A signal type is a tone as well."""
 
     DATA = "data"  # text of a trace, a file or a model: code
     QUOTE = "quote"  # what an agent said
@@ -152,7 +152,7 @@ class Listing(Struct, frozen=True):
     total: int = 0
 
     def left(self, shown: int) -> int:
-        """How many are not shown."""
+        """Return the number of entries that are not shown."""
         return max(self.total, len(self.entries)) - shown
 
 
@@ -174,7 +174,7 @@ class MetricChart(Struct, frozen=True):
 
     @property
     def top(self) -> float:
-        """Where its scale ends: rates near 0 get one of their own, and their intervals may leave it."""
+        """Return the upper end of the scale: low rates get a finer scale, which their intervals may exceed."""
         values = (one.rates[self.metric].value or 0.0 for one in self.windows)
         highest = max([1.2 * self.target.share, *(1.3 * value for value in values)])
         return next((top for top in _TOPS if highest <= top), 1.0)
@@ -241,7 +241,7 @@ _COLUMN = re.compile(r"(.*?)(>?)(?:\?(\d))?")
 
 
 def joined(lines: Iterable[Line], separator: str = " · ") -> Line:
-    """Lines in one, empty ones left out."""
+    """Join lines to one line, without empty lines."""
     pieces: list[Inline] = []
     for line in lines:
         if line:

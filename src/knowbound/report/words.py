@@ -50,7 +50,7 @@ def unknown_shares(of_lines: float | None, of_calls: float | None) -> str:
 
 
 def broken_words(samples: int) -> str:
-    """How many samples are broken by their assertions, whatever their gaps."""
+    """Say how many samples are broken by their assertions, whatever their gaps."""
     return say("{} broke: an assertion that passed before fails now", counted(samples, "sample"))
 
 
@@ -77,7 +77,7 @@ def confidence_words(gap: GapFigures, unit: str = "sample") -> str:
 
 
 def unseen_words(gap: GapFigures, unit: str = "sample") -> str:
-    """Where only text came out of an agent, nobody saw whether its searches failed; nothing where all was seen."""
+    """Warn that failed searches of agents without recorded tool calls are unknown; "" if every call was recorded."""
     if not gap.unseen:
         return ""
     return say(
@@ -98,7 +98,7 @@ def soft_share_words(gap: GapFigures) -> str:
 
 
 def open_soft_words(gap: GapFigures) -> str:
-    """How many open samples rest only on what agents said."""
+    """Say how many open samples rest only on agents' words."""
     said = gap.open.k - gap.open_weighted.strong
     return say("{:,} of {:,} open samples rest only on what agents said", said, gap.open.k) if gap.open.k else "–"
 
@@ -117,7 +117,7 @@ def classification_words(gap: GapFigures, missing: str) -> str:
 
 
 def status_words(gap: GapFigures) -> str:
-    """How many signals are open, and what the others came to."""
+    """Say how many signals are open, and how many signals have another status."""
     shown = {Status.OPEN: "open", Status.RESOLVED: "resolved later", Status.VERIFICATION: "checks"}
     shown |= {Status.MALFORMED: "malformed", Status.INCIDENTAL: "incidental", Status.UNDECIDED: "undecided"}
     counts = [(gap.by_status.get(status, 0), word) for status, word in shown.items()]
@@ -156,7 +156,7 @@ def rate_cell(
 
 
 def more_words(left: int, hint: str = "") -> str:
-    """How many are not shown, and where they are."""
+    """Say how many entries are not shown, and where they are."""
     return say("+{:,} more: {}", left, hint) if hint else say("+{:,} more", left)
 
 
@@ -257,12 +257,12 @@ def gate_name(gate: GateResult) -> str:
 
 
 def gate_outcome(gate: GateResult) -> str:
-    """How a gate came out, and whether the data settle it."""
+    """Say the outcome of a gate, and whether the data settle it."""
     return GATE_NAMES[gate.outcome] + (", not settled" if gate.settled is False else "")
 
 
 def gate_reason(gate: GateResult) -> str:
-    """Why it came out so, and what else differs."""
+    """Return the reason of a gate's outcome, with its note."""
     return " ".join(filter(None, (gate.words, gate.note)))
 
 
@@ -272,7 +272,7 @@ def gate_line(gate: GateResult, watermark: Watermark) -> str:
 
 
 def gates_section(gates: Iterable[GateResult]) -> Section:
-    """Every gate with its outcome and its reason."""
+    """Show every gate with its outcome and its reason."""
     entries = tuple(
         Entry(
             (data(gate_name(gate)), ": ", Span(gate_outcome(gate), _GATE_TONES.get(gate.outcome, Tone.FAIR))),

@@ -134,7 +134,7 @@ def _indented(text: str, by: str) -> str:
 
 
 def _end_of_json_list(text: str) -> int:
-    """Where the list of samples closes: the whole file, or the value of `samples`."""
+    """Return the place where the list of samples closes: of the whole file, or of the value of `samples`."""
     decoder = json.JSONDecoder()
     at = _skip(text, 1 if text.startswith("\ufeff") else 0)
     if text[at] == "[":

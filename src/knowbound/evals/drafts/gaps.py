@@ -87,7 +87,7 @@ def question_of_search(wanted: str, said: str = "", answers: Collection[str] = (
 
 
 def _in_words(wanted: str, said: str, answers: Collection[str]) -> str:
-    """From a sentence that shares a word with the search."""
+    """Make a question from a sentence that shares a word with the search; "" if none is clear."""
     about = frozenset[str]().union(*map(specific_words, re.split(r"[\s/.|]+", wanted)))
     sentence = " ".join(said.split())
     if about.isdisjoint(words_in(sentence)) or CHINESE.search(sentence):
@@ -122,7 +122,7 @@ def _asked(clause: str, about: frozenset[str]) -> str:
 
 
 def _direct(clause: str) -> str:
-    """In the order of a question where that is plain: `where the limit is set` → `Where is the limit set?`."""
+    """Turn a simple clause into a question: `where the limit is set` → `Where is the limit set?`."""
     if clause.lower().startswith("if "):
         clause = "whether " + clause[3:]
     if whether := _WHETHER_IS.match(clause):
@@ -138,7 +138,7 @@ def _direct(clause: str) -> str:
 
 
 def _by_name(wanted: str, answers: Collection[str]) -> str:
-    """From the name alone: a subject, a name in code, or a file that is somewhere else."""
+    """Make a question from the name alone: a subject, a name in code, or a file in another place."""
     if CHINESE.search(wanted):
         words = re.findall(r"[\u4e00-\u9fff]{2,}", wanted)
         return f"{words[0]}是什么？" if words else ""

@@ -55,7 +55,7 @@ printf '%s\n' "$status" > "$folder/exit.new" && command -p mv "$folder/exit.new"
 
 
 class AgentExit(msgspec.Struct, frozen=True):
-    """How an agent's process ended, and where its output is."""
+    """The end of an agent's process, and the place of its output."""
 
     status: int | None  # None: it did not end by itself
     stdout: Path
@@ -115,7 +115,7 @@ class _Process:
         return self._has_ended
 
     def signal(self, number: int) -> None:
-        """To it and all it started, unless its number may have been given to another process."""
+        """Send a signal to the agent's process group, unless its id may now belong to another process."""
         is_known = self._child.process.returncode is None if self._child is not None else not self.wait(0)
         if is_known:
             with contextlib.suppress(ProcessLookupError, PermissionError):

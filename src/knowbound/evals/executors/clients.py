@@ -85,7 +85,7 @@ class ClientExecutor(ABC):
         return f"{said} {shlex.join(self.options())}"
 
     def check(self) -> None:
-        """The client has to be installed."""
+        """Raise ConfigError unless the client is installed."""
         program(self.client)
 
     def run(self, task: Task) -> Execution:
@@ -174,7 +174,7 @@ class CodexExecutor(ClientExecutor):
 
     @cached_property
     def version(self) -> str:
-        """Also what is carried over of the user's config."""
+        """The version of the command, with a hash of the config that is copied from the user's."""
         return f"{super().version} {digest_of([self._config])[:12]}"
 
     def run(self, task: Task) -> Execution:

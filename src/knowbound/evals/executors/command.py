@@ -47,7 +47,7 @@ class CommandExecutor:
         return f"command/{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:16]}"
 
     def check(self) -> None:
-        """There has to be such a program."""
+        """Raise ConfigError unless the program exists."""
         self._program()
 
     def run(self, task: Task) -> Execution:

@@ -147,7 +147,7 @@ class FileTools:
         return real if self._is_shown(str(real.relative_to(self._root))) else None
 
     def _refusal(self, asked: str) -> str:
-        """Why a path is not shown: outside of the folder it is forbidden; what is hidden is not there."""
+        """Return the error for a path that is not shown: forbidden outside of the folder, missing if hidden."""
         real = os.path.realpath(self._root / asked.replace("\0", ""))
         if not (real + os.sep).startswith(str(self._root) + os.sep):
             return f"Error: permission denied: {asked} is outside the allowed folder."

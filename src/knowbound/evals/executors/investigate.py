@@ -68,7 +68,7 @@ class InvestigateExecutor:
         return f"investigate/{VERSION}" + (f"+{self._asker.judge}" if self._asker else "")
 
     def check(self) -> None:
-        """It can always run."""
+        """Do nothing: this executor can always run."""
 
     def run(self, task: Task) -> Execution:
         """Ask the knowledge of the task's folder."""

@@ -42,7 +42,7 @@ class RecordedRun(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ReplayExecutor:
-    """Gives the recorded run of each sample; of several the one of the same repeat, or else the first."""
+    """Replays the recorded run of each sample: the run of the same repeat, or else the first run."""
 
     costs = remembers = injects = reads_freely = False
 

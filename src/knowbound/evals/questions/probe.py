@@ -81,7 +81,7 @@ def probe(
 
 
 def competency_questions(root: Path, files: Sequence[str], *, count: int, asker: Asker | None = None) -> Probe:
-    """At most `count` questions to the knowledge files (paths relative to the root), the same ones every time."""
+    """Return at most `count` questions to the knowledge files (relative paths), the same questions every time."""
     knowledge = read_knowledge(root, files)
     dropped: list[Dropped] = []
     proposals = list(questions_by_rules(knowledge))
@@ -102,7 +102,7 @@ def competency_questions(root: Path, files: Sequence[str], *, count: int, asker:
 
 
 def spread(questions: Iterable[CompetencyQuestion], count: int) -> list[CompetencyQuestion]:
-    """At most `count` of them, taken in turn from every kind, and within a kind from every file.
+    """Return at most `count` questions, taken in turn from every kind, and within a kind from every file.
 
     Files come in the order of a hash: in that of their names, a few questions would all be about the first files.
     """

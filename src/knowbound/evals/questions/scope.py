@@ -47,7 +47,7 @@ def kept(
     dropped: list[Dropped],
     verdicts: Mapping[str, ScopeVerdict] | None = None,
 ) -> list[CompetencyQuestion]:
-    """The proposals that may be asked, of duplicates the first; the others go to `dropped` with their reasons.
+    """Return the proposals that may be asked, of duplicates the first; other proposals go to `dropped` with reasons.
 
     What rules made of a heading or a principle is in scope by its source; a model decides about what a model proposed.
     """
@@ -68,7 +68,7 @@ def kept(
 
 
 def unfit(question: str) -> str:
-    """Why a text is not asked, whatever it is about, or an empty string."""
+    """Return the reason why a text is never asked, or an empty string."""
     if len(question) > _MOST_CHARACTERS:
         return f"too long: more than {_MOST_CHARACTERS} characters"
     if not question.endswith(("?", "？")) or not (_QUESTION_WORD.search(question) or _BEGINNING.match(question)):

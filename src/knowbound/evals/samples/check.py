@@ -38,7 +38,7 @@ _MEANT = {
 
 
 class Issue(NamedTuple):
-    """One thing that is wrong, and the value that it is about."""
+    """A violation of the format, and the value with the violation."""
 
     path: ValuePath
     line: int

@@ -19,7 +19,7 @@ def decoded(answer: str) -> tuple[bool, Any]:
 
 
 def schema_problem(schema: dict[str, object]) -> str:
-    """Why the schema cannot be used; "" where it can."""
+    """Return the reason why the schema cannot be used; "" if it can."""
     try:
         _validator(schema)
     except ValueError as error:
@@ -28,7 +28,7 @@ def schema_problem(schema: dict[str, object]) -> str:
 
 
 def misfit(value: Any, schema: dict[str, object]) -> str:
-    """Where the value does not fit the schema; "" where it does."""
+    """Return the first place where the value violates the schema; "" if it is valid."""
     error = next(iter(_validator(schema).iter_errors(value)), None)
     if error is None:
         return ""

@@ -55,7 +55,7 @@ _CLASS_PART = re.compile(rf"{_ESCAPE}|\[")
 
 
 def problem_of(pattern: str, flags: str) -> str:
-    """Why the pattern cannot be used; "" where it can."""
+    """Return the reason why the pattern cannot be used; "" if it can."""
     try:
         _compiled(pattern, flags)
     except ValueError as error:

@@ -122,7 +122,7 @@ class _RunsInCopy(Producer):
     """Runs the project's own build system in a copy of the tree."""
 
     def produce(self, ask: Ask, context: Context) -> Evidence:
-        """One entry; its first place is the manifest with the target, by which the planner joins build and tests."""
+        """Return one entry. The planner joins build and tests by its first place, the manifest with the target."""
         named = named_target(ask)
         target = ask.target or named or PROJECT
         try:
@@ -211,7 +211,7 @@ def _specific(text: str, general: frozenset[str]) -> str:
 
 
 def choose_system(inventory: Inventory, question: str) -> tuple[System, str]:
-    """The system to run with its manifest: the one the question names, else that of most of the sources."""
+    """Return the system to run with its manifest: as the question names it, else the system of most sources."""
     names = inventory.at_root()
     here = [(system, name) for system in SYSTEMS for name in system.manifests if name in names]
     if not here:

@@ -258,7 +258,7 @@ class RunList(Producer):
         return 1 if _can(ask) else 0
 
     def produce(self, ask: Ask, context: Context) -> Evidence:
-        """One entry: the runs of the workflow asked for, or whatever runs there are."""
+        """Return one entry: the runs of the requested workflow, or of any workflow if none is named."""
         try:
             runs = Runs.ask(ask, context)
         except GhRefusedError as reason:
@@ -286,11 +286,11 @@ class RunView(Producer):
     authoritative = True  # GitHub is right by definition about how its own runs ended
 
     def can(self, ask: Ask) -> int:
-        """For questions about CI; it lists the runs itself, so it comes first."""
+        """Rate this producer: for questions about CI. It lists the runs itself, so it comes first."""
         return 2 if _can(ask) else 0
 
     def produce(self, ask: Ask, context: Context) -> Evidence:
-        """One entry: the last finished run of the workflow asked for (the last failed one, to explain a failure)."""
+        """Return one entry: the last finished (to explain a failure, the last failed) run of the requested workflow."""
         try:
             runs = Runs.ask(ask, context)
             chosen = choose_run(runs.asked, ask.intent)

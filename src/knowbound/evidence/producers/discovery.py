@@ -203,7 +203,7 @@ class ManifestScan(Producer):
     independent_of = _MANIFEST_SCAN
 
     def produce(self, ask: Ask, context: Context) -> Evidence:
-        """One entry; none where there is no manifest."""
+        """Return one entry; no evidence without a manifest."""
         project = scan_manifests(take_inventory(context.root, context.deadline))
         if project is None:
             return ask.nothing(self.name, "no project manifest in the root", "", ask.target or PROJECT)
@@ -222,7 +222,7 @@ class TreeScan(Producer):
         return 2
 
     def produce(self, ask: Ask, context: Context) -> Evidence:
-        """One entry; none for a folder without files."""
+        """Return one entry; no evidence for a folder without files."""
         inventory = take_inventory(context.root, context.deadline)
         if not inventory.files:
             why = "the folder cannot be read" if inventory.unreadable else "the folder has no files"

@@ -160,7 +160,7 @@ def _came_or_went(question: HistoryQuestion, repository: Repository, also: Seque
 
 
 def _is_one_name(question: HistoryQuestion) -> bool:
-    """One name of code: the lines that have it say more than a message."""
+    """Report whether the question names one identifier: changed lines then say more than messages."""
     return len(question.words) == 1 and is_name(question.words[0]) and not question.words[0].startswith("-")
 
 
@@ -336,13 +336,13 @@ class GitLog(Producer):
     authoritative = True
 
     def can(self, ask: Ask) -> int:
-        """Best for history; for the state of the tree only a help."""
+        """Rate this producer: best for history, weak for the state of the tree."""
         if ask.cls is not self.cls:
             return 0
         return 1 if _history_question(ask.question, ask.target).kind is HistoryKind.TREE else 3
 
     def produce(self, ask: Ask, context: Context) -> Evidence:
-        """One entry: what git answered, or why it cannot."""
+        """Return one entry: the answer of git, or the reason why it has none."""
         question = _history_question(ask.question, ask.target)
         words = question.subject.split()
         also = [name for name in spellings(words) if name != question.subject] if len(words) > 1 else []

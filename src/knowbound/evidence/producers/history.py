@@ -291,7 +291,7 @@ def search_messages(question: HistoryQuestion, repository: Repository, span: Seq
 def _ranked(
     messages: Sequence[CommitMessage], question: HistoryQuestion, weights: dict[str, float]
 ) -> list[CommitMessage]:
-    """Best first: the subject that has most of the words; of equals the first for what came, else the newest."""
+    """Sort messages by their words, best first. Equals are newest first, or oldest first for additions and fixes."""
 
     def score(message: CommitMessage) -> float:
         total = sum(

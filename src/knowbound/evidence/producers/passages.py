@@ -51,7 +51,7 @@ class PassageSearch(Producer):
     independent_of = SEARCH
 
     def can(self, ask: Ask) -> int:
-        """For descriptions: no name, no phrase, but nouns and verbs that belong together."""
+        """Rate this producer: for descriptions, which have related nouns and verbs, but no name or phrase."""
         return 9 if ask.term is not None and ask.term.kind is TermKind.DESCRIPTION else 0
 
     def produce(self, ask: Ask, context: Context) -> Evidence:
@@ -122,12 +122,12 @@ def _proved(one: RankedPassage, line: int) -> _Found:
 
 
 def _spans(passage: CodePassage) -> list[tuple[int, int]]:
-    """In source what is together is within a few lines."""
+    """Return the windows of a few lines in source whose words count as together."""
     return [(at, at + TOGETHER) for at, line in enumerate(passage.lines) if line]
 
 
 def _blocks(lines: Sequence[str]) -> list[tuple[int, int]]:
-    """In a document what is together is a paragraph, an item of a list, a row of a table, or a piece of code."""
+    """Return the blocks of a document whose words count as together: paragraphs, list items, table rows, code."""
     found: list[tuple[int, int]] = []
     begin, fenced = -1, False
     for at, line in enumerate((*lines, "")):

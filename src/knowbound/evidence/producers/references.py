@@ -58,7 +58,7 @@ class References(Producer):
     independent_of = SEARCH
 
     def can(self, ask: Ask) -> int:
-        """Best for names; good for phrases that a definition may spell."""
+        """Rate this producer: best for names, good for phrases that a definition may spell."""
         if ask.term is None:
             return 0
         return {TermKind.IDENTIFIER: 9, TermKind.PHRASE: 9, TermKind.WORD: 8}.get(ask.term.kind, 0)
@@ -112,7 +112,7 @@ def _last_part(name: str) -> str:
 
 
 def _identifier(name: str, tree: SourceTree) -> tuple[list[Definition], str]:
-    """The name itself; else the same in another case; else, where it is written nowhere, the one a letter away."""
+    """Resolve a name: exactly, else in another case, else (if it is written nowhere) a name one letter away."""
     exact = tree.defined(name)
     if exact:
         return exact, ""
@@ -138,7 +138,7 @@ def _about_spelling(term: Term, read_as: str) -> str:
 def _resolve(
     names: list[str], known: list[Definition], hits: list[TextMatch], tree: SourceTree, most: int
 ) -> list[UsesInFile]:
-    """Every file that has one of the names, with the role of each place."""
+    """Return every file that has one of the names, with the role of each place."""
     lines: dict[str, dict[int, str]] = defaultdict(dict)
     for hit in hits:
         lines[hit.path][hit.line] = hit.text

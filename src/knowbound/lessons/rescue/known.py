@@ -140,7 +140,7 @@ _BETWEEN = frozenset("run exec -m x".split())  # between a program and what it r
 def rescue_command(
     event: Mapping[str, Any], found: Sequence[AcceptedLesson], names: TreeNames, search: Searcher
 ) -> Rescue | None:
-    """The line of the one lesson about a command that failed; `found` has the lessons about commands."""
+    """Return the line of the only lesson about a failed command; `found` has the lessons about commands."""
     from knowbound.lessons.invocations import misused_line, read_line  # noqa: PLC0415  # reads command lines
     from knowbound.lessons.rescue.misses.shell import output_of  # noqa: PLC0415
 
@@ -219,7 +219,7 @@ class _Named(NamedTuple):
 
 
 def rescue_by_item(misses: Iterable[MissedLookup], names: TreeNames, home: str) -> Rescue | None:
-    """The sentence of the one item that says where or what the one name is."""
+    """Return the sentence of the only item that says what or where the missed name is."""
     asked = [_names(miss) for miss in misses if not miss.is_check]
     wanted = list(dict.fromkeys(name for some in asked for name in some))
     if not wanted or len(asked) != 1:
@@ -237,7 +237,7 @@ def rescue_by_item(misses: Iterable[MissedLookup], names: TreeNames, home: str) 
 
 
 def _names(miss: MissedLookup) -> list[str]:
-    """The one name that was looked for, as it may be spelled in an item; none where it is no name of code."""
+    """Return the spellings of the missed name in items; none if it is no name of code."""
     if miss.kind == PATTERN:
         named = [name for name in names_in(miss.query) if is_specific(name)]
         return named if len({plain(name) for name in named}) == 1 else []

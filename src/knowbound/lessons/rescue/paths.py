@@ -62,7 +62,7 @@ def _same_name(path: str, names: TreeNames, *, only_sure: bool) -> list[Suggeste
 
 
 def _one_folder_apart(path: str, same: list[str]) -> list[str]:
-    """The one file of a name whose path has one folder more, less or other than the one that was looked for."""
+    """Return the only file of that name whose path differs from the missed path by one folder."""
     folders = path.split("/")[:-1]
     near = [one for one in same if _is_one_apart(folders, one.split("/")[:-1])]
     return near if len(near) == 1 else []
@@ -76,7 +76,7 @@ def _is_one_apart(one: list[str], two: list[str]) -> bool:
 
 
 def _nearest(paths: list[str], path: str, why: str) -> list[SuggestedPlace]:
-    """All of a few, or the one that is clearly nearest."""
+    """Return all places if they are few, or the clearly nearest place."""
     ranked = sorted(paths, key=lambda one: (nearness(one, path), -len(one)), reverse=True)
     if len(ranked) <= MOST_PLACES:
         return [SuggestedPlace(one, None, why) for one in ranked]

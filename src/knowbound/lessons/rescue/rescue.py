@@ -103,7 +103,7 @@ def absent(misses: list[MissedLookup], tree: KeptTree) -> Rescue:
 
 
 def _name(miss: MissedLookup) -> str:
-    """The one name that was looked for; "" where it is not one."""
+    """Return the missed name; "" if the agent looked for something else than a name."""
     if miss.kind == PATH:
         return stem_of(miss.query)
     if miss.kind == GLOB:

@@ -36,7 +36,7 @@ def discoveries(
     corrections: Iterable[Correction],
     answers: Sequence[SuggestionAnswer] = (),
 ) -> list[Discovery]:
-    """Every record, in the order in which they were raised. `known` may hold records of turns that have expired."""
+    """Return every record, in the order of raising. `known` may have records of turns that have expired."""
     raised: dict[str, list[Discovery]] = {}
     closed: dict[str, list[_Closed]] = {}
     for item, closing in (*_closings(corrections), *_answered(answers), *_closed_before(known)):

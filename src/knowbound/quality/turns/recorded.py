@@ -258,7 +258,7 @@ def judged(judge: TurnJudge, turns: list[JudgedTurn]) -> Iterable[TurnVerdicts]:
 
 
 def judged_lines(judge: str, turns: list[JudgedTurn], verdicts: Iterable[TurnVerdicts]) -> Iterator[str]:
-    """One JSON line per item, in the order of the file; where the judge failed, why."""
+    """Yield a JSON line per item, in the order of the file, with the reason if the judge failed."""
     for turn, given in zip(turns, verdicts, strict=True):
         by_item = {verdict.item: verdict for verdict in given.verdicts}
         for item in turn.items:

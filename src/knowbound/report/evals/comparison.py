@@ -159,7 +159,7 @@ def answered_words(comparison: Comparison) -> str:
 
 
 def _sides(answered: Pairs) -> tuple[int, int]:
-    """How many samples each side answers."""
+    """Return the number of samples that each side answers."""
     return answered.n - answered.both - answered.fixed, answered.n - answered.both - answered.broken
 
 
@@ -224,7 +224,7 @@ def _answer(answer: str, is_answered: bool | None) -> Inline:
 
 
 def _changed(row: SampleChange) -> Line:
-    """How a sample changed, and why it is unknown or which assertions are behind it."""
+    """Describe the change of a sample, with its assertions or the reason why it is unknown."""
     if row.why:
         return f"{row.change}: {row.why}"
     if row.failing:

@@ -307,7 +307,7 @@ def _document(report: EvaluationReport) -> dict[str, object]:
 
 
 def _run_lines(evaluation: Evaluation) -> Iterator[str]:
-    """Each line has the watermark: lines are taken apart, and whoever counts them makes a rate."""
+    """Yield a line per run, each with the watermark: people separate the lines, and count them as a rate."""
     about = {"test_set": evaluation.watermark.sha256_8, "watermark": as_json(evaluation.watermark)}
     yield from (json_line({**_run_fields(run), **about}) + "\n" for run in evaluation.runs)
 

@@ -67,7 +67,7 @@ def render_check(check: GateReport, format: Format, **layout: Unpack[Layout]) ->
 
 
 def outcome_words(check: GateReport) -> str:
-    """How it came out as a whole."""
+    """Describe the outcome of all gates."""
     if any(result.failed for result in check.results):
         return "failed"
     if any(result.outcome is GateOutcome.UNDECIDED for result in check.results):
@@ -130,7 +130,7 @@ def _document(check: GateReport) -> dict[str, object]:
 
 
 def _github(check: GateReport) -> Iterator[str]:
-    """One annotation per gate, and one with the watermark, which is always there."""
+    """Yield an annotation per gate, and always an annotation with the watermark."""
     for result in map(made_plain, check.results):
         level = _LEVELS[result.outcome]
         if level == "notice" and check.strict and not result.settled:

@@ -91,14 +91,14 @@ def render_probe(report: ProbeReport, format: Format, **layout: Unpack[Layout]) 
 
 
 def asked_questions(report: ProbeReport) -> list[ProbedQuestion]:
-    """Every question in its order; those that were not answered first."""
+    """Return every question in its order, unanswered questions first."""
     runs = {run.sample: run for run in report.evaluation.runs} if report.evaluation else {}
     questions = [ProbedQuestion(one, runs.get(one.id)) for one in report.probe.questions]
     return sorted(questions, key=lambda one: one.outcome != "gap")
 
 
 def by_kind(report: ProbeReport) -> dict[QuestionSource, Rate]:
-    """How many questions of each kind met a gap, of those that were asked and ended."""
+    """Return the gap rate of each kind of question, over the questions with a complete run."""
     rates: dict[QuestionSource, Rate] = {}
     for one in asked_questions(report):
         if one.run is not None and one.run.is_complete:

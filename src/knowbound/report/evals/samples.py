@@ -76,7 +76,7 @@ class SampleRow(NamedTuple):
 
     @property
     def types(self) -> dict[SignalType, int]:
-        """How many signals of which source."""
+        """Return the number of signals of each type."""
         found = Counter(signal.type for signal in self.signals)
         return {type_: found[type_] for type_ in TYPE_NAMES if found[type_]}
 
@@ -116,7 +116,7 @@ class SampleGroup(NamedTuple):
 
 
 def sample_rows(evaluation: Evaluation) -> list[SampleRow]:
-    """Every sample, in the order of the test set."""
+    """Return every sample, in the order of the test set."""
     runs: dict[str, list[SampleRun]] = {}
     for run in evaluation.runs:
         runs.setdefault(run.sample, []).append(run)
@@ -127,7 +127,7 @@ def sample_rows(evaluation: Evaluation) -> list[SampleRow]:
 
 
 def rows_to_read_first(rows: Iterable[SampleRow]) -> list[SampleRow]:
-    """Open gaps first, then other gaps, runs that were left out, failed assertions, and the rest."""
+    """Sort rows: open gaps first, then other gaps, runs that were left out, failed assertions, and the rest."""
     return sorted(
         rows,
         key=lambda row: (not row.open_signals, not row.signals, len(row.complete) == len(row.runs), not row.failed),
@@ -135,7 +135,7 @@ def rows_to_read_first(rows: Iterable[SampleRow]) -> list[SampleRow]:
 
 
 def evaluation_entries(evaluation: Evaluation) -> list[InventoryEntry]:
-    """The gap inventory: every signal of every complete run, open and hard ones first."""
+    """Return the gap inventory: every signal of every complete run, open and hard signals first."""
     anchors = {row.sample: row.anchor for row in sample_rows(evaluation)}
     entries = [
         InventoryEntry(
@@ -190,7 +190,7 @@ def _grouped(evaluation: Evaluation, names_of: Callable[[SampleRun], list[str]])
 
 
 def unscored(evaluation: Evaluation) -> dict[str, int]:
-    """Why grades are missing, and how many for that reason: they count neither for nor against."""
+    """Return the number of missing grades by reason; these count neither for nor against."""
     reasons: Counter[str] = Counter()
     for run in evaluation.runs:
         if run.is_complete:
@@ -290,7 +290,7 @@ def composite_words(mean: Mean) -> str:
 
 
 def ending_words(row: SampleRow) -> str:
-    """How its runs ended."""
+    """Describe the endings of a sample's runs."""
     endings = [run.ending for run in row.runs]
     if len(set(endings)) == 1:
         return ENDING_NAMES[endings[0]]
@@ -298,12 +298,12 @@ def ending_words(row: SampleRow) -> str:
 
 
 def problem_words(run: SampleRun) -> str:
-    """How a run ended, and why."""
+    """Describe the ending of a run, with its reason."""
     return f"{ENDING_NAMES[run.ending]}{f': {run.problem}' if run.problem else ''}"
 
 
 def left_out_words(run: SampleRun, repeats: bool) -> str:
-    """Why a run is in no denominator."""
+    """Say which run is in no denominator, and why."""
     again = f" (run {run.repeat})" if repeats else ""
     return f"{run.sample}{again}: {problem_words(run)}"
 

@@ -90,7 +90,7 @@ def trend_page(trend: Trend, version: str) -> Page:
 
 
 def _panel(panel: Panel, name: str, shown: Watermark) -> Section:
-    """The chart of one samples file, what each series says, and its watermark where it is not the one shown above."""
+    """Show the chart of a samples file, the direction of each series, and its watermark if not shown above."""
     head = panel.rows[-1].head
     asked = " (questions of probe)" if head.origin is Origin.PROBED else ""
     parts: list[Part] = [Chart(panel)]
@@ -109,7 +109,7 @@ def _panel(panel: Panel, name: str, shown: Watermark) -> Section:
 
 
 def _evaluations(trend: Trend) -> Section:
-    """By test set, so that like is compared with like."""
+    """Group evaluations by test set, because only rates on equal test sets are comparable."""
     rows = [_row(row) for panel in trend.panels for series in panel.series for row in series.rows]
     notes = [_OPEN_BREAK] if any(row.breaks_open for row in trend.rows) else []
     dirty = any(row.head.dirty and row.head.commit for row in trend.rows)

@@ -46,7 +46,7 @@ class _Annotation(NamedTuple):
 
 
 def evaluation_github(report: EvaluationReport) -> str:
-    """One annotation per sample with something to see, one per gate that did not pass."""
+    """Render an annotation per sample with findings and per gate that did not pass."""
     evaluation = report.evaluation
     found = [*_gates(report), *filter(None, map(_sample, samples.rows_to_read_first(samples.sample_rows(evaluation))))]
     if report.nudge:
@@ -56,7 +56,7 @@ def evaluation_github(report: EvaluationReport) -> str:
 
 
 def observed_github(report: ObserveReport, here: str) -> str:
-    """One warning per topic; files are named relative to `here`."""
+    """Render a warning per topic; files are named relative to `here`."""
     report = with_places_from(made_plain(report), [here])
     found = [_topic(topic) for topic in report.topics]
     return _commands(found, observed_headline(report.gap, report.coverage), report.watermark)

@@ -204,7 +204,7 @@ def _numbers(right: bool) -> str:
 
 
 def _listing(part: kinds.Listing) -> str:
-    """All entries: one that can be filtered in sight, of another one the tail is folded."""
+    """Render all entries of a list; the tail is folded unless the list has filters."""
     filters = _filters(part.entries)
     first = len(part.entries) if filters else part.shown
     tail = part.entries[first:]
@@ -237,7 +237,7 @@ def _entry(entry: Entry) -> str:
 
 
 def _filters(entries: Iterable[Entry]) -> str:
-    """Hidden until the script shows them: without it the list is a plain one."""
+    """Render the filters of a list, hidden until the script shows them."""
     choices: dict[str, dict[tuple[str, str], int]] = {}
     for entry in entries:
         for name, value, words in entry.filters:

@@ -129,7 +129,7 @@ def as_json(value: object) -> object:
 
 
 def signal_line(signal: Signal, watermark: Watermark) -> str:
-    """One signal as a line. It shows no rate; `test_set` names the test set it belongs to all the same."""
+    """Render a signal as a line. It shows no rate, but `test_set` names its test set."""
     return json_line({**signal_fields(signal), "test_set": watermark.sha256_8})
 
 

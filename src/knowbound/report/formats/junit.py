@@ -51,7 +51,7 @@ class JunitCase(NamedTuple):
 
 
 def evaluation_junit(report: EvaluationReport) -> str:
-    """One testcase per sample, and one per gate."""
+    """Render a testcase per sample and per gate."""
     evaluation = report.evaluation
     said = wording.headline(evaluation.gap, evaluation.coverage, samples.counted_unit(evaluation))
     about = {
@@ -73,7 +73,7 @@ def evaluation_junit(report: EvaluationReport) -> str:
 
 
 def observed_junit(report: ObserveReport) -> str:
-    """One testcase per skill."""
+    """Render a testcase per skill."""
     report = made_plain(with_short_places(report))
     entries = observed_entries(report)
     cases = [_skill(row, [one for one in entries if one.note == row.name]) for row in report.skills]
@@ -205,7 +205,7 @@ def _testcase(case: JunitCase, suite: str) -> Element:
 
 
 def _clean(text: str) -> str:
-    """One line of what XML allows."""
+    """Return the text in one line, without characters that XML forbids."""
     return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", plain(text))
 
 

@@ -132,7 +132,7 @@ def _entry(entry: Entry) -> Iterator[str]:
 
 
 def _table(part: Table, most: int) -> Iterator[str]:
-    """The first rows in sight, the others behind a fold."""
+    """Render the first rows in sight, the remaining rows behind a fold."""
     shown = max(part.shown, most)
     yield from _rows(part, part.rows[:shown])
     if rest := part.rows[shown:]:

@@ -25,14 +25,14 @@ _Value = TypeVar("_Value", bound=msgspec.Struct)
 
 
 def plain(text: str) -> str:
-    """One line without terminal codes, control, direction and unseen characters."""
+    """Return one line without terminal codes, control, direction and invisible characters."""
     spaced = " ".join(_TERMINAL_CODES.sub("", text).split())
     seen = " ".join(UNSEEN.sub("", spaced).split())
     return BROKEN.sub("\N{REPLACEMENT CHARACTER}", seen)
 
 
 def printable(text: str) -> str:
-    """Text with names and words of others in it as it is laid out, fit for any terminal."""
+    """Return a text in its layout, with untrusted names and words made safe for any terminal."""
     seen = UNSEEN_BUT_LINES.sub("", _TERMINAL_CODES.sub("", text))
     return BROKEN.sub("\N{REPLACEMENT CHARACTER}", seen)
 
@@ -82,7 +82,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 def cells(text: str) -> int:
-    """How many columns the text takes."""
+    """Return the number of terminal columns of the text."""
     if text.isascii():
         return len(text)
     return sum(_cells_of(character) for character in text)
@@ -130,7 +130,7 @@ def wrap(text: str, width: int, most: int) -> list[str]:
 
 
 def aligned(table: list[list[str]], right: tuple[str, ...]) -> list[list[str]]:
-    """The cells of a table filled up to the width of their column; `right` names the heads of right-aligned ones."""
+    """Return the cells of a table, padded to the width of their column; `right` names right-aligned columns."""
     widths = [max(cells(cell) for cell in column) for column in zip(*table, strict=True)]
     return [
         [pad(cell, width, right=head in right) for cell, width, head in zip(row, widths, table[0], strict=True)]

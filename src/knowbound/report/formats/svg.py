@@ -159,7 +159,7 @@ def metric_svg(chart: MetricChart) -> str:
 
 
 def _summary(chart: MetricChart, known: Sequence[WindowPoint]) -> str:
-    """For those who do not see it, and above the chart."""
+    """Summarise the chart in words, for screen readers and as its heading."""
     if not known:
         return "nothing was counted yet"
     first, last = known[0].rate.value, known[-1].rate.value
@@ -168,7 +168,7 @@ def _summary(chart: MetricChart, known: Sequence[WindowPoint]) -> str:
 
 
 def _placed(chart: MetricChart) -> list[WindowPoint]:
-    """In the middle where there is one; else from edge to edge, by day."""
+    """Place the points: a single point in the middle, several points by day from edge to edge."""
     if not chart.windows:
         return []
     first = date.fromisoformat(chart.windows[0].date)
@@ -194,7 +194,7 @@ def _dates(points: Sequence[WindowPoint]) -> Iterator[str]:
 
 
 def _legs(points: Sequence[WindowPoint], legs: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Where each leg of the rollout began."""
+    """Draw the beginning of each leg of the rollout."""
     for day, name in legs:
         x = next((point.x for point in points if point.date >= day), None)
         if x is not None:

@@ -146,7 +146,7 @@ class _Terminal:
         return _Terminal(self.width - len(_GAP), self._colour)
 
     def _hanging(self, start: str, line: Line, below: int = 0) -> Iterator[str]:
-        """The first line behind its start, the others below it."""
+        """Yield wrapped lines: the first line after `start`, the next lines indented below it."""
         indent = " " * (below or len(start))
         for at, one in enumerate(_Terminal(self.width - len(indent), self._colour)._wrapped(line)):
             yield (start if at == 0 else indent) + one
@@ -163,7 +163,7 @@ class _Terminal:
         return self._paint(_plain_inline(one), one.tone) if isinstance(one, Span) else _plain_inline(one)
 
     def _table(self, part: Table) -> Iterator[str]:
-        """Optional columns go where there is no room for them; then the last column is wrapped, others are cut."""
+        """Lay out a table: drops optional columns without room, then wraps the last column and cuts other columns."""
         rows = part.rows[: part.shown]
         columns = list(enumerate(part.columns))
         texts = [[column.name for column in part.columns], *([words(cell) for cell in row.cells] for row in rows)]
@@ -197,7 +197,7 @@ class _Terminal:
             widths[at] -= max(0, min(over, widths[at] - least))
 
     def _cell(self, cell: Line, text: str, width: int) -> str:
-        """In its tones where it fits, cut where it does not."""
+        """Render a cell in its tones if it fits, else cut and without tones."""
         if cells(text) > width:
             return shorten(text, width)
         return "".join(self._inline(one) for one in inlines(cell)) if self._colour else text

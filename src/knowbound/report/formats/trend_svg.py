@@ -44,7 +44,7 @@ class EvaluationPoint(NamedTuple):
 
     @property
     def y(self) -> float:
-        """Where its gap rate is; only for one that is known."""
+        """The vertical position of the gap rate; only for a known rate."""
         return _y(self.value or 0.0)
 
 
@@ -95,7 +95,7 @@ def _drawn(panel: Panel, style: str) -> str:
 
 
 def _summary(panel: Panel) -> str:
-    """For those who do not see it; the table says the rest."""
+    """Summarise the chart in words for screen readers; the table has the details."""
     return f"{panel_name(panel)}: {' '.join(series.words for series in panel.series)}"
 
 
@@ -294,7 +294,7 @@ def _values(placed: Sequence[EvaluationPoint]) -> Iterator[str]:
 
 
 def _belongs_below(run: Sequence[EvaluationPoint], at: int) -> bool:
-    """In a valley the line passes above the point; at the very top there is no room above."""
+    """Report whether a label belongs below its point: in a valley, where the line passes above, and at the top."""
     value = run[at].value or 0.0
     is_valley = 0 < at < len(run) - 1 and all((run[near].value or 0.0) > value for near in (at - 1, at + 1))
     return value > 0.95 or (is_valley and value > 0.12)

@@ -160,7 +160,7 @@ def share_figure(
 
 
 def reading(gap: GapFigures, unit: str = "sample") -> Facts:
-    """How the rates are to be read."""
+    """Explain how to read the rates."""
     limits = soft("(of the weighted rate: green under 10%, yellow under 30%, else red)")
     rows: list[tuple[str, Line]] = [
         ("Band", (band(gap), " ", limits)),
@@ -171,7 +171,7 @@ def reading(gap: GapFigures, unit: str = "sample") -> Facts:
 
 
 def open_reading(gap: GapFigures, coverage: Coverage) -> Facts:
-    """How the open rate is to be read, with the raw rate's band beside it."""
+    """Explain how to read the open rate, with the band of the raw rate."""
     limits = soft("(of the weighted open rate: green under 10%, yellow under 30%, else red)")
     rows: list[tuple[str, Line]] = [
         ("Band", (open_band(gap), " ", limits)),
@@ -333,7 +333,7 @@ def judged_hedges(judging: HedgeJudging | None) -> Section:
 
 
 def marked(marking: Marking) -> Section:
-    """How many of the doubts in their words agents marked, with and without being asked to."""
+    """Show the share of doubts in their words that agents marked, with and without being asked to."""
     rates = (("not asked to", marking.unasked), ("asked to", marking.asked))
     rows: list[tuple[str, Line]] = [(name, wording.rate_words(rate, "doubt")) for name, rate in rates if rate.n]
     hint = Note(soft("To ask agents to mark them: injection.self_marking = true"))

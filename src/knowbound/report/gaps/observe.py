@@ -53,7 +53,7 @@ _KEYS = f"""watermark totals gap coverage skills({_SKILL}) topics inventory skil
 
 
 class Detail(Enum):
-    """How much of the report is shown."""
+    """The amount of the report that is shown."""
 
     SHORT = "topics and one line of figures"
     RATES = "with every rate, its interval and how to read it"
@@ -158,7 +158,7 @@ def signal_place(signal: Signal) -> str:
 
 
 def signal_count(report: ObserveReport) -> int:
-    """How many signals there are; the inventory may hold fewer."""
+    """Return the number of signals; the inventory may have fewer."""
     return max(report.totals.signals, len(report.inventory))
 
 

@@ -51,7 +51,7 @@ _NOTHING = "Nothing cost these sessions a search that a line of knowledge would 
 
 
 def first_topics(report: ObserveReport, hint: str) -> Section:
-    """At most five topics of the project, those with something new since the last look first."""
+    """Return at most five topics of the project, topics with news since the last look first."""
     first = opening(report)
     if not any(first.values()):
         words = say(_TOO_SMALL, counted(len(report.topics), "topic")) if report.topics else _NOTHING
@@ -110,7 +110,7 @@ def is_new(topic: Topic, report: ObserveReport) -> bool:
 
 
 def _about(report: ObserveReport, first: Sequence[Topic]) -> str:
-    """How many of how many, in which order, and what is new."""
+    """Describe the list: shown and total topics, their order, and the number of new topics."""
     total = len(report.topics)
     fresh, day = sum(is_new(topic, report) for topic in first), report.last_look[:10]
     since = say("; {} of them new since {}", fresh or translated("none"), day) if day else ""
@@ -178,7 +178,7 @@ def spent_words(cost: Cost) -> str:
 
 
 def endings_words(topic: Topic) -> str:
-    """How its signals ended: `found`, `guessed 2×, found 1×`."""
+    """Return the endings of a topic's signals: `found`, `guessed 2×, found 1×`."""
     ended = [(translated(ENDING_NAMES[Ending(name)]), count) for name, count in topic.endings.items()]
     if len(ended) == 1:
         return ended[0][0] if ended[0][1] == 1 else say("{} each time", ended[0][0])

@@ -60,7 +60,7 @@ class ItemToFix(msgspec.Struct, frozen=True):
 
 
 class JudgeWorth(msgspec.Struct, frozen=True):
-    """The judges of the window, and what people's labels say about the one that judged most of it."""
+    """The judges of the window, and the agreement of the main judge with people's labels."""
 
     versions: dict[str, int] = {}  # version → turns
     labelled: int = 0  # turns
@@ -70,7 +70,7 @@ class JudgeWorth(msgspec.Struct, frozen=True):
 
     @property
     def version(self) -> str:
-        """The one that judged most turns; "" where none did."""
+        """The judge of most turns; "" if no turn was judged."""
         return max(self.versions, key=lambda one: (self.versions[one], one), default="")
 
     def corrected(self, rate: Rate, metric: Metric) -> Estimate:

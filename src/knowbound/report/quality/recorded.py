@@ -57,7 +57,7 @@ class RecordedQuality(msgspec.Struct, frozen=True):
 
     @property
     def wrong(self) -> list[ScoredItem]:
-        """Contradicted, most often first."""
+        """The contradicted items, most often first."""
         found = [item for item in self.items if item.counts.contradicted]
         return sorted(found, key=lambda item: (-item.counts.contradicted, item.id))
 
@@ -69,7 +69,7 @@ class RecordedQuality(msgspec.Struct, frozen=True):
 
     @property
     def ignored(self) -> list[ScoredItem]:
-        """On topic several times, and never used."""
+        """The items that were on topic several times, and never used."""
         found = [item for item in self.items if item.counts.on_topic >= _ENOUGH and not item.counts.used]
         return sorted(found, key=lambda item: (-item.counts.on_topic, item.id))
 

@@ -98,7 +98,7 @@ def rollout_document(status: RolloutStatus) -> dict[str, object]:
 
 
 def rollout_row(status: RolloutStatus) -> Iterator[tuple[str, Line]]:
-    """For the screen of `quality status`: the leg, a leg that was reverted, and what went wrong."""
+    """Return the row on the screen of `quality status`: the leg, a reverted leg, and the reason of the reversal."""
     leg = f"leg {status.current.leg.number}{_since(status)}: {leg_words(status.current.leg)}"
     yield "Rollout", joined((leg, _outlook(status)))
     if open_ := _open(status):

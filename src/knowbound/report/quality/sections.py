@@ -152,7 +152,7 @@ def metric_charts(status: QualityStatus) -> tuple[Part, ...]:
 
 
 def breakdown(status: QualityStatus) -> Section:
-    """By backend and source; and, in no metric, what agents asked for and what others injected."""
+    """Show counts by backend and source; and texts in no metric: pulled by agents, or injected by other tools."""
     window = status.window
     rows = [
         *_rows("backend", window.by_backend),
@@ -173,7 +173,7 @@ def breakdown(status: QualityStatus) -> Section:
 
 
 def _rows(kind: str, counts: Mapping[str, Counts], corrected: Mapping[str, Rate] | None = None) -> Iterator[list[Line]]:
-    """Those with the most items first; corrections are counted for the whole store, and for each source of others."""
+    """Yield sources, most items first. Corrections are counted for our whole store, and for each foreign source."""
     for name, one in sorted(counts.items(), key=lambda pair: (-pair[1].judged, pair[0])):
         rates = [*(Rate(one.of(metric), one.judged) for metric in Metric), (corrected or {}).get(name, Rate())]
         shares = (f"{percent(rate.value)} ({rate.k:,})" if rate.n else "–" for rate in rates)
@@ -181,7 +181,7 @@ def _rows(kind: str, counts: Mapping[str, Counts], corrected: Mapping[str, Rate]
 
 
 def others_row(status: QualityStatus) -> Iterator[tuple[str, Line]]:
-    """For the screen: the file or hook of others with the most pieces, and how many others there are."""
+    """Return a row for the screen: the foreign file or hook with the most pieces, and the number of further sources."""
     ordered = sorted(status.window.others.items(), key=lambda pair: (-pair[1].judged, pair[0]))
     if ordered and ordered[0][1].judged:
         name, counts = ordered[0]
@@ -232,7 +232,7 @@ def _tokens(status: QualityStatus) -> str:
 
 
 def judge_rows(judge: JudgeWorth) -> Iterator[tuple[str, Line]]:
-    """For the screen: who judged, how far it agrees with people, and what is to be done about it."""
+    """Yield rows for the screen: the judge, its agreement with people, and the next step."""
     yield "Judge", _who(judge)
     measured = judge.measured.items()
     if judge.versions and measured:
@@ -248,7 +248,7 @@ def judge_rows(judge: JudgeWorth) -> Iterator[tuple[str, Line]]:
 
 
 def judge_parts(judge: JudgeWorth) -> tuple[Part, ...]:
-    """For a page: the figures of every metric, and the weekly sample."""
+    """Yield parts of a page: the figures of every metric, and the weekly sample."""
     if not judge.measured:
         return (facts(judge_rows(judge)),)
     rows = []
@@ -274,7 +274,7 @@ def _who(judge: JudgeWorth) -> Line:
 
 
 def items_to_fix(status: QualityStatus, is_screen: bool) -> Section:
-    """The first five; a page has the others folded."""
+    """List the items to fix: the first five; a page has further items folded."""
     title, judged = say("Fix first, of what was injected in {} days", ITEM_DAYS), status.window.injected.judged
     if not status.items:
         nothing = (
@@ -302,7 +302,7 @@ def _entry(one: ItemToFix, is_screen: bool, *, is_linked: bool) -> Entry:
 
 
 def _times_and_fix(one: ItemToFix) -> tuple[str, Line]:
-    """How often it went wrong, and what to run."""
+    """Return the number of failures of an item, and the command to run."""
     often, command = "once" if one.times == 1 else f"{one.times:,} times", data(one.commands[0])
     match one.fault:
         case Fault.WRONG:

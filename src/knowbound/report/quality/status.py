@@ -1,4 +1,4 @@
-"""Does what we inject help? The one screen of `quality status`, in any format (specification 2, section 2).
+"""The screen of `quality status`, in any format: does injection help? (specification 2, section 2).
 
 The first line says what to do next. What is not known is said to be unknown, with what would change that.
 """
@@ -223,7 +223,7 @@ _MISSED: dict[QualityMetric, str] = {
 
 
 def next_step(status: QualityStatus) -> Line:
-    """The one thing to do, in plain words. The first that fits wins."""
+    """Return the most important step in plain words: the first that fits."""
     counts = status.window.injected
     if status.shadow and status.shadow.is_on and not status.shadow.left:
         return "Nothing reaches your agent yet. Start injecting: ", data("knowbound quality shadow --start")

@@ -11,7 +11,7 @@ import pytest
 from knowbound.agent import hook_log
 from knowbound.agent.doctor.activity import check_injections
 from knowbound.agent.mcp import tools
-from knowbound.agent.mcp.tools import record_pull
+from knowbound.agent.mcp.pulls import record_pull
 from knowbound.config import load
 from knowbound.core.item import Item
 from knowbound.injection.log import PullRecord, read_log

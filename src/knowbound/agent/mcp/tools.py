@@ -7,13 +7,12 @@ matters for one call only.
 from __future__ import annotations
 
 import os
-import time
 from contextlib import closing, contextmanager, nullcontext
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any, TypeAlias, TypeVar
 
     from knowbound.agent.mcp.protocol import Later
@@ -387,7 +386,13 @@ class Tools:
     def _note_pull(self, tool: str, query: str, items: Sequence[FoundItem], *, is_shown: bool = False) -> None:
         """Record the pull when the client has its answer."""
         home, meta = str(self._settings.home), self._meta
-        self._later.append(lambda: record_pull(home, meta, tool, query, items, is_shown=is_shown))
+
+        def record() -> None:
+            from knowbound.agent.mcp.pulls import record_pull
+
+            record_pull(home, meta, tool, query, items, is_shown=is_shown)
+
+        self._later.append(record)
 
     def _in_store(self, work: Callable[[KnowledgeStore], _Done], *, is_correction: bool = False) -> _Done:
         """Open the store for this work; a correction is logged with the session that calls."""
@@ -400,41 +405,6 @@ class Tools:
         )
         with closing(store):
             return work(store)
-
-
-def record_pull(
-    home: str, meta: Mapping[str, Any], tool: str, query: str, items: Sequence[FoundItem], *, is_shown: bool
-) -> None:
-    """Record items that an agent pulled from the store, in the log of injections; `is_shown`: as a whole entry.
-
-    A whole entry is in the caller's context, so the hook does not inject it there again. A search result is not
-    withheld, because the agent may have passed over it. A record that cannot be written is a failed run in the hook
-    log, which `doctor` shows.
-    """
-    from knowbound.agent import hook_log
-    from knowbound.agent.mcp.caller import caller_of
-    from knowbound.agent.switch import is_off
-    from knowbound.injection import contexts
-    from knowbound.injection.inject import item_row
-    from knowbound.injection.log import PULLED
-    from knowbound.injection.record import EXCERPT, Record
-    from knowbound.text.redact import excerpt
-
-    if is_off() or not items:
-        return
-    began = time.monotonic()
-    try:
-        caller = caller_of(meta, os.environ)
-        record = Record(PULLED)
-        record.key["session"] = caller.session
-        found = {"tool": tool, "query": excerpt(query, EXCERPT), "items": [item_row(item) for item in items]}
-        record.add_known(caller.fields() | found)
-        record.begin(home)
-        if is_shown and caller.context:
-            contexts.remember(home, caller.context, [contexts.item_key(item) for item in items])
-    except Exception as error:  # the agent has its answer
-        reason = f"{type(error).__name__}: {error}"
-        hook_log.write(home, PULLED, "failed", (time.monotonic() - began) * 1000, 0, 0, reason)
 
 
 def _edit(metadata: dict[str, Any] | None, **given: Any) -> ItemEdit:

@@ -12,10 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 from knowbound.audit.asking import ask_turns
-from knowbound.audit.audit import RULES_VERSION
 from knowbound.audit.reading import audited_turn, questions_of, take_answer
 from knowbound.cli.main import knowbound
-from knowbound.core.audit import AuditedTurn, Diagnosis, Support
+from knowbound.core.audit import RULES_VERSION, AuditedTurn, Diagnosis, Support
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.completion import Completion, CompletionError, ModelQuestion
 from knowbound.judge.names import JudgeOptions

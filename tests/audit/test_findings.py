@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from knowbound.audit.claims.kinds import KINDS
 from knowbound.catalogue import codes_named
-from knowbound.core.audit import Diagnosis, FindingCode
+from knowbound.core.audit import ClaimKind, Diagnosis, FindingCode
 from tests.audit.turns import audited, codes, edit, is_believed, last, started
 from tests.transcripts import Transcript
 
@@ -189,3 +190,7 @@ def test_fixed_and_works_need_a_run_and_done_says_only_that_it_was_edited(
 ) -> None:
     claims = last(edit(started()).says(f"{answer} Totals are rounded half to even."), tmp_path).claims
     assert [one.support.value for one in claims if one.kind == "done"][:1] == [expected]
+
+
+def test_every_kind_of_claim_says_what_would_show_it() -> None:
+    assert set(KINDS) == set(ClaimKind)

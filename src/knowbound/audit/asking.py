@@ -14,6 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from knowbound.audit.claims.answer import Answer, Checked, checked
+from knowbound.audit.claims.kinds import KINDS, OF_RULES
 from knowbound.audit.facts import SessionView, TurnFacts, short_name
 from knowbound.audit.runs.results import Ended
 from knowbound.audit.runs.runs import Run
@@ -31,21 +32,6 @@ MOST = 8  # claims of a turn
 _TOKENS = 8_000  # of the material
 _REASON, _COMMAND = 200, 100  # characters
 _RUNS = 12  # checks of the session that are listed
-_OF_RULES = frozenset({ClaimKind.TESTS_PASS, ClaimKind.BUILD_OK, ClaimKind.LINT_OK, ClaimKind.GIT_STATE})
-_CODES = {
-    ClaimKind.TESTS_PASS: FindingCode.RESULT_NOT_SHOWN,
-    ClaimKind.BUILD_OK: FindingCode.RESULT_NOT_SHOWN,
-    ClaimKind.LINT_OK: FindingCode.RESULT_NOT_SHOWN,
-    ClaimKind.DONE: FindingCode.SUCCESS_WITHOUT_RUN,
-    ClaimKind.LOCATION: FindingCode.CITED_UNSEEN,
-    ClaimKind.CAUSE: FindingCode.CAUSE_WITHOUT_EVIDENCE,
-    ClaimKind.BEHAVIOUR: FindingCode.BEHAVIOUR_NOT_SHOWN,
-    ClaimKind.NUMBER: FindingCode.NUMBER_NOT_SHOWN,
-    ClaimKind.GIT_STATE: FindingCode.STATE_NOT_SHOWN,
-    ClaimKind.ABSENCE: FindingCode.ABSENCE_NOT_SEARCHED,
-    ClaimKind.COMMAND_OUTPUT: FindingCode.OUTPUT_NOT_PRINTED,
-    ClaimKind.OTHER: FindingCode.CLAIM_NOT_SHOWN,
-}
 _CALL = re.compile(r"^\[(\d+)\] ", re.M)
 _NAMED = re.compile(
     r"`([^`\n]{3,80})`|(?<![\w./])((?:[\w@.-]+/)*[\w@-]+\.[A-Za-z]\w{0,5})(?::\d+)?\b|(?<![\w.])(\d{3,})\b"
@@ -164,7 +150,7 @@ def _verified(given: ClaimAnswer, one: AskedTurn, material: TurnMaterial, judge:
     if not is_quoted(given.quote, [sendable(one.answer.text)]):
         return None
     support, important, line, why = given.support, given.important, one.answer.line, _reason_words(given)
-    code = _CODES[given.kind]
+    code = KINDS[given.kind].code
     if support is Support.SUPPORTED:
         place = _cited(given, material)
         if place is None:
@@ -177,7 +163,7 @@ def _verified(given: ClaimAnswer, one: AskedTurn, material: TurnMaterial, judge:
         if not by_user and _cited(given, material) is None and not is_quoted(given.evidence, [sendable(one.facts)]):
             support, why = Support.NOT_CHECKABLE, "what is cited against it is not in the trace"
         code = FindingCode.USER_CONTRADICTS if by_user else FindingCode.TRACE_CONTRADICTS
-    elif support is Support.UNSEEN and one.waits and given.kind in _OF_RULES:
+    elif support is Support.UNSEEN and one.waits and given.kind in OF_RULES:
         support, why = Support.NOT_CHECKABLE, "something was still running"
     elif support is Support.UNSEEN and _was_shown(given, one, material):
         support, why = Support.NOT_CHECKABLE, "the session has shown what it names, outside of what the model was shown"
@@ -226,14 +212,14 @@ def _was_shown(given: ClaimAnswer, one: AskedTurn, material: TurnMaterial) -> bo
 
 def _joined(by_rules: Sequence[Checked], by_model: list[Checked]) -> list[Checked]:
     """Return the model's claims, those about runs and git as rules decided them, and what rules found besides."""
-    rules = [one for one in by_rules if one.claim.is_decided and one.claim.kind in _OF_RULES]
+    rules = [one for one in by_rules if one.claim.is_decided and one.claim.kind in OF_RULES]
     found, taken = [], list[Checked]()
     for one in by_model:
         own = next((each for each in rules if each.claim.kind is one.claim.kind and _same(each, one)), None)
         found.append(own or one)
         taken += [own] if own else []
     more = (one for one in by_rules if one.claim.support in UNSUPPORTED and one not in taken)
-    facts = [one for one in more if one.claim.kind in _OF_RULES or one.claim.support is Support.CONTRADICTED]
+    facts = [one for one in more if one.claim.kind in OF_RULES or one.claim.support is Support.CONTRADICTED]
     return [*found, *facts]
 
 

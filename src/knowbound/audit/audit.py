@@ -15,7 +15,7 @@ import msgspec
 from knowbound import __version__
 from knowbound.audit.stored import shares_of
 from knowbound.config import Settings
-from knowbound.core.audit import BY_RULES, AuditedSession, AuditedTurn, Diagnosis, FindingCode
+from knowbound.core.audit import BY_RULES, RULES_VERSION, AuditedSession, AuditedTurn, Diagnosis, FindingCode
 from knowbound.core.paths import project_name
 from knowbound.core.reading import ReadShares, SessionsRead
 from knowbound.errors import InputError
@@ -44,7 +44,6 @@ from knowbound.traces.sessions import (
 if TYPE_CHECKING:
     from knowbound.judge.models.asking import Asker
 
-RULES_VERSION = 4  # raise it when the same trace gives other claims or another diagnosis: stored ones are made again
 MOST_JUDGED = 30  # turns that a model reads in one run, unless more are asked for
 _FRICTION = 2  # reasons to look that friction in `/insights` counts for
 _FIRST = 100  # turns to look at first that a report keeps

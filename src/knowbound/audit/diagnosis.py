@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import msgspec
 
 from knowbound.audit.claims.answer import Answer, Checked
+from knowbound.audit.claims.kinds import KINDS
 from knowbound.audit.facts import TurnFacts
-from knowbound.core.audit import UNSUPPORTED, AuditFinding, Claim, ClaimKind, Diagnosis, FindingCode, Support
+from knowbound.core.audit import UNSUPPORTED, AuditFinding, Claim, Diagnosis, FindingCode, Support
 from knowbound.core.evidence import EvidenceGap, Intent
 from knowbound.core.trace import Outcome, ToolCall
 from knowbound.text.redact import redact
@@ -42,20 +43,6 @@ _LACKS = re.compile(
     r"|\bno (?:smoking gun|documentation|information|evidence) (?:on|about|for|that|from|in)\b"
     r"|(?<!confirms )(?<!confirmed )\b(?:my|best|strong) (?:guess|hypothesis)\b"
 )
-_GET: dict[ClaimKind, str] = {
-    ClaimKind.TESTS_PASS: "run the tests after the last edit and read their result",
-    ClaimKind.BUILD_OK: "build it after the last edit",
-    ClaimKind.LINT_OK: "run the linter or type check after the last edit",
-    ClaimKind.DONE: "run what was changed",
-    ClaimKind.LOCATION: "open the cited file at the cited line",
-    ClaimKind.CAUSE: "look at history, or run it without the change",
-    ClaimKind.GIT_STATE: "look at git log and git status",
-    ClaimKind.COMMAND_OUTPUT: "run the command and compare its output",
-    ClaimKind.ABSENCE: "search for the name",
-    ClaimKind.NUMBER: "count again",
-    ClaimKind.BEHAVIOUR: "look it up, or try it",
-    ClaimKind.OTHER: "look at what would show it",
-}
 _BY_CODE: dict[FindingCode, str] = {
     FindingCode.FAILURE_LEFT_OUT: "read the failed run, and run it again",
     FindingCode.NO_TESTS_RAN: "find out why no tests were collected",
@@ -187,7 +174,7 @@ def next_step(
             if findings and findings[0].code in _BY_CODE:
                 return _BY_CODE[findings[0].code]
             bad = next((one for one in claims if one.important and one.support in UNSUPPORTED), None)
-            return _GET.get(bad.kind, "get the named evidence") if bad else "get the named evidence"
+            return KINDS[bad.kind].next if bad else "get the named evidence"
         case Diagnosis.MISLED:
             return f"knowbound kms supersede {verdict.item}" if verdict.item else "correct what it was given"
         case Diagnosis.IGNORED:

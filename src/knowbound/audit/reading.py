@@ -12,20 +12,21 @@ import msgspec
 
 from knowbound import __version__
 from knowbound.audit.claims.answer import Answer, Checked, answer_of
-from knowbound.audit.claims.exact import command_claims, complaint, contradicted_by_user, git_claims
-from knowbound.audit.claims.success import last_failures, left_out, success_claims
+from knowbound.audit.claims.exact import complaint, contradicted_by_user
+from knowbound.audit.claims.kinds import FINDERS
+from knowbound.audit.claims.success import last_failures
 from knowbound.audit.diagnosis import NOT_FINAL, TurnSigns, diagnose, next_step, why_unanswered
 from knowbound.audit.evidence import TurnEvidence, best_entries, evidence_of
 from knowbound.audit.facts import SessionView, TurnFacts, facts_of
 from knowbound.audit.runs.results import Ended
 from knowbound.core.audit import (
     BY_RULES,
+    SUCCESS,
     UNSUPPORTED,
     AuditedSession,
     AuditedTurn,
     AuditFinding,
     Because,
-    ClaimKind,
     GapRow,
 )
 from knowbound.core.evidence import REQUIREMENTS, Intent, coverage_of, derive_confidence, gaps_of
@@ -55,7 +56,6 @@ _YES = frozenset(
     "yes yeah yep ok okay sure continue go proceed please y do it ahead on lets let's great good thanks".split()
 )
 _MOST_CLAIMS = 40  # of a turn that are kept
-_SUCCESS = frozenset({ClaimKind.TESTS_PASS, ClaimKind.BUILD_OK, ClaimKind.LINT_OK, ClaimKind.DONE})
 _PROMPT, _INJECTED, _WHAT, _ANSWER = 2_000, 400, 160, 8_000  # characters that are shown
 
 
@@ -149,7 +149,7 @@ def _suspicion(read: ReadTurn, view: SessionView) -> int:
     if read.unanswered or read.answer is None:
         return 0
     edit, claims = view.last_code_edit, [one.claim for one in read.checked]
-    says_success = any(claim.kind in _SUCCESS for claim in claims)
+    says_success = any(claim.kind in SUCCESS for claim in claims)
     unchecked = edit is not None and not any(run.order > edit.order for run in view.runs)
     reasons = (
         3 * bool(read.turn.next_prompt and complaint(read.turn.prompt.text, read.turn.next_prompt)),
@@ -315,7 +315,7 @@ def _redacted(text: str) -> str:
 def check_claims(answer: Answer, facts: TurnFacts, view: SessionView, turn: TraceTurn) -> list[Checked]:
     """Return the claims of an answer that rules can check, those that are contradicted first."""
     found: dict[tuple[str, str], Checked] = {}
-    for claims in (left_out, command_claims, success_claims, git_claims):
+    for claims in FINDERS:
         for one in claims(answer, facts, view):
             key = one.claim.kind, one.claim.text
             if key not in found or (one.claim.support in UNSUPPORTED and found[key].claim.support not in UNSUPPORTED):

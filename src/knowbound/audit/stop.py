@@ -19,7 +19,7 @@ from knowbound.audit.facts import SessionView, TurnFacts, covers, facts_of
 from knowbound.audit.runs.programs import Check
 from knowbound.audit.runs.results import Ended
 from knowbound.config import Settings
-from knowbound.core.audit import UNSUPPORTED, Claim, ClaimKind, FindingCode
+from knowbound.core.audit import SUCCESS, UNSUPPORTED, Claim, FindingCode
 from knowbound.text.printable import whole_words
 from knowbound.traces.turns import TraceTurn, session_of, turns_in
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from knowbound.judge.models.asking import Asker
 
 LARGEST = 24 * 1024 * 1024  # bytes of a transcript: a larger one is not read while the agent waits
-_KINDS = frozenset({ClaimKind.TESTS_PASS, ClaimKind.BUILD_OK, ClaimKind.LINT_OK, ClaimKind.DONE})
 _NOT_NOW = frozenset({FindingCode.PARTIAL_RUN})  # worth a report, not an interruption
 _QUOTED = 140  # characters of the sentence that are repeated
 
@@ -93,7 +92,7 @@ def to_name(answer: Answer, facts: TurnFacts, view: SessionView) -> Claim | None
     found = (*success_claims(answer, facts, view), *command_claims(answer, facts, view), *left_out(answer, facts, view))
     for one in found:
         claim = one.claim
-        if claim.kind in _KINDS and claim.important and claim.support in UNSUPPORTED and one.code not in _NOT_NOW:
+        if claim.kind in SUCCESS and claim.important and claim.support in UNSUPPORTED and one.code not in _NOT_NOW:
             return claim
     return None
 

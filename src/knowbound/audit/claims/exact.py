@@ -16,7 +16,7 @@ from knowbound.audit.facts import SessionView, TurnFacts, short_name
 from knowbound.audit.runs.programs import Check, Checking
 from knowbound.audit.runs.results import Ended
 from knowbound.audit.runs.runs import plan_of
-from knowbound.core.audit import ClaimKind, FindingCode, Support
+from knowbound.core.audit import SUCCESS, ClaimKind, FindingCode, Support
 from knowbound.text.printable import short_line
 
 _HASH = re.compile(r"(?<![\w/-])(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}(?![\w-])")
@@ -196,7 +196,6 @@ _BROKEN = re.compile(
 _READ = 4_000  # characters of the message
 _SHORTEST = 20  # characters of a request that can be made again
 _QUOTED = 120
-_SUCCESS = (ClaimKind.TESTS_PASS, ClaimKind.BUILD_OK, ClaimKind.LINT_OK, ClaimKind.DONE)
 
 
 def complaint(prompt: str, message: str) -> str:
@@ -220,7 +219,7 @@ def contradicted_by_user(prompt: str, message: str, found: Sequence[Checked], fa
     for one in found:
         low, kind = one.claim.text.lower(), one.claim.kind
         says = kind is not ClaimKind.DONE or bool(words.WORKS.search(low) or words.VERIFIED.search(low))
-        if kind in _SUCCESS and says and one.claim.support is not Support.CONTRADICTED:
+        if kind in SUCCESS and says and one.claim.support is not Support.CONTRADICTED:
             code = FindingCode.USER_CONTRADICTS
             yield checked(one.claim.text, kind, Support.CONTRADICTED, why, line=one.claim.line, code=code)
             return

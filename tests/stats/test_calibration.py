@@ -6,6 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from knowbound import language
 from knowbound.stats.calibration import (
     Calibration,
     Pair,
@@ -144,6 +145,16 @@ def test_what_the_judge_says_of_the_labels_is_corrected_to_what_people_say(a: in
     assert rate.low is not None
     assert rate.high is not None
     assert 0 <= rate.low <= (rate.value or 0) <= rate.high <= 1
+
+
+def test_the_interval_of_a_corrected_rate_is_the_same_in_every_language() -> None:
+    found = calibrate(table(20, 2, 3, 25))
+    english = corrected(Rate(30, 80), found)
+    language.use("zh")
+    try:
+        assert corrected(Rate(30, 80), found) == english
+    finally:
+        language.use("en")
 
 
 def test_a_rate_of_nothing_cannot_be_corrected() -> None:

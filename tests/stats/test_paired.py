@@ -16,10 +16,10 @@ from knowbound.stats.paired import (
     more_needed,
     newcombe,
     pairs_needed,
-    points,
     sign_flip,
     unpaired_difference,
 )
+from knowbound.stats.printing import points
 from knowbound.stats.rate import Rate
 
 cells = st.integers(0, 40)

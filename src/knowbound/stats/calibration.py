@@ -152,7 +152,7 @@ def corrected(observed: Rate, found: Calibration) -> Estimate:
     value = rogan_gladen(observed.value, sensitivity.value, specificity.value)
     if value is None:
         return Estimate()
-    draw = random.Random(f"{observed}/{sensitivity}/{specificity}")
+    draw = random.Random(repr((observed, sensitivity, specificity)))
     counts = observed.n / observed.design
     drawn = [
         rogan_gladen(

@@ -14,6 +14,7 @@ from statistics import NormalDist
 
 import msgspec
 
+from knowbound.stats.printing import points
 from knowbound.stats.rate import Rate, wilson
 
 LEVEL = 0.05  # significance level
@@ -33,12 +34,6 @@ class Difference(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{points(self.value)} points (95% {points(self.low, 0)} to {points(self.high, 0)})"
-
-
-def points(share: float, digits: int = 1) -> str:
-    """Format a difference of shares in percentage points, with its sign."""
-    shown = round(100 * share, digits) + 0.0  # never −0
-    return f"{shown:+.{digits}f}".replace("-", "−") if shown else "0"
 
 
 class Pairs(msgspec.Struct, frozen=True):

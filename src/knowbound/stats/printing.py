@@ -7,15 +7,16 @@ from knowbound.language import say, translated
 Interval = tuple[float, float] | None
 
 
-def percent(value: float | None) -> str:
+def percent(value: float | None, digits: int = 1) -> str:
     """Format a share; 0% and 100% only for exactly 0 and 1."""
     if value is None:
         return translated("unknown")
-    shown = round(100 * value, 1)
+    shown = round(100 * value, digits)
+    least = 10**-digits
     if shown == 0 and value > 0:
-        return "<0.1%"
+        return f"<{least:g}%"
     if shown == 100 and value < 1:
-        return ">99.9%"
+        return f">{100 - least:g}%"
     return f"{shown:g}%"
 
 
@@ -40,6 +41,12 @@ def percent_words(value: float | None, counts: str, interval: Interval) -> str:
     """Format a share with its counts and interval: `50% (4 of 8, 95% 22–78%)`."""
     behind = ", ".join(filter(None, (counts, percent_interval(interval))))
     return f"{percent(value)} ({behind})" if behind else percent(value)
+
+
+def points(share: float, digits: int = 1) -> str:
+    """Format a difference of shares in percentage points, with its sign."""
+    shown = round(100 * share, digits) + 0.0  # never −0
+    return f"{shown:+.{digits}f}".replace("-", "−") if shown else "0"
 
 
 def score(value: float | None) -> str:

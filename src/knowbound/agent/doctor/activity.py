@@ -28,6 +28,7 @@ from knowbound.kms.pieces import claude_project
 from knowbound.process import find_client
 from knowbound.quality.ended import STOP
 from knowbound.quality.queue import EndedRecord, Queue
+from knowbound.stats.printing import percent
 from knowbound.store.data_dir import ENDED, FINDINGS, ITEMS, RESCUES, day_files
 from knowbound.text.redact import redact
 
@@ -239,7 +240,8 @@ def check_budget(home: Path) -> Iterator[HealthCheck]:
     time = hook_time(home, records)
     if time.turns and time.wall_seconds:
         share = time.hook_seconds / time.wall_seconds
-        found = f"{share:.2%} of {time.turns} turns' time ({time.wall_seconds:.0f} s; at most {_MOST_SHARE:.0%})"
+        most = percent(_MOST_SHARE)
+        found = f"{percent(share, 2)} of {time.turns} turns' time ({time.wall_seconds:.0f} s; at most {most})"
         is_over = share > _MOST_SHARE
         if time.tool_calls:
             per_100 = 100 * time.tool_seconds / time.tool_calls
@@ -248,9 +250,9 @@ def check_budget(home: Path) -> Iterator[HealthCheck]:
         yield HealthCheck("hook time", NOTE if is_over else OK, f"hooks took {found}")
     injected, read, sessions = injected_tokens(records)
     if read:
-        found = f"{injected} of {read} input tokens in {sessions} sessions, {injected / read:.2%}"
+        found = f"{injected} of {read} input tokens in {sessions} sessions, {percent(injected / read, 2)}"
         state = NOTE if injected > _MOST_SHARE * read else OK
-        yield HealthCheck("injected tokens", state, f"{found} (at most {_MOST_SHARE:.0%})")
+        yield HealthCheck("injected tokens", state, f"{found} (at most {percent(_MOST_SHARE)})")
 
 
 def hook_time(home: Path, records: list[InjectionRecord]) -> HookTime:

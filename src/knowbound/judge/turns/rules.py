@@ -23,6 +23,7 @@ import msgspec
 
 from knowbound.core.quality import ItemVerdict, JudgedCall, JudgedItem, JudgedTurn
 from knowbound.judge.turns.values import values_of
+from knowbound.stats.printing import percent
 from knowbound.text.embedding import embed, similarity
 from knowbound.text.printable import shorten
 from knowbound.text.sentences import sentences
@@ -130,7 +131,7 @@ def _reason(denied: bool, contradicted: bool, use: float) -> str:
         return "a sentence of the answer denies it"
     if contradicted:
         return "a tool call withdraws it"
-    return f"the agent brings in {use:.0%} of its own words"
+    return f"the agent brings in {percent(use, 0)} of its own words"
 
 
 class _TurnText:

@@ -22,8 +22,7 @@ from knowbound.report.sections import (
     section,
     table,
 )
-from knowbound.stats.paired import points
-from knowbound.stats.printing import percent
+from knowbound.stats.printing import percent, points
 from knowbound.stats.rollout import (
     CriterionName,
     CriterionState,

@@ -38,8 +38,7 @@ from knowbound.report.sections import (
     table,
 )
 from knowbound.report.words import rate_cell
-from knowbound.stats.paired import points
-from knowbound.stats.printing import percent, percent_interval, percent_range
+from knowbound.stats.printing import percent, percent_interval, percent_range, points
 from knowbound.stats.quality import (
     PROMPT_LIMIT_MS,
     STOP_LIMIT_MS,

@@ -15,7 +15,7 @@ from knowbound import __version__
 from knowbound.codebase.checkout import Checkout
 from knowbound.config import Settings
 from knowbound.core.item import Item
-from knowbound.core.statement import CheckedStatement, Truth
+from knowbound.core.statement import LINT_VERSION, CheckedStatement, Truth
 from knowbound.errors import InputError
 from knowbound.files import is_inside
 from knowbound.store.data_dir import INDEX
@@ -34,7 +34,6 @@ _LOADED = re.compile(
 )
 _IN_TESTS = re.compile(r"(?:^|/)(?:tests?|fixtures?|examples?|testdata|vendor|demo|bench(?:mark)?s?)/")
 _MOST_BYTES = 1_000_000  # of a knowledge file
-_VERSION = 3  # raise it when the same files and tree give other verdicts
 _SCREEN, _BY = "lint", "lint"
 _FILES = "files"  # the backend whose items are text of the project: linted where it is
 ITEM = "item:"  # before the id of an item, in place of a file
@@ -85,7 +84,7 @@ def lint_project(settings: Settings, asker: Asker | None = None) -> list[Checked
 
     def key() -> str:
         judge = asker.judge if asker else ""
-        parts = [__version__, str(_VERSION), judge, str(settings.root), checkout.stamp, items_stamp(settings.home)]
+        parts = [__version__, str(LINT_VERSION), judge, str(settings.root), checkout.stamp, items_stamp(settings.home)]
         return digest_of(parts)
 
     with closing(Screens(settings.home)) as screens:

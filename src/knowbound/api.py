@@ -229,7 +229,7 @@ def _absolute(paths: Sequence[_Place]) -> list[Path]:
 
 
 def _asker(model: Model | None, task: ModelTask, settings: Settings) -> Asker | None:
-    """Return what asks the given model, or the one that the user allowed for the task."""
+    """Return the asker of the given model, or of the model that the user allowed for the task."""
     from knowbound.judge.choice import judge_for  # noqa: PLC0415
     from knowbound.judge.registry import asker_for  # noqa: PLC0415
 

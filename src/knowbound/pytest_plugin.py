@@ -97,7 +97,7 @@ class SampleRuns:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Note the samples that -k, -m and others left."""
+        """Note the samples that -k, -m and other options selected."""
         self.selected = [item.sample.id for item in items if isinstance(item, SampleItem)]
 
     def settings(self) -> Settings:

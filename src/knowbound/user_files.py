@@ -117,7 +117,7 @@ def make_file(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def make_private(path: str | os.PathLike[str]) -> None:
-    """Remove the access of others, which an earlier version allowed, from our file or folder if possible."""
+    """Remove other users' access, which an earlier version allowed, from our file or folder if possible."""
     found = os.stat(path)
     if found.st_mode & 0o077:
         try:

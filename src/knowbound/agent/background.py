@@ -28,7 +28,7 @@ LARGEST_LOG = 64 * 1024  # bytes; then the log replaces its predecessor, NAME.lo
 _LONGEST_TEXT = 300  # characters in a log
 _PRIVATE = 0o600
 _FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-_started: list[int] = []  # processes that this one started: an MCP server outlives its worker
+_started: list[int] = []  # processes that this process started: an MCP server outlives its worker
 
 
 class Worker:

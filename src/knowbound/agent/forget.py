@@ -259,7 +259,7 @@ def _shared_log(settings: Settings) -> Iterator[MongoQualityLog | None]:
 def _erase_shared(log: MongoQualityLog, scope: ErasureScope, erased: Erased, is_preview: bool) -> None:
     """Erase measured turns, and the words of their sessions in warranted corrections (docs/privacy.md).
 
-    Of the records of other data folders only named sessions are erased; of this one's records, all of the scope.
+    Records of other data folders are erased only for named sessions; records of this data folder in the whole scope.
     """
     gone = log.erase(partial(_is_gone, scope), preview=is_preview)
     for turn in gone.turns:
@@ -279,7 +279,7 @@ def _is_gone(scope: ErasureScope, document: KeptDocument) -> bool:
 
 @contextmanager
 def _no_evaluation_runs(home: Path) -> Iterator[None]:
-    """Hold the locks of all evaluations: a running one would write again what is erased here."""
+    """Hold the locks of all evaluations: a running evaluation would write the erased data again."""
     from filelock import FileLock, Timeout  # noqa: PLC0415  (takes 0.1 s to import)
 
     with ExitStack() as held:

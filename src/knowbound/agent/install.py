@@ -166,7 +166,7 @@ def _servers(path: Path, text: str) -> list[SettingsFile]:
 
 
 def apply(changes: Sequence[FileChange]) -> None:
-    """Write all the changes or none: earlier ones are undone if a later file cannot be written."""
+    """Write all changes or none: if a file cannot be written, earlier changes are undone."""
     for change in changes:
         if _read(change.path) != change.now:
             raise InputError(
@@ -276,7 +276,7 @@ def keep(path: Path, backup: Backup) -> None:
 
 
 def backup_of(path: Path) -> Backup | None:
-    """Return the backup of a settings file, if there is a readable one."""
+    """Return the backup of a settings file, if a backup is readable."""
     return _kept(_file_of(path))
 
 

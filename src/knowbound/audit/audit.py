@@ -194,7 +194,7 @@ def read_one(events: SharedEvents, settings: Settings) -> bytes:
         found = read_session(events, RulesTurnJudge)
         for one in found:
             one.rules = RULES_VERSION
-    except Exception as error:  # a defect of ours: one session never hides the others
+    except Exception as error:  # a defect of ours: a session that fails never hides other sessions
         if os.environ.get("KNOWBOUND_TRACEBACK"):
             raise
         problem = f"a defect of ours: {type(error).__name__}"

@@ -130,7 +130,7 @@ def _git(act: GitAct) -> Evidence:
 
 
 def _checks(runs: list[Run]) -> Iterator[Evidence]:
-    """Builds and tests; where both passed, each corroborates the other."""
+    """Add builds and tests; if both passed, they corroborate each other."""
     built = any(Check.BUILD in run.kinds and run.ended is Ended.PASSED for run in runs)
     tested = any(Check.TEST in run.kinds and run.ended is Ended.PASSED for run in runs)
     for run in runs:

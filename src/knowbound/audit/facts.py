@@ -281,7 +281,7 @@ def covers(run: Run, edit: Edit) -> bool:
     packages = [one for one in run.operands if one.startswith("./")]
     is_whole = any(one in (".", "./...", "./") or "test" in one for one in run.operands)
     if run.tool.split()[0] != "go" or not packages or is_whole:
-        return True  # tests in a package of their own are about the others
+        return True  # tests in a package of their own test the other packages
     folders = [one.removeprefix("./").removesuffix("...").strip("/") for one in packages]
     return any(f"/{folder}/" in path for path in paths for folder in folders)
 

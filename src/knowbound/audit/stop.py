@@ -98,7 +98,7 @@ def to_name(answer: Answer, facts: TurnFacts, view: SessionView) -> Claim | None
 
 
 def sentence(claim: Claim) -> str:
-    """Return the one sentence: what was said, and what is missing."""
+    """Return the sentence for the agent: its claim, and the missing evidence."""
     from knowbound.text.redact import redact  # noqa: PLC0415  (its patterns take long, and most answers need none)
 
     text = redact(claim.text)

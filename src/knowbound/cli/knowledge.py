@@ -97,7 +97,7 @@ def _junk(store: str, settings: Settings, asker: Asker | None, format_: str) -> 
 
 
 def _asker(settings: Settings) -> Asker | None:
-    """Return what asks the configured model; in CI only one that the command line names."""
+    """Return the asker of the configured model; in CI only of a model that the command line names."""
 
     is_named = bool(click.get_current_context().meta.get(MODEL))
     if os.environ.get("CI") and not is_named:

@@ -353,7 +353,7 @@ class Checkout:
             yield script, next(numbers, start + 1)
 
     def script(self, name: str, manifest: str = "") -> TreeLine | None:
-        """Return the place of a script: in this manifest, or in the one nearest to the root."""
+        """Return the place of a script: in this manifest, or in the manifest nearest to the root."""
         for path in sorted(self.scripts, key=lambda path: (path.count("/"), path)):
             if name in self.scripts[path] and (not manifest or path == manifest):
                 return TreeLine(path, self.scripts[path][name])

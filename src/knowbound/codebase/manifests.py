@@ -121,7 +121,7 @@ class Declared:
 
 
 def read_manifests(inventory: Inventory) -> list[Declared]:
-    """Read the manifests in the root; the ones that declare the most come first."""
+    """Read the manifests in the root; manifests that declare the most come first."""
     found = []
     for name in sorted(inventory.at_root()):
         known = known_manifest(name)

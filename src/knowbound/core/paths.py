@@ -250,7 +250,7 @@ def relative_to(path: str, project: str) -> str:
 
 
 def split_by_reach(knowledge: Iterable[str], reached: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Split knowledge files (relative paths) into reached and unreached ones."""
+    """Split knowledge files (relative paths) into reached and unreached files."""
     seen = set(reached)
     files = sorted(set(knowledge))
     globs = tuple(path for path in seen if "*" in path)  # `cat docs/*.md` reaches every file it expands to

@@ -8,7 +8,7 @@ Section 3: the documents of the quality log, with the names of the specification
 add: a week is the sum of its days.
 
 Section 5: an answer to a suggested correction is one document in `kms_quality_answer`. It is written before its effect
-is carried out and marked as done afterwards, so that a later process finishes what a killed one began. Each write
+is carried out and marked as done afterwards, so that a later process finishes the work of a killed process. Each write
 counts up `revision` and replaces exactly the revision before it: of two people who answer at once, the second is
 refused.
 """
@@ -150,7 +150,7 @@ class QualityTurn(msgspec.Struct, frozen=True, omit_defaults=True):
     assistant_response_length: int = 0
     injected_items: tuple[LoggedItem, ...] = ()  # for the prompt: the four metrics count these alone
     pulled_items: tuple[LoggedItem, ...] = ()  # requested by the agent
-    other_items: tuple[LoggedItem, ...] = ()  # injected by others
+    other_items: tuple[LoggedItem, ...] = ()  # injected by other tools
     tool_calls: tuple[LoggedCall, ...] = ()  # corrective ones first
     tool_calls_count: int = 0  # of all calls
     steps: int = 0

@@ -1,4 +1,4 @@
-"""Amount of traces that a report rests on: sessions and why others are not in it, lines and calls that are known."""
+"""Amount of traces in a report: its sessions, excluded sessions with the reason, known lines and calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class LeftOut(StrEnum):
 
 
 class SessionsRead(msgspec.Struct, frozen=True):
-    """The sessions of a report, and the others by reason."""
+    """The sessions of a report, and the number of excluded sessions by reason."""
 
     read: int = 0
     left_out: dict[LeftOut, int] = {}

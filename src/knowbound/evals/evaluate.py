@@ -143,7 +143,7 @@ class _Work:
         self._evals = settings.home / EVALS
         self._notes: list[str] = []
         self._held_out = plan.set.held_out(plan.holdout)
-        # What two runs share of which one may go on with the other, but for the knowledge.
+        # Equal for two runs of which one may resume the other; the knowledge is compared separately.
         who = (executor.name, executor.version, judge.version if judge else "")
         given = [f"{one.name}={one.source}+{one.inject}" for one in plan.variants if one != ONLY]
         what = [plan.set.sha256, plan.origin, str(settings.root), *["as specified"] * settings.as_specified]

@@ -97,7 +97,7 @@ def executor_named(
     named = rest or model
     if kind != "command" and named.startswith("-"):
         raise ConfigError("unknown-executor", f"{named!r} is no model's name.")
-    # Each brings modules that the others do not need.
+    # Each executor imports modules that other executors do not need.
     if kind == BUILT_IN and not colon:
         from knowbound.evals.executors.investigate import InvestigateExecutor  # noqa: PLC0415
 

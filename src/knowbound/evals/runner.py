@@ -171,7 +171,7 @@ class Runner:
     def _run_and_grade(self, job: Job, key: str) -> SampleRun:
         """Try the job until it ends well; it is graded by what the agent said, and kept without secrets.
 
-        What was redacted is not taken for an identical run later: its grade might be another one.
+        A redacted run is not reused as an identical run later: its grade might differ.
         """
         tries: list[Execution] = []
         while not tries or (tries[-1].ending in _RETRIED and len(tries) <= self._limits.retries):

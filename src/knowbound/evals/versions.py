@@ -36,7 +36,7 @@ _Fill = Callable[[Path], None]
 class Version(msgspec.Struct, frozen=True):
     """One version of the knowledge base, and where its files are."""
 
-    name: str  # "" for the one that is evaluated, else the name of the variant it is compared with
+    name: str  # "" for the evaluated version, else the name of the variant that it is compared with
     folder: Path
     commit: KnowledgeCommit
     root: Path  # the knowledge base that it is a version of

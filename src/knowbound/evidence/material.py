@@ -171,7 +171,7 @@ def passages_of_history(plan: Plan, context: Context) -> list[ShownPassage]:
 
 
 def _commit(commit: LogEntry, body: str, changes: Sequence[str], wanted: set[str]) -> ShownPassage:
-    """Return a commit: of its message the first lines, and the others that have a wanted word."""
+    """Return a commit: the first lines of its message, and further lines with a wanted word."""
     lines = [line[:_LONGEST_LINE] for line in body.strip().splitlines() if line.strip() and not _TRAILER.match(line)]
     said = [line for at, line in enumerate(lines) if at < _BODY_LINES or word_stems(line) & wanted][: 2 * _BODY_LINES]
     text = "\n".join((f"{commit.date[:10]} {commit.author}", commit.subject, *dict.fromkeys(changes), *said))

@@ -43,7 +43,7 @@ from knowbound.traces.sessions import (
 )
 
 _SKIPPED_SHOWN = 20
-LENS_VERSION = 11  # raise it when the same trace gives other findings or another report: stored ones are made again
+LENS_VERSION = 11  # raise it when the same trace gives other findings or another report: stored findings are made again
 
 
 def observe(

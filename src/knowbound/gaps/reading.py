@@ -164,7 +164,7 @@ def _read_one(events: SharedEvents, settings: Settings) -> bytes:
     """Run in a worker: return one session's findings, hedges judged, as msgpack."""
     try:
         found = read_session(events, LensSettings.of(settings, settings.knowledge))
-    except Exception as error:  # a defect of ours, or no memory left: one session never hides the others
+    except Exception as error:  # a defect of ours, or no memory left: a session that fails never hides other sessions
         if os.environ.get("KNOWBOUND_TRACEBACK"):
             raise
         return msgspec.msgpack.encode([_unread(events.session, f"a defect of ours: {type(error).__name__}")])

@@ -71,7 +71,7 @@ class Misses:
         self._edits: list[ToolCall] = []  # searched for such names when a search fails
         self._endings = Endings()
         self._said = ""  # the main agent's last words
-        self.in_step = 0  # misses of the last step, similar ones counted each
+        self.in_step = 0  # misses of the last step, also those similar to an earlier miss
         # The last miss of each agent, what it wanted, and whether it was a check.
         self._last: dict[str, tuple[Signal, frozenset[str], ExistenceCheck | None]] = {}
 

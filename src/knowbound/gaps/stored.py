@@ -135,7 +135,7 @@ def topics_by_cost(settings: Settings, *, project: str = "", after: str = "", mo
 
 
 def _which(name: str, topics: list[Topic]) -> str:
-    """Return the message that there is no such topic, with the nearest ones and all others."""
+    """Return the message that there is no such topic, with the nearest topics first and all other topics."""
     import difflib
 
     from knowbound.text.printable import counted, listed, one_line

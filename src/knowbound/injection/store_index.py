@@ -248,7 +248,7 @@ def _ids(groups: Sequence[SubjectGroup], listed: Sequence[int]) -> list[str]:
 
 
 def _groups(db: sqlite3.Connection, own: str) -> list[SubjectGroup]:
-    """Read the subjects: the project's own, none, then the others by name; with titles where they are needed."""
+    """Read the groups: the project's subject, no subject, then other subjects by name; with titles where needed."""
     is_one_backend = db.execute(_BACKENDS).fetchone()[0] < 2  # else one id may be in several backends
     found: dict[str, SubjectGroup] = {}
     for subject, count in db.execute(_COUNTS.format("*" if is_one_backend else "DISTINCT id")):

@@ -305,7 +305,7 @@ def judge_worth(settings: Settings, versions: Mapping[str, int], now: str) -> Ju
 
 
 def configured_worth(settings: Settings, versions: Mapping[str, int], now: str) -> JudgeWorth:
-    """Return the worth of the judge that judges from now on; of the one that judged where none can be had."""
+    """Return the worth of the configured judge, or if it is unavailable, of the judge that judged most turns."""
     main = JudgeWorth(dict(versions)).version
     with suppress(KnowboundError):  # no such judge any more
         main = turn_judge(settings, background=True).version

@@ -71,7 +71,7 @@ def choose(asker: Asker, several: Sequence[Choosing]) -> list[Chosen]:
 
 
 def _inputs_of(one: Choosing) -> dict[str, str]:
-    """Return the texts of the prompt file: without secrets, long ones around what the candidates name."""
+    """Return the text for each placeholder of the prompt: without secrets, long texts cut around candidates' names."""
     names = names_in(one.candidates)
     lines = (
         msgspec.json.encode({"number": number, "text": excerpt(text, _OF_AN_ITEM)}).decode("utf-8")

@@ -150,7 +150,7 @@ def _listed(paths: Sequence[str], tokens: int, names: Collection[str]) -> str:
 
 
 def _calls(calls: Sequence[JudgedCall], names: Collection[str], tokens: int) -> str:
-    """Return the calls, numbered, in order. If they do not fit, those about the names have more room than others."""
+    """Return the calls, numbered, in order. If they do not fit, calls about the names get more room."""
     heads, bodies = [], []
     for number, call in enumerate(calls, 1):
         head, body = _shown_call(call)

@@ -1,4 +1,4 @@
-"""The log of measured turns: its protocol, and the one in `.knowbound/items.db` (specification 2, section 3).
+"""The log of measured turns: its protocol, and the log in `.knowbound/items.db` (specification 2, section 3).
 
 `tests/kms/quality_log_conformance.py` is the protocol as tests. The log of a team in MongoDB is in team_log.py.
 """

@@ -205,7 +205,7 @@ class Refusals:
     def withdrawn(
         self, content: str, *, verb: str = "", but: Collection[str] = (), items: WithdrawnItems | None = None
     ) -> None:
-        """Refuse content that was withdrawn, in these words or others. `items` saves reading them for every content.
+        """Refuse content that was withdrawn, also in other words. `items` saves reading them for every content.
 
         The verb is the one that can insist; an import cannot.
         """

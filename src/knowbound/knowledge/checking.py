@@ -229,7 +229,7 @@ class Checker:
         return [path for path in named if path.rpartition("/")[2] == last]
 
     def _moved(self, value: str) -> str:
-        """Return the one other file of that name; "" if there are several, or the name is one of many projects."""
+        """Return the only other file of that name; "" if there are several, or the name is common in projects."""
         found = self._paths_named(value)
         if len(found) != 1 or found[0] not in self._tree.files:
             return ""
@@ -390,7 +390,7 @@ def cause_of(wrong: CheckedStatement) -> tuple[str, str]:
 
 
 def with_same(checked: Iterable[CheckedStatement]) -> Iterator[CheckedStatement]:
-    """Yield the statements; of those that are wrong by the same cause, each knows the others."""
+    """Yield the statements; each wrong statement with the further statements that are wrong for the same reason."""
     several = list(checked)
     places: dict[tuple[str, str], list[str]] = defaultdict(list)
     for one in several:

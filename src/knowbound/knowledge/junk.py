@@ -70,7 +70,7 @@ def _entry(one: StoreEntry, kind: JunkKind, why: str, of: str = "", by: str = "r
 
 
 def _duplicates(entries: Sequence[StoreEntry]) -> list[JunkEntry]:
-    """Return the later ones of entries with the same words, whatever their order and signs."""
+    """Return later entries that repeat the words of an earlier entry, in any order and punctuation."""
     first: dict[tuple[str, ...], StoreEntry] = {}
     found = []
     for one in sorted(entries, key=lambda one: one.created):

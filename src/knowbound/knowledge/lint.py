@@ -134,7 +134,7 @@ def _items(home: Path) -> list[IndexedItem]:
 def _hold_back(
     checked: Iterable[CheckedStatement], own: Sequence[Item], in_files: Sequence[Item], settings: Settings
 ) -> None:
-    """Flag the items that the tree contradicts, with the reason, and take the flag of `lint` off the others.
+    """Flag the items that the tree contradicts, with the reason, and take the flag of `lint` off other items.
 
     A wrong statement of a file of items is of the item that has its words.
     """

@@ -1,10 +1,10 @@
 """Names of programs in statements: symbols, members, variables, options of scripts, ports of services.
 
-That a name occurs nowhere says little by itself: it may be one of another program, or an example of a convention. It is
-gone if the tree had it when the statement was written, or if variables beside it with its first word are read and it is
-not. An option is judged by the script's own file, if that file reads its command line itself and hands none of it on;
-an option of a program that a manifest declares by the whole tree: no spelling is in it, and an earlier version had one.
-A port is compared with that of the one script, or the one service of a compose file, that the statement names.
+A name that occurs nowhere proves little: it may be a name of another program, or an example of a convention. A name is
+gone if the tree had it when the statement was written, or if the tree reads variables near it with the same first word.
+An option is judged by the script's own file, if that file reads its command line itself and hands none of it on; an
+option of a program that a manifest declares, by the whole tree: no spelling occurs, and an earlier version had one.
+A port is compared with the port of the script or compose service that the statement names, if it names only one.
 """
 
 from __future__ import annotations

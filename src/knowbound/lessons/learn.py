@@ -149,7 +149,7 @@ def _read_one(events: SharedEvents, settings: Settings) -> bytes:
     """Run in a worker: return the material of one session, as msgpack."""
     try:
         found = read_material(events)
-    except Exception:  # a defect of ours: one session never hides the others
+    except Exception:  # a defect of ours: a session that fails never hides other sessions
         if os.environ.get("KNOWBOUND_TRACEBACK"):
             raise
         found = []

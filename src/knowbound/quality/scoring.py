@@ -198,7 +198,7 @@ class Scorer:
 
 
 def _joined(known: TurnSources, stored: _StoredItems) -> Joined:
-    """Join the turn; if that fails by a defect of ours, join it without its trace, so that the others are scored."""
+    """Join the turn; if a defect of ours prevents it, join it without its trace, so that other turns are scored."""
     try:
         return join(known, stored)
     except Exception as error:

@@ -51,7 +51,7 @@ def shadow_status(settings: Settings, days: Sequence[DayRollup] = ()) -> ShadowS
 
 
 def to_look_at(status: ShadowStatus) -> list[ShadowChoice]:
-    """Return the choices to show: those without an answer, each item once, ten with the answered ones."""
+    """Return the unanswered choices to show, each item once: with the answered choices they make ten."""
     seen: set[str] = set()
     found = []
     for one in status.choices:

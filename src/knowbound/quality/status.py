@@ -97,7 +97,7 @@ _CORRECTING = {"kms": ("kms_supersede", "old_id", "new_content"), "mem0": ("upda
 
 
 def _other_corrections(log: QualityLog, records: Sequence[Discovery]) -> Iterator[OtherCorrection]:
-    """Yield open records of what others injected, as the call that its own store takes."""
+    """Yield open corrections of texts that other tools injected, as calls to the other tool's store."""
     waiting = [one for one in records if one.source and one.closing is Closing.OPEN]
     for record in sorted(waiting, key=lambda one: (-one.contradictions, one.id)):
         turn = log.get(f"{record.session_id}/{record.turn_id}")

@@ -197,7 +197,7 @@ def summaries(checks: Sequence[RuleCheck]) -> list[RuleSummary]:
 
 
 def _is_same(rule: Rule, older: Rule) -> bool:
-    """Report whether a rule in newer words was the older one."""
+    """Report whether an older rule is an earlier wording of this rule."""
     if (rule.file, rule.heading) != (older.file, older.heading):
         return False
     new, old = set(rule.text.lower().split()), set(older.text.lower().split())

@@ -27,7 +27,7 @@ class Totals(msgspec.Struct, frozen=True):
     signals: int = 0
     unknown_calls: int = 0  # calls of tools that no known client has
     turns_by_programs: int = 0  # prompts that the client says came from a script, a schedule or another agent
-    unmanaged_items: int = 0  # what others put into the agents' context, as far as the traces show it
+    unmanaged_items: int = 0  # texts of other tools in the agents' context, if the traces show them
 
 
 class Incomplete(msgspec.Struct, frozen=True):
@@ -61,7 +61,7 @@ class ObserveReport(msgspec.Struct, frozen=True):
     made: str  # when, UTC
     version: str
     root: str = ""  # the project whose knowledge files coverage is about
-    last_look: str = ""  # when the run before this one, about the same, was made
+    last_look: str = ""  # time of the previous run with the same places and filters
     projects: dict[str, int] = {}  # project → sessions, most first
     topic_names: dict[str, str] = {}  # by which the topic of a signal is known (`gaps.topics.TopicNames`)
     skill_of: dict[str, str] = {}  # sample → skill, for the samples in the inventory

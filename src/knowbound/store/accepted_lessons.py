@@ -1,4 +1,4 @@
-"""Reads accepted lessons for the hook: those that contain a part of a name, without decoding the others.
+"""Reads accepted lessons for the hook: decodes only lessons that contain a part of a name.
 
 A data folder has some hundreds of lessons at most, so searching their bytes takes less than a millisecond. Only the
 fields that rescue needs are read (core/lesson.py has all fields, and needs msgspec).

@@ -108,7 +108,7 @@ def question_id(judge: str, version: str, entries: Iterable[QueuedEntry]) -> str
 
 
 def erase_questions(db: sqlite3.Connection, is_erased: Callable[[str, str], bool], before: str) -> int:
-    """Erase the questions about erased sessions and projects, those of earlier days, and unreadable ones."""
+    """Erase unreadable questions, questions of earlier days, and questions about erased sessions and projects."""
     gone = []
     for id_, made, data in db.execute("SELECT id, made, question FROM agent_question").fetchall():
         try:
@@ -149,7 +149,7 @@ class AgentQuestions:
         return [msgspec.json.decode(row[0], type=QueuedQuestion) for row in rows]
 
     def take(self, client: str, id_: str) -> QueuedQuestion | None:
-        """Remove a question and return it to the first caller; None to others, and if it is not open."""
+        """Remove a question and return it to the first caller; None for later callers and unless it is open."""
         with self._db.writing() as db:
             query = "DELETE FROM agent_question WHERE id = ? AND client = ? RETURNING question, made"
             row = db.execute(query, (id_, client)).fetchone()

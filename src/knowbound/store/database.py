@@ -266,7 +266,7 @@ def _statements(script: str) -> Iterator[str]:
 
 
 def _waited(attempt: Callable[[], _Result]) -> _Result:
-    """Return the result of the attempt, repeated while others hold the file."""
+    """Return the result of the attempt, repeated while other processes hold the file."""
     deadline = time.monotonic() + _GIVE_UP_SECONDS
     while True:
         try:

@@ -48,7 +48,7 @@ class FileRow(msgspec.Struct, frozen=True):
 
 
 class UnmanagedItem(msgspec.Struct, frozen=True):
-    """A text that others injected, read from traces, with its number of injections (specification 2)."""
+    """A text that another tool injected, read from traces, with its number of injections (specification 2)."""
 
     id: str
     source: str
@@ -115,7 +115,7 @@ class Observed(SessionResults):
                 yield found
 
     def keep_unmanaged(self, injections: Iterable[UnmanagedInjection]) -> None:
-        """Store injections by others; known ones stay unchanged."""
+        """Store injections by other tools; known injections stay unchanged."""
         rows = list(injections)
         if not rows:
             return
@@ -212,7 +212,7 @@ class Observed(SessionResults):
 
 
 def unmanaged_in(found: Findings) -> Iterator[UnmanagedInjection]:
-    """Yield the injections by others in a session, turn by turn."""
+    """Yield the injections by other tools in a session, turn by turn."""
     for turn in found.turns:
         for injected in turn.injected:
             text = injected.excerpt

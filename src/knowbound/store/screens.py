@@ -65,7 +65,7 @@ class Screens(FindingsStore):
         return None if row is None else self.screen(name, row[0], type_)
 
     def keep_screen(self, name: str, key: str, screen: object) -> None:
-        """Store a screen in place of the one before."""
+        """Store a screen in place of the previous screen."""
         with self._db.writing() as db:
             db.execute("INSERT OR REPLACE INTO screen VALUES (?, ?, ?)", (name, key, msgspec.msgpack.encode(screen)))
 

@@ -30,7 +30,7 @@ _TOKEN = re.compile(rb'"(?>(?:[^"\\]++|\\.)*)"|"|[\[\]{},]', re.DOTALL)
 _OPEN_TEXT = re.compile(rb'"(?>(?:[^"\\]++|\\u[0-9a-fA-F]{4}|\\[^u])*)', re.DOTALL)
 _CLOSER = {b"{": b"}", b"[": b"]"}
 _DEEPEST = 100  # levels of a head that are read to see its shape
-_FIRST_LINES = 3  # a broken first line must not hide the format of the others
+_FIRST_LINES = 3  # a broken first line must not hide the format of later lines
 _HEAD_LINES = 20  # lines of a head that are read to recognise a format
 _MOST_TOKENS = 10**15  # a larger number is no number of tokens
 

@@ -36,7 +36,7 @@ class Right(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """The users of a studio that listens for others, and the proxy that may name them."""
+    """The users of a studio that listens on the network, and the proxy that may name them."""
 
     hashes: Mapping[str, str] = field(default_factory=dict)  # name → scrypt$salt$hash
     proxy: str = ""  # address of the reverse proxy
@@ -148,7 +148,7 @@ def password_hash(password: str) -> str:
 
 
 def is_password(password: str, kept: str) -> bool:
-    """Report whether the password is the one of a hash."""
+    """Report whether a password matches a hash."""
     try:
         prefix, salt, digest = kept.split("$")
         given = _scrypt(password, base64.b64decode(salt, validate=True))

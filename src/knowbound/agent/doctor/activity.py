@@ -119,7 +119,7 @@ def check_hook_runs(home: Path) -> Iterator[HealthCheck]:
 
 
 def check_transcripts(settings: Settings, environ: Mapping[str, str]) -> Iterator[HealthCheck]:
-    """Say when Claude Code deletes the oldest transcript of this project, and how many ended ones nobody has read."""
+    """Say when Claude Code deletes the oldest transcript of this project, and how many ended transcripts are unread."""
     config = Path(environ.get("CLAUDE_CONFIG_DIR") or Path(environ.get("HOME") or Path.home()) / ".claude")
     found = {str(path): path.stat() for path in (config / "projects" / claude_project(settings.root)).glob("*.jsonl")}
     if not found:
@@ -154,7 +154,7 @@ def check_interruptions(home: Path) -> Iterator[HealthCheck]:
 
 
 def check_permission(settings: Settings) -> Iterator[HealthCheck]:
-    """Check which model decides what rules cannot, and whether one could."""
+    """Check which model decides the cases that rules leave open, and whether a model is available."""
     from knowbound.judge.choice import ModelTask, judge_for, load_permission  # noqa: PLC0415
     from knowbound.store.answers import used_today  # noqa: PLC0415
 

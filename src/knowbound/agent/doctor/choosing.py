@@ -22,7 +22,7 @@ from knowbound.lessons.rescue.words import FOUND
 from knowbound.text.redact import redact
 
 _NAME, _RUNS_NAME = "hook model", "hook model runs"
-_LAST = 200  # prompts: older ones say little about today
+_LAST = 200  # prompts: older prompts say little about today
 _FEWEST = 10  # choices that a share needs
 _MODEL_MS = 2_000  # small models behind an API take 600 to 2,000 ms
 # Of recorded turns of Claude Code, a choice comes before the first edit in 83% after 3 s, 69% after 6 s, 60% after 12 s

@@ -1,4 +1,4 @@
-"""All checks of `doctor`, and their JSON document. A check that fails leaves the others; their time is limited."""
+"""All checks of `doctor`, and their JSON document. A failing check does not stop the next; their time is limited."""
 
 from __future__ import annotations
 

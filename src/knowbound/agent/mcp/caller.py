@@ -100,7 +100,7 @@ def _id(value: object) -> str:
 
 
 def _transcripts(projects: list[Path], session: str) -> Iterator[Path]:
-    """Yield the transcripts that may have the call: the server's first session, then others written lately."""
+    """Yield the transcripts that may have the call: that of the server's first session, then recently written ones."""
     first = _below(projects, session) if session else []
     yield from first
     written = {path: _written(path) for path in _below(projects, "*")}

@@ -2,7 +2,7 @@
 
 The answers are those of the process (agent/hook.py), and so are the records; the index stays open between events. One
 thread works, so that many events at once do not slow each other down; the thread of each call watches its limit. An
-event that cannot be answered in time, by the time that the last ones took, is declined at once and recorded.
+event that cannot be answered in time, judging by the last events, is declined at once and recorded.
 
 The server belongs to one session of one client, so its environment is that of the session; root, data folder, settings
 and trust are looked up for each event. The tool is not listed, and a call that stems from a tool use of the agent is
@@ -55,8 +55,8 @@ _OF_A_TOOL_USE = ("claudecode/toolUseId", "x-codex-turn-metadata")  # in `_meta`
 _MOST_TURNS = 1_000  # with edits, that are remembered
 _LOOKED_AT = 4_000  # characters of a tool's output that decide whether it is a miss
 _FIRST_MS = 20.0  # that an event takes, until some were answered
-_OF_ALONE = 0.9  # of the time of an event that came alone, an event takes that follows another one at once
-_LAST_EVENTS = 15  # whose median is the usual time: the first ones of many at once, and of a process, take far longer
+_OF_ALONE = 0.9  # time of an event that directly follows another event, as a share of a lone event's time
+_LAST_EVENTS = 15  # whose median is the usual time: the first events of a burst or of a process take far longer
 _TO_SEND_MS = 60.0  # of the limit, and for the threads of many events that come at once
 _TO_QUEUE_SECONDS = 3.0  # for an ended turn, after the limit: agents end a call after 5
 _LAST_SECONDS = 2.0  # for the rest of answered events, when the client has closed the connection
@@ -155,7 +155,7 @@ class HookServer:
         is_done.wait(_LAST_SECONDS)
 
     def _declines(self, run: ResidentRun) -> bool:
-        """Report whether the events before this one take its whole limit; otherwise it waits with them."""
+        """Report whether earlier events will take the whole limit of this event, so that it is declined."""
         run.limit_ms = self._limit_ms
         with self._lock:
             usual = sorted(self._took)[len(self._took) // 2]
@@ -183,7 +183,7 @@ class HookServer:
         folder = str(payload.get("cwd") or os.getcwd())
         run.use_folder(*data_folder(folder))
         settings = run.cached
-        # A prompt that waits for a model would keep the others waiting.
+        # A prompt that waits for a model would delay other events.
         run.is_for_process = bool(
             settings and settings.model and settings.wait_ms and run.event == "user-prompt-submit"
         )
@@ -357,7 +357,7 @@ def unmark() -> None:
 
 
 def installation() -> tuple[int, ...]:
-    """Return what changes when another version is installed in the place of this one."""
+    """Return values that change when another version is installed in this place."""
     try:
         found = os.stat(_PACKAGE)
     except OSError:

@@ -155,7 +155,7 @@ class HookTool(McpTool):
         self._making = _thread.allocate_lock()
 
     def end(self) -> None:
-        """Answer no more events, and do what is left of the answered ones."""
+        """Answer no more events, and finish the answered events."""
         if self._servers:
             self._servers[0].end()
 

@@ -100,7 +100,7 @@ def _overview(items: list[ListedItem], foreign: list[UnmanagedItem], sources: li
 
 
 def _next(items: list[ListedItem], foreign: list[UnmanagedItem]) -> Iterator[str]:
-    """Name the one thing to do next, if there is one."""
+    """Name the next step, if there is one."""
     served = [item for item in items if item.served]
     stale = [item for item in served if item.stale]
     unverified = [item for item in served if item.flag == "UNVERIFIED"]

@@ -80,7 +80,7 @@ class _Move(Enum):
 
 
 class _Labelling(ABC, Generic[_Item, _Given]):
-    """Asks for one label after the other; each is written before the next question."""
+    """Asks for labels; each label is written before the next question."""
 
     stays = "the label stays"
 

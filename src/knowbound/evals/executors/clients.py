@@ -3,9 +3,9 @@
 Clients differ in what they understand, so options beyond the basic ones are given only where `--help` names them.
 
 Codex reads instructions, skills, hooks, rules and MCP servers from its home as well as its login, and has no option
-that leaves out all of the first and keeps the second. So a run gets a home of its own, which is removed after it:
-`auth.json` leads to the user's own file, and of `config.toml` what names the model and how it is reached is carried
-over. A login that Codex keeps in the system's keyring belongs to the user's home and is not found from another one.
+that keeps only the login. So a run gets a home of its own, which is removed afterwards. Its `auth.json` links to the
+user's file; from `config.toml` only the keys for the model and its provider are copied. A login that Codex keeps in the
+system's keyring belongs to the user's home, and is not found from another home.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class ClaudeExecutor(ClientExecutor):
         tools = tools or READ_ONLY
         options = ["-p", "--output-format", "stream-json", "--verbose", "--permission-mode", "default"]
         options += ["--allowedTools", ",".join(tools)]
-        if self.understands("--tools"):  # allowed tools run without asking; this removes all others
+        if self.understands("--tools"):  # allowed tools run without asking; this removes all other tools
             kept = dict.fromkeys(tool.partition("(")[0] for tool in tools if tool != "LS")
             options += ["--tools", ",".join(kept)]
         if self.understands("--setting-sources"):  # the project's own settings are part of the knowledge base

@@ -44,7 +44,7 @@ optional = partial(_member, is_needed=False)
 
 
 def record(*members: tuple[str, Schema, bool]) -> Schema:
-    """An object with these members and no others; editors and docs/samples.md show the descriptions."""
+    """Return the schema of an object with exactly these members; editors and docs/samples.md show the descriptions."""
     required = [name for name, _, is_needed in members if is_needed]
     shape: Schema = {"type": "object", "properties": {name: shape for name, shape, _ in members}}
     return shape | {"required": required, "additionalProperties": False}

@@ -40,7 +40,13 @@ from knowbound.text.stop_words import STOP_WORDS
 
 NOTHING_CHANGED = "nothing was changed: an investigation changes no file, so no run can confirm a change"
 NOT_ALLOWED = "needs --allow-run: builds and tests run the project's own code"
-SYSTEMS: tuple[System, ...] = (CMake(), Cargo(), Python(), Npm(), Make())  # make last: it often only calls the others
+SYSTEMS: tuple[System, ...] = (
+    CMake(),
+    Cargo(),
+    Python(),
+    Npm(),
+    Make(),
+)  # make last: it often only calls other systems
 # Words that say that something is built or tested, not what.
 _GENERAL = STOP_WORDS | frozenset(
     "assert build builds building built cargo check checks clean cmake code codebase compilation compile compiled "

@@ -247,7 +247,7 @@ def _blame(path: str, line: int, repository: Repository) -> LogEntry | None:
 
 
 def _since(question: HistoryQuestion, repository: Repository) -> GitAnswer:
-    """Commits since a revision or a date. None since then is an answer too: the last one before it."""
+    """Return the commits since a revision or a date; if there are none, the last commit before it."""
     text, until = question.subject, repository.revision(question.until) if question.until else "HEAD"
     known, date = repository.revision(text), date_of(text)
     span: tuple[str, ...]

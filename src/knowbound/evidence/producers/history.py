@@ -247,7 +247,7 @@ def _named(word: str) -> re.Pattern[str]:
 
 @dataclass(frozen=True)
 class Matched:
-    """Commits that are about the words, best first, or the nearest one where none is about all of them."""
+    """Return the commits about the words, best first; if no commit is about all words, the nearest commit."""
 
     commits: tuple[LogEntry, ...]
     nearest: LogEntry | None = None

@@ -18,7 +18,7 @@ from knowbound.evidence.producers.protocol import SEARCH, Ask, Context, Producer
 from knowbound.text.printable import counted
 from knowbound.text.terms import glued, split_words
 
-PARSED_FOR_USES, _PARSED_FOR_DEFINITION = 40, 3  # files resolved by their syntax tree; the others count as text
+PARSED_FOR_USES, _PARSED_FOR_DEFINITION = 40, 3  # files resolved by their syntax tree; further files count as text
 REAL = frozenset(
     "class function struct interface enum trait type method variable module union macro const static var generator "
     "abstract mod constructor record namespace preproc alias concept internal".split()
@@ -127,7 +127,7 @@ def _identifier(name: str, tree: SourceTree) -> tuple[list[Definition], str]:
 
 
 def _about_spelling(term: Term, read_as: str) -> str:
-    """Return the note about a name that was read as another one."""
+    """Return the note about a name that was read as another name."""
     asked = _last_part(term.text) if term.kind is TermKind.IDENTIFIER else term.text
     if not read_as or asked.lower() == read_as.lower():
         return f"{asked!r} is written {read_as!r} here." if read_as else ""

@@ -92,7 +92,7 @@ def judge_candidates(
 def _ask(
     judge: HedgingJudge, candidates: Mapping[str, HedgingCandidate]
 ) -> tuple[dict[str, HedgingVerdict], dict[str, HedgingVerdict]]:
-    """Return the verdicts, and the failed ones as doubt: a soft signal too many is better than a lost one."""
+    """Return the verdicts, failed verdicts as doubt: an extra soft signal is better than a lost signal."""
     given: dict[str, HedgingVerdict] = {}
     failed: dict[str, HedgingVerdict] = {}
     if not candidates:

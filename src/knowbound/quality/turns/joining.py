@@ -291,7 +291,7 @@ def _silenced(injected: InjectionRecord) -> tuple[str, ...]:
 
 
 def _others(injections: Sequence[Injection]) -> list[_Item]:
-    """Return the items that others injected: those of a list, or the sections or bullets of a document."""
+    """Return the items that another tool injected: entries of a list, or sections or bullets of a document."""
     found: dict[str, _Item] = {}
     for one in injections:
         if not one.source.startswith(KNOWLEDGE_SOURCES) or one.item or is_ours(one.content):

@@ -109,7 +109,7 @@ class _SpanSession:
                 yield Broken(span.reason or "error", span.line)
 
     def _new(self, messages: list[Message], agent_id: str) -> Iterator[Message]:
-        """Yield the messages that no earlier span had: each history repeats the one before."""
+        """Yield the messages that no earlier span had: each span repeats the history of the span before."""
         met: Counter[tuple[str, ...]] = Counter()
         for message in messages:
             ids = [request.id for request in message.requests]

@@ -27,7 +27,7 @@ _SHOWN = 50
 
 
 class RunRow(NamedTuple):
-    """A stored evaluation, and the one before it with the same test set."""
+    """A stored evaluation, and the previous evaluation with the same test set."""
 
     head: EvaluationHead
     test_set: str

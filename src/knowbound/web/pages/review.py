@@ -169,7 +169,7 @@ def _stamp(fix: Fix) -> str:
 
 
 def _shown_fix(asked: Asked) -> Fix:
-    """Return the fix that the form is about, as it was shown. Raises InputError if it is another one by now."""
+    """Return the fix that the form shows. Raises InputError if the fix has changed since."""
     id_, settings = asked.path["id"], asked.studio.settings
     reviewed, decided = known_fixes(settings)
     fix = reviewed.fixes.get(id_) if reviewed is not None else None

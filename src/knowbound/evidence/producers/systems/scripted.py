@@ -199,7 +199,7 @@ class Python(System):
 
 
 def interpreters(work: Workspace) -> Iterator[str]:
-    """The project's own environment first, then the active one, the one on the path, and ours."""
+    """Yield Python interpreters: of the project's environment, the active environment, the path, and our own."""
     folders = [work.original / name for name in (".venv", "venv", "env")]
     if "VIRTUAL_ENV" in os.environ:
         folders.append(Path(os.environ["VIRTUAL_ENV"]))

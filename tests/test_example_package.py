@@ -65,6 +65,8 @@ def test_a_format_of_another_package_renders_a_report(knowbound: Verb, tmp_path:
     assert found.returncode == 0, found.stderr
     assert found.stdout.startswith("By source,source,signals,,meaning\n,failed search,1,1.000,")
     assert knowbound("observe", str(journal(tmp_path)), "--format", "cvs").returncode == 2
+    audited = knowbound("audit", str(journal(tmp_path)), "--format", "csv")
+    assert (audited.returncode, audited.stderr) == (0, "")
 
 
 def test_an_executor_of_another_package_runs_samples(knowbound: Verb, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
-from typing import Unpack, assert_never
+from typing import Unpack
 from xml.sax.saxutils import escape, quoteattr
 
 import msgspec
@@ -124,10 +124,8 @@ def render_audit(report: AuditReport, format: Format, *, here: str | None = None
     match format:
         case "sarif" | "junit" | "github":
             return _for_machines(report, format, os.getcwd() if here is None else here)
-        case "text" | "json" | "markdown" | "html":
-            return render(format, lambda: _page(report), lambda: document(report), **layout)
         case _:
-            assert_never(format)
+            return render(format, lambda: _page(report), lambda: document(report), **layout)
 
 
 _MODEL = "turns=asked calls tokens usd judged waiting"

@@ -1,7 +1,7 @@
 """One report, any format. Each format is loaded when it is asked for.
 
-A new format for people is a module here, a case in `render`, and its name in `format_names.py`; that of another package
-is an entry point (`knowbound/plugins.py`).
+A new format of pages is a module here, a case in `render`, and its name in `knowbound/report/__init__.py`; that of
+another package is an entry point (`knowbound/plugins.py`).
 """
 
 from __future__ import annotations

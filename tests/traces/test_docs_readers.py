@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from knowbound.core.trace import Outcome
+from knowbound.core.trace import Outcome, Start
 from knowbound.traces.registry import Reader
 from knowbound.traces.source import Tally
 from tests.reading import calls, prompts
@@ -34,6 +34,12 @@ def test_the_reader_of_the_page_reads_its_format(tmp_path: Path) -> None:
     assert identity.session == "s1"
     tally = Tally(skipped=[])
     events = list(reader.read([path], {}, tally))
+    assert [one.session for one in events if isinstance(one, Start)] == ["s1"]
     assert prompts(events) == ["Where?"]
     assert [call.outcome for call in calls(events)] == [Outcome.EMPTY, Outcome.EMPTY]
     assert tally.skipped_by_reason == {"broken": 1}
+    parts = path.rename(tmp_path / "1.jsonl"), tmp_path / "2.jsonl"
+    parts[1].write_bytes(parts[0].read_bytes())
+    events = list(reader.read(parts, {}, Tally(skipped=[])))
+    assert [one.session for one in events if isinstance(one, Start)] == ["s1"]
+    assert len({call.id for call in calls(events)}) == 4

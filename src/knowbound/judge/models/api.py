@@ -24,6 +24,7 @@ from knowbound.judge.models.completion import (
     Completion,
     CompletionError,
     ModelQuestion,
+    address_of,
     is_loopback,
     redirection,
     refusal,
@@ -157,8 +158,9 @@ def _model(judge: JudgeName, client: httpx2.AsyncClient) -> Model:
     from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider  # noqa: PLC0415
 
-    key = os.environ.get(KEYS[Provider.URL]) or None
-    provider = OpenAICompatibleProvider("server", base_url=judge.url, api_key=key, http_client=client)
+    assert judge.provider is not None
+    key = os.environ.get(KEYS[judge.provider]) or None
+    provider = OpenAICompatibleProvider("server", base_url=address_of(judge), api_key=key, http_client=client)
     return OpenAIChatModel(judge.model, provider=provider, settings=ModelSettings(max_retries=0))
 
 

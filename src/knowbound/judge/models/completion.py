@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -16,11 +17,6 @@ from knowbound.process import Ran, agent_environment, run
 from knowbound.text.redact import redact
 
 ANSWER_BYTES = 1_000_000  # of an answer; a verdict has a few hundred
-KEYS = {
-    Provider.ANTHROPIC: "ANTHROPIC_API_KEY",
-    Provider.OPENAI: "OPENAI_API_KEY",
-    Provider.URL: "KNOWBOUND_JUDGE_API_KEY",
-}
 _REFUSED_FOR_GOOD = (401, 402, 403, 404)  # key, quota, permission, model: every question will be refused
 _REFUSED_FOR_NOW = (408, 409, 425, 429)
 _SHOWN = 300  # characters of a server's or a program's message
@@ -29,6 +25,25 @@ _STARTS = 200  # braces tried in one text: a model that writes more is not answe
 _T = TypeVar("_T")
 _Number = TypeVar("_Number", int, float)
 _decoder = json.JSONDecoder()
+
+
+class ApiServer(NamedTuple):
+    """The server of a provider's API: OpenAI's chat, unless the path is another's."""
+
+    key: str  # the variable that has it
+    moved_by: str = ""  # the variable for another address
+    address: str = ""  # "": the judge's name has it
+    path: str = "/chat/completions"
+
+
+SERVERS = {
+    Provider.ANTHROPIC: ApiServer(
+        "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "https://api.anthropic.com", "/v1/messages"
+    ),
+    Provider.OPENAI: ApiServer("OPENAI_API_KEY", "OPENAI_BASE_URL", "https://api.openai.com/v1"),
+    Provider.URL: ApiServer("KNOWBOUND_JUDGE_API_KEY"),
+}
+KEYS = {provider: server.key for provider, server in SERVERS.items()}
 
 
 class ModelQuestion(msgspec.Struct, frozen=True):
@@ -90,6 +105,19 @@ def known_sum(one: _Number | None, other: _Number | None) -> _Number | None:
 
 
 # Servers
+
+
+def address_of(name: JudgeName) -> str:
+    """Return the address of a judge's server: its own, that of the environment, or the provider's.
+
+    Raises CompletionError for one of the environment that is no http address, or has a password.
+    """
+    assert name.provider is not None
+    server = SERVERS[name.provider]
+    address = (name.url or os.environ.get(server.moved_by) or server.address).rstrip("/")
+    if urlsplit(address).scheme not in ("http", "https") or "@" in urlsplit(address).netloc:
+        raise CompletionError(f"{server.moved_by} is no http address without user and password", hopeless=True)
+    return address
 
 
 def refusal(status: int, body: object, after: float | None = None) -> CompletionError:

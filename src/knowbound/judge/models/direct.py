@@ -19,10 +19,11 @@ import msgspec
 
 from knowbound.judge.models.completion import (
     ANSWER_BYTES,
-    KEYS,
+    SERVERS,
     Completion,
     CompletionError,
     ModelQuestion,
+    address_of,
     is_loopback,
     redirection,
     refusal,
@@ -32,11 +33,6 @@ from knowbound.judge.names import JudgeName, Provider
 
 _READ = 1 << 16
 _OUTPUT_TOKENS = 1_000  # Anthropic's API requires a limit; an answer for a hook has a few words
-_PROVIDERS = {  # the variable for another address, the address, the path
-    Provider.ANTHROPIC: ("ANTHROPIC_BASE_URL", "https://api.anthropic.com", "/v1/messages"),
-    Provider.OPENAI: ("OPENAI_BASE_URL", "https://api.openai.com/v1", "/chat/completions"),
-    Provider.URL: ("", "", "/chat/completions"),
-}
 
 
 class DirectModel:
@@ -80,15 +76,13 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 def _request(name: JudgeName, question: ModelQuestion) -> urllib.request.Request:
     """Return the question in the provider's own form."""
     assert name.provider is not None
-    variable, address, path = _PROVIDERS[name.provider]
-    base = (name.url or os.environ.get(variable) or address).rstrip("/")
-    if urlsplit(base).scheme not in ("http", "https") or "@" in urlsplit(base).netloc:
-        raise CompletionError(f"{variable} is no http address without user and password", hopeless=True)
-    key = os.environ.get(KEYS[name.provider], "").strip()
+    server = SERVERS[name.provider]
+    base = address_of(name)
+    key = os.environ.get(server.key, "").strip()
     if not key and name.provider is not Provider.URL:
-        raise CompletionError(f"{KEYS[name.provider]} is not set", hopeless=True)
+        raise CompletionError(f"{server.key} is not set", hopeless=True)
     if not (key.isascii() and key.isprintable()):  # the library's error would show the key
-        raise CompletionError(f"{KEYS[name.provider]} has characters that no key has", hopeless=True)
+        raise CompletionError(f"{server.key} has characters that no key has", hopeless=True)
     asked: list[dict[str, str]] = [{"role": "user", "content": question.text}]
     body: dict[str, object] = {"model": name.model}
     headers = {"content-type": "application/json", "user-agent": "knowbound"}
@@ -98,7 +92,7 @@ def _request(name: JudgeName, question: ModelQuestion) -> urllib.request.Request
     else:
         body |= {"messages": [{"role": "system", "content": question.instructions}, *asked]}
         headers |= {"authorization": f"Bearer {key}"} if key else {}
-    return urllib.request.Request(base + path, msgspec.json.encode(body), headers)
+    return urllib.request.Request(base + server.path, msgspec.json.encode(body), headers)
 
 
 def _read(response: http.client.HTTPResponse, end: float) -> bytes:

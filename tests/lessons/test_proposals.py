@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from knowbound.config import load
 from knowbound.core.lesson import LessonKind
 from knowbound.lessons.learn import learn
+from knowbound.lessons.verifying import Tree
 from tests.lessons.shop import Shop
 from tests.transcripts import Transcript
 
@@ -179,3 +181,8 @@ def test_a_variable_inside_of_a_function_is_no_place(shop: Shop) -> None:
     for _ in range(2):
         shop.session(lambda one: one.bash("grep -rn publicToken src/cli", "", code=1))
     assert shop.texts() == []
+
+
+def test_a_tree_of_any_language_shows_that_it_is_indented_with_tabs(tmp_path: Path) -> None:
+    (tmp_path / "main.zig").write_text("pub fn main() void {\n" + "\tstep();\n" * 60 + "}\n", "utf-8")
+    assert Tree(tmp_path).uses_tabs

@@ -16,6 +16,7 @@ from knowbound import __version__
 from knowbound.cli.output import echo
 from knowbound.errors import DEFECT, InputError, KnowboundError
 from knowbound.language import LANGUAGES, VARIABLE, is_english, translated, use
+from knowbound.report import FOR_PEOPLE
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -83,9 +84,8 @@ VERBS = {verb: found for group in _TABLE.values() for verb, found in group.items
 GROUPS = {heading: tuple(verbs) for heading, verbs in _TABLE.items() if heading != _CALLED}
 ONLY_FOR_CLIENTS = tuple(_TABLE[_CALLED])
 
-# Verbs that speak Chinese, too: to start with, and what agents know. The formats that are for people.
+# Verbs that speak Chinese, too: to start with, and what agents know.
 BILINGUAL = (*"review fix serve demo install doctor observe learn lint rules rescue draft".split(),)
-_FOR_PEOPLE = ("text", "markdown", "html")
 
 # Verbs and options of earlier versions, and the way to do the same now.
 _JOBS = "Set KNOWBOUND_JOBS, or jobs in the config."
@@ -289,7 +289,7 @@ def language_of(args: list[str], environ: Mapping[str, str]) -> str:
     """
     given = dict(pairwise([*(part for one in args for part in one.split("=", 1)), ""]))
     verb = next((one for one in args if one in VERBS), "review")
-    is_for_people = given.get("--format", "text") in _FOR_PEOPLE
+    is_for_people = given.get("--format", "text") in FOR_PEOPLE
     named = given.get("--lang") or environ.get(VARIABLE, "en")
     return named if named in LANGUAGES and verb in BILINGUAL and is_for_people else "en"
 

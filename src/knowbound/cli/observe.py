@@ -23,7 +23,7 @@ from knowbound.cli.options import (
 )
 from knowbound.cli.output import Out, echo, reading
 from knowbound.language import say
-from knowbound.report import GAP_FORMATS
+from knowbound.report import FOR_PEOPLE, GAP_FORMATS
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
@@ -73,7 +73,7 @@ def observe_command(
     if not paths:
         only = say(" for sessions of {} (--all: of every project)", filters.project) if filters.project else ""
         echo(say("Looked in {}{}.", report.watermark.path, only), err=True)
-    answers = _answers(settings.home, filters) if out.format in ("text", "markdown", "html") else ""
+    answers = _answers(settings.home, filters) if out.format in FOR_PEOPLE else ""
     out.emit(rendered(report, signals, out, answers, detail_of(all_rates, verbose)))
     hint_at_model(settings, "hedges", out.format)
 

@@ -71,8 +71,8 @@ class Source(NamedTuple):
     is_doubt: bool = False  # the agent's own words show doubt: what it does next may answer them
 
 
-# In the order in which reports show them. A new type: a row here and in catalogue/codes.toml,
-# a module in gaps/, and a call in gaps/lens.py.
+# In the order in which reports show them. A new type: a row here and in catalogue/codes.toml, a module in gaps/, and a
+# call in gaps/text_signals.py, where it is in the agent's words, or else in gaps/lens.py.
 SOURCES: dict[SignalType, Source] = {
     SignalType.FAILED_SEARCH: Source(1.0, "it searched and found nothing: not there, or not where it looked"),
     SignalType.REPEATED_FAILURE: Source(1.0, "it tried again and again and found nothing: it was needed"),

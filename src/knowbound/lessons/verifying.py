@@ -12,9 +12,9 @@ from typing import NamedTuple
 from knowbound.codebase.checkout import Checkout, TreeLine
 from knowbound.core.evidence import SUCCESS, EvidenceClass, Quality
 from knowbound.core.lesson import CheckKind, TreeCheck, Verified
+from knowbound.core.paths import CODE, extension
 from knowbound.evidence.investigate import investigate
 
-_SOURCES = tuple(".ts .tsx .js .jsx .py .go .rs .java .kt .rb .c .cc .cpp .h .swift".split())
 _SAMPLED = 60  # sources that are read for their indentation
 _MOST_QUESTIONS = 40  # to the engine of `investigate` in one run
 _SOURCES_SEEN = 5  # places that define a symbol
@@ -45,7 +45,7 @@ class Tree(Checkout):
     def uses_tabs(self) -> bool | None:
         """Report whether most indented lines of the sources begin with a tab; None where there are too few."""
         counts: Counter[str] = Counter()
-        for path in sorted(one for one in self.files if one.endswith(_SOURCES))[:: max(1, len(self.files) // _SAMPLED)]:
+        for path in sorted(one for one in self.files if extension(one) in CODE)[:: max(1, len(self.files) // _SAMPLED)]:
             counts.update(line[0] for line in self.text(path).splitlines() if line[:1] in ("\t", " "))
         return counts["\t"] > 0.9 * counts.total() if counts.total() >= 50 else None
 

@@ -92,8 +92,8 @@ def show(asked: Asked) -> Shown:
 def _deciding(settings: Settings) -> list[tuple[str, list[str]]]:
     """Return the tasks of each judge, the judge with most of them first."""
     found: dict[str, list[str]] = {}
-    for task, words in _TASKS.items():
-        found.setdefault(judge_for(settings, task), []).append(words)
+    for task in dict.fromkeys((*_TASKS, *ModelTask)):
+        found.setdefault(judge_for(settings, task), []).append(_TASKS.get(task, task))
     return sorted(found.items(), key=lambda one: -len(one[1]))
 
 

@@ -38,6 +38,26 @@ _NAME_KINDS = {
     "cpp": ("identifier", "type_identifier", "field_identifier", "namespace_identifier"),
 }  # fmt: skip
 _NAME_KINDS["typescript"] = _NAME_KINDS["tsx"] = (*_NAME_KINDS["javascript"], "type_identifier")
+# Nodes that are a definition with its body, by grammar.
+DEFINED_KINDS = {
+    "python": ("class_definition", "function_definition"),
+    "javascript": ("class_declaration", "function_declaration", "generator_function_declaration", "method_definition",
+                   "variable_declarator", "field_definition", "pair"),
+    "go": ("function_declaration", "method_declaration", "type_spec", "const_spec", "var_spec"),
+    "rust": ("function_item", "struct_item", "enum_item", "trait_item", "type_item", "mod_item", "const_item",
+             "static_item", "macro_definition", "union_item", "impl_item"),
+    "java": ("class_declaration", "interface_declaration", "enum_declaration", "record_declaration",
+             "annotation_type_declaration", "method_declaration", "constructor_declaration", "field_declaration"),
+    "c": ("function_definition", "struct_specifier", "enum_specifier", "union_specifier", "preproc_function_def",
+          "type_definition"),
+    "cpp": ("function_definition", "class_specifier", "struct_specifier", "enum_specifier", "union_specifier",
+            "namespace_definition", "preproc_function_def"),
+}  # fmt: skip
+DEFINED_KINDS["typescript"] = DEFINED_KINDS["tsx"] = (
+    *(kind for kind in DEFINED_KINDS["javascript"] if kind != "field_definition"),
+    "abstract_class_declaration", "interface_declaration", "type_alias_declaration",
+    "enum_declaration", "public_field_definition", "internal_module", "function_signature", "method_signature",
+)  # fmt: skip
 # Nodes whose `name` field is a definition.
 _DEFINITIONS = frozenset(
     "class_definition function_definition class_declaration function_declaration method_definition "

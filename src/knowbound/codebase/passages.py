@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from knowbound.codebase.definitions import definition_on
-from knowbound.codebase.languages import grammar_of
+from knowbound.codebase.languages import DEFINED_KINDS, grammar_of
 from knowbound.core.paths import DOCUMENTS, extension, language_of
 from knowbound.text.embedding import embed
 from knowbound.text.stems import stem
@@ -210,25 +210,6 @@ def _windows(first: int, last: int) -> Iterator[tuple[int, int]]:
 
 
 _LONGEST_PARSED = 1_500_000  # characters: a larger file is data
-_KINDS = {
-    "python": ("class_definition", "function_definition"),
-    "javascript": ("class_declaration", "function_declaration", "generator_function_declaration", "method_definition",
-                   "variable_declarator", "field_definition", "pair"),
-    "go": ("function_declaration", "method_declaration", "type_spec", "const_spec", "var_spec"),
-    "rust": ("function_item", "struct_item", "enum_item", "trait_item", "type_item", "mod_item", "const_item",
-             "static_item", "macro_definition", "union_item", "impl_item"),
-    "java": ("class_declaration", "interface_declaration", "enum_declaration", "record_declaration",
-             "annotation_type_declaration", "method_declaration", "constructor_declaration", "field_declaration"),
-    "c": ("function_definition", "struct_specifier", "enum_specifier", "union_specifier", "preproc_function_def",
-          "type_definition"),
-    "cpp": ("function_definition", "class_specifier", "struct_specifier", "enum_specifier", "union_specifier",
-            "namespace_definition", "preproc_function_def"),
-}  # fmt: skip
-_KINDS["typescript"] = _KINDS["tsx"] = (
-    *(kind for kind in _KINDS["javascript"] if kind != "field_definition"),
-    "abstract_class_declaration", "interface_declaration", "type_alias_declaration",
-    "enum_declaration", "public_field_definition", "internal_module", "function_signature", "method_signature",
-)  # fmt: skip
 _FUNCTION_VALUES = frozenset("arrow_function function_expression function class generator_function".split())
 _CONTAINERS = frozenset(
     "class_definition class_declaration interface_declaration enum_declaration struct_item trait_item impl_item "
@@ -264,7 +245,7 @@ def _parsed(text: str, grammar: str) -> list[Outlined]:
     from ast_grep_py import SgRoot  # noqa: PLC0415  (loaded only where a tree is parsed)
 
     found, open_ = [], list[Outlined]()
-    for node in SgRoot(text, grammar).root().find_all(any=[{"kind": kind} for kind in _KINDS[grammar]]):
+    for node in SgRoot(text, grammar).root().find_all(any=[{"kind": kind} for kind in DEFINED_KINDS[grammar]]):
         kind, span = node.kind(), node.range()
         name = _name(node, kind)
         if not name:

@@ -15,7 +15,7 @@ from knowbound.config import Settings
 from knowbound.core.bundle import SELF_MARKING
 from knowbound.core.paths import is_loaded_by_client, project_name, relative_to, split_by_reach, works_in
 from knowbound.core.reading import LeftOut, SessionsRead
-from knowbound.core.signal import Findings, Signal, SignalType, SkippedLine
+from knowbound.core.signal import LENS_VERSION, Findings, Signal, SignalType, SkippedLine
 from knowbound.errors import InputError
 from knowbound.files import links_not_followed
 from knowbound.gaps.stored import Filters, at_root, folders_of, signals_of
@@ -43,7 +43,6 @@ from knowbound.traces.sessions import (
 )
 
 _SKIPPED_SHOWN = 20
-LENS_VERSION = 11  # raise it when the same trace gives other findings or another report: stored findings are made again
 
 
 def observe(

@@ -26,6 +26,7 @@ from msgspec.structs import replace
 from knowbound.agent.forget import search_for
 from knowbound.agent.mcp.pulls import record_pull
 from knowbound.config import load
+from knowbound.core.audit import ClaimKind, Support
 from knowbound.core.quality import (
     DayRollup,
     Discovery,
@@ -39,6 +40,7 @@ from knowbound.core.quality import (
 from knowbound.injection import shown_suggestions
 from knowbound.injection.prompt import HookPrompt
 from knowbound.injection.shown_suggestions import ShownSuggestion
+from knowbound.judge.labels import CLAIM_LABELS, ClaimLabel, append_label
 from knowbound.kms.backends import mongo
 from knowbound.kms.opening import open_knowledge_store
 from knowbound.kms.quality_log import DISCOVERY, LOG, NOTE, ROLLUP, SqliteQualityLog
@@ -66,7 +68,7 @@ class Planted:
         return f"{self.name}said{place}xylophone"
 
     def words(self) -> set[str]:
-        places = "prompt others query hedge answer hooked waiting pulled label turn note sample printed".split()
+        places = "prompt others query hedge answer hooked waiting pulled label turn claim note sample printed".split()
         places += "ended asked responded called corrected stated answered accepted suggested".split()
         return {self.id, *(self.word(place) for place in places)}
 
@@ -164,6 +166,9 @@ class Shop(Project):
         (self.root / "given.jsonl").write_text("".join(json.dumps(row) + "\n" for row in turns))
         self.must("judge", "label", "--question", "turns", "--input", "given.jsonl", said="yyn\n" * len(turns))
         (self.root / "given.jsonl").unlink()
+        for one in sessions:
+            claim = ClaimLabel(one.id, 1, f"It is {one.word('claim')}.", ClaimKind.OTHER, Support.UNSEEN)
+            append_label(self.home / CLAIM_LABELS, claim)
 
     def evaluate(self, *sessions: Planted) -> None:
         agent = self.root / "agent.py"
@@ -285,7 +290,7 @@ def test_a_dry_run_shows_the_counts_of_the_erasing_and_changes_nothing(shop: Sho
     assert set(shop.found(ALPHA)) == ALPHA.words()
     done = json.loads(shop.must(*words, "--yes"))
     assert done["erased"] == shown["erased"]
-    files = {"labels.jsonl", "turn-labels.jsonl", "evals/", "injections", "contexts", "ended"}
+    files = {"labels.jsonl", "turn-labels.jsonl", "claim-labels.jsonl", "evals/", "injections", "contexts", "ended"}
     assert {"knowbound.db: session", *files} <= set(shown["erased"])
     assert {"items.db: kms_quality_log", "items.db: words in kms_quality_discovery"} <= set(shown["erased"])
     assert {"items.db: words in kms_quality_answer", "suggestions.json"} <= set(shown["erased"])

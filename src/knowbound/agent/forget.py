@@ -30,7 +30,7 @@ from knowbound.injection.contexts import FOLDER as CONTEXTS
 from knowbound.injection.contexts import name_of
 from knowbound.injection.late import context_of_file
 from knowbound.injection.log import tidy
-from knowbound.judge.labels import LABELS, TURN_LABELS
+from knowbound.judge.labels import LABEL_FILES
 from knowbound.kms.opening import open_shared_log
 from knowbound.kms.quality_log import DISCOVERY, LOG, KeptDocument
 from knowbound.kms.store_writer import write_lock
@@ -168,7 +168,7 @@ class _FileEraser:
         for store in _DAY_LOGS:
             for path in day_files(self._home, store):
                 self._erase_lines_of(path, store)
-        for name in (LABELS, TURN_LABELS):
+        for name in LABEL_FILES:
             self._erase_lines_of(self._home / name, name)
         for name in (hook_log.NAME, hook_log.NAME + ".1"):
             self._erase_lines_of(self._home / name, hook_log.NAME)
@@ -305,7 +305,7 @@ def _kept(home: Path) -> Iterator[bytes]:
     """Yield records that stay and may repeat an erased text: those of other sessions, and items."""
     yield from kept_records(home)
     logs = (path for store in _DAY_LOGS for path in day_files(home, store))
-    for path in (home / LABELS, home / TURN_LABELS, *logs):
+    for path in (*(home / name for name in LABEL_FILES), *logs):
         with suppress(OSError):
             yield path.read_bytes()
 

@@ -18,6 +18,12 @@ A line of `turn-labels.jsonl` is
 
 with the last five optional. An item may have no label. `judge` is the version that judged the turn when it was drawn.
 
+A line of `claim-labels.jsonl` is
+
+    {"session", "turn", "text", "kind", "label": "supported|contradicted|unseen|not_checkable", "by", "time"}
+
+with the last two optional: the verdict of a person on a claim of an answer; `not_checkable` if the person cannot tell.
+
 `session` is the session of a text or a turn: labels of one session are alike. `weight` says how much more often such
 texts or turns occur than they were drawn.
 """
@@ -34,6 +40,7 @@ from typing import Generic, NamedTuple, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from knowbound.core.audit import ClaimKind, Support
 from knowbound.core.quality import ItemVerdict, JudgedCall, JudgedItem, JudgedTurn, Metric
 from knowbound.errors import InputError, StoreError
 from knowbound.judge.material import sendable_input
@@ -175,6 +182,28 @@ class LabelledTurn(UnlabelledTurn, frozen=True, kw_only=True, omit_defaults=True
         ]
 
 
+class ClaimLabel(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A person's verdict on a claim of an answer."""
+
+    session: str
+    turn: int
+    text: str
+    kind: ClaimKind
+    label: Support
+    by: str = ""
+    time: str = ""
+
+    @property
+    def key(self) -> tuple[str, int, str]:
+        """Equal for labels of the same claim."""
+        return self.session, self.turn, self.text
+
+    @property
+    def answer(self) -> Support:
+        """The verdict, to compare with another label of the same claim."""
+        return self.label
+
+
 def _check_weight(weight: float) -> None:
     if not (math.isfinite(weight) and weight > 0):
         raise ValueError("the weight must be more than 0")
@@ -182,7 +211,10 @@ def _check_weight(weight: float) -> None:
 
 LABELS = "labels.jsonl"  # in the data folder
 TURN_LABELS = "turn-labels.jsonl"
+CLAIM_LABELS = "claim-labels.jsonl"
+LABEL_FILES = (LABELS, TURN_LABELS, CLAIM_LABELS)
 _Label = TypeVar("_Label", Label, LabelledTurn)
+_AnyLabel = TypeVar("_AnyLabel", Label, LabelledTurn, ClaimLabel)
 _Row = TypeVar("_Row")
 
 
@@ -210,6 +242,8 @@ _TURN = _Line(
     '{"id": "…", "prompt": "…", "items": [{"id": "…", "content": "…"}], "response": "…", "tool_calls": []}',
 )
 
+_CLAIM = _Line("label", '{"session": "…", "turn": 1, "text": "…", "kind": "done", "label": "unseen"}')
+
 
 def read_labels(path: Path, question: str = HEDGING) -> LabelSet[Label]:
     """Read the labels about a question. A line that is no label is an error: its loss would change the figures."""
@@ -223,6 +257,15 @@ def read_turn_labels(path: Path) -> LabelSet[LabelledTurn]:
     data = _bytes(path, _no_turn(path))
     turns = list(_rows(data.splitlines(), path, _TURN, msgspec.json.Decoder(LabelledTurn).decode))
     return _label_set(path, data, turns, _no_turn(path))
+
+
+def read_claim_labels(path: Path) -> tuple[ClaimLabel, ...]:
+    """Read the newest label of each claim; none if the file does not exist. A line that is none is an error."""
+    given: dict[tuple[str, int, str], list[ClaimLabel]] = {}
+    lines = _bytes(path).splitlines() if path.exists() else ()
+    for label in _rows(lines, path, _CLAIM, msgspec.json.Decoder(ClaimLabel).decode):
+        given.setdefault(label.key, []).append(label)
+    return tuple(_newest(same) for same in given.values())
 
 
 def labelled_texts(path: Path) -> frozenset[str]:
@@ -275,7 +318,7 @@ def append_turn(path: Path, turn: UnlabelledTurn, labels: dict[str, ItemLabel], 
     return append_label(path, LabelledTurn(**kept, labels=labels, by=by, time=time))
 
 
-def append_label(path: Path, label: Label | LabelledTurn) -> bytes:
+def append_label(path: Path, label: Label | LabelledTurn | ClaimLabel) -> bytes:
     """Append a line in one durable write, readable by the user alone. Returns the bytes written, for `take_back`."""
     data = msgspec.json.encode(label) + b"\n"
     try:
@@ -309,6 +352,13 @@ def take_back(path: Path, written: bytes) -> bool:
     except OSError as error:
         raise StoreError("store-unwritable", f"Cannot write {path}: {error.strerror or error}.") from error
     return True
+
+
+def take_back_claim(path: Path, by: str) -> bool:
+    """Remove the last label of the file if it is one that this person gave to a claim."""
+    lines = _bytes(path).splitlines(keepends=True) if path.exists() else []
+    last = next(_rows(lines[-1:], path, _CLAIM, msgspec.json.Decoder(ClaimLabel).decode), None)
+    return last is not None and last.by == by and take_back(path, lines[-1])
 
 
 def _bytes(path: Path, missing: str = "") -> bytes:
@@ -368,7 +418,7 @@ def _label_set(path: Path, data: bytes, labels: Iterable[_Label], none: str) -> 
     )
 
 
-def _newest(labels: list[_Label]) -> _Label:
+def _newest(labels: list[_AnyLabel]) -> _AnyLabel:
     """Return the newest by time if both have a time, else by position: files are appended to."""
     newest = labels[0]
     for label in labels[1:]:

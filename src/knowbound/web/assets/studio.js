@@ -47,10 +47,13 @@
     next.scrollIntoView({ block: "nearest" });
   }
 
+  const ANYWHERE = ["undo", "skip", "1", "2", "3", "4"];  // once on a page, whatever entry has the focus
+
   function act(name) {
-    const within = current() || (name === "undo" ? null : entries()[0]);
+    const anywhere = ANYWHERE.includes(name);
+    const within = current() || (anywhere ? null : entries()[0]);
     const wanted = `[data-do="${name}"]`;
-    const button = (within && $(wanted, within)) || (name === "undo" && $(wanted, main()));
+    const button = (within && $(wanted, within)) || (anywhere && $(wanted, main()));
     if (!button) return false;
     const unmet = button.form && $("input:required:invalid", button.form);
     if (unmet) unmet.focus();
@@ -76,6 +79,11 @@
     r: () => act("reject"),
     b: () => act("branch"),
     u: () => act("undo"),
+    s: () => act("skip"),
+    1: () => act("1"),
+    2: () => act("2"),
+    3: () => act("3"),
+    4: () => act("4"),
     c: () => {
       const found = all(".answer .claim");
       const next = found[found.indexOf(document.activeElement) + 1] || found[0];

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
+from knowbound.audit.labelling import AuditedClaim, claim_agreement, claims_to_label, decided_claims
 from knowbound.config import Settings
+from knowbound.core.audit import Claim, Support
 from knowbound.errors import InputError
 from knowbound.gaps.labelling import label_candidates
 from knowbound.judge.choice import ModelTask, judge_for
 from knowbound.judge.labels import (
+    CLAIM_LABELS,
     LABELS,
     TURN_LABELS,
+    ClaimLabel,
     ItemLabel,
     Label,
     Unlabelled,
@@ -19,6 +28,8 @@ from knowbound.judge.labels import (
     append_turn,
     labelled_ids,
     labelled_texts,
+    read_claim_labels,
+    take_back_claim,
 )
 from knowbound.judge.registry import JudgeRow, hedging_judge_version, judges
 from knowbound.language import say
@@ -28,7 +39,9 @@ from knowbound.store.calibrations import hedging_calibration
 from knowbound.text.clock import utc_now
 from knowbound.text.printable import counted
 from knowbound.web.access import Right
+from knowbound.web.pages.sessions import trace_turn
 from knowbound.web.registry import Asked, Changing, Goto, Shown, Studio
+from knowbound.web.timeline import Timeline, timeline
 
 _SEED = 1
 _TASKS = {
@@ -52,6 +65,12 @@ _QUESTIONS = {  # in the order of the fields of ItemLabel
     "used": "Used: does the answer or a tool call restate it, act on it or cite it?",
     "contradicted": "Contradicted: is the answer, or a tool result that it reports, incompatible with it?",
 }
+_VERDICTS = {  # in the order of their keys
+    Support.SUPPORTED: "Supported",
+    Support.CONTRADICTED: "Contradicted",
+    Support.UNSEEN: "Unseen",
+    Support.NOT_CHECKABLE: "Cannot tell",
+}
 _DRAWN = 50  # sentences that are drawn; a reader labels one at a time
 
 
@@ -65,6 +84,8 @@ class UsedRow(NamedTuple):
 
 def show(asked: Asked) -> Shown:
     """Return the page."""
+    if asked.query.get("label") == "claims":
+        return _show_claims(asked)
     settings = asked.studio.settings
     is_turns = asked.query.get("label") == "turns"
     texts, turns = labelled_texts(settings.home / LABELS), labelled_ids(settings.home / TURN_LABELS)
@@ -77,16 +98,22 @@ def show(asked: Asked) -> Shown:
         "turn": turn[0] if turn else None,
         "questions": _QUESTIONS,
         "left": len(todo),
+        "calibration": hedging_calibration(settings.home, hedging_judge_version(judge_for(settings, ModelTask.HEDGES))),
+    }
+    return Shown("judges.html", values | _of_every_tab(asked.studio))
+
+
+def _of_every_tab(studio: Studio) -> dict[str, object]:
+    settings = studio.settings
+    return {
         "tasks": _deciding(settings),
         "judges": _usable(),
-        "calibration": hedging_calibration(settings.home, hedging_judge_version(judge_for(settings, ModelTask.HEDGES))),
         "used": [
             UsedRow("commands", used_today(background=False), settings.model_budget_calls),
             UsedRow("in the background", used_today(background=True), settings.model_background_calls),
         ],
-        "may_label": asked.studio.access.may(Right.RECORD),
+        "may_label": studio.access.may(Right.RECORD),
     }
-    return Shown("judges.html", values)
 
 
 def _deciding(settings: Settings) -> list[tuple[str, list[str]]]:
@@ -154,4 +181,70 @@ def label_turn(asked: Asked) -> Goto:
     return Goto("/judges?label=turns")
 
 
-CHANGES = {"/judges/label": Changing(Right.RECORD, label), "/judges/label-turn": Changing(Right.RECORD, label_turn)}
+# Claims
+
+
+def _show_claims(asked: Asked) -> Shown:
+    """Return the page with a claim to label, in its answer and with the calls of its turn."""
+    settings = asked.studio.settings
+    labels, claims = read_claim_labels(settings.home / CLAIM_LABELS), decided_claims(settings)
+    skipped = _skipped(asked.query)
+    waiting = claims_to_label(claims.values(), (one.key for one in labels))
+    drawn = next(islice(waiting, skipped, None), None)
+    values = {
+        "headline": _headline(len(labels), int(drawn is not None)),
+        "tab": "claims",
+        "drawn": drawn,
+        "shown": _turn_of(drawn) if drawn else None,
+        "skipped": skipped,
+        "verdicts": _VERDICTS,
+        "agreement": claim_agreement(labels, claims),
+        "may_undo": bool(labels) and labels[-1].by == asked.user,
+    }
+    return Shown("judges_claims.html", values | _of_every_tab(asked.studio))
+
+
+def _skipped(fields: Mapping[str, str]) -> int:
+    """Return how many claims the visitor skipped: an address keeps it."""
+    given = fields.get("skip", "")
+    return int(given) if given.isdecimal() and len(given) < 7 else 0
+
+
+def _turn_of(drawn: AuditedClaim) -> Timeline | None:
+    """Return the turn with the claim marked in its answer, and without anything that the audit said about it."""
+    unjudged = replace(drawn.turn, claims=(Claim(drawn.claim.text, drawn.claim.kind),))
+    try:
+        trace = trace_turn(Path(drawn.turn.file), drawn.turn.session, drawn.turn.turn)
+    except (InputError, OSError):
+        return None
+    return timeline(trace, unjudged, {}) if trace else None
+
+
+def label_claim(asked: Asked) -> Goto:
+    """Write the label of a claim with the name of who gave it; one that was labelled meanwhile keeps its own."""
+    settings, given = asked.studio.settings, asked.form.get("given", "")
+    path = settings.home / CLAIM_LABELS
+    known = {one.key for one in read_claim_labels(path)}
+    for one in decided_claims(settings).values():
+        if one.id == asked.form.get("claim") and one.key not in known and given in _VERDICTS:
+            append_label(path, ClaimLabel(*one.key, one.claim.kind, Support(given), by=asked.user, time=utc_now()))
+    return _next_claim(asked)
+
+
+def undo_claim(asked: Asked) -> Goto:
+    """Take the newest label back, if the visitor gave it."""
+    if not take_back_claim(asked.studio.settings.home / CLAIM_LABELS, asked.user):
+        raise InputError("no-such-action", "The newest label is not yours: nothing was taken back.")
+    return _next_claim(asked)
+
+
+def _next_claim(asked: Asked) -> Goto:
+    return Goto(f"/judges?label=claims&skip={_skipped(asked.form)}")
+
+
+CHANGES = {
+    "/judges/label": Changing(Right.RECORD, label),
+    "/judges/label-turn": Changing(Right.RECORD, label_turn),
+    "/judges/label-claim": Changing(Right.RECORD, label_claim),
+    "/judges/undo-claim": Changing(Right.RECORD, undo_claim),
+}

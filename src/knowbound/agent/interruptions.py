@@ -66,7 +66,7 @@ def wrong_shares(home: Path) -> list[WrongShare]:
     """Count the interruptions of the last days by kind."""
     since = (datetime.fromisoformat(utc_now()) - timedelta(days=DAYS)).strftime("%Y-%m-%dT%H:%M:%SZ")
     seen, wrong = (
-        Counter(one.kind for one in rows if one.time >= since) for rows in (_interruptions(home), _called(home))
+        Counter(row.kind for row in rows if row.time >= since) for rows in (_interruptions(home), _called(home))
     )
     return [WrongShare(kind, wrong[kind], max(seen[kind], wrong[kind])) for kind in KINDS if seen[kind] or wrong[kind]]
 

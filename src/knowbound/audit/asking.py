@@ -78,12 +78,12 @@ class AnsweredTurn(NamedTuple):
 
 def ask_turns(turns: Sequence[AskedTurn], asker: Asker) -> list[AnsweredTurn]:
     """Return the claims of each turn, decided."""
-    materials = [_material(one) for one in turns]
+    materials = [_material(turn) for turn in turns]
     asked = asker.ask(
         load_prompt(CLAIMS),
         [{**material.texts, "facts": sendable(one.facts)} for one, material in zip(turns, materials, strict=True)],
         ClaimAnswers,
-        sources=[AnswerSource(one.turn.session, one.turn.project) for one in turns],
+        sources=[AnswerSource(turn.turn.session, turn.turn.project) for turn in turns],
     )
     found = []
     for one, material, answer in zip(turns, materials, asked, strict=True):
@@ -212,13 +212,13 @@ def _was_shown(given: ClaimAnswer, one: AskedTurn, material: TurnMaterial) -> bo
 
 def _joined(by_rules: Sequence[Checked], by_model: list[Checked]) -> list[Checked]:
     """Return the model's claims, those about runs and git as rules decided them, and what rules found besides."""
-    rules = [one for one in by_rules if one.claim.is_decided and one.claim.kind in OF_RULES]
+    rules = [rule for rule in by_rules if rule.claim.is_decided and rule.claim.kind in OF_RULES]
     found, taken = [], list[Checked]()
     for one in by_model:
         own = next((each for each in rules if each.claim.kind is one.claim.kind and _same(each, one)), None)
         found.append(own or one)
         taken += [own] if own else []
-    more = (one for one in by_rules if one.claim.support in UNSUPPORTED and one not in taken)
+    more = (rule for rule in by_rules if rule.claim.support in UNSUPPORTED and rule not in taken)
     facts = [one for one in more if one.claim.kind in OF_RULES or one.claim.support is Support.CONTRADICTED]
     return [*found, *facts]
 

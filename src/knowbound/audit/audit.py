@@ -106,7 +106,7 @@ def audit(
         raise InputError("no-sessions", f"No sessions found in {where}. Try: knowbound audit --all")
     turns = _kept_turns(sessions, filters)
     asked, friction = JudgedTurns(), sessions_with_friction(environ)
-    if seen := friction.intersection(one.session for one in sessions):
+    if seen := friction.intersection(session.session for session in sessions):
         many = counted(len(seen), "session")
         notes.append(f"Claude Code's /insights saw friction in {many}: a reason to look at them first, no verdict.")
     if judging is not None:
@@ -139,7 +139,7 @@ def suspicious(turns: Iterable[AuditedTurn], friction: frozenset[str] = frozense
         is_open = turn.suspicion > 0 or turn.diagnosis is Diagnosis.UNKNOWN
         return turn.suspicion + _FRICTION * (is_open and turn.session in friction)
 
-    waiting = [one for one in turns if one.by == BY_RULES and reasons(one)]
+    waiting = [turn for turn in turns if turn.by == BY_RULES and reasons(turn)]
     return sorted(sorted(waiting, key=lambda one: one.time, reverse=True), key=lambda one: -reasons(one))
 
 
@@ -242,7 +242,7 @@ def report_of(
         whole=shares_of("all", turns),
         groups={name: _grouped(turns, key) for name, key in groups.items()},
         claims={kind: dict(counts) for kind, counts in claims.items()},
-        findings=dict(Counter(one.code.value for _, turn in turns for one in turn.findings).most_common()),
+        findings=dict(Counter(finding.code.value for _, turn in turns for finding in turn.findings).most_common()),
         first=first[:_FIRST],
         judged=dict(Counter(turn.by for _, turn in turns if turn.by != BY_RULES)),
         waiting=len(waiting),
@@ -263,7 +263,7 @@ def report_of(
 
 def _first_key(turn: AuditedTurn) -> tuple[int, int, str, str, int]:
     """Sort by diagnosis, then by how much the finding matters; the newest of each first is what people remember."""
-    bad = [_MATTERS.index(one.code) for one in turn.findings if one.code in _MATTERS]
+    bad = [_MATTERS.index(finding.code) for finding in turn.findings if finding.code in _MATTERS]
     return _ORDER.index(turn.diagnosis), min(bad, default=len(_MATTERS)), _backwards(turn.time), turn.session, turn.turn
 
 

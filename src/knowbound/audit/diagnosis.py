@@ -114,7 +114,7 @@ def diagnose(
     """Return the first diagnosis that fits. Grounded needs the evidence that the intent requires (specification 3)."""
     if unanswered:
         return TurnDiagnosis(Diagnosis.INCOMPLETE, unanswered)
-    own = [one.claim for one in claims]
+    own = [claim.claim for claim in claims]
     if _is_chat(answer, own, facts):
         return TurnDiagnosis(Diagnosis.CHAT, "it states nothing about the work or the code")
     if signs.contradicted:
@@ -149,7 +149,9 @@ def _is_chat(answer: Answer | None, claims: list[Claim], facts: TurnFacts) -> bo
     if facts.edits or facts.gits or facts.runs:
         return False
     asks = answer.text.rstrip(" *_`\n").endswith("?")
-    return asks or (not facts.calls and not any(not one.is_open and "`" in one.text for one in answer.statements))
+    return asks or (
+        not facts.calls and not any(not statement.is_open and "`" in statement.text for statement in answer.statements)
+    )
 
 
 def _said_to_be_wrong(answer: Answer) -> str:
@@ -162,7 +164,7 @@ def _said_to_be_wrong(answer: Answer) -> str:
 
 def _said_to_be_unknown(answer: Answer) -> str:
     """The sentence in which the agent says what it does not know."""
-    return next((one.text[:200] for one in answer.statements if _LACKS.search(one.low)), "")
+    return next((statement.text[:200] for statement in answer.statements if _LACKS.search(statement.low)), "")
 
 
 def next_step(
@@ -173,7 +175,7 @@ def next_step(
         case Diagnosis.UNSUPPORTED:
             if findings and findings[0].code in _BY_CODE:
                 return _BY_CODE[findings[0].code]
-            bad = next((one for one in claims if one.important and one.support in UNSUPPORTED), None)
+            bad = next((claim for claim in claims if claim.important and claim.support in UNSUPPORTED), None)
             return KINDS[bad.kind].next if bad else "get the named evidence"
         case Diagnosis.MISLED:
             return f"knowbound kms supersede {verdict.item}" if verdict.item else "correct what it was given"

@@ -58,7 +58,7 @@ class TurnEvidence(msgspec.Struct, frozen=True):
     @property
     def agreeing(self) -> tuple[str, ...]:
         """Classes whose evidence corroborates each other."""
-        return tuple(sorted({one.cls.value for one in self.entries if one.quality is Quality.VERIFIED}))
+        return tuple(sorted({entry.cls.value for entry in self.entries if entry.quality is Quality.VERIFIED}))
 
 
 def evidence_of(calls: Iterable[ToolCall], facts: TurnFacts) -> TurnEvidence:

@@ -157,7 +157,7 @@ def _suspicion(read: ReadTurn, view: SessionView) -> int:
         2 * bool(last_failures(read.facts)),
         2 * (says_success and unchecked),
         1 * (read.facts.last_code_edit is not None),
-        1 * bool(not read.facts.calls and any("`" in one.text for one in read.answer.statements)),
+        1 * bool(not read.facts.calls and any("`" in statement.text for statement in read.answer.statements)),
     )
     return sum(reasons)
 
@@ -179,7 +179,7 @@ def _intent(turn: TraceTurn, before: Intent) -> Intent:
 
 def _signs(turn: TraceTurn, answer: Answer | None, judge: Callable[[], TurnJudge] | None) -> TurnSigns:
     """Return the verdicts of the judge of turns on the items that were injected into this turn."""
-    items = tuple(JudgedItem(one.item, one.content) for one in turn.injections if one.item)
+    items = tuple(JudgedItem(injection.item, injection.content) for injection in turn.injections if injection.item)
     if not items or judge is None or answer is None:
         return TurnSigns()
     judged = JudgedTurn(
@@ -195,9 +195,9 @@ def _signs(turn: TraceTurn, answer: Answer | None, judge: Callable[[], TurnJudge
         agent=turn.agent,
     )
     (given,) = judge().judge([judged])
-    wrong = next((one.item for one in given.verdicts if one.contradicted), "")
-    on_topic = [one for one in given.verdicts if one.on_topic]
-    unused = on_topic[0].item if on_topic and not any(one.used for one in given.verdicts) else ""
+    wrong = next((verdict.item for verdict in given.verdicts if verdict.contradicted), "")
+    on_topic = [verdict for verdict in given.verdicts if verdict.on_topic]
+    unused = on_topic[0].item if on_topic and not any(verdict.used for verdict in given.verdicts) else ""
     return TurnSigns(contradicted=wrong, unused=unused)
 
 
@@ -257,7 +257,7 @@ def _audited(id_: str, turns: list[ReadTurn], followed: _Followed, agent: str) -
         project=followed.project or turns[0].turn.project,
         started=comparable_time(followed.started),
         ended=comparable_time(followed.ended),
-        turns=[audited_turn(one, followed.skills.get(one.turn.index, GENERAL)) for one in turns],
+        turns=[audited_turn(turn, followed.skills.get(turn.turn.index, GENERAL)) for turn in turns],
     )
 
 
@@ -355,13 +355,17 @@ def _judged(turn: TraceTurn, home: Path) -> AuditedTurn | None:
 def _page(read: ReadTurn, judged: AuditedTurn | None) -> TurnPage:
     turn, evidence = read.turn, read.evidence
     found = [
-        (one.cls.value, one.quality.value, one.strength.value, _named(one.tool, one.query)) for one in evidence.entries
+        (entry.cls.value, entry.quality.value, entry.strength.value, _named(entry.tool, entry.query))
+        for entry in evidence.entries
     ]
     found += [(one.cls.value, one.quality.value, "", _named(one.tool, one.query)) for one in evidence.others]
     return TurnPage(
         turn=judged or audited_turn(read),
         prompt=excerpt(turn.prompt.text, _PROMPT),
-        injected=[(one.item or one.path or one.source, excerpt(one.content, _INJECTED)) for one in turn.injections],
+        injected=[
+            (injection.item or injection.path or injection.source, excerpt(injection.content, _INJECTED))
+            for injection in turn.injections
+        ],
         calls=[(call.kind.value, _named(call.name, call.query), call.outcome.value, call.line) for call in turn.calls],
         evidence=found,
         answer=excerpt(read.answer.text, _ANSWER) if read.answer else "",

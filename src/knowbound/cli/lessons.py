@@ -97,7 +97,7 @@ def _rendered(learned: Learned, out: Out, status: bool) -> str:
     )
     at = say(" at {}", learned.commit) if learned.commit else ""
     left = not_read_words(learned.report.reading)
-    shown = [one for one in learned.lessons if status or one.status is not LessonStatus.REJECTED]
+    shown = [lesson for lesson in learned.lessons if status or lesson.status is not LessonStatus.REJECTED]
     return render_lessons(
         shown,
         out.format,
@@ -164,6 +164,8 @@ def _rescue_line(id_: object, said: Rescue, format_: str) -> str:
         from knowbound.text.printable import one_line
 
         return f"{one_line(str(id_))}  {said.text or '(silent)'}\n"
-    places = [{"path": one.path, "line": one.line, "why": one.why} for one in said.suggestions]
+    places = [
+        {"path": suggestion.path, "line": suggestion.line, "why": suggestion.why} for suggestion in said.suggestions
+    ]
     row = {"id": id_, "status": said.status, "rule": said.rule, "text": said.text, "suggestions": places}
     return json.dumps(row, ensure_ascii=False) + "\n"

@@ -161,7 +161,7 @@ def fix_command(
         return
     fixes = reviewed.fixes if reviewed else {}
     if not ids:
-        _walk([fixes[one.id] for one in reviewed.actions if one.id in fixes] if reviewed else [], settings)
+        _walk([fixes[action.id] for action in reviewed.actions if action.id in fixes] if reviewed else [], settings)
         return
     for id_ in ids:
         fix = _named(id_, fixes, decided, settings)

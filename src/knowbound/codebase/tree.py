@@ -83,7 +83,7 @@ class SourceTree:
         """Return the passages, the nearest to the question first."""
         key = question, frozenset(words)
         if key not in self._ranked:
-            stems = frozenset(stem for one in words for stem in (one.stem, *one.synonyms))
+            stems = frozenset(stem for word in words for stem in (word.stem, *word.synonyms))
             if stems not in self._words:
                 self._words[stems] = find_words(self.root, stems, self.seconds_left, self._only)
             hits = self._words[stems]

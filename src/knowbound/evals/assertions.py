@@ -175,7 +175,9 @@ def layer_of(assertion: Assertion) -> str:
 def detail_of(assertion: Assertion) -> str:
     """Return the asserted value in short form, as reports show it."""
     if assertion.type == SET:
-        asked = f"{assertion.mode} of {len(assertion.children)}: " + ", ".join(one.type for one in assertion.children)
+        asked = f"{assertion.mode} of {len(assertion.children)}: " + ", ".join(
+            child.type for child in assertion.children
+        )
     elif isinstance(assertion.value, float | int):
         asked = f"{assertion.value:g}"
     else:
@@ -430,8 +432,8 @@ _NAMED = 5
 def loose_samples(samples: Iterable[EvalSample]) -> Iterator[tuple[str, str]]:
     """Yield the id of each sample that a refusal passes, and the first of its assertions."""
     for sample in samples:
-        facts = [one for one in sample.assertions if _is_fact(one)]
-        others = [one for one in sample.assertions if one not in facts]
+        facts = [assertion for assertion in sample.assertions if _is_fact(assertion)]
+        others = [assertion for assertion in sample.assertions if assertion not in facts]
         if not facts or sample.rubric or others:
             continue  # a judge, a program or the way it was found decides, too
         if any(_passes(text, facts) for text in refusals(sample.prompt)):

@@ -112,7 +112,7 @@ def expectations(failed: FailedRun) -> Iterator[str]:
         grade = graded[number] if number < len(graded) else None
         outcome = "undecided" if grade is None or grade.passed is None else "passed" if grade.passed else "FAILED"
         yield f"- {outcome}: {_said(one)}" + (f" ({grade.reason})" if grade and grade.reason else "")
-    scores = {one.name: one for one in failed.run.grade.criteria}
+    scores = {criterion.name: criterion for criterion in failed.run.grade.criteria}
     for criterion in failed.sample.rubric:
         score = scores.get(criterion.name)
         said = f"scored {score.score} of 5: {score.reason}" if score and score.score is not None else "not scored"
@@ -133,7 +133,7 @@ def _said(assertion: Assertion) -> str:
 
 def expected_words(sample: EvalSample) -> list[str]:
     """Return the texts that a right answer is expected to have, as far as assertions name them."""
-    found = [text for one in sample.assertions for text in _texts_of(one)]
+    found = [text for assertion in sample.assertions for text in _texts_of(assertion)]
     return [text for text in dict.fromkeys(found) if text.strip()]
 
 

@@ -197,7 +197,7 @@ class _Work:
             run_dir=run_dir,
             judge=self._judge,
             hedging=hedging,
-            states={one.name: self._state(one) for one in versions} if caches else None,
+            states={version.name: self._state(version) for version in versions} if caches else None,
             progress=progress,
         )
         try:
@@ -265,7 +265,7 @@ class _Work:
         plan, root = self._plan, self._settings.root
         shows = any(path.resolve().is_relative_to(root.resolve()) for path in self._hidden)
         is_free = self._executor.reads_freely and shows and not plan.in_place
-        if is_free or any(one.source != HERE for one in plan.variants):
+        if is_free or any(variant.source != HERE for variant in plan.variants):
             return copies.versions(root, plan.variants, self._hidden)
         *others, last = plan.variants
         return [*(current_version(root, self._globs, one, one.name) for one in others),
@@ -282,7 +282,7 @@ class _Work:
             for run in runs
             if run.trace and not (run.is_complete and answers(run))
         }
-        seen = [one for one in self._plan.set.samples if one.id not in self._held_out]
+        seen = [sample for sample in self._plan.set.samples if sample.id not in self._held_out]
         failed = failed_runs(seen, runs, traced, str(version.folder))
         files = files_of(version.folder, self._globs, self._hidden)
         asker = asker_for(self._settings, judge_for(self._settings, ModelTask.CAUSES)) if failed else None
@@ -406,5 +406,5 @@ def _warnings(set_: SampleSet, runs: Sequence[SampleRun], knowledge: Sequence[st
     elif complete and not any(run.calls or run.reached for run in complete):
         yield "No run used a tool or reached a knowledge file: the gap rate only shows what the agent said of itself."
     graded = [run.grade.assertions for run in complete if run.grade.assertions]
-    if graded and not any(one.passed for assertions in graded for one in assertions):
+    if graded and not any(assertion.passed for assertions in graded for assertion in assertions):
         yield f"Every assertion of all {len(graded)} graded answers failed. A gate looks at gap signals, not at grades."

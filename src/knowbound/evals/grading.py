@@ -29,7 +29,9 @@ def grade(
     questions = _questions(sample, answered)
     scores = judge.score(questions) if judge is not None and questions else [_NO_JUDGE] * len(questions)
     following = iter(scores)
-    assertions = tuple(_assertion(one, sample, answered, following, allow_run, folder) for one in sample.assertions)
+    assertions = tuple(
+        _assertion(assertion, sample, answered, following, allow_run, folder) for assertion in sample.assertions
+    )
     criteria = tuple(_criterion(one, next(following)) for one in sample.rubric)
     layers = (_layer(assertions, FACT), _layer(assertions, BEHAVIOR), _judged(criteria))
     present = [layer for layer in layers if layer is not None]
@@ -40,19 +42,24 @@ def grade(
         behavior=layers[1],
         judge=layers[2],
         composite=sum(present) / len(present) if present else None,
-        unscored=sum(one.passed is None for one in assertions) + sum(one.score is None for one in criteria),
+        unscored=sum(assertion.passed is None for assertion in assertions)
+        + sum(criterion.score is None for criterion in criteria),
         usd=_usd(scores),
     )
 
 
 def judged_parts(sample: EvalSample) -> int:
     """Return how many questions about an answer to a sample are for a judge."""
-    return sum(TYPES[one.type].decided_by == JUDGE for one in sample.assertions) + len(sample.rubric)
+    return sum(TYPES[assertion.type].decided_by == JUDGE for assertion in sample.assertions) + len(sample.rubric)
 
 
 def _questions(sample: EvalSample, answered: AgentAnswer) -> list[RubricQuestion]:
     """Return the questions to the judge: the judged assertions of the sample, then the criteria of its rubric."""
-    judged = [_question(one, sample, answered) for one in sample.assertions if TYPES[one.type].decided_by == JUDGE]
+    judged = [
+        _question(assertion, sample, answered)
+        for assertion in sample.assertions
+        if TYPES[assertion.type].decided_by == JUDGE
+    ]
     return judged + [
         RubricQuestion(RubricKind.RUBRIC, prompt=sample.asked, answer=answered.answer, rubric=one.text)
         for one in sample.rubric
@@ -121,14 +128,14 @@ def _criterion(criterion: Criterion, score: RubricScore) -> CriterionScore:
 
 def _layer(assertions: Sequence[AssertionGrade], layer: str) -> float | None:
     """1 + 4 × passed weight / decided weight; None where nothing was decided."""
-    decided = [one for one in assertions if one.layer == layer and one.passed is not None]
+    decided = [assertion for assertion in assertions if assertion.layer == layer and assertion.passed is not None]
     whole = sum(one.weight for one in decided)
     return 1 + 4 * sum(one.weight for one in decided if one.passed) / whole if whole else None
 
 
 def _judged(criteria: Sequence[CriterionScore]) -> float | None:
     """The weighted mean of the criteria that were scored."""
-    scored = [(one.score, one.weight) for one in criteria if one.score is not None]
+    scored = [(criterion.score, criterion.weight) for criterion in criteria if criterion.score is not None]
     whole = sum(weight for _, weight in scored)
     return sum(score * weight for score, weight in scored) / whole if whole else None
 

@@ -84,7 +84,7 @@ def _variant(given: str, injects: bool) -> Variant:
 
 def place_of_files(root: Path, variants: Iterable[Variant]) -> str:
     """Return the path in the knowledge base that variants of one file or skill are about; "" where none is one."""
-    files = [Path(one.source).expanduser() for one in variants if one.is_file and one.source != NOTHING]
+    files = [Path(variant.source).expanduser() for variant in variants if variant.is_file and variant.source != NOTHING]
     top = root.resolve()
     for path in files:
         if path.resolve().is_relative_to(top):
@@ -109,7 +109,7 @@ def items_state(home: Path) -> str:
 
 def check_inject(variants: Iterable[Variant], executor: Executor, home: Path) -> str:
     """The state of the items that will be injected; an error where that cannot be, "" where nothing shall be."""
-    if not any(one.inject for one in variants):
+    if not any(variant.inject for variant in variants):
         return ""
     if not executor.injects:
         raise InputError(

@@ -165,7 +165,7 @@ def _history(plan: Plan, context: Context, asker: Asker) -> Understood:
         note = reading.problem or "a model read the commits that come near, and none of them answers"
         collected.record(ask.evidence(log.name, Quality.WEAK, [one.place for one in passages[:1]], note=note), log)
         return Understood(collected, nearest=near_, problem=reading.problem)
-    places = [one.passage.place for one in reading.sentences]
+    places = [sentence.passage.place for sentence in reading.sentences]
     note = f"{places[0].path}: {places[0].symbol}"
     query = " ".join(term.text for term in (*plan.terms, *plan.proposed))
     entry = ask.evidence(

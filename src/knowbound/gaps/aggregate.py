@@ -85,7 +85,7 @@ class Aggregate:
 
     def add(self, found: Findings) -> None:
         """One session."""
-        samples = [one for one in found.samples if self._skill is None or one.name == self._skill]
+        samples = [sample for sample in found.samples if self._skill is None or sample.name == self._skill]
         if not samples and self._skill is not None:
             return
         self.sessions += 1
@@ -94,7 +94,7 @@ class Aggregate:
         turns = [turn for turn in found.turns if turn.sample in kept]
         self.turns += len(turns)
         self.turns_by_programs += sum(turn.author is Author.PROGRAM for turn in turns)
-        self.tool_calls += found.tool_calls if self._skill is None else sum(one.calls for one in samples)
+        self.tool_calls += found.tool_calls if self._skill is None else sum(sample.calls for sample in samples)
         self.parts.append(
             f"{found.agent}:{found.session}:{found.digest}:{len(turns)}:{found.tool_calls}:{len(samples)}"
         )

@@ -60,10 +60,10 @@ def decide_misses(found: Sequence[Findings], asker: Asker, may_see: Callable[[st
     questions = [one for findings in found if may_see(findings.agent) for one in _questions(findings)]
     asked = asker.ask(
         load_prompt(MISSES),
-        [_inputs(one) for one in questions],
+        [_inputs(question) for question in questions],
         MissAnswers,
-        checks=[_numbered(len(one.signals)) for one in questions],
-        sources=[one.source for one in questions],
+        checks=[_numbered(len(question.signals)) for question in questions],
+        sources=[question.source for question in questions],
     )
     for question, answer in zip(questions, asked, strict=True):
         for one in answer.value.misses if answer.value is not None else ():
@@ -98,7 +98,7 @@ def _decide(signal: Signal, answer: MissAnswer, lines: Sequence[tuple[ActivityRe
 
 def _questions(found: Findings) -> Iterator[_Question]:
     """Yield the questions about one session, those of one turn and agent together."""
-    waiting = [one for one in found.signals if is_asked(one)]
+    waiting = [signal for signal in found.signals if is_asked(signal)]
     if not waiting or not found.files:
         return
     try:
@@ -123,7 +123,7 @@ def _lines_around(
 
     Fewer records after each miss are shown if more do not fit into the tokens of a question.
     """
-    own = [one for one in activity.records if one.agent_id == agent_id or one.kind is RecordKind.PROMPT]
+    own = [record for record in activity.records if record.agent_id == agent_id or record.kind is RecordKind.PROMPT]
     missed = {id_ for signal in signals for id_ in signal.call_ids}
     places = [at for at, one in enumerate(own) if one.call_id in missed]
     prompt = max((at for at in range(min(places, default=0)) if own[at].kind is RecordKind.PROMPT), default=-1)
@@ -168,7 +168,7 @@ def _inputs(question: _Question) -> dict[str, str]:
 
 def _numbered(count: int) -> Callable[[MissAnswers], str]:
     def problem(answer: MissAnswers) -> str:
-        missing = set(range(1, count + 1)) - {one.number for one in answer.misses}
+        missing = set(range(1, count + 1)) - {miss.number for miss in answer.misses}
         return f"no answer for the misses {sorted(missing)}" if missing else ""
 
     return problem

@@ -115,4 +115,4 @@ def _hedges(session: SessionFiles, run: _Run, settings: Settings) -> Iterator[Si
 
 def _of_hedging(found: Findings, filters: Filters) -> Iterator[Signal]:
     wanted = {sample.id for sample in found.samples if not filters.skill or sample.name == filters.skill}
-    return (one for one in found.signals if one.type is SignalType.HEDGING and one.sample in wanted)
+    return (signal for signal in found.signals if signal.type is SignalType.HEDGING and signal.sample in wanted)

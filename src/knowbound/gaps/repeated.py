@@ -117,7 +117,9 @@ def settle(found: Findings) -> None:
 
 def settle_repeats(signals: list[Signal]) -> None:
     """A repeated failure is open where one of its misses is; else it is what the first of them is."""
-    statuses = {call: one.status for one in signals if one.type is SignalType.FAILED_SEARCH for call in one.call_ids}
+    statuses = {
+        call: signal.status for signal in signals if signal.type is SignalType.FAILED_SEARCH for call in signal.call_ids
+    }
     for signal in signals:
         if signal.type is SignalType.REPEATED_FAILURE:
             signal.status = _of_all([statuses[call] for call in signal.call_ids if call in statuses])

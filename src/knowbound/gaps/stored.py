@@ -111,7 +111,7 @@ def newest_topic(settings: Settings, name: str) -> TopicReport:
     from knowbound.store.listing import SqliteResults
 
     store, report, keys = _newest_run(settings)
-    topic = next((one for one in report.topics if name in (one.id, one.title)), None)
+    topic = next((topic for topic in report.topics if name in (topic.id, topic.title)), None)
     if topic is None:
         raise InputError("unknown-topic", _which(name, report.topics))
     with closing(SqliteResults(settings.home)) as listing:  # only sessions that can have a signal of it are read
@@ -128,7 +128,7 @@ def topics_by_cost(settings: Settings, *, project: str = "", after: str = "", mo
     """A page of the topics of the newest stored run, best worth writing down first."""
     from knowbound.store.listing import ResultPage
 
-    topics = [one for one in _newest_run(settings)[1].topics if not project or one.project == project]
+    topics = [topic for topic in _newest_run(settings)[1].topics if not project or topic.project == project]
     topics.sort(key=lambda one: (-one.saves, not one.is_open, one.title))
     start = int(after) if after.isdigit() else 0
     return ResultPage(topics[start : start + most], str(start + most) if len(topics) > start + most else "")
@@ -140,9 +140,9 @@ def _which(name: str, topics: list[Topic]) -> str:
 
     from knowbound.text.printable import counted, listed, one_line
 
-    known = {key: one for one in topics for key in (one.id, one.title)}
+    known = {key: topic for topic in topics for key in (topic.id, topic.title)}
     near = [known[key] for key in difflib.get_close_matches(name, known, n=1)]
-    near = near or [one for one in topics if name.lower() in one.title.lower()][:1]
+    near = near or [topic for topic in topics if name.lower() in topic.title.lower()][:1]
     hint = "".join(f" Did you mean {one.id} ({one_line(one.title, 60)})?" for one in near)
     others = listed([f"{one.id} ({one_line(one.title, 40)})" for one in topics])
     there = f"It has {counted(len(topics), 'topic')}: {others}." if topics else "It has no topics."
@@ -172,9 +172,9 @@ def _seen(store: Observed, keys: Iterable[str], filters: Filters, report: Observ
     for found in store.findings(keys):
         if filters.admits(found):
             samples = {
-                one.id: one
-                for one in found.samples
-                if one.answered and (not filters.skill or one.name == filters.skill)
+                sample.id: sample
+                for sample in found.samples
+                if sample.answered and (not filters.skill or sample.name == filters.skill)
             }
             for signal in found.signals:
                 if signal.sample in samples:

@@ -126,7 +126,7 @@ def _same_things(kept: Iterable[_Kept]) -> dict[str, str]:
             misses.setdefault((one.project, topic_name(one.signal)), []).append(one.signal)
     together: dict[tuple[str, str, int], list[str]] = {}  # by project, file or folder, and the sessions that it takes
     for (project, name), signals in misses.items():
-        of_code = [one for one in signals if one.names and not _is_path(one)]
+        of_code = [signal for signal in signals if signal.names and not _is_path(signal)]
         if path := _main_answer(of_code):
             together.setdefault((project, path, _MANY + 1), []).append(name)
         elif folder := _folder(signals):
@@ -148,15 +148,19 @@ def _is_answer(signal: Signal) -> bool:
 
 def _folder(signals: list[Signal]) -> str:
     """The folder in which files were taken to be, where all of them were read and none was found by its name."""
-    folders = {one.query.rpartition("/")[0] for one in signals}
-    is_plain = all(not _WILD.search(one.query) and one.found_at is None for one in signals)
+    folders = {signal.query.rpartition("/")[0] for signal in signals}
+    is_plain = all(not _WILD.search(signal.query) and signal.found_at is None for signal in signals)
     folder = folders.pop() if len(folders) == 1 and is_plain else ""
     return "" if folder.startswith(("/", "~")) else folder
 
 
 def _main_answer(signals: list[Signal]) -> str:
     """The file that most sessions found it in."""
-    found = {(one.found_at.path, one.session) for one in signals if one.found_at is not None and _is_answer(one)}
+    found = {
+        (signal.found_at.path, signal.session)
+        for signal in signals
+        if signal.found_at is not None and _is_answer(signal)
+    }
     counts = Counter(path for path, _ in found)
     return max(counts, key=lambda path: (counts[path], path), default="")
 
@@ -200,15 +204,15 @@ _MANY = 3
 
 def _saves(topic: Topic, signals: list[Signal]) -> float:
     """Return the savings of writing it down: sessions × effort × a weight for its kind."""
-    misses = [one for one in signals if one.query]
+    misses = [signal for signal in signals if signal.query]
     if not misses:
         worth = _DOUBT
     elif any(map(_is_path, misses)):
-        tried = [spelled(one) for one in misses if _is_path(one)]
+        tried = [spelled(miss) for miss in misses if _is_path(miss)]
         is_vague = all(_WILD.search(one.rpartition("/")[2]) for one in tried)
         worth = _PATTERN if is_vague and topic.sessions < _MANY else _PATH
     else:
-        was_never_found = any(one.status in NOT_CLOSED for one in misses)
+        was_never_found = any(miss.status in NOT_CLOSED for miss in misses)
         worth = _NAME if topic.sessions >= _MANY or was_never_found else _NAME_OF_FEW
     if topic.correction:
         worth = max(worth, _NAME)  # somebody had to say it
@@ -258,7 +262,7 @@ def _topic(project: str, key: str, group: list[_Kept]) -> Topic:
 
 def _endings(signals: list[Signal]) -> dict[str, int]:
     """Count the endings, each once a turn: a miss and the guess that follows it are one ending."""
-    ended = {(one.session, one.turn, one.ending): str(one.ending) for one in signals if one.ending}
+    ended = {(signal.session, signal.turn, signal.ending): str(signal.ending) for signal in signals if signal.ending}
     return dict(Counter(ended.values()).most_common())
 
 
@@ -283,7 +287,7 @@ def _title(best: Signal, key: str, signals: list[Signal]) -> str:
 def _said(best: Signal, signals: list[Signal]) -> str:
     """The agent's own sentence beside it, whole where one is."""
     sentences = [last_sentence(one.said) or one.text for one in (best, *signals)]
-    return next((one for one in sentences if one and not one.endswith("…")), sentences[0])
+    return next((sentence for sentence in sentences if sentence and not sentence.endswith("…")), sentences[0])
 
 
 def spelled(signal: Signal) -> str:

@@ -126,8 +126,13 @@ def check_ids(labelled: LabelledPrompts, served: Collection[str]) -> None:
 def trials_of(prompts: Iterable[LabelledPrompt], home: str, settings: HookSettings) -> list[Trial]:
     """Return each prompt with the candidates of the hook, to try floors and numbers of items on."""
     return [
-        Trial(one.name, frozenset(one.right), frozenset(one.on_topic), PromptInjection(one.prompt, home, settings))
-        for one in prompts
+        Trial(
+            prompt.name,
+            frozenset(prompt.right),
+            frozenset(prompt.on_topic),
+            PromptInjection(prompt.prompt, home, settings),
+        )
+        for prompt in prompts
     ]
 
 

@@ -188,7 +188,7 @@ def _asked(settings: Settings, model: str, prompt: HookPrompt, most: int) -> Mod
         [answer] = choose(asker, [asked])
         if answer.entries is None:
             return None, answer
-        return [candidates[number - 1] for number in dict.fromkeys(one.number for one in answer.entries)], answer
+        return [candidates[number - 1] for number in dict.fromkeys(entry.number for entry in answer.entries)], answer
 
     items, answer = chosen_from(candidates)
     if answer.search and (further := further_candidates(str(settings.home), answer.search, candidates)):

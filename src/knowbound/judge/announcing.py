@@ -27,12 +27,14 @@ class AskingPlan:
     @cached_property
     def tokens_in(self) -> int:
         """Estimated tokens of the requests."""
-        return sum(estimated_tokens(one.instructions) + estimated_tokens(one.text) for one in self.questions)
+        return sum(
+            estimated_tokens(question.instructions) + estimated_tokens(question.text) for question in self.questions
+        )
 
     @cached_property
     def tokens_out(self) -> int:
         """Estimated tokens of the answers."""
-        return sum(_OUTPUT_TOKENS * (1 + one.inputs.get("entries", "").count("\n")) for one in self.questions)
+        return sum(_OUTPUT_TOKENS * (1 + question.inputs.get("entries", "").count("\n")) for question in self.questions)
 
 
 class Announcer:

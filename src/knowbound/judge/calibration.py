@@ -157,14 +157,16 @@ def calibrate_rubric(
     name = name or judge_for(settings, ModelTask.RUBRICS)
     judge = rubric_judge(settings, name)
     labels, mark = _labels_to_use(read_labels(path, RUBRIC), aside, "labels")
-    scores = judge.score([RubricQuestion(RubricKind.RUBRIC, one.context, one.text, one.rubric) for one in labels])
+    scores = judge.score(
+        [RubricQuestion(RubricKind.RUBRIC, label.context, label.text, label.rubric) for label in labels]
+    )
     pairs = [(int(label.label), given.score) for label, given in zip(labels, scores, strict=True)]
     return CalibrationReport(
         judge=name,
         version=judge.version,
         question=RUBRIC,
         labels=mark,
-        found=calibrate_scores(pairs, wanted, [len(one.text) for one in labels]),
+        found=calibrate_scores(pairs, wanted, [len(label.text) for label in labels]),
         problems=tuple(given.problem for given in scores if given.score is None),
     )
 

@@ -57,7 +57,7 @@ def draw_turns(
     for turn in turns:
         if turn.injected_items and turn.is_scored:
             verdicts = [item.verdict for item in turn.injected_items if item.verdict]
-            (contradicted if any(one.contradicted for one in verdicts) else others).append(turn.id)
+            (contradicted if any(verdict.contradicted for verdict in verdicts) else others).append(turn.id)
     return draw_from_both(contradicted, others, lambda id_: id_ in known, count, random.Random(seed))
 
 
@@ -84,8 +84,10 @@ def to_label(turn: QualityTurn, weight: float, read: JudgedTurn | None = None) -
         shown,
         prompt=shortened(shown.prompt, _TOKENS, names),
         response=shortened(shown.response, _TOKENS, names),
-        items=tuple(replace(one, content=both_ends(one.content, _OF_AN_ITEM, " […] ")) for one in shown.items),
-        tool_calls=tuple(replace(one, output=shortened(one.output, _TOKENS // 4, names)) for one in shown.tool_calls),
+        items=tuple(replace(item, content=both_ends(item.content, _OF_AN_ITEM, " […] ")) for item in shown.items),
+        tool_calls=tuple(
+            replace(call, output=shortened(call.output, _TOKENS // 4, names)) for call in shown.tool_calls
+        ),
     )
 
 

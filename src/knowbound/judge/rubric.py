@@ -112,12 +112,12 @@ class JudgePanel:
 
     def __init__(self, judges: Sequence[RubricJudge]) -> None:
         self._judges = judges
-        self.version = " + ".join(one.version for one in judges)
-        self.costs = any(one.costs for one in judges)
+        self.version = " + ".join(judge.version for judge in judges)
+        self.costs = any(judge.costs for judge in judges)
 
     def score(self, questions: Sequence[RubricQuestion]) -> list[RubricScore]:
         """Return one score per question; unscored only where no judge scored it."""
-        return [_together(given) for given in zip(*(one.score(questions) for one in self._judges), strict=True)]
+        return [_together(given) for given in zip(*(judge.score(questions) for judge in self._judges), strict=True)]
 
 
 def panel_of(judges: Sequence[RubricJudge]) -> RubricJudge:

@@ -181,7 +181,7 @@ def hits_on_turns(judge: TurnJudge) -> tuple[Rate, str]:
     """Return the items whose three verdicts are all right, and the judge's first problem."""
     right, of, problem, cases = 0, 0, "", _cases(ModelTask.TURNS, LabelledTurn)
     for case, given in zip(cases, judge.judge([case.judged for case in cases]), strict=True):
-        verdicts = {one.item: one for one in given.verdicts}
+        verdicts = {verdict.item: verdict for verdict in given.verdicts}
         right += sum(_agrees(verdicts.get(item), label) for item, label in case.labels.items())
         of += len(case.labels)
         problem = problem or given.problem

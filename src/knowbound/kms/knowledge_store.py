@@ -210,9 +210,9 @@ class KnowledgeStore(StoreWriter):
                     self._refuse.withdrawn(new.content, verb="update", but=copies.ids)
                 reinstated, log = self._reinstated(new, but=copies.ids)
             changes = [ItemChange(backend, item, self._after_update(item, old, new)) for backend, item in copies.all]
-            changes = [one for one in changes if one.after != one.before]
+            changes = [change for change in changes if change.after != change.before]
             # Repeating an update confirms the item, which sets its time, and corrects nothing.
-            corrects = any(_but_time(one.before) != _but_time(one.after) for one in changes)
+            corrects = any(_but_time(change.before) != _but_time(change.after) for change in changes)
             detail = _given(edit) | ({"note": validation.checked_note(note)} if note else {})
             log += [self._log(new.id, "kms_update", detail)] if corrects else []
             self._write([*changes, *reinstated], log, restored=content_hashes(new.content))

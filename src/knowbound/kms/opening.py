@@ -133,7 +133,7 @@ def hold_back(settings: Settings, wrong: Mapping[str, str], items: Iterable[Item
 
     `items` are those that are injected or held back. The store is opened only where something is to be written.
     """
-    known = {one.id: one for one in items}
+    known = {item.id: item for item in items}
     reasons = {id_: reason[:_REASON].strip() for id_, reason in wrong.items() if id_ in known}
     new = [id_ for id_, reason in reasons.items() if _is_to_flag(known[id_], reason, by)]
     flags = [known[id_].flag for id_ in reasons]  # copies of a wrong item have the flag of the same call

@@ -223,7 +223,7 @@ class MongoResults(ResultPages):
         return self._counted(self._sessions, "agent", {})
 
     def diagnoses_of(self, sessions: Collection[str]) -> dict[str, dict[str, int]]:
-        return {one: self._counted(self._turns, "diagnosis", {"session": one}) for one in sessions}
+        return {session: self._counted(self._turns, "diagnosis", {"session": session}) for session in sessions}
 
     def keys_about(self, names: Collection[str]) -> list[str]:
         with self._server.recovering():

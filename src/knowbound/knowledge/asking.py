@@ -253,8 +253,10 @@ class _Material:
 
     def _terms(self) -> Iterator[tuple[str, str, int]]:
         """Yield lines with each term: its definition with the lines after it first; of a common word only settings."""
-        own = {one.file for one in self._statements}
-        for term in dict.fromkeys((*self._named, *(term for one in self._statements for term in terms_of(one)))):
+        own = {statement.file for statement in self._statements}
+        for term in dict.fromkeys(
+            (*self._named, *(term for statement in self._statements for term in terms_of(statement)))
+        ):
             known = self._searched.get(term, [])
             found = [place for place in known if place.path not in own and not _NO_SOURCE.search(place.path)]
             is_absent = all(place.path in own for place in known) and term not in self._tree.unsearched
@@ -280,7 +282,11 @@ class _Material:
 
     def _folders(self) -> Iterator[tuple[str, str, int]]:
         """Yield the entries of the folders that statements name, and of the root."""
-        spans = (span.strip("/") for one in self._statements for span in (one.path, *_SPAN.findall(one.text)))
+        spans = (
+            span.strip("/")
+            for statement in self._statements
+            for span in (statement.path, *_SPAN.findall(statement.text))
+        )
         for folder in dict.fromkeys(("", *(span for span in spans if span in self._tree.folders))):
             above = f"{folder}/" if folder else ""
             inside = {path[len(above) :].partition("/")[0] for path in self._tree.files if path.startswith(above)}
@@ -313,7 +319,7 @@ def _rank(place: TreeLine) -> tuple[bool, bool, bool, int, str, int]:
 
 def _numbered(count: int) -> Callable[[StatementAnswers], str]:
     def problem(answer: StatementAnswers) -> str:
-        missing = set(range(1, count + 1)) - {one.number for one in answer.statements}
+        missing = set(range(1, count + 1)) - {statement.number for statement in answer.statements}
         return f"no answer for the statements {sorted(missing)}" if missing else ""
 
     return problem

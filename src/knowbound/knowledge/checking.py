@@ -59,7 +59,7 @@ class Checker:
     def check_all(self, statements: Sequence[Statement]) -> list[CheckedStatement]:
         """Return the statements with their truth; names are looked up together."""
         self._names = Names(self._tree, statements)
-        return [self._check(one) for one in statements]
+        return [self._check(statement) for statement in statements]
 
     def holds(self, several: Sequence[CheckedStatement]) -> list[bool]:
         """Report for each contradicted statement whether the thing that decided about it holds in this checkout."""

@@ -59,10 +59,12 @@ def junk_of(entries: Sequence[StoreEntry], checkout: Checkout, asker: Asker | No
     """Return the junk of a store, in the order of its entries."""
     found = {one.id: one for one in (*_contradicted(entries, checkout, None), *_duplicates(entries))}
     if asker is not None:
-        left = [one for one in entries if one.id not in found]  # the same, whatever the model says about statements
+        left = [
+            entry for entry in entries if entry.id not in found
+        ]  # the same, whatever the model says about statements
         asked = (*_judged(left, entries, asker), *_contradicted(left, checkout, asker))
         found = {one.id: one for one in asked} | found
-    return [found[one.id] for one in entries if one.id in found]
+    return [found[entry.id] for entry in entries if entry.id in found]
 
 
 def _entry(one: StoreEntry, kind: JunkKind, why: str, of: str = "", by: str = "rules") -> JunkEntry:
@@ -95,12 +97,12 @@ def _contradicted(entries: Sequence[StoreEntry], checkout: Checkout, asker: Aske
 
 def _judged(left: Sequence[StoreEntry], entries: Sequence[StoreEntry], asker: Asker) -> list[JunkEntry]:
     """Return what a model calls junk among the entries that are left."""
-    vectors = {one.id: embed(one.content) for one in entries}
+    vectors = {entry.id: embed(entry.content) for entry in entries}
     asked, shown = [], []
     for start in range(0, len(left), _TOGETHER):
         batch = left[start : start + _TOGETHER]
         near = dict.fromkeys(other.id for one in batch for other in _nearest(one, entries, vectors))
-        by_id = {one.id: one for one in entries}
+        by_id = {entry.id: entry for entry in entries}
         others = [by_id[id_] for id_ in near if by_id[id_] not in batch]
         shown.append([*batch, *others])
         asked.append({"entries": _lines(batch, 1), "others": _lines(others, len(batch) + 1)})
@@ -134,7 +136,7 @@ def _check(count: int, known: Sequence[StoreEntry]) -> Callable[[JunkAnswers], s
     """Return the check of an answer: every entry once, kinds that exist, and others that were shown."""
 
     def problem(answer: JunkAnswers) -> str:
-        if {one.number for one in answer.entries} != set(range(1, count + 1)):
+        if {entry.number for entry in answer.entries} != set(range(1, count + 1)):
             return "not every entry has one answer"
         for one in answer.entries:
             if one.kind != "keep" and one.kind not in set(JunkKind):
@@ -184,7 +186,7 @@ def read_store(name: str, root: Path) -> list[StoreEntry]:
 
 
 def _bounded(entries: Iterator[StoreEntry]) -> list[StoreEntry]:
-    found = [one for one in entries if one.content.strip()]
+    found = [entry for entry in entries if entry.content.strip()]
     if not found:
         raise InputError("no-such-path", "The store has no entries.")
     return found[:_MOST]

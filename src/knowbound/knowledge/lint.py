@@ -93,7 +93,7 @@ def lint_project(settings: Settings, asker: Asker | None = None) -> list[Checked
         return kept
     in_files = [one.item for one in held if one.backend == _FILES]
     own = [one.item for one in held if one.backend != _FILES]
-    files = dict.fromkeys([*knowledge_files(checkout), *(one.anchor.file for one in in_files if one.anchor)])
+    files = dict.fromkeys([*knowledge_files(checkout), *(file.anchor.file for file in in_files if file.anchor)])
     checked = _checked(checkout, [*files], own)
     checked = _with_model(checked, checkout, asker)
     if held:

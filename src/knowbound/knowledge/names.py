@@ -36,7 +36,7 @@ class Names:
 
     def __init__(self, checkout: Checkout, statements: Sequence[Statement]) -> None:
         self._tree = checkout
-        every = {one: named_in(one) for one in statements}
+        every = {statement: named_in(statement) for statement in statements}
         words = {word_of(named) for some in every.values() for named in some if named.kind in WORDS}
         packages = {named.value for some in every.values() for named in some if named.kind is StatementKind.OTHER}
         self.places: dict[str, list[TreeLine]] = self._tree.places_of(words | packages)

@@ -107,9 +107,9 @@ def write_item(lesson: Lesson, settings: Settings, by: str) -> Lesson:
 def flag_stale_items(lessons: Iterable[Lesson], settings: Settings) -> list[Lesson]:
     """Flag the items of lessons that do not hold any more: they are served lower and marked."""
     stale = [
-        one
-        for one in lessons
-        if one.status is LessonStatus.STALE and one.applied is not None and one.applied.target == "items"
+        lesson
+        for lesson in lessons
+        if lesson.status is LessonStatus.STALE and lesson.applied is not None and lesson.applied.target == "items"
     ]
     if stale:
         with closing(open_knowledge_store(settings, by="learn")) as store:

@@ -136,12 +136,12 @@ def _lookups(corpus: Corpus) -> Iterator[_Group]:
             key,
             LessonKind.LOCATION,
             [one for one in tried if one],
-            [LessonEvidence(one.session, one.line, one.file) for one in signals],
-            sum(max(1, one.cost.calls if one.cost else 1) for one in signals),
+            [LessonEvidence(signal.session, signal.line, signal.file) for signal in signals],
+            sum(max(1, signal.cost.calls if signal.cost else 1) for signal in signals),
             [place for place, _ in found.most_common(_PLACES) if place and not place.startswith(("/", "~"))],
-            dict(Counter(str(one.ending) for one in signals if one.ending)),
-            next((one.said[:_SAID] for one in signals if one.said), ""),
-            next((text[:_SAID] for text in (*wrong.values(), *(one.correction for one in signals)) if text), ""),
+            dict(Counter(str(signal.ending) for signal in signals if signal.ending)),
+            next((signal.said[:_SAID] for signal in signals if signal.said), ""),
+            next((text[:_SAID] for text in (*wrong.values(), *(signal.correction for signal in signals)) if text), ""),
             frozenset(name for one in failed_lookups(group) for name in one.names if not name.startswith("folder:")),
             (key,) if key in corpus.topic_of.values() else (),
             tuple(place for place in _in_tree(corpus.tree, tried) if place not in wrong),
@@ -207,7 +207,7 @@ def _lesson(line: ModelLine, groups: Sequence[_Group], corpus: Corpus, judge: st
     checks = _checks(text, groups, corpus)
     if not text or checks is None:
         return None
-    subject = next((one.path for one in checks if one.kind is CheckKind.FILE), "")
+    subject = next((check.path for check in checks if check.kind is CheckKind.FILE), "")
     file = knowledge_file(subject, corpus.tree, corpus.materials)
     verdict = verify(checks, corpus.tree)
     if verdict.contradicted or (corpus.tree is not None and is_written(text, file, corpus.tree)):

@@ -123,7 +123,7 @@ def with_rest(by_model: list[Lesson], by_rules: list[Lesson]) -> list[Lesson]:
     About lookups and wrong calls the model decides.
     """
     known = {name for one in by_model for name in one.names}
-    return [*by_model, *(one for one in by_rules if known.isdisjoint(one.names) and not _is_asked(one))]
+    return [*by_model, *(rule for rule in by_rules if known.isdisjoint(rule.names) and not _is_asked(rule))]
 
 
 def _is_asked(lesson: Lesson) -> bool:

@@ -226,7 +226,7 @@ def _found_at(one: SessionMiss, tree: Tree | None) -> str:
 
 def _is_never_there(folder: str, corpus: Corpus, group: list[SessionMiss]) -> bool:
     """Report whether no session found anything in a folder, and in some it was missing itself."""
-    inside = (place for one in corpus.misses if (place := _found_at(one, None)).startswith(f"{folder}/"))
+    inside = (place for miss in corpus.misses if (place := _found_at(miss, None)).startswith(f"{folder}/"))
     return next(inside, None) is None and any(one.signal.outcome is Outcome.MISSING for one in group)
 
 
@@ -253,7 +253,7 @@ def _proposal(
         names,
         checks,
         subject,
-        topics=tuple(one for one in topics if one),
+        topics=tuple(topic for topic in topics if topic),
     )
 
 

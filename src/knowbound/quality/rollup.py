@@ -79,7 +79,7 @@ def roll_up(
     log.put_rollups(_with_scores(log, known, made, turns, gamma, before, records))
     log.put_discoveries(records)
     # A turn that came late can be the first contradiction of an item: the record then has an earlier time, and its id.
-    log.drop_discoveries({one.id for one in before} - {one.id for one in records})
+    log.drop_discoveries({one.id for one in before} - {record.id for record in records})
     return RolledUp(tuple(day.date for day in made), log.prune(oldest))
 
 

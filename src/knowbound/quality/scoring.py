@@ -92,7 +92,7 @@ def log_turns(settings: Settings, turns: Sequence[JudgedTurn], given: Sequence[T
         for turn, verdicts in zip(turns, given, strict=True):
             raw = exported(turn, now)
             ids = {item.id: logged.id for item, logged in zip(turn.items, raw.other_items, strict=True)}
-            renamed = tuple(replace(one, item=ids[one.item]) for one in verdicts.verdicts)
+            renamed = tuple(replace(verdict, item=ids[verdict.item]) for verdict in verdicts.verdicts)
             scored = _judged(raw, replace(verdicts, verdicts=renamed), judge, clock.now())
             done.put(log, scored)
             days.add(scored.date)
@@ -241,7 +241,7 @@ def _judged(turn: QualityTurn, given: TurnVerdicts, judge: str, now: str) -> Qua
         pulled_items=with_verdicts(turn.pulled_items),
         other_items=with_verdicts(turn.other_items),
         # Rules judge the sessions that a model may not see: then the verdicts name their version.
-        judge=next((one.judge for one in given.verdicts if one.judge), judge) if verdicts else "",
+        judge=next((verdict.judge for verdict in given.verdicts if verdict.judge), judge) if verdicts else "",
         scored_at=now,
         problem=problem,
     )

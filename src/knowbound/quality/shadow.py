@@ -64,7 +64,7 @@ def to_look_at(status: ShadowStatus) -> list[ShadowChoice]:
 def answer(settings: Settings, accepted: Collection[str], rejected: Collection[str], *, by: str) -> ShadowStatus:
     """Accept and reject choices by their keys. A rejected item is held back until a person clears its flag."""
     status = _known(settings)
-    known = {one.key: one for one in status.choices}
+    known = {choice.key: choice for choice in status.choices}
     if unknown := [key for key in (*accepted, *rejected) if key not in known]:
         raise InputError("no-choice", f"No choice {unknown[0]!r}. Try: knowbound quality shadow")
     if both := set(accepted) & set(rejected):

@@ -98,10 +98,12 @@ _CORRECTING = {"kms": ("kms_supersede", "old_id", "new_content"), "mem0": ("upda
 
 def _other_corrections(log: QualityLog, records: Sequence[Discovery]) -> Iterator[OtherCorrection]:
     """Yield open corrections of texts that other tools injected, as calls to the other tool's store."""
-    waiting = [one for one in records if one.source and one.closing is Closing.OPEN]
+    waiting = [record for record in records if record.source and record.closing is Closing.OPEN]
     for record in sorted(waiting, key=lambda one: (-one.contradictions, one.id)):
         turn = log.get(f"{record.session_id}/{record.turn_id}")
-        content = next((one.content_excerpt for one in turn.other_items if one.id == record.item), "") if turn else ""
+        content = (
+            next((item.content_excerpt for item in turn.other_items if item.id == record.item), "") if turn else ""
+        )
         tool, id_name, content_name = _CORRECTING.get(record.source, ("", "", ""))
         arguments = {id_name: record.own_id, content_name: drafted(content, record.statement).content} if tool else {}
         yield OtherCorrection(
@@ -133,7 +135,9 @@ def _saving(log: QualityLog, content: str, first: str) -> ItemSaving | None:
     counts = {False: [0, 0], True: [0, 0]}
     for turn in log.since(""):
         side = counts[turn.date >= first]
-        side[0] += sum(bool(words & {t[0] for _, t in places(readable(one.input_excerpt))}) for one in turn.tool_calls)
+        side[0] += sum(
+            bool(words & {t[0] for _, t in places(readable(call.input_excerpt))}) for call in turn.tool_calls
+        )
         side[1] += 1
     return ItemSaving(*counts[False], *counts[True])
 
@@ -160,7 +164,7 @@ def _pending(records: list[Discovery], until: str, today: str) -> int:
     """Warranted corrections of the window that would still count if they were made now."""
     first, last = window(until)
     oldest = day_before(today, RESOLVED_DAYS)
-    raised = (one for one in records if first <= one.raised[:10] <= last and not one.source)
+    raised = (record for record in records if first <= record.raised[:10] <= last and not record.source)
     return sum(one.closing is Closing.OPEN and one.raised[:10] > oldest for one in raised)
 
 

@@ -102,7 +102,7 @@ class EvaluationEvent(NamedTuple):
 def otlp_logs(evaluations: Iterable[EvaluationEvent]) -> dict[str, Any]:
     """Return the body of an OTLP/HTTP request in JSON, for `/v1/logs`."""
     scope = {"name": "knowbound", "version": __version__}
-    records = [_record(one) for one in evaluations]
+    records = [_record(evaluation) for evaluation in evaluations]
     resource = {"attributes": _attributes({"service.name": "knowbound", "service.version": __version__})}
     return {"resourceLogs": [{"resource": resource, "scopeLogs": [{"scope": scope, "logRecords": records}]}]}
 

@@ -226,7 +226,7 @@ def _summary(group: Sequence[RuleCheck]) -> RuleSummary:
 
 
 def _obeyed(checks: Sequence[RuleCheck]) -> Rate:
-    return Rate(sum(one.finding.verdict is RuleVerdict.OBEYED for one in checks), len(checks))
+    return Rate(sum(check.finding.verdict is RuleVerdict.OBEYED for check in checks), len(checks))
 
 
 def render_rules(
@@ -234,7 +234,7 @@ def render_rules(
 ) -> Iterator[str]:
     """Yield the report: text, or a line of JSON for each rule and session."""
     if format_ == "jsonl":
-        yield from (json_line(rule_row(one)) + "\n" for one in checks)
+        yield from (json_line(rule_row(check)) + "\n" for check in checks)
         return
     made = summaries(checks)
     ignored = [one for one in made if one.harm > (0, 0)]
@@ -250,7 +250,7 @@ def render_rules(
         yield printable(f"   {_place(one.rule)}  {short_line(one.rule.text, _LONGEST_RULE)}  ({spent})\n")
     decided = sum(one.obeyed.n + one.before.n for one in made)
     undecided = sum(one.undecided for one in made)
-    obeyed = _obeyed([one for one in checks if one.finding.verdict is not None])
+    obeyed = _obeyed([check for check in checks if check.finding.verdict is not None])
     yield "\n" if ignored or never else ""
     yield say(
         "{} in {} of {} sessions: {} cases decided, obeyed {}; {} cases nobody decided.",
@@ -314,7 +314,7 @@ def render_lessons(
 ) -> str:
     """The lessons in a format; `about` says what they were made from, `status` asks for what became of them."""
     if format == "jsonl":
-        return "".join(json_line(document_of(one)) + "\n" for one in lessons)
+        return "".join(json_line(document_of(lesson)) + "\n" for lesson in lessons)
 
     def page() -> Page:
         sections = _status_sections(lessons) if status else _sections(lessons, left_out)
@@ -333,7 +333,7 @@ def document_of(lesson: Lesson) -> dict[str, object]:
 
 def _sections(lessons: Sequence[Lesson], left_out: int) -> Iterator[Section]:
     new, waiting, stale = (
-        [_entry(one) for one in lessons if one.status is status]
+        [_entry(lesson) for lesson in lessons if lesson.status is status]
         for status in (LessonStatus.NEW, LessonStatus.ACCEPTED, LessonStatus.STALE)
     )
     more = say("{:,} more did not fit the budget.", left_out) if left_out else ""
@@ -377,8 +377,8 @@ def _counts(lesson: Lesson) -> tuple[str, str]:
 
 
 def _commands(lessons: Sequence[Lesson]) -> Iterator[tuple[str, str]]:
-    new = next((one for one in lessons if one.status is LessonStatus.NEW), None)
+    new = next((lesson for lesson in lessons if lesson.status is LessonStatus.NEW), None)
     if new is not None:
         yield f"knowbound fix {new.id}", "write it into its file, after a look at the diff (--reject: never again)"
-    if any(one.status in WRITTEN for one in lessons):
+    if any(lesson.status in WRITTEN for lesson in lessons):
         yield "knowbound learn --status", "what became of those that were written down"

@@ -29,7 +29,7 @@ def render_review(
         return json_text(
             {
                 "format": "knowbound.review/1",
-                "actions": [_fields(one) for one in actions],
+                "actions": [_fields(action) for action in actions],
                 "figures": msgspec.to_builtins(figures),
                 "fixed": [fields(one, "text status before=applied.before after=applied.after") for one in watched],
                 "notes": notes,

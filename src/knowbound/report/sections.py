@@ -175,7 +175,7 @@ class MetricChart(Struct, frozen=True):
     @property
     def top(self) -> float:
         """Return the upper end of the scale: low rates get a finer scale, which their intervals may exceed."""
-        values = (one.rates[self.metric].value or 0.0 for one in self.windows)
+        values = (window.rates[self.metric].value or 0.0 for window in self.windows)
         highest = max([1.2 * self.target.share, *(1.3 * value for value in values)])
         return next((top for top in _TOPS if highest <= top), 1.0)
 

@@ -141,7 +141,7 @@ _KEYS = f"""project people watermark gap sessions turns tool_calls answers topic
 def render_team(report: TeamReport, format_: str) -> str:
     """Return the review as text or JSON."""
     if format_ == "json":
-        projects = [fields(one, _KEYS) | {"answers": _rates(one)} for one in report.projects]
+        projects = [fields(project, _KEYS) | {"answers": _rates(project)} for project in report.projects]
         return json_text({"format": "knowbound.team/1", "least_people": report.least, "projects": projects})
     return printable("\n".join(_lines(report)) + "\n")
 

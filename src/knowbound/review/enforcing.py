@@ -154,7 +154,7 @@ def _with_hook(known: dict[str, Any], command: str) -> bool:
     if not isinstance(events, list):
         return False
     entry = {"type": "command", "command": _AT_COMMIT.format(command=command)}
-    if any(entry in one.get("hooks", ()) for one in events if isinstance(one, dict)):
+    if any(entry in event.get("hooks", ()) for event in events if isinstance(event, dict)):
         return False
     events.append({"matcher": "Bash", "hooks": [entry]})
     return True

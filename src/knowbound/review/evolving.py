@@ -78,7 +78,7 @@ def evolve(
         return Evolved(
             None, f"Nothing failed in the half that is shown, and nothing is known to be wrong in {relative}."
         )
-    rest = tuple(one for one in set_.samples if one.id in unseen)
+    rest = tuple(sample for sample in set_.samples if sample.id in unseen)
     if len(rest) < _FEWEST:
         return Evolved(None, f"The other half has {len(rest)} samples: at least {_FEWEST} are needed to try a rewrite.")
     inputs = {
@@ -116,7 +116,7 @@ def _failures(evaluation: Evaluation | None, set_: SampleSet, unseen: frozenset[
     """Return a line for each failed sample of the half that is shown, from the newest evaluation of this test set."""
     if evaluation is None or evaluation.sha256 != set_.sha256:
         raise InputError("no-evolving", "The newest evaluation is of another test set. First: knowbound eval")
-    prompts = {one.id: one.prompt for one in set_.samples}
+    prompts = {sample.id: sample.prompt for sample in set_.samples}
     return [_failure(one, prompts[one.sample]) for one in evaluation.causes if one.sample not in unseen]
 
 

@@ -200,7 +200,7 @@ def verify_actions(home: Path, sessions: Collection[str]) -> list[Proposed]:
 def _still_open(session: AuditedSession) -> Iterator[tuple[AuditedTurn, Claim]]:
     """Yield the unsupported turns with their claim, without those that a later turn of the session has shown."""
     for at, turn in enumerate(session.turns):
-        bad = [one for one in turn.claims if one.important and one.support in UNSUPPORTED]
+        bad = [claim for claim in turn.claims if claim.important and claim.support in UNSUPPORTED]
         if turn.diagnosis is not Diagnosis.UNSUPPORTED or not bad:
             continue
         later = {kind for one in session.turns[at + 1 :] for kind in one.passed}

@@ -55,12 +55,15 @@ def proposed_actions(
     corpus = learned.corpus if learned else None
     losses = list(_losses(corpus)) if corpus else []
     total = learned.report.totals.tool_calls if learned else 0
-    lessons = [one for one in learned.lessons if corpus and one.project == corpus.project] if learned else []
+    lessons = [lesson for lesson in learned.lessons if corpus and lesson.project == corpus.project] if learned else []
     done = {name for one in decided if one.lesson is not None for name in one.lesson.names}
-    found, taken = list[Proposed](), {one.id for one in lessons if any(_is_below(name, done) for name in one.names)}
+    found, taken = (
+        list[Proposed](),
+        {lesson.id for lesson in lessons if any(_is_below(name, done) for name in lesson.names)},
+    )
     for group in _groups(checked):
         names = {name for one in group for name in _names(one)}
-        same = [one for one in lessons if any(_is_below(name, names) for name in one.names)]
+        same = [lesson for lesson in lessons if any(_is_below(name, names) for name in lesson.names)]
         taken |= {one.id for one in same}
         names |= {name for one in same for name in one.names}
         found.append(_repair(group, same, names, _cost(names, losses, total), settings))

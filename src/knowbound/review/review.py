@@ -105,7 +105,7 @@ def first_look(settings: Settings, filters: Filters, environ: Mapping[str, str] 
     It works in a folder of its own: nothing that is stored changes.
     """
     files, _ = scan(places_of_agents(environ)[1], settings.store_keep_days)
-    if sum(one.size for one in files) < _LARGE_CORPUS:
+    if sum(file.size for file in files) < _LARGE_CORPUS:
         return None
     own = claude_project(settings.root)
     newest, size = list[Path](), 0

@@ -108,9 +108,9 @@ def _people(parts: Sequence[SharedProject], values: Callable[[SharedProject], It
 
 
 def _topics(project: str, parts: Sequence[SharedProject], least: int) -> list[OfPeople[Topic]]:
-    people_with_name = _people(parts, lambda part: (one.name for one in part.misses))
-    people_with_text = _people(parts, lambda part: (text for one in part.misses for text in {one.query, one.path}))
-    people_at_place = _people(parts, lambda part: (one.found_at for one in part.misses if one.found_at))
+    people_with_name = _people(parts, lambda part: (miss.name for miss in part.misses))
+    people_with_text = _people(parts, lambda part: (text for miss in part.misses for text in {miss.query, miss.path}))
+    people_at_place = _people(parts, lambda part: (miss.found_at for miss in part.misses if miss.found_at))
 
     def signal(miss: SharedMiss, person: int) -> Signal:
         """Return the miss as a signal, without a query, a path or a place that fewer than `least` people have."""
@@ -147,7 +147,7 @@ def _topics(project: str, parts: Sequence[SharedProject], least: int) -> list[Of
 
 
 def _statements(parts: Sequence[SharedProject], least: int) -> list[OfPeople[SharedStatement]]:
-    people = _people(parts, lambda part: ((one.file, one.text) for one in part.statements))
+    people = _people(parts, lambda part: ((statement.file, statement.text) for statement in part.statements))
     whys = _people(parts, lambda part: part.statements)
     found = []
     for (file, text), number in people.items():
@@ -158,19 +158,19 @@ def _statements(parts: Sequence[SharedProject], least: int) -> list[OfPeople[Sha
 
 
 def _rules(parts: Sequence[SharedProject], least: int) -> list[OfPeople[SharedRule]]:
-    decided = [[one for one in part.rules if one.obeyed + one.violated + one.partly] for part in parts]
-    people = Counter(key for rules in decided for key in {(one.file, one.text) for one in rules})
+    decided = [[rule for rule in part.rules if rule.obeyed + rule.violated + rule.partly] for part in parts]
+    people = Counter(key for rules in decided for key in {(rule.file, rule.text) for rule in rules})
     found = []
     for (file, text), number in people.items():
         if number >= least:
-            same = [one for rules in decided for one in rules if (one.file, one.text) == (file, text)]
+            same = [rule for rules in decided for rule in rules if (rule.file, rule.text) == (file, text)]
             counts = (sum(getattr(one, name) for one in same) for name in ("obeyed", "violated", "partly"))
             found.append(OfPeople(SharedRule(file, text, *counts), number))
     return sorted(found, key=lambda one: (-one.value.violated, -one.value.partly, one.value.file, one.value.text))
 
 
 def _items(parts: Sequence[SharedProject], least: int) -> list[OfPeople[SharedItem]]:
-    people = _people(parts, lambda part: (one.id for one in part.items if one.counts.judged))
+    people = _people(parts, lambda part: (item.id for item in part.items if item.counts.judged))
     sums: dict[str, Counts] = {}
     for part in parts:
         for one in part.items:

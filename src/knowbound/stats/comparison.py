@@ -304,7 +304,7 @@ def is_answered(runs: Sequence[SampleRun]) -> bool:
 
 def answers(run: SampleRun) -> bool:
     """Report whether a complete run answers its sample: what was graded passes; without a grade, it has no gap."""
-    passed = [one.passed for one in run.grade.assertions if one.passed is not None]
+    passed = [assertion.passed for assertion in run.grade.assertions if assertion.passed is not None]
     if not passed and run.grade.judge is None:
         return not run.has_gap
     return all(passed) and (run.grade.judge is None or run.grade.judge >= _PASSES)

@@ -70,7 +70,7 @@ class HoldoutComparison(msgspec.Struct, frozen=True):
     @property
     def more_sessions(self) -> int | None:
         """Return about how many further sessions like these would decide an outcome; None if unknown."""
-        needed = [one.more for one in self.outcomes if one.more]
+        needed = [outcome.more for outcome in self.outcomes if outcome.more]
         turns = self.injected + self.held_out
         return math.ceil(min(needed) * self.sessions / turns) if needed and turns else None
 

@@ -115,7 +115,7 @@ def erase_questions(db: sqlite3.Connection, is_erased: Callable[[str, str], bool
             entries = msgspec.json.decode(data, type=QueuedQuestion).entries
         except msgspec.MsgspecError:
             entries = ()
-        if not entries or made < before[:10] or any(is_erased(one.session, one.project) for one in entries):
+        if not entries or made < before[:10] or any(is_erased(entry.session, entry.project) for entry in entries):
             gone.append((id_,))
     db.executemany("DELETE FROM agent_question WHERE id = ?", gone)
     return len(gone)

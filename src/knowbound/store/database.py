@@ -320,7 +320,7 @@ def write_log(home: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 
 
 def _write(folder: Path, day: str, injections: list[dict[str, Any]]) -> None:
-    data = b"".join(json.dumps(one, separators=(",", ":")).encode() + b"\n" for one in injections)
+    data = b"".join(json.dumps(injection, separators=(",", ":")).encode() + b"\n" for injection in injections)
     make_folder(folder)
     path = folder / f"{day}.{hashlib.sha256(data).hexdigest()[:16]}.jsonl"
     make_file(path, data)

@@ -442,11 +442,16 @@ def _without_words(evaluation: Evaluation, gone: list[SampleRun], forgotten: For
 def _blank(run: SampleRun, forgotten: Forgotten) -> SampleRun:
     """Return the run with its figures and without words. Its session is equal for every member of a cluster."""
     add_empty_outcomes(run.signals)
-    signals = [Signal(one.type, one.status, "", one.turn, one.sample, outcome=one.outcome) for one in run.signals]
+    signals = [
+        Signal(signal.type, signal.status, "", signal.turn, signal.sample, outcome=signal.outcome)
+        for signal in run.signals
+    ]
     grade = msgspec.structs.replace(
         run.grade,
-        assertions=tuple(msgspec.structs.replace(one, detail="", reason="") for one in run.grade.assertions),
-        criteria=tuple(msgspec.structs.replace(one, reason="") for one in run.grade.criteria),
+        assertions=tuple(
+            msgspec.structs.replace(assertion, detail="", reason="") for assertion in run.grade.assertions
+        ),
+        criteria=tuple(msgspec.structs.replace(criterion, reason="") for criterion in run.grade.criteria),
     )
     session = forgotten.token(run.session)[:12] if run.session else ""
     return msgspec.structs.replace(

@@ -71,7 +71,7 @@ def with_proposed(topics: list[Topic], home: Path) -> list[Topic]:
         return topics
     with closing(KeptLessons(home)) as store:
         lessons = [one for one in store.lessons() if one.status in _PROPOSED]
-    by_topic = {topic: one for one in lessons for topic in one.topics}
+    by_topic = {topic: lesson for lesson in lessons for topic in lesson.topics}
     shown: set[str] = set()
     found = []
     for topic in topics:

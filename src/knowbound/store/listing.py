@@ -124,8 +124,8 @@ class ResultPages(Protocol):
         signals = found.findings.signals if found.findings else []
         audited = found.audited.turns if found.audited else []
         return StoredTurn(
-            next((one for one in turns if one.index == number), None),
-            [one for one in signals if one.turn == number],
+            next((turn for turn in turns if turn.index == number), None),
+            [signal for signal in signals if signal.turn == number],
             next((one for one in audited if one.turn == number), None),
         )
 
@@ -321,7 +321,7 @@ class SqliteResults(FindingsStore, ResultPages):
             "SELECT diagnosis, count(*) FROM listed_session JOIN listed_turn USING (id) WHERE session = ? "
             "GROUP BY diagnosis"
         )
-        return {one: dict(self._db.rows(query, one)) for one in sessions}
+        return {session: dict(self._db.rows(query, session)) for session in sessions}
 
     def keys_ended_before(self, day: str) -> set[str]:
         """Return the keys whose every session ended before a day."""
@@ -330,7 +330,7 @@ class SqliteResults(FindingsStore, ResultPages):
     def keys_of(self, sessions: Iterable[str]) -> list[str]:
         """Return the keys that these sessions are stored under."""
         query = "SELECT key FROM listed_session WHERE session = ?"
-        return list(dict.fromkeys(row[0] for one in sessions for row in self._db.rows(query, one)))
+        return list(dict.fromkeys(row[0] for session in sessions for row in self._db.rows(query, session)))
 
 
 _Session = TypeVar("_Session", Findings, AuditedSession)

@@ -70,7 +70,7 @@ def _with_files(runner: str, of_files: str, of_tests: str, text: str) -> Iterato
     """A file that cannot be loaded fails, and no test of it is counted."""
     files = re.findall(of_files, text, re.M)
     for summary in re.findall(of_tests, text, re.M):
-        failed = _count(summary, "failed") or sum(_count(one, "failed") for one in files)
+        failed = _count(summary, "failed") or sum(_count(file, "failed") for file in files)
         yield RunnerSummary(runner, _count(summary, "passed"), failed, _count(summary, "skipped", "todo", "pending"))
 
 

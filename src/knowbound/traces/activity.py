@@ -79,7 +79,7 @@ class SessionActivity(msgspec.Struct):
 
     def of(self, *kinds: RecordKind) -> Iterator[ActivityRecord]:
         """Yield the records of these kinds that were carried out."""
-        return (one for one in self.records if one.kind in kinds and one.done)
+        return (record for record in self.records if record.kind in kinds and record.done)
 
     @property
     def is_answered(self) -> bool:
@@ -183,9 +183,9 @@ def _edits(call: ToolCall, given: dict[str, Any], project: str, *, ok: bool, don
         return
     path = relative_to(first_text(given, PATH_KEYS) or call.query, project)
     parts = given.get("edits")
-    edits = [one for one in parts if isinstance(one, dict)] if isinstance(parts, list) else [given]
-    text = "\n".join(first_text(one, NEW_KEYS) or first_text(one, _CONTENT_KEYS) for one in edits)
-    old = "\n".join(first_text(one, OLD_KEYS) for one in edits)
+    edits = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else [given]
+    text = "\n".join(first_text(edit, NEW_KEYS) or first_text(edit, _CONTENT_KEYS) for edit in edits)
+    old = "\n".join(first_text(edit, OLD_KEYS) for edit in edits)
     yield ActivityRecord(
         RecordKind.EDIT, call.line, text[:_LONGEST], path, old[:_LONGEST], ok=ok, done=done and ok, tool=call.name
     )

@@ -272,7 +272,7 @@ def _of_list(text: str) -> Iterator[OtherItem]:
     """Yield the entries of a text that is a list: no paragraph after its first entry, apart from a closing one."""
     entries, introduction, between = _entries(text.split("\n"))
     if between <= 1 and introduction <= _MOST_INTRODUCTION:
-        yield from (_entry("\n".join(one.lines)) for one in entries)
+        yield from (_entry("\n".join(entry.lines)) for entry in entries)
 
 
 def _entries(lines: Sequence[str]) -> tuple[list[_Entry], int, int]:

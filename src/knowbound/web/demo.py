@@ -93,7 +93,9 @@ def lay_out_demo(home: Path) -> StudioDemo:
         with closing(open_knowledge_store(settings, by="demo")) as store:
             store.add_many([NewItem(content=content, subject="order-platform") for content in _ITEMS])
             with store.index.reading() as connection:
-                items = {one.item.content: one.item for one in items_page(connection, ItemFilter.ALL, "", "", 50).items}
+                items = {
+                    item.item.content: item.item for item in items_page(connection, ItemFilter.ALL, "", "", 50).items
+                }
         with closing(open_quality_log(settings)) as log:
             for turn in _measured([items[content] for content in _ITEMS]):
                 log.put(turn)

@@ -106,7 +106,7 @@ class Live:
         self._changed = asyncio.Event()
 
     def _traces(self) -> str:
-        files, _ = scan([Path(one) for one in self._plan.paths] or places_of_agents()[1])
+        files, _ = scan([Path(path) for path in self._plan.paths] or places_of_agents()[1])
         return digest_of(f"{one.path}|{one.size}|{one.mtime_ns}" for one in files)
 
     def _stored(self) -> str:

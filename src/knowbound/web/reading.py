@@ -30,7 +30,7 @@ def read(plan: ReadingPlan) -> ReadingState:
             said = time.monotonic()
             _say(ReadingState(done, of))
 
-    root, paths = Path(plan.root), [Path(one) for one in plan.paths]
+    root, paths = Path(plan.root), [Path(path) for path in plan.paths]
     try:
         filters = Filters(project="" if paths else project_at(root))
         review(paths, load(root), filters, root_is_given=plan.root_is_given, progress=progress)

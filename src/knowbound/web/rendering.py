@@ -77,7 +77,7 @@ def rendered(template: str, values: Mapping[str, Any]) -> str:
 
 def sections_html(sections: tuple[Section, ...]) -> Markup:
     """Return sections as the HTML reports show them."""
-    return Markup("".join(section_html(in_language(one)) for one in sections if not one.is_empty))
+    return Markup("".join(section_html(in_language(section)) for section in sections if not section.is_empty))
 
 
 def bar_html(share: float | None, scale: float = 1.0, tone: str = "") -> Markup:

@@ -63,7 +63,7 @@ class ShownGroup(NamedTuple):
     @property
     def misses(self) -> int:
         """The number of calls that did not find what they looked for, or failed."""
-        return sum(one.is_miss or one.is_failed for one in self.calls)
+        return sum(call.is_miss or call.is_failed for call in self.calls)
 
 
 class ShownClaim(NamedTuple):
@@ -109,7 +109,7 @@ def timeline(turn: TraceTurn, audited: AuditedTurn | None, verdicts: dict[str, I
     groups = _groups(turn.steps, numbered, claims, asked, answer.line if answer else 0, turn.project.rstrip("/"))
     return Timeline(
         excerpt(turn.prompt.text, _PROMPT),
-        tuple(_injection(one, verdicts) for one in turn.injections),
+        tuple(_injection(injection, verdicts) for injection in turn.injections),
         tuple(groups),
         text,
         tuple(_marks(text, claims)),
@@ -213,7 +213,7 @@ def _input_words(given: dict[str, Any] | None) -> str:
 
 def _output(text: str, claims: Sequence[ShownClaim]) -> tuple[str, str, str, bool]:
     """Return the beginning of an output, or what is around the first quotation that a claim rests on."""
-    for quotation in (found[1] for one in claims for found in _QUOTED.finditer(one.claim.why)):
+    for quotation in (found[1] for claim in claims for found in _QUOTED.finditer(claim.claim.why)):
         place = _find(quotation, text[:_LOOKED_AT])
         if place is not None:
             start = max(0, place[0] - _AROUND)
@@ -237,7 +237,7 @@ def _diff(given: dict[str, Any]) -> str:
             return _patch_lines(given[name])
     several = given.get("edits")
     edits = several if isinstance(several, list) else [given]
-    return "\n".join(_pair_diff(one) for one in edits if isinstance(one, dict))
+    return "\n".join(_pair_diff(edit) for edit in edits if isinstance(edit, dict))
 
 
 def _pair_diff(one: dict[str, Any]) -> str:

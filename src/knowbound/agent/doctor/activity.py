@@ -258,7 +258,9 @@ def check_budget(home: Path) -> Iterator[HealthCheck]:
 def hook_time(home: Path, records: list[InjectionRecord]) -> HookTime:
     """Add up the turns that have both a prompt and an end in the logs."""
     prompts = {
-        (one.session, one.turn_key): one for one in records if one.event == "user-prompt-submit" and one.turn_key
+        (record.session, record.turn_key): record
+        for record in records
+        if record.event == "user-prompt-submit" and record.turn_key
     }
     rescues: dict[tuple[str, str], float] = defaultdict(float)
     for rescue in _joined(home, RESCUES):
@@ -321,7 +323,7 @@ def _input_tokens(transcript: Path) -> int:
         message, payload = line.get("message"), line.get("payload")
         if isinstance(message, dict) and isinstance(usage := message.get("usage"), dict):  # Claude Code
             tokens = [usage.get(name) for name in ("input_tokens", "cache_creation_input_tokens")]
-            by_message[str(message.get("id"))] = sum(one for one in tokens if isinstance(one, int))
+            by_message[str(message.get("id"))] = sum(token for token in tokens if isinstance(token, int))
         elif isinstance(payload, dict) and payload.get("type") == "token_count":  # Codex
             last = (payload.get("info") or {}).get("last_token_usage") or {}
             by_message[str(number)] = int(last.get("input_tokens", 0)) - int(last.get("cached_input_tokens", 0))

@@ -298,7 +298,9 @@ class Tools:
 
                 (by_model,) = rescues_by_model([event], tree, asker)
                 said = by_model if by_model.suggestions else said
-        places = [{"path": one.path, "line": one.line, "why": one.why} for one in said.suggestions]
+        places = [
+            {"path": suggestion.path, "line": suggestion.line, "why": suggestion.why} for suggestion in said.suggestions
+        ]
         return {"status": said.status, "rule": said.rule, "text": said.text, "suggestions": places}
 
     def next_questions(self, most: int = 3) -> Answer:

@@ -44,7 +44,9 @@ def git_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator[
             if name not in done and pattern.search(low):
                 done.add(name)
                 yield _state(one, name, verbs, answer, facts, view)
-    tree = next((one for one in answer.statements if not one.is_open and _CLEAN.search(one.low)), None)
+    tree = next(
+        (statement for statement in answer.statements if not statement.is_open and _CLEAN.search(statement.low)), None
+    )
     if tree is not None:
         yield _clean(tree, answer, facts, view)
     for one in answer.statements:

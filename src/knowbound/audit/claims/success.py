@@ -47,7 +47,7 @@ _NEEDED = {
 def success_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator[Checked]:
     """The claims of success in an answer, checked."""
     says_failure = any(run.ended is Ended.FAILED for run in view.runs) and any(
-        words.mentions_failure(one) for one in answer.statements
+        words.mentions_failure(statement) for statement in answer.statements
     )
     for one in answer.statements:
         if one.is_open or not words.MAY_CLAIM.search(one.low):
@@ -302,9 +302,9 @@ def left_out(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator[Ch
     if not failed or answer.text.rstrip(" *_`\n").endswith("?"):
         return
     run = failed[-1]
-    if any(words.mentions_failure(one, run.tool.split()[0]) for one in answer.statements):
+    if any(words.mentions_failure(statement, run.tool.split()[0]) for statement in answer.statements):
         return
-    reported = next((one for one in answer.statements if _reports(one, run)), None)
+    reported = next((statement for statement in answer.statements if _reports(statement, run)), None)
     if reported is not None:
         why, code = f"{run.tool} failed, and did not pass later", FindingCode.FAILURE_LEFT_OUT
         yield checked(reported.text, ClaimKind.DONE, Support.CONTRADICTED, why, line=run.line, code=code)

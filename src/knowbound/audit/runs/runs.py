@@ -118,8 +118,8 @@ def runs_of(call: ToolCall, order: int) -> list[Run]:
         return []
     printed = printed_results(output) if output else []
     folder = str((call.input or {}).get("workdir") or "")
-    found = [_run(one, plan, printed, call, order, output, folder, command) for one in plan.checks]
-    planned = set[Check]().union(*(one.checking.kinds for one in plan.checks))
+    found = [_run(check, plan, printed, call, order, output, folder, command) for check in plan.checks]
+    planned = set[Check]().union(*(check.checking.kinds for check in plan.checks))
     others = [one for one in (*printed, *_echoed(output, call, plan, printed)) if one.kind not in planned]
     found += [_printed_run(one, call, order, command, plan.commits) for one in others]
     return [msgspec.structs.replace(one, ended=Ended.UNKNOWN) for one in found] if plan.is_compared else found
@@ -224,7 +224,7 @@ def _plan(command: str) -> CommandPlan:
     gits = {word for one in simple if one.program == "git" for word in one.texts[:3]}
     sources = [one for step in steps for one in step.stages[:1] if isinstance(one, Command)]
     shows = not _LOGS.search(command) and all(
-        one.program in _PRINTERS or one.program in _HARMLESS or one.program == "git" for one in sources
+        source.program in _PRINTERS or source.program in _HARMLESS or source.program == "git" for source in sources
     )
     checks = tuple(_checks(steps, _pipefail(simple), True, ""))
     commits = bool(gits & {"commit", "push"})

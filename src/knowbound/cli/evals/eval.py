@@ -164,7 +164,7 @@ def eval_command(
         record=record,
         holdout=holdout or 0.0,
     )
-    if any(one.inject for one in plan.variants):
+    if any(variant.inject for variant in plan.variants):
         plan = replace(plan, hooks=hook_commands(settings))
     if plan.judges and (asked := repeat * sum(map(judged_parts, set_.samples))):
         by, asked = " and ".join(plan.judges), asked * len(plan.judges)

@@ -219,12 +219,15 @@ def _print_json(found: list[FoundModel], permission: Permission, tried: Tried | 
 def _tried_document(tried: Tried) -> dict[str, object]:
     tasks = [
         {
-            "task": one.task,
-            **{who: rate.to_json() for who, rate in (("rules", one.rules), ("large", one.large), ("model", one.model))},
-            "worth_it": one.is_worth_it,
-            "problem": one.problem,
+            "task": task.task,
+            **{
+                who: rate.to_json()
+                for who, rate in (("rules", task.rules), ("large", task.large), ("model", task.model))
+            },
+            "worth_it": task.is_worth_it,
+            "problem": task.problem,
         }
-        for one in tried.tasks
+        for task in tried.tasks
     ]
     return {
         "tasks": tasks,

@@ -63,8 +63,11 @@ def accepted_fields(sample: EvalSample) -> dict[str, object]:
         found["context"] = sample.context
     if sample.assertions:
         found["assertions"] = [
-            {"type": one.type, **({"values": list(one.values)} if one.values else {"value": one.value})}
-            for one in sample.assertions
+            {
+                "type": assertion.type,
+                **({"values": list(assertion.values)} if assertion.values else {"value": assertion.value}),
+            }
+            for assertion in sample.assertions
         ]
     if sample.provenance:
         found["provenance"] = sample.provenance
@@ -97,7 +100,7 @@ def add(samples: Sequence[dict[str, object]], target: Path) -> None:
     before = target.read_bytes().decode("utf-8") if target.exists() else ""
     ending = target.suffix.lower()
     if _VERSION_3.search(before):
-        samples = [_as_version_3(one) for one in samples]
+        samples = [_as_version_3(sample) for sample in samples]
     target.parent.mkdir(parents=True, exist_ok=True)
     with replacing(target) as file:
         file.write(_with(before, samples, ending).encode())
@@ -107,7 +110,7 @@ def add(samples: Sequence[dict[str, object]], target: Path) -> None:
 
 def _with(before: str, samples: Sequence[dict[str, object]], ending: str) -> str:
     if ending == ".jsonl":
-        lines = "".join(_json(one) + "\n" for one in samples)
+        lines = "".join(_json(sample) + "\n" for sample in samples)
         return before + ("" if not before or before.endswith("\n") else "\n") + lines
     if ending == ".json":
         return _into_json(before, samples) if before.strip() else _json(samples, "  ") + "\n"
@@ -125,7 +128,7 @@ def _into_json(before: str, samples: Sequence[dict[str, object]]) -> str:
     if "\n" not in before.strip():
         added = ", ".join(map(_json, samples))
         return f"{inside}, {added}{before[end:]}"
-    entries = [_indented(_json(one, step), outer + step) for one in samples]
+    entries = [_indented(_json(sample, step), outer + step) for sample in samples]
     return f"{inside},\n{(',' + chr(10)).join(entries)}\n{outer}{before[end:]}"
 
 
@@ -159,7 +162,7 @@ def _skip(text: str, at: int) -> int:
 
 def _into_yaml(before: str, samples: Sequence[dict[str, object]]) -> str:
     if not before.strip():
-        return "\n".join(line for one in samples for line in (*yaml_item(one, 0), "")).rstrip("\n") + "\n"
+        return "\n".join(line for sample in samples for line in (*yaml_item(sample, 0), "")).rstrip("\n") + "\n"
     import yaml  # noqa: PLC0415 - heavy, and only a YAML file needs it
 
     root = yaml.compose(before, Loader=yaml.SafeLoader)
@@ -170,11 +173,11 @@ def _into_yaml(before: str, samples: Sequence[dict[str, object]]) -> str:
         raise InputError("bad-samples", "The file has no list of samples. Nothing was written.")
     if node.flow_style:
         end = node.end_mark.index - 1
-        added = ", ".join(_quoted(one) for one in samples)
+        added = ", ".join(_quoted(sample) for sample in samples)
         return f"{before[:end].rstrip().rstrip(',')}, {added}{before[end:]}"
     end = _end_of_block(before, node.value[-1].end_mark.index)
     indent = node.start_mark.column
-    lines = [line for one in samples for line in ("", *yaml_item(one, indent))]
+    lines = [line for sample in samples for line in ("", *yaml_item(sample, indent))]
     head = before[:end].rstrip("\n")
     return head + "\n" + "\n".join(lines) + "\n" + before[end:]
 

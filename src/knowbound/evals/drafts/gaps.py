@@ -319,7 +319,9 @@ def known_answers(wanted: str, topic: Topic, project: SourceTree | None = None) 
         is_one = project is None or sum(_base(path) == _base(wanted) for path in project.files) <= 1
         return tuple((same or near)[:_MOST_ANSWERS]) if is_one else ()
     definitions = project.defined(wanted) if project else ()
-    known = [one.path for one in definitions if not (one.is_indented and one.kind == "variable")]  # no local ones
+    known = [
+        definition.path for definition in definitions if not (definition.is_indented and definition.kind == "variable")
+    ]  # no local ones
     if not known and not (project and is_in_code(wanted)):
         agree = [path for path, count in sessions.items() if min(count, topic.sessions) > 1]
         known = agree or [path for path in sessions if plain_name(_stem(path)) == plain_name(wanted)]

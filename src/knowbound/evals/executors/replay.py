@@ -137,4 +137,4 @@ def recorded(jobs: Iterable[Job], runs: dict[str, SampleRun]) -> list[RecordedRu
 def write_recording(runs: Iterable[RecordedRun], path: Path) -> None:
     """Write a line per run; the file is replaced as a whole."""
     with replacing(path) as file:
-        file.writelines(msgspec.json.encode(one) + b"\n" for one in runs)
+        file.writelines(msgspec.json.encode(run) + b"\n" for run in runs)

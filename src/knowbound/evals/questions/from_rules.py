@@ -198,7 +198,7 @@ def _of_sections(page: KnowledgePage, headings: HeadingQuestions) -> Iterator[Co
 
 def _of_principles(page: KnowledgePage) -> Iterator[CompetencyQuestion]:
     """Yield questions about the bullets of CLAUDE.md and the like: why a rule holds, or what if its command fails."""
-    items = [block for one in page.sections for block in one.blocks if block.kind is BlockKind.ITEM]
+    items = [block for section in page.sections for block in section.blocks if block.kind is BlockKind.ITEM]
     for block in items if page.is_instructions else ():
         rule = _RULE_END.sub("", block.text).strip()
         if match := _ADVICE.match(rule):

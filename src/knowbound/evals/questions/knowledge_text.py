@@ -46,7 +46,7 @@ class KnowledgePage(NamedTuple):
     @property
     def title(self) -> str:
         """Its first heading, or else what its file name says."""
-        return next((one.headings[0] for one in self.sections if one.headings), "") or self.name
+        return next((section.headings[0] for section in self.sections if section.headings), "") or self.name
 
     @property
     def name(self) -> str:

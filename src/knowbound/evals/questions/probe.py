@@ -93,7 +93,7 @@ def competency_questions(root: Path, files: Sequence[str], *, count: int, asker:
         notes, usd = by_model.notes, by_model.usd
         # Of two questions that ask the same the first is kept, and a model words them better than a rule.
         proposals = [*by_model.questions, *proposals]
-        asked = [one.question for one in by_model.questions]
+        asked = [question.question for question in by_model.questions]
         given, scope_usd = scope_verdicts(knowledge, asked, asker) if asked else ([], 0.0)
         verdicts, usd = dict(zip(asked, given, strict=True)), known_sum(usd, scope_usd)
     good = kept(proposals, dropped, verdicts)
@@ -124,7 +124,7 @@ def _in_turn(groups: Iterable[list[CompetencyQuestion]]) -> list[CompetencyQuest
 
 def as_samples(probe: Probe) -> SampleSet:
     """The questions as a test set; its hash is over the questions alone, so that runs of equal questions compare."""
-    samples = tuple(_sample(one) for one in probe.questions)
+    samples = tuple(_sample(question) for question in probe.questions)
     return SampleSet(
         path=f"competency questions of {probe.root}",
         samples=samples,

@@ -211,7 +211,7 @@ def _document(text: str, candidate: Place, term: Term, ask: Ask, around: CodePas
         return _Read(None, why_not="a page does nothing: only source defines, calls, parses or enforces")
     first, last = _span(around, line)
     lines = text.split("\n")[first - 1 : last]
-    said = [one for one in lines if one.strip() and not one.lstrip().startswith("#")] or _below(text, line)
+    said = [line for line in lines if line.strip() and not line.lstrip().startswith("#")] or _below(text, line)
     single = sum(len(one.split()) == 1 for one in said)
     if len(said) >= _LIST_LINES and single >= _LIST_SHARE * len(said):
         return _Read(None, why_not="a list of words answers nothing")

@@ -42,12 +42,12 @@ class UsesInFile:
     @property
     def real(self) -> list[tuple[int, str, str]]:
         """The definitions that are more than a field or a parameter."""
-        return [one for one in self.definitions if one[2] in REAL]
+        return [definition for definition in self.definitions if definition[2] in REAL]
 
     @property
     def types(self) -> list[tuple[int, str, str]]:
         """The definitions of types."""
-        return [one for one in self.definitions if one[2] in _TYPES]
+        return [definition for definition in self.definitions if definition[2] in _TYPES]
 
 
 class References(Producer):

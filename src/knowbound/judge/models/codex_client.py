@@ -209,7 +209,7 @@ def forced_by_administrator(folder: Path) -> str:
         required: _switched_on(_table(pinned, "features")) or _switched_on(_table(pinned, "feature_requirements")),
         managed: _switched_on(_table(over_ours, "features"))
         or not _CONFIG.keys().isdisjoint(over_ours)
-        or any(isinstance(one, dict) and one.get("enabled") for one in servers),
+        or any(isinstance(server, dict) and server.get("enabled") for server in servers),
     }
     for path, acts in acting.items():
         if acts:

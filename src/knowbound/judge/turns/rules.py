@@ -199,7 +199,7 @@ def _said(text: str) -> _Said:
     denied = [text[at.end() : at.end() + _WINDOW] for at in _BEFORE.finditer(text)]
     denied += [text[max(0, at.start() - _WINDOW) : at.start()] for at in _AFTER.finditer(text)]
     values = [next(iter(values_of(part)), None) for part in denied]  # of a denial, the nearest value
-    denied_values = frozenset((str(one.kind), one.key) for one in values if one is not None)
+    denied_values = frozenset((str(value.kind), value.key) for value in values if value is not None)
     words = tuple(frozenset(term for term in _terms(part) if not term.isdigit()) for part in denied)
     return _Said(text, _terms(text), words, denied_values, _values(text), embed(text))
 

@@ -68,7 +68,7 @@ class RuleLine(msgspec.Struct, frozen=True):
 
 def which_are_rules(lines: Iterable[Rule], asker: Asker) -> Callable[[Rule], bool]:
     """Return a filter that keeps rules among lines: by the model's answer, or by the words of a line without answer."""
-    several = list({_line_key(one): one for one in lines}.values())
+    several = list({_line_key(line): line for line in lines}.values())
     entries = [
         AskedEntry(str(number), {"heading": sendable(one.heading), "line": sendable(one.text)}, _line_key(one))
         for number, one in enumerate(several, 1)
@@ -154,7 +154,7 @@ class _Shown:
 
     def _place(self, quote: str, *, later_prompts: bool = False) -> ActivityRecord | None:
         """Return the record whose line has the quotation; None if it is verbatim in none."""
-        first = next((one for one in self._activity.records if one.kind is RecordKind.PROMPT), None)
+        first = next((record for record in self._activity.records if record.kind is RecordKind.PROMPT), None)
         for record, text in self.lines:
             if later_prompts and (record.kind is not RecordKind.PROMPT or record is first):
                 continue
@@ -187,7 +187,7 @@ def _terms(rule: Rule) -> set[str]:
 
 def _record_lines(activity: SessionActivity, terms: frozenset[str], most: int) -> Iterator[tuple[ActivityRecord, str]]:
     """Yield the record line by line. Reads in a row are one line; of words, the last before a prompt or the end."""
-    others = [one for one in activity.records if one.kind is not RecordKind.READ]
+    others = [record for record in activity.records if record.kind is not RecordKind.READ]
     next_kind = {one.order: two.kind for one, two in pairwise(others)}
     first_prompt = next((one for one in others if one.kind is RecordKind.PROMPT), None)
     for is_read, group in groupby(activity.records, key=lambda one: one.kind is RecordKind.READ and one.done):

@@ -105,7 +105,7 @@ def _run_check(text: str) -> SessionCheck | None:
     spans, at_end = _runs_of(text), bool(_AT_END.search(text))
     if not spans:
         return None
-    return lambda activity: _all_of([_run(one, activity, only_commits=not at_end) for one in spans])
+    return lambda activity: _all_of([_run(span, activity, only_commits=not at_end) for span in spans])
 
 
 def required_runs(rule: Rule) -> list[tuple[str, ...]]:
@@ -152,17 +152,17 @@ def _is_run_of(command: Command, wanted: tuple[str, ...]) -> bool | None:
 
 
 def _run(spelled: str, activity: SessionActivity, *, only_commits: bool) -> RuleFinding:
-    edits = [one for one in activity.records if one.is_code]
+    edits = [record for record in activity.records if record.is_code]
     if not edits:
         return RuleFinding(False, by=_BY, why="no source was edited")
     wanted = _words_of(spelled)
     runs: list[tuple[ActivityRecord, bool]] = []  # and whether it was the whole
     doubt = ""
     for record in activity.of(RecordKind.COMMAND):
-        kinds = [_is_run_of(one, wanted) for one in record.commands]
+        kinds = [_is_run_of(command, wanted) for command in record.commands]
         if any(kind is not False for kind in kinds):
             runs.append((record, None not in kinds or True in kinds))
-        elif any(_runs_all_checks(one) for one in record.commands):
+        elif any(_runs_all_checks(command) for command in record.commands):
             doubt = "another check ran that may have run it"
         elif _is_commit(record) and record.order > edits[-1].order and _BY_HOOK.search(record.output):
             doubt = "a hook of the commit may have run it"
@@ -172,7 +172,7 @@ def _run(spelled: str, activity: SessionActivity, *, only_commits: bool) -> Rule
     ends = [one.order for one in commits] if only_commits else [len(activity.records)]
     verdicts = []
     for end in ends:
-        last = max((one.order for one in edits if one.order <= end), default=0)
+        last = max((edit.order for edit in edits if edit.order <= end), default=0)
         before = [(record, whole) for record, whole in runs if record.order <= end]
         after = [whole for record, whole in before if record.order >= last]
         verdicts.append(RuleVerdict.OBEYED if any(after) else RuleVerdict.PARTLY if before else RuleVerdict.VIOLATED)
@@ -255,9 +255,9 @@ def begins_with(text: str, wanted: tuple[str, ...]) -> bool:
 def _not_used(bad: list[tuple[str, ...]], good: list[tuple[str, ...]], activity: SessionActivity) -> RuleFinding:
     used, broken = 0, None
     for record in activity.of(RecordKind.COMMAND):
-        if broken is None and any(_begins(one, wanted) for one in record.commands for wanted in bad):
+        if broken is None and any(_begins(command, wanted) for command in record.commands for wanted in bad):
             broken = record
-        used += any(_begins(one, wanted) for one in record.commands for wanted in good)
+        used += any(_begins(command, wanted) for command in record.commands for wanted in good)
     if broken is None:
         return (
             RuleFinding(True, RuleVerdict.OBEYED, 0, "only the right one ran", _BY)
@@ -288,7 +288,7 @@ def _prefixed(prefix: str) -> SessionCheck:
 
 
 def _is_commit(record: ActivityRecord) -> bool:
-    return any(_git(one)[:1] == ["commit"] for one in record.commands) and record.ok
+    return any(_git(command)[:1] == ["commit"] for command in record.commands) and record.ok
 
 
 def _git(command: Command) -> list[str]:
@@ -368,7 +368,7 @@ def _left_alone(paths: list[str]) -> SessionCheck:
 
 def _read_first(path: str) -> SessionCheck:
     def check(activity: SessionActivity) -> RuleFinding:
-        edit = next((one for one in activity.records if one.is_code), None)
+        edit = next((record for record in activity.records if record.is_code), None)
         if edit is None:
             return RuleFinding(False, by=_BY, why="no source was edited")
         name = path.strip("/")

@@ -45,7 +45,7 @@ class RuleHistory:
         """Return every line that may be a rule of a session."""
         lines = self._of_commit(self._commit(branch, time[:19]) if time else "")
         folders = {folder for path in touched for folder in _above(path)}
-        return [one for one in lines if _is_loaded(one.file, agent) and _folder_of(one.file) in (*folders, "")]
+        return [line for line in lines if _is_loaded(line.file, agent) and _folder_of(line.file) in (*folders, "")]
 
     @lru_cache(maxsize=512)  # noqa: B019  (one history lives as long as a command)
     def _commit(self, branch: str, time: str) -> str:
@@ -142,14 +142,14 @@ def lines_of(file: str, text: str) -> list[Rule]:
     leads = False  # the last line ends with a colon: the lines of code after it belong to it
     for line, group in groupby(statements_of(file, text), key=lambda one: one.line):
         statements = list(group)
-        if all(one.is_code for one in statements):
+        if all(statement.is_code for statement in statements):
             if leads:
                 last = found[-1]
                 commands = "".join(f" `{one.text.split(' #')[0].strip()}`" for one in statements)
                 found[-1] = Rule(file, last.line, (last.text + commands)[:_LONGEST], last.heading)
             continue
-        statements = [one for one in statements if not one.is_code and not one.path]
-        words = " ".join(one.text for one in statements)
+        statements = [statement for statement in statements if not statement.is_code and not statement.path]
+        words = " ".join(statement.text for statement in statements)
         if statements:
             found.append(Rule(file, line, words[:_LONGEST], statements[0].heading))
         leads = bool(statements) and words.rstrip("*_ ").endswith(":")

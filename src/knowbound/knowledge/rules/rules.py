@@ -119,7 +119,7 @@ def check_sessions(
 
     `sees` says whether the model may be shown the sessions of an agent.
     """
-    read = [(activity_of(events_of(one, Tally()), one.start), one.files[0]) for one in sessions]
+    read = [(activity_of(events_of(session, Tally()), session.start), session.files[0]) for session in sessions]
     if asker is not None:
         lines = (line for activity, _ in read for line in history.lines_at(*_given(activity)))
         history.is_rule = which_are_rules(lines, asker)
@@ -141,14 +141,14 @@ def _by_rules(activity: SessionActivity, trace: str, history: RuleHistory) -> li
 
 def _given(activity: SessionActivity) -> tuple[str, str, str, set[str]]:
     """Return what says which rules a session was given: its time, branch, agent and files."""
-    touched = {one.path for one in activity.records if one.path}
+    touched = {record.path for record in activity.records if record.path}
     return activity.started, activity.branch, activity.agent, touched
 
 
 def _check(
     rule: Rule, activity: SessionActivity, trace: str, finding: RuleFinding, reminder: ActivityRecord | None
 ) -> RuleCheck:
-    before = next((one.calls_before for one in activity.records if one.line == finding.at_line > 0), None)
+    before = next((record.calls_before for record in activity.records if record.line == finding.at_line > 0), None)
     return RuleCheck(
         rule,
         activity.session,

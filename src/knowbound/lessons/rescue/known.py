@@ -41,7 +41,7 @@ def rescue_by_lesson(miss: MissedLookup, names: TreeNames, search: Searcher, hom
     keys = [] if miss.is_check else _keys(miss, names)
     lessons = [one for one in lessons_naming(home, keys) if one.kind == "location"]
     for key in keys:
-        for lesson in (one for one in lessons if key in one.names):
+        for lesson in (lesson for lesson in lessons if key in lesson.names):
             places = _places(lesson, miss, key, names, search)
             if places:
                 return said(lesson, places)
@@ -154,7 +154,7 @@ def rescue_command(
         for one in found
         if misused and any(_is_called_so(name, text, misused) for name in one.names for text in work)
     ]
-    lessons = [one for one in lessons if _holds(one, names, search)]
+    lessons = [lesson for lesson in lessons if _holds(lesson, names, search)]
     return said(lessons[0]) if len(lessons) == 1 else None
 
 

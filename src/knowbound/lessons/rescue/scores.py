@@ -171,13 +171,13 @@ def rescue_figures(home: Path, first: str, last: str) -> RescueFigures | None:
     records = [one for one in read_rescues(home, since=first) if one.time[:10] <= last]
     if not records:
         return None
-    said = [one for one in records if one.is_said]
+    said = [record for record in records if record.is_said]
     scored = [one for one in said if one.used is not None]
     return RescueFigures(
         misses=len(records),
         said=len(said),
         known=sum(one.rule in KNOWN for one in said),
-        absent=sum(one.status == "absent" and one.delivered is True for one in records),
+        absent=sum(record.status == "absent" and record.delivered is True for record in records),
         used=Rate(sum(one.used is True for one in scored), len(scored)),
         contradicted=Rate(sum(one.contradicted is True for one in scored), len(scored)),
     )

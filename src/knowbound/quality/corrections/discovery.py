@@ -42,8 +42,8 @@ def discoveries(
     for item, closing in (*_closings(corrections), *_answered(answers), *_closed_before(known)):
         closed.setdefault(item, []).append(closing)
     for turn in turns:
-        mine = [(one, "", "") for one in turn.injected_items]
-        for one, source, own_id in mine + [(one, one.source, one.own_id) for one in turn.other_items]:
+        mine = [(item, "", "") for item in turn.injected_items]
+        for one, source, own_id in mine + [(item, item.source, item.own_id) for item in turn.other_items]:
             if one.verdict and one.verdict.contradicted:
                 new = Discovery(
                     one.id, turn.timestamp, turn.session_id, turn.turn_id, one.verdict.correction,
@@ -72,7 +72,7 @@ def discovery_rate(records: Iterable[Discovery], first: str, last: str, source: 
 
     `source` names the store of another tool; without it the items of our own store count.
     """
-    known = (one for one in records if one.source == source)
+    known = (record for record in records if record.source == source)
     raised = [one for one in known if first <= one.raised[:10] <= last and one.closing is not Closing.NOT_WARRANTED]
     return Rate(sum(map(is_resolved, raised)), len(raised))
 

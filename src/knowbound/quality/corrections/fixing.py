@@ -215,9 +215,9 @@ def _sentence(item: str, said: str) -> str:
     found: list[tuple[float, str]] = []
     for sentence in plain_sentences(said):
         values = values_of(sentence)
-        is_old = any((one.kind, one.key) in held and _is_denied(one, sentence) for one in values)
+        is_old = any((value.kind, value.key) in held and _is_denied(value, sentence) for value in values)
         if not is_old and _why_unusable(sentence) is None:
-            is_new = any((one.kind, one.key) not in held for one in values)
+            is_new = any((value.kind, value.key) not in held for value in values)
             found.append((_shared(item, sentence) + is_new, sentence.strip()))
     return max(found, key=lambda one: one[0])[1] if found else ""
 

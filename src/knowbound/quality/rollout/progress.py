@@ -310,7 +310,7 @@ def drifted_of(judge: JudgeWorth) -> tuple[Metric, ...] | None:
 
 def _slow_days(days: Iterable[Durations]) -> Rate:
     """Return the share of days on which the p95 of ranking certainly exceeded the limit, of days with enough runs."""
-    known = [slow for one in days if (slow := is_too_slow(one, RANKING_LIMIT_MS)) is not None]
+    known = [slow for day in days if (slow := is_too_slow(day, RANKING_LIMIT_MS)) is not None]
     return Rate(sum(known), len(known))
 
 

@@ -125,12 +125,12 @@ def logged_pools(
                 has.clear()
             continue
         turn = turns.get((record.session, record.turn_key)) or turns.get((record.session, record.id))
-        verdicts = {one.id: one.verdict for one in turn.injected_items if one.verdict} if turn else {}
+        verdicts = {item.id: item.verdict for item in turn.injected_items if item.verdict} if turn else {}
         if verdicts and record.pool and record.ranker == RANKER and record.chooser_outcome != CHOSEN:
             rows = tuple(row for row in record.pool if (str(row[0]), str(row[2])) not in has)
             yield LoggedPool(record.time[:10], record.session, rows, verdicts)
         if record.delivered:
-            has |= {(one.item, one.sha) for one in record.items}
+            has |= {(item.item, item.sha) for item in record.items}
         if record.late_delivered:
             has |= {(one.item, one.sha) for one in record.late}
 

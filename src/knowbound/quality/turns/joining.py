@@ -83,7 +83,7 @@ def join(known: TurnSources, stored: Callable[[str], StoredText | None]) -> Join
     trace, injected, ended = known.trace, known.injected, known.ended
     response = _response(trace, ended)
     prompt = trace.prompt.text if trace and trace.prompt.text else injected.prompt if injected else ""
-    texts = {one.item: one.content for one in trace.injections if one.item} if trace else {}
+    texts = {injection.item: injection.content for injection in trace.injections if injection.item} if trace else {}
     calls = trace.calls if trace else []
     mine = [_Item.of(one, stored, texts) for one in _delivered(injected, texts)]
     seen = {one.logged.id for one in mine}
@@ -142,8 +142,8 @@ def exported(turn: JudgedTurn, time: str) -> QualityTurn:
         )
         for call in turn.tool_calls
     ]
-    items = [OtherItem(one.content, one.id, confidence=one.confidence) for one in turn.items]
-    sources = [one.source or EXPORTED for one in turn.items]
+    items = [OtherItem(item.content, item.id, confidence=item.confidence) for item in turn.items]
+    sources = [item.source or EXPORTED for item in turn.items]
     return QualityTurn(
         session_id=turn.session or EXPORTED,
         turn_id=turn.id,

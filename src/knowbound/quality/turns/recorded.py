@@ -110,12 +110,16 @@ def _collected(session: SessionFiles, *, project: str, since: str) -> _Session:
     for turn in turns_in(session):
         is_wanted = (not project or works_in(turn.project, (project,))) and (turn.prompt.time or since) >= since
         joined = join(TurnSources(trace=turn), lambda _: None)
-        others = {one.id: one for one in joined.turn.other_items}
-        contents = {one.id: one for one in joined.judged.items}
+        others = {item.id: item for item in joined.turn.other_items}
+        contents = {item.id: item for item in joined.judged.items}
         in_context |= {id_: (one, contents[id_]) for id_, one in others.items()}
         if not is_wanted:
             continue
-        ours = [LoggedItem(one.item, OURS, one.content, len(one.content)) for one in turn.injections if one.item]
+        ours = [
+            LoggedItem(injection.item, OURS, injection.content, len(injection.content))
+            for injection in turn.injections
+            if injection.item
+        ]
         found.texts.update({one.id: one for one in ours} | {id_: one for id_, (one, _) in in_context.items()})
         items = [JudgedItem(one.id, one.content_excerpt) for one in ours] + [one for _, one in in_context.values()]
         if items:

@@ -84,7 +84,9 @@ def doubtful_sections(evaluation: Evaluation) -> Iterator[Section]:
         yield section("Held out", "held-out", Note(words))
     rows = [(data(sample), f"{k} of {n} runs") for sample, (k, n) in flaky_samples(evaluation).items()]
     yield section("Flaky samples: their repeats differ", "flaky", table("sample | answered in", rows))
-    given = [one.scores for run in evaluation.runs for one in run.grade.criteria if len(one.scores) > 1]
+    given = [
+        criterion.scores for run in evaluation.runs for criterion in run.grade.criteria if len(criterion.scores) > 1
+    ]
     if given:
         same, near = (sum(max(one) - min(one) <= most for one in given) for most in (0, 1))
         of = counted(len(given), "score")
@@ -100,7 +102,7 @@ def held_out_words(evaluation: Evaluation) -> str:
     runs = complete_runs(evaluation.runs)
     inside, outside = (
         Rate(sum(is_answered(runs[one]) for one in mine), len(mine))
-        for mine in ([one for one in runs if one not in held], [one for one in runs if one in held])
+        for mine in ([run for run in runs if run not in held], [run for run in runs if run in held])
     )
     words = f"Held out: {outside.k:,} of {counted(outside.n, 'sample')} answered, {inside.k:,} of {inside.n:,} others"
     apart = unpaired_difference(inside, outside)

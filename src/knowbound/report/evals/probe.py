@@ -93,7 +93,7 @@ def render_probe(report: ProbeReport, format: Format, **layout: Unpack[Layout]) 
 def asked_questions(report: ProbeReport) -> list[ProbedQuestion]:
     """Return every question in its order, unanswered questions first."""
     runs = {run.sample: run for run in report.evaluation.runs} if report.evaluation else {}
-    questions = [ProbedQuestion(one, runs.get(one.id)) for one in report.probe.questions]
+    questions = [ProbedQuestion(question, runs.get(question.id)) for question in report.probe.questions]
     return sorted(questions, key=lambda one: one.outcome != "gap")
 
 
@@ -118,7 +118,10 @@ def _page(report: ProbeReport) -> Page:
     questions = listing(map(_question, asked_questions(report)), 60, "--format json")
     dropped = listing((Entry(data(one.question), (prose(one.reason),)) for one in probe.dropped), 15, "--format json")
     title = f"{counted(len(probe.dropped), 'proposal')} dropped, and why"
-    kinds, files = Counter(one.kind for one in probe.questions), {one.file for one in probe.questions if one.file}
+    kinds, files = (
+        Counter(question.kind for question in probe.questions),
+        {question.file for question in probe.questions if question.file},
+    )
     totals = (
         f"{counted(len(probe.questions), 'question')} from {counted(len(files), 'file')}",
         f"{probe.left:,} more beyond the number wanted" if probe.left else "",

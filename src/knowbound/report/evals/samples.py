@@ -88,7 +88,11 @@ class SampleRow(NamedTuple):
     @property
     def failed(self) -> list[AssertionGrade]:
         """Assertions that failed in a complete run, each once."""
-        return list(dict.fromkeys(one for run in self.complete for one in run.grade.assertions if one.passed is False))
+        return list(
+            dict.fromkeys(
+                assertion for run in self.complete for assertion in run.grade.assertions if assertion.passed is False
+            )
+        )
 
     @property
     def usd(self) -> float | None:
@@ -194,9 +198,11 @@ def unscored(evaluation: Evaluation) -> dict[str, int]:
     reasons: Counter[str] = Counter()
     for run in evaluation.runs:
         if run.is_complete:
-            reasons.update(one.reason or "no reason given" for one in run.grade.assertions if one.passed is None)
-            criteria = (one for one in run.grade.criteria if one.score is None)
-            reasons.update(one.problem or one.reason or "no reason given" for one in criteria)
+            reasons.update(
+                assertion.reason or "no reason given" for assertion in run.grade.assertions if assertion.passed is None
+            )
+            criteria = (criterion for criterion in run.grade.criteria if criterion.score is None)
+            reasons.update(criterion.problem or criterion.reason or "no reason given" for criterion in criteria)
     return dict(reasons.most_common())
 
 

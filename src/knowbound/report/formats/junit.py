@@ -76,7 +76,7 @@ def observed_junit(report: ObserveReport) -> str:
     """Render a testcase per skill."""
     report = made_plain(with_short_places(report))
     entries = observed_entries(report)
-    cases = [_skill(row, [one for one in entries if one.note == row.name]) for row in report.skills]
+    cases = [_skill(row, [entry for entry in entries if entry.note == row.name]) for row in report.skills]
     about = {"headline": wording.observed_headline(report.gap, report.coverage)}
     return _document([_suite("skills", report.made, report.watermark, about, cases)])
 

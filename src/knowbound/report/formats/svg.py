@@ -178,9 +178,11 @@ def _placed(chart: MetricChart) -> list[WindowPoint]:
         return [WindowPoint((_LEFT + _RIGHT) / 2, chart.windows[0].date, chart.windows[0].rates[chart.metric])]
     return [
         WindowPoint(
-            _LEFT + 4 + width * (date.fromisoformat(one.date) - first).days / days, one.date, one.rates[chart.metric]
+            _LEFT + 4 + width * (date.fromisoformat(window.date) - first).days / days,
+            window.date,
+            window.rates[chart.metric],
         )
-        for one in chart.windows
+        for window in chart.windows
     ]
 
 

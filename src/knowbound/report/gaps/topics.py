@@ -96,7 +96,9 @@ def opening(report: ObserveReport) -> dict[str, list[Topic]]:
     """
     here = project_name(report.root)
     most = sorted(report.projects, key=lambda name: (name != here, -report.projects[name]))
-    found: dict[str, list[Topic]] = {name: [] for name in most or dict.fromkeys(one.project for one in report.topics)}
+    found: dict[str, list[Topic]] = {
+        name: [] for name in most or dict.fromkeys(topic.project for topic in report.topics)
+    }
     for topic in report.topics:
         if topic.saves >= WORTH:
             found.setdefault(topic.project, []).append(topic)
@@ -253,6 +255,8 @@ def _topic_document(report: TopicReport) -> dict[str, object]:
     return {
         "format": "knowbound.topic/1",
         **fields(report, "topic"),
-        "signals": [{**signal_fields(one.signal), "skill": one.skill, "day": one.day} for one in report.signals],
+        "signals": [
+            {**signal_fields(signal.signal), "skill": signal.skill, "day": signal.day} for signal in report.signals
+        ],
         **fields(report, "test_set=watermark.sha256_8 made version"),
     }

@@ -194,7 +194,7 @@ class ShadowStatus(msgspec.Struct, frozen=True):
     @property
     def answered(self) -> int:
         """Choices that a person accepted or rejected."""
-        return sum(one.accepted is not None for one in self.choices)
+        return sum(choice.accepted is not None for choice in self.choices)
 
     @property
     def left(self) -> int:
@@ -237,9 +237,9 @@ class QualityStatus(msgspec.Struct, frozen=True):
     @property
     def wrong(self) -> int:
         """Items that were contradicted and wait for a correction."""
-        return sum(one.fault is Fault.WRONG for one in self.items)
+        return sum(item.fault is Fault.WRONG for item in self.items)
 
     @property
     def pending(self) -> int:
         """Warranted corrections of the window that would still count."""
-        return sum(one.pending for one in self.metrics)
+        return sum(metric.pending for metric in self.metrics)

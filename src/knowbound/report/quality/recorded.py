@@ -84,12 +84,12 @@ def render_recorded(report: RecordedQuality, format: PageFormat, **layout: Unpac
 def _page(report: RecordedQuality) -> Page:
     rows = (
         (
-            data(one.name),
-            str(one.pieces),
-            str(one.sessions),
-            *map(rate_cell, (one.on_topic, one.used, one.contradicted)),
+            data(source.name),
+            str(source.pieces),
+            str(source.sessions),
+            *map(rate_cell, (source.on_topic, source.used, source.contradicted)),
         )
-        for one in report.sources
+        for source in report.sources
     )
     sources = table("source | pieces> | sessions> | on topic | used | contradicted", rows)
     return Page(

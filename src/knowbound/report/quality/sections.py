@@ -82,13 +82,15 @@ _METRICS = columns("|now>|95%>|adjusted>?4|of>?5|target>|state (more needed)|bef
 def metric_table(status: QualityStatus, *, is_wide: bool) -> Table:
     """The four metrics against their targets, each with its interval and how it changed."""
     shown = [at for at, column in enumerate(_METRICS) if is_adjusted(status) or column.name != "adjusted"]
-    rows = tuple(Row(tuple(cells[at] for at in shown)) for cells in (_cells(one, is_wide) for one in status.metrics))
+    rows = tuple(
+        Row(tuple(cells[at] for at in shown)) for cells in (_cells(metric, is_wide) for metric in status.metrics)
+    )
     return Table(tuple(_METRICS[at] for at in shown), rows, hint="")
 
 
 def is_adjusted(status: QualityStatus) -> bool:
     """Report whether a rate is shown corrected for the errors of the judge."""
-    return any(one.corrected.value is not None for one in status.metrics)
+    return any(metric.corrected.value is not None for metric in status.metrics)
 
 
 def _cells(one: MetricStatus, is_wide: bool) -> tuple[Line, ...]:
@@ -143,9 +145,11 @@ def metric_charts(status: QualityStatus) -> tuple[Part, ...]:
     before = state.baselines.get(state.leg)
     kills = {QualityMetric.ON_TOPIC: before.rates[QualityMetric.ON_TOPIC].value} if before else {}
     charts = (
-        MetricChart(translated(METRIC_NAMES[name]).capitalize(), name, one.target, status.series, legs, kills.get(name))
-        for one in status.metrics
-        for name in (one.metric,)
+        MetricChart(
+            translated(METRIC_NAMES[name]).capitalize(), name, metric.target, status.series, legs, kills.get(name)
+        )
+        for metric in status.metrics
+        for name in (metric.metric,)
     )
     return (*charts, Note(soft("Each point is the 7 days that end with it; the band is its 95% interval.")))
 
@@ -264,7 +268,7 @@ def _who(judge: JudgeWorth) -> Line:
     if not judge.versions:
         return "none judged a turn of these days"
     by: Line = joined((data(one), f" ({counted(turns, 'turn')})") for one, turns in judge.versions.items())
-    if all(one.startswith("rules-") for one in judge.versions):  # they find plain contradictions alone
+    if all(version.startswith("rules-") for version in judge.versions):  # they find plain contradictions alone
         by = joined((by, "contradicted is a lower bound"))
     if not judge.measured:
         return joined((by, "unmeasured: nobody knows yet how often it errs"))
@@ -282,7 +286,7 @@ def items_to_fix(status: QualityStatus, is_screen: bool) -> Section:
         )
         return section(title, "items", Note(nothing if judged else "Unknown: no item was judged."))
     linked = set() if is_screen else {page.id for page in status.pages}
-    entries = (_entry(one, is_screen, is_linked=one.id in linked) for one in status.items)
+    entries = (_entry(item, is_screen, is_linked=item.id in linked) for item in status.items)
     return section(title, "items", listing(entries, FIRST_ITEMS, "--format json"))
 
 

@@ -113,8 +113,9 @@ def _document(status: QualityStatus) -> dict[str, object]:
         "window": {"first": first, "last": last, "is_current": status.is_current},
         "kept_since": status.first or None,
         "metrics": {
-            str(one.metric): fields(one, _METRIC) | ({} if one.corrected.value is not None else {"corrected": None})
-            for one in status.metrics
+            str(metric.metric): fields(metric, _METRIC)
+            | ({} if metric.corrected.value is not None else {"corrected": None})
+            for metric in status.metrics
         },
         "turns": fields(days, "turns prompts_with_items prompts_left_alone interrupted unscored"),
         **fields(days, _OF_DAYS),
@@ -167,7 +168,7 @@ def shadow_rows(found: ShadowStatus | None) -> Iterator[tuple[str, Line]]:
 
 def causal_line(found: HoldoutComparison) -> str:
     """Say whether injecting helps, by sessions drawn at random, or how many more it takes to decide."""
-    known = {one.outcome: one for one in found.outcomes}
+    known = {outcome.outcome: outcome for outcome in found.outcomes}
     measured = [(name, known[name]) for name in (TurnOutcome.CALLS, TurnOutcome.FAILED_SEARCHES) if name in known]
     if any(one.is_decided for _, one in measured):
         return f"With injection: {', '.join(f'{_NAMES[name]} {_verdict(one)}' for name, one in measured)} a turn."
@@ -195,7 +196,7 @@ def _origin(status: QualityStatus) -> Iterator[Line]:
 
 
 def _notes(status: QualityStatus, is_screen: bool) -> Iterator[Note]:
-    discovery = next(one for one in status.metrics if one.metric is QualityMetric.DISCOVERY)
+    discovery = next(metric for metric in status.metrics if metric.metric is QualityMetric.DISCOVERY)
     if status.wrong and not discovery.now.n:
         waiting = "1 item waits" if status.wrong == 1 else f"{status.wrong:,} items wait"
         yield Note(soft(f"No item was contradicted anew; {waiting} for a correction since before."))
@@ -245,11 +246,11 @@ def next_step(status: QualityStatus) -> Line:
         return f"Nothing of ours was injected. Correct {waiting} of others that agents contradicted."
     if not counts.judged:
         return "Nothing was injected in these days, so nothing can be said about it."
-    if missed := [one.metric for one in status.metrics if one.state is TargetState.MISSED]:
+    if missed := [metric.metric for metric in status.metrics if metric.state is TargetState.MISSED]:
         return _MISSED[missed[0]] + (" Start with the items below." if status.items else "")
     if not status.judge.measured:
         return "Label turns: nothing is shown to be wrong, by a judge that nobody has measured."
-    if any(one.state is TargetState.UNDECIDED for one in status.metrics):
+    if any(metric.state is TargetState.UNDECIDED for metric in status.metrics):
         return "Nothing is shown to be wrong; more turns have to be measured to know."
     return "Nothing to do: every metric that is known meets its target."
 
@@ -285,7 +286,7 @@ def holdout_rows(
         return
     sides = f"{counted(found.injected, 'turn')} with items, {found.held_out:,} held out"
     if not is_whole:
-        needed = [one.more for one in found.outcomes if one.more]
+        needed = [outcome.more for outcome in found.outcomes if outcome.more]
         undecided = f"no difference is known yet: {min(needed):,} more turns would decide" if needed else ""
         decided = [f"{_NAMES[one.outcome]} {_verdict(one)}" for one in found.outcomes if one.is_decided]
         yield "Held out", joined((sides, *(decided or [undecided or "no difference is seen"])))

@@ -215,8 +215,8 @@ def _result_of_block(block: dict[str, Any]) -> ToolResult:
     if not parts:
         text = as_text(block.get("content"))
         return _result(id_, text, name, is_error=block.get("is_error") is True)
-    text = "\n".join(as_text(one.get("result")) or text_in(one, "error") for one in parts)
-    return _result(id_, text, name, is_error=not any(one["success"] is True for one in parts))
+    text = "\n".join(as_text(part.get("result")) or text_in(part, "error") for part in parts)
+    return _result(id_, text, name, is_error=not any(part["success"] is True for part in parts))
 
 
 def _result(id_: str, text: str, name: str, *, is_error: bool | None = None) -> ToolResult:

@@ -164,7 +164,7 @@ def _joined(files: Iterable[Path], tally: Tally) -> _Session:
         if message in messages:
             messages[message].parts.append(about)
     session.messages = [messages[id_] for id_ in sorted(messages)]
-    session.id = session.id or next((text_in(one.about, "sessionID") for one in session.messages), "")
+    session.id = session.id or next((text_in(message.about, "sessionID") for message in session.messages), "")
     return session
 
 

@@ -225,7 +225,7 @@ def _translated(attributes: dict[str, Any], kind: str, name: str) -> dict[str, A
         has = {side: any(key.startswith(f"gen_ai.{side}.") for key in found) for side in _SIDES.values()}
         given, shown = ("" if has[side] or operation != "chat" else f"gen_ai.{side}" for side in _SIDES.values())
     for key, keys in ((given, _INPUTS), (shown, _OUTPUTS)):
-        value = next((attributes[one] for one in keys if attributes.get(one) is not None), None)
+        value = next((attributes[key] for key in keys if attributes.get(key) is not None), None)
         if key and value is not None:
             found[key] = value
     return {**found, "gen_ai.operation.name": operation}

@@ -108,7 +108,7 @@ def _message(value: dict[str, Any], id_: str, line: int) -> Message:
     time = text_in(value, "timestamp")
     if value["type"] == "tool_result":
         status = as_input(value.get("toolCallResult"))
-        return Message("tool", id_, (), (), tuple(_result(one, status) for one in results), False, time, line)
+        return Message("tool", id_, (), (), tuple(_result(result, status) for result in results), False, time, line)
     if value["type"] == "user":
         return Message("user", id_, tuple(texts), (), tuple(results), False, time, line)
     usage = as_input(value.get("usageMetadata"))

@@ -38,7 +38,7 @@ def show(asked: Asked) -> Shown:
 def _missed(asked: Asked) -> list[str]:
     """Return what agents looked for and missed: it is worth a question."""
     try:
-        return [one.title for one in topics_by_cost(asked.studio.settings, after="", most=_TOPICS).rows]
+        return [row.title for row in topics_by_cost(asked.studio.settings, after="", most=_TOPICS).rows]
     except InputError:  # nothing was read yet
         return []
 

@@ -94,7 +94,7 @@ def topic(asked: Asked) -> Shown:
     values = {
         "card": _card(found.topic, found.topic.saves),
         "rows": rows,
-        "weeks": _weeks([one.day for one in found.signals]),
+        "weeks": _weeks([signal.day for signal in found.signals]),
         "mark": (Section("", (Mark(found.watermark),)),),
     }
     return Shown("gap.html", values)

@@ -86,7 +86,7 @@ def show(asked: Asked) -> Shown:
     if values["tab"] == "items":
         return Shown("knowledge.html", values | _items(asked, checked))
     wanted = asked.query.get("file", "")
-    chosen = next((one for one in files if one.path == wanted), files[0] if files and not wanted else None)
+    chosen = next((file for file in files if file.path == wanted), files[0] if files and not wanted else None)
     if wanted and chosen is None:
         raise InputError("no-such-path", f"{wanted} is no knowledge file of this project.")
     lines, problem = list[MarkedLine](), ""
@@ -116,9 +116,9 @@ def _headline(checked: Sequence[CheckedStatement], wrong: int) -> str:
 def _files(checked: Sequence[CheckedStatement], rules: Sequence[RuleSummary]) -> Iterator[KnowledgeFile]:
     """Yield the files, those with the most to do first."""
     in_files = [one for one in checked if not one.statement.file.startswith(ITEM)]
-    total = Counter(one.statement.file for one in in_files)
-    wrong = Counter(one.statement.file for one in in_files if one.truth is Truth.CONTRADICTED)
-    ignored = Counter(one.rule.file for one in rules if one.harm > (0, 0))
+    total = Counter(file.statement.file for file in in_files)
+    wrong = Counter(file.statement.file for file in in_files if file.truth is Truth.CONTRADICTED)
+    ignored = Counter(rule.rule.file for rule in rules if rule.harm > (0, 0))
     for path in sorted(total, key=lambda path: (-wrong[path], -ignored[path], path.count("/"), path)):
         address = f"/knowledge?{urlencode({'file': path})}"
         yield KnowledgeFile(path, total[path], wrong[path], ignored[path], address)

@@ -75,8 +75,8 @@ def show(asked: Asked) -> Shown:
     reviewed, decided = known_fixes(asked.studio.settings)
     if reviewed is None:
         return Shown("review_reading.html")
-    actions = [one for one in reviewed.actions if not _is_closed(one.id, decided)]
-    top = max((one.cost.share or 0.0 for one in actions), default=0.0)
+    actions = [action for action in reviewed.actions if not _is_closed(action.id, decided)]
+    top = max((action.cost.share or 0.0 for action in actions), default=0.0)
     return Shown(
         "review.html",
         {

@@ -69,7 +69,7 @@ def show(asked: Asked) -> Shown:
             values |= {"entries": (), "turns": turns.rows, "more": _more(wanted, turns.after)}
             return Shown("sessions.html", values)
         page = results.sessions(project=wanted["project"], agent=wanted["agent"], after=after, most=_PAGE)
-        names = [one.session for one in page.rows]
+        names = [row.session for row in page.rows]
         bars, prompts = results.diagnoses_of(names), results.first_prompts(names)
     entries = [
         SessionEntry(
@@ -137,7 +137,7 @@ def show_turn(asked: Asked) -> Shown:
         problem = str(error.args[0] if isinstance(error, InputError) else error)
     verdicts = _verdicts(asked.studio, trace) if trace is not None else {}
     shown = timeline(trace, own, verdicts, int(line) if line.isdecimal() else 0) if trace is not None else None
-    claims = [one for one in own.claims if one.is_decided] if own else []
+    claims = [claim for claim in own.claims if claim.is_decided] if own else []
     numbers = stored.numbers
     at = numbers.index(number)
     return Shown(
@@ -149,7 +149,7 @@ def show_turn(asked: Asked) -> Shown:
             "trace": trace,
             "shown": shown,
             "problem": problem or ("" if trace else translated("The trace has no such turn any more.")),
-            "supported": (sum(one.support is Support.SUPPORTED for one in claims), len(claims)),
+            "supported": (sum(claim.support is Support.SUPPORTED for claim in claims), len(claims)),
             "previous": _address(id_, numbers[at - 1]) if at > 0 else "",
             "next": _address(id_, numbers[at + 1]) if at + 1 < len(numbers) else "",
             "agent": stored.session.agent,
@@ -184,8 +184,8 @@ def _stored(studio: Studio, id_: str) -> _Stored:
     session = found.findings or found.audited
     if session is None:
         raise InputError("no-sessions", f"No session {id_!r} is stored.")
-    turns = {one.index: one for one in found.findings.turns} if found.findings else {}
-    return _Stored(session, turns, {one.turn: one for one in found.audited.turns} if found.audited else {})
+    turns = {turn.index: turn for turn in found.findings.turns} if found.findings else {}
+    return _Stored(session, turns, {turn.turn: turn for turn in found.audited.turns} if found.audited else {})
 
 
 def trace_turn(transcript: Path, session: str, number: int) -> TraceTurn | None:
@@ -212,7 +212,7 @@ def _verdicts(studio: Studio, turn: TraceTurn) -> dict[str, ItemVerdict]:
     """Return what the quality log says about the items of a turn, if it can be read."""
     with suppress(KnowboundError), closing(open_quality_log(studio.settings)) as log:
         logged = log.get(f"{turn.session}/{turn.key}")
-        return {one.id: one.verdict for one in logged.items if one.verdict is not None} if logged else {}
+        return {item.id: item.verdict for item in logged.items if item.verdict is not None} if logged else {}
     return {}
 
 

@@ -286,12 +286,12 @@ def output_of(text: str) -> CallOutput | None:
     if header["cell"]:
         return CallOutput(body, None, cell(header["cell"]), failed)
     results = [object_of(line) for line in body.splitlines() if line.startswith("{")]
-    if not results or len(results) < len(body.splitlines()) or not all("output" in one for one in results):
+    if not results or len(results) < len(body.splitlines()) or not all("output" in result for result in results):
         shell = _SHELL_ID.search(body)
         return CallOutput(body, None, shell[1] if shell else "", failed)
-    codes = [code for one in results if isinstance(code := one.get("exit_code"), int)]
-    running = next((str(one["session_id"]) for one in results if one.get("session_id") is not None), "")
-    whole = "\n".join(as_text(one["output"]) for one in results)
+    codes = [code for result in results if isinstance(code := result.get("exit_code"), int)]
+    running = next((str(result["session_id"]) for result in results if result.get("session_id") is not None), "")
+    whole = "\n".join(as_text(result["output"]) for result in results)
     return CallOutput(whole, next(filter(None, codes), 0) if codes else None, running, failed)
 
 

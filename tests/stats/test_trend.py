@@ -59,10 +59,10 @@ def test_a_series_is_read(heads: list[EvaluationHead], reading: Reading) -> None
 
 
 def test_what_the_intervals_cannot_tell_apart_is_said() -> None:
-    assert "24 samples these cannot be distinguished" in direction_of(rates(10, 8))[1]
-    assert "cannot be distinguished" in direction_of(rates(8, 9, 8, 9))[1]
-    assert "cannot be distinguished" in direction_of(rates(3, 2))[1]  # near zero, and no movement either
-    assert "cannot be distinguished" not in direction_of(rates(14, 1))[1]
+    assert "24 samples these cannot be told apart" in direction_of(rates(10, 8))[1]
+    assert "cannot be told apart" in direction_of(rates(8, 9, 8, 9))[1]
+    assert "cannot be told apart" in direction_of(rates(3, 2))[1]  # near zero, and no movement either
+    assert "cannot be told apart" not in direction_of(rates(14, 1))[1]
 
 
 def test_a_reading_names_both_ends_and_the_interval_of_the_difference() -> None:

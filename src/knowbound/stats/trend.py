@@ -210,7 +210,7 @@ def direction_of(heads: Sequence[EvaluationHead]) -> tuple[Reading, str]:
     )
     moved += str(difference)
     is_certain = not difference.low <= 0 <= difference.high
-    unclear = "" if is_certain else f"; at {rate.n} samples these cannot be distinguished"
+    unclear = "" if is_certain else f"; at {rate.n} samples these cannot be told apart"
     if is_near_zero(last):
         return Reading.NEAR_ZERO, f"Near zero: {moved}{unclear}."
     if is_certain:

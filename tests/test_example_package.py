@@ -13,6 +13,8 @@ from threading import Event, Thread
 import msgspec
 import pytest
 
+from tests.transcripts import Transcript
+
 PACKAGE = Path(__file__).parents[1] / "examples" / "knowbound-extras"
 Verb = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -58,6 +60,18 @@ def test_a_reader_of_another_package_reads_its_format(knowbound: Verb, tmp_path:
     report = msgspec.json.decode(found.stdout)
     assert report["totals"]["tool_calls"] == 1
     assert report["gap"]["by_type"]["failed_search"] == 1
+
+
+def test_files_that_no_reader_knew_are_looked_at_again_for_a_new_one(knowbound: Verb, tmp_path: Path) -> None:
+    (tmp_path / "traces").mkdir()
+    path = str(journal(tmp_path / "traces"))
+    assert "No sessions found" in knowbound("observe", path, PYTHONPATH="").stderr
+    Transcript("known").user("Where is it?").says("Here.").write(tmp_path / "traces")
+    before = knowbound("observe", "traces", "--format", "json", PYTHONPATH="")
+    assert msgspec.json.decode(before.stdout)["agents"] == {"claude-code": 1}
+    for arguments in ((path,), ("traces",)):
+        found = knowbound("observe", *arguments, "--format", "json")
+        assert msgspec.json.decode(found.stdout)["agents"]["journal"] == 1, found.stderr
 
 
 def test_a_format_of_another_package_renders_a_report(knowbound: Verb, tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ from knowbound.traces.sessions import (
     FoundSessions,
     Lens,
     Progress,
+    can_read_more,
     keys_of,
     places_of_agents,
     read_together,
@@ -80,7 +81,7 @@ def observe(
         + [f"{file.path}|{file.size}|{file.mtime_ns}" for file in files]
     )
     kept = store.run("observe", ObserveReport, corpus)
-    if kept is not None:
+    if kept is not None and not (kept[0].unrecognised and can_read_more(kept[0].unrecognised, store)):
         report, keys = kept
         store.make_newest("observe", corpus)
         if also:

@@ -44,7 +44,7 @@ class FileRow(msgspec.Struct, frozen=True):
     agent_id: str = ""
     time: str = ""
     problem: str = ""
-    root: str = ""
+    root: str = ""  # id of the first message; of a file that is no trace: the readers that did not know it
 
 
 class UnmanagedItem(msgspec.Struct, frozen=True):

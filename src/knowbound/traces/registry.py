@@ -143,6 +143,16 @@ def _asked() -> Iterator[Reader]:
     yield from _installed()
 
 
+@cache
+def known_readers() -> str:
+    """Return a text that changes with the version of knowbound and with the readers of installed packages."""
+    from knowbound import __version__  # noqa: PLC0415
+    from knowbound.plugins import plugins  # noqa: PLC0415  (a hook needs no other package)
+
+    added = (f"{name} {one.dist.version if one.dist else ''}" for name, one in plugins("readers").items())
+    return "|".join((__version__, *(one.module for one in BUILT_IN), *sorted(added)))
+
+
 def recognise(head: bytes) -> tuple[Reader, Identity] | None:
     """Return the reader for content that starts like this; None if no reader knows the format.
 

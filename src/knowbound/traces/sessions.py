@@ -26,13 +26,14 @@ from knowbound.store.observed import FileRow, Observed
 from knowbound.text.digest import digest_of
 from knowbound.traces.corpus import FoundFile, Member, SessionFiles, group
 from knowbound.traces.processes import can_fork, collecting_seldom, done_in_processes
-from knowbound.traces.registry import default_folders, events_of, reader_named, recognise
+from knowbound.traces.registry import default_folders, events_of, known_readers, reader_named, recognise
 from knowbound.traces.source import Tally, read_head, why_unreadable
 
 _MOST_PER_CORE = 4  # processes, whatever a config asks for
 _POOL_FROM_BYTES = 24 * 1024 * 1024  # below this one process is quicker than starting more
 _COMMIT_SECONDS = 1.0
 _TAKEN_AT_ONCE = 200  # results of a team: a session has up to some 100 KB
+_NO_TRACE = "no trace"
 _KEPT, _KEPT_PACKED = 24 * 1024 * 1024, 2 * 1024 * 1024  # bytes of a session whose events fit into memory
 
 Progress = Callable[[int, int], None]  # bytes read, bytes to read
@@ -61,7 +62,7 @@ class FoundSessions(NamedTuple):
 
 
 def sessions_of(files: list[FoundFile], store: Observed, forgotten: Forgotten | None) -> FoundSessions:
-    """The sessions that the files make up; only new and changed files are opened for that."""
+    """The sessions that the files make up; only new and changed files, and files for new readers, are opened."""
     known = store.files()
     fresh: list[FileRow] = []
     members: list[Member] = []
@@ -74,7 +75,7 @@ def sessions_of(files: list[FoundFile], store: Observed, forgotten: Forgotten | 
             left_out.append(file.path)
             continue
         row = known.get(file.path)
-        if row is None or (row.size, row.mtime_ns) != (file.size, file.mtime_ns):
+        if row is None or (row.size, row.mtime_ns) != (file.size, file.mtime_ns) or _has_new_readers(row):
             try:
                 row = _identify(file)
             except _UnreadableError as error:  # not kept: it may be readable the next time
@@ -89,6 +90,18 @@ def sessions_of(files: list[FoundFile], store: Observed, forgotten: Forgotten | 
     return FoundSessions(group(members), unrecognised, fresh, left_out, unreadable)
 
 
+def can_read_more(unrecognised: Iterable[str], store: Observed) -> bool:
+    """Report whether a file of this list of `FoundSessions` has a reader by now, or may have one."""
+    known = store.files()
+    rows = (known.get(one.removesuffix(f" ({_NO_TRACE})")) for one in unrecognised)
+    return any(row.reader or _has_new_readers(row) for row in rows if row is not None)
+
+
+def _has_new_readers(row: FileRow) -> bool:
+    """Report whether no reader knew the file, and there are others now: of a newer version, or of another package."""
+    return row.problem == _NO_TRACE and row.root != known_readers()
+
+
 class _UnreadableError(Exception):
     """A file whose head could not be read; the message says why."""
 
@@ -100,7 +113,8 @@ def _identify(file: FoundFile) -> FileRow:
         raise _UnreadableError(why_unreadable(error)) from error
     found = recognise(head) if head else None
     if found is None:
-        return FileRow(file.path, file.size, file.mtime_ns, problem="no trace" if head else "empty")
+        asked = {"problem": _NO_TRACE, "root": known_readers()} if head else {"problem": "empty"}
+        return FileRow(file.path, file.size, file.mtime_ns, **asked)
     reader, identity = found
     known = {"session": identity.session, "agent_id": identity.agent_id, "time": identity.time, "root": identity.root}
     return FileRow(file.path, file.size, file.mtime_ns, reader.name, **known)

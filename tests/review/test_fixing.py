@@ -160,6 +160,15 @@ def test_a_rejected_action_is_not_shown_again(shop: Shop) -> None:
     assert "rejected" in str(run(shop, "fix", id_, "--yes").exception)
 
 
+def test_an_action_without_a_repair_is_rejected_too(shop: Shop) -> None:
+    shop.write("CLAUDE.md", "# Shop\n\nA shop.\n\n- The ledger is `src/ledger/book.ts`.\n")
+    (one,) = (one for one in reviewed(shop).actions if "src/ledger/book.ts" in one.title)
+    assert one.id not in reviewed(shop).fixes
+    assert "with a fix" in str(run(shop, "fix", one.id, "--yes").exception)
+    assert run(shop, "fix", one.id, "--reject").exit_code == 0
+    assert one.id not in {each.id for each in reviewed(shop).actions}
+
+
 def test_a_written_line_is_watched_and_taken_back(shop: Shop) -> None:
     shop.write("CLAUDE.md", "# Shop\n\nA shop.\n")
     for _ in range(3):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
+from knowbound.review.review import review
 from knowbound.web.serve import StudioServer
 from tests.lessons.shop import Shop
 from tests.web.conftest import Visiting, running
@@ -75,3 +76,17 @@ def test_new_actions_appear_by_themselves(shop: Shop, visiting: Visiting) -> Non
     with running(shop.settings(), [shop.traces]) as made:
         page = visiting(made).page
         expect(page.locator(".action")).to_have_count(1, timeout=60_000)
+
+
+def test_an_action_without_a_repair_is_rejected_and_comes_back(shop: Shop, visiting: Visiting) -> None:
+    shop.write("CLAUDE.md", "# Shop\n\nA shop.\n\n- The ledger is `src/ledger/book.ts`.\n")
+    review([shop.traces], shop.settings(), root_is_given=True)
+    with running(shop.settings(), [shop.traces], reads=False) as made:
+        page = visiting(made).page
+        card = page.locator(".action", has_text="CLAUDE.md:5: src/ledger/book.ts")
+        expect(card).to_contain_text("Rules know no repair")
+        card.get_by_role("button", name="Reject").click()
+        expect(page.locator(".done .state")).to_have_text("rejected")
+        expect(card).to_have_count(0)
+        page.keyboard.press("u")
+        expect(card).to_have_count(1)

@@ -140,7 +140,7 @@ def fix_command(
     sees the failures of one half of the newest evaluation; both versions then answer the other half with the agent of
     eval. The rewrite is offered only if it answers no fewer of them and is not longer.
     """
-    from knowbound.review.fixing import known_fixes
+    from knowbound.review.fixing import known_fixes, rejectable
 
     if sum((undo, reject, branch)) > 1:
         raise click.UsageError("Only one of --undo, --reject and --branch.")
@@ -164,7 +164,7 @@ def fix_command(
         _walk([fixes[action.id] for action in reviewed.actions if action.id in fixes] if reviewed else [], settings)
         return
     for id_ in ids:
-        fix = _named(id_, fixes, decided, settings)
+        fix = (rejectable(id_, reviewed) if reject else None) or _named(id_, fixes, decided, settings)
         if to == "file":
             _fix(fix, settings, yes=yes, reject=reject, branch=branch)
         else:

@@ -61,6 +61,14 @@ def line_of(id_: str, settings: Settings) -> Fix | None:
     return line_fix(lesson, [one for one in known if one.project == lesson.project], settings)
 
 
+def rejectable(id_: str, reviewed: Reviewed | None) -> Fix | None:
+    """Return the fix of a shown action, or for one without a repair a fix that changes nothing; None if not shown."""
+    action = next((one for one in reviewed.actions if one.id == id_), None) if reviewed else None
+    if reviewed is None or action is None:
+        return None
+    return reviewed.fixes.get(id_) or Fix(id_, action.title)
+
+
 def current(fix: Fix, settings: Settings) -> Fix:
     """Return the fix for the files as they are now. Raises InputError if its lines have changed since."""
     if fix.lesson is not None and fix.is_written_line:

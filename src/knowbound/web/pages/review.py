@@ -26,6 +26,7 @@ from knowbound.review.fixing import (
     current,
     known_fixes,
     reject_fix,
+    rejectable,
     restore_fix,
     undo_fix,
     undo_of,
@@ -172,7 +173,7 @@ def _shown_fix(asked: Asked) -> Fix:
     """Return the fix that the form shows. Raises InputError if the fix has changed since."""
     id_, settings = asked.path["id"], asked.studio.settings
     reviewed, decided = known_fixes(settings)
-    fix = reviewed.fixes.get(id_) if reviewed is not None else None
+    fix = rejectable(id_, reviewed)
     if fix is None or _is_closed(id_, decided):
         raise InputError("no-such-action", f"The action {id_} is decided already, or there is none any more.")
     return fix
@@ -180,8 +181,8 @@ def _shown_fix(asked: Asked) -> Fix:
 
 def _as_seen(asked: Asked) -> Fix:
     fix = _shown_fix(asked)
-    if fix.session:
-        raise InputError("no-such-action", "There is nothing to write: look at the turn.")
+    if fix.session or not (fix.patches or fix.item or fix.lesson):
+        raise InputError("no-such-action", "This action has nothing to write.")
     fix = current(fix, asked.studio.settings)
     if _stamp(fix) != asked.form.get("stamp"):
         raise InputError("file-changed", "The change is another one by now. Nothing was written: look at it again.")

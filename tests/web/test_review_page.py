@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from urllib.parse import urljoin
+
+import pytest
 from playwright.sync_api import expect
 
 from knowbound.review.review import review
@@ -90,3 +94,34 @@ def test_an_action_without_a_repair_is_rejected_and_comes_back(shop: Shop, visit
         expect(card).to_have_count(0)
         page.keyboard.press("u")
         expect(card).to_have_count(1)
+
+
+def test_the_icon_counts_what_is_new_while_nobody_looks(shop: Shop, visiting: Visiting) -> None:
+    with running(shop.settings(), [shop.traces], reads=False) as made:
+        page = visiting(made).page
+        icon = page.locator("#icon")
+        assert "n=" not in (icon.get_attribute("href") or "")
+        page.evaluate("Object.defineProperty(document, 'hidden', { value: true, configurable: true })")
+        review([shop.traces], shop.settings(), root_is_given=True)
+        expect(icon).to_have_attribute("href", re.compile(r"[?&]n=[1-9]"), timeout=60_000)
+        shown = page.request.get(urljoin(made.address.url, icon.get_attribute("href") or ""))
+        assert 'class="n"' in shown.text()
+        page.evaluate("delete document.hidden; document.dispatchEvent(new Event('visibilitychange'))")
+        expect(icon).to_have_attribute("href", re.compile(r"[?&]n=0"))
+
+
+@pytest.mark.parametrize("path", ["/", "/sessions", "/knowledge", "/judges?label=claims"])
+def test_a_printed_page_has_its_text_and_nothing_to_press(path: str, studio: StudioServer, visiting: Visiting) -> None:
+    page = visiting(studio).goto(path)
+    expect(page.get_by_role("navigation", name="Pages")).to_be_visible()
+    page.emulate_media(media="print")
+    expect(page.locator("h1")).to_be_visible()
+    for hidden in (page.locator("nav"), page.locator("button"), page.locator("dialog")):
+        assert [one.inner_text() for one in hidden.all() if one.is_visible()] == []
+
+
+def test_a_printed_review_shows_its_actions(studio: StudioServer, visiting: Visiting) -> None:
+    page = visiting(studio).page
+    page.emulate_media(media="print")
+    expect(page.locator(".action h2")).to_be_visible()
+    expect(page.locator(".diff .ins")).to_be_visible()

@@ -54,3 +54,11 @@ def test_signals_that_are_all_resolved_leave_the_open_band_green() -> None:
     aggregate.add(findings([[SignalType.FAILED_SEARCH]], Status.RESOLVED))
     assert (aggregate.figures().band, aggregate.figures().open_band) == (Band.RED, Band.GREEN)
     assert Aggregate().figures().open_band is None
+
+
+@pytest.mark.parametrize(("skill", "calls"), [(None, 9), ("audit", 3)])
+def test_the_calls_of_one_skill_are_those_of_its_samples(skill: str | None, calls: int) -> None:
+    samples = [Sample("s#1", "general", calls=4), Sample("s#2", "audit", calls=3)]
+    aggregate = Aggregate(skill)
+    aggregate.add(Findings("s", "codex", samples=samples, tool_calls=9))
+    assert aggregate.tool_calls == calls

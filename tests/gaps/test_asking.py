@@ -60,6 +60,12 @@ def test_a_verdict_with_a_quotation_counts(tmp_path: Path) -> None:
     assert "read README.md" in record
 
 
+def test_the_model_is_shown_the_first_words_of_the_session_too(tmp_path: Path) -> None:
+    model = Model()
+    decide(found(Transcript().user("Read the plan").user("go").grep("refundLedger").says("done"), tmp_path), model)
+    assert "user: Read the plan" in model.asked[0].inputs["record"]
+
+
 def test_a_verdict_whose_quotation_is_made_up_does_not_count(tmp_path: Path) -> None:
     findings = found(searched(), tmp_path)
     decide(findings, Model(answer("open", "guessed", "I give up on the ledger.")))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.core.signal import NOT_CLOSED, Ending, Findings, FoundPlace, Signal, SignalType, Status
+from knowbound.core.signal import NOT_CLOSED, Cost, Ending, Findings, FoundPlace, Signal, SignalType, Status
 from knowbound.core.trace import Event, Outcome, Prompt, Start, Step, ToolCall, ToolKind
 from knowbound.gaps.lens import SessionLens
 from knowbound.gaps.reading import LensSettings, judge_findings, read_session
@@ -76,6 +76,13 @@ class TestFound:
         assert ended(transcript, tmp_path) == (Status.UNDECIDED, Ending.WENT_ON)
         assert ended(transcript.read(f"{PROJECT}/wiki/vatRates.md").says("ok"), tmp_path) == FOUND
 
+    @pytest.mark.parametrize(("between", "ending"), [(7, Ending.FOUND), (8, Ending.WENT_ON)])
+    def test_by_a_part_of_the_name_within_eight_steps(self, tmp_path: Path, between: int, ending: Ending) -> None:
+        transcript = Transcript().user("go").grep("handleRefundRequest")
+        for at in range(between):
+            transcript.grep(f"unrelated{at}", [f"src/u{at}.py"])
+        assert ended(transcript.grep("RefundRequest", ["src/pay.py"]).says("done"), tmp_path)[1] is ending
+
     def test_not_by_the_same_file_in_another_worktree(self, tmp_path: Path) -> None:
         transcript = Transcript().user("go").read(f"{PROJECT}/src/ledger_export.py", there=False)
         transcript.read(f"{PROJECT}/.worktrees/old/src/ledger_export.py")
@@ -101,6 +108,15 @@ class TestFound:
         assert (cost.calls, cost.steps) == (4, 3)
         assert cost.seconds is not None
         assert cost.seconds > 0
+
+
+def test_a_miss_costs_the_tokens_of_the_steps_that_follow() -> None:
+    call = ToolCall("c", "Grep", ToolKind.SEARCH, Outcome.EMPTY, query="refundLedger")
+    steps = [Step("1", calls=(call,), tokens=900), Step("2", tokens=30), Step("3"), Step("4", tokens=12)]
+    lens = SessionLens(session="s", agent="x")
+    lens.follow(iter([Prompt("p", "go"), *steps]))
+    (signal,) = lens.findings([]).signals
+    assert signal.cost == Cost(1, 3, tokens=42)
 
 
 class TestCheck:

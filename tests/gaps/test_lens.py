@@ -269,6 +269,13 @@ def test_a_skill_lasts_from_its_invocation_to_the_next(tmp_path: Path) -> None:
     assert by_sample == {"2": "changelog", "3": "ledger"}
 
 
+def test_editing_the_file_of_a_skill_is_no_use_of_it(tmp_path: Path) -> None:
+    file = f"{PROJECT}/.claude/skills/audit/SKILL.md"
+    transcript = Transcript().user("go").calls("Edit", {"file_path": file, "old_string": "a", "new_string": "b"}, "e")
+    transcript.result("e", "ok", {"type": "update"}).says("done").grep("ledger").says("done")
+    assert [sample.name for sample in findings(transcript, tmp_path).samples] == ["general"]
+
+
 def test_a_session_that_begins_with_a_skill_has_no_general_sample(tmp_path: Path) -> None:
     command = "<command-message>audit</command-message>\n<command-name>/audit</command-name>"
     found = findings(Transcript().user(command).says("done"), tmp_path)
@@ -286,6 +293,11 @@ def test_a_session_that_begins_with_a_skill_has_no_general_sample(tmp_path: Path
 def test_a_sample_without_a_complete_trace_says_why(tmp_path: Path, transcript: Transcript, reason: str) -> None:
     (sample,) = findings(transcript, tmp_path).samples
     assert reason in sample.incomplete
+
+
+def test_a_step_whose_calls_all_lack_a_result_is_no_answer(tmp_path: Path) -> None:
+    (sample,) = findings(Transcript().user("go").calls("Grep", {"pattern": "x"}), tmp_path).samples
+    assert (sample.steps, sample.answered) == (1, 0)
 
 
 def test_a_failure_that_the_agent_got_over_leaves_the_sample_complete(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`--since` and the times of traces, however odd either is."""
+"""Stored runs and their topics; `--since` and the times of traces, however odd either is."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.core.signal import Findings
+from knowbound.config import Settings
+from knowbound.core.signal import Findings, Topic
 from knowbound.errors import InputError
 from knowbound.gaps.reading import LensSettings, read_session
-from knowbound.gaps.stored import Filters, since
+from knowbound.gaps.stored import Filters, newest_topic, since, topics_by_cost
+from knowbound.store.observed import Observed
 from knowbound.traces.corpus import SessionFiles
 from knowbound.traces.sessions import SharedEvents
+from tests.report_examples import everyday_report
 from tests.transcripts import Transcript
 
 _NOW = datetime(2026, 11, 16, 10, 0, 30, 5, tzinfo=UTC)
@@ -78,3 +81,42 @@ def test_a_session_is_admitted_by_its_time_whatever_the_zone(
 ) -> None:
     found = Findings("s", "claude-code", ended=_ended(tmp_path, written))
     assert Filters(since=since(given)).admits(found) is admitted
+
+
+@pytest.mark.parametrize(
+    ("project", "folder", "admitted"),
+    [
+        ("/work/shop", "/work/shop/api", True), ("/work/shop", "/work/shopping", False),
+        ("shop", "/work/shop/api", True), ("shop", "/work/shopping", False), ("", "/work/shopping", True),
+    ],
+)  # fmt: skip
+def test_a_session_is_of_a_project_by_its_folder_or_by_a_name_in_it(project: str, folder: str, admitted: bool) -> None:
+    assert Filters(project=project).admits(Findings("s", "codex", project=folder)) is admitted
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """A stored run with three topics of two projects."""
+    topics = [
+        Topic(id="1", title="refundWindow", project="shop", saves=1.0),
+        Topic(id="2", title="vatRates", project="shop", saves=3.0),
+        Topic(id="3", title="invoiceTotals", project="billing", saves=2.0),
+    ]
+    Observed(tmp_path).keep_run("observe", "2026-11-01", "c", [], everyday_report(topics=topics))
+    return Settings(root=tmp_path, home=tmp_path)
+
+
+def test_topics_come_in_pages_the_most_worthwhile_first(settings: Settings) -> None:
+    first = topics_by_cost(settings, most=2)
+    assert ([one.id for one in first.rows], first.after) == (["2", "3"], "2")
+    last = topics_by_cost(settings, most=2, after=first.after)
+    assert ([one.id for one in last.rows], last.after) == (["1"], "")
+
+
+def test_topics_are_those_of_the_project_asked_for(settings: Settings) -> None:
+    assert [one.id for one in topics_by_cost(settings, project="shop").rows] == ["2", "1"]
+
+
+def test_an_unknown_topic_is_refused_with_the_nearest_topic(settings: Settings) -> None:
+    with pytest.raises(InputError, match=r"No topic 'vatRate' .* Did you mean 2 \(vatRates\)\? It has 3 topics"):
+        newest_topic(settings, "vatRate")

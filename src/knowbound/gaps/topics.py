@@ -238,7 +238,7 @@ def _topic(project: str, key: str, group: list[_Kept]) -> Topic:
     tokens = [cost.tokens for cost in costs if cost.tokens is not None]
     topic = Topic(
         id=_id(project, key),
-        title=_title(best, key, signals),
+        title=_title(best, signals),
         sessions=len({signal.session for signal in signals}),
         turns=len({(signal.session, signal.turn) for signal in signals}),
         signals=len(signals),
@@ -276,12 +276,12 @@ def _shows(signal: Signal) -> tuple[bool, bool, int]:
     return (signal.type is SignalType.FAILED_SEARCH, signal.status is Status.OPEN, len(signal.said))
 
 
-def _title(best: Signal, key: str, signals: list[Signal]) -> str:
+def _title(best: Signal, signals: list[Signal]) -> str:
     """A path as it was tried, the names in the spelling of the searches, or the sentence."""
     if not best.query:
         return best.text
     titles = dict.fromkeys(spelled(one) for one in (best, *signals) if one.query)
-    return ", ".join(list(titles)[:_NAMES_IN_TITLE]) if len(titles) > 1 else spelled(best)
+    return ", ".join(list(titles)[:_NAMES_IN_TITLE])
 
 
 def _said(best: Signal, signals: list[Signal]) -> str:

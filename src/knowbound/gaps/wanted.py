@@ -180,7 +180,7 @@ def finds(call: ToolCall, wanted: Wanted, project: str, *, looks_inside: bool = 
     if looks_inside and wanted.names and _shows(call, wanted.names):
         return _place(call, wanted, project)
     if _is_same_folder(call, wanted, project):
-        return _beside(call, wanted, project)
+        return NOWHERE
     return None
 
 
@@ -191,15 +191,6 @@ def _is_same_folder(call: ToolCall, wanted: Wanted, project: str) -> bool:
         return False
     looked = [in_tree(one, project)[1].rstrip("/") for one in (call.query, call.where) if one]
     return any(one == folder or one.rpartition("/")[0] == folder for one in looked)
-
-
-def _beside(call: ToolCall, wanted: Wanted, project: str) -> FoundPlace:
-    """A file in the folder where a path was missed; else no place."""
-    if wanted.path and "*" not in wanted.path and call.kind is ToolKind.READ:
-        near = in_tree(call.query, project)[1]
-        if near.rpartition("/")[0] == wanted.path.rpartition("/")[0]:
-            return FoundPlace(near)
-    return NOWHERE
 
 
 def _shares_name(one: frozenset[str], other: frozenset[str]) -> bool:

@@ -20,7 +20,7 @@ def claims(folder: Path, **counts: int) -> list[AuditedClaim]:
     for support, count in counts.items():
         for at in range(count):
             turn = AuditedTurn(f"{support}-{at}", 1, "p", "modify", Diagnosis.UNKNOWN, "low", file=str(file))
-            found.append(AuditedClaim(turn, Claim(f"{at} tests pass.", KIND, Support(support))))
+            found.append(AuditedClaim.of(turn, Claim(f"{at} tests pass.", KIND, Support(support))))
     return found
 
 

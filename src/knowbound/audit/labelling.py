@@ -24,11 +24,12 @@ class AuditedClaim(NamedTuple):
 
     turn: AuditedTurn
     claim: Claim
+    key: ClaimKey  # of its label
 
-    @property
-    def key(self) -> ClaimKey:
-        """The key of its label: no label has a secret."""
-        return self.turn.session, self.turn.turn, redact(self.claim.text)
+    @classmethod
+    def of(cls, turn: AuditedTurn, claim: Claim) -> AuditedClaim:
+        """Return the claim with its key: no label has a secret."""
+        return cls(turn, claim, (turn.session, turn.turn, redact(claim.text)))
 
     @property
     def id(self) -> str:
@@ -47,7 +48,7 @@ class SupportAgreement(NamedTuple):
 def decided_claims(settings: Settings) -> dict[ClaimKey, AuditedClaim]:
     """Return the claims of stored turns that the audit decided, by key."""
     found = (
-        AuditedClaim(turn, claim)
+        AuditedClaim.of(turn, claim)
         for session in Audited(settings.home).sessions()
         for turn in session.turns
         for claim in turn.claims

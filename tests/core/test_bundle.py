@@ -44,6 +44,11 @@ def test_what_was_written_is_read_back_item_by_item(contents: list[str]) -> None
     ]
 
 
+def test_indented_lines_belong_to_the_item_right_above_them() -> None:
+    text = f"{OPENING}\n    no\n[k1] one\n    two\nOther words\n    no\n[k2] three\n    four\n        five"
+    assert items_in(text) == [("k1", "", "one\ntwo"), ("k2", "", "three\nfour\n    five")]
+
+
 def test_the_source_of_an_item_is_read() -> None:
     item = found_item("k1", "Use pnpm.", "docs/how to (old), part 2.md")
     (found,) = items_in(bundle.compose([item], budget=2_000).text)

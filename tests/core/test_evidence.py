@@ -14,6 +14,7 @@ from knowbound.core.evidence import (
     EvidenceClass,
     Intent,
     Quality,
+    Shows,
     Strength,
     derive_confidence,
     gaps_of,
@@ -90,6 +91,30 @@ def test_strength_comes_from_counts(count: int) -> None:
         else Strength.HIGH
     )
     assert strength_of(count) is expected
+
+
+def _run(cls: EvidenceClass, quality: Quality, note: str, shows: Shows, cites: tuple[int, ...] = ()) -> Evidence:
+    return Evidence(cls, "run", "q", "", quality, Strength.LOW, note=note, shows=shows, cites=cites)
+
+
+def test_a_run_with_the_opposite_result_is_the_reason_of_its_gap_alone() -> None:
+    failed = _run(EvidenceClass.BUILD, Quality.STRONG, "the build fails", Shows.FAILS)
+    found = {gap.cls: gap.reason for gap in gaps_of(REQUIREMENTS[Intent.EXECUTE], [], [failed])}
+    assert found == {EvidenceClass.BUILD: "the build fails", EvidenceClass.TEST: ""}
+
+
+@pytest.mark.parametrize(
+    ("note", "cites", "reason"),
+    [
+        ("the log and the tests agree", (1,), "the log and the tests agree"),
+        ("", (1,), "an authority says it"),
+        ("the log and the tests agree", (), "an authority says it"),
+    ],
+)
+def test_complete_confidence_names_the_entries_that_agree(note: str, cites: tuple[int, ...], reason: str) -> None:
+    entry = _run(EvidenceClass.GIT_LOG, Quality.VERIFIED, note, Shows.NOTHING, cites)
+    _, sentence = derive_confidence(REQUIREMENTS[Intent.STATUS], [], [entry])
+    assert sentence == f"Confidence is complete because what was needed is verified: {reason}."
 
 
 @pytest.mark.parametrize("rating", ["0.61", "good", "", "Strongest"])

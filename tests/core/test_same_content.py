@@ -4,6 +4,7 @@ import json
 import unicodedata
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,6 +26,11 @@ def test_pairs_that_are_the_same_content_or_not() -> None:
 @given(st.lists(WORDS, min_size=1, max_size=6), st.sampled_from(["", ".", "!", "…", " ", "\n"]))
 def test_white_space_and_the_end_of_the_sentence_do_not_count(words: list[str], end: str) -> None:
     assert content_sha("  \n".join(words) + end) == content_sha(" ".join(words))
+
+
+@pytest.mark.parametrize(("one", "other"), [("Call f(a, b).", "Call g(a, b)."), ("Call f().", "Call f.")])
+def test_a_call_is_not_the_same_as_its_arguments_or_its_name(one: str, other: str) -> None:
+    assert content_sha(one) != content_sha(other)
 
 
 @given(st.text(max_size=60), st.text(max_size=60))

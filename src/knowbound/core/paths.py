@@ -254,7 +254,7 @@ def split_by_reach(knowledge: Iterable[str], reached: Iterable[str]) -> tuple[li
     seen = set(reached)
     files = sorted(set(knowledge))
     globs = tuple(path for path in seen if "*" in path)  # `cat docs/*.md` reaches every file it expands to
-    hits = {path for path in files if path in seen or (globs and fnmatch_any(path, globs))}
+    hits = {path for path in files if path in seen or fnmatch_any(path, globs)}
     return [path for path in files if path in hits], [path for path in files if path not in hits]
 
 

@@ -177,7 +177,7 @@ def _is_exclamation(core: str) -> bool:
 
 def _is_wrapped(core: str) -> bool:
     """Report whether the last character closes the first parenthesis."""
-    return core[0] == "(" and core[-1] == ")" and core[1:-1].count("(") == core[1:-1].count(")") and len(core) > 2
+    return core[0] == "(" and core[-1] == ")" and core[1:-1].count("(") == core[1:-1].count(")")
 
 
 def _mark_alone(token: str, before: str, following: str) -> list[str]:

@@ -91,6 +91,20 @@ def test_it_is_self_reinforcing_where_the_ratio_is_over_3(above: Rate, below: Ra
     assert Reinforcement(above, below).is_tripped is expected
 
 
+@pytest.mark.parametrize(
+    ("above", "below", "ratio"),
+    [
+        (Rate(30, 40), Rate(10, 40), 3.0),
+        (Rate(30, 40), Rate(0, 40), None),  # nothing is used below
+        (Rate(19, 19), Rate(10, 40), None),  # too few
+    ],
+)
+def test_the_ratio_is_unknown_without_enough_verdicts_and_use_below(
+    above: Rate, below: Rate, ratio: float | None
+) -> None:
+    assert Reinforcement(above, below).ratio == ratio
+
+
 def test_items_of_one_confidence_say_nothing() -> None:
     window = DayRollup("2026-11-16", by_item={"a": Counts(40, 40, 40), "b": Counts(40, 40, 0)})
     assert not reinforcement(window, {}, {}).is_known

@@ -210,6 +210,12 @@ def test_more_pairs_find_smaller_differences(n: int, least: float) -> None:
     assert found >= least
 
 
+def test_pairs_that_change_both_ways_find_no_more_than_pairs_that_change_one_way() -> None:
+    balanced, rising = Pairs(fixed=25, broken=25, neither=50), Pairs(broken=50, neither=50)
+    assert balanced.detectable == rising.detectable == 0.21
+    assert Pairs(neither=100).detectable == 0.1
+
+
 def test_three_pairs_find_no_difference() -> None:
     assert count_pairs([[(False, False)]] * 3).detectable is None
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from knowbound.stats.figures import Band, GapFigures, SampleConfidence, band_of, confidence_of
 from knowbound.stats.printing import duration, percent
-from knowbound.stats.rate import Rate, Weighted, clustered, least_share, mean_of
+from knowbound.stats.rate import Rate, Weighted, clustered, least_share, mean_of, wilson
 
 
 @st.composite
@@ -98,6 +98,13 @@ def test_the_weighted_rate_is_the_mean_of_any_weights(weights: list[float]) -> N
     low, high = weighted.interval
     assert 0 <= low <= high <= max(1.0, *weights)
     assert (weighted + weighted).value == pytest.approx(mean)
+
+
+@pytest.mark.parametrize(("strong", "weak", "k", "weight"), [(10, 0, 10, 1.0), (0, 10, 10, 0.5), (0, 0, 0, 1.0)])
+def test_samples_that_all_weigh_the_same_have_the_interval_of_their_share(
+    strong: int, weak: int, k: int, weight: float
+) -> None:
+    assert Weighted(strong, weak, 10).interval == pytest.approx([weight * end for end in wilson(k / 10, 10)])
 
 
 @pytest.mark.parametrize("weight", [-0.5, 1.5])

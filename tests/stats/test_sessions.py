@@ -1,9 +1,22 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.stats.sessions import FEWEST_TURNS, ArmTurn, OutcomeDifference, TurnOutcome, compare_arms
+from knowbound.core.quality import Metric
+from knowbound.stats.rate import Mean, Rate
+from knowbound.stats.sessions import (
+    FEWEST_TURNS,
+    ArmTurn,
+    MetricChange,
+    OutcomeDifference,
+    TurnOutcome,
+    TurnPair,
+    compare,
+    compare_arms,
+    is_worse,
+)
 from tests.conftest import some_examples
 
 
@@ -57,6 +70,29 @@ def test_one_session_has_no_interval() -> None:
 def test_an_outcome_that_no_trace_knows_is_unknown() -> None:
     found = compare_arms(arm(False, [1.0] * 30) + arm(True, [1.0] * 30)).outcomes
     assert next(one for one in found if one.outcome is TurnOutcome.FAILED_SEARCHES).value is None
+
+
+def test_two_rankings_are_compared_by_the_difference_of_each_turn() -> None:
+    pairs = [TurnPair("s1", (True, False), (True, True)), TurnPair("s2", (False, False), (False, True))]
+    assert compare(pairs) == MetricChange(Rate(1, 4), Rate(3, 4), Mean(2, 0.5, 0.5, 0.5))
+    assert compare(pairs[:1]).difference == Mean(1, 0.5)  # one session has no interval
+
+
+@pytest.mark.parametrize(
+    ("metric", "low", "high", "worse"),
+    [
+        (Metric.USED, -0.3, -0.1, True),
+        (Metric.USED, 0.1, 0.3, False),
+        (Metric.CONTRADICTED, 0.1, 0.3, True),
+        (Metric.CONTRADICTED, -0.3, -0.1, False),
+        (Metric.USED, -0.1, 0.1, False),
+        (Metric.CONTRADICTED, None, None, False),
+    ],
+)
+def test_a_ranking_is_worse_with_fewer_uses_or_more_contradictions(
+    metric: Metric, low: float | None, high: float | None, worse: bool
+) -> None:
+    assert is_worse(metric, Mean(40, 0.0, low, high)) is worse
 
 
 @some_examples(0.4)  # each draws intervals

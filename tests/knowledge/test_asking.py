@@ -100,6 +100,13 @@ def test_terms_that_a_model_names_are_searched_and_it_is_asked_once_more(shop: P
     assert (one.truth, one.evidence and one.evidence.path, one.by) == (Truth.CONTRADICTED, "src/cart.ts", "m")
 
 
+def test_a_model_is_told_which_names_nothing_else_in_the_tree_has(shop: Path) -> None:
+    model = Model(answer("not_checkable"))
+    decided(shop, "A `Basket` is tried `RETRY_LIMIT` times.", model)
+    absent = [line for line in model.asked[0].splitlines() if "nothing else in the tree" in line]
+    assert absent == ["(nothing else in the tree has the word Basket)"]
+
+
 @pytest.mark.parametrize(
     "first",
     [

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.core.statement import CheckedStatement, StatementKind, Truth
+from knowbound.core.statement import CheckedStatement, StatementKind, StatementPlace, Truth
 from knowbound.knowledge.lint import lint
 
 CONFIRMED, WRONG, OPEN = Truth.CONFIRMED, Truth.CONTRADICTED, Truth.NOT_CHECKABLE
@@ -49,6 +49,7 @@ def check(root: Path, text: str, name: str = "CLAUDE.md") -> CheckedStatement:
         ("package.json", '{"dependencies": {\n"react": "workspace:*"}}', "Uses React 18", OPEN, None),
         ("package.json", '{"peerDependencies": {\n"react": "^18 || ^19"}}', "Uses React 18", CONFIRMED, None),
         ("package.json", '{"peerDependencies": {\n"react": "^18 || ^19"}}', "Uses React 19", OPEN, None),
+        ("package.json", '{"dependencies": {\n"react": ">=18 <21"}}', "Uses React 16", WRONG, "Uses React 18"),
         ("package.json", '{"engines": {\n"node": ">=22"}}', "Needs Node.js >= 20", WRONG, "Needs Node.js >= 22"),
         ("package.json", '{"engines": {\n"node": ">=22"}}', "Node.js: v18, v20, or v22", WRONG, None),
         ("package.json", '{\n"packageManager": "pnpm@10.2.0"}', "Use pnpm 9", WRONG, "Use pnpm 10"),
@@ -56,6 +57,8 @@ def check(root: Path, text: str, name: str = "CLAUDE.md") -> CheckedStatement:
         (".tool-versions", "ruby 3.3.1", "Ruby 3.3 is used", CONFIRMED, None),
         ("go.mod", "module x\n\ngo 1.23.0", "Go 1.21+", WRONG, "Go 1.23+"),
         ("go.mod", "module x\n\ngo 1.21", "Go 1.23 is installed", OPEN, None),
+        ("go.mod", "module x\n\ngo 1.21", "Go 1.23.x is installed", OPEN, None),
+        ("go.mod", "module x\n\ngo 1.21", "Go 1.23+ is needed", WRONG, "Go 1.21+ is needed"),
         ("Cargo.toml", 'rust-version = "1.80"\naxum = "0.7"', "Rust 1.75 or newer", WRONG, "Rust 1.80 or newer"),
         ("Gemfile", 'gem "rails", "~> 8.0"', "Rails 7.1 app", WRONG, "Rails 8 app"),
         ("composer.json", '{"require": {\n"laravel/framework": "^11.0"}}', "Laravel 10 app", WRONG, "Laravel 11 app"),
@@ -115,6 +118,25 @@ def test_an_option_is_held_to_a_script_that_reads_all_of_its_command_line(
     one = check(tmp_path, f"Run `{program} {script} --dry-run`.")
     assert (one.truth is WRONG) is (truth is WRONG)
     assert one.kind is (StatementKind.OPTION if truth is WRONG else StatementKind.PATH)
+
+
+def test_an_option_is_shown_in_the_line_of_its_script(tmp_path: Path) -> None:
+    write(tmp_path, {"tools/seed.py": 'p = argparse.ArgumentParser()\np.add_argument("--dry-run")\n'})
+    one = check(tmp_path, "Run `uv run tools/seed.py --dry-run`.")
+    assert (one.truth, one.kind) == (CONFIRMED, StatementKind.OPTION)
+    assert one.evidence == StatementPlace("tools/seed.py", 2)
+
+
+def test_a_script_that_its_manifest_renamed_is_repaired_if_one_name_has_the_same_words(tmp_path: Path) -> None:
+    write(tmp_path, {"package.json": '{"scripts": {\n"build:web": "x"}}\n', "AGENTS.md": "Run `npm run build:web`.\n"})
+    commit(tmp_path, "one")
+    for scripts, repair in (
+        ('"web:build": "x"', "Run `npm run web:build`."),
+        ('"web:build": "x",\n"web-build": "y"', None),
+    ):
+        write(tmp_path, {"package.json": f'{{"scripts": {{\n{scripts}}}}}\n'})
+        [one] = lint(tmp_path, [tmp_path / "AGENTS.md"])
+        assert (one.truth, one.repair) == (WRONG, repair)
 
 
 @pytest.fixture

@@ -83,6 +83,7 @@ AT_END = "- Run `pnpm test` after each code change."
         (AT_END, ["EDIT", "timeout 60 pnpm run test"], RuleVerdict.OBEYED),
         (AT_END, ["pnpm test", "EDIT"], RuleVerdict.PARTLY),
         (AT_END, ["EDIT", "ls"], RuleVerdict.VIOLATED),
+        (AT_END, ["EDIT", "echo pnpm test"], RuleVerdict.VIOLATED),
         (AT_END, ["EDIT", "pnpm test", "sed -i s/a/b/ src/cart.ts"], RuleVerdict.PARTLY),
         ("- Use `pnpm`, not `npm`.", ["npm install"], RuleVerdict.VIOLATED),
         ("- Use `pnpm`, not `npm`.", ["pnpm install", "npm test"], RuleVerdict.PARTLY),
@@ -246,6 +247,25 @@ def test_a_model_decides_the_rest_and_a_verdict_without_a_quotation_does_not_cou
     found = checked(shop, Asker("m", model, JudgeOptions(retries=0)))
     said = {one.rule.line: (one.finding.applicable, one.finding.verdict, one.finding.by) for one in found.checks}
     assert said == {3: (False, None, "m"), 4: (True, RuleVerdict.VIOLATED, "m"), 5: (None, None, "")}
+
+
+def test_a_model_reads_which_calls_were_refused_or_failed(shop: Shop) -> None:
+    shop.write("CLAUDE.md", "# Shop\n\n- Name things well.\n")
+
+    def tell(transcript: Transcript) -> None:
+        run(edit(transcript), "make a")
+        run(transcript, "make b", REFUSED, is_error=True)
+        run(transcript, "make c", "Exit code 2", is_error=True)
+
+    shop.session(tell)
+    model = Scripted(
+        rule_lines=lambda question: {"items": [{"id": one["id"], "rule": True} for one in lines_in(question)]},
+        rules=lambda question: {"rules": []},
+    )
+    checked(shop, Asker("m", model, JudgeOptions(retries=0)))
+    record = model.asked[-1].inputs["record"]
+    ran = [line.partition(" ")[2] for line in record.splitlines() if "make" in line]
+    assert ran == ["ran: make a", "ran (refused by the user): make b", "ran (failed): make c"]
 
 
 def test_the_rows_and_the_screen(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -124,6 +124,7 @@ def test_scripts_and_files_of_command_lines_are_named() -> None:
         (path, "scripts/seed.js", ""),
         (option, "scripts/seed.js --all", ""),
     ]
+    assert commands("uv run seed --all") == [(command, "uv seed", ""), (option, "seed --all", "")]
     assert commands("SHOP_ENV=dev ./run.sh") == [(StatementKind.VARIABLE, "SHOP_ENV", ""), (path, "./run.sh", "")]
     assert commands("bun run src/index.ts cli") == []
     assert commands("yarn add left-pad") == []

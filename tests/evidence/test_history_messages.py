@@ -105,6 +105,12 @@ def test_what_the_history_does_not_know_is_refused(question: str, repository: Pa
     assert entry.quality is Quality.NONE, entry.note
 
 
+def test_a_refusal_names_the_nearest_commit_and_the_words_that_it_lacks(repository: Path) -> None:
+    note = asked("which commit fixed the leak of threads in the pool", repository).note
+    assert note.startswith("no commit is about 'leak threads pool'; nearest is ")
+    assert note.endswith(" Ada: Fix the leak of sockets in the pool, which says nothing of threads")
+
+
 def test_the_release_is_named_where_it_is_asked_for(repository: Path) -> None:
     assert asked("in which release was zstd compression added", repository).note.endswith(
         "first released in v2.0.0; 1 other mentions it"
@@ -193,3 +199,8 @@ def test_the_name_of_the_project_tells_nothing(longer: Path) -> None:
     git(longer, "remote", "add", "origin", "https://example.invalid/someone/Packer.git")
     entry = asked("when did Packer gain zstd compression?", longer)
     assert entry.places[0].symbol == "Add zstd compression to responses", entry.note
+
+
+def test_a_refusal_does_not_name_the_project(longer: Path) -> None:
+    git(longer, "remote", "add", "origin", "https://example.invalid/someone/Packer.git")
+    assert asked("when did Packer gain brotli support?", longer).note.startswith("no commit adds or removes 'brotli")

@@ -11,7 +11,8 @@ from click.testing import CliRunner
 
 from knowbound.cli.main import knowbound, main
 from knowbound.core.evidence import Confidence, Quality
-from knowbound.evidence.investigate import default_producers, investigate
+from knowbound.evidence.investigate import default_producers, investigate, names_alone
+from knowbound.evidence.plan import read_plan
 from tests.evidence_trees import AGENT, HANDBOOK, SHOP, plant
 
 
@@ -97,6 +98,33 @@ def test_what_rules_cannot_read_ends_with_the_probable_place(question: str, firs
     assert (found.probable.path, found.nearest[0].path) == (first, first)
     assert found.confidence in (Confidence.NONE, Confidence.LOW, Confidence.MEDIUM)
     assert found.probable.why
+
+
+def test_uses_are_calls_with_their_function_then_imports(tmp_path: Path) -> None:
+    calls = "".join(f"\n\ndef send_{at}():\n    return lend({at})\n" for at in range(5))
+    plant(tmp_path, {"pool.py": "def lend(at):\n    return at\n", "uses.py": f"from pool import lend\n{calls}"})
+    found = investigate("Who calls lend()?", tmp_path)
+    whys = [source.why for source in found.sources]
+    assert whys == [*(f"references: call in send_{at}" for at in range(5)), "references: import at the top of the file"]
+
+
+@pytest.mark.parametrize(
+    ("question", "is_alone"),
+    [
+        ("Where is RetryMiddleware defined?", True),
+        ("Where is the retry middleware defined?", False),
+        ("How does blueprints.py rank the blueprint priorities?", False),
+        ("thanks!", False),
+    ],
+)
+def test_a_question_about_names_alone_needs_no_model(question: str, is_alone: bool) -> None:
+    assert names_alone(read_plan(question)) is is_alone
+
+
+def test_a_passage_with_few_words_of_the_question_is_not_probable(shop: Path) -> None:
+    found = investigate("How does the console proxy mirror and archive a file?", shop)
+    assert (found.outcome, found.probable) == ("insufficient_evidence", None)
+    assert [place.path for place in found.nearest] == ["shop/proxy.py"]
 
 
 def test_a_mistyped_name_is_moderate_said_and_shown_first(shop: Path) -> None:

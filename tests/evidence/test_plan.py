@@ -51,6 +51,7 @@ def test_which_places_are_asked_for(question: str, focus: Focus) -> None:
     ("text", "kind"),
     [
         ("RetryMiddleware", TermKind.IDENTIFIER),
+        ("Pool", TermKind.IDENTIFIER),
         ("retry_limit", TermKind.IDENTIFIER),
         ("app.push()", TermKind.IDENTIFIER),
         ("src/app/main.py", TermKind.FILE),

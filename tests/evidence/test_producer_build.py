@@ -14,6 +14,7 @@ import pytest
 from knowbound.core.evidence import Evidence, EvidenceClass, Intent, Quality, Shows, Strength
 from knowbound.evidence.producers.build_and_test import NOT_ALLOWED, Build, Tests
 from knowbound.evidence.producers.protocol import Ask, CallLimits, Context
+from knowbound.evidence.producers.systems import system
 from knowbound.evidence.producers.systems.system import UnableError, copy_tree
 
 PASS = "Does the project build and do the tests pass?"
@@ -142,6 +143,16 @@ def test_a_tree_that_is_too_large_is_not_copied(tmp_path: Path) -> None:
     project(tmp_path / "root", {"a": "x" * 100})
     with pytest.raises(UnableError, match="larger than"):
         copy_tree(tmp_path / "root", tmp_path / "copy", most_bytes=50)
+
+
+def test_a_tree_is_copied_up_to_a_number_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(system, "MOST_FILES", 2)
+    project(tmp_path / "root", {"a": "x", "b": "x"})
+    copy_tree(tmp_path / "root", tmp_path / "copy")
+    assert sorted(os.listdir(tmp_path / "copy")) == ["a", "b"]
+    project(tmp_path / "root", {"c": "x"})
+    with pytest.raises(UnableError, match="larger than 2 files"):
+        copy_tree(tmp_path / "root", tmp_path / "second")
 
 
 # --- make
@@ -322,6 +333,15 @@ def test_pytest_runs_the_tests_of_what_was_asked_for(tmp_path: Path) -> None:
     assert (other.quality, other.match_count) == (Q.MODERATE, 2)  # tests pass, but none of them is about it
     assert build(tmp_path, "does the parser module compile?", "parser").quality is Q.STRONG
     assert build(tmp_path, "does it build?", "xqkz_planner").quality is Q.MODERATE
+
+
+@pytest.mark.usefixtures("with_pytest")
+@pytest.mark.parametrize(
+    ("target", "command"), [("tests/test_parser.py", "-- tests/test_parser.py"), ("parser", "-k parser")]
+)
+def test_pytest_runs_the_file_or_the_tests_of_a_name(target: str, command: str, tmp_path: Path) -> None:
+    ran = run_tests(project(tmp_path, PYTHON), target=target)
+    assert (ran.quality, ran.note) == (Q.STRONG, f"1 test passes (pytest {command})")
 
 
 @pytest.mark.usefixtures("with_pytest")

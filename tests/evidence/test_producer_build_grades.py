@@ -43,6 +43,11 @@ def outcome(
     return system.Tested("ctest", "ctest", ok, counts, has_named, says="parser")
 
 
+@pytest.mark.parametrize(("passed", "note"), [(1, "1 test passes (ctest)"), (2, "all 2 tests pass (ctest)")])
+def test_tests_that_pass_are_counted(passed: int, note: str) -> None:
+    assert grade_tests(outcome(passed), "") == (Q.STRONG, note)
+
+
 @pytest.mark.parametrize(
     ("result", "named", "quality"),
     [

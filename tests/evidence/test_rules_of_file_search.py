@@ -20,7 +20,7 @@ from knowbound.evidence.producers.protocol import Ask, Context
 from knowbound.evidence.producers.read import Read
 from knowbound.evidence.producers.references import References
 from tests.conftest import some_examples
-from tests.evidence_trees import plant
+from tests.evidence_trees import HANDBOOK, plant
 
 Q, C = Quality, EvidenceClass
 POOL = {
@@ -48,7 +48,7 @@ def root(tmp_path: Path) -> Path:
 
 def ask(question: str, cls: EvidenceClass = C.FILE_SEARCH, candidates: tuple[Place, ...] = ()) -> Ask:
     plan = read_plan(question)
-    (term,) = plan.terms
+    term = plan.terms[-1]  # before it there may be the file that the term has to be in
     return Ask(cls, term.text, plan.intent, question, term, candidates)
 
 
@@ -92,6 +92,20 @@ def test_filesearch_weak_tokens_however_many(root: Path) -> None:
     assert (entry.quality, entry.strength, entry.phrase_match) == (Q.WEAK, Strength.HIGH, False)
 
 
+@pytest.mark.parametrize(
+    ("question", "note"),
+    [("Where is the idle journal?", "only single words of it"), ("Where is Cipher?", "only parts of it")],
+)
+def test_filesearch_weak_says_what_was_found_of_the_term(question: str, note: str, root: Path) -> None:
+    entry = found(Grep(), question, root)
+    assert (entry.quality, entry.note) == (Q.WEAK, note)
+
+
+def test_filesearch_none_where_the_file_it_should_be_in_is_not_there(root: Path) -> None:
+    entry = found(Grep(), "How does lender.py rank the idle connections?", root)
+    assert (entry.quality, entry.note) == (Q.NONE, "the file that it should be in is not there")
+
+
 def test_filesearch_none_no_match(root: Path) -> None:
     assert found(Grep(), "Find qzx_17_missing", root).quality is Q.NONE
 
@@ -119,6 +133,20 @@ def test_find_weak_token_match(root: Path) -> None:
 
 def test_find_none_no_match(root: Path) -> None:
     assert found(Find(), "Open nothing_like_this.py", root).quality is Q.NONE
+
+
+@pytest.mark.parametrize(
+    ("files", "quality", "read_as"),
+    [
+        (["scheduler.py"], Q.MODERATE, "scheduler.py"),
+        (["scheduler.py", "schedulor.py"], Q.NONE, ""),
+    ],
+)
+def test_a_mistyped_file_is_read_as_the_one_file_a_letter_away(
+    files: list[str], quality: Quality, read_as: str, tmp_path: Path
+) -> None:
+    entry = found(Find(), "Open schedular.py", plant(tmp_path, dict.fromkeys(files, "x = 1\n")))
+    assert (entry.quality, entry.read_as) == (quality, read_as), entry.note
 
 
 def test_a_file_name_proves_nothing_about_content(root: Path) -> None:
@@ -154,6 +182,16 @@ def test_an_import_is_no_definition_and_says_where_the_name_comes_from(root: Pat
 def test_a_one_letter_correction_is_moderate_and_said(root: Path) -> None:
     entry = found(References(), "Where is ConectionPool defined?", root)
     assert (entry.quality, entry.read_as) == (Q.MODERATE, "ConnectionPool")
+
+
+def test_the_note_of_a_correction_names_the_member_alone(root: Path) -> None:
+    entry = found(References(), "Where is pool.ConectionPool defined?", root)
+    assert "'ConectionPool' is not defined here; read as 'ConnectionPool'" in entry.note
+
+
+def test_a_heading_defines_what_a_folder_of_knowledge_is_asked_for(tmp_path: Path) -> None:
+    entry = found(References(), "Where is the onboarding section?", plant(tmp_path, HANDBOOK))
+    assert (entry.quality, entry.places) == (Q.STRONG, (Place("people/onboarding.md", 1, "Onboarding"),))
 
 
 # ---- FileSearch, passages

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -195,6 +196,42 @@ def test_history_is_read_from_commits_and_git_is_authoritative(tmp_path: Path) -
     found = asked("Why did we swap the HTTP library, and when?", tmp_path, model)
     assert (found.outcome, found.confidence) == ("success", Confidence.COMPLETE), found.trail
     assert found.sources[0].path.startswith("commit ")
+
+
+def imported(root: Path, commits: list[tuple[str, str]]) -> Path:
+    """A repository with these messages and contents of one file, oldest first."""
+    git(root, "init", "--quiet", "--initial-branch=main")
+    stream = "".join(
+        f"commit refs/heads/main\ncommitter Ada <ada@example.org> {1_700_000_000 + at} +0000\n"
+        f"data <<END\n{message}\nEND\nM 644 inline a.py\ndata <<END\n{text}\nEND\n"
+        for at, (message, text) in enumerate(commits)
+    )
+    subprocess.run(["git", "fast-import", "--quiet"], cwd=root, input=stream, text=True, check=True)
+    return root
+
+
+def test_commits_say_which_names_they_add_or_remove(tmp_path: Path) -> None:
+    model = Scripted(plan("retry_budget", kind="status"), {"answer": [], "try": []})
+    commits = [("Start", "x = 1"), ("Limit attempts", "retry_budget = 3"), *[("Tidy up", f"y = {at}") for at in "1234"]]
+    asked("When and why did we limit how often we send?", imported(tmp_path, commits), model)
+    assert "Limit attempts\nadds or removes retry_budget" in model.asked[-1].inputs["passages"]
+
+
+def test_a_word_in_the_first_line_of_a_commit_weighs_more_than_in_its_body(tmp_path: Path) -> None:
+    model = Scripted(plan("webhooks", kind="status"), {"answer": [], "try": []})
+    filler = [(f"Tidy up {at}\n\nThe webhooks of part {at} are as they were.", f"x = {at}") for at in range(200)]
+    asked("Why did we change webhooks?", imported(tmp_path, [("Sign webhooks", "sign = 1"), *filler]), model)
+    assert "Sign webhooks" in model.asked[-1].inputs["passages"]
+    assert "Tidy up 1\n" not in model.asked[-1].inputs["passages"]
+
+
+def test_commits_that_answer_nothing_are_weak_and_say_so(tmp_path: Path) -> None:
+    model = Scripted(plan("httpx", kind="status"), {"answer": [], "try": []})
+    found = asked("Why did we swap the HTTP library?", imported(tmp_path, [("Start", "import httpx")]), model)
+    (entry,) = found.evidence
+    assert (entry.quality, entry.note) == (
+        Quality.WEAK, "a model read the commits that come near, and none of them answers",
+    )  # fmt: skip
 
 
 def test_a_model_has_no_longer_than_the_investigation(root: Path) -> None:

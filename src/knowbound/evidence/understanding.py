@@ -100,7 +100,7 @@ def understand(plan: Plan, tools: Sequence[Producer], context: Context, calls: i
             break
         plan = replace(plan, proposed=(*plan.proposed, *open_))
     note = "a model read the passages that were found, and none of them answers"
-    _record(collected, Ask(EvidenceClass.FILE_CONTENT, "", plan.intent, plan.question), (), problem or note)
+    _record(collected, Ask(EvidenceClass.FILE_CONTENT, "", plan.intent, plan.question), (), note)
     return Understood(collected, nearest=near_, problem=problem)
 
 
@@ -162,7 +162,7 @@ def _history(plan: Plan, context: Context, asker: Asker) -> Understood:
     reading = ask_reading(plan, passages, (), asker, context.deadline)
     near_ = (NearPlace(reading.nearest.place.path, 0, reading.nearest.place.symbol),) if reading.nearest else ()
     if not reading.sentences:
-        note = reading.problem or "a model read the commits that come near, and none of them answers"
+        note = "a model read the commits that come near, and none of them answers"
         collected.record(ask.evidence(log.name, Quality.WEAK, [one.place for one in passages[:1]], note=note), log)
         return Understood(collected, nearest=near_, problem=reading.problem)
     places = [sentence.passage.place for sentence in reading.sentences]

@@ -162,7 +162,7 @@ def _resolve(
                         {NameRole.CALL: here.calls, NameRole.IMPORT: here.imports}.get(place.role, here.uses).append(
                             place.line
                         )
-        elif text is None or not has_grammar(path):
+        else:
             for one in by_path.get(path, ()):
                 here.definitions.append((one.line, one.name, one.kind))
                 seen.add(one.line)

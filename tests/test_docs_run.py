@@ -23,7 +23,7 @@ DOCS = ROOT / "docs"
 DEMO = Path(knowbound.__file__).parent / "demo"
 GUIDES = [DOCS / "start.md", *sorted((DOCS / "guides").glob("*.md"))]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
-EXPECTED = re.compile(r"#\s*exit (\d)\s*$")
+EXPECTED = re.compile(r"#.*\bexit (\d)\s*$")
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from knowbound.cli.main import knowbound
 from knowbound.core.action import ActionKind
 from knowbound.errors import InputError
+from knowbound.review.fixing import reject_fix
 from knowbound.review.review import review
 from tests.knowledge.test_rules import edit, run
 from tests.lessons.shop import Shop, make_shop
@@ -93,6 +94,23 @@ def test_a_rule_that_most_sessions_obey_is_left_alone(shop: Shop) -> None:
         shop.session(partial(_edits_and_runs, command))
     found = review([shop.traces], shop.settings(), root_is_given=True)
     assert [one for one in found.actions if one.kind is ActionKind.ENFORCE] == []
+
+
+def test_a_rule_whose_command_fails_is_not_enforced_beside_the_line_that_says_so(shop: Shop) -> None:
+    def wraps(transcript: Transcript) -> None:
+        transcript.bash("wrap pnpm run test 2>&1", "error: unrecognized subcommand 'pnpm'", code=2)
+        transcript.bash("pnpm run test", "ok")
+
+    shop.write("CLAUDE.md", "# Shop\n\n" + "Words.\n" * 60 + "- Always prefix commands with `wrap`.\n")
+    for _ in range(3):
+        shop.session(wraps)
+    found = review([shop.traces], shop.settings(), root_is_given=True)
+    assert [(one.kind, one.title) for one in found.actions] == [
+        (ActionKind.WRITE, "Use `pnpm run test`, not `wrap pnpm run test`.")
+    ]
+    reject_fix(found.fixes[found.actions[0].id], shop.settings())
+    found = review([shop.traces], shop.settings(), root_is_given=True)
+    assert [one.kind for one in found.actions] == [ActionKind.ENFORCE]
 
 
 def test_a_gate_is_not_written_without_a_person(shop: Shop) -> None:

@@ -60,7 +60,7 @@ def _lines(
     if figures.sessions:
         yield _figures_line(figures)
     yield _read_line(figures)
-    yield translated("What is behind it: knowbound observe, audit, lint, rules; while agents work: knowbound install")
+    yield translated("Behind it: knowbound lint, learn, rules, audit, observe; while agents work: knowbound install")
     yield from notes
     if any(share is not None and share > _NEWER for share in (figures.unknown_lines, figures.unknown_tools)):
         yield translated("This client is newer than knowbound: it has lines or tools that no reader knows.")
@@ -83,7 +83,7 @@ def after_words(lesson: Lesson) -> str:
     before, after = lesson.applied.before, lesson.applied.after
     closed = translated("closed: ") if lesson.status is LessonStatus.CLOSED else ""
     if not after.sessions:
-        return say("missed in {} of {} sessions before, no session since", before.missed, before.sessions)
+        return say("missed in {} of {} sessions before; there was no session since", before.missed, before.sessions)
     counts = (before.missed, before.sessions, after.missed, after.sessions)
     return closed + say("missed in {} of {} sessions before, {} of {} since", *counts)
 

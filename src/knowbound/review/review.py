@@ -160,7 +160,10 @@ def _made(asked: ReviewScope, progress: Progress | None = None) -> Reviewed:
     closed = {one.fix.id: one.fix for one in decided if one.state in (FixState.APPLIED, FixState.REJECTED)}
     found = proposed_actions(checked, learned, settings, closed.values())
     if learned is not None:
-        said = {span for lesson in learned.lessons for span in code_spans(lesson.text)}
+        rejected = {one.fix.id for one in decided if one.state is FixState.REJECTED}
+        lessons = [lesson for lesson in learned.lessons if lesson.id not in rejected]
+        said = {span for lesson in lessons for span in code_spans(lesson.text)}
+        said |= {span.split(" ")[0] for span in said}  # `rtk bun test` is about `rtk`
         ignored = _enforcing(asked)
         # What sessions learned about the same command may be why they ignore a rule: that is written first.
         ignored = [one for one in ignored if said.isdisjoint(code_spans(one.action.title))]

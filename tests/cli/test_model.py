@@ -116,7 +116,8 @@ def test_the_exact_request_is_shown_and_nothing_is_sent(model: str, traces: Path
 def test_without_a_model_a_report_says_in_one_line_that_one_would_help(traces: Path) -> None:
     done = run("observe", str(traces), "--root", str(traces.parent))
     assert (
-        "Rules alone decided about hedges. A model that you already have decides better: knowbound model" in done.stderr
+        "Rules alone decided about hedges. A model decides better; to see which you have: knowbound model"
+        in done.stderr
     )
     as_data = run("observe", str(traces), "--root", str(traces.parent), "--format", "json")
     assert "Rules alone" not in as_data.output

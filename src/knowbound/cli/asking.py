@@ -154,7 +154,8 @@ def hint_at_model(settings: Settings, task: str, format_: str) -> None:
 
     if format_ == "text" and not model_for(settings, ModelTask(task)):
         echo(
-            f"Rules alone decided about {task}. A model that you already have decides better: knowbound model", err=True
+            f"Rules alone decided about {task}. A model decides better; to see which you have: knowbound model",
+            err=True,
         )
 
 

@@ -207,7 +207,7 @@ def _named(id_: str, fixes: dict[str, Fix], decided: dict[str, DecidedFix], sett
         return found
     known = decided.get(id_)
     state = f"The action {id_} is {known.state} already." if known else f"There is no action {id_!r} with a fix."
-    raise InputError("no-such-action", f"{state} To see them: knowbound")
+    raise InputError("no-such-action", f"{state} To see the open ones: knowbound")
 
 
 def _fix(fix: Fix, settings: Settings, *, yes: bool, reject: bool, branch: bool) -> None:

@@ -8,6 +8,7 @@ modules of ours in the order of their first call, with the function that was cal
 from __future__ import annotations
 
 import ast
+import atexit
 import json
 import os
 import shutil
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from knowbound.demo import PROJECT, TRACES
@@ -22,6 +24,7 @@ from knowbound.demo import PROJECT, TRACES
 SOURCE = Path(__file__).parents[1] / "src" / "knowbound"
 PAGE = Path(__file__).parents[1] / "docs" / "ways.md"
 _HEAD = "| | module | first call | for |\n| --- | --- | --- | --- |"
+_numbers = count(1)
 _QUESTION = "Where is the retry limit of the notifier?"
 # Follows a run: a line for each of our modules when one of its functions is called first, outside of imports.
 _FOLLOW = f"""
@@ -107,13 +110,14 @@ WAYS = (
 
 def follow(way: Way) -> Followed:
     """Run the way in a project of its own, and return what was called."""
-    folder = Path(tempfile.gettempdir(), f"way-{os.getpid()}")  # no random name: it might be taken for a secret
+    # No random name, which might be taken for a secret; and none twice: what a hook leaves running may still write.
+    folder = Path(tempfile.gettempdir(), f"way-{os.getpid()}-{next(_numbers)}")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     try:
         folder.mkdir()
         return _follow(way, folder)
     finally:
-        while folder.exists():  # what a hook leaves running may still write
-            shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _follow(way: Way, folder: Path) -> Followed:

@@ -150,9 +150,9 @@ def _follow(way: Way, folder: Path) -> Followed:
 
 
 def _environment(home: Path) -> dict[str, str]:
-    """Return an environment without settings of whoever runs it."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("KNOWBOUND", "KMS_", "XDG_"))}
-    return kept | {"HOME": str(home), "KNOWBOUND_INJECTION_TIME_LIMIT_MS": "20000", "KNOWBOUND_JOBS": "1"}
+    """Return an environment without settings of whoever runs it: neither `CI` nor a model changes the ways."""
+    own = {"HOME": str(home), "KNOWBOUND_INJECTION_TIME_LIMIT_MS": "20000", "KNOWBOUND_JOBS": "1"}
+    return {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ} | own
 
 
 def page(followed: dict[str, Followed]) -> str:

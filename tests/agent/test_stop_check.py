@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 
 from knowbound.agent.background import SCORING
 from knowbound.agent.stop_check import IF_WRONG
+from knowbound.audit.stop import check_answer
 from knowbound.judge.choice import Permission, keep_permission
 from knowbound.store.data_dir import STOP_CHECKS
 from tests.audit.turns import edit, started
@@ -28,6 +31,19 @@ def project(tmp_path: Path) -> Project:
     made.environ["KNOWBOUND_AUDIT_CHECK_MS"] = "20000"  # the machine of a test may be busy
     made.store("Totals are rounded half to even.")
     return made
+
+
+def test_the_check_waits_a_moment_for_the_end_of_the_transcript(tmp_path: Path) -> None:
+    """A client may write the last calls after it has called the hook: without them it would look like no test run."""
+    whole = edit(started()).bash("pytest", "4 passed in 0.1s").says(CLAIM).write(tmp_path)
+    lines = whole.read_bytes().splitlines(keepends=True)
+    early = tmp_path / "early.jsonl"
+    early.write_bytes(b"".join(lines[:-3]))
+    assert check_answer(early, CLAIM, time.monotonic() + 20).sentence == MISSING
+    late = threading.Timer(0.03, lambda: early.write_bytes(b"".join(lines)))
+    late.start()
+    assert check_answer(early, CLAIM, time.monotonic() + 20, waits=True).sentence == ""
+    late.join()
 
 
 def stop(project: Project, turns: Transcript, mode: str = "", answer: str = CLAIM, **more: Any) -> dict[str, Any]:

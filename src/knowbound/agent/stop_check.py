@@ -61,7 +61,8 @@ class StopCheck:
         from knowbound.audit.stop import SkippedError, check_answer  # noqa: PLC0415
 
         try:
-            found = check_answer(Path(self._prompt.transcript), self._answer, min(until, own_limit))
+            limit = min(until, own_limit)
+            found = check_answer(Path(self._prompt.transcript), self._answer, limit, waits=self.mode != OFF)
         except SkippedError as why:
             self._note(skipped=str(why))
             return ""

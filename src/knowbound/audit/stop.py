@@ -7,6 +7,7 @@ allowed in the background: nobody waits for it, and its sentence is shown with t
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from knowbound.judge.models.asking import Asker
 
 LARGEST = 24 * 1024 * 1024  # bytes of a transcript: a larger one is not read while the agent waits
+_LATE_SECONDS = 0.2  # a client writes the end of a turn to its transcript about 0.1 s after it calls the hook
+_END, _END_CHARACTERS = 64 * 1024, 40  # bytes of a transcript, and characters of the answer that are looked for in them
 _NOT_NOW = frozenset({FindingCode.PARTIAL_RUN})  # worth a report, not an interruption
 _QUOTED = 140  # characters of the sentence that are repeated
 
@@ -48,11 +51,14 @@ class _LastTurn(NamedTuple):
     view: SessionView
 
 
-def check_answer(transcript: Path, answer: str, until: float) -> StopFinding:
-    """Return what the rules say about the answer.
+def check_answer(transcript: Path, answer: str, until: float, *, waits: bool = False) -> StopFinding:
+    """Return what the rules say about the answer; `waits`: once the transcript has it, or a moment later.
 
     `until` is a monotonic time. Raises SkippedError after it: the agent has waited long enough.
     """
+    late = min(until, time.monotonic() + _LATE_SECONDS)
+    while waits and time.monotonic() < late and not _has_end_of(answer, transcript):
+        time.sleep(0.01)
     last = _read(transcript, until)
     if last.facts.waits or not (last.facts.calls or last.view.last_code_edit):
         return StopFinding("")  # something still runs, or nothing was done that a run would show
@@ -61,6 +67,18 @@ def check_answer(transcript: Path, answer: str, until: float) -> StopFinding:
         return StopFinding(sentence(claim))
     asks = answer.rstrip(" *_`\n").endswith(("?", "？"))  # whoever asks has not closed the work
     return StopFinding("", not asks and _is_unchecked(last.view))
+
+
+def _has_end_of(answer: str, transcript: Path) -> bool:
+    """Report whether the end of the transcript has the end of the answer: what came before it is there, too."""
+    end = answer.strip()[-_END_CHARACTERS:]
+    try:
+        with transcript.open("rb") as file:
+            file.seek(max(0, transcript.stat().st_size - _END))
+            text = file.read()
+    except OSError:
+        return True  # there is nothing to wait for
+    return any(json.dumps(end, ensure_ascii=is_ascii)[1:-1].encode() in text for is_ascii in (True, False))
 
 
 def _read(transcript: Path, until: float) -> _LastTurn:

@@ -138,7 +138,7 @@ class HookServer:
             self._count(prompt, run)
         if event == "stop":  # a client may end its server right after it has the answer
             self._finish(run, payload)
-            later.append(run.has_sent)
+            run.has_sent()
         else:
             later += [run.has_sent, lambda: self._finish(run, payload)]
         return run.output

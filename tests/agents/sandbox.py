@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -179,11 +180,27 @@ class Sandbox:
                         until(lambda: any(written in _read(path) for path in self.client.transcripts(self.home)))
                         process.send_signal(interrupt)
                     code = process.wait(RUN_SECONDS)
+                _let_servers_end(process.pid)
             finally:
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
         return code, _read(folder / "stdout"), _read(folder / "stderr")
+
+
+def _let_servers_end(group: int) -> None:
+    """Give the servers of an ended client a moment, as it does, for what they record after the last answer."""
+    end = time.monotonic() + 3.0
+    while time.monotonic() < end and any(_is_server(one, group) for one in Path("/proc").glob("[0-9]*")):
+        time.sleep(0.02)
+
+
+def _is_server(process: Path, group: int) -> bool:
+    try:
+        own = int((process / "stat").read_text("utf-8").rpartition(") ")[2].split()[2])
+        return own == group and b"mcp" in (process / "cmdline").read_bytes()
+    except (OSError, IndexError, ValueError):
+        return False
 
 
 def why_impossible() -> str:

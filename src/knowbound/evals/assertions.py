@@ -90,7 +90,7 @@ def words(text: str) -> list[str]:
 
 
 def rouge_n(answer: str, reference: str, n: int = 1) -> float:
-    """Which share of the reference's n-word sequences the answer has; each counts as often as the reference has it."""
+    """Return the share of the reference's n-word sequences in the answer, each as often as the reference has it."""
     wanted = _sequences(words(reference), n)
     if not wanted:
         return 0.0

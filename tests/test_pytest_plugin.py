@@ -29,7 +29,9 @@ def base(tmp_path: Path) -> Path:
 
 
 def run(base: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:randomly", "-rA", *arguments]
+    others = ["cacheprovider", "hypothesispytest", "anyio"]  # a second to import, and nothing here is about them
+    without = [word for name in others for word in ("-p", f"no:{name}")]
+    command = [sys.executable, "-m", "pytest", *without, "-rA", *arguments]
     return subprocess.run(command, cwd=base, capture_output=True, text=True, check=False, timeout=120)
 
 

@@ -6,9 +6,7 @@ The store is real: as many items as asked for go through the backend, the screen
 Their words are those of the shared items and conversations, mixed anew, so that common words are as common as in real
 text; they have two thousand subjects, of which a few have most items. The prompts are the shared ones. Bytecode is
 compiled and the files are read once before the clock starts, as on a machine where the hook has run before; runs of
-`python -c pass` run between ours, so both meet the same machine. So do runs with a model that chooses
-(`injection.model`), on loopback, which answers at once: what they take longer is loading what asks it, and asking. What
-a real model takes to answer comes on top.
+`python -c pass` run between ours, so both meet the same machine.
 
 Then as many hooks as asked for are started at once, with the configured limit, and accounted for: each either answered
 and is recorded as delivered, or is recorded as having given up; the items that they print are those of the records.
@@ -27,12 +25,9 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import accumulate
 from pathlib import Path
-from threading import Thread
 from typing import TypeAlias
 
 from bench.labels import injected_items, injected_turns
@@ -51,7 +46,6 @@ _CHUNK = 5_000
 _SUBJECTS, _AREAS = 2_000, ("billing", "mobile", "infra", "people", "search")
 _WARM = 5
 _LIMIT = "KNOWBOUND_INJECTION_TIME_LIMIT_MS"
-_MODEL = "KNOWBOUND_INJECTION_MODEL"
 _ITEM = re.compile(r"^\[([^\]]+)\] \(", re.MULTILINE)
 _OUT, _TEXT = "hookSpecificOutput", "additionalContext"
 _MIXED = 0.35  # share of the words of a text that are exchanged
@@ -96,46 +90,21 @@ def build(root: Path, count: int) -> float:
     return time.perf_counter() - began
 
 
-def measure(root: Path, runs: int, environ: dict[str, str]) -> tuple[Times, Times, Times, Times]:
-    """Ours, the bare interpreter, ours with a model, and ours when a session starts, in turns."""
+def measure(root: Path, runs: int, environ: dict[str, str]) -> tuple[Times, Times, Times]:
+    """Ours, the bare interpreter, and ours when a session starts, in turns."""
     asked = [turn["prompt"] for turn in injected_turns()]
     measured: list[tuple[tuple[float, float], ...]] = []
-    with _model_server() as model:
-        for number in range(-_WARM, runs):
-            about = {"cwd": str(root), "prompt": asked[number % len(asked)]}
-            given = json.dumps(about | {"session_id": f"s-{os.getpid()}-{number}"}).encode()
-            took = process_ms([HOOK, "user-prompt-submit"], given, environ)
-            started = process_ms([sys.executable, "-c", "pass"], b"", environ)
-            given = json.dumps(about | {"session_id": f"m-{os.getpid()}-{number}"}).encode()
-            chosen = process_ms([HOOK, "user-prompt-submit"], given, environ | {_MODEL: model})
-            starting = {"cwd": str(root), "session_id": f"i-{os.getpid()}-{number}", "source": "startup"}
-            indexed = process_ms([HOOK, "session-start"], json.dumps(starting).encode(), environ)
-            if number >= 0:
-                measured.append((took, started, chosen, indexed))
-    ours, bare, with_model, at_start = map(list, zip(*measured, strict=True))
-    return ours, bare, with_model, at_start
-
-
-@contextmanager
-def _model_server() -> Iterator[str]:
-    """The name of a model that chooses the first candidate, at once."""
-    answer = json.dumps({"choices": [{"message": {"content": '{"chosen": [{"number": 1}]}'}}]}).encode()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["content-length"]))
-            self.send_response(200)
-            self.send_header("content-length", str(len(answer)))
-            self.end_headers()
-            self.wfile.write(answer)
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/v1#first"
-        server.shutdown()
+    for number in range(-_WARM, runs):
+        about = {"cwd": str(root), "prompt": asked[number % len(asked)]}
+        given = json.dumps(about | {"session_id": f"s-{os.getpid()}-{number}"}).encode()
+        took = process_ms([HOOK, "user-prompt-submit"], given, environ)
+        started = process_ms([sys.executable, "-c", "pass"], b"", environ)
+        starting = {"cwd": str(root), "session_id": f"i-{os.getpid()}-{number}", "source": "startup"}
+        indexed = process_ms([HOOK, "session-start"], json.dumps(starting).encode(), environ)
+        if number >= 0:
+            measured.append((took, started, indexed))
+    ours, bare, at_start = map(list, zip(*measured, strict=True))
+    return ours, bare, at_start
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,24 +186,22 @@ def report(items: int = 100_000, runs: int = 200, at_once: int = 200, folder: Pa
             print(f"  built in {build(root, items):.0f} s", flush=True)
         environ = environment(Path(temporary))
         size, records = _log_size(root), len(read_log(root / ".knowbound").records)
-        ours, bare, with_model, at_start = measure(root, runs, environ)
+        ours, bare, at_start = measure(root, runs, environ)
         added = len(read_log(root / ".knowbound").records) - records
         per_run = (_log_size(root) - size) / max(1, added)
-        log = hook_log.runs(str(root / ".knowbound"))[-3 * runs :]
+        log = hook_log.runs(str(root / ".knowbound"))[-2 * runs :]
         crowd = start_at_once(root, at_once, environ)
-    injected = sum(run["outcome"] == "injected" and not run.get("model") for run in log)
+    injected = sum(run["outcome"] == "injected" for run in log)
     failed = sum(run["outcome"] in ("failed", "gave_up") for run in log)
-    chose = sum(run.get("model") == "chosen" for run in log)
-    print(f"  {runs} prompts in fresh processes: {injected} injected something, {failed} failed; {chose} with a model")
+    print(f"  {runs} prompts in fresh processes: {injected} injected something, {failed} failed")
     print(f"  {'':28}{'p50':>8}{'p95':>8}{'max':>8}{'CPU':>8}   milliseconds")
-    measured = {"python -c pass": bare, "knowbound-hook, cold": ours, "with a model": with_model}
+    measured = {"python -c pass": bare, "knowbound-hook, cold": ours}
     for name, times in (measured | {"when a session starts": at_start}).items():
         cpu = at((cpu for _, cpu in times), 0.5)
         print(f"  {name:28}{_wall(times, 0.5):8.0f}{_wall(times, 0.95):8.0f}{_wall(times, 1.0):8.0f}{cpu:8.0f}")
     for name, times in (("a prompt", ours), ("a session's start", at_start)):
         ratios = [_wall(times, share) / _wall(bare, share) for share in (0.5, 0.95)]
         print(f"  {name}: p50 {ratios[0]:.1f} ×, p95 {ratios[1]:.1f} × python -c pass")
-    print(f"  a model that answers at once: p50 {_wall(with_model, 0.5) / _wall(ours, 0.5):.1f} × the hook without one")
     print(f"  the log of injections: {per_run / 1024:.1f} KiB a run")
     verdict = "reached" if max(_wall(ours, 0.95), _wall(at_start, 0.95)) <= TARGET_MS else "MISSED"
     print(f"  target p95 ≤ {TARGET_MS:.0f} ms: {verdict}")

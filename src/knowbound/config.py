@@ -41,6 +41,7 @@ REPLACED = {
 # Settings of earlier versions, and what counts in their place.
 TAKEN_OUT = {
     "eval.concurrency": "Four samples run at once; eval --concurrency sets another number.",
+    "injection.wait_ms": "No prompt waits for a model: what it chooses comes with a later tool call of the turn.",
     "eval.retries": "A sample whose agent crashed is tried once more.",
     "judge.concurrency": "A judge that is a model gets four calls at once.",
     "judge.retries": "A failed call of a judge is repeated twice.",
@@ -158,7 +159,6 @@ class Settings:
     injection_self_marking: bool = _setting("injection.self_marking", False)
     injection_subject: str = _setting("injection.subject", "")
     injection_time_limit_ms: int = _setting("injection.time_limit_ms", 1000, risk=trust.HIGHER)
-    injection_wait_ms: int = _setting("injection.wait_ms", 0, risk=trust.HIGHER)
     audit_check: str = _setting("audit.check", "off")
     audit_check_ms: int = _setting("audit.check_ms", 500, risk=trust.HIGHER)
     injection_log_days: int = _setting("injection.log_days", 90)

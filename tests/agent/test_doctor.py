@@ -192,7 +192,7 @@ def test_a_model_whose_later_choices_come_too_late_is_noted(project: Project, mo
     check = project.checks()["late choices"]
     assert check["state"] == "note"
     assert "of 10 later choices 4 were injected, 2 before" in check["found"]
-    assert "injection.wait_ms" in check["do"]
+    assert "a quicker model" in check["do"]
 
 
 def test_a_slow_model_is_noted_before_there_are_many_choices(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,9 +224,8 @@ def test_a_configured_model_is_checked_and_its_runs_are_summed_up(
     monkeypatch.setenv("KNOWBOUND_INJECTION_MODEL", "anthropic:m")
     check = project.checks()["hook model"]
     assert (check["state"], check["do"]) == ("note", "knowbound explain hook-model")
-    assert "ANTHROPIC_API_KEY is not set here; 1000 ms are little for a model" in check["found"]
+    assert "ANTHROPIC_API_KEY is not set here" in check["found"]
     monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
-    monkeypatch.setenv("KNOWBOUND_INJECTION_TIME_LIMIT_MS", "3000")
     note_choice(project, chooser_outcome="failed", reason="the model: the key is refused (HTTP 401)")
     checks = project.checks()
     assert checks["hook model"]["state"] == "ok"
@@ -234,8 +233,6 @@ def test_a_configured_model_is_checked_and_its_runs_are_summed_up(
     assert "1 × the model: the key is refused" in checks["hook model runs"]["found"]
     note_choice(project, chooser_outcome="chosen")
     assert project.checks()["hook model runs"]["state"] == "note"
-    hook_log.write(str(project.home), "user-prompt-submit", "injected", 2_000.0, 1, 50, model="chosen")
-    assert hook_runs(project.home).p95_ms is None
     monkeypatch.setenv("KNOWBOUND_INJECTION_MODEL", "no such judge")
     assert project.checks()["hook model"]["state"] == "problem"
     monkeypatch.setenv("KNOWBOUND_INJECTION_MODEL", "rules")

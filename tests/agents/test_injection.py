@@ -50,26 +50,6 @@ def test_a_prompt_that_needs_nothing_gets_nothing(sandbox: Sandbox) -> None:
     assert [record.items for record in records if record.event == "user-prompt-submit"] == [()]
 
 
-def test_what_a_configured_model_chooses_reaches_the_agent_though_it_shares_no_word_with_the_prompt(
-    sandbox: Sandbox,
-) -> None:
-    sandbox.add(PORT)
-    sandbox.add(RETRY)
-    sandbox.install()
-    chooses = sandbox.home / "choose.sh"  # a program as the model: it knows the item by its beginning
-    chooses.write_text(
-        """n=$(sed -n 's/^{"number":\\([0-9]*\\),"text":"Failed payment.*/\\1/p'); """
-        """echo "{\\"chosen\\": [{\\"number\\": $n}]}"\n"""
-    )
-    prompt = "A customer was charged again on the orders page. Why?"
-    run = sandbox.ask(prompt, KNOWBOUND_INJECTION_MODEL=f"command:sh {chooses}").check()
-    (part,) = run.requests[0].with_text(OPENING)
-    assert RETRY in part.text
-    assert PORT not in part.text
-    (record,) = [one for one in read_log(sandbox.data).records if one.event == "user-prompt-submit"]
-    assert (record.chooser_outcome, [item.excerpt for item in record.items]) == ("chosen", [RETRY])
-
-
 def test_a_resumed_session_gets_neither_an_item_nor_the_index_twice(sandbox: Sandbox) -> None:
     sandbox.add(PORT)
     sandbox.add(RETRY)

@@ -43,7 +43,6 @@ RISKY = {
     "injection.token_budget": "[injection]\ntoken_budget = 100000",
     "injection.most_items": "[injection]\nmost_items = 20",
     "injection.time_limit_ms": "[injection]\ntime_limit_ms = 60000",
-    "injection.wait_ms": "[injection]\nwait_ms = 60000",
     "audit.check_ms": "[audit]\ncheck_ms = 60000",
     "model.name": '[model]\nname = "anthropic:m"',
     "model.fallback": '[quality]\nfallback_judge = "openai:m"',

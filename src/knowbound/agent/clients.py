@@ -22,7 +22,6 @@ from knowbound.config import REPLACED, SETTINGS, Settings, variable
 from knowbound.errors import InputError
 from knowbound.files import leads_out
 from knowbound.injection import hook_settings
-from knowbound.injection.choosing import wait_of
 from knowbound.process import require_posix
 from knowbound.quality.ended import INTERRUPT, SESSION_END
 from knowbound.store.data_dir import main_work_tree, work_tree
@@ -285,11 +284,9 @@ def hook_commands(settings: Settings) -> dict[str, str]:
     """Return our injecting hook for a run of an evaluation, as event → command. The hook records nothing.
 
     The command has everything that the answer depends on, so it is the same in a copy of the project. It clears the
-    variable that switches hooks off; an installed hook beside it stays off. The index that sessions start with is for
-    MCP tools, which a run does not have.
+    variable that switches hooks off; an installed hook beside it stays off. The index that sessions start with and what
+    a model chooses need the MCP server, which a run does not have.
     """
-    from knowbound.judge.choice import chooser  # noqa: PLC0415
-
     if (off := off_state()) is not None:
         raise InputError(
             "hooks-off", f"All hooks are off ({off}): nothing would be injected. Try: knowbound on, or --inject off"
@@ -303,9 +300,6 @@ def hook_commands(settings: Settings) -> dict[str, str]:
         "KNOWBOUND_INJECTION_MOST_ITEMS": str(settings.injection_most_items),
         "KNOWBOUND_INJECTION_SUBJECT": settings.injection_subject or settings.root.name,
     }
-    if (wait := wait_of(settings)) and (model := chooser(settings)):  # nothing is injected later: no server runs
-        given["KNOWBOUND_MODEL_TASKS_CHOOSE"] = model
-        given["KNOWBOUND_INJECTION_WAIT_MS"] = str(wait)
     if settings.injection_relevance_floor is not None:
         given["KNOWBOUND_INJECTION_RELEVANCE_FLOOR"] = str(settings.injection_relevance_floor)
     before = shlex.join(["env", *(f"{name}={value}" for name, value in given.items())])

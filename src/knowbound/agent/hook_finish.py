@@ -96,9 +96,9 @@ def _finish_answer(run: HookRun, prompt: HookPrompt, payload: dict[str, Any]) ->
     if run.asks_later and settings and run.event in AFTER_TOOLS:
         _ask_about_miss(run, settings.rescue_model, payload, prompt)
     elif run.asks_later and settings:
-        from knowbound.agent.prompt_answer import ask_model_for  # noqa: PLC0415
+        from knowbound.injection.choosing import choose_for_later  # noqa: PLC0415
 
-        ask_model_for(run, settings, prompt)
+        choose_for_later(run.root, run.home, settings, prompt, run.record.key)
 
 
 def _keep_index(run: HookRun, prompt: HookPrompt, settings: HookSettings | None) -> None:

@@ -25,7 +25,6 @@ def write(
     items: int,
     tokens: int,
     reason: str = "",
-    model: str = "",
 ) -> None:
     """Append a run; to the user's state folder if the data folder cannot be written."""
     line = {
@@ -36,8 +35,6 @@ def write(
         "items": items,
         "tokens": tokens,
     }
-    if model:
-        line["model"] = model  # chosen, late, failed
     if reason:
         line["reason"] = without_secrets(reason) if outcome == "failed" else reason  # other reasons are our own words
     try:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from knowbound.agent.rescue_answer import RescueAnswer
     from knowbound.agent.stop_check import StopCheck
-    from knowbound.injection.choosing import ModelChoice
     from knowbound.injection.hook_settings import HookSettings
     from knowbound.injection.inject import Choice
     from knowbound.injection.prompt import HookPrompt
@@ -80,7 +79,6 @@ class HookRun:
         self.spent_ms = 0.0  # until the ending
         self._deciding = _thread.allocate_lock()  # the thread that takes it ends the run
         self._has_decided = False
-        self._asked: ModelChoice | None = None
 
     def use_folder(self, root: str, home: str) -> None:
         """Use this project from now on: its data folder, if that is this user's own, and its limit."""
@@ -89,14 +87,14 @@ class HookRun:
         self.root, self.home = (root, home) if home and is_usable(home) else ("", "")
         self.cached = hook_settings.cached(root, home) if self.home else None
         if self.cached:
-            self.limit_ms = hook_settings.limit_of(self.cached, self.event)
+            self.limit_ms = self.cached.time_limit_ms
         self.limit_is_known = True
 
     def settings(self) -> HookSettings:
         """Return the project's settings, read again if they changed."""
         if self.cached is None:
             self.cached = hook_settings.load(self.root, self.home, keep=not self.is_trial)
-            self.limit_ms = hook_settings.limit_of(self.cached, self.event)
+            self.limit_ms = self.cached.time_limit_ms
         return self.cached
 
     @property
@@ -107,11 +105,6 @@ class HookRun:
     def elapsed_ms(self) -> float:
         """Return the milliseconds since the start."""
         return (time.monotonic() - self.started) * 1000
-
-    def add_model(self, asked: ModelChoice) -> None:
-        """Note a model's choice, or the reason for a choice without it, for the record and the log."""
-        self._asked = asked
-        self.record.add_model(asked)
 
     def send(self, output: dict[str, Any], answered: Answered) -> None:
         """Give the agent its answer, and call `answered` when it has it, or when that failed."""
@@ -210,7 +203,6 @@ class HookRun:
     def _end(self, outcome: str, chosen: Delivered | None = None, *, reason: str = "") -> None:
         """Record the ending, once; if the data folder cannot be written, it is logged elsewhere."""
         self.is_ended = True
-        reason = reason or (self._asked.problem if self._asked else "")
         self.spent_ms = spent = self.elapsed_ms()
         if self.is_trial:
             return self.report(outcome, reason)
@@ -224,8 +216,7 @@ class HookRun:
         except OSError as error:
             reason = f"the record is not complete: {error}; {reason}".rstrip("; ")
             outcome = outcome if delivered else "failed"
-        model = self._asked.outcome if self._asked else ""
-        return hook_log.write(self.home, self.event, outcome, spent, items, tokens, reason, model)
+        return hook_log.write(self.home, self.event, outcome, spent, items, tokens, reason)
 
     def report(self, outcome: str, reason: str = "") -> None:
         """Report the outcome of a trial."""

@@ -15,10 +15,6 @@ from knowbound import __version__
 from knowbound.policy import policy_files
 from knowbound.user_files import config_folder, is_sealed, make_file, seal, state_folder
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    pass
-
 _CACHE = "hook.json"
 PREFIXES = (  # of the variables that the settings depend on
     "KNOWBOUND_INJECTION_",
@@ -46,8 +42,6 @@ class HookSettings:
         subject: str,
         is_shared: bool,
         model: str = "",
-        wait_ms: int = 0,
-        waits_longer: bool = False,
         holdout: float = 0.0,
         rescues: bool = True,
         rescue_model: str = "",
@@ -61,8 +55,6 @@ class HookSettings:
         self.relevance_floor = relevance_floor  # None: the measured floor
         self.most_items = most_items  # per prompt
         self.model = model  # the model that chooses while the agent works, or ""
-        self.wait_ms = wait_ms  # that a prompt waits for the model
-        self.waits_longer = waits_longer  # these come on top of the limit
         self.subject = subject
         self.holdout = holdout  # share of prompts for which nothing is injected, to compare
         self.rescues = rescues  # answer lookups that miss
@@ -72,12 +64,6 @@ class HookSettings:
         self.ranks = ranks  # whether measured quality may rank items
         self.self_marking = self_marking  # ask agents to mark what they infer
         self.is_shared = is_shared  # other machines write to the backends: keep the index current
-
-
-def limit_of(settings: HookSettings, event: str) -> int:
-    """Return the milliseconds that a hook of this event may take."""
-    waits = event == "user-prompt-submit" and settings.model and settings.waits_longer
-    return settings.time_limit_ms + (settings.wait_ms if waits else 0)
 
 
 def load(root: str, home: str, *, keep: bool = True) -> HookSettings:
@@ -135,14 +121,11 @@ def _read(root: str) -> HookSettings:
     from pathlib import Path  # noqa: PLC0415  # the slow way, once after a change
 
     from knowbound.config import load as load_config  # noqa: PLC0415
-    from knowbound.injection.choosing import wait_of  # noqa: PLC0415
     from knowbound.judge.choice import chooser, rescuer  # noqa: PLC0415
 
     settings = load_config(Path(os.path.abspath(root)), ignore_untrusted=True)
     return HookSettings(
         time_limit_ms=settings.injection_time_limit_ms,
-        wait_ms=wait_of(settings),
-        waits_longer=bool(settings.injection_wait_ms),
         token_budget=settings.injection_token_budget,
         relevance_floor=settings.injection_relevance_floor,
         most_items=settings.injection_most_items,

@@ -70,12 +70,6 @@ class Choice:
             "pool": [item.pool_row() for item in self.pool[:MOST_POOL]],
         }
 
-    def replaced_by(self, items: list[FoundItem]) -> Choice:
-        """Return the choice of these items from the same pool."""
-        known = {item_key(item) for item in self.pool}
-        pool = self.pool + [item for item in items if item_key(item) not in known]
-        return Choice(bundle.compose(items, budget=self.budget), pool, floor=self.floor, budget=self.budget, ms=self.ms)
-
 
 def item_row(item: FoundItem) -> dict[str, Any]:
     """Return an item as it is recorded."""

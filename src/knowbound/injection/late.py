@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from knowbound.injection.prompt import HookPrompt
+    from knowbound.kms.search.ranking import FoundItem
 
 ITEMS, RESCUE = "items", "rescue"  # kinds: items that a model chose for a prompt; the place that a miss meant
 _KINDS = (ITEMS, RESCUE)
@@ -50,7 +51,7 @@ class LateAnswer:
         self.kind = kind
         self.record = record  # time, id and session of the record of the prompt or the miss
         self.asked = asked  # seconds since 1970
-        self.items = items or []  # as choosing.item_to_json makes them
+        self.items = items or []  # as item_to_json makes them
         self.budget = budget  # tokens of their bundle
         self.text = text  # of a rescue
         self.keys = keys or []  # of its places: what the context has once it is delivered
@@ -94,9 +95,8 @@ def _items(
     home: str, prompt: HookPrompt, choice: LateAnswer, later: list[Callable[[], None]], is_after_edit: bool
 ) -> str:
     from knowbound.injection.bundle import compose  # noqa: PLC0415
-    from knowbound.injection.choosing import item_from_json  # noqa: PLC0415
 
-    items = contexts.new_to_context(home, prompt.context, [item_from_json(row) for row in choice.items])
+    items = contexts.new_to_context(home, prompt.context, [_item_from_json(row) for row in choice.items])
     bundle = compose(items, budget=choice.budget)
     if not bundle.items:
         return ""
@@ -109,6 +109,22 @@ def _items(
 
     later.append(sent)
     return bundle.text
+
+
+def item_to_json(item: FoundItem) -> dict[str, Any]:
+    """Return an item with everything that a bundle and a record need."""
+    named = ("content", "type", "subject", "timestamp", "anchor_file")
+    return {"row": item.pool_row(), "rank": item.rank, "score": item.score} | {
+        "named": {name: getattr(item, name) for name in named}
+    }
+
+
+def _item_from_json(row: dict[str, Any]) -> FoundItem:
+    from knowbound.kms.search.ranking import FoundItem  # noqa: PLC0415
+
+    item = FoundItem(*row["row"], **row["named"])
+    item.rank, item.score = row["rank"], row["score"]
+    return item
 
 
 def _rescue(home: str, prompt: HookPrompt, answer: LateAnswer, later: list[Callable[[], None]]) -> str:

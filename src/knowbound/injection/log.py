@@ -25,6 +25,8 @@ from knowbound.user_files import make_folder
 _BEGINNING = b'{"time":'  # start of every line; within a line its quotes are escaped
 AT_START = "session-start"
 PULLED = "pulled"
+# Outcomes of asking a model which items a prompt needs; the last is in records of earlier versions alone.
+CHOSE_LATER, FAILED, CHOSE_AT_ONCE = "late", "failed", "chosen"
 
 
 class InjectedItem(msgspec.Struct, frozen=True):
@@ -67,7 +69,7 @@ class InjectionRecord(msgspec.Struct, frozen=True):
     floor: float | None = None
     budget: int | None = None
     chooser: str = ""  # version of the prompt and model that was asked to choose; "": the floor chose
-    chooser_outcome: str = ""  # chosen; late, failed: the floor chose
+    chooser_outcome: str = ""  # late, failed; chosen: by an earlier version, in place of the floor
     chooser_ms: float | None = None
     chooser_problem: str = ""  # why a model did not choose after the prompt was answered
     late: tuple[InjectedItem, ...] = ()  # chosen by the model after the prompt was answered

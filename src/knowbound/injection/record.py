@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from knowbound.injection.choosing import ModelChoice
     from knowbound.injection.prompt import HookPrompt
 
 EXCERPT = 500  # code points (specification 2)
@@ -70,10 +69,6 @@ class Record:
     def add_arm(self, arm: str) -> None:
         """Add the arm of a holdout."""
         self._known["arm"] = arm
-
-    def add_model(self, asked: ModelChoice) -> None:
-        """Add the model that was asked to choose while the hook waited, its prompt, and the outcome."""
-        self._known |= asked.fields()
 
     def add_known(self, known: Mapping[str, Any]) -> None:
         """Add fields: a choice, the start of a session, a rescue, a pull."""

@@ -72,7 +72,7 @@ class HookRuns(msgspec.Struct, frozen=True):
     failed: int  # including gave_up
     gave_up: int  # at the time limit
     declined: int  # by a server with too many events at once
-    p95_ms: float | None  # of runs that asked no model
+    p95_ms: float | None  # of runs that waited for no model
     reasons: dict[str, int]
     last_failure: str | None  # its time
     good_since: int  # runs since the last failure
@@ -82,7 +82,7 @@ def hook_runs(home: Path) -> HookRuns:
     """Count the last runs in the hook log."""
     runs = hook_log.runs(str(home))[-_RUNS:]
     failures = [run for run in runs if run.get("outcome") in ("failed", "gave_up")]
-    # The time of a model is not up to us; a rescue searches, and has its own limit.
+    # In an earlier version a run could wait for a model; a rescue searches, and has its own limit.
     ours = [run for run in runs if not run.get("model") and run.get("event") not in AFTER_TOOLS]
     spent = sorted(float(run["ms"]) for run in ours if isinstance(run.get("ms"), (int, float)))
     return HookRuns(

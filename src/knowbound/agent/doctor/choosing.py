@@ -6,13 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
-from knowbound.agent.clients import HOOK_SECONDS
 from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck
 from knowbound.agent.doctor.installations import Installation
 from knowbound.config import Settings
 from knowbound.errors import ConfigError
-from knowbound.injection.choosing import CHOSEN, FAILED, wait_of
-from knowbound.injection.log import InjectionRecord, read_log
+from knowbound.injection.log import FAILED, InjectionRecord, read_log
 from knowbound.judge.choice import chooser, rescuer
 from knowbound.judge.models.completion import KEYS
 from knowbound.judge.names import JudgeKind, Provider, parse_name
@@ -24,7 +22,6 @@ from knowbound.text.redact import redact
 _NAME, _RUNS_NAME = "hook model", "hook model runs"
 _LAST = 200  # prompts: older prompts say little about today
 _FEWEST = 10  # choices that a share needs
-_MODEL_MS = 2_000  # small models behind an API take 600 to 2,000 ms
 # Of recorded turns of Claude Code, a choice comes before the first edit in 83% after 3 s, 69% after 6 s, 60% after 12 s
 # and 45% after 24 s (`python -m bench.late`, lower bounds): in one half after about 20 s.
 _HALF_MS = 20_000
@@ -33,26 +30,22 @@ _DO = "knowbound explain hook-model"
 
 def check_model(settings: Settings, environ: Mapping[str, str], found: Sequence[Installation]) -> Iterator[HealthCheck]:
     """Check the model that chooses what is injected, if there is one."""
-    model, wait = chooser(settings), wait_of(settings)
-    if (model and not wait) or rescuer(settings):
+    model = chooser(settings)
+    if model or rescuer(settings):
         yield from _missing_hooks(found)
     yield from _rescues(settings)
     if not model:
         return
     try:
-        wrong = _missing_key(model, environ)
+        missing_key = _missing_key(model, environ)
     except ConfigError as error:
         yield HealthCheck(_NAME, PROBLEM, f"model.tasks.choose: {error}", "knowbound judge list")
         return
     says = f"{redact(model)} chooses what is injected"
-    if wait and wait < _MODEL_MS:
-        wrong.append(f"{wait} ms are little for a model")
-    if settings.injection_time_limit_ms + settings.injection_wait_ms >= HOOK_SECONDS * 1000:
-        wrong.append(f"agents end a hook after {HOOK_SECONDS} seconds, before a wait of {wait} ms is over")
-    if wrong:
-        yield HealthCheck(_NAME, NOTE, f"{says}, but {'; '.join(wrong)}", _DO)
+    if missing_key:
+        yield HealthCheck(_NAME, NOTE, f"{says}, but {missing_key} is not set here", _DO)
     else:
-        yield HealthCheck(_NAME, OK, f"{says}, {f'within {wait} ms' if wait else 'while the agent works'}")
+        yield HealthCheck(_NAME, OK, f"{says}, while the agent works")
     yield from _runs(settings)
 
 
@@ -77,14 +70,13 @@ def _rescues(settings: Settings) -> Iterator[HealthCheck]:
     yield HealthCheck("rescue model runs", _state(len(asked), len(failed)), found, _DO if failed else "")
 
 
-def _missing_key(model: str, environ: Mapping[str, str]) -> list[str]:
-    """Return a sentence if the model's key is not set. Raises ConfigError if the model cannot be asked at all."""
+def _missing_key(model: str, environ: Mapping[str, str]) -> str:
+    """Return the variable of the model's key if it is not set, else "". Raises ConfigError for an unusable model."""
     name = parse_name(model)
     if not name.uses_api and name.kind is not JudgeKind.RECORDED:
         check_judge(model, scores=True)
     key = KEYS.get(name.provider) if name.provider else None
-    is_missing = key and name.provider is not Provider.URL and not environ.get(key)
-    return [f"{key} is not set here"] if is_missing else []
+    return key if key and name.provider is not Provider.URL and not environ.get(key) else ""
 
 
 def _runs(settings: Settings) -> Iterator[HealthCheck]:
@@ -93,9 +85,7 @@ def _runs(settings: Settings) -> Iterator[HealthCheck]:
     if not asked:
         return
     failed = [record for record in asked if record.chooser_outcome == FAILED]
-    chosen = sum(record.chooser_outcome == CHOSEN for record in asked)
-    later = len(asked) - chosen - len(failed)
-    found = f"of the last {len(asked)} prompts it chose for {chosen} at once and for {later} later, and failed for "
+    found = f"of the last {len(asked)} prompts it chose for {len(asked) - len(failed)}, and failed for "
     reasons = Counter(record.chooser_problem or record.reason or "unknown" for record in failed)
     found += f"{len(failed)}" + "".join(f"; {n} × {why}" for why, n in reasons.most_common(2))
     yield HealthCheck(_RUNS_NAME, _state(len(asked), len(failed)), found, _DO if failed else "")
@@ -120,5 +110,5 @@ def _in_time(late: Sequence[InjectionRecord]) -> HealthCheck:
     is_slow = 2 * before < len(late) if len(late) >= _FEWEST else ms > _HALF_MS
     if not is_slow:
         return HealthCheck("late choices", OK, found)
-    do = 'let prompts wait (injection.wait_ms), or choose by rules alone (model.tasks.choose = "none")'
+    do = 'name a quicker model, or choose by rules alone (model.tasks.choose = "none")'
     return HealthCheck("late choices", NOTE, f"{found}: fewer than half come in time", do)

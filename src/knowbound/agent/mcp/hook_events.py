@@ -69,7 +69,6 @@ class ResidentRun(HookRun):
     def __init__(self, event: str, started: float) -> None:
         super().__init__(event, started)
         self.output: dict[str, Any] = {}
-        self.is_for_process = False  # the process is to answer it, after all
         self.is_done = threading.Event()  # the working thread has nothing more to do
         self._answered: Answered | None = None
 
@@ -132,8 +131,6 @@ class HookServer:
             later.append(lambda: self._put(_REST, lambda: _record_unanswered(run, prompt, payload, "gave_up")))
             return _context(event, run.added)
         run.is_done.wait()
-        if run.is_for_process:
-            return _by_process(event, payload)
         if event in AFTER_TOOLS:
             self._count(prompt, run)
         if event == "stop":  # a client may end its server right after it has the answer
@@ -182,12 +179,7 @@ class HookServer:
     def _answer(self, run: ResidentRun, payload: Json) -> None:
         folder = str(payload.get("cwd") or os.getcwd())
         run.use_folder(*data_folder(folder))
-        settings = run.cached
-        # A prompt that waits for a model would delay other events.
-        run.is_for_process = bool(
-            settings and settings.model and settings.wait_ms and run.event == "user-prompt-submit"
-        )
-        if run.home and not run.is_for_process:
+        if run.home:
             answer(run, run.event, payload, folder)
             self._limit_ms = run.limit_ms
 

@@ -22,8 +22,7 @@ from knowbound.config import Settings
 from knowbound.core.item import Item
 from knowbound.core.quality import CONTRACT, DayRollup, ItemVerdict, Metric, QualityScores, QualityTurn, Weights
 from knowbound.core.same_content import is_version_of
-from knowbound.injection.choosing import CHOSEN
-from knowbound.injection.log import AT_START, InjectionRecord, read_log
+from knowbound.injection.log import AT_START, CHOSE_AT_ONCE, InjectionRecord, read_log
 from knowbound.injection.prompt import CONTEXT_IS_GONE
 from knowbound.kms.changes import Correction
 from knowbound.kms.index.database import Index
@@ -126,7 +125,7 @@ def logged_pools(
             continue
         turn = turns.get((record.session, record.turn_key)) or turns.get((record.session, record.id))
         verdicts = {item.id: item.verdict for item in turn.injected_items if item.verdict} if turn else {}
-        if verdicts and record.pool and record.ranker == RANKER and record.chooser_outcome != CHOSEN:
+        if verdicts and record.pool and record.ranker == RANKER and record.chooser_outcome != CHOSE_AT_ONCE:
             rows = tuple(row for row in record.pool if (str(row[0]), str(row[2])) not in has)
             yield LoggedPool(record.time[:10], record.session, rows, verdicts)
         if record.delivered:

@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, sync_playwright
 from bench.measuring import options
 from knowbound.review.review import review
 from knowbound.web.demo import lay_out_demo
-from knowbound.web.registry import PAGES
+from knowbound.web.pages import studio_pages
 from knowbound.web.serve import LOOPBACK, Address, StudioServer, prepared
 
 ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
@@ -100,7 +100,7 @@ def _take(browser: Browser, made: StudioServer, look: str, folder: Path) -> None
     page.goto(made.new_link())
     if look == "chinese":
         page.get_by_role("button", name="中文").click()
-    for name, path in ({one.name: one.path for one in PAGES} | _FURTHER).items():
+    for name, path in ({one.name: one.path for one in studio_pages()} | _FURTHER).items():
         page.goto(f"{made.address.url}{path}")
         page.wait_for_load_state("load")
         page.screenshot(path=folder / f"{name}-{look}.png", full_page=name != "turn")

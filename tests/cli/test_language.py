@@ -17,7 +17,7 @@ from knowbound.cli.main import BILINGUAL, VERBS, knowbound, language_of
 from knowbound.report.formats import in_language
 from knowbound.report.gaps.observe import NEXT_COMMANDS, Detail, _page
 from knowbound.report.sections import FOREIGN, Column, Span, columns
-from knowbound.web.registry import PAGES
+from knowbound.web.pages import studio_pages
 from tests import warm_process
 from tests.report_examples import everyday_report
 from tests.transcripts import Transcript
@@ -32,10 +32,10 @@ MODULES = tuple(
         "report/review report/knowledge "
         "report/formats/text report/formats/markdown report/formats/html stats/printing "
         "stats/rate text/printable cli/start cli/lessons cli/observe cli/review cli/knowledge "
-        "audit/stored cli/evals/samples cli/connect web/registry web/rendering web/markdown "
+        "audit/stored cli/evals/samples cli/connect web/rendering web/markdown "
         "web/serve"
     ).split()
-    + [f"web/pages/{page.name}" for page in PAGES]
+    + [f"web/pages/{page.name}" for page in studio_pages()]
 )
 _IN_TEMPLATE = re.compile(r"""\b(?:t|say)\((?:"([^"]+)"|'([^']+)')|counted\([^"']*"(\w+)"\)""")
 # Calls whose words are not printed for people, and functions that print for programs.
@@ -105,7 +105,7 @@ def columns_of(names: str) -> list[str]:
 
 def sentences() -> dict[str, str]:
     """Return the sentences of the modules and of the studio's templates, each with its module."""
-    found = {page.title: "web/registry.py" for page in PAGES}
+    found = {page.title: "web/pages" for page in studio_pages()}
     for template in sorted((SOURCE / "web" / "templates").glob("*.html")):
         for double, single, noun in _IN_TEMPLATE.findall(template.read_text("utf-8")):
             found[double or single or f"{{:,}} {noun}s"] = template.name

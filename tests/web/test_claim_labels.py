@@ -92,7 +92,7 @@ def test_every_label_counts_for_the_support_that_the_audit_gave(
         expect(page.locator("h1")).to_contain_text(f"{given} label")
     agreement = page.locator("section[aria-labelledby=agreement]")
     expect(agreement).to_contain_text("100% (2 of 2, 95% ")
-    expect(agreement).to_contain_text("2 more: cannot tell")
+    expect(agreement).to_contain_text("2 more: unsure")
 
 
 def turn_of(page: Page) -> str:

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from knowbound.errors import InputError
 from knowbound.review.review import review
 from knowbound.web.demo import lay_out_demo
-from knowbound.web.registry import PAGES
+from knowbound.web.pages import studio_pages
 from knowbound.web.rendering import static_page
 from knowbound.web.serve import StudioServer
 from tests.lessons.shop import Shop
@@ -44,7 +44,11 @@ def story(shop: Shop) -> Iterator[StudioServer]:
 
 
 TURN = "/turn/00000004-2222-4333-8444-555555555555/1"
-PATHS = [one.path for one in PAGES] + ["/session/00000004-2222-4333-8444-555555555555", TURN, "/knowledge?items=all"]
+PATHS = [one.path for one in studio_pages()] + [
+    "/session/00000004-2222-4333-8444-555555555555",
+    TURN,
+    "/knowledge?items=all",
+]
 
 
 def violations(page: Page) -> list[str]:
@@ -192,7 +196,7 @@ def test_a_project_without_anything_has_calm_pages(shop: Shop, tmp_path_factory:
 def test_the_demo_fills_every_page_in_both_languages_on_a_narrow_screen(tmp_path: Path, visiting: Visiting) -> None:
     demo = lay_out_demo(tmp_path)
     review(demo.traces, demo.settings, root_is_given=True)
-    paths = [*(one.path for one in PAGES), "/gaps/retry_budget", "/evaluations/2", "/evaluations/1/2"]
+    paths = [*(one.path for one in studio_pages()), "/gaps/retry_budget", "/evaluations/2", "/evaluations/1/2"]
     with running(demo.settings, demo.traces, reads=False) as made:
         visit = visiting(made, viewport={"width": 320, "height": 640})
         for language in ("en", "zh-Hans"):

@@ -42,7 +42,7 @@ class SupportAgreement(NamedTuple):
 
     support: Support
     rate: Rate
-    unsure: int  # further labels, of people who could not tell
+    unsure: int  # further labels, of people who were unsure
 
 
 def decided_claims(settings: Settings) -> dict[ClaimKey, AuditedClaim]:

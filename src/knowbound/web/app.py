@@ -21,22 +21,10 @@ from starlette.routing import Route
 from knowbound import __version__
 from knowbound.errors import DEFECT, KnowboundError
 from knowbound.language import LANGUAGES, translated, use_here
-from knowbound.web.access import Visitor, is_same
-from knowbound.web.guard import Guard, cookies_of
-from knowbound.web.registry import (
-    PAGES,
-    Asked,
-    Changing,
-    Goto,
-    Plain,
-    Shown,
-    Studio,
-    StudioPage,
-    View,
-    changes_of,
-    views_of,
-)
+from knowbound.web.access import Guard, Visitor, cookies_of, is_same
+from knowbound.web.pages import studio_pages
 from knowbound.web.rendering import asset_bytes, rendered, sentences
+from knowbound.web.studio import Asked, Goto, Plain, Shown, Studio, StudioPage, View
 
 THEMES = ("light", "dark")
 _LANGUAGE, _THEME = "knowbound_language", "knowbound_theme"
@@ -66,9 +54,9 @@ def application(studio: Studio, hosts: frozenset[str], cookie: str, language: st
         Route("/assets/{name}", asset),
         Route("/events", answers.events),
     ]
-    for page in PAGES:
-        routes += [Route(path, answers.shows(page, view)) for path, view in views_of(page).items()]
-        routes += [Route(path, answers.makes(page, one), methods=["POST"]) for path, one in changes_of(page).items()]
+    for page in studio_pages():
+        routes += [Route(path, answers.shows(page, view)) for path, view in page.views.items()]
+        routes += [Route(path, answers.makes(page, one), methods=["POST"]) for path, one in page.changes.items()]
     return Starlette(
         routes=routes,
         middleware=[Middleware(Guard, access=studio.access, hosts=hosts, cookie=cookie)],
@@ -155,18 +143,18 @@ class _Answers:
 
         return answer
 
-    def makes(self, page: StudioPage, change: Changing) -> Callable[[Request], Any]:
+    def makes(self, page: StudioPage, change: View) -> Callable[[Request], Any]:
         """Return the answer of an address that changes something."""
 
         async def answer(request: Request) -> Response:
             visitor: Visitor = request.scope["knowbound.visitor"]
             form = await _form(request)
             _checked_csrf(request, form)
-            if not self._studio.access.may(change.right):
+            if not self._studio.access.may(page.right):
                 raise HTTPException(403, "This studio is read-only.")
             asked = Asked(self._studio, visitor.user, request.path_params, dict(request.query_params), form)
             try:
-                return await self._answer(request, page, change.make, asked)
+                return await self._answer(request, page, change, asked)
             finally:
                 self._studio.live.wake()
 
@@ -201,7 +189,7 @@ class _Answers:
             template,
             {
                 "studio": self._studio,
-                "pages": PAGES if visitor else (),
+                "pages": studio_pages() if visitor else (),
                 "page": page,
                 "language": language,
                 "theme": theme if theme in THEMES else "",

@@ -16,6 +16,10 @@ from pathlib import Path
 
 import msgspec
 
+from knowbound.config import load
+from knowbound.errors import KnowboundError
+from knowbound.gaps.stored import Filters, project_at
+from knowbound.review.review import review
 from knowbound.store.data_dir import FINDINGS, INDEX, ITEMS
 from knowbound.text.digest import digest_of
 from knowbound.traces.corpus import scan
@@ -26,6 +30,7 @@ _SHARE = 20  # of the time goes into looking and reading at most 1 in this many 
 _MOST_SECONDS = 120.0
 _KEEP_ALIVE_SECONDS = 20.0  # a proxy closes a connection that is silent
 _LONGEST_LINE = 1 << 16
+_SAY_SECONDS = 0.2  # between two lines of the process that reads
 
 
 class Pulse(msgspec.Struct, frozen=True):
@@ -124,7 +129,7 @@ class Live:
         problem = ""
         try:
             self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "knowbound.web.reading", msgspec.json.encode(self._plan).decode()),
+                *(sys.executable, "-m", "knowbound.web.live", msgspec.json.encode(self._plan).decode()),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,
@@ -150,3 +155,34 @@ class ReadingState(msgspec.Struct, frozen=True, omit_defaults=True):
     read: int = 0
     of: int = 0
     problem: str = ""
+
+
+# The process that reads: `python -m knowbound.web.live PLAN`
+
+
+def read(plan: ReadingPlan) -> ReadingState:
+    """Read what changed, and return how that ended; the way there is written to stdout."""
+    said = 0.0
+
+    def progress(done: int, of: int) -> None:
+        nonlocal said
+        if time.monotonic() - said > _SAY_SECONDS:
+            said = time.monotonic()
+            _say(ReadingState(done, of))
+
+    root, paths = Path(plan.root), [Path(path) for path in plan.paths]
+    try:
+        filters = Filters(project="" if paths else project_at(root))
+        review(paths, load(root), filters, root_is_given=plan.root_is_given, progress=progress)
+    except KnowboundError as error:
+        return ReadingState(problem=str(error))
+    return ReadingState()
+
+
+def _say(state: ReadingState) -> None:
+    sys.stdout.write(msgspec.json.encode(state).decode() + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    _say(read(msgspec.json.decode(sys.argv[1], type=ReadingPlan)))

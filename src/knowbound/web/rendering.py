@@ -27,10 +27,10 @@ from knowbound.report.sections import Figure, Section
 from knowbound.stats.printing import percent
 from knowbound.text.printable import counted, shorten
 from knowbound.web.access import Access
-from knowbound.web.highlight import highlighted
 from knowbound.web.live import Live, Pulse, ReadingPlan
 from knowbound.web.markdown import markdown_html
-from knowbound.web.registry import PAGES, Asked, Goto, Plain, Shown, Studio, StudioPage, views_of
+from knowbound.web.pages import studio_pages
+from knowbound.web.studio import Asked, Goto, Plain, Shown, Studio, StudioPage
 
 _PATH_STEP = re.compile(r"(?<=\w)/(?=\w)")  # where a long path may be wrapped
 _LONGEST = 20_000  # characters of a text that a page shows
@@ -49,7 +49,6 @@ def environment() -> Environment:
     made.globals.update(t=translated, say=say, counted=counted, bar=bar_html, interval=interval_html)
     made.filters.update(
         answer=lambda shown: Markup(markdown_html(shown.answer, shown.marks)),
-        code=lambda text, language="": Markup(highlighted(_text_of(text), language)),
         diff=diff_html,
         inline=inline_html,
         line=lambda line: Markup(line_html(in_language(line))),
@@ -174,8 +173,8 @@ def static_page(settings: Settings, address: str) -> str:
 
 def _shown(studio: Studio, address: str) -> tuple[StudioPage, Shown | Goto | Plain]:
     parts = urlsplit(address)
-    for page in PAGES:
-        for pattern, view in views_of(page).items():
+    for page in studio_pages():
+        for pattern, view in page.views.items():
             regex, _, convertors = compile_path(pattern)
             if match := regex.match(parts.path):
                 path = {name: convertors[name].convert(value) for name, value in match.groupdict().items()}

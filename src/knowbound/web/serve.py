@@ -18,7 +18,7 @@ from knowbound.language import say, translated
 from knowbound.web.access import Access, Team
 from knowbound.web.app import application
 from knowbound.web.live import Live, ReadingPlan
-from knowbound.web.registry import Studio
+from knowbound.web.studio import Studio
 
 LOOPBACK = "127.0.0.1"
 _LOCAL = (LOOPBACK, "localhost")

@@ -8,7 +8,7 @@ from knowbound.gaps.stored import topics_by_cost
 from knowbound.judge.choice import ModelTask, model_for
 from knowbound.report.investigation import investigation_page
 from knowbound.web.access import Right
-from knowbound.web.registry import Asked, Changing, Goto, Shown
+from knowbound.web.studio import Asked, Goto, Shown, StudioPage
 
 _LONGEST = 2_000  # characters of a question
 _SECONDS = 30.0
@@ -52,4 +52,4 @@ def ask(asked: Asked) -> Goto:
     return Goto("/ask")
 
 
-CHANGES = {"/ask": Changing(Right.WORK, ask)}
+PAGE = StudioPage("Ask", 7, {"/ask": show}, {"/ask": ask})

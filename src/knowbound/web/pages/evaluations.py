@@ -21,7 +21,7 @@ from knowbound.stats.evaluation import EvaluationHead, SampleRun
 from knowbound.stats.printing import percent
 from knowbound.stats.trend import trend
 from knowbound.store.evaluations import Evaluations
-from knowbound.web.registry import Asked, Shown, Studio, View
+from knowbound.web.studio import Asked, Shown, Studio, StudioPage
 
 _SHOWN = 50
 
@@ -118,4 +118,6 @@ def _missing() -> Shown:
     return Shown("wrong.html", {"headline": headline, "said": "", "slug": ""}, 404)
 
 
-VIEWS: dict[str, View] = {"/evaluations/{id}": run, "/evaluations/{before}/{after}": side_by_side}
+PAGE = StudioPage(
+    "Evaluations", 6, {"/evaluations": show, "/evaluations/{id}": run, "/evaluations/{before}/{after}": side_by_side}
+)

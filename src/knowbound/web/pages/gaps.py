@@ -18,7 +18,7 @@ from knowbound.report.sections import Line, Mark, Section
 from knowbound.report.words import SEARCHES, search_words
 from knowbound.store.observed import Observed
 from knowbound.text.printable import counted
-from knowbound.web.registry import Asked, Shown, View
+from knowbound.web.studio import Asked, Shown, StudioPage
 
 _SHOWN = 30  # topics of a page
 _ANSWERS = 2
@@ -110,4 +110,4 @@ def _weeks(days: Sequence[str]) -> list[tuple[str, int]]:
     return [(one.isoformat(), mondays[one]) for one in shown][-_WEEKS:]
 
 
-VIEWS: dict[str, View] = {"/gaps/{topic}": topic}
+PAGE = StudioPage("Gaps", 4, {"/gaps": show, "/gaps/{topic}": topic})

@@ -12,7 +12,7 @@ from knowbound.quality.status import quality_status
 from knowbound.report.quality.status import quality_page
 from knowbound.text.printable import counted
 from knowbound.web.access import Right
-from knowbound.web.registry import Asked, Changing, Goto, Shown, Studio
+from knowbound.web.studio import Asked, Goto, Shown, Studio, StudioPage
 
 _SHOWN = 50
 
@@ -77,8 +77,14 @@ def undo(asked: Asked) -> Goto:
     return Goto("/injection")
 
 
-CHANGES = {
-    "/corrections/{item}/accept": Changing(Right.RECORD, accept),
-    "/corrections/{item}/dismiss": Changing(Right.RECORD, dismiss),
-    "/corrections/{item}/undo": Changing(Right.RECORD, undo),
-}
+PAGE = StudioPage(
+    "Injection",
+    5,
+    {"/injection": show},
+    {
+        "/corrections/{item}/accept": accept,
+        "/corrections/{item}/dismiss": dismiss,
+        "/corrections/{item}/undo": undo,
+    },
+    Right.RECORD,
+)

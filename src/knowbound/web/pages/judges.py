@@ -40,7 +40,7 @@ from knowbound.text.clock import utc_now
 from knowbound.text.printable import counted
 from knowbound.web.access import Right
 from knowbound.web.pages.sessions import trace_turn
-from knowbound.web.registry import Asked, Changing, Goto, Shown, Studio
+from knowbound.web.studio import Asked, Goto, Shown, Studio, StudioPage
 from knowbound.web.timeline import Timeline, timeline
 
 _SEED = 1
@@ -69,7 +69,7 @@ _VERDICTS = {  # in the order of their keys
     Support.SUPPORTED: "Supported",
     Support.CONTRADICTED: "Contradicted",
     Support.UNSEEN: "Unseen",
-    Support.NOT_CHECKABLE: "Cannot tell",
+    Support.NOT_CHECKABLE: "Unsure",
 }
 _DRAWN = 50  # sentences that are drawn; a reader labels one at a time
 
@@ -242,9 +242,15 @@ def _next_claim(asked: Asked) -> Goto:
     return Goto(f"/judges?label=claims&skip={_skipped(asked.form)}")
 
 
-CHANGES = {
-    "/judges/label": Changing(Right.RECORD, label),
-    "/judges/label-turn": Changing(Right.RECORD, label_turn),
-    "/judges/label-claim": Changing(Right.RECORD, label_claim),
-    "/judges/undo-claim": Changing(Right.RECORD, undo_claim),
-}
+PAGE = StudioPage(
+    "Judges",
+    8,
+    {"/judges": show},
+    {
+        "/judges/label": label,
+        "/judges/label-turn": label_turn,
+        "/judges/label-claim": label_claim,
+        "/judges/undo-claim": undo_claim,
+    },
+    Right.RECORD,
+)

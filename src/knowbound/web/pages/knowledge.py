@@ -29,7 +29,7 @@ from knowbound.stats.rate import Rate
 from knowbound.store.data_dir import INDEX
 from knowbound.store.screens import Screens
 from knowbound.text.printable import counted, estimated_tokens
-from knowbound.web.registry import Asked, Shown, Studio
+from knowbound.web.studio import Asked, Shown, Studio, StudioPage
 
 _PAGE = 30
 _LINES = 3_000  # of a file
@@ -216,3 +216,6 @@ def _used(settings: Settings, items: Collection[str]) -> dict[str, Counts]:
     with suppress(KnowboundError), closing(open_quality_log(settings)) as log:
         return log.verdicts_on(items)
     return {}
+
+
+PAGE = StudioPage("Knowledge", 3, {"/knowledge": show})

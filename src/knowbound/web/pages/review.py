@@ -39,7 +39,7 @@ from knowbound.store.screens import DecidedFix, Fix, FixState
 from knowbound.text.digest import digest_of
 from knowbound.text.printable import counted
 from knowbound.web.access import Right
-from knowbound.web.registry import Asked, Changing, Goto, Shown, Studio
+from knowbound.web.studio import Asked, Goto, Shown, Studio, StudioPage
 
 _CLOSED = (FixState.APPLIED, FixState.REJECTED)
 _SCALE = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0)  # where the bars of costs end
@@ -253,10 +253,15 @@ def undo(asked: Asked) -> Goto:
     return Goto(f"/?undone={id_}#action-{id_}")
 
 
-CHANGES = {
-    "/actions/{id}/accept": Changing(Right.WORK, accept),
-    "/actions/{id}/edit": Changing(Right.WORK, edit),
-    "/actions/{id}/branch": Changing(Right.WORK, branch),
-    "/actions/{id}/reject": Changing(Right.WORK, reject),
-    "/actions/{id}/undo": Changing(Right.WORK, undo),
-}
+PAGE = StudioPage(
+    "Review",
+    1,
+    {"/": show},
+    {
+        "/actions/{id}/accept": accept,
+        "/actions/{id}/edit": edit,
+        "/actions/{id}/branch": branch,
+        "/actions/{id}/reject": reject,
+        "/actions/{id}/undo": undo,
+    },
+)

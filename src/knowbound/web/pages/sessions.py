@@ -23,7 +23,7 @@ from knowbound.store.listing import ListedSession
 from knowbound.text.printable import counted
 from knowbound.text.redact import redact
 from knowbound.traces.turns import TraceTurn, session_of, turns_in
-from knowbound.web.registry import Asked, Goto, Plain, Shown, Studio
+from knowbound.web.studio import Asked, Goto, Plain, Shown, Studio, StudioPage
 from knowbound.web.timeline import timeline
 
 _PAGE = 40
@@ -247,9 +247,14 @@ def raw_line(asked: Asked) -> Plain:
     return Plain(printable(redact(text)))
 
 
-VIEWS = {
-    "/session/{session:path}": show_session,
-    "/turn/{session:path}/{turn:int}": show_turn,
-    "/at/{session:path}/{line:int}": at_line,
-    "/raw/{session:path}/{turn:int}/{line:int}": raw_line,
-}
+PAGE = StudioPage(
+    "Sessions",
+    2,
+    {
+        "/sessions": show,
+        "/session/{session:path}": show_session,
+        "/turn/{session:path}/{turn:int}": show_turn,
+        "/at/{session:path}/{line:int}": at_line,
+        "/raw/{session:path}/{turn:int}/{line:int}": raw_line,
+    },
+)

@@ -142,12 +142,12 @@ class SampleRuns:
         return {row.sample: sample_outcome(row, plan.repeat > 1) for row in sample_rows(self.evaluation)}
 
     def _gates(self, settings: Settings, evaluation: Evaluation) -> list[GateResult]:
-        from knowbound.cli.options import limits_of  # noqa: PLC0415
+        from knowbound.cli.options import Gates  # noqa: PLC0415
         from knowbound.evals.history import baseline_of  # noqa: PLC0415
         from knowbound.stats.gate import evaluation_gates  # noqa: PLC0415
 
         option = self.config.getoption
-        limits = limits_of(settings, option("--knowbound-max-gap-rate"), option("--knowbound-regression"), None)
+        limits = Gates(option("--knowbound-max-gap-rate"), option("--knowbound-regression")).limits(settings)
         return evaluation_gates(limits, evaluation, baseline_of(settings, evaluation, limits.kind))
 
     @pytest.hookimpl(trylast=True)

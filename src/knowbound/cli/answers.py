@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from knowbound.cli.asking import asker_of, asking_options, hint_at_model
+from knowbound.cli.asking import asker_of, asking, hint_at_model
 from knowbound.cli.options import (
-    FilePath,
+    Sessions,
     absolute,
     cluster_option,
     output_options,
     page_options,
     root_option,
-    session_filters,
     session_options,
     settings_of,
 )
 from knowbound.cli.output import Out, echo, reading
+from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import UNDECIDED, InputError
 from knowbound.files import numbered_lines
 from knowbound.report import PAGE_FORMATS
@@ -31,32 +31,18 @@ if TYPE_CHECKING:
     from knowbound.report.audit import AuditReport
 
 
-@click.command("audit")
-@click.argument("paths", nargs=-1, type=FilePath)
-@root_option
-@session_options("turns")
-@cluster_option
-@click.option("--session", help="Show a turn of this session (its id, or the beginning of its id); needs --turn.")
-@click.option("--turn", type=click.IntRange(1), help="Show the turn of this number; needs --session.")
-@click.option(
-    "--judge",
-    "most",
-    type=click.IntRange(0),
-    default=30,
-    show_default=True,
-    help="Let the model read so many answers, the most suspicious first.",
-)
-@output_options
-@asking_options()
+@verb("audit", around=asking)
 def audit_command(
-    paths: tuple[Path, ...],
-    root: Path | None,
-    session: str | None,
-    turn: int | None,
-    most: int,
-    out: Out,
-    cluster: str | None,
-    **chosen: Any,
+    paths: tuple[Path, ...] = argument(),
+    root: Path | None = root_option,
+    sessions: Sessions = session_options("turns"),
+    cluster: str | None = cluster_option,
+    session: str | None = option("Show a turn of this session (its id, or the beginning of its id); needs --turn."),
+    turn: int | None = option("Show the turn of this number; needs --session.", within=(1, None)),
+    most: int = option(
+        "Let the model read so many answers, the most suspicious first.", "--judge", within=(0, None), default=30
+    ),
+    out: Out = output_options,
 ) -> None:
     """Check what agents claimed against what their traces show.
 
@@ -76,7 +62,7 @@ def audit_command(
     if session is not None and turn is not None:
         out.emit(_one_turn(absolute(paths), session, turn, settings.home, out))
         return
-    filters = session_filters(settings, bool(paths), **chosen)
+    filters = sessions.filters(settings, paths)
     with reading("What was audited so far is kept.") as progress:
         asker = asker_of(settings, "claims") if most else None
         report, turns = audit(
@@ -122,30 +108,15 @@ def _one_turn(paths: list[Path], session: str, turn: int, home: Path, out: Out) 
 _SECONDS, _SECONDS_TO_RUN = 60.0, 600.0  # for one question: builds take longer than searches
 
 
-@click.command("investigate", context_settings={"ignore_unknown_options": True})
-@click.argument("question", nargs=-1, type=click.UNPROCESSED)
-@root_option
-@click.option(
-    "--input",
-    "input_",
-    type=click.Path(path_type=Path),
-    help='Answer the questions of FILE: {"id", "question"} per line.',
-)
-@click.option("--allow-run", is_flag=True, help="Allow builds and tests, in a copy and with a time limit.")
-@click.option("--trail", is_flag=True, help="Show each step in order, with the evidence it found.")
-@click.option("--seconds", type=click.FloatRange(0.1, 10**7), help="Stop after this time (60; 600 with --allow-run).")
-@asking_options()
-@page_options
-@click.pass_context
+@verb("investigate", context_settings={"ignore_unknown_options": True}, around=asking)
 def investigate_command(
-    ctx: click.Context,
-    question: tuple[str, ...],
-    root: Path | None,
-    input_: Path | None,
-    allow_run: bool,
-    trail: bool,
-    seconds: float | None,
-    out: Out,
+    question: tuple[str, ...] = argument(type=click.UNPROCESSED),
+    root: Path | None = root_option,
+    input_: Path | None = option('Answer the questions of FILE: {"id", "question"} per line.'),
+    allow_run: bool = option("Allow builds and tests, in a copy and with a time limit."),
+    trail: bool = option("Show each step in order, with the evidence it found."),
+    seconds: float | None = option("Stop after this time (60; 600 with --allow-run).", within=(0.1, 10**7)),
+    out: Out = page_options,
 ) -> int:
     """Answer a QUESTION about a project or a knowledge base from evidence.
 
@@ -163,7 +134,9 @@ def investigate_command(
         return 0
     asked = " ".join(question).strip()
     if not asked:
-        raise click.UsageError('Give a question: knowbound investigate "where is X defined"', ctx)
+        raise click.UsageError(
+            'Give a question: knowbound investigate "where is X defined"', click.get_current_context()
+        )
     found = investigate_and_keep(asked, settings, allow_run=allow_run, seconds=seconds)
     out.show(render_investigation, found, trail=trail)
     if found.probable is not None:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import io
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from knowbound.cli.output import StatusLine, echo
+from knowbound.cli.verb import option, several
 from knowbound.judge.announcing import Announcer, announced_by
 
 if TYPE_CHECKING:
-    from knowbound.cli.options import Function
     from knowbound.config import Settings
     from knowbound.judge.announcing import AskingPlan
     from knowbound.judge.models.asking import Asker
@@ -26,28 +25,23 @@ AGREED = "knowbound.agreed"  # key of the context: --yes was given
 _BY_PLAN = "counts against your plan, or is billed by your key"
 
 
-def asking_options(*, with_model: bool = True) -> Callable[[Function], Function]:
-    """Add --model, --yes and --show-request to a command that may ask a model."""
-    shown = "Print what would be sent to the model, and send nothing."
-    asks_not = click.option("--yes", "yes_ask", is_flag=True, help="Do not ask before a model is asked.")
-    options = [asks_not, click.option("--show-request", is_flag=True, help=shown)]
-    if with_model:
-        name = "Ask this model (judge list), or none; default: the one that `knowbound model` was allowed to use."
-        options.insert(0, click.option("--model", "model_asked", metavar="NAME", help=name))
+@contextlib.contextmanager
+def _asking(*, yes: bool, show_request: bool, model: str | None = None) -> Iterator[None]:
+    click.get_current_context().meta.update({MODEL: model, AGREED: yes})
+    with announced(yes=yes, show_request=show_request):
+        yield
 
-    def with_options(function: Function) -> Function:
-        @functools.wraps(function)
-        def wrapped(*args: Any, show_request: bool, yes_ask: bool, model_asked: str | None = None, **given: Any) -> Any:
-            click.get_current_context().meta.update({MODEL: model_asked, AGREED: yes_ask})
-            with announced(yes=yes_ask, show_request=show_request):
-                return function(*args, **given)
 
-        decorated: Any = wrapped
-        for option in reversed(options):
-            decorated = option(decorated)
-        return decorated  # type: ignore[no-any-return]
-
-    return with_options
+_unnamed = {
+    "yes": option("Do not ask before a model is asked."),
+    "show_request": option("Print what would be sent to the model, and send nothing."),
+}
+_model = option(
+    "Ask this model (judge list), or none; default: the one that `knowbound model` was allowed to use.", metavar="NAME"
+)
+# What surrounds a verb that may ask a model: with --model, or without it.
+asking = several(_asking, model=_model, **_unnamed)
+asking_as_configured = several(_asking, **_unnamed)
 
 
 @contextlib.contextmanager

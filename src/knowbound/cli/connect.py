@@ -6,14 +6,14 @@ Agents themselves call `hook`, `mcp` and `statusline`.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from knowbound.cli.options import Function, all_of, format_option, project_option, root_option
+from knowbound.cli.options import format_option, project_option, root_option
 from knowbound.cli.output import confirm, echo, emit
+from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import WRONG_INPUT
 from knowbound.language import say
 
@@ -28,30 +28,26 @@ _LIVE = (
 _SHADOW = "The hooks record what they would add to a prompt, and add nothing. To stop all of it at once: knowbound off"
 
 
-def _agent_options(default_scope: str) -> Callable[[Function], Function]:
-    """Add AGENT, --scope, --root and --yes."""
+_agent = argument(choices=("claude-code", "codex"))
+_yes = option("Do not ask.")
+
+
+def _scope(default: str) -> Any:
     scopes = "Change your settings everywhere, the project's shared settings, or your settings in this project."
-    return all_of(
-        click.argument("agent", type=click.Choice(("claude-code", "codex"))),
-        root_option,
-        click.option(
-            "--scope",
-            type=click.Choice(("user", "project", "local")),
-            help=f"{scopes} Default: {default_scope}.",
-        ),
-        click.option("--yes", is_flag=True, help="Do not ask."),
-    )
+    return option(f"{scopes} Default: {default}.", choices=("user", "project", "local"))
 
 
-@click.command("install")
-@_agent_options("user")
-@click.option(
-    "--shadow/--live",
-    "in_shadow",
-    default=None,
-    help="Record what would be injected, and inject nothing until you looked at ten choices; or inject at once.",
-)
-def install_command(agent: str, scope: str | None, root: Path | None, yes: bool, in_shadow: bool | None) -> None:
+@verb("install")
+def install_command(
+    agent: str = _agent,
+    root: Path | None = root_option,
+    scope: str | None = _scope("user"),
+    yes: bool = _yes,
+    in_shadow: bool | None = option(
+        "Record what would be injected, and inject nothing until you looked at ten choices; or inject at once.",
+        "--shadow/--live",
+    ),
+) -> None:
     """Connect an AGENT: hooks that inject knowledge into its context, and the MCP server.
 
     A terminal asks which way to start. In shadow (for all your agents and projects) the hooks are installed without the
@@ -100,9 +96,13 @@ def install_command(agent: str, scope: str | None, root: Path | None, yes: bool,
         echo(note, err=True)
 
 
-@click.command("uninstall")
-@_agent_options("all that is yours, here and in other projects")
-def uninstall_command(agent: str, scope: str | None, root: Path | None, yes: bool) -> None:
+@verb("uninstall")
+def uninstall_command(
+    agent: str = _agent,
+    root: Path | None = root_option,
+    scope: str | None = _scope("all that is yours, here and in other projects"),
+    yes: bool = _yes,
+) -> None:
     """Remove knowbound from an AGENT's settings.
 
     A settings file that was not edited since `install` gets back exactly the bytes it had before. An edited file loses
@@ -190,10 +190,8 @@ def _notes(agent: str, scope: str, project: Path) -> list[str]:
 _SIGNS = {"ok": "ok     ", "note": "note   ", "problem": "PROBLEM"}
 
 
-@click.command("doctor")
-@project_option
-@format_option(("text", "json"))
-def doctor_command(root: Path | None, format_: str) -> int:
+@verb("doctor")
+def doctor_command(root: Path | None = project_option, format_: str = format_option(("text", "json"))) -> int:
     """Check the store, the index, the extras, and the hooks and the MCP server as an agent runs them.
 
     Prints first what to do next, with the repair of each problem; the exit code is 2 when there is a problem. Hooks
@@ -226,9 +224,8 @@ def doctor_command(root: Path | None, format_: str) -> int:
     return WRONG_INPUT if has_problem else 0
 
 
-@click.command("hook", context_settings={"ignore_unknown_options": True})
-@click.argument("event", default="")
-def hook_command(event: str) -> None:
+@verb("hook", context_settings={"ignore_unknown_options": True})
+def hook_command(event: str = argument(default="")) -> None:
     """Answer the hook EVENT of an agent: user-prompt-submit, session-start, after a tool call, or the end of a turn.
 
     Reads the agent's hook JSON on stdin and prints the context to inject, or nothing. stop, stop-failure, interrupt,
@@ -242,9 +239,8 @@ def hook_command(event: str) -> None:
     main([event])
 
 
-@click.command("mcp")
-@project_option
-def mcp_command(root: Path | None) -> None:
+@verb("mcp")
+def mcp_command(root: Path | None = project_option) -> None:
     """Serve the knowledge store to an agent (MCP over stdio).
 
     `knowbound install` writes the settings that make an agent start the server. Without --root it serves the project
@@ -256,7 +252,7 @@ def mcp_command(root: Path | None) -> None:
     serve(root.resolve() if root else None)
 
 
-@click.command("statusline")
+@verb("statusline")
 def statusline_command() -> None:
     """Print one line for Claude Code's status line: gaps, unsupported claims and injected items of today.
 
@@ -268,7 +264,7 @@ def statusline_command() -> None:
     main()
 
 
-@click.command("on")
+@verb("on")
 def on_command() -> None:
     """Switch all hooks on again after `knowbound off`."""
     from knowbound.agent.interruptions import off_state, switch_on
@@ -285,7 +281,7 @@ def on_command() -> None:
         echo("Hooks are on." if were_off else "Hooks were on already.")
 
 
-@click.command("off")
+@verb("off")
 def off_command() -> None:
     """Switch all hooks off, in every agent and project, from the next prompt on.
 
@@ -304,10 +300,10 @@ def off_command() -> None:
     echo(f"Hooks are off ({off_state()}). Try: knowbound on")
 
 
-@click.command("wrong")
-@click.argument("kind", type=click.Choice(["injection", "rescue", "check"]), required=False)
-@project_option
-def wrong_command(kind: str | None, root: Path | None) -> None:
+@verb("wrong")
+def wrong_command(
+    kind: str | None = argument(choices=["injection", "rescue", "check"]), root: Path | None = project_option
+) -> None:
     """Say that the last interruption was wrong: what was injected, a rescue, or the check before the agent stopped.
 
     With KIND, the last of that kind. knowbound doctor shows the share of wrong interruptions in the last seven days,

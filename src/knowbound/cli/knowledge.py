@@ -5,21 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from knowbound.cli.asking import MODEL, asker_of, asking_options, hint_at_model
+from knowbound.cli.asking import MODEL, asker_of, asking, hint_at_model
 from knowbound.cli.options import (
-    FilePath,
+    Sessions,
     absolute,
     report_options,
     root_option,
-    session_filters,
     session_options,
     settings_of,
 )
 from knowbound.cli.output import Out, reading
+from knowbound.cli.verb import argument, option, verb
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
@@ -28,20 +28,18 @@ if TYPE_CHECKING:
 _FORMATS = ("text", "jsonl", "sarif", "github")
 
 
-@click.command("lint")
-@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--against", metavar="BASE", default="", help="Report only what held at this commit and is wrong now.")
-@click.option(
-    "--store",
-    metavar="STORE",
-    default="",
-    help="List the junk of a memory store: claude-code, claude-mem, or the path of an export, a database or a folder.",
-)
-@click.option("--skills", is_flag=True, help="Check the skills: description, size, rules that they break, use.")
-@root_option
-@report_options(_FORMATS)
-@asking_options()
-def lint_command(files: tuple[Path, ...], against: str, store: str, skills: bool, root: Path | None, out: Out) -> int:
+@verb("lint", around=asking)
+def lint_command(
+    files: tuple[Path, ...] = argument(),
+    against: str = option("Report only what held at this commit and is wrong now.", metavar="BASE"),
+    store: str = option(
+        "List the junk of a memory store: claude-code, claude-mem, or the path of an export, a database or a folder.",
+        metavar="STORE",
+    ),
+    skills: bool = option("Check the skills: description, size, rules that they break, use."),
+    root: Path | None = root_option,
+    out: Out = report_options(_FORMATS),
+) -> int:
     """Check the statements of CLAUDE.md, AGENTS.md, rules, skills and items, or of FILES, against the project's tree.
 
     Rules look up the paths, links, scripts, packages, names and versions of Python that a statement names; nothing of
@@ -105,14 +103,14 @@ def _asker(settings: Settings) -> Asker | None:
     return asker_of(settings, "statements")
 
 
-@click.command("rules")
-@click.argument("paths", nargs=-1, type=FilePath)
-@click.option("--newest", type=click.IntRange(1), default=30, show_default=True, help="Look at so many sessions.")
-@root_option
-@session_options("sessions")
-@report_options(("text", "jsonl"))
-@asking_options()
-def rules_command(paths: tuple[Path, ...], newest: int, root: Path | None, out: Out, **chosen: Any) -> None:
+@verb("rules", around=asking)
+def rules_command(
+    paths: tuple[Path, ...] = argument(),
+    newest: int = option("Look at so many sessions.", within=(1, None), default=30),
+    root: Path | None = root_option,
+    sessions: Sessions = session_options("sessions"),
+    out: Out = report_options(("text", "jsonl")),
+) -> None:
     """Report which rules of CLAUDE.md, AGENTS.md and the like agents obey, and which they ignore.
 
     A rule is a line that tells agents what to do or not to do, in the file as it was on the day of each session. Rules
@@ -124,7 +122,7 @@ def rules_command(paths: tuple[Path, ...], newest: int, root: Path | None, out: 
     from knowbound.report.knowledge import render_rules
 
     settings = settings_of(root)
-    filters = session_filters(settings, bool(paths), **chosen)
+    filters = sessions.filters(settings, paths)
     asker = asker_of(settings, "rules")
     with reading() as progress:
         found = check_rules(

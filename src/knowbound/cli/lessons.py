@@ -8,20 +8,19 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from knowbound.cli.asking import asker_of, asking_options, hint_at_model
+from knowbound.cli.asking import asker_of, asking, hint_at_model
 from knowbound.cli.options import (
+    Sessions,
     absolute,
     page_options,
     project_settings,
     report_options,
     root_option,
-    session_filters,
     session_options,
     settings_of,
 )
 from knowbound.cli.output import Out, echo, reading
+from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import InputError
 from knowbound.files import numbered_lines
 from knowbound.language import say, translated
@@ -33,19 +32,13 @@ if TYPE_CHECKING:
     from knowbound.lessons.rescue.words import Rescue
 
 
-@click.command("learn")
-@click.argument("paths", nargs=-1, metavar="[PATHS]...")
-@root_option
-@session_options()
-@click.option("--status", is_flag=True, help="Show what became of the lessons: applied, closed, reopened, stale.")
-@page_options
-@asking_options()
+@verb("learn", around=asking)
 def learn_command(
-    paths: tuple[str, ...],
-    root: Path | None,
-    status: bool,
-    out: Out,
-    **chosen: Any,
+    paths: tuple[str, ...] = argument(metavar="[PATHS]..."),
+    root: Path | None = root_option,
+    sessions: Sessions = session_options(),
+    status: bool = option("Show what became of the lessons: applied, closed, reopened, stale."),
+    out: Out = page_options,
 ) -> None:
     """Propose lines of knowledge from what agents miss again and again; `knowbound fix ID` writes one.
 
@@ -60,7 +53,7 @@ def learn_command(
     knowbound fix ID … --to items      add it to the knowledge store; samples: to the test set; rescue: only say it
     """
     settings = settings_of(root)
-    filters = session_filters(settings, bool(paths), **chosen)
+    filters = sessions.filters(settings, paths)
     learned = _learn(absolute(paths), settings, filters, root_is_given=root is not None)
     out.emit([_rendered(learned, out, status)])
     hint_at_model(settings, "lessons", out.format)
@@ -109,15 +102,15 @@ def _rendered(learned: Learned, out: Out, status: bool) -> str:
     )
 
 
-@click.command("rescue")
-@click.option(
-    "--input", "input_", type=click.Path(path_type=Path), required=True,
-    help="Read events of PostToolUse or PostToolUseFailure, as the client sends them, one per line, each with an id.",
-)  # fmt: skip
-@root_option
-@report_options(("text", "jsonl"))
-@asking_options()
-def rescue_command(input_: Path, root: Path | None, out: Out) -> int:
+@verb("rescue", around=asking)
+def rescue_command(
+    input_: Path = option(
+        "Read events of PostToolUse or PostToolUseFailure, as the client sends them, one per line, each with an id.",
+        required=True,
+    ),
+    root: Path | None = root_option,
+    out: Out = report_options(("text", "jsonl")),
+) -> int:
     """Say for each missed lookup where the thing really is, or that it is nowhere, or nothing.
 
     The hooks say the same while an agent works (`install`). Here the events are recorded, and the tree is as it is now.

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from knowbound.cli.asking import asking_options, hint_at_model
+from knowbound.cli.asking import asking, hint_at_model
 from knowbound.cli.options import (
-    FilePath,
+    Sessions,
     absolute,
     as_specified_option,
     cluster_option,
     from_stored,
     output_options,
     root_option,
-    session_filters,
     session_options,
     settings_of,
 )
 from knowbound.cli.output import Out, echo, reading
+from knowbound.cli.verb import argument, option, verb
 from knowbound.language import say
 from knowbound.report import FOR_PEOPLE, GAP_FORMATS
 
@@ -33,25 +33,16 @@ if TYPE_CHECKING:
     from knowbound.report.model import ObserveReport
 
 
-@click.command("observe")
-@click.argument("paths", nargs=-1, type=FilePath)
-@root_option
-@session_options("samples")
-@cluster_option
-@click.option("--all-rates", is_flag=True, help="Show every rate with its interval and how to read it.")
-@as_specified_option
-@click.option("--verbose", is_flag=True, help="Show everything: more topics, sources, skills, files, every signal.")
-@output_options
-@asking_options()
+@verb("observe", around=asking)
 def observe_command(
-    paths: tuple[Path, ...],
-    root: Path | None,
-    all_rates: bool,
-    as_specified: bool,
-    verbose: bool,
-    out: Out,
-    cluster: str | None,
-    **chosen: Any,
+    paths: tuple[Path, ...] = argument(),
+    root: Path | None = root_option,
+    sessions: Sessions = session_options("samples"),
+    cluster: str | None = cluster_option,
+    all_rates: bool = option("Show every rate with its interval and how to read it."),
+    as_specified: bool = as_specified_option,
+    verbose: bool = option("Show everything: more topics, sources, skills, files, every signal."),
+    out: Out = output_options,
 ) -> None:
     """Report what agents looked for and did not find.
 
@@ -64,7 +55,7 @@ def observe_command(
     from knowbound.gaps.observe import observe as observe_traces
 
     settings = settings_of(root, as_specified=as_specified or None, cluster_address=cluster)
-    filters = session_filters(settings, bool(paths), **chosen)
+    filters = sessions.filters(settings, paths)
     with reading() as progress:
         report, signals = observe_traces(
             absolute(paths), settings, filters, root_is_given=root is not None, progress=progress
@@ -120,14 +111,15 @@ def rendered(
     yield render_observe(report, out.format, **out.layout, answers=answers, detail=detail or Detail.FULL)
 
 
-@click.command("report")
-@root_option
-@click.option(
-    "--topic", metavar="ID", help="Show one topic of the newest observed run, with file and line of every signal."
-)
-@click.option("--page", metavar="ADDRESS", help="Write this page of the studio as one HTML file, such as /sessions.")
-@output_options
-def report_command(root: Path | None, topic: str | None, page: str | None, out: Out) -> None:
+@verb("report")
+def report_command(
+    root: Path | None = root_option,
+    topic: str | None = option(
+        "Show one topic of the newest observed run, with file and line of every signal.", metavar="ID"
+    ),
+    page: str | None = option("Write this page of the studio as one HTML file, such as /sessions.", metavar="ADDRESS"),
+    out: Out = output_options,
+) -> None:
     """Render the newest stored run in any format, without reading traces again."""
     if page is not None:
         from knowbound.cli.start import studio_extra
@@ -177,22 +169,18 @@ def _topic(settings: Settings, name: str, out: Out) -> str:
     return render_topic(found, out.format, **out.layout)
 
 
-@click.command("export")
-@click.argument("folder", type=FilePath)
-@click.argument("paths", nargs=-1, type=FilePath)
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(["parquet", "jsonl", "telemetry"]),
-    default="parquet",
-    show_default=True,
-    help="Write tables as Parquet or JSON lines, or verdicts as telemetry.",
-)
-@click.option("--otlp", metavar="ADDRESS", help="Send the verdicts to this OTLP/HTTP address, too (…/v1/logs).")
-@root_option
-@session_options()
+@verb("export")
 def export_command(
-    folder: Path, paths: tuple[Path, ...], format_: str, otlp: str | None, root: Path | None, **chosen: Any
+    folder: Path = argument(),
+    paths: tuple[Path, ...] = argument(),
+    format_: str = option(
+        "Write tables as Parquet or JSON lines, or verdicts as telemetry.",
+        choices=["parquet", "jsonl", "telemetry"],
+        default="parquet",
+    ),
+    otlp: str | None = option("Send the verdicts to this OTLP/HTTP address, too (…/v1/logs).", metavar="ADDRESS"),
+    root: Path | None = root_option,
+    sessions: Sessions = session_options(),
 ) -> None:
     """Write sessions, turns, signals, claims, items and verdicts into FOLDER, for other programs.
 
@@ -210,7 +198,7 @@ def export_command(
     from knowbound.store.observed import Audited, Observed
 
     settings = settings_of(root)
-    filters = session_filters(settings, bool(paths), **chosen)
+    filters = sessions.filters(settings, paths)
     with reading() as progress:
         _, signals = observe(
             absolute(paths), settings, filters, root_is_given=root is not None, progress=progress,

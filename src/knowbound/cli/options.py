@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from knowbound.cli.output import Out, echo
+from knowbound.cli.verb import FilePath, option, several
 from knowbound.errors import ConfigError, InputError
 from knowbound.report import EVERY_FORMAT, LINE_FORMATS
 
@@ -21,34 +22,13 @@ if TYPE_CHECKING:
     from knowbound.gaps.stored import Filters
     from knowbound.stats.gate import Limits
 
-Function = TypeVar("Function", bound=Callable[..., Any])
 Result = TypeVar("Result")
-FilePath = click.Path(path_type=Path)
-
-
-def all_of(*options: Callable[[Any], Any]) -> Callable[[Function], Function]:
-    """Return a decorator that adds these options in this order."""
-
-    def with_options(function: Function) -> Function:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return with_options
-
 
 # The project
 
-
-def _root_option(about: str) -> Callable[[Function], Function]:
-    folder = click.Path(exists=True, file_okay=False, path_type=Path)
-    return click.option("--root", type=folder, default=None, help=about)
-
-
-root_option = _root_option("Work on this project or knowledge base (default: the current folder).")  # for `settings_of`
-project_option = _root_option(
-    "Work on this project (default: the project that the current folder is in)."
-)  # as hooks find it
+_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+root_option = option("Work on this project or knowledge base (default: the current folder).", type=_FOLDER)
+project_option = option("Work on this project (default: the project that the current folder is in).", type=_FOLDER)
 
 
 def settings_of(root: Path | None, **flags: object) -> Settings:
@@ -80,9 +60,7 @@ def _model_flags() -> dict[str, object]:
     return {"model_name": named} | {f"model_tasks_{task}": "" for task in every}
 
 
-as_specified_option = click.option(
-    "--as-specified", is_flag=True, help="Count failed searches by the letter of specification 1, errors included."
-)
+as_specified_option = option("Count failed searches by the letter of specification 1, errors included.")
 
 
 def project_settings(root: Path | None) -> Settings:
@@ -147,31 +125,44 @@ def user_name() -> str:
 # The sessions
 
 
-cluster_option = click.option(
-    "--cluster",
-    metavar="ADDRESS",
-    help="Read traces with a Dask cluster: tls://host:port, or local:N for N workers here.",
+cluster_option = option(
+    "Read traces with a Dask cluster: tls://host:port, or local:N for N workers here.", metavar="ADDRESS"
 )
-all_option = click.option("--all", "all_", is_flag=True, help="Report on every project, not only on this one.")
-agent_option = click.option(
-    "--agent", help="Take only sessions of this agent: claude-code, codex, copilot-cli, gemini-cli, …"
-)
+all_option = option("Report on every project, not only on this one.")
+agent_option = option("Take only sessions of this agent: claude-code, codex, copilot-cli, gemini-cli, …")
 
 
-def session_options(unit: str = "") -> Callable[[Function], Function]:
-    """Add --all, --since, --project and --agent, and --skill for a report about units (samples, turns) of a skill."""
-    return all_of(
-        all_option,
-        click.option("--since", help="Take only sessions active since then: 7d, 12h, 2w or a date."),
-        click.option(
-            "--project", help="Take only sessions that worked in or below this folder (a path or a folder name)."
-        ),
-        *(
-            [click.option("--skill", help=f"Take only {unit} of this skill (general: {unit} without a skill).")]
-            if unit
-            else []
-        ),
-        agent_option,
+@dataclass(frozen=True, slots=True)
+class Sessions:
+    """The sessions that a verb is about, as options choose them."""
+
+    all: bool = False
+    since: str | None = None
+    project: str | None = None
+    agent: str | None = None
+    skill: str | None = None
+
+    def filters(self, settings: Settings, paths: Sequence[Path | str]) -> Filters:
+        """Return the filters. Without options: the project at the root, and all of a path that is given."""
+        from knowbound.gaps.stored import Filters, project_at
+        from knowbound.gaps.stored import since as since_time
+
+        project = self.project or ("" if paths or self.all else project_at(settings.root))
+        if self.project and ("/" in project or project in (".", "..")):
+            project = os.path.abspath(os.path.expanduser(project))
+        return Filters(since_time(self.since) if self.since else "", project, self.skill or "", self.agent or "")
+
+
+def session_options(unit: str = "") -> Any:
+    """Declare --all, --since, --project, --agent; and --skill for a report about units (samples, turns) of a skill."""
+    of_skill = {"skill": option(f"Take only {unit} of this skill (general: {unit} without a skill).")} if unit else {}
+    return several(
+        Sessions,
+        all=all_option,
+        since=option("Take only sessions active since then: 7d, 12h, 2w or a date."),
+        project=option("Take only sessions that worked in or below this folder (a path or a folder name)."),
+        **of_skill,
+        agent=agent_option,
     )
 
 
@@ -180,27 +171,6 @@ def absolute(paths: Iterable[Path | str]) -> list[Path]:
     from knowbound.remote_files import address_of
 
     return [Path(path) if address_of(path) else Path(os.path.abspath(path)) for path in paths]
-
-
-def session_filters(
-    settings: Settings,
-    has_paths: bool,
-    *,
-    all_: bool,
-    since: str | None = None,
-    project: str | None = None,
-    agent: str | None = None,
-    skill: str | None = None,
-) -> Filters:
-    """Return the filters that `session_options` ask for. The default is the project at the root, and all of a path."""
-    from knowbound.gaps.stored import Filters, project_at
-    from knowbound.gaps.stored import since as since_time
-
-    if not project:
-        project = "" if has_paths or all_ else project_at(settings.root)
-    elif "/" in project or project in (".", ".."):
-        project = os.path.abspath(os.path.expanduser(project))
-    return Filters(since_time(since) if since else "", project, skill or "", agent or "")
 
 
 # The format
@@ -219,32 +189,14 @@ class FormatName(click.Choice[str]):
         return super().convert(value, param, ctx)
 
 
-def format_option(formats: tuple[str, ...]) -> Callable[[Function], Function]:
-    """Add --format, with these formats."""
-    return click.option(
-        "--format",
-        "format_",
-        type=FormatName(formats),
-        default="text",
-        show_default=True,
-        help="Print in this format.",
-    )
+def format_option(formats: tuple[str, ...]) -> Any:
+    """Declare --format, with these formats."""
+    return option("Print in this format.", type=FormatName(formats), default="text")
 
 
-def report_options(
-    formats: tuple[str, ...], output_help: str = "Write to FILE, not to stdout."
-) -> Callable[[Function], Function]:
-    """Add --format, with these formats, and -o: the function gets both as `out`."""
-    options = all_of(format_option(formats), click.option("-o", "--output", type=FilePath, help=output_help))
-
-    def with_options(function: Function) -> Function:
-        @functools.wraps(function)
-        def wrapped(*args: Any, format_: str, output: Path | None, **given: Any) -> Any:
-            return function(*args, out=Out(format_, output), **given)
-
-        return options(wrapped)  # type: ignore[return-value]
-
-    return with_options
+def report_options(formats: tuple[str, ...], output_help: str = "Write to FILE, not to stdout.") -> Any:
+    """Declare --format, with these formats, and -o: an `Out`."""
+    return several(Out, format=format_option(formats), path=option(output_help, "-o", "--output", type=FilePath))
 
 
 output_options = report_options(EVERY_FORMAT)  # for reports with gaps or gates
@@ -269,41 +221,44 @@ class LimitType(click.ParamType[Any]):
             self.fail(str(error), param, ctx)
 
 
-gate_options = all_of(
-    click.option(
-        "--max-gap-rate", type=LimitType(), metavar="F", help="Fail when the gap rate is above F (0.1 is 10%)."
-    ),
-    click.option(
-        "--gap-rate-regression",
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """The gates that options ask for."""
+
+    max_gap_rate: Fraction | None = None
+    gap_rate_regression: Fraction | None = None
+    rate: str | None = None
+    strict: bool = False
+
+    def limits(self, settings: Settings) -> Limits:
+        """Return the limits and the rate that the options name, or else those of the config."""
+        from knowbound.stats.figures import RateKind
+        from knowbound.stats.gate import Limits, limit
+
+        def asked(given: Fraction | None, configured: float | None) -> Fraction | None:
+            return limit(configured) if given is None and configured is not None else given
+
+        kind = self.rate or settings.gate_rate
+        if kind not in set(RateKind):
+            raise ConfigError("config-wrong-type", f"gate.rate must be raw or open, not {kind!r}.")
+        return Limits(
+            asked(self.max_gap_rate, settings.gate_max_gap_rate),
+            asked(self.gap_rate_regression, settings.gate_gap_rate_regression),
+            RateKind(kind),
+        )
+
+
+gate_options = several(
+    Gates,
+    max_gap_rate=option("Fail when the gap rate is above F (0.1 is 10%).", type=LimitType(), metavar="F"),
+    gap_rate_regression=option(
+        "Fail when the gap rate rose by more than F since the last run with this test set that failed no "
+        "gate (0.05 is 5%).",
         type=LimitType(),
         metavar="F",
-        help="Fail when the gap rate rose by more than F since the last run with this test set that failed no "
-        "gate (0.05 is 5%).",
     ),
-    click.option(
-        "--rate",
-        type=click.Choice(("raw", "open")),
-        help="Gate on this rate: raw counts every signal (default), open only open signals.",
+    rate=option(
+        "Gate on this rate: raw counts every signal (default), open only open signals.", choices=("raw", "open")
     ),
-    click.option("--strict", is_flag=True, help="Exit 3 when a gate passes on too few samples to be sure."),
+    strict=option("Exit 3 when a gate passes on too few samples to be sure."),
 )
-
-
-def limits_of(
-    settings: Settings, max_gap_rate: Fraction | None, gap_rate_regression: Fraction | None, rate: str | None
-) -> Limits:
-    """Return the limits and the rate that the options name, or else those of the config."""
-    from knowbound.stats.figures import RateKind
-    from knowbound.stats.gate import Limits, limit
-
-    def asked(given: Fraction | None, configured: float | None) -> Fraction | None:
-        return limit(configured) if given is None and configured is not None else given
-
-    kind = rate or settings.gate_rate
-    if kind not in set(RateKind):
-        raise ConfigError("config-wrong-type", f"gate.rate must be raw or open, not {kind!r}.")
-    return Limits(
-        asked(max_gap_rate, settings.gate_max_gap_rate),
-        asked(gap_rate_regression, settings.gate_gap_rate_regression),
-        RateKind(kind),
-    )

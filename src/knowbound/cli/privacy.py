@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from knowbound.cli.options import (
-    FilePath,
+    Sessions,
     absolute,
     format_option,
     report_options,
     root_option,
-    session_filters,
     session_options,
     settings_of,
 )
@@ -27,6 +26,7 @@ from knowbound.cli.output import (
     print_result,
     reading,
 )
+from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import UNDECIDED, ConfigError, InputError
 
 if TYPE_CHECKING:
@@ -36,32 +36,23 @@ if TYPE_CHECKING:
     from knowbound.trust import RiskySetting
 
 
-@click.command("forget")
-@click.option(
-    "--session", "sessions", multiple=True, metavar="ID", help="Erase this session (the agent's id); repeatable."
-)
-@click.option(
-    "--project",
-    is_flag=False,
-    flag_value=".",
-    metavar="[DIR]",
-    help="Erase the sessions that worked in or below DIR (default: this project, with all that its data folder has).",
-)
-@click.option("--before", metavar="DATE", help="Erase what ended or was recorded before then: a date, or 30d, 12h, 2w.")
-@click.option("--everything", is_flag=True, help="Erase all that came from sessions, hooks and evaluations.")
-@click.option("--dry-run", is_flag=True, help="Only show what would be erased.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@root_option
-@format_option(("text", "json"))
+@verb("forget")
 def forget_command(
-    sessions: tuple[str, ...],
-    project: str | None,
-    before: str | None,
-    everything: bool,
-    dry_run: bool,
-    yes: bool,
-    root: Path | None,
-    format_: str,
+    sessions: tuple[str, ...] = option("Erase this session (the agent's id); repeatable.", "--session", metavar="ID"),
+    project: str | None = option(
+        "Erase the sessions that worked in or below DIR (default: this project, with all that its data folder has).",
+        is_flag=False,
+        flag_value=".",
+        metavar="[DIR]",
+    ),
+    before: str | None = option(
+        "Erase what ended or was recorded before then: a date, or 30d, 12h, 2w.", metavar="DATE"
+    ),
+    everything: bool = option("Erase all that came from sessions, hooks and evaluations."),
+    dry_run: bool = option("Only show what would be erased."),
+    yes: bool = option("Do not ask."),
+    root: Path | None = root_option,
+    format_: str = format_option(("text", "json")),
 ) -> int:
     """Erase what is kept about sessions from every store, and prove it.
 
@@ -122,17 +113,13 @@ def _to_erase(shown: ForgetReport, words: str) -> list[str]:
 _SHORTEST_HASH = 32  # characters of a hash that --expect takes
 
 
-@click.command("trust")
-@root_option
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option(
-    "--expect",
-    metavar="HASH",
-    default="",
-    help="Trust the settings without a question if they have this hash (for CI).",
-)
-@click.option("--revoke", is_flag=True, help="Stop trusting the project's settings.")
-def trust_command(root: Path | None, yes: bool, expect: str, revoke: bool) -> None:
+@verb("trust")
+def trust_command(
+    root: Path | None = root_option,
+    yes: bool = option("Do not ask."),
+    expect: str = option("Trust the settings without a question if they have this hash (for CI).", metavar="HASH"),
+    revoke: bool = option("Stop trusting the project's settings."),
+) -> None:
     """Allow a project to decide settings that run a program or name where data go.
 
     Shows the difference to the settings that you trusted before, and asks. The trust holds for a hash over the settings
@@ -208,12 +195,12 @@ def _difference(before: Sequence[str], after: Sequence[str]) -> list[str]:
     return shown
 
 
-@click.command("secrets")
-@click.argument("paths", nargs=-1, type=FilePath)
-@click.option("--since", help="Take only files that changed since then: 7d, 12h, 2w or a date.")
-@report_options(("text", "json", "jsonl"))
-@click.pass_context
-def secrets_command(ctx: click.Context, paths: tuple[Path, ...], since: str | None, out: Out) -> None:
+@verb("secrets")
+def secrets_command(
+    paths: tuple[Path, ...] = argument(),
+    since: str | None = option("Take only files that changed since then: 7d, 12h, 2w or a date."),
+    out: Out = report_options(("text", "json", "jsonl")),
+) -> int:
     """List secrets that lie in transcripts: kind, file, line and age, never the value.
 
     Looks in the files and folders of PATHS, or where agents keep their transcripts. The rules are those by which
@@ -240,19 +227,19 @@ def secrets_command(ctx: click.Context, paths: tuple[Path, ...], since: str | No
         found = scan_for_secrets(files, progress)
     found.unreadable += notes
     out.emit(render_secrets(found, out.format))
-    if found.secrets:
-        ctx.exit(1)
+    return int(bool(found.secrets))
 
 
-@click.command("share")
-@click.argument("paths", nargs=-1, type=FilePath)
-@root_option
-@session_options()
-@click.option(
-    "-o", "--output", metavar="PLACE", help="Write to this file, mongodb:// or s3:// address (default: show only)."
-)
-@click.option("--yes", is_flag=True, help="Write without asking.")
-def share_command(paths: tuple[Path, ...], root: Path | None, output: str | None, yes: bool, **chosen: Any) -> None:
+@verb("share")
+def share_command(
+    paths: tuple[Path, ...] = argument(),
+    root: Path | None = root_option,
+    sessions: Sessions = session_options(),
+    output: str | None = option(
+        "Write to this file, mongodb:// or s3:// address (default: show only).", "-o", "--output", metavar="PLACE"
+    ),
+    yes: bool = option("Write without asking."),
+) -> None:
     """Share what agents of this machine miss, without a transcript.
 
     The file has the names that agents searched for and did not find, the lines of knowledge files that the tree
@@ -264,7 +251,7 @@ def share_command(paths: tuple[Path, ...], root: Path | None, output: str | None
     from knowbound.review.team import share_text, write_share
 
     settings = settings_of(root)
-    filters = session_filters(settings, bool(paths), **chosen)
+    filters = sessions.filters(settings, paths)
     with reading() as progress:
         shared = share(absolute(paths), settings, filters, root_is_given=root is not None, progress=progress)
     emit([share_text(shared)], None)

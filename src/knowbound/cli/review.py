@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from knowbound.cli.options import (
+    Sessions,
     absolute,
     cluster_option,
     report_options,
     root_option,
-    session_filters,
     session_options,
     settings_of,
     user_name,
 )
 from knowbound.cli.output import Out, confirm, echo, layout, reading
+from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import InputError
 from knowbound.language import say, translated
 
@@ -29,28 +30,15 @@ if TYPE_CHECKING:
     from knowbound.store.screens import DecidedFix, Fix
 
 
-@click.command("review")
-@click.argument("paths", nargs=-1)
-@root_option
-@session_options()
-@cluster_option
-@click.option("--team", is_flag=True, help="Add up the files of knowbound share: files, folders or addresses as PATHS.")
-@click.option(
-    "--people",
-    type=click.IntRange(min=3),
-    default=3,
-    show_default=True,
-    help="With --team: show only what this many people have.",
-)
-@report_options(("text", "json"))
+@verb("review")
 def review_command(
-    paths: tuple[str, ...],
-    root: Path | None,
-    team: bool,
-    people: int,
-    out: Out,
-    cluster: str | None,
-    **chosen: Any,
+    paths: tuple[str, ...] = argument(),
+    root: Path | None = root_option,
+    sessions: Sessions = session_options(),
+    cluster: str | None = cluster_option,
+    team: bool = option("Add up the files of knowbound share: files, folders or addresses as PATHS."),
+    people: int = option("With --team: show only what this many people have.", type=click.IntRange(min=3), default=3),
+    out: Out = report_options(("text", "json")),
 ) -> None:
     """Show what to do next: wrong lines to repair, missing lines to write.
 
@@ -66,7 +54,7 @@ def review_command(
     from knowbound.review.review import first_look, is_kept, review
 
     settings = settings_of(root, cluster_address=cluster)
-    filters = session_filters(settings, bool(paths), **chosen)
+    filters = sessions.filters(settings, paths)
     shown = 0
     if not paths and out == Out("text") and sys.stdout.isatty() and not is_kept(settings, filters):
         first = first_look(settings, filters)
@@ -97,38 +85,24 @@ def _text(found: Reviewed, format_: str) -> str:
 _KEYS = "a accept · e edit · r reject · l later · q quit"
 
 
-@click.command("fix")
-@click.argument("ids", nargs=-1, metavar="[ID]...")
-@root_option
-@click.option("--yes", is_flag=True, help="Write (and with --evolve ask and run) without asking.")
-@click.option("--undo", is_flag=True, help="Take the fixes IDS back.")
-@click.option("--reject", is_flag=True, help="Never show the actions IDS again.")
-@click.option(
-    "--to",
-    type=click.Choice(("file", "items", "samples", "rescue")),
-    default="file",
-    help="Write lines to their file, or add them to the knowledge store, to the test set, or only to what rescue says.",
-)
-@click.option(
-    "--evolve",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Have a model rewrite FILE from half of the failed samples; offered if the other half does not get worse.",
-)
-@click.option(
-    "--show-request", is_flag=True, help="With --evolve: print what would be sent to the model, and send nothing."
-)
-@click.option("--branch", is_flag=True, help="Commit on a branch of its own, and leave the files as they are.")
+@verb("fix")
 def fix_command(
-    ids: tuple[str, ...],
-    root: Path | None,
-    yes: bool,
-    undo: bool,
-    reject: bool,
-    to: str,
-    evolve: Path | None,
-    show_request: bool,
-    branch: bool,
+    ids: tuple[str, ...] = argument(metavar="[ID]..."),
+    root: Path | None = root_option,
+    yes: bool = option("Write (and with --evolve ask and run) without asking."),
+    undo: bool = option("Take the fixes IDS back."),
+    reject: bool = option("Never show the actions IDS again."),
+    to: str = option(
+        "Write lines to their file, or add them to the knowledge store, to the test set, or only to what rescue says.",
+        choices=("file", "items", "samples", "rescue"),
+        default="file",
+    ),
+    evolve: Path | None = option(
+        "Have a model rewrite FILE from half of the failed samples; offered if the other half does not get worse.",
+        metavar="FILE",
+    ),
+    show_request: bool = option("With --evolve: print what would be sent to the model, and send nothing."),
+    branch: bool = option("Commit on a branch of its own, and leave the files as they are."),
 ) -> None:
     """Carry out the actions IDS that knowbound shows, or the lessons IDS of learn: show the diff, ask, write.
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from knowbound.cli.asking import AGREED, asker_of, asking_options
+from knowbound.cli.asking import AGREED, asker_of, asking
 from knowbound.cli.options import absolute, checked, root_option, settings_of, user_name
 from knowbound.cli.output import echo, emit, layout, width
+from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import InputError
 from knowbound.language import language, say, translated
 
@@ -28,7 +29,7 @@ _NEXT = (
 )
 
 
-@click.command("demo")
+@verb("demo")
 def demo_command() -> None:
     """Show a report on traces that come with knowbound.
 
@@ -75,19 +76,17 @@ _KEEP_IN = {
 }
 
 
-@click.command("init")
-@click.option(
-    "--completion",
-    "shell",
-    type=click.Choice((*SHELLS, _AS_MY_SHELL)),
-    is_flag=False,
-    flag_value=_AS_MY_SHELL,
-    help="Print what completes verbs and options in this shell (default: the one of $SHELL).",
-)
-@root_option
-@asking_options()
-@click.pass_context
-def init_command(context: click.Context, shell: str | None, root: Path | None) -> int:
+@verb("init", around=asking)
+def init_command(
+    shell: str | None = option(
+        "Print what completes verbs and options in this shell (default: the one of $SHELL).",
+        "--completion",
+        choices=(*SHELLS, _AS_MY_SHELL),
+        is_flag=False,
+        flag_value=_AS_MY_SHELL,
+    ),
+    root: Path | None = root_option,
+) -> int:
     """Set up a project, or the completion of your shell.
 
     Looks at the documents and the agents on this machine, and proposes a commented knowbound.toml, a samples file of
@@ -95,9 +94,9 @@ def init_command(context: click.Context, shell: str | None, root: Path | None) -
     replaced; --yes writes without asking.
     """
     if shell is not None:
-        _print_completion(_own_shell(context) if shell == _AS_MY_SHELL else shell)
+        _print_completion(_own_shell() if shell == _AS_MY_SHELL else shell)
         return 0
-    return _set_up(settings_of(root), is_agreed=bool(context.meta.get(AGREED)))
+    return _set_up(settings_of(root), is_agreed=bool(click.get_current_context().meta.get(AGREED)))
 
 
 def _set_up(settings: Settings, *, is_agreed: bool) -> int:
@@ -150,11 +149,12 @@ def _set_up(settings: Settings, *, is_agreed: bool) -> int:
     return 0
 
 
-def _own_shell(context: click.Context) -> str:
+def _own_shell() -> str:
     name = PurePath(os.environ.get("SHELL", "")).name
     if name not in SHELLS:
         raise click.UsageError(
-            f"$SHELL names none of {', '.join(SHELLS)}. Try: knowbound init --completion bash", context
+            f"$SHELL names none of {', '.join(SHELLS)}. Try: knowbound init --completion bash",
+            click.get_current_context(),
         )
     return name
 
@@ -175,9 +175,8 @@ def _print_completion(shell: str) -> None:
     echo(f"To keep it: {keep}{more}", err=True)
 
 
-@click.command("explain")
-@click.argument("code", required=False)
-def explain_command(code: str | None) -> None:
+@verb("explain")
+def explain_command(code: str | None = argument()) -> None:
     """Explain a code or an error slug, with an example. Without CODE, list all codes."""
     import difflib
     import textwrap
@@ -221,38 +220,25 @@ def _plain(code: str) -> str:
 _PORT = 4180
 
 
-@click.command("serve")
-@click.argument("paths", nargs=-1)
-@root_option
-@click.option("--port", type=click.IntRange(0, 65535), default=None, help="Listen on this port; 0 takes any free one.")
-@click.option("--no-open", is_flag=True, help="Print the link, and do not open a browser.")
-@click.option("--read-only", is_flag=True, help="Show everything and change nothing.")
-@click.option(
-    "--listen", metavar="ADDRESS", help="Serve a team from this address: read-only but for labels and verdicts."
-)
-@click.option(
-    "--users",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="With --listen: the file of users, a line NAME:HASH for each.",
-)
-@click.option("--hash-password", is_flag=True, help="Ask for a password, print its hash for --users, and end.")
-@click.option("--proxy", metavar="ADDRESS", help="With --listen: the address of the reverse proxy that names users.")
-@click.option("--proxy-header", metavar="NAME", help="The header in which the proxy names the user.")
-@click.option("--host", "hosts", multiple=True, metavar="NAME", help="Answer to this host name, too (repeatable).")
-@click.option("--demo", is_flag=True, help="Show an invented project, with sessions that come with knowbound.")
+@verb("serve")
 def serve_command(
-    paths: tuple[str, ...],
-    root: Path | None,
-    port: int | None,
-    no_open: bool,
-    read_only: bool,
-    listen: str | None,
-    users: Path | None,
-    hash_password: bool,
-    proxy: str | None,
-    proxy_header: str | None,
-    hosts: tuple[str, ...],
-    demo: bool,
+    paths: tuple[str, ...] = argument(),
+    root: Path | None = root_option,
+    port: int | None = option("Listen on this port; 0 takes any free one.", within=(0, 65535)),
+    no_open: bool = option("Print the link, and do not open a browser."),
+    read_only: bool = option("Show everything and change nothing."),
+    listen: str | None = option(
+        "Serve a team from this address: read-only but for labels and verdicts.", metavar="ADDRESS"
+    ),
+    users: Path | None = option(
+        "With --listen: the file of users, a line NAME:HASH for each.",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    ),
+    hash_password: bool = option("Ask for a password, print its hash for --users, and end."),
+    proxy: str | None = option("With --listen: the address of the reverse proxy that names users.", metavar="ADDRESS"),
+    proxy_header: str | None = option("The header in which the proxy names the user.", metavar="NAME"),
+    hosts: tuple[str, ...] = option("Answer to this host name, too (repeatable).", "--host", metavar="NAME"),
+    demo: bool = option("Show an invented project, with sessions that come with knowbound."),
 ) -> None:
     """Open the studio: actions, sessions, turns and knowledge in the browser.
 

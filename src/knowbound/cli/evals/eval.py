@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
-from knowbound.cli.options import as_specified_option, gate_options, limits_of, output_options, root_option, settings_of
+from knowbound.cli.options import Gates, as_specified_option, gate_options, output_options, root_option, settings_of
 from knowbound.cli.output import Out, echo, end_agents_on_interrupt
+from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import UNDECIDED, InputError
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from knowbound.config import Settings
     from knowbound.evals.samples.values import SampleSet
     from knowbound.stats.evaluation import Evaluation
@@ -24,95 +23,50 @@ if TYPE_CHECKING:
 _BUDGET = click.FloatRange(0, 10**9, min_open=True)
 
 
-@click.command("eval")
-@click.argument("samples", required=False, type=click.Path(path_type=Path))
-@root_option
-@click.option(
-    "--executor",
-    help="Run this agent: investigate (built in), claude, codex, model:NAME, 'command:PROGRAM …', replay:FILE.",
-)
-@click.option("--model", help="Use this model in claude or codex.")
-@click.option(
-    "--judge",
-    "judges",
-    multiple=True,
-    help="Score rubrics with this judge (see: knowbound judge list); given twice, with the median of both. Without a "
-    "judge they stay unscored.",
-)
-@click.option(
-    "--record",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write the runs to FILE, for --executor replay:FILE.",
-)
-@click.option(
-    "--variant",
-    "variants",
-    multiple=True,
-    metavar="NAME=WHAT",
-    help="Run two, in turns, and compare them: '.' (as it is), a folder, a git revision, a file or skill in the place "
-    "of the other one's, or none; WHAT+inject also injects items of the store.",
-)
-@click.option("--against", metavar="DIR|REF", help="The same as --variant DIR|REF=DIR|REF --variant 'this version'=.")
-@click.option(
-    "--inject",
-    type=click.Choice(["off", "on", "both"]),
-    default="off",
-    show_default=True,
-    help="Inject items of the store into claude and codex; both: two variants, with and without.",
-)
-@click.option(
-    "--repeat", type=click.IntRange(1, 10_000), default=1, show_default=True, help="Run every sample this often."
-)
-@click.option(
-    "--concurrency", type=click.IntRange(1, 1000), default=4, show_default=True, help="Run this many samples at once."
-)
-@click.option("--seconds", type=click.FloatRange(0.1, 10**7), help="End a sample after this time.")
-@click.option("--budget", type=_BUDGET, metavar="USD", help="Begin no further sample once this much is spent.")
-@click.option("--sample-budget", type=_BUDGET, metavar="USD", help="Leave samples that cost more out of the rates.")
-@click.option(
-    "--holdout",
-    type=click.FloatRange(0, 0.9, min_open=True),
-    metavar="SHARE",
-    help="Hold this share of the samples out, chosen by hash: their causes are not named, and they are compared.",
-)
-@click.option("--cache/--no-cache", default=None, help="Take identical runs from memory (default: if a run costs).")
-@click.option(
-    "--in-place", is_flag=True, help="Let claude and codex work in the root itself, where they see the samples."
-)
-@click.option("--resume", is_flag=True, help="Continue the interrupted run.")
-@click.option("--allow-run", is_flag=True, help="Allow custom assertions to run their files.")
-@as_specified_option
-@click.option("--validate", is_flag=True, help="Only check the samples file.")
-@gate_options
-@output_options
+@verb("eval")
 def eval_command(
-    samples: Path | None,
-    root: Path | None,
-    executor: str | None,
-    model: str | None,
-    judges: tuple[str, ...],
-    record: Path | None,
-    variants: tuple[str, ...],
-    against: str | None,
-    inject: str,
-    repeat: int,
-    concurrency: int,
-    seconds: float | None,
-    budget: float | None,
-    sample_budget: float | None,
-    holdout: float | None,
-    cache: bool | None,
-    in_place: bool,
-    resume: bool,
-    allow_run: bool,
-    as_specified: bool,
-    validate: bool,
-    max_gap_rate: Fraction | None,
-    gap_rate_regression: Fraction | None,
-    rate: str | None,
-    strict: bool,
-    out: Out,
+    samples: Path | None = argument(),
+    root: Path | None = root_option,
+    executor: str | None = option(
+        "Run this agent: investigate (built in), claude, codex, model:NAME, 'command:PROGRAM …', replay:FILE."
+    ),
+    model: str | None = option("Use this model in claude or codex."),
+    judges: tuple[str, ...] = option(
+        "Score rubrics with this judge (see: knowbound judge list); given twice, with the median of both. Without a "
+        "judge they stay unscored.",
+        "--judge",
+    ),
+    record: Path | None = option("Write the runs to FILE, for --executor replay:FILE.", metavar="FILE"),
+    variants: tuple[str, ...] = option(
+        "Run two, in turns, and compare them: '.' (as it is), a folder, a git revision, a file or skill in the place "
+        "of the other one's, or none; WHAT+inject also injects items of the store.",
+        "--variant",
+        metavar="NAME=WHAT",
+    ),
+    against: str | None = option("The same as --variant DIR|REF=DIR|REF --variant 'this version'=.", metavar="DIR|REF"),
+    inject: str = option(
+        "Inject items of the store into claude and codex; both: two variants, with and without.",
+        choices=["off", "on", "both"],
+        default="off",
+    ),
+    repeat: int = option("Run every sample this often.", within=(1, 10_000), default=1),
+    concurrency: int = option("Run this many samples at once.", within=(1, 1000), default=4),
+    seconds: float | None = option("End a sample after this time.", within=(0.1, 10**7)),
+    budget: float | None = option("Begin no further sample once this much is spent.", type=_BUDGET, metavar="USD"),
+    sample_budget: float | None = option("Leave samples that cost more out of the rates.", type=_BUDGET, metavar="USD"),
+    holdout: float | None = option(
+        "Hold this share of the samples out, chosen by hash: their causes are not named, and they are compared.",
+        type=click.FloatRange(0, 0.9, min_open=True),
+        metavar="SHARE",
+    ),
+    cache: bool | None = option("Take identical runs from memory (default: if a run costs)."),
+    in_place: bool = option("Let claude and codex work in the root itself, where they see the samples."),
+    resume: bool = option("Continue the interrupted run."),
+    allow_run: bool = option("Allow custom assertions to run their files."),
+    as_specified: bool = as_specified_option,
+    validate: bool = option("Only check the samples file."),
+    gates: Gates = gate_options,
+    out: Out = output_options,
 ) -> int:
     """Run a test set through an agent and report its gap rate.
 
@@ -136,7 +90,7 @@ def eval_command(
     from knowbound.stats.gate import evaluation_gates, exit_code
 
     settings = settings_of(root, as_specified=as_specified or None)
-    wanted = limits_of(settings, max_gap_rate, gap_rate_regression, rate)
+    wanted = gates.limits(settings)
     set_ = find_test_set(samples, settings)
     if validate:
         if loose := loose_words(set_.samples):
@@ -178,20 +132,20 @@ def eval_command(
         echo(RETRIEVAL_ONLY, err=True)
     for note in done.notes:
         echo(note, err=True)
-    gates = evaluation_gates(wanted, done.evaluation, baseline_of(settings, done.evaluation, wanted.kind))
-    note_gates(settings, done.evaluation, gates)
-    out.emit([rendered(settings, done.evaluation, gates, out)])
+    results = evaluation_gates(wanted, done.evaluation, baseline_of(settings, done.evaluation, wanted.kind))
+    note_gates(settings, done.evaluation, results)
+    out.emit([rendered(settings, done.evaluation, results, out)])
     if done.other is not None:
         ids = f"{done.other.id} {done.evaluation.id}"
         echo(f"{done.other.variant} is evaluation {done.other.id}: knowbound compare {ids}", err=True)
-    for gate in gates:
+    for gate in results:
         if gate.failed or out.path is not None or out.format != "text":
             echo(gate_line(gate, done.evaluation.watermark), err=True)
     finish(done, settings)
     if not done.evaluation.runs_complete:
         echo("knowbound: no sample has a complete trace: nothing is decided.", err=True)
         return UNDECIDED
-    return exit_code(gates, strict=strict)
+    return exit_code(results, strict=gates.strict)
 
 
 def rendered(settings: Settings, evaluation: Evaluation, gates: Sequence[GateResult], out: Out) -> str:

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 import click
 
 from knowbound.cli.options import (
+    Gates,
     LimitType,
     from_stored,
     gate_options,
-    limits_of,
     report_options,
     root_option,
     settings_of,
 )
 from knowbound.cli.output import Out, echo
+from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import InputError
 from knowbound.report import GATE_FORMATS, PAGE_FORMATS
 
@@ -31,15 +32,16 @@ if TYPE_CHECKING:
     from knowbound.stats.trend import Trend
 
 
-@click.command("trend")
-@root_option
-@click.option("--samples", metavar="FILE", help="Show only this samples file, by its path or the start of its hash.")
-@click.option(
-    "--last", type=click.IntRange(1, 10**9), metavar="N", help="Show only the last N evaluations of each samples file."
-)
-@click.option("--others", is_flag=True, help="Also show the other variants that `eval` ran.")
-@report_options(PAGE_FORMATS, output_help="Write to FILE; a name that ends in .svg or .png gets the chart alone.")
-def trend_command(root: Path | None, samples: str | None, last: int | None, others: bool, out: Out) -> None:
+@verb("trend")
+def trend_command(
+    root: Path | None = root_option,
+    samples: str | None = option("Show only this samples file, by its path or the start of its hash.", metavar="FILE"),
+    last: int | None = option("Show only the last N evaluations of each samples file.", within=(1, 10**9), metavar="N"),
+    others: bool = option("Also show the other variants that `eval` ran."),
+    out: Out = report_options(
+        PAGE_FORMATS, output_help="Write to FILE; a name that ends in .svg or .png gets the chart alone."
+    ),
+) -> None:
     """Show how the gap rate moved from commit to commit.
 
     Prints a table of all evaluations, and a line chart with intervals and marks where the knowledge changed. The line
@@ -79,12 +81,13 @@ def _is_about(head: EvaluationHead, samples: str) -> bool:
     return path == given or given.resolve() == path.resolve() or path.name == samples or head.sha256.startswith(samples)
 
 
-@click.command("compare")
-@click.argument("before", default="previous")
-@click.argument("after", default="latest")
-@root_option
-@report_options(PAGE_FORMATS)
-def compare_command(before: str, after: str, root: Path | None, out: Out) -> None:
+@verb("compare")
+def compare_command(
+    before: str = argument(default="previous"),
+    after: str = argument(default="latest"),
+    root: Path | None = root_option,
+    out: Out = report_options(PAGE_FORMATS),
+) -> None:
     """Compare two evaluations of the same test set, sample by sample.
 
     BEFORE and AFTER are ids of stored evaluations (see: knowbound trend), commits, `latest`, or `previous`: the
@@ -105,26 +108,17 @@ def _compared(settings: Settings, before: str, after: str) -> Comparison:
     return compared(*(history.evaluation(settings, find_evaluation(heads, name).id) for name in (before, after)))
 
 
-@click.command("check")
-@root_option
-@gate_options
-@click.option(
-    "--max-unsupported",
-    type=LimitType(),
-    metavar="F",
-    help="Fail when the share of unsupported answers of the stored audit is above F (0.1 is 10%).",
-)
-@click.option("--allow-none", is_flag=True, help="Exit 0 when no run is stored yet, as in a fresh clone.")
-@report_options(GATE_FORMATS)
+@verb("check")
 def check_command(
-    root: Path | None,
-    max_gap_rate: Fraction | None,
-    gap_rate_regression: Fraction | None,
-    rate: str | None,
-    strict: bool,
-    max_unsupported: Fraction | None,
-    allow_none: bool,
-    out: Out,
+    root: Path | None = root_option,
+    gates: Gates = gate_options,
+    max_unsupported: Fraction | None = option(
+        "Fail when the share of unsupported answers of the stored audit is above F (0.1 is 10%).",
+        type=LimitType(),
+        metavar="F",
+    ),
+    allow_none: bool = option("Exit 0 when no run is stored yet, as in a fresh clone."),
+    out: Out = report_options(GATE_FORMATS),
 ) -> int:
     """Test the newest stored run of `eval` or `observe`, or the stored audit, against gates.
 
@@ -137,17 +131,17 @@ def check_command(
 
     settings = settings_of(root)
     if max_unsupported is not None:
-        if max_gap_rate is not None or gap_rate_regression is not None:
+        if gates.max_gap_rate is not None or gates.gap_rate_regression is not None:
             raise click.UsageError("--max-unsupported is about the stored audit: check it by itself.")
-        return _unsupported(settings, max_unsupported, strict, allow_none, out)
-    limits = limits_of(settings, max_gap_rate, gap_rate_regression, rate)
+        return _unsupported(settings, max_unsupported, gates.strict, allow_none, out)
+    limits = gates.limits(settings)
     if limits.max_gap_rate is None and limits.gap_rate_regression is None:
         raise click.UsageError(
             "Nothing to check: give --max-gap-rate, --gap-rate-regression or --max-unsupported, "
             "or set gate.max_gap_rate or gate.gap_rate_regression in the config."
         )
     try:
-        check = from_stored(settings, root, lambda stored: _checked(stored, limits, strict))
+        check = from_stored(settings, root, lambda stored: _checked(stored, limits, gates.strict))
     except InputError as error:
         if not allow_none or error.slug != "no-run":
             raise

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from knowbound.cli.asking import asking_options, hint_at_model
+from knowbound.cli.asking import asking, asking_as_configured, hint_at_model
 from knowbound.cli.options import page_options, root_option, settings_of
 from knowbound.cli.output import Out, echo, emit, end_agents_on_interrupt
+from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import UNDECIDED
 from knowbound.judge.names import RULES
 from knowbound.language import say
@@ -21,25 +22,14 @@ _DRAFTS = "eval-samples.draft.yaml"
 _SHOWN = 5  # candidates that were not proposed
 
 
-@click.command("draft")
-@click.argument("ids", nargs=-1)
-@root_option
-@click.option("--accept", is_flag=True, help=f"Add the samples IDS of {_DRAFTS} to the test set.")
-@click.option("--reject", is_flag=True, help="Never propose the samples IDS again.")
-@click.option(
-    "--count", type=click.IntRange(1, 500), default=10, show_default=True, help="Let the model write this many at most."
-)
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the proposals to FILE, not to stdout.")
-@asking_options()
-@click.pass_context
+@verb("draft", around=asking)
 def draft_command(
-    ctx: click.Context,
-    ids: tuple[str, ...],
-    root: Path | None,
-    accept: bool,
-    reject: bool,
-    count: int,
-    output: Path | None,
+    ids: tuple[str, ...] = argument(),
+    root: Path | None = root_option,
+    accept: bool = option(f"Add the samples IDS of {_DRAFTS} to the test set."),
+    reject: bool = option("Never propose the samples IDS again."),
+    count: int = option("Let the model write this many at most.", within=(1, 500), default=10),
+    output: Path | None = option("Write the proposals to FILE, not to stdout.", "-o", "--output"),
 ) -> int:
     """Propose samples from topics, open gaps of evaluations and knowledge files that no sample reached.
 
@@ -55,9 +45,11 @@ def draft_command(
     from knowbound.text.printable import counted
 
     if accept and reject:
-        raise click.UsageError("Either --accept or --reject.", ctx)
+        raise click.UsageError("Either --accept or --reject.", click.get_current_context())
     if bool(ids) != (accept or reject):
-        raise click.UsageError("IDS go with --accept or --reject: knowbound draft --accept ID …", ctx)
+        raise click.UsageError(
+            "IDS go with --accept or --reject: knowbound draft --accept ID …", click.get_current_context()
+        )
     settings = settings_of(root)
     test_set = find_samples(settings.root, settings.eval_samples)
     if accept:
@@ -97,31 +89,17 @@ def _file_in(test_set: Path | None, settings: Settings) -> Path:
     return test_set / "drafted.yaml" if test_set.is_dir() else test_set
 
 
-@click.command("probe")
-@root_option
-@click.option(
-    "--count",
-    type=click.IntRange(1, 10_000),
-    default=30,
-    show_default=True,
-    help="Ask this many questions at most, spread over files.",
-)
-@click.option(
-    "--executor", help="Run this agent: investigate (built in), claude, codex, model:NAME, 'command:PROGRAM …'."
-)
-@click.option("--model", help="Use this model in claude or codex.")
-@click.option("--judge", help="Let this model propose questions, too (see: knowbound judge list).")
-@click.option("--questions-only", is_flag=True, help="Only list the questions.")
-@page_options
-@asking_options(with_model=False)
+@verb("probe", around=asking_as_configured)
 def probe_command(
-    root: Path | None,
-    count: int,
-    executor: str | None,
-    model: str | None,
-    judge: str | None,
-    questions_only: bool,
-    out: Out,
+    root: Path | None = root_option,
+    count: int = option("Ask this many questions at most, spread over files.", within=(1, 10_000), default=30),
+    executor: str | None = option(
+        "Run this agent: investigate (built in), claude, codex, model:NAME, 'command:PROGRAM …'."
+    ),
+    model: str | None = option("Use this model in claude or codex."),
+    judge: str | None = option("Let this model propose questions, too (see: knowbound judge list)."),
+    questions_only: bool = option("Only list the questions."),
+    out: Out = page_options,
 ) -> int:
     """Ask what the knowledge base should be able to answer by its scope.
 

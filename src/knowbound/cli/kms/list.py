@@ -8,10 +8,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from knowbound.cli.options import format_option, project_option, project_settings
 from knowbound.cli.output import print_result
+from knowbound.cli.verb import option, verb
 from knowbound.text.printable import counted, short_line
 
 if TYPE_CHECKING:
@@ -24,15 +23,14 @@ UNMANAGED = "unmanaged"
 _NAMES = {"added": "Added by people and agents", "backend": "Put by others into the backend", "memory": "Memory"}
 
 
-@click.command("list")
-@click.option(
-    "--source", default="", help="List only items from here: a file or folder, file, memory, added, backend, unmanaged."
-)
-@click.option("--subject", default="", help="List only items of this subject.")
-@click.option("--flag", default="", help="List only items with this flag (UNVERIFIED, RETRACTED, SUPERSEDED, DELETED).")
-@project_option
-@format_option(("text", "json"))
-def list_(source: str, subject: str, flag: str, root: Path | None, format_: str) -> None:
+@verb("list")
+def list_(
+    source: str = option("List only items from here: a file or folder, file, memory, added, backend, unmanaged."),
+    subject: str = option("List only items of this subject."),
+    flag: str = option("List only items with this flag (UNVERIFIED, RETRACTED, SUPERSEDED, DELETED)."),
+    root: Path | None = project_option,
+    format_: str = format_option(("text", "json")),
+) -> None:
     """List the items by their origin, with injections, stale items and flags.
 
     Also lists the text that other hooks, instruction files and memories put into agents' context, as `observe` saw it

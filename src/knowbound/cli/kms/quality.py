@@ -6,14 +6,14 @@ import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from knowbound.cli.asking import asking_options, hint_at_model
+from knowbound.cli.asking import asking, hint_at_model
 from knowbound.cli.main import VerbGroup
 from knowbound.cli.options import (
-    FilePath,
+    Sessions,
     absolute,
     agent_option,
     all_option,
@@ -21,10 +21,10 @@ from knowbound.cli.options import (
     project_option,
     project_settings,
     report_options,
-    session_filters,
     user_name,
 )
 from knowbound.cli.output import Out, echo, width
+from knowbound.cli.verb import argument, option, several, verb
 from knowbound.errors import GATE_FAILED, UNDECIDED, InputError
 from knowbound.report import PAGE_FORMATS, SHORT_FORMATS
 
@@ -33,14 +33,16 @@ if TYPE_CHECKING:
     from knowbound.core.item import Item
     from knowbound.quality.corrections.answers import Corrections
 
-_again = click.option("--again", is_flag=True, help="Store content that was withdrawn before: it is true again.")
+_again = option("Store content that was withdrawn before: it is true again.")
 
 
-@click.group("corrections", cls=VerbGroup, invoke_without_command=True)
-@project_option
-@report_options(PAGE_FORMATS)
-@click.pass_context
-def corrections(context: click.Context, root: Path | None, out: Out) -> None:
+@click.group("quality", cls=VerbGroup)
+def quality_command() -> None:
+    """Measure what is injected into agents' context, and correct it."""
+
+
+@verb("corrections", quality_command, cls=VerbGroup, invoke_without_command=True)
+def corrections(root: Path | None = project_option, out: Out = report_options(PAGE_FORMATS)) -> None:
     """Show suggested corrections: items that an agent contradicted, and the drafts that would replace them.
 
     A suggestion is open until it is accepted or dismissed here, or its item is corrected in any other way. What a
@@ -48,7 +50,7 @@ def corrections(context: click.Context, root: Path | None, out: Out) -> None:
     (quality.corrections = false: neither). An item that you let through (kms flag ID --clear) without an answer for 14
     days is flagged UNVERIFIED.
     """
-    if context.invoked_subcommand:
+    if click.get_current_context().invoked_subcommand:
         return
     from knowbound.report.quality.items import render_suggestions
 
@@ -57,22 +59,20 @@ def corrections(context: click.Context, root: Path | None, out: Out) -> None:
     out.show(render_suggestions, waiting)
 
 
-@corrections.command("accept")
-@click.argument("id_", metavar="ID")
-@click.option("--content", default="", help="Use this content in place of the draft.")
-@_again
-@project_option
-def accept(id_: str, content: str, again: bool, root: Path | None) -> None:
+@verb("accept", corrections)
+def accept(
+    id_: str = argument(),
+    content: str = option("Use this content in place of the draft."),
+    again: bool = _again,
+    root: Path | None = project_option,
+) -> None:
     """Supersede the item by the draft, or by --content. Repeating the command changes nothing."""
     with _opened(root) as opened:
         _print_accepted(id_, opened.accept(id_, content, again=again))
 
 
-@corrections.command("edit")
-@click.argument("id_", metavar="ID")
-@_again
-@project_option
-def edit(id_: str, again: bool, root: Path | None) -> None:
+@verb("edit", corrections)
+def edit(id_: str = argument(), again: bool = _again, root: Path | None = project_option) -> None:
     """Open the draft in your editor, and accept what you save. Closing the editor without saving changes nothing."""
     with _opened(root) as opened:
         one = opened.suggestion(id_)
@@ -83,21 +83,18 @@ def edit(id_: str, again: bool, root: Path | None) -> None:
         _print_accepted(id_, opened.accept(id_, written.strip(), again=again))
 
 
-@corrections.command("dismiss")
-@click.argument("id_", metavar="ID")
-@click.option("--note", default="", help="Give the reason, for the log.")
-@project_option
-def dismiss(id_: str, note: str, root: Path | None) -> None:
+@verb("dismiss", corrections)
+def dismiss(
+    id_: str = argument(), note: str = option("Give the reason, for the log."), root: Path | None = project_option
+) -> None:
     """Close the suggestion as not warranted: the item is right as it is."""
     with _opened(root) as opened:
         opened.dismiss(id_, note)
     echo(f"Dismissed: {id_} stays as it is. Undo: knowbound quality corrections undo {id_}")
 
 
-@corrections.command("undo")
-@click.argument("id_", metavar="ID")
-@project_option
-def undo(id_: str, root: Path | None) -> None:
+@verb("undo", corrections)
+def undo(id_: str = argument(), root: Path | None = project_option) -> None:
     """Take the last answer about the item back: the suggestion is open again.
 
     After an acceptance the item is served again, and its replacement is deleted.
@@ -121,21 +118,12 @@ def _print_accepted(id_: str, item: Item) -> None:
 _SHARE = click.FloatRange(0, 1)
 
 
-@click.group("quality", cls=VerbGroup)
-def quality_command() -> None:
-    """Measure what is injected into agents' context, and correct it."""
-
-
-quality_command.add_command(corrections)
-
-
-@quality_command.command("status")
-@click.option(
-    "--item", "item", default="", metavar="ID", help="Show one item: its figures, last injections and records."
-)
-@project_option
-@report_options(PAGE_FORMATS)
-def status(item: str, root: Path | None, out: Out) -> None:
+@verb("status", quality_command)
+def status(
+    item: str = option("Show one item: its figures, last injections and records.", metavar="ID"),
+    root: Path | None = project_option,
+    out: Out = report_options(PAGE_FORMATS),
+) -> None:
     """Show whether what is injected helps, and what to fix first.
 
     Prints four metrics over the last 7 days, each with its interval, its target and its change: injected items that
@@ -163,18 +151,13 @@ def status(item: str, root: Path | None, out: Out) -> None:
     hint_at_model(settings, "turns", out.format)
 
 
-@quality_command.command("shadow")
-@click.option("--accept", "accepted", multiple=True, metavar="KEY", help="It would have helped; repeatable.")
-@click.option("--reject", "rejected", multiple=True, metavar="KEY", help="Hold its item back; repeatable.")
-@click.option("--start", is_flag=True, help="Start injecting in this project, once ten were accepted or rejected.")
-@project_option
-@report_options(SHORT_FORMATS)
+@verb("shadow", quality_command)
 def shadow(
-    accepted: tuple[str, ...],
-    rejected: tuple[str, ...],
-    start: bool,
-    root: Path | None,
-    out: Out,
+    accepted: tuple[str, ...] = option("It would have helped; repeatable.", "--accept", metavar="KEY"),
+    rejected: tuple[str, ...] = option("Hold its item back; repeatable.", "--reject", metavar="KEY"),
+    start: bool = option("Start injecting in this project, once ten were accepted or rejected."),
+    root: Path | None = project_option,
+    out: Out = report_options(SHORT_FORMATS),
 ) -> None:
     """Show what would have been injected, to accept or reject before anything reaches the agent.
 
@@ -202,32 +185,16 @@ def shadow(
         shadowed.start(settings)
 
 
-@quality_command.command("calibrate")
-@click.argument("prompts", type=FilePath)
-@click.option(
-    "--precision",
-    type=_SHARE,
-    default=0.85,
-    show_default=True,
-    help="Require this share of injected items to be on topic.",
-)
-@click.option(
-    "--left-alone",
-    type=_SHARE,
-    default=0.95,
-    show_default=True,
-    help="Require this share of prompts that need nothing to get nothing.",
-)
-@click.option("--strict", is_flag=True, help="Exit 3 when there are too few labelled prompts to decide.")
-@project_option
-@report_options(SHORT_FORMATS)
+@verb("calibrate", quality_command)
 def calibrate(
-    prompts: Path,
-    precision: float,
-    left_alone: float,
-    strict: bool,
-    root: Path | None,
-    out: Out,
+    prompts: Path = argument(),
+    precision: float = option("Require this share of injected items to be on topic.", type=_SHARE, default=0.85),
+    left_alone: float = option(
+        "Require this share of prompts that need nothing to get nothing.", type=_SHARE, default=0.95
+    ),
+    strict: bool = option("Exit 3 when there are too few labelled prompts to decide."),
+    root: Path | None = project_option,
+    out: Out = report_options(SHORT_FORMATS),
 ) -> int:
     """Recommend the relevance floor and the number of items, from labelled prompts.
 
@@ -244,27 +211,21 @@ def calibrate(
     return UNDECIDED if strict and report.found.is_too_small else 0
 
 
-@quality_command.command("score")
-@click.argument("paths", nargs=-1, type=FilePath)
-@click.option("--input", "input_", type=FilePath, metavar="FILE", help="Judge the turns of FILE.")
-@click.option("--log", "log", is_flag=True, help="With --input: put the turns into the quality log.")
-@click.option("--again", is_flag=True, help="Score again the turns whose judge failed.")
-@click.option("--queue", is_flag=True, help="Score the turns that hooks have queued, now.")
-@all_option
-@click.option("--since", help="Take only turns since then: 7d, 12h, 2w or a date.")
-@agent_option
-@project_option
-@page_options
-@asking_options()
+@verb("score", quality_command, around=asking)
 def score(
-    paths: tuple[Path, ...],
-    input_: Path | None,
-    log: bool,
-    again: bool,
-    queue: bool,
-    root: Path | None,
-    out: Out,
-    **chosen: Any,
+    paths: tuple[Path, ...] = argument(),
+    input_: Path | None = option("Judge the turns of FILE.", metavar="FILE"),
+    log: bool = option("With --input: put the turns into the quality log."),
+    again: bool = option("Score again the turns whose judge failed."),
+    queue: bool = option("Score the turns that hooks have queued, now."),
+    sessions: Sessions = several(
+        Sessions,
+        all=all_option,
+        since=option("Take only turns since then: 7d, 12h, 2w or a date."),
+        agent=agent_option,
+    ),
+    root: Path | None = project_option,
+    out: Out = page_options,
 ) -> int:
     """Judge what was injected in recorded traces: on topic, used, contradicted.
 
@@ -302,7 +263,7 @@ def score(
     from knowbound.quality.turns.recorded import items_of, score_traces
     from knowbound.report.quality.recorded import render_recorded
 
-    filters = session_filters(settings, bool(paths), **chosen)
+    filters = sessions.filters(settings, paths)
     report, lines = score_traces(
         absolute(paths), settings, project=filters.project, since=filters.since, agent=filters.agent
     )
@@ -341,13 +302,14 @@ def _scoring(settings: Settings) -> Iterator[None]:
         SCORING.ensure_running(str(settings.root), str(settings.home))
 
 
-@quality_command.command("rollout")
-@click.option("--advance", is_flag=True, help="Begin the next leg; refused while a criterion is open.")
-@click.option("--force", is_flag=True, help="With --advance: begin it although criteria are open.")
-@click.option("--revert", is_flag=True, help="Go back to the previous leg.")
-@project_option
-@report_options(SHORT_FORMATS)
-def rollout(advance: bool, force: bool, revert: bool, root: Path | None, out: Out) -> int:
+@verb("rollout", quality_command)
+def rollout(
+    advance: bool = option("Begin the next leg; refused while a criterion is open."),
+    force: bool = option("With --advance: begin it although criteria are open."),
+    revert: bool = option("Go back to the previous leg."),
+    root: Path | None = project_option,
+    out: Out = report_options(SHORT_FORMATS),
+) -> int:
     """Show the present leg of the rollout of measured ranking, and its open criteria.
 
     Leg 0 measures. Each further leg ranks the items of one backend by their effective confidence. A leg lasts a week of

@@ -14,8 +14,9 @@ import click
 
 from knowbound.cli.kms.list import SHOWN, list_, short
 from knowbound.cli.main import VerbGroup
-from knowbound.cli.options import all_of, format_option, project_option, project_settings, user_name
+from knowbound.cli.options import format_option, project_option, project_settings, user_name
 from knowbound.cli.output import echo, print_result
+from knowbound.cli.verb import argument, option, several, verb
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
@@ -25,18 +26,21 @@ if TYPE_CHECKING:
     from knowbound.kms.refusals import NearCopy
 
 
-_common = all_of(project_option, format_option(("text", "json")))
-_again = click.option(
-    "--again",
-    is_flag=True,
-    help="Store content that was superseded, retracted, deleted or reaped: it is true again.",
-)
-_described = all_of(
-    click.option("--type", help="Set the type: memory, insight, pattern, relationship, fact or procedure."),
-    click.option("--source", help="Set the source: personal, technical or cross_domain."),
-    click.option("--subject", help="Name the subject: a service, a topic."),
-    click.option("--user", help="Name the user that the item belongs to."),
-    click.option("--confidence", type=float, help="Set the certainty, 0 to 1."),
+_format = format_option(("text", "json"))
+_again = option("Store content that was superseded, retracted, deleted or reaped: it is true again.")
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+_described = several(
+    _given,
+    type=option("Set the type: memory, insight, pattern, relationship, fact or procedure."),
+    source=option("Set the source: personal, technical or cross_domain."),
+    subject=option("Name the subject: a service, a topic."),
+    user=option("Name the user that the item belongs to."),
+    confidence=option("Set the certainty, 0 to 1.", type=click.FLOAT),
 )
 
 
@@ -52,27 +56,16 @@ def kms_command() -> None:
 kms_command.add_command(list_)
 
 
-@kms_command.command("add")
-@click.argument("content")
-@_described
-@click.option(
-    "--relates", multiple=True, metavar="KIND=ID", help="Relate the item to another item, e.g. depends_on=ID."
-)
-@click.option(
-    "--anchor", default="", metavar="FILE[#NAME]", help="Tie the item to a file, and to a heading or symbol in it."
-)
-@click.option("--backend", default="", help="Store the item in this backend (default: the first of kms.backends).")
-@_again
-@_common
+@verb("add", kms_command)
 def add(
-    content: str,
-    relates: tuple[str, ...],
-    anchor: str,
-    backend: str,
-    again: bool,
-    root: Path | None,
-    format_: str,
-    **described: Any,
+    content: str = argument(),
+    described: dict[str, Any] = _described,
+    relates: tuple[str, ...] = option("Relate the item to another item, e.g. depends_on=ID.", metavar="KIND=ID"),
+    anchor: str = option("Tie the item to a file, and to a heading or symbol in it.", metavar="FILE[#NAME]"),
+    backend: str = option("Store the item in this backend (default: the first of kms.backends)."),
+    again: bool = _again,
+    root: Path | None = project_option,
+    format_: str = _format,
 ) -> None:
     """Store an item. CONTENT is a plain statement; - reads it from stdin.
 
@@ -87,7 +80,7 @@ def add(
             content=_content(content),
             relationships=_edges(relates),
             anchor=anchor_to(settings.root, anchor) if anchor else None,
-            **{name: value for name, value in described.items() if value is not None},
+            **described,
         )
         added = store.add(new, backend, again=again)
     near = [{"id": one.id, "similarity": round(one.similarity, 3), "content": one.content} for one in added.near]
@@ -98,14 +91,14 @@ def add(
     print_result(format_, "item", {"item": added.item, "near": near}, lines)
 
 
-@kms_command.command("search")
-@click.argument("words", nargs=-1, required=True)
-@click.option("--subject", default="", help="Find only items of this subject.")
-@click.option(
-    "--limit", type=click.IntRange(1, 1000), default=10, show_default=True, help="Show this many items at most."
-)
-@_common
-def search(words: tuple[str, ...], subject: str, limit: int, root: Path | None, format_: str) -> None:
+@verb("search", kms_command)
+def search(
+    words: tuple[str, ...] = argument(required=True),
+    subject: str = option("Find only items of this subject."),
+    limit: int = option("Show this many items at most.", within=(1, 1000), default=10),
+    root: Path | None = project_option,
+    format_: str = _format,
+) -> None:
     """Find items by words and meaning, ranked as for an agent: best first, with id and score.
 
     A * marks the items that the hook would inject if the words were a prompt.
@@ -156,23 +149,23 @@ def _injected(settings: Settings, prompt: str) -> set[str]:
     return {item.id for item in choice.items}
 
 
-@kms_command.command("show")
-@click.argument("id_", metavar="ID")
-@_common
-def show(id_: str, root: Path | None, format_: str) -> None:
+@verb("show", kms_command)
+def show(id_: str = argument(), root: Path | None = project_option, format_: str = _format) -> None:
     """Show an item with its backends, copies, predecessors and corrections."""
     with _opened(root) as (_, store):
         shown = store.show(id_)
     print_result(format_, "item", shown, list(_described_item(shown)))
 
 
-@kms_command.command("update")
-@click.argument("id_", metavar="ID")
-@click.option("--content", help="Set the content; - reads it from stdin.")
-@_described
-@_again
-@_common
-def update(id_: str, content: str | None, again: bool, root: Path | None, format_: str, **described: Any) -> None:
+@verb("update", kms_command)
+def update(
+    id_: str = argument(),
+    content: str | None = option("Set the content; - reads it from stdin."),
+    described: dict[str, Any] = _described,
+    again: bool = _again,
+    root: Path | None = project_option,
+    format_: str = _format,
+) -> None:
     """Change an item in place. Options that are not given leave their values as they are."""
     from knowbound.kms.validation import ItemEdit
 
@@ -182,23 +175,16 @@ def update(id_: str, content: str | None, again: bool, root: Path | None, format
     print_result(format_, "item", {"item": item}, [f"Updated {item.id}."])
 
 
-@kms_command.command("supersede")
-@click.argument("id_", metavar="ID")
-@click.argument("content", required=False)
-@click.option("--by-id", default="", metavar="ID", help="Replace it by this stored item.")
-@click.option("--also", multiple=True, metavar="ID", help="Also replace this item, which says the same as the old one.")
-@click.option("--note", default="", help="Give the reason.")
-@_again
-@_common
+@verb("supersede", kms_command)
 def supersede(
-    id_: str,
-    content: str | None,
-    by_id: str,
-    also: tuple[str, ...],
-    note: str,
-    again: bool,
-    format_: str,
-    root: Path | None,
+    id_: str = argument(),
+    content: str | None = argument(),
+    by_id: str = option("Replace it by this stored item.", metavar="ID"),
+    also: tuple[str, ...] = option("Also replace this item, which says the same as the old one.", metavar="ID"),
+    note: str = option("Give the reason."),
+    again: bool = _again,
+    root: Path | None = project_option,
+    format_: str = _format,
 ) -> None:
     """Replace an item, and every copy of it, by new CONTENT or by another item.
 
@@ -222,13 +208,15 @@ def supersede(
     print_result(format_, "item", {"item": item, "near": [one._asdict() for one in near]}, lines)
 
 
-@kms_command.command("flag")
-@click.argument("id_", metavar="ID")
-@click.argument("flag_", metavar="[RETRACTED|UNVERIFIED|DELETED]", required=False)
-@click.option("--clear", is_flag=True, help="Remove the flag; this also undoes a deletion.")
-@click.option("--note", default="", help="Give the reason.")
-@_common
-def flag(id_: str, flag_: str | None, clear: bool, note: str, format_: str, root: Path | None) -> None:
+@verb("flag", kms_command)
+def flag(
+    id_: str = argument(),
+    flag_: str | None = argument(metavar="[RETRACTED|UNVERIFIED|DELETED]"),
+    clear: bool = option("Remove the flag; this also undoes a deletion."),
+    note: str = option("Give the reason."),
+    root: Path | None = project_option,
+    format_: str = _format,
+) -> None:
     """Flag an item as wrong (RETRACTED: never injected) or doubtful (UNVERIFIED: ranked lower and marked)."""
     if clear == (flag_ is not None):
         raise click.UsageError("Give a flag, or --clear.")
@@ -238,11 +226,13 @@ def flag(id_: str, flag_: str | None, clear: bool, note: str, format_: str, root
     print_result(format_, "item", {"item": item}, [line])
 
 
-@kms_command.command("delete")
-@click.argument("id_", metavar="ID")
-@click.option("--note", default="", help="Give the reason.")
-@_common
-def delete(id_: str, note: str, format_: str, root: Path | None) -> None:
+@verb("delete", kms_command)
+def delete(
+    id_: str = argument(),
+    note: str = option("Give the reason."),
+    root: Path | None = project_option,
+    format_: str = _format,
+) -> None:
     """Delete an item and every copy of it. Undo is possible until the item is reaped."""
     with _opened(root) as (settings, store):
         item = store.delete(id_, note)
@@ -251,15 +241,14 @@ def delete(id_: str, note: str, format_: str, root: Path | None) -> None:
     print_result(format_, "item", {"item": item}, lines)
 
 
-@kms_command.command("reap")
-@click.option(
-    "--older-than",
-    type=click.IntRange(0, 36_500),
-    metavar="DAYS",
-    help="Remove items that were flagged longer ago (default: kms.reap_days).",
-)
-@_common
-def reap(older_than: int | None, format_: str, root: Path | None) -> None:
+@verb("reap", kms_command)
+def reap(
+    older_than: int | None = option(
+        "Remove items that were flagged longer ago (default: kms.reap_days).", within=(0, 36_500), metavar="DAYS"
+    ),
+    root: Path | None = project_option,
+    format_: str = _format,
+) -> None:
     """Remove items for good that were deleted or superseded long ago, and shorten chains of superseded items."""
     with _opened(root) as (settings, store):
         days = settings.kms_reap_days if older_than is None else older_than
@@ -269,12 +258,14 @@ def reap(older_than: int | None, format_: str, root: Path | None) -> None:
     print_result(format_, "reap", {"removed": reaped.removed, "compacted": reaped.compacted}, lines)
 
 
-@kms_command.command("import")
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--claude-memory", is_flag=True, help="Import the notes that Claude Code keeps on this project.")
-@click.option("--backend", default="", help="Store the items in this backend (default: the first of kms.backends).")
-@_common
-def import_(paths: tuple[Path, ...], claude_memory: bool, backend: str, format_: str, root: Path | None) -> None:
+@verb("import", kms_command)
+def import_(
+    paths: tuple[Path, ...] = argument(),
+    claude_memory: bool = option("Import the notes that Claude Code keeps on this project."),
+    backend: str = option("Store the items in this backend (default: the first of kms.backends)."),
+    root: Path | None = project_option,
+    format_: str = _format,
+) -> None:
     """Import CLAUDE.md, AGENTS.md, folders of Markdown, JSON lines, lists, and exports of other memory stores.
 
     Files of the project that a CLAUDE.md includes (@path) are imported with it. Importing a file again updates its
@@ -291,15 +282,14 @@ def import_(paths: tuple[Path, ...], claude_memory: bool, backend: str, format_:
     print_result(format_, "import", done, list(_described_import(done)))
 
 
-@kms_command.command("sync")
-@click.option(
-    "--all",
-    "everything",
-    is_flag=True,
-    help="Read everything again, and remove items from the index that no backend has any more.",
-)
-@_common
-def sync(everything: bool, root: Path | None, format_: str) -> None:
+@verb("sync", kms_command)
+def sync(
+    everything: bool = option(
+        "Read everything again, and remove items from the index that no backend has any more.", "--all"
+    ),
+    root: Path | None = project_option,
+    format_: str = _format,
+) -> None:
     """Update the local index from the backends, and mark items whose file changed as stale.
 
     A damaged or missing index is built again.

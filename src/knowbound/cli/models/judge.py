@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from knowbound.cli.asking import asking_options
+from knowbound.cli.asking import asking_as_configured
 from knowbound.cli.main import VerbGroup
 from knowbound.cli.options import project_settings, report_options, root_option, settings_of
 from knowbound.cli.output import Out, width
+from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import GATE_FAILED, UNDECIDED
 from knowbound.report import SHORT_FORMATS
 
@@ -30,10 +31,8 @@ def judge_command() -> None:
     """
 
 
-@judge_command.command("list")
-@root_option
-@report_options(SHORT_FORMATS)
-def list_(root: Path | None, out: Out) -> None:
+@verb("list", judge_command)
+def list_(root: Path | None = root_option, out: Out = report_options(SHORT_FORMATS)) -> None:
     """List the judges: which can be used here, what the others need, and which ones are configured."""
     import msgspec
 
@@ -72,24 +71,17 @@ def _as_table(table: list[list[str]], below: Sequence[str], format_: str) -> Ite
     yield "\n" + "".join(f"{line}\n" for line in below)
 
 
-@judge_command.command("label")
-@click.option(
-    "--question",
-    type=click.Choice(("hedging", "turns")),
-    default="hedging",
-    show_default=True,
-    help="What is labelled: sentences, or the injected items of turns.",
-)
-@click.option("--input", "input_", type=click.Path(path_type=Path), help="Label the sentences of FILE, or its turns.")
-@click.option(
-    "--count", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Sentences or turns to label."
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="Which ones are drawn.")
-@click.option("--labels", type=click.Path(path_type=Path), help="The file of labels (default: in the data folder).")
-@click.option("--by", default="", help="Who labels (default: you).")
-@root_option
+@verb("label", judge_command)
 def label(
-    question: str, input_: Path | None, count: int, seed: int, labels: Path | None, by: str, root: Path | None
+    question: str = option(
+        "What is labelled: sentences, or the injected items of turns.", choices=("hedging", "turns"), default="hedging"
+    ),
+    input_: Path | None = option("Label the sentences of FILE, or its turns."),
+    count: int = option("Sentences or turns to label.", within=(1, 10_000), default=50),
+    seed: int = option("Which ones are drawn.", default=0),
+    labels: Path | None = option("The file of labels (default: in the data folder)."),
+    by: str = option("Who labels (default: you)."),
+    root: Path | None = root_option,
 ) -> None:
     """Label by hand: sentences (is the agent not sure of a fact?), or the items injected into turns.
 
@@ -109,42 +101,23 @@ def label(
         label_sentences(settings_of(root), input_, count, seed, labels, by)
 
 
-@judge_command.command("calibrate")
-@click.argument("labels", required=False, type=click.Path(path_type=Path))
-@click.option("--judge", "judge", default="", metavar="NAME", help="The judge (default: the configured one).")
-@click.option(
-    "--question",
-    type=click.Choice(("hedging", "rubric", "turns")),
-    default="hedging",
-    show_default=True,
-    help="What the labels answer.",
-)
-@click.option(
-    "--aside",
-    type=click.FloatRange(0, 1, min_open=True),
-    metavar="FRACTION",
-    help="Use only the labels of this share of the sessions, chosen by hash.",
-)
-@click.option(
-    "--run", "run", is_flag=True, help="Correct the rate of the newest stored run; this reads its sessions again."
-)
-@click.option(
-    "--min-kappa", type=click.FloatRange(-1, 1), metavar="κ", help="Exit 1 when the whole interval of κ is below this."
-)
-@click.option("--strict", is_flag=True, help="Exit 3 when there are too few labels to decide.")
-@root_option
-@report_options(SHORT_FORMATS)
-@asking_options(with_model=False)
+@verb("calibrate", judge_command, around=asking_as_configured)
 def calibrate(
-    labels: Path | None,
-    judge: str,
-    question: str,
-    aside: float | None,
-    run: bool,
-    min_kappa: float | None,
-    strict: bool,
-    root: Path | None,
-    out: Out,
+    labels: Path | None = argument(),
+    judge: str = option("The judge (default: the configured one).", metavar="NAME"),
+    question: str = option("What the labels answer.", choices=("hedging", "rubric", "turns"), default="hedging"),
+    aside: float | None = option(
+        "Use only the labels of this share of the sessions, chosen by hash.",
+        type=click.FloatRange(0, 1, min_open=True),
+        metavar="FRACTION",
+    ),
+    run: bool = option("Correct the rate of the newest stored run; this reads its sessions again."),
+    min_kappa: float | None = option(
+        "Exit 1 when the whole interval of κ is below this.", type=click.FloatRange(-1, 1), metavar="κ"
+    ),
+    strict: bool = option("Exit 3 when there are too few labels to decide."),
+    root: Path | None = root_option,
+    out: Out = report_options(SHORT_FORMATS),
 ) -> int:
     """Compare a judge's verdicts with labels: sensitivity, specificity, κ, and whether there are enough labels.
 

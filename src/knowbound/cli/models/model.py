@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from knowbound.cli.asking import estimated_usd, is_interactive
+from knowbound.cli.options import format_option
 from knowbound.cli.output import echo
+from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -37,15 +39,14 @@ _SENT = {
 }
 
 
-@click.command("model")
-@click.argument("name", required=False)
-@click.option("--try", "try_", is_flag=True, help="Ask the model about 60 bundled cases, beside rules alone.")
-@click.option("--commands/--no-commands", default=None, help="Allow commands that you start to ask it.")
-@click.option("--background/--no-background", default=None, help="Allow work in the background to ask it.")
-@click.option("--off", is_flag=True, help="Allow no model any more: rules decide alone.")
-@click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
+@verb("model")
 def model_command(
-    name: str | None, try_: bool, commands: bool | None, background: bool | None, off: bool, format_: str
+    name: str | None = argument(),
+    try_: bool = option("Ask the model about 60 bundled cases, beside rules alone."),
+    commands: bool | None = option("Allow commands that you start to ask it."),
+    background: bool | None = option("Allow work in the background to ask it."),
+    off: bool = option("Allow no model any more: rules decide alone."),
+    format_: str = format_option(("text", "json")),
 ) -> int:
     """Use a model that you already have: see what is there, try it, and allow its use.
 

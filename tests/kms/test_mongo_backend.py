@@ -134,11 +134,13 @@ def test_a_database_made_anew_or_restored_is_read_from_the_beginning(url: str, b
     assert [item.id for item in backend.changed_since(stamp)[0]] == ["b"]
 
 
-# Transactions and failures
+# Failures
 
 
-def test_in_a_replica_set_many_are_all_or_none(one_member_set: ReplicaSet) -> None:
-    backend = MongoBackend(emptied(one_member_set.url))
+@pytest.mark.parametrize("server", ["mongo_url", "one_member_set"])
+def test_many_are_all_or_none(server: str, request: pytest.FixtureRequest) -> None:
+    found = request.getfixturevalue(server)
+    backend = MongoBackend(emptied(found.url if isinstance(found, ReplicaSet) else found))
     try:
         with pytest.raises(StoreError) as refused:
             put_items(backend, Item("a", "fits"), Item("huge", "x" * 17_000_000))

@@ -32,7 +32,7 @@ import msgspec
 from knowbound.core.quality import KEPT_DAYS, Counts, DayRollup, Discovery, Durations, QualityTurn, SuggestionAnswer
 from knowbound.errors import StoreError
 from knowbound.kms.backends.mongo import DUPLICATE, Document, MongoConnection
-from knowbound.kms.backends.protocol import missing, pages, printable_url, refused
+from knowbound.kms.backends.protocol import missing, pages, printable_url
 from knowbound.kms.quality_log import (
     ANSWER,
     COUNTS,
@@ -128,7 +128,7 @@ class MongoQualityLog(QualityLog):
         if not turn.is_scored:
             written = {"$cond": [_IS_SCORED, "$$ROOT", written]}
         with self._server.recovering():
-            self._refuse_too_large(document)
+            self._server.refuse_too_large(document)
             while True:
                 with suppress(DuplicateKeyError):  # another writer made the document meanwhile
                     after = self._log.find_one_and_update(
@@ -263,7 +263,7 @@ class MongoQualityLog(QualityLog):
         document = _document(answer) | {"_id": answer.id, "revision": answer.revision}
         before = {"_id": {"$eq": answer.id}, "revision": {"$eq": answer.revision - 1}}
         with self._server.recovering():
-            self._refuse_too_large(document)
+            self._server.refuse_too_large(document)
             with suppress(DuplicateKeyError):
                 if answer.revision == 1:
                     self._answer.insert_one(document)
@@ -350,7 +350,7 @@ class MongoQualityLog(QualityLog):
             return 0
         with self._server.recovering(len(writes)):
             for document in documents:
-                self._refuse_too_large(document)
+                self._server.refuse_too_large(document)
             try:
                 return int(collection.bulk_write(writes, ordered=False).deleted_count)
             except BulkWriteError as error:
@@ -370,12 +370,6 @@ class MongoQualityLog(QualityLog):
         """Return an expression for the document that keeps the origin of an existing document."""
         given = {"$literal": self._origin if origin is None else origin}
         return {"$mergeObjects": [{"$literal": document}, {"origin": {"$ifNull": ["$origin", given]}}]}
-
-    def _refuse_too_large(self, document: Document) -> None:
-        size, most = len(bson.encode(document)), self._server.longest_document - 1024  # room for the command
-        if size > most:
-            reason = f"{document['_id'][:100]!r} has {size:,} bytes, and a document at most {most:,}"
-            raise refused("MongoDB", reason, "quality-invalid")
 
 
 def _expires(date: str) -> datetime:

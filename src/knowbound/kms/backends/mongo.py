@@ -15,9 +15,9 @@ came in meanwhile, in the third. Documents that a dead writer left marked come w
 again.
 
 Writers on several machines do not overwrite each other: `swap` changes a document only while it is as its caller read
-it. A replica set does so in a transaction. A single server has no transactions: a write first claims all documents that
-it changes by its mark, so that a conflict is found before anything is changed. A claim that is older than
-_PATIENCE_SECONDS is of a dead writer, and is taken over.
+it. There are no transactions, which a single server lacks: a write of several documents first claims by its mark those
+that it changes, so that a conflict is found before anything is changed. A claim that is older than _PATIENCE_SECONDS is
+of a dead writer, and is taken over; what that writer began is completed by its intent (kms/changes.py).
 """
 
 from __future__ import annotations
@@ -25,9 +25,8 @@ from __future__ import annotations
 import hashlib
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -113,7 +112,7 @@ class MongoConnection:
             raise unreachable("MongoDB", url, str(error)) from error
         with self.preparing(), pymongo.timeout(CONNECT_SECONDS):
             hello = self.client.admin.command("hello")
-        self.has_transactions = "setName" in hello or hello.get("msg") == "isdbgrid"
+        self.has_streams = "setName" in hello or hello.get("msg") == "isdbgrid"
         self.longest_document = int(hello.get("maxBsonObjectSize", _LONGEST_DOCUMENT))
 
     def close(self) -> None:
@@ -142,6 +141,14 @@ class MongoConnection:
         except BaseException:
             self.close()
             raise
+
+    def refuse_too_large(self, document: Document) -> None:
+        """Raise StoreError for a document that the server cannot hold."""
+        with self.explained():
+            size, most = len(bson.encode(document)), self.longest_document - 1024  # room for the command
+        if size > most:
+            reason = f"{str(document['_id'])[:100]!r} has {size:,} bytes, and a document at most {most:,}"
+            raise refused("MongoDB", reason, self._refusal)
 
     @contextmanager
     def recovering(self, documents: int = 1) -> Iterator[None]:
@@ -213,7 +220,7 @@ class MongoBackend(Backend):
         self._client = self._server.client
         self._items: Collection[Document] = self._server.database[ITEMS]
         self._clock: Collection[Document] = self._server.database[CLOCK]
-        self._has_streams = self._server.has_transactions
+        self._has_streams = self._server.has_streams
         with self._server.preparing():
             self._items.create_index("copy_of", sparse=True)
             self._items.create_index("written", sparse=True)
@@ -225,18 +232,32 @@ class MongoBackend(Backend):
         """Make all changes, if every document still holds what the caller read; else none."""
         if not swaps:
             return
-        mark = uuid4().hex
+        mark, ids = uuid4().hex, [swap.id for swap in swaps]
         with self._server.recovering(len(swaps)):
-            if len(swaps) > 1 and self._server.has_transactions:
-                with self._client.start_session() as session:
-                    session.with_transaction(
-                        partial(self._swap_at_once, swaps, mark),
-                        read_concern=ReadConcern("snapshot"),
-                        write_concern=DURABLE,
-                    )
-            else:
-                self._swap_in_steps(swaps, mark)
-            self._number(mark, {swap.id for swap in swaps})
+            for item in (swap.after for swap in swaps if swap.after):
+                self._server.refuse_too_large(_document(item))  # else the write would end half way
+            found = {document["_id"]: document for document in self._items.find({"_id": {"$in": ids}})}
+            held: dict[str, Document] = {}
+            try:
+                for swap in sorted(swaps, key=lambda swap: swap.id):
+                    if document := found.get(swap.id):
+                        held[swap.id] = self._as_read(swap, document)
+                    else:
+                        refuse_changed(swap, None)
+                if len(swaps) > 1:  # the write of one document is one step
+                    held = self._claimed(held, mark)
+                done = self._items.bulk_write([_write(swap, held.get(swap.id), mark) for swap in swaps])
+                if done.matched_count + done.inserted_count < len(swaps):
+                    raise ContendedError(ids[0])
+            except BaseException as error:
+                with suppress(PyMongoError):  # release what was claimed
+                    self._number(mark, ids)
+                if isinstance(error, BulkWriteError) and any(
+                    one.get("code") == DUPLICATE for one in error.details.get("writeErrors", ())
+                ):
+                    raise ContendedError(ids[0]) from error
+                raise
+            self._number(mark, ids)
 
     def get(self, id_: str) -> Item | None:
         return next(self._found({"_id": {"$eq": id_}}), None)
@@ -257,7 +278,7 @@ class MongoBackend(Backend):
         removed = {"reaped": {"$exists": True}, "reaped.restored": {"$ne": True}}
         mark = uuid4().hex
         with self._server.explained():
-            ids = {document["_id"] for document in self._items.find(wanted | removed, {"_id": 1})}
+            ids = [document["_id"] for document in self._items.find(wanted | removed, {"_id": 1})]
             for id_ in ids:
                 self._items.update_one(
                     {"_id": id_} | removed,
@@ -292,45 +313,6 @@ class MongoBackend(Backend):
         self._close_stream()
         self._server.close()
 
-    def _swap_at_once(self, swaps: Sequence[Swap], mark: str, session: ClientSession) -> None:
-        """Swap in a transaction. A concurrent write of the same documents makes it begin again, and see that write."""
-        query = {"_id": {"$in": [swap.id for swap in swaps]}}
-        found = {document["_id"]: document for document in self._items.find(query, session=session)}
-        for swap in swaps:
-            refuse_changed(swap, _item(found.get(swap.id, {})))
-        writes = [_write(swap, {"_id": swap.id} if swap.id in found else None, mark) for swap in swaps]
-        self._items.bulk_write(writes, session=session)
-
-    def _swap_in_steps(self, swaps: Sequence[Swap], mark: str) -> None:
-        """Swap without a transaction: claim existing documents, in the order of ids, then write.
-
-        One document needs no claim: its write is one step.
-        """
-        for item in (swap.after for swap in swaps if swap.after):
-            bson.encode(_document(item))  # an item that BSON refuses must not end the write half way
-        query = {"_id": {"$in": [swap.id for swap in swaps]}}
-        found = {document["_id"]: document for document in self._items.find(query)}
-        held: dict[str, Document] = {}
-        try:
-            for swap in sorted(swaps, key=lambda swap: swap.id):
-                if document := found.get(swap.id):
-                    as_read = self._as_read(swap, document)
-                    held[swap.id] = self._claimed(as_read, mark) if len(swaps) > 1 else as_read
-                else:
-                    refuse_changed(swap, None)
-            done = self._items.bulk_write([_write(swap, held.get(swap.id), mark) for swap in swaps])
-            if done.matched_count + done.inserted_count < len(swaps):
-                raise ContendedError(swaps[0].id)
-        except BaseException as error:
-            if held:  # release what was claimed
-                with suppress(PyMongoError):
-                    self._number(mark, {swap.id for swap in swaps})
-            if isinstance(error, BulkWriteError) and any(
-                one.get("code") == DUPLICATE for one in error.details.get("writeErrors", ())
-            ):
-                raise ContendedError(swaps[0].id) from error
-            raise
-
     def _as_read(self, swap: Swap, document: Document) -> Document:
         """Return a query for the document in exactly this state, after other writes have ended or timed out."""
         end = time.monotonic() + _PATIENCE_SECONDS
@@ -344,11 +326,13 @@ class MongoBackend(Backend):
             if document.get("writing") != writing:
                 end = time.monotonic() + _PATIENCE_SECONDS
 
-    def _claimed(self, as_read: Document, mark: str) -> Document:
-        done = self._items.update_one(as_read, {"$set": {"writing": mark}, "$unset": {"written": ""}})
-        if not done.matched_count:
-            raise ContendedError(as_read["_id"]["$eq"])
-        return {"_id": as_read["_id"], "writing": mark}
+    def _claimed(self, as_read: Mapping[str, Document], mark: str) -> dict[str, Document]:
+        """Mark the documents that are still as they were read; return queries for them. Raises ContendedError."""
+        claim = {"$set": {"writing": mark}, "$unset": {"written": ""}}
+        claims = [pymongo.UpdateOne(query, claim) for query in as_read.values()]
+        if claims and self._items.bulk_write(claims).matched_count < len(claims):
+            raise ContendedError(next(iter(as_read)))
+        return {id_: {"_id": {"$eq": id_}, "writing": mark} for id_ in as_read}
 
     def _close_stream(self) -> None:
         if self._stream is not None:
@@ -356,7 +340,7 @@ class MongoBackend(Backend):
                 self._stream.close()
             self._stream = None
 
-    def _number(self, mark: str, ids: set[str]) -> None:
+    def _number(self, mark: str, ids: Iterable[str]) -> None:
         """Give a write its number, one document at a time: only such writes are retried after a failover."""
         clock = self._clock.find_one_and_update(
             {"_id": ITEMS},

@@ -58,7 +58,7 @@ from knowbound.store.erasing import (
     select_runs,
     select_sessions,
     task_of,
-    texts_of_turn,
+    texts_in,
 )
 from knowbound.store.forgotten import Forgotten, blank_lines, load_forgotten, sessions_in
 from knowbound.text.clock import utc_now
@@ -263,7 +263,7 @@ def _erase_shared(log: MongoQualityLog, scope: ErasureScope, erased: Erased, is_
     """
     gone = log.erase(partial(_is_gone, scope), preview=is_preview)
     for turn in gone.turns:
-        erased.add(f"MongoDB: {LOG}", 1, *texts_of_turn(turn))
+        erased.add(f"MongoDB: {LOG}", 1, *texts_in(turn))
     for record in gone.records:
         erased.add(f"MongoDB: words in {DISCOVERY}", 1, record.session_id, record.statement)
 

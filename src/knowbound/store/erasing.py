@@ -1,7 +1,8 @@
-"""Erases the data of sessions from the databases and line files of a data folder.
+"""Erases the data of sessions from the databases of a data folder.
 
 A preview does the same work and rolls it back, so that it shows exactly what would be erased. Erased texts are
-collected, so that the caller can search for copies.
+collected, so that the caller can search for copies. `listed_session` (store/listing.py) says which keys a session has;
+other records name their sessions themselves.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ import json
 import os
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from knowbound.core.audit import AuditedSession
 from knowbound.core.lesson import Lesson
@@ -31,17 +33,22 @@ from knowbound.store.forgotten import Forgotten
 from knowbound.store.listing import list_changed
 from knowbound.store.observed import AHEAD, add_empty_outcomes, session_of
 
-_findings = msgspec.msgpack.Decoder(list[Findings])
-_evaluation = msgspec.msgpack.Decoder(Evaluation)
-_run = msgspec.msgpack.Decoder(SampleRun)
-_lesson = msgspec.msgpack.Decoder(Lesson)
-_keys = msgspec.msgpack.Decoder(list[str])
-_audited = msgspec.msgpack.Decoder(list[AuditedSession])
-_turn = msgspec.json.Decoder(QualityTurn)
-_discovery = msgspec.json.Decoder(Discovery)
-_answer = msgspec.json.Decoder(SuggestionAnswer)
-_Kept = TypeVar("_Kept")
-_Stored = TypeVar("_Stored", str, bytes)
+# Fields with words or ids of a session; the content of items is knowledge.
+_WORDS = frozenset(
+    "session session_id prompt answer query text context said correction user_prompt assistant_response problem "
+    "input_excerpt reason statement note commands misused".split()
+)
+_FILES = ("files", "trace")  # fields with paths of transcripts
+# Columns that may repeat an erased text, because another session or an item says the same.
+_KEPT = {
+    FINDINGS: "session.findings audited.sessions listed_name.name listed_session.session listed_session.folder "
+    "run.report evaluation.report journal_run.run unmanaged.excerpt material.material lesson.lesson "
+    "agent_question.question screen.screen fix.fix",
+    INDEX: "item.content",
+    ITEMS: "item.record kms_quality_log.document kms_quality_discovery.document kms_quality_answer.document "
+    "kms_quality_note.document",
+}
+_Value = TypeVar("_Value")
 
 
 class ErasureScope(msgspec.Struct):
@@ -71,9 +78,14 @@ class ErasureScope(msgspec.Struct):
         """Report whether a record of a shared store is to be erased; that of others only by its session."""
         return self.forgotten.has_session(session) or (is_own and self.has_record(time, session))
 
-    def has_trace(self, path: str) -> bool:
-        """Report whether a trace of an evaluation is to be erased."""
-        return task_of(path) in self.tasks
+    def has_evaluation(self, made: str, evaluation: Evaluation | None) -> bool:
+        """Report whether an evaluation is to be erased as a whole."""
+        is_of_project = evaluation is not None and self.project and is_inside(evaluation.root, self.project)
+        return self.has_record(made) or bool(is_of_project)
+
+    def has_run(self, run: SampleRun) -> bool:
+        """Report whether a run of an evaluation is to be erased: by its session or by the folder of its trace."""
+        return bool(run.session and self.has_session(run.session)) or task_of(run.trace) in self.tasks
 
     def selects(self, project: str, ended: str) -> bool:
         """Report whether a session is selected by its project or its end."""
@@ -104,6 +116,20 @@ class Erased(msgspec.Struct):
         self.texts.update(texts)
 
 
+def texts_in(value: object, field: str = "") -> Iterator[str]:
+    """Yield the words of sessions in a stored value at any depth, their ids, and the names of their transcripts."""
+    if isinstance(value, msgspec.Struct):
+        value = msgspec.to_builtins(value)
+    if isinstance(value, str):
+        yield from [value] if field in _WORDS else [os.path.basename(value)] if field in _FILES else []
+    elif isinstance(value, dict):
+        for name, one in value.items():
+            yield from texts_in(one, name)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from texts_in(one, field)
+
+
 class _PreviewError(Exception):
     """Rolls the transaction of a preview back."""
 
@@ -128,7 +154,7 @@ def select_sessions(home: Path, scope: ErasureScope) -> list[str]:
 def _ended(db: sqlite3.Connection, key: str, session: str, times: dict[str, int]) -> str:
     """Return when the files of a session changed last, where its trace has no times."""
     row = db.execute("SELECT findings FROM session WHERE key = ?", (key,)).fetchone()
-    found = (_decoded(_findings.decode, row[0]) if row else None) or []
+    found = (_decoded(row[0], list[Findings]) if row else None) or []
     return _time(max((times.get(path, 0) for one in found if one.session == session for path in one.files), default=0))
 
 
@@ -146,14 +172,15 @@ def select_runs(home: Path, scope: ErasureScope) -> SelectedRuns:
     if not (home / FINDINGS).exists():
         return selected
     database = Database(home / FINDINGS)
-    runs = [_run.decode(run) for (run,) in database.rows("SELECT run FROM journal_run")]
-    for number, made in database.rows("SELECT id, made FROM journal"):
+    runs = [msgspec.msgpack.decode(run, type=SampleRun) for (run,) in database.rows("SELECT run FROM journal_run")]
+    evaluations = [
+        (number, made, _decoded(report, Evaluation))
+        for number, made, report in database.rows("SELECT journal, made, report FROM evaluation")
+    ]
+    unfinished = [(number, made, None) for number, made in database.rows("SELECT id, made FROM journal")]
+    for number, made, found in (*unfinished, *evaluations):
         selected.known.add(number)
-        selected.folders |= {number} if scope.has_record(made) else set()
-    for number, made, report in database.rows("SELECT journal, made, report FROM evaluation"):
-        found = _decoded(_evaluation.decode, report)
-        selected.known.add(number)
-        selected.folders |= {number} if _is_evaluation_gone(found, made, scope) else set()
+        selected.folders |= {number} if scope.has_evaluation(made, found) else set()
         runs += found.runs if found else []
     database.close()
     selected.runs = [run for run in runs if run.session and scope.has_session(run.session)]
@@ -162,14 +189,14 @@ def select_runs(home: Path, scope: ErasureScope) -> SelectedRuns:
 
 def erase_databases(home: Path, scope: ErasureScope, erased: Erased, *, preview: bool) -> None:
     """Erase from each database in one transaction, and then from the free pages and the log of the file."""
-    for name, erase in ((FINDINGS, _erase_findings), (INDEX, _erase_index), (ITEMS, _erase_quality)):
+    for name, eraser in ((FINDINGS, _FindingsEraser), (INDEX, _IndexEraser), (ITEMS, _QualityEraser)):
         if not (home / name).exists():
             continue
         database = Database(home / name)
         try:
             database.rows("PRAGMA secure_delete = ON")
             with suppress(_PreviewError), database.writing() as db:
-                erase(db, scope, erased)
+                eraser(db, scope, erased).erase()
                 if preview:
                     raise _PreviewError
             if not preview:
@@ -180,259 +207,221 @@ def erase_databases(home: Path, scope: ErasureScope, erased: Erased, *, preview:
 
 def kept_records(home: Path) -> Iterator[bytes]:
     """Yield the texts of all records in the databases."""
-    queries = {
-        FINDINGS: (
-            "SELECT findings FROM session", "SELECT sessions FROM audited",
-            "SELECT name FROM listed_name", "SELECT session || ' ' || folder FROM listed_session",
-            "SELECT report FROM run", "SELECT report FROM evaluation",
-            "SELECT run FROM journal_run", "SELECT excerpt FROM unmanaged", "SELECT material FROM material",
-            "SELECT lesson FROM lesson", "SELECT question FROM agent_question",
-            "SELECT screen FROM screen", "SELECT fix FROM fix",
-        ),
-        INDEX: ("SELECT content FROM item",),
-        ITEMS: (
-            "SELECT record FROM item", "SELECT document FROM kms_quality_log",
-            "SELECT document FROM kms_quality_discovery", "SELECT document FROM kms_quality_answer",
-            "SELECT document FROM kms_quality_note",
-        ),
-    }  # fmt: skip
-    for name, columns in queries.items():
+    for name, columns in _KEPT.items():
         if (home / name).exists():
             database = Database(home / name)
-            for query in columns:
-                yield from (one if isinstance(one, bytes) else str(one).encode() for (one,) in database.rows(query))
+            for table, _, column in (named.partition(".") for named in columns.split()):
+                rows = database.rows(f"SELECT {column} FROM {table}")
+                yield from (one if isinstance(one, bytes) else str(one).encode() for (one,) in rows)
             database.close()
 
 
-def _erase_findings(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) -> None:
-    list_changed(db)
-    listed = db.execute("SELECT session, key FROM listed_session INDEXED BY listed_session_session").fetchall()
-    keys = sorted({key for session, key in listed if scope.has_session(session)})  # no other is decoded
-    files = _erase_sessions(db, keys, scope, erased)
-    _erase_audited(db, keys, scope, erased)
-    _erase_files(db, scope, erased, files)
-    _erase_unmanaged(db, scope, erased)
-    _erase_runs(db, scope, erased)
-    _erase_evaluations(db, scope, erased)
-    _erase_lessons(db, scope, erased)
-    if erased.counts or scope.everything:  # screens are made from everything, and are made again
-        erased.add(f"{FINDINGS}: screen", db.execute("DELETE FROM screen").rowcount)
-    # Answers of earlier versions name nothing, and go with anything that is erased.
-    answers = erase_answers(db, scope.names, scope.before, also_unnamed=bool(erased.counts) or scope.everything)
-    erased.add(f"{FINDINGS}: answer", answers)
-    erased.add(f"{FINDINGS}: agent_question", erase_questions(db, scope.names, scope.before))
-    list_changed(db)  # no row is left of what went
+class _Eraser:
+    """Erases from one database, within a transaction."""
+
+    _name = ""
+
+    def __init__(self, db: sqlite3.Connection, scope: ErasureScope, erased: Erased) -> None:
+        self._db, self._scope, self._erased = db, scope, erased
+
+    def erase(self) -> None:
+        """Erase the data of the scope."""
+        raise NotImplementedError
+
+    def _rows(self, query: str, *values: object) -> list[Any]:
+        return self._db.execute(query, values).fetchall()
+
+    def _replace(self, column: str, key: dict[str, object], old: object, left: object, count: int = 1) -> None:
+        """Put what is left of a value into TABLE.COLUMN; None deletes the row."""
+        table, _, name = column.partition(".")
+        where = " AND ".join(f"{one} = ?" for one in key)
+        if left is None:
+            self._db.execute(f"DELETE FROM {table} WHERE {where}", (*key.values(),))
+        else:
+            encoded = msgspec.json.encode(left).decode() if name == "document" else msgspec.msgpack.encode(left)
+            self._db.execute(f"UPDATE {table} SET {name} = ? WHERE {where}", (encoded, *key.values()))
+        self._count(table if left is None else f"words in {table}", count, *{*texts_in(old)} - {*texts_in(left)})
+
+    def _count(self, what: str, count: int, *texts: str) -> None:
+        self._erased.add(f"{self._name}: {what}", count, *texts)
 
 
-def _erase_sessions(db: sqlite3.Connection, keys: Iterable[str], scope: ErasureScope, erased: Erased) -> set[str]:
-    """Erase sessions; return the files without other sessions. A shared file has the key of its first session."""
-    gone_files: set[str] = set()
-    kept_files: set[str] = set()
-    for key in keys:
-        row = db.execute("SELECT findings FROM session WHERE key = ?", (key,)).fetchone()
-        if row is None:
-            continue
-        found = _decoded(_findings.decode, row[0]) or []  # of another version: known by its key alone
-        left = [one for one in found if not scope.has_session(one.session)]
-        gone = [one for one in found if one not in left]
-        for one in gone:
-            erased.add(f"{FINDINGS}: session", 1, *_texts(one))
-            gone_files.update(one.files)
-        kept_files.update(path for one in left for path in one.files)
-        if gone and not left:
-            db.execute("DELETE FROM session WHERE key = ?", (key,))
-        elif not found and scope.has_session(session_of(key)):
-            db.execute("DELETE FROM session WHERE key = ?", (key,))
-            erased.add(f"{FINDINGS}: session", 1, session_of(key))
-        elif gone:
-            db.execute("UPDATE session SET findings = ? WHERE key = ?", (msgspec.msgpack.encode(left), key))
-    return gone_files - kept_files
+class _FindingsEraser(_Eraser):
+    _name = FINDINGS
+
+    def erase(self) -> None:
+        list_changed(self._db)
+        listed = self._rows("SELECT session, key FROM listed_session INDEXED BY listed_session_session")
+        keys = sorted({key for session, key in listed if self._scope.has_session(session)})  # no other is decoded
+        self._erase_files(self._erase_sessions(keys))
+        self._erase_unmanaged()
+        self._erase_reports()
+        self._erase_evaluations()
+        self._erase_lessons()
+        erased, scope = self._erased, self._scope
+        if erased.counts or scope.everything:  # screens are made from everything, and are made again
+            self._count("screen", self._db.execute("DELETE FROM screen").rowcount)
+        # Answers of earlier versions name nothing, and go with anything that is erased.
+        unnamed = bool(erased.counts) or scope.everything
+        self._count("answer", erase_answers(self._db, scope.names, scope.before, also_unnamed=unnamed))
+        self._count("agent_question", erase_questions(self._db, scope.names, scope.before))
+        list_changed(self._db)  # no row is left of what went
+
+    def _erase_sessions(self, keys: list[str]) -> set[str]:
+        """Erase findings and audited turns; return files without other sessions. A shared file has one key."""
+        gone_files, kept_files = set[str](), set[str]()
+        for key in keys:
+            for column, type_ in (("session.findings", Findings), ("audited.sessions", AuditedSession)):
+                table, _, name = column.partition(".")
+                for (encoded,) in self._rows(f"SELECT {name} FROM {table} WHERE key = ?", key):
+                    found: list[Any] = _decoded(encoded, list[type_]) or []  # type: ignore[valid-type]
+                    left = [one for one in found if not self._scope.has_session(one.session)]
+                    if len(left) < len(found):
+                        self._replace(column, {"key": key}, found, left or None, len(found) - len(left))
+                    elif not found and self._scope.has_session(session_of(key)):  # of another version
+                        self._replace(column, {"key": key}, {"session": session_of(key)}, None)
+                    if type_ is Findings:
+                        kept_files.update(path for one in left for path in one.files)
+                        gone_files.update(path for one in found if one not in left for path in one.files)
+        return gone_files - kept_files
+
+    def _erase_files(self, gone: set[str]) -> None:
+        """Replace the rows of erased files by keyed hashes, so that the files are not read again."""
+        scope = self._scope
+        known = self._rows("SELECT path, size, mtime_ns, reader FROM file WHERE problem <> 'forgotten'")
+        for path, size, mtime_ns, reader in known:
+            is_unread = not reader and scope.has_record(_time(mtime_ns))
+            if path in gone or scope.everything or is_unread:
+                self._db.execute("DELETE FROM file WHERE path = ?", (path,))
+                row = (scope.forgotten.file_row(path), size, mtime_ns)
+                self._db.execute("INSERT OR REPLACE INTO file VALUES (?, ?, ?, '', '', '', '', 'forgotten', '')", row)
+                self._count("file", 1, os.path.basename(path))
+
+    def _erase_unmanaged(self) -> None:
+        scope = self._scope
+        for item, session, turn, time in self._rows("SELECT * FROM unmanaged_injection"):
+            if scope.has_session(session.partition(":")[2]) or (scope.before and time and time < scope.before):
+                where = "WHERE item = ? AND session = ? AND turn = ?"
+                self._db.execute(f"DELETE FROM unmanaged_injection {where}", (item, session, turn))
+                self._count("unmanaged_injection", 1)
+        orphans = "FROM unmanaged WHERE id NOT IN (SELECT item FROM unmanaged_injection)"
+        for (excerpt,) in self._rows(f"SELECT excerpt {orphans}"):
+            self._count("unmanaged", 1, excerpt)
+        self._db.execute(f"DELETE {orphans}")
+
+    def _erase_reports(self) -> None:
+        """Erase reports about a session, and investigations by time and project."""
+        scope = self._scope
+        for id_, kind, made, encoded in self._rows("SELECT id, kind, made, keys FROM run WHERE kind <> 'evaluation'"):
+            keys = msgspec.msgpack.decode(encoded, type=list[str])
+            left = [key for key in keys if not scope.has_session(session_of(key))]
+            is_old = bool(scope.before and made < scope.before)
+            if kind == AHEAD:
+                self._db.execute("UPDATE run SET keys = ? WHERE id = ?", (msgspec.msgpack.encode(left), id_))
+            elif len(left) < len(keys) or is_old or (not keys and scope.has_record(made)):
+                self._db.execute("DELETE FROM run WHERE id = ?", (id_,))
+                self._count("run", 1)
+
+    def _erase_evaluations(self) -> None:
+        """Erase evaluations by time and project; of others blank the words of forgotten sessions, and keep figures."""
+        scope = self._scope
+        for id_, made, report in self._rows("SELECT id, made, report FROM evaluation"):
+            found = _decoded(report, Evaluation)
+            if scope.has_evaluation(made, found):
+                self._replace("evaluation.report", {"id": id_}, found, None)
+            elif found is not None and (gone := list(filter(scope.has_run, found.runs))):
+                left = _without_words(found, gone, scope.forgotten)
+                self._replace("evaluation.report", {"id": id_}, found, left, len(gone))
+        orphans = "kind = 'evaluation' AND corpus NOT IN (SELECT CAST(id AS TEXT) FROM evaluation)"
+        self._db.execute(f"DELETE FROM run WHERE {orphans}")
+        query = "SELECT journal, task, made, run FROM journal_run JOIN journal ON id = journal"
+        for journal, task, made, encoded in self._rows(query):
+            run = msgspec.msgpack.decode(encoded, type=SampleRun)
+            if scope.has_record(made) or scope.has_run(run):
+                self._replace("journal_run.run", {"journal": journal, "task": task}, run, None)
+        for id_, made in self._rows("SELECT id, made FROM journal"):
+            if scope.has_record(made):
+                self._replace("journal", {"id": id_}, None, None)
+        for key, made, encoded in self._rows("SELECT key, made, execution FROM execution"):
+            kept = msgspec.msgpack.decode(encoded)
+            trace = str(kept.get("trace", "")) if isinstance(kept, dict) else ""
+            if scope.has_record(made) or task_of(trace) in scope.tasks:
+                self._replace("execution", {"key": key}, None, None)
+
+    def _erase_lessons(self) -> None:
+        """Erase material, and lessons based on forgotten sessions alone. Other lessons lose that evidence."""
+        scope = self._scope
+        query = "SELECT key, EXISTS (SELECT 1 FROM session WHERE session.key = material.key) FROM material"
+        for key, is_stored in self._rows(query):
+            if not is_stored or scope.has_session(session_of(key)):
+                [(encoded,)] = self._rows("SELECT material FROM material WHERE key = ?", key)
+                self._replace("material.material", {"key": key}, msgspec.msgpack.decode(encoded), None)
+        for project, id_, encoded in self._rows("SELECT project, id, lesson FROM lesson"):
+            lesson = msgspec.msgpack.decode(encoded, type=Lesson)
+            evidence = [one for one in lesson.evidence if not scope.has_session(one.session)]
+            of_time = scope.everything or scope.is_own_project or bool(scope.before and lesson.made < scope.before)
+            if of_time or len(evidence) < len(lesson.evidence):
+                left = None if of_time or not evidence else replace(lesson, evidence=evidence)
+                self._replace("lesson.lesson", {"project": project, "id": id_}, lesson, left)
 
 
-def _erase_audited(db: sqlite3.Connection, keys: Iterable[str], scope: ErasureScope, erased: Erased) -> None:
-    """Erase audited turns: their claims are words of the session."""
-    for key in keys:
-        row = db.execute("SELECT sessions FROM audited WHERE key = ?", (key,)).fetchone()
-        found = _audited.decode(row[0]) if row else []
-        left = [one for one in found if not scope.has_session(one.session)]
-        for one in found:
-            if one not in left:
-                erased.add(f"{FINDINGS}: audited", 1, *(claim.text for turn in one.turns for claim in turn.claims))
-        if found and not left:
-            db.execute("DELETE FROM audited WHERE key = ?", (key,))
-        elif len(left) < len(found):
-            db.execute("UPDATE audited SET sessions = ? WHERE key = ?", (msgspec.msgpack.encode(left), key))
+class _IndexEraser(_Eraser):
+    """Erases sessions and words from corrections. Items are knowledge and stay."""
+
+    _name = INDEX
+
+    def erase(self) -> None:
+        query = "SELECT id, session, time FROM correction WHERE session <> '' OR detail <> '{}'"
+        for id_, session, time in self._rows(query):
+            if self._scope.has_record(time, session):
+                self._db.execute("UPDATE correction SET session = '', detail = '{}' WHERE id = ?", (id_,))
+                self._count("words in correction", 1, session)
+        for id_, intent in self._rows("SELECT id, intent FROM intent"):  # corrections in progress
+            noted = json.loads(intent)
+            gone = [
+                one for one in noted["log"] if one["session"] and self._scope.has_record(one["time"], one["session"])
+            ]
+            for one in gone:
+                self._count("words in correction", 1, one["session"])
+                one |= {"session": "", "detail": "{}"}
+            if gone:
+                self._db.execute("UPDATE intent SET intent = ? WHERE id = ?", (json.dumps(noted), id_))
 
 
-def _erase_files(db: sqlite3.Connection, scope: ErasureScope, erased: Erased, gone: set[str]) -> None:
-    """Replace the rows of erased files by keyed hashes, so that the files are not read again."""
-    known = db.execute("SELECT path, size, mtime_ns, reader FROM file WHERE problem <> 'forgotten'").fetchall()
-    for path, size, mtime_ns, reader in known:
-        is_unread = not reader and scope.has_record(_time(mtime_ns))
-        if path in gone or scope.everything or is_unread:
-            db.execute("DELETE FROM file WHERE path = ?", (path,))
-            row = (scope.forgotten.file_row(path), size, mtime_ns)
-            db.execute("INSERT OR REPLACE INTO file VALUES (?, ?, ?, '', '', '', '', 'forgotten', '')", row)
-            erased.add(f"{FINDINGS}: file", 1, os.path.basename(path))
+class _QualityEraser(_Eraser):
+    """Erases measured turns. A warranted correction is about an item: it stays without the session's words."""
 
+    _name = ITEMS
 
-def _erase_unmanaged(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) -> None:
-    for item, session, turn, time in db.execute("SELECT * FROM unmanaged_injection").fetchall():
-        if scope.has_session(session.partition(":")[2]) or (scope.before and time and time < scope.before):
-            where = "WHERE item = ? AND session = ? AND turn = ?"
-            db.execute(f"DELETE FROM unmanaged_injection {where}", (item, session, turn))
-            erased.add(f"{FINDINGS}: unmanaged_injection", 1)
-    orphans = "FROM unmanaged WHERE id NOT IN (SELECT item FROM unmanaged_injection)"
-    for (excerpt,) in db.execute(f"SELECT excerpt {orphans}").fetchall():
-        erased.add(f"{FINDINGS}: unmanaged", 1, excerpt)
-    db.execute(f"DELETE {orphans}")
+    def erase(self) -> None:
+        scope, log = self._scope, "kms_quality_log"
+        for id_, session, date in self._rows(f"SELECT id, session_id, date FROM {log}"):
+            if not (scope.has_session(session) or scope.is_own_project or scope.before):
+                continue
+            [(document,)] = self._rows(f"SELECT document FROM {log} WHERE id = ?", id_)
+            turn = _decoded(document, QualityTurn)
+            if scope.has_record(turn.timestamp if turn else date, session):
+                self._replace(f"{log}.document", {"id": id_}, turn or {"session": session}, None)
+        for id_, document in self._rows("SELECT id, document FROM kms_quality_discovery"):
+            record = _decoded(document, Discovery)
+            if record and record.session_id and scope.has_record(record.raised, record.session_id):
+                left = replace(record, session_id="", turn_id="", statement="")
+                self._replace("kms_quality_discovery.document", {"id": id_}, record, left)
+                self._erase_answer(id_)
 
-
-def _erase_runs(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) -> None:
-    """Erase reports about a session, and investigations by time and project."""
-    for id_, kind, made, keys in db.execute(
-        "SELECT id, kind, made, keys FROM run WHERE kind <> 'evaluation'"
-    ).fetchall():
-        sessions = [session_of(key) for key in _keys.decode(keys)]
-        if kind == AHEAD:
-            left = [key for key in _keys.decode(keys) if not scope.has_session(session_of(key))]
-            db.execute("UPDATE run SET keys = ? WHERE id = ?", (msgspec.msgpack.encode(left), id_))
-            continue
-        is_old = bool(scope.before and made < scope.before)
-        if any(map(scope.has_session, sessions)) or is_old or (not sessions and scope.has_record(made)):
-            db.execute("DELETE FROM run WHERE id = ?", (id_,))
-            erased.add(f"{FINDINGS}: run", 1)
-
-
-def _erase_evaluations(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) -> None:
-    """Erase evaluations by time and project; in others, blank the words of forgotten sessions and keep the figures."""
-    for id_, made, report in db.execute("SELECT id, made, report FROM evaluation").fetchall():
-        found = _decoded(_evaluation.decode, report)
-        if _is_evaluation_gone(found, made, scope):
-            erased.add(f"{FINDINGS}: evaluation", 1, *_texts_of_runs(found.runs if found else ()))
-            db.execute("DELETE FROM evaluation WHERE id = ?", (id_,))
-        elif found is not None and (gone := [run for run in found.runs if _is_gone(run, scope)]):
-            erased.add(f"{FINDINGS}: words in an evaluation", len(gone), *_texts_of_runs(gone))
-            left = msgspec.msgpack.encode(_without_words(found, gone, scope.forgotten))
-            db.execute("UPDATE evaluation SET report = ? WHERE id = ?", (left, id_))
-    db.execute("DELETE FROM run WHERE kind = 'evaluation' AND corpus NOT IN (SELECT CAST(id AS TEXT) FROM evaluation)")
-    for id_, made in db.execute("SELECT id, made FROM journal").fetchall():
-        rows = db.execute("SELECT task, run FROM journal_run WHERE journal = ?", (id_,)).fetchall()
-        for task, encoded in rows:
-            run = _run.decode(encoded)
-            if scope.has_record(made) or _is_gone(run, scope):
-                db.execute("DELETE FROM journal_run WHERE journal = ? AND task = ?", (id_, task))
-                erased.add(f"{FINDINGS}: journal_run", 1, *_texts_of_runs([run]))
-        if scope.has_record(made):
-            db.execute("DELETE FROM journal WHERE id = ?", (id_,))
-            erased.add(f"{FINDINGS}: journal", 1)
-    for key, made, encoded in db.execute("SELECT key, made, execution FROM execution").fetchall():
-        kept = msgspec.msgpack.decode(encoded)
-        trace = str(kept.get("trace", "")) if isinstance(kept, dict) else ""
-        if scope.has_record(made) or scope.has_trace(trace):
-            db.execute("DELETE FROM execution WHERE key = ?", (key,))
-            erased.add(f"{FINDINGS}: execution", 1)
-
-
-def _erase_lessons(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) -> None:
-    """Erase material, and lessons based on forgotten sessions alone. Other lessons lose that evidence."""
-    for (key,) in db.execute("SELECT key FROM material").fetchall():
-        gone = not db.execute("SELECT 1 FROM session WHERE key = ?", (key,)).fetchone()
-        if gone or scope.has_session(session_of(key)):
-            encoded = db.execute("SELECT material FROM material WHERE key = ?", (key,)).fetchone()[0]
-            db.execute("DELETE FROM material WHERE key = ?", (key,))
-            erased.add(f"{FINDINGS}: material", 1, *_texts_in(msgspec.msgpack.decode(encoded)))
-    for project, id_, encoded in db.execute("SELECT project, id, lesson FROM lesson").fetchall():
-        lesson = _lesson.decode(encoded)
-        left = [one for one in lesson.evidence if not scope.has_session(one.session)]
-        of_time = scope.everything or scope.is_own_project or bool(scope.before and lesson.made < scope.before)
-        if of_time or (lesson.evidence and not left):
-            db.execute("DELETE FROM lesson WHERE project = ? AND id = ?", (project, id_))
-            erased.add(f"{FINDINGS}: lesson", 1, lesson.text)
-        elif len(left) < len(lesson.evidence):
-            kept = msgspec.msgpack.encode(msgspec.structs.replace(lesson, evidence=left))
-            db.execute("UPDATE lesson SET lesson = ? WHERE project = ? AND id = ?", (kept, project, id_))
-            erased.add(f"{FINDINGS}: evidence of a lesson", len(lesson.evidence) - len(left))
-
-
-def _texts_in(value: object) -> Iterator[str]:
-    """Yield the texts of more than one word in a stored value, at any depth."""
-    if isinstance(value, str):
-        yield from (value,) if " " in value else ()
-    elif isinstance(value, dict):
-        yield from (text for one in value.values() for text in _texts_in(one))
-    elif isinstance(value, list | tuple):
-        yield from (text for one in value for text in _texts_in(one))
-
-
-def _erase_index(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) -> None:
-    """Erase sessions and words from corrections. Items are knowledge and stay."""
-    for id_, session, time in db.execute(
-        "SELECT id, session, time FROM correction WHERE session <> '' OR detail <> '{}'"
-    ).fetchall():
-        if scope.has_record(time, session):
-            db.execute("UPDATE correction SET session = '', detail = '{}' WHERE id = ?", (id_,))
-            erased.add(f"{INDEX}: words in a correction", 1, session)
-    for id_, intent in db.execute("SELECT id, intent FROM intent").fetchall():  # corrections in progress
-        noted = json.loads(intent)
-        gone = [one for one in noted["log"] if one["session"] and scope.has_record(one["time"], one["session"])]
-        for one in gone:
-            erased.add(f"{INDEX}: words in a correction", 1, one["session"])
-            one |= {"session": "", "detail": "{}"}
-        if gone:
-            db.execute("UPDATE intent SET intent = ? WHERE id = ?", (json.dumps(noted), id_))
-
-
-def _erase_quality(db: sqlite3.Connection, scope: ErasureScope, erased: Erased) -> None:
-    """Erase measured turns. A warranted correction is about an item: it stays without the session's words."""
-    for id_, session, date in db.execute("SELECT id, session_id, date FROM kms_quality_log").fetchall():
-        if not (scope.has_session(session) or scope.is_own_project or scope.before):
-            continue
-        document = db.execute("SELECT document FROM kms_quality_log WHERE id = ?", (id_,)).fetchone()[0]
-        turn = _decoded(_turn.decode, document)
-        if scope.has_record(turn.timestamp if turn else date, session):
-            db.execute("DELETE FROM kms_quality_log WHERE id = ?", (id_,))
-            erased.add(f"{ITEMS}: kms_quality_log", 1, session, *(texts_of_turn(turn) if turn else ()))
-    for id_, document in db.execute("SELECT id, document FROM kms_quality_discovery").fetchall():
-        record = _decoded(_discovery.decode, document)
-        if record and record.session_id and scope.has_record(record.raised, record.session_id):
-            left = msgspec.structs.replace(record, session_id="", turn_id="", statement="")
-            row = (msgspec.json.encode(left).decode(), id_)
-            db.execute("UPDATE kms_quality_discovery SET document = ? WHERE id = ?", row)
-            erased.add(f"{ITEMS}: words in kms_quality_discovery", 1, record.session_id, record.statement)
-            _erase_answer(db, id_, erased)
-
-
-def _erase_answer(db: sqlite3.Connection, id_: str, erased: Erased) -> None:
-    """Erase the words of an answer to a suggestion. The decision stays."""
-    row = db.execute("SELECT document FROM kms_quality_answer WHERE id = ?", (id_,)).fetchone()
-    answer = _decoded(_answer.decode, row[0]) if row else None
-    if answer and (answer.note or answer.content):
-        left = msgspec.json.encode(msgspec.structs.replace(answer, note="", content="")).decode()
-        db.execute("UPDATE kms_quality_answer SET document = ? WHERE id = ?", (left, id_))
-        erased.add(f"{ITEMS}: words in kms_quality_answer", 1, answer.note, answer.content)
-
-
-def texts_of_turn(turn: QualityTurn) -> Iterator[str]:
-    """Yield the texts and names of a measured turn. The content of items is knowledge."""
-    yield from (turn.session_id, os.path.basename(turn.trace), turn.user_prompt, turn.assistant_response, turn.problem)
-    yield from (call.input_excerpt for call in turn.tool_calls)
-    for item in turn.items:
-        yield from (item.verdict.correction, item.verdict.reason) if item.verdict else ()
-
-
-def _is_evaluation_gone(evaluation: Evaluation | None, made: str, scope: ErasureScope) -> bool:
-    is_of_project = evaluation is not None and scope.project and is_inside(evaluation.root, scope.project)
-    return scope.has_record(made) or bool(is_of_project)
-
-
-def _is_gone(run: SampleRun, scope: ErasureScope) -> bool:
-    return bool(run.session and scope.has_session(run.session)) or scope.has_trace(run.trace)
+    def _erase_answer(self, id_: str) -> None:
+        """Erase the words of an answer to a suggestion. The decision stays."""
+        for (document,) in self._rows("SELECT document FROM kms_quality_answer WHERE id = ?", id_):
+            answer = _decoded(document, SuggestionAnswer)
+            if answer and (answer.note or answer.content):
+                self._erased.add("", 0, answer.content)
+                left = replace(answer, note="", content="")
+                self._replace("kms_quality_answer.document", {"id": id_}, answer, left)
 
 
 def _without_words(evaluation: Evaluation, gone: list[SampleRun], forgotten: Forgotten) -> Evaluation:
     queries = {signal.query for run in gone for signal in run.signals}
-    return msgspec.structs.replace(
+    return replace(
         evaluation,
         runs=[_blank(run, forgotten) if run in gone else run for run in evaluation.runs],
         topics=[topic for topic in evaluation.topics if topic.query not in queries],
@@ -446,43 +435,22 @@ def _blank(run: SampleRun, forgotten: Forgotten) -> SampleRun:
         Signal(signal.type, signal.status, "", signal.turn, signal.sample, outcome=signal.outcome)
         for signal in run.signals
     ]
-    grade = msgspec.structs.replace(
+    grade = replace(
         run.grade,
-        assertions=tuple(
-            msgspec.structs.replace(assertion, detail="", reason="") for assertion in run.grade.assertions
-        ),
-        criteria=tuple(msgspec.structs.replace(criterion, reason="") for criterion in run.grade.criteria),
+        assertions=tuple(replace(assertion, detail="", reason="") for assertion in run.grade.assertions),
+        criteria=tuple(replace(criterion, reason="") for criterion in run.grade.criteria),
     )
     session = forgotten.token(run.session)[:12] if run.session else ""
-    return msgspec.structs.replace(
-        run, prompt="", answer="", problem="", signals=signals, grade=grade, session=session, trace=""
-    )
+    return replace(run, prompt="", answer="", problem="", signals=signals, grade=grade, session=session, trace="")
 
 
-def _texts(found: Findings) -> Iterator[str]:
-    """Yield the texts and names of a session."""
-    yield found.session
-    yield from map(os.path.basename, found.files)  # other sessions share the folders
-    for turn in found.turns:
-        yield from (turn.prompt, turn.answer)
-    yield from _texts_of_signals(found.signals)
-
-
-def _texts_of_runs(runs: Iterable[SampleRun]) -> Iterator[str]:
-    for run in runs:
-        yield from (run.session, run.prompt, run.answer)
-        yield from _texts_of_signals(run.signals)
-
-
-def _texts_of_signals(signals: Iterable[Signal]) -> Iterator[str]:
-    for signal in signals:
-        yield from (signal.query, signal.text, signal.context, signal.said)
-
-
-def _decoded(decode: Callable[[_Stored], _Kept], stored: _Stored) -> _Kept | None:
+def _decoded(stored: str | bytes, type_: type[_Value]) -> _Value | None:
+    """Return a stored value, JSON or msgpack; None for that of another version."""
     try:
-        return decode(stored)
-    except (msgspec.MsgspecError, ValueError):  # of another version
+        if isinstance(stored, str):
+            return msgspec.json.decode(stored, type=type_)
+        return msgspec.msgpack.decode(stored, type=type_)
+    except (msgspec.MsgspecError, ValueError):
         return None
 
 

@@ -53,6 +53,7 @@ from knowbound.codebase.passages import passages_of
 from knowbound.config import Settings
 from knowbound.core.item import Anchor, Item
 from knowbound.core.paths import is_knowledge, is_machine_state
+from knowbound.core.tool_kinds import Syntax
 from knowbound.errors import KnowboundError
 from knowbound.evals.drafts.gaps import question_of_hedge, question_of_prompt, question_of_search
 from knowbound.evals.questions.from_rules import plain_heading
@@ -79,7 +80,7 @@ from knowbound.text.sentences import plain_sentences, sentences
 from knowbound.text.similar import similar, terms
 from knowbound.traces.corpus import SessionFiles
 from knowbound.traces.outcome import failure, is_empty_result
-from knowbound.traces.patterns import Syntax, fault
+from knowbound.traces.patterns import fault
 from knowbound.traces.purpose import asks_whether, speaks_of_absence
 from knowbound.traces.registry import recognise
 from knowbound.traces.sessions import SharedEvents

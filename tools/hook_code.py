@@ -59,10 +59,18 @@ EVENTS: dict[str, tuple[str, dict[str, object]]] = {
             "error": "Exit code 1\ncat: src/export.py: No such file or directory",
         },
     ),
+    "a missed search in a command line": (
+        "post-tool-use",
+        {
+            "tool_name": "Bash",
+            "tool_input": {"command": "git grep -n 'def EXPORT' || echo none", "description": "Find the export"},
+            "tool_response": {"stdout": "none"},
+        },
+    ),
     "stop": ("stop", {"last_assistant_message": "Done."}),
     "session-end": ("session-end", {"reason": "other"}),
 }
-LARGER = ("a missed command line",)  # events that load more than MOST_LINES
+LARGER = ("a missed command line", "a missed search in a command line")  # events that load more than MOST_LINES
 # What a call gives access to, by the last parts of its name.
 _TOUCHES = {
     "reads files": ("open", "os.open", "os.stat", "os.listdir", "os.scandir", "mmap.mmap", "read_text", "read_bytes"),
@@ -152,12 +160,11 @@ def page(found: dict[str, dict[str, str]]) -> str:
             "# The code of a hook",
             "",
             "All files that run while an agent waits for the process of a hook. Beside them only the standard library",
-            "is loaded, and msgspec where a missed command line is read. `python -m tools.hook_code` makes this page",
-            "from real runs of every event, and a test holds it to them. In the MCP server the same files answer, with",
-            "`agent/mcp/hook_events.py` around them. What follows when the agent has its answer (clearing text of",
-            "secrets, starting workers, asking a model where that is allowed) runs in a process that nobody waits for,",
-            "and is not listed. A check before the agent stops (`audit.check`) is off unless the user asks for it; it",
-            "loads `audit/`.",
+            "is loaded. `python -m tools.hook_code` makes this page from real runs of every event, and a test holds it",
+            "to them. In the MCP server the same files answer, with `agent/mcp/hook_events.py` around them. What",
+            "follows when the agent has its answer (clearing text of secrets, starting workers, asking a model where",
+            "that is allowed) runs in a process that nobody waits for, and is not listed. A check before the agent",
+            "stops (`audit.check`) is off unless the user asks for it; it loads `audit/`.",
             "",
             f"{sum(lines.values()):,} lines in {len(files)} files together. One event may run {MOST_LINES:,} lines;",
             "only a missed command line, which is parsed and understood first, runs more.",

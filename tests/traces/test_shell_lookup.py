@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.core.trace import LOOKUPS, MISSES, LookupIntent, Outcome, ToolKind
+from knowbound.traces.calls import MAX_SHELL_PATHS, finish_call
 from knowbound.traces.purpose import speaks_of_absence
-from knowbound.traces.shell.lookup import MAX_PATHS, read_shell, split_exit_code
+from knowbound.traces.shell.lookup import read_shell, split_exit_code
 
 NO_FILE = "No such file or directory"
 
@@ -317,12 +318,12 @@ def test_messages_of_programs_are_not_hits() -> None:
 
 
 def test_paths_are_those_named_and_those_that_came_back() -> None:
-    reading = read_shell("grep -rn frob lib", "lib/a.py:3:frob\nlib/b.py:9:frob\n", 0, None)
-    assert reading.paths == ("lib", "lib/a.py", "lib/b.py")
-    listed = read_shell("find docs -name '*.md'", "docs/a.md\ndocs/deep/b.md\n", 0, None)
-    assert listed.paths == ("docs", "docs/a.md", "docs/deep/b.md")
-    many = read_shell("rg -l x", "\n".join(f"src/f{n}.py" for n in range(200)), 0, None)
-    assert len(many.paths) == MAX_PATHS
+    def paths(command: str, output: str) -> tuple[str, ...]:
+        return finish_call("c", "Bash", {"command": command}, output, exit_code=0).paths
+
+    assert paths("grep -rn frob lib", "lib/a.py:3:frob\nlib/b.py:9:frob\n") == ("lib", "lib/a.py", "lib/b.py")
+    assert paths("find docs -name '*.md'", "docs/a.md\ndocs/deep/b.md\n") == ("docs", "docs/a.md", "docs/deep/b.md")
+    assert len(paths("rg -l x", "\n".join(f"src/f{n}.py" for n in range(200)))) == MAX_SHELL_PATHS
 
 
 @pytest.mark.parametrize(

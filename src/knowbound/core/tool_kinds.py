@@ -1,4 +1,4 @@
-"""Kind, outcome and purpose of a tool call. Hooks load this module: it imports only enum."""
+"""Kind, outcome and purpose of a tool call; syntax of a pattern. Hooks load this module: it imports only enum."""
 
 from __future__ import annotations
 
@@ -37,6 +37,17 @@ class LookupIntent(StrEnum):
     CHECK = "check"  # an existence check: either answer was expected
     MALFORMED = "malformed"  # the pattern or the call itself was wrong; `reason` says how
     INCIDENTAL = "incidental"  # a filter over program output, the path of a program, state of the machine
+
+
+class Syntax(StrEnum):
+    """Syntax of a search pattern."""
+
+    RUST = "rust"  # ripgrep, and the Grep of most agents
+    PERL = "perl"  # grep -P, ag, ack
+    EXTENDED = "extended"  # grep -E
+    BASIC = "basic"  # grep
+    FIXED = "fixed"  # grep -F
+    GLOB = "glob"  # find -name, the Glob of agents
 
 
 LOOKUPS = frozenset({ToolKind.SEARCH, ToolKind.LIST, ToolKind.READ})

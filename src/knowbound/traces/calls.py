@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -17,12 +17,19 @@ from knowbound.core.trace import LOOKUPS, MISSES, LookupIntent, Outcome, ToolCal
 from knowbound.text.redact import cut
 from knowbound.traces.intent import tool_intent
 from knowbound.traces.outcome import SUCCESS, failure, searched
-from knowbound.traces.shell.lookup import CallReading, read_shell, split_exit_code
+from knowbound.traces.shell.lookup import read_result, read_shell, split_exit_code
+from knowbound.traces.shell.plan import LinePlan
 from knowbound.traces.tools import COMMAND_KEYS, NEW_KEYS, OLD_KEYS, PATH_KEYS, QUERY_KEYS, first_text, kind_of
 
 _NO_RESULT = (Outcome.UNKNOWN, "no result in the trace")
 _FAILED = frozenset({Outcome.ERROR, Outcome.TIMEOUT, Outcome.REJECTED, Outcome.CANCELLED})
 MAX_PATHS = 200  # paths kept with a call, for coverage
+MAX_SHELL_PATHS = 50  # … with a command line
+_HIT_PATH = lazy(r"((?:[A-Za-z]:)?(?=[^\s:]*[\w)\]])[^\s:]++):")
+_OF_A_PATH = lazy(r"[^\s:'\"<>|{}]+")
+_ENDING = lazy(r"[\w-]\.[A-Za-z]\w{0,9}\Z")
+_LONGEST_ENDING = 12
+_LISTED = 100_000  # characters of a command's output that are searched for paths
 _QUERY = 500  # characters of a pattern, path or command kept with a call
 _WORDS = lazy(r"[A-Za-z_]\w{3,}")
 _LONGEST_EDIT = 100_000
@@ -33,6 +40,16 @@ _CONTEXT = lazy(r"([^\s-][^\s]{0,299}?\.\w{1,12})-\d{1,7}-")  # a line beside a 
 PATCH_FAILED = (Outcome.ERROR, "the patch did not apply")
 _PATCHED = lazy(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
 _MAX_GONE = 400  # names kept of the text that an edit removed
+
+
+class _Reading(NamedTuple):
+    kind: ToolKind
+    outcome: Outcome
+    query: str
+    where: str
+    paths: tuple[str, ...]
+    reason: str
+    intent: LookupIntent
 
 
 def finish_call(
@@ -98,7 +115,7 @@ def _reading(
     outcome: tuple[Outcome, str] | None,
     purpose: str,
     folder: str,
-) -> CallReading:
+) -> _Reading:
     query, where = _query_of(kind, input_)
     is_search = kind in (ToolKind.SEARCH, ToolKind.LIST)
     if outcome is None:
@@ -113,7 +130,7 @@ def _reading(
         reached = _hits(output, where)
     elif decided is Outcome.OK and kind in (ToolKind.READ, ToolKind.EDIT):
         reached = (query,)
-    return CallReading(kind, decided, query, where, reached, reason, intent)
+    return _Reading(kind, decided, query, where, reached, reason, intent)
 
 
 def _query_of(kind: ToolKind, input_: dict[str, Any]) -> tuple[str, str]:
@@ -151,22 +168,34 @@ def _shell_reading(
     outcome: tuple[Outcome, str] | None,
     purpose: str,
     folder: str,
-) -> CallReading:
-    command = first_text(input_, COMMAND_KEYS)
-    text = output or ""
-    if outcome is None and is_error:
-        stopped, reason = failure(text)
-        if stopped in (Outcome.REJECTED, Outcome.CANCELLED, Outcome.TIMEOUT) and not text.startswith("Exit code"):
-            outcome = (stopped, reason)
-    if exit_code is None and text:
-        exit_code, text = split_exit_code(text)
-    if outcome is not None:  # the command line is only read for its query
-        found = read_shell(command, text, None, None, purpose, folder)
+) -> _Reading:
+    command, text = first_text(input_, COMMAND_KEYS), output or ""
+    if outcome is None:
+        found = read_result(command, text, exit_code, is_error if output is not None else None, purpose, folder)
+    else:  # the command line is only read for its query
+        found = read_shell(command, split_exit_code(text)[1], None, None, purpose, folder)
         intent = found.intent if outcome[0] in MISSES else LookupIntent.LOOKUP
-        found = replace(found, outcome=outcome[0], reason=outcome[1], intent=intent)
-    else:
-        found = read_shell(command, text, exit_code, is_error if output is not None else None, purpose, folder)
-    return found if found.query else replace(found, query=command)
+        found = found._replace(outcome=outcome[0], reason=outcome[1], intent=intent)
+    paths = _files_in(found.line, text)
+    return _Reading(found.kind, found.outcome, found.query, found.where, paths, found.reason, found.intent)
+
+
+def _files_in(line: LinePlan, output: str) -> tuple[str, ...]:
+    """Return the files that the lookups of a command line name, then the files in its output."""
+    if not line.lookups:
+        return ()
+    found = {operand: None for lookup in line.lookups for operand in lookup.parsed.operands}
+    whole_lines = any(lookup.parsed.lists_paths for lookup in line.lookups)
+    if whole_lines or any(lookup.parsed.kind is ToolKind.SEARCH for lookup in line.lookups):
+        for text in output[:_LISTED].splitlines():
+            if len(found) >= MAX_SHELL_PATHS:
+                break
+            hit = _HIT_PATH.match(text)
+            path = hit[1] if hit else text.strip() if whole_lines else ""
+            # A path with a folder, or a name with an ending.
+            if _OF_A_PATH.fullmatch(path) and ("/" in path[:-1] or _ENDING.search(path[-_LONGEST_ENDING:])):
+                found[path] = None
+    return tuple(found)[:MAX_SHELL_PATHS]
 
 
 def _names_gone_by(edit: dict[str, Any]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from knowbound.core.lazy_pattern import lazy
 from knowbound.core.paths import is_machine_state
-from knowbound.core.tool_kinds import LookupIntent, ToolKind
+from knowbound.core.tool_kinds import LookupIntent, Syntax, ToolKind
 
 # Syntax of the patterns of agents' tools (patterns.Syntax); it is unknown for other tools.
 _SYNTAX = {
@@ -50,7 +50,7 @@ def _call_fault(name: str, kind: ToolKind, input_: dict[str, Any], query: str) -
         return "quotes in a path" if query and (query[0] in _QUOTES or query[-1] in _QUOTES) else ""
     if name not in _SYNTAX:
         return ""
-    from knowbound.traces.patterns import Syntax, fault, has_stray_quote, is_option  # noqa: PLC0415  # a path has none
+    from knowbound.traces.patterns import fault, has_stray_quote, is_option  # noqa: PLC0415  # a path has none
 
     syntax = Syntax(_SYNTAX[name])
     if syntax is not Syntax.GLOB and is_option(query):

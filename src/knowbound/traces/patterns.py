@@ -6,22 +6,10 @@ A correct pattern that matches nothing has no fault. In doubt a pattern has no f
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from knowbound.core.lazy_pattern import lazy
+from knowbound.core.tool_kinds import Syntax
 
 _LONGEST = 2_000  # characters; longer patterns are not checked
-
-
-class Syntax(StrEnum):
-    """Syntax of a pattern."""
-
-    RUST = "rust"  # ripgrep, and the Grep of most agents
-    PERL = "perl"  # grep -P, ag, ack
-    EXTENDED = "extended"  # grep -E
-    BASIC = "basic"  # grep
-    FIXED = "fixed"  # grep -F
-    GLOB = "glob"  # find -name, the Glob of agents
 
 
 def fault(pattern: str, syntax: Syntax, *, multiline: bool = False) -> str:

@@ -7,31 +7,54 @@ output; the remaining lines are hits. The intent of a line that found nothing is
 from __future__ import annotations
 
 import re
-
-import msgspec
+from typing import NamedTuple
 
 from knowbound.core.lazy_pattern import lazy
 from knowbound.core.paths import is_machine_state
-from knowbound.core.trace import LOOKUPS, MISSES, LookupIntent, Outcome, ToolKind
-from knowbound.traces.patterns import fault
-from knowbound.traces.purpose import announces_check, expects_it, says_it_finds, speaks_of_absence
-from knowbound.traces.shell.plan import LinePlan, Lookup, PrintedText, SearchIntent, plan
-from knowbound.traces.shell.programs import ParsedCommand
+from knowbound.core.tool_kinds import LOOKUPS, MISSES, LookupIntent, Outcome, ToolKind
+from knowbound.traces.shell.plan import LinePlan, Lookup, SearchIntent, plan
 
-MAX_PATHS = 50  # paths kept with a call
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from knowbound.traces.shell.printed import PrintedText
+    from knowbound.traces.shell.programs import ParsedCommand
+
 _MAX_HITS = 200  # lines are not counted further
+_STOPPED = frozenset({Outcome.REJECTED, Outcome.CANCELLED, Outcome.TIMEOUT})
 
 
-class CallReading(msgspec.Struct, frozen=True, gc=False):
-    """A call as it was read: its kind, its outcome, its query and its places."""
+class ShellReading(NamedTuple):
+    """A shell call as it was read: its kind, its outcome, its query and its places."""
 
+    line: LinePlan
     kind: ToolKind
     outcome: Outcome
-    query: str = ""
-    where: str = ""
-    paths: tuple[str, ...] = ()
-    reason: str = ""
-    intent: LookupIntent = LookupIntent.LOOKUP
+    query: str
+    where: str
+    reason: str
+    intent: LookupIntent
+
+
+def read_result(
+    command: str,
+    text: str,
+    exit_code: int | None,
+    is_error: bool | None,
+    purpose: str = "",
+    folder: str = "",
+) -> ShellReading:
+    """Read a call with the text of its result, which may begin with the exit code, or say that the call was stopped."""
+    stopped: tuple[Outcome, str] | None = None
+    if is_error and not text.startswith("Exit code"):
+        from knowbound.traces.outcome import failure  # noqa: PLC0415  # few commands are stopped
+
+        stopped = failure(text)
+    if exit_code is None and text:
+        exit_code, text = split_exit_code(text)
+    if stopped and stopped[0] in _STOPPED:  # the command line is only read for its query
+        found = read_shell(command, text, None, None, purpose, folder)
+        return found._replace(outcome=stopped[0], reason=stopped[1], intent=LookupIntent.LOOKUP)
+    return read_shell(command, text, exit_code, is_error, purpose, folder)
 
 
 def read_shell(
@@ -41,14 +64,12 @@ def read_shell(
     failed: bool | None,
     purpose: str = "",
     folder: str = "",
-) -> CallReading:
+) -> ShellReading:
     """Return the query and the outcome of a command line.
 
     `failed` is the client's own flag, `purpose` the agent's description of the call, `folder` its working folder.
     """
-    # The agent's intent only matters for a pipeline.
-    wants = _search_intent(purpose) if "|" in command and not speaks_of_absence(purpose) else SearchIntent.WATCHES
-    line = plan(command, wants)
+    line = plan(command, _search_intent(purpose) if "|" in command else SearchIntent.WATCHES)
     kind = _kind(line)
     if failed is None and exit_code is not None:
         failed = exit_code != 0
@@ -66,15 +87,9 @@ def read_shell(
     if main and outcome in MISSES:
         intent, wrong = line_intent(line, main, purpose, folder)
         reason = wrong or reason
-    return CallReading(
-        kind,
-        outcome,
-        query=(main.query or " ".join(main.operands)) if main else "",
-        where=" ".join(main.operands) if main and main.query else "",
-        paths=_paths(line, output),
-        reason=reason,
-        intent=intent,
-    )
+    query = (main.query or " ".join(main.operands)) if main else ""
+    where = " ".join(main.operands) if main and main.query else ""
+    return ShellReading(line, kind, outcome, query or command, where, reason, intent)
 
 
 def _empty_filter(
@@ -115,6 +130,10 @@ _RESULTS = lazy(r"\b(?:pass|passes|passing|result|results|status|summary|compile
 def _search_intent(purpose: str) -> SearchIntent:
     """Return the intent for a program's output, from the agent's description."""
     if not purpose or _RESULTS.search(purpose):
+        return SearchIntent.WATCHES
+    from knowbound.traces.purpose import says_it_finds, speaks_of_absence  # noqa: PLC0415  # most calls have none
+
+    if speaks_of_absence(purpose):
         return SearchIntent.WATCHES
     if says_it_finds(purpose):
         return SearchIntent.FINDS
@@ -324,7 +343,7 @@ _TIMED_OUT = lazy(r"\s*(?:Command timed out after|.*\btimed out after \d+)", re.
 
 
 def _timed_out(line: LinePlan, output: str, exit_code: int | None) -> bool:
-    if exit_code == 124 and line.timed:
+    if exit_code == 124 and not line.programs.isdisjoint(("timeout", "gtimeout")):
         return True
     return exit_code != 0 and _TIMED_OUT.match(output[:200]) is not None
 
@@ -335,42 +354,9 @@ def _shell_outcome(line: LinePlan, output: str, exit_code: int | None, failed: b
         return (Outcome.OK, "it printed something") if printed else (Outcome.UNKNOWN, "no status, no output")
     if not failed:
         return Outcome.OK, "ended well"
-    if line.ends_in_filter and not printed and exit_code in (None, 1):
+    if line.filters and not printed and exit_code in (None, 1):
         return Outcome.OK, "the filter let nothing through"
     return Outcome.ERROR, f"ended with status {exit_code}" if exit_code is not None else "failed"
-
-
-# ---- paths
-
-_HIT_PATH = lazy(r"((?:[A-Za-z]:)?(?=[^\s:]*[\w)\]])[^\s:]++):")
-_OF_A_PATH = lazy(r"[^\s:'\"<>|{}]+")
-_ENDING = lazy(r"[\w-]\.[A-Za-z]\w{0,9}\Z")
-_LONGEST_ENDING = 12
-
-
-def _paths(line: LinePlan, output: str) -> tuple[str, ...]:
-    """Return the files that the lookups name, then the files in the output, at most MAX_PATHS."""
-    if not line.lookups:
-        return ()
-    found = {operand: None for lookup in line.lookups for operand in lookup.parsed.operands}
-    searches = [lookup for lookup in line.lookups if lookup.parsed.kind is ToolKind.SEARCH or lookup.parsed.lists_paths]
-    if searches:
-        whole_lines = any(lookup.parsed.lists_paths for lookup in searches)
-        for text in output[:100_000].splitlines():
-            if len(found) >= MAX_PATHS:
-                break
-            hit = _HIT_PATH.match(text)
-            path = hit[1] if hit else text.strip() if whole_lines else ""
-            if path and _looks_like_file(path):
-                found[path] = None
-    return tuple(found)[:MAX_PATHS]
-
-
-def _looks_like_file(text: str) -> bool:
-    """Report whether a text is a path with a folder, or a name with an ending."""
-    if not _OF_A_PATH.fullmatch(text):
-        return False
-    return "/" in text[:-1] or _ENDING.search(text[-_LONGEST_ENDING:]) is not None
 
 
 # ---- intent of a line whose lookups found nothing (specification 1, section 10)
@@ -381,15 +367,23 @@ def line_intent(line: LinePlan, main: ParsedCommand, purpose: str, folder: str) 
 
     `main` is the lookup that represents the call, `purpose` the agent's description of the call, `folder` its folder.
     """
-    wrong = fault(main.query, main.syntax) if main.syntax else ""
-    if wrong:
-        return LookupIntent.MALFORMED, wrong
+    if main.syntax:
+        from knowbound.traces.patterns import fault  # noqa: PLC0415  # a path has no syntax
+
+        if wrong := fault(main.query, main.syntax):
+            return LookupIntent.MALFORMED, wrong
     if all(_is_incidental(lookup.parsed, folder) for lookup in line.lookups):
         return LookupIntent.INCIDENTAL, ""
-    if announces_check(purpose) or _checks_absence(line):
-        return LookupIntent.CHECK, ""
-    # An agent that announces a search may prepare for a miss, and still wants to find something.
-    return (LookupIntent.CHECK if _takes_either(line) and not expects_it(purpose) else LookupIntent.LOOKUP), ""
+    expects_it = False
+    if purpose:
+        from knowbound.traces import purpose as words  # noqa: PLC0415  # most calls have no description
+
+        if words.announces_check(purpose):
+            return LookupIntent.CHECK, ""
+        # An agent that announces a search may prepare for a miss, and still wants to find something.
+        expects_it = words.expects_it(purpose)
+    is_check = _checks_absence(line) or (_takes_either(line) and not expects_it)
+    return (LookupIntent.CHECK if is_check else LookupIntent.LOOKUP), ""
 
 
 def _is_incidental(parsed: ParsedCommand, folder: str) -> bool:
@@ -425,24 +419,5 @@ def _checks_absence(line: LinePlan) -> bool:
         return True
     if any("<<<<<<<" in lookup.parsed.query for lookup in line.lookups):
         return True  # conflict markers are only searched for to see that none is left
-    if any(
-        lookup.parsed.inverted and lookup.parsed.silent and at not in reported for at, lookup in enumerate(line.lookups)
-    ):
-        return True
-    for known in line.prints:
-        if known.lookup < 0:
-            continue
-        if not known.when and (_RELIEF.search(known.text) or speaks_of_absence(known.text)):
-            return True
-        if known.when and line.lookups[known.lookup].silent and _ALARM.search(known.text):
-            return True
-    return False
-
-
-_RELIEF = lazy(
-    r"[✓✅👍]|\b(?:clean|ok|okay|good|gone|hidden|correct|correctly|expected|pass|passed|success|removed|deleted)\b"
-    r"|\b(?:none left|all clear|safe|done)\b"
-    r"|\bno (?:more|remaining|leftovers?|other|stale|old|dangling|hits? left|violations?|conflicts?|leaks?)\b",
-    re.IGNORECASE,
-)
-_ALARM = lazy(r"[✗✘❌⚠]|\b(?:fail|failed|bad|still|leak|leftover|warning|problem|oops|remains?)\b", re.IGNORECASE)
+    inverted = (at for at, lookup in enumerate(line.lookups) if lookup.parsed.inverted and lookup.parsed.silent)
+    return not reported.issuperset(inverted)

@@ -10,8 +10,6 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from msgspec.structs import replace
-
 from knowbound.core.lazy_pattern import lazy
 from knowbound.traces.shell.tree import (
     ASSIGNMENT,
@@ -331,7 +329,7 @@ class _Parser:
         elif group.redirects:
             last = group.stages[-1] if group.stages else None
             if isinstance(last, CompoundCommand):
-                group.stages[-1] = replace(last, redirects=tuple(group.redirects))
+                group.stages[-1] = last._replace(redirects=tuple(group.redirects))
             else:
                 group.stages.append(Command((), tuple(group.redirects)))
         group.words, group.assigns, group.redirects = [], [], []

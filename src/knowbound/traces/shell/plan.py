@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from enum import IntEnum
-from functools import lru_cache
+from typing import NamedTuple
 
-import msgspec
-from msgspec.structs import replace
-
-from knowbound.core.lazy_pattern import lazy
-from knowbound.core.trace import ToolKind
+from knowbound.core.tool_kinds import ToolKind
 from knowbound.traces.shell.parser import parse
 from knowbound.traces.shell.programs import ParsedCommand, ProgramRole, describe
 from knowbound.traces.shell.tree import Command, CompoundCommand, Expansion, Pipeline, Redirect, ShellWord, commands
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from knowbound.traces.shell.printed import PrintedText
 
 
 class SearchIntent(IntEnum):
@@ -25,7 +25,7 @@ class SearchIntent(IntEnum):
     FILTERS = 3  # every grep behind a program is a search, for any intent of the agent
 
 
-class Lookup(msgspec.Struct, frozen=True, gc=False):
+class Lookup(NamedTuple):
     """A lookup of the line together with the pipeline behind it."""
 
     parsed: ParsedCommand
@@ -35,35 +35,7 @@ class Lookup(msgspec.Struct, frozen=True, gc=False):
     decides: bool  # its status is the status of its pipeline
 
 
-class PrintedText(msgspec.Struct, frozen=True, gc=False):
-    """A line of text that the command line itself prints."""
-
-    pieces: tuple[str, ...]  # the text before, between and after its expansions
-    text: str
-    prefix: bool  # no newline follows: the output of the next command is in the same line
-    lookup: int  # the lookup that it reports on, -1 for none
-    when: bool  # it is printed if that lookup found something
-    filled: tuple[bool, ...]  # for every expansion: a lookup fills it
-    status: int  # the expansion with `$?`, -1 for none
-
-    def match(self, line: str) -> tuple[list[str], str] | None:
-        """Return the values of the expansions and the rest of the line; None if the line is not this text."""
-        if not line.startswith(self.pieces[0]):
-            return None
-        at, values = len(self.pieces[0]), []
-        for left, piece in zip(range(len(self.pieces) - 2, -1, -1), self.pieces[1:], strict=True):
-            end = line.find(piece, at)
-            if not left and not (self.prefix and piece):  # the last piece ends the line
-                end = len(line) - len(piece) if line.endswith(piece) else -1
-            if end < at:
-                return None
-            values.append(line[at:end].strip())
-            at = end + len(piece)
-        rest = line[at:].strip()
-        return None if rest and not self.prefix else (values, rest)
-
-
-class LinePlan(msgspec.Struct, frozen=True, gc=False):
+class LinePlan(NamedTuple):
     """Facts about a command line that decide how its output is read."""
 
     lookups: tuple[Lookup, ...]
@@ -71,25 +43,14 @@ class LinePlan(msgspec.Struct, frozen=True, gc=False):
     shows: bool  # other programs print their state into the output
     acts: bool  # it builds, tests or changes something: the lookups are not its purpose
     filters: bool  # a program's output goes through grep
-    ends_in_filter: bool  # … at the end of the line
     last: int  # the lookup whose status is the status of the line, -1 for none
     negated: bool  # `! grep …`
     programs: frozenset[str]
-    timed: bool  # run under `timeout`
     removes: bool  # it removes or rewrites something
 
 
 def plan(command: str, intent: SearchIntent) -> LinePlan:
     """Parse and plan a command line."""
-    return _cached(command, intent) if len(command) < 2_000 else _plan(command, intent)
-
-
-@lru_cache(maxsize=4096)
-def _cached(command: str, intent: SearchIntent) -> LinePlan:
-    return _plan(command, intent)
-
-
-def _plan(command: str, intent: SearchIntent) -> LinePlan:
     steps = parse(command)
     planner = _Planner(intent)
     planner.walk(steps)
@@ -102,12 +63,10 @@ def _plan(command: str, intent: SearchIntent) -> LinePlan:
         planner.shows,
         planner.acts,
         planner.filters,
-        planner.ends_in_filter,
         planner.last,
         planner.negated,
         frozenset(names),
-        "timeout" in names or "gtimeout" in names,
-        any(_removes(one) for one in simple),
+        any(map(_removes, simple)),
     )
 
 
@@ -126,7 +85,7 @@ _PRINTING = frozenset(
 )
 
 
-class _Condition(msgspec.Struct, frozen=True, gc=False):
+class _Condition(NamedTuple):
     """The lookup that an `&&`, `||` or `then` depends on; `flipped` if success means not found."""
 
     lookup: int = -1
@@ -136,7 +95,7 @@ class _Condition(msgspec.Struct, frozen=True, gc=False):
 _UNCONDITIONAL = _Condition()
 
 
-class _Tail(msgspec.Struct, frozen=True, gc=False):
+class _Tail(NamedTuple):
     """The stages of a pipeline after the first."""
 
     search: ParsedCommand | None  # the last grep that picks lines
@@ -150,66 +109,55 @@ class _Planner:
         self.depth = depth
         self.lookups: list[Lookup] = []
         self.prints: list[PrintedText] = []
-        self.shows = self.acts = self.filters = self.ends_in_filter = self.negated = False
+        self.shows = self.acts = self.filters = self.negated = False
         self.last = -1
         self.variables: dict[str, Lookup] = variables if variables is not None else {}
-        self.in_hits = False  # inside a loop over hits, where every printed text is a hit
 
-    def walk(self, steps: tuple[Pipeline, ...], condition: _Condition | None = None, when: bool = True) -> _Condition:
+    def walk(
+        self, steps: tuple[Pipeline, ...], condition: _Condition = _UNCONDITIONAL, when: bool = True
+    ) -> _Condition:
         """Read a list of pipelines that runs under the condition `condition` is `when`."""
-        outer, outer_when = condition or _UNCONDITIONAL, when
         current = _UNCONDITIONAL
         for step in steps:
-            guard, when = outer, outer_when
-            if step.link in ("&&", "||") and current.lookup >= 0:
-                guard, when = current, step.link == "&&"
-            elif step.link not in ("&&", "||"):
-                current = _UNCONDITIONAL
+            is_linked = step.link in ("&&", "||")
+            current = current if is_linked else _UNCONDITIONAL
+            guard = (current, step.link == "&&") if current.lookup >= 0 else (condition, when)
             before = len(self.lookups)
             self.last = -1
-            found = self.pipeline(step.stages, guard, when)
+            found = self.pipeline(step.stages, *guard)
             if found.lookup >= before:
                 current = _Condition(found.lookup, found.flipped != step.negated)
                 self.last = found.lookup
                 self.negated |= step.negated
         return current
 
-    # ---- pipelines
-
     def pipeline(self, stages: tuple[Command | CompoundCommand, ...], guard: _Condition, when: bool) -> _Condition:
-        if len(stages) == 1:
-            stage = stages[0]
-            if isinstance(stage, CompoundCommand):
-                return self.group(stage, guard, when)
-            return self.single(stage, guard, when)
         source, rest = stages[0], stages[1:]
         tail = self.behind(rest)
         if tail.acts:
             self.acts = True
             return _UNCONDITIONAL
         if isinstance(source, CompoundCommand):
-            return self.group_through(source, tail, guard, when)
+            return self.group(source, guard, when)
+        if not rest:
+            return self.single(source, guard, when)
         parsed = describe(source)
-        if parsed.role is ProgramRole.PRINT:
-            printed = self.lookup_in(source.words)  # `echo "$HITS" | grep x` searches in the hits
-            parsed = printed.parsed if printed else parsed
         search, last = tail.search, rest[-1]
-        decides = search is not None and isinstance(last, Command) and describe(last) == search
         if parsed.role is ProgramRole.LOOKUP and not parsed.silent:
             if search:
                 paths = parsed.lists_paths or search.lists_paths
-                parsed = replace(
-                    parsed, kind=ToolKind.SEARCH, query=search.query, lists_paths=paths, syntax=search.syntax
+                parsed = parsed._replace(
+                    kind=ToolKind.SEARCH, query=search.query, lists_paths=paths, syntax=search.syntax
                 )
         elif search and self.is_search_of(parsed):
-            parsed = replace(search, operands=(), is_state=parsed.role is not ProgramRole.KNOWLEDGE)
+            parsed = search._replace(operands=(), is_state=parsed.role is not ProgramRole.KNOWLEDGE)
         else:
             self.acts |= parsed.role is ProgramRole.ACT
             self.shows |= parsed.role is not ProgramRole.ACT
-            self.filters |= search is not None and parsed.role in _PROGRAMS
-            self.ends_in_filter |= decides
+            self.filters |= search is not None
             return _UNCONDITIONAL
         silent = (search is not None and search.silent) or _goes_to_file(last.redirects)
+        decides = isinstance(last, Command) and describe(last) == search
         return self.add(Lookup(parsed, tail.counts, silent, _discards_errors(source.redirects), decides))
 
     def is_search_of(self, source: ParsedCommand) -> bool:
@@ -231,7 +179,7 @@ class _Planner:
                 inner = self.nested(stage.test + stage.body + stage.other)
                 acts |= inner.acts
                 searches = [lookup.parsed for lookup in inner.lookups if lookup.parsed.kind is ToolKind.SEARCH]
-                search = replace(searches[0], silent=False) if searches else search
+                search = searches[0]._replace(silent=False) if searches else search
                 continue
             parsed = describe(stage)
             if parsed.kind is ToolKind.SEARCH and not parsed.inverted:
@@ -255,8 +203,6 @@ class _Planner:
             len(self.lookups) - 1, lookup.parsed.inverted and lookup.parsed.program in ("test", "[", "[[")
         )
 
-    # ---- groups
-
     def group(self, group: CompoundCommand, guard: _Condition, when: bool) -> _Condition:
         if group.word == "if":
             condition = self.walk(group.test)
@@ -267,30 +213,9 @@ class _Planner:
             return _UNCONDITIONAL
         if group.word == "for" and (lookup := self.lookup_in(group.items)):
             self.add(lookup)
-            outer, self.in_hits = self.in_hits, True
-            self.walk(group.body)
-            self.in_hits = outer
-            return _UNCONDITIONAL
         self.walk(group.test)
         condition = self.walk(group.body, guard, when)
         return condition if group.word in ("(", "{", "sh") else _UNCONDITIONAL
-
-    def group_through(self, source: CompoundCommand, tail: _Tail, guard: _Condition, when: bool) -> _Condition:
-        """Read a group before a pipe: `for …; done | grep x`, `(a; b) | wc -l`."""
-        if tail.search is None and not tail.counts:
-            self.group(source, guard, when)
-            return _UNCONDITIONAL
-        inner = self.nested((Pipeline("", False, (source,)),))
-        self.acts |= inner.acts and not (tail.search and self.intent >= SearchIntent.FINDS)
-        self.shows |= inner.shows
-        if not inner.lookups:
-            return _UNCONDITIONAL
-        parsed = inner.lookups[0].parsed
-        if tail.search:
-            parsed = replace(parsed, kind=ToolKind.SEARCH, query=tail.search.query, syntax=tail.search.syntax)
-        return self.add(Lookup(parsed, tail.counts, False, inner.lookups[0].muted, False))
-
-    # ---- one command
 
     def single(self, command: Command, guard: _Condition, when: bool) -> _Condition:
         if not command.words:
@@ -305,17 +230,11 @@ class _Planner:
             return self.add(Lookup(parsed, parsed.counts, silent, _discards_errors(command.redirects), True))
         if parsed.role is ProgramRole.PRINT and not away:
             self.print(command, guard, when)
-        elif parsed.program == "test" and (lookup := self.lookup_in(command.words)):
-            empty = "-z" in command.texts or "0" in command.texts  # true when nothing was found
-            self.lookups.append(replace(lookup, silent=True))
-            return _Condition(len(self.lookups) - 1, empty)
         elif parsed.role is ProgramRole.ACT:
             is_discarded = any(redirect.target == "/dev/null" for redirect in command.redirects)
             self.acts |= not (away and is_discarded)
         elif parsed.role in _PRINTING:
             self.shows |= not away and not any(redirect.operator == "<<" for redirect in command.redirects)
-        elif parsed.program == "sleep":
-            self.acts = True  # it waits for a state; the line is no lookup of knowledge
         if parsed.program in ("export", "local", "declare", "readonly"):
             self.assign(command.words[1:])
         return _UNCONDITIONAL
@@ -343,80 +262,17 @@ class _Planner:
         inner = self.nested(parse(expansion.command))
         return inner.lookups[0] if inner.lookups and not inner.acts else None
 
-    # ---- texts that the line prints itself
-
     def print(self, command: Command, guard: _Condition, when: bool) -> None:
-        if self.in_hits:
-            return
-        words = list(command.words[1:])
-        escapes, newline = command.program == "printf", command.program == "echo"
-        while command.program == "echo" and words and _ECHO_OPTIONS.fullmatch(words[0].text):
-            newline &= "n" not in words[0].text
-            escapes |= "e" in words[0].text
-            words = words[1:]
-        if command.program == "printf":
-            words = _formatted(words)
-        text = " ".join(word.text for word in words)
-        if escapes:
-            newline |= text.endswith(("\\n", "\n"))
-        known = self.known_lines(words)
-        for at, (pieces, filled, status) in enumerate(known):
-            prefix = not newline and at == len(known) - 1
-            when_found = when != guard.flipped
-            self.prints.append(PrintedText(pieces, text, prefix, guard.lookup, when_found, filled, status))
+        from knowbound.traces.shell.printed import printed_texts  # noqa: PLC0415  # most lines print nothing
 
-    def known_lines(self, words: list[ShellWord]) -> list[tuple[tuple[str, ...], tuple[bool, ...], int]]:
-        """Return for each line of the text its pieces, the expansions that lookups fill, and the position of `$?`."""
-        text, fillers = "", []
-        for word in words:
-            at, text = 0, text + " " if text else ""
-            for expansion in word.expansions:
-                text += word.text[at : expansion.start] + "\0"
-                at = expansion.end
-                lookup = self.fills(expansion)
-                if lookup:
-                    self.lookups.append(lookup)
-                fillers.append((lookup is not None, expansion.name == "?"))
-            text += word.text[at:]
-        known: list[tuple[tuple[str, ...], tuple[bool, ...], int]] = []
-        taken = 0
-        for line in text.replace("\\n", "\n").replace("\\t", "\t").split("\n"):
-            pieces = tuple(piece.strip() for piece in line.split("\0"))
-            here = fillers[taken : taken + len(pieces) - 1]
-            taken += len(here)
-            if any(pieces) or (here and all(lookup or code for lookup, code in here)):
-                status = next((at for at, (_, code) in enumerate(here) if code), -1)
-                known.append((pieces, tuple(lookup for lookup, _ in here), status))
-            elif here:
-                self.shows = True  # a bare variable may print anything
-        return known
+        def is_filled(expansion: Expansion) -> bool:
+            lookup = self.fills(expansion)
+            self.lookups += [lookup] if lookup else []
+            return lookup is not None
 
-
-_ECHO_OPTIONS = lazy(r"-[neE]+")
-_CONVERSION = lazy(r"%[-+ 0]*\d*(?:\.\d+)?[sdiqfxb]")
-
-
-def _formatted(words: list[ShellWord]) -> list[ShellWord]:
-    """Return printf's format filled with its arguments; the format repeats while arguments are left."""
-    if not words:
-        return []
-    form, given = words[0].text, words[1:]
-    text, expansions = "", []
-    for _ in range(20):
-        at = 0
-        for found in _CONVERSION.finditer(form):
-            text += form[at : found.start()]
-            value, given = (given[0], given[1:]) if given else (ShellWord(""), [])
-            expansions += [
-                replace(expansion, start=expansion.start + len(text), end=expansion.end + len(text))
-                for expansion in value.expansions
-            ]
-            text += value.text
-            at = found.end()
-        text += form[at:]
-        if not given or at == 0:
-            break
-    return [ShellWord(text, tuple(expansions))] if expansions or not words[0].expansions else [words[0]]
+        for printed in printed_texts(command, guard.lookup, when != guard.flipped, is_filled):
+            self.shows |= printed.is_unknown
+            self.prints += [] if printed.is_unknown else [printed]
 
 
 def _goes_to_file(redirects: tuple[Redirect, ...]) -> bool:

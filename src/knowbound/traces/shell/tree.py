@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import msgspec
-
 from knowbound.core.lazy_pattern import lazy
 
 ASSIGNMENT = lazy(r"[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=")
 
 
-class Expansion(msgspec.Struct, frozen=True, gc=False):
+class Expansion(NamedTuple):
     """A part of a word that the shell replaces by a value."""
 
     start: int
@@ -21,7 +19,7 @@ class Expansion(msgspec.Struct, frozen=True, gc=False):
     command: str = ""  # of a command substitution
 
 
-class ShellWord(msgspec.Struct, frozen=True, gc=False):
+class ShellWord(NamedTuple):
     """A word without its quotes; its expansions are as they were written."""
 
     text: str
@@ -36,7 +34,7 @@ class Redirect(NamedTuple):
     target: str
 
 
-class Command(msgspec.Struct, frozen=True, gc=False):
+class Command(NamedTuple):
     """A program with its arguments, without wrappers such as `sudo` and `timeout`."""
 
     words: tuple[ShellWord, ...] = ()
@@ -58,7 +56,7 @@ class Command(msgspec.Struct, frozen=True, gc=False):
         return [word.text for word in self.words[1:]]
 
 
-class CompoundCommand(msgspec.Struct, frozen=True, gc=False):
+class CompoundCommand(NamedTuple):
     """A compound command: `(`, `{`, for, while, until, if, case, or sh for `bash -c "…"`."""
 
     word: str
@@ -173,7 +171,7 @@ def script_of(command: Command) -> str | None:
 # ---- arguments
 
 
-class Arguments(msgspec.Struct, frozen=True, gc=False):
+class Arguments(NamedTuple):
     """Arguments of a program: options, their values, operands."""
 
     flags: frozenset[str]
@@ -183,6 +181,10 @@ class Arguments(msgspec.Struct, frozen=True, gc=False):
     def has(self, *names: str) -> bool:
         """Report whether one of the options was given, with or without a value."""
         return any(name in self.flags or name in self.values for name in names)
+
+    def valued(self, *names: str) -> list[str]:
+        """Return the values of these options."""
+        return [value for name in names for value in self.values.get(name, ())]
 
 
 def arguments(words: list[str], short: str = "", long: frozenset[str] = frozenset()) -> Arguments:

@@ -7,12 +7,10 @@ import re
 from functools import partial
 
 from knowbound.core.lazy_pattern import lazy
-from knowbound.core.trace import MISSES, LookupIntent, ToolKind
+from knowbound.core.tool_kinds import MISSES, LookupIntent, Syntax, ToolKind
 from knowbound.lessons.rescue.misses.event import glob_lookup
 from knowbound.lessons.rescue.misses.lookup import PATH, PATTERN, MissedLookup, is_wild
-from knowbound.traces.calls import finish_call
-from knowbound.traces.patterns import Syntax
-from knowbound.traces.shell.plan import SearchIntent, plan
+from knowbound.traces.shell.lookup import read_result
 from knowbound.traces.tools import COMMAND_KEYS, first_text
 
 TYPE_CHECKING = False
@@ -41,18 +39,15 @@ def shell_lookups(event: Mapping[str, Any], name: str, given: dict[str, Any], ro
     command = first_text(given, COMMAND_KEYS)
     cwd = event.get("cwd")
     output, exit_code, is_error = output_of(event)
-    call = finish_call(
-        "", name, given, output, is_error=is_error, exit_code=exit_code, kind=ToolKind.SHELL,
-        folder=cwd if isinstance(cwd, str) else "",
-    )  # fmt: skip
-    if call.outcome not in MISSES or call.intent is LookupIntent.INCIDENTAL:
+    purpose = first_text(given, ("description", "explanation", "justification"))
+    read = read_result(command, output, exit_code, is_error, purpose, cwd if isinstance(cwd, str) else "")
+    if read.outcome not in MISSES or read.intent is LookupIntent.INCIDENTAL:
         return []
-    purpose = given.get("description")
-    is_check = call.intent is LookupIntent.CHECK or (isinstance(purpose, str) and _CHECKING.match(purpose) is not None)
+    is_check = read.intent is LookupIntent.CHECK or _CHECKING.match(purpose) is not None
     start = _FOLDER.match(command)
     folder = start[1].strip("\"'") if start else ""
     found: list[MissedLookup] = []
-    for lookup in plan(command, SearchIntent.WATCHES).lookups:
+    for lookup in read.line.lookups:
         if not lookup.parsed.is_state:
             found += _lookups(lookup.parsed, command, folder, roots, name, is_check=is_check)
     return list(dict.fromkeys(found))

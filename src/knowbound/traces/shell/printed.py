@@ -1,0 +1,90 @@
+"""Texts that a command line prints itself, by `echo` and `printf`: they are no output of its lookups."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from knowbound.core.lazy_pattern import lazy
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from knowbound.traces.shell.tree import Command, Expansion
+
+_ECHO_OPTIONS = lazy(r"-[neE]+")
+_CONVERSION = lazy(r"%[-+ 0]*\d*(?:\.\d+)?[sdiqfxb]")
+_MOST_ROUNDS = 20  # of a format that repeats
+
+
+class PrintedText(NamedTuple):
+    """A line of text that the command line itself prints."""
+
+    pieces: tuple[str, ...]  # the text before, between and after its expansions
+    text: str
+    prefix: bool  # no newline follows: the output of the next command is in the same line
+    lookup: int  # the lookup that it reports on, -1 for none
+    when: bool  # it is printed if that lookup found something
+    filled: tuple[bool, ...]  # for every expansion: a lookup fills it
+    status: int  # the expansion with `$?`, -1 for none
+
+    @property
+    def is_unknown(self) -> bool:
+        """Report whether the line may be anything: variables alone, which no lookup fills."""
+        return not any(self.pieces) and not all(filled or at == self.status for at, filled in enumerate(self.filled))
+
+    def match(self, line: str) -> tuple[list[str], str] | None:
+        """Return the values of the expansions and the rest of the line; None if the line is not this text."""
+        if not line.startswith(self.pieces[0]):
+            return None
+        at, values = len(self.pieces[0]), []
+        for left, piece in zip(range(len(self.pieces) - 2, -1, -1), self.pieces[1:], strict=True):
+            end = line.find(piece, at)
+            if not left and not (self.prefix and piece):  # the last piece ends the line
+                end = len(line) - len(piece) if line.endswith(piece) else -1
+            if end < at:
+                return None
+            values.append(line[at:end].strip())
+            at = end + len(piece)
+        rest = line[at:].strip()
+        return None if rest and not self.prefix else (values, rest)
+
+
+def printed_texts(
+    command: Command, lookup: int, when: bool, is_filled: Callable[[Expansion], bool]
+) -> Iterator[PrintedText]:
+    """Yield the lines that `echo` or `printf` prints.
+
+    `lookup` and `when` are the condition under which it runs; `is_filled` says whether a lookup fills an expansion.
+    """
+    words = list(command.words[1:])
+    escapes, newline = command.program == "printf", command.program == "echo"
+    while command.program == "echo" and words and _ECHO_OPTIONS.fullmatch(words[0].text):
+        newline &= "n" not in words[0].text
+        escapes |= "e" in words[0].text
+        words = words[1:]
+    parts, fillers = list[str](), list[tuple[bool, bool]]()
+    for word in words:
+        part, at = "", 0
+        for expansion in word.expansions:
+            part += word.text[at : expansion.start] + "\0"
+            at = expansion.end
+            fillers.append((is_filled(expansion), expansion.name == "?"))
+        parts.append(part + word.text[at:])
+    text = _formatted(parts) if command.program == "printf" else " ".join(parts)
+    newline |= escapes and text.endswith(("\\n", "\n"))
+    lines = text.replace("\\n", "\n").replace("\\t", "\t").split("\n")
+    for number, line in enumerate(lines):
+        pieces = tuple(piece.strip() for piece in line.split("\0"))
+        here, fillers = fillers[: len(pieces) - 1], fillers[len(pieces) - 1 :]
+        if any(pieces) or here:
+            status = next((at for at, (_, is_status) in enumerate(here) if is_status), -1)
+            is_prefix = not newline and number == len(lines) - 1
+            yield PrintedText(pieces, text, is_prefix, lookup, when, tuple(filled for filled, _ in here), status)
+
+
+def _formatted(parts: list[str]) -> str:
+    """Return printf's format filled with its arguments; the format repeats while arguments are left."""
+    form, given = "".join(parts[:1]), iter(parts[1:])
+    rounds = -(-len(parts[1:]) // max(1, len(_CONVERSION.findall(form))))
+    return _CONVERSION.sub(lambda _: next(given, ""), form * min(max(1, rounds), _MOST_ROUNDS))

@@ -7,7 +7,6 @@ recurse.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from functools import lru_cache
 
 from knowbound.core.lazy_pattern import lazy
@@ -75,91 +74,173 @@ def _cached(text: str) -> tuple[Pipeline, ...]:
     return _Parser(text, 0).parse()
 
 
-@dataclass(slots=True)
-class _OpenGroup:
-    """A group that is being read: its current list, and its earlier sections."""
-
-    word: str
-    section: str = "body"
-    chained: bool = False  # an elif: it closes together with its if
-    test: tuple[Pipeline, ...] = ()
-    body: tuple[Pipeline, ...] = ()
-    items: tuple[ShellWord, ...] = ()
-    steps: list[Pipeline] = field(default_factory=list)
-    stages: list[Command | CompoundCommand] = field(default_factory=list)
-    words: list[ShellWord] = field(default_factory=list)
-    assigns: list[ShellWord] = field(default_factory=list)
-    redirects: list[Redirect] = field(default_factory=list)
-    link: str = ""
-    negated: bool = False
-    piped: bool = False  # a pipe was the last operator
-
-    def closed(self) -> CompoundCommand:
-        steps = tuple(self.steps)
-        if self.section == "other":
-            return CompoundCommand(self.word, self.test, self.body, steps, self.items)
-        if self.section == "test":
-            return CompoundCommand(self.word, steps)
-        return CompoundCommand(self.word, self.test, steps, (), self.items)
-
-
 class _Parser:
+    """A recursive parser with one token at hand: a word, or the sign of an operator, a redirection or a new line."""
+
     def __init__(self, text: str, nested: int) -> None:
         self.text = text
         self.nested = nested
         self.at = 0
-        self.top = _OpenGroup("")  # the innermost open group
-        self.groups = [self.top]
-        self.pending: str | None = None  # a redirection that waits for its target
+        self.depth = 0  # of groups
         self.heredocs: list[str] = []
+        self.word: ShellWord | None = None
+        self.sign = ""  # "" for a word and at the end
+        self.is_redirect = False
+        self.bare = ""  # the sign, or a word without quotes: only that can be reserved
+        self.ended_by = ""  # what ended the last list
 
     def parse(self) -> tuple[Pipeline, ...]:
-        text, size, match = self.text, len(self.text), _TOKEN.match
+        self.advance()
+        return self.steps()
+
+    def advance(self) -> None:
+        """Go on to the next token."""
+        text, size = self.text, len(self.text)
+        self.word, self.sign, self.bare, self.is_redirect = None, "", "", False
         while self.at < size:
-            token = match(text, self.at)
-            if token is None:  # never: the last alternative matches everything
-                break
+            token = _TOKEN.match(text, self.at)
+            assert token is not None  # the last alternative matches everything
             self.at = token.end()
             kind = token.lastgroup
             if kind in ("plain", "single", "double"):
-                self.word(ShellWord(token[kind]), bare=kind == "plain")
-            elif kind == "other":
-                if self.at < size:
-                    self.word(self.slow_word())
-            elif kind == "redirect":
-                self.pending = token["redirect"]
-            elif kind == "operator":
-                self.operator(token["operator"])
-            elif kind == "newline":
-                if not self.top.piped:
-                    self.end_pipeline(";")
-                if self.heredocs:
+                self.word, self.bare = ShellWord(token[kind]), token[kind] if kind == "plain" else ""
+            elif kind == "other" and self.at < size:
+                self.word = self.slow_word()
+            elif kind in ("operator", "redirect", "newline"):
+                self.sign = self.bare = token[kind]
+                self.is_redirect = kind == "redirect"
+                if kind == "newline" and self.heredocs:
                     self.skip_heredocs()
-        while len(self.groups) > 1:
-            self.close()
-        self.end_pipeline("")
-        return tuple(self.top.steps)
+            else:
+                continue
+            return
 
-    # ---- words
+    # ---- lists and groups
 
-    def word(self, word: ShellWord, *, bare: bool = False) -> None:
-        group = self.top
-        group.piped = False
-        if self.pending is not None:
-            self.redirect(self.pending, word.text)
-            self.pending = None
-        elif group.words:
-            if group.words[0].text == "[[" and word.text == "]]":
-                group.words[0] = ShellWord("[")
-            group.words.append(word)
-            if group.section == "head" and word.text == "in" and group.word == "case":
-                group.section, group.words = "pattern", []
-        elif bare and self.reserved(word.text):
-            pass
-        elif ASSIGNMENT.match(word.text):
-            group.assigns.append(word)
-        else:
-            group.words.append(word)
+    def steps(self, *ends: str) -> tuple[Pipeline, ...]:
+        """Read pipelines up to one of these reserved words and brackets, or to the end."""
+        found: list[Pipeline] = []
+        link = self.ended_by = ""
+        while self.word is not None or self.sign:
+            if self.bare in ends:
+                self.ended_by = self.bare
+                self.advance()
+                break
+            step = self.pipeline(link)
+            if step.stages:
+                found.append(step)
+                link = ";"
+            if self.sign in ("&&", "||"):
+                link = self.sign if found else ""
+            if self.sign in _SEPARATORS and self.sign not in ends:
+                self.advance()
+        return tuple(found)
+
+    def pipeline(self, link: str) -> Pipeline:
+        negated, stages = False, list[Command | CompoundCommand]()
+        while True:
+            is_group = self.bare in _GROUPS
+            if self.bare in ("!", "time") or (is_group and self.depth >= _DEEPEST):
+                negated ^= self.bare == "!"
+                self.advance()
+                continue
+            stage = self.group() if is_group else self.command()
+            stages += [stage] if stage else []
+            if self.sign not in ("|", "|&"):
+                return Pipeline(link, negated, tuple(stages))
+            self.advance()
+            while self.sign == "\n":
+                self.advance()
+
+    def group(self) -> CompoundCommand:
+        word, depth = self.bare, self.depth
+        self.depth += 1
+        self.advance()
+        made = self.inside(word)
+        self.depth = depth
+        redirects = list[Redirect]()
+        while self.is_redirect:
+            self.redirect(redirects)
+        return made._replace(redirects=tuple(redirects))
+
+    def inside(self, word: str) -> CompoundCommand:
+        """Read a group after its first word."""
+        if word == "if":
+            deeper = ("elif",) if self.depth < _DEEPEST else ()
+            test, body = self.steps("then"), self.steps("else", "fi", *deeper)
+            other: tuple[Pipeline, ...] = ()
+            if self.ended_by == "else":
+                other = self.steps("fi")
+            elif self.ended_by == "elif":
+                self.depth += 1
+                other = (Pipeline("", False, (self.inside("if"),)),)
+            return CompoundCommand(word, test, body, other)
+        if word in ("while", "until"):
+            return CompoundCommand(word, self.steps("do"), self.steps("done"))
+        if word in ("for", "select"):
+            head = [stage for step in self.steps("do") for stage in step.stages if isinstance(stage, Command)]
+            return CompoundCommand("for", body=self.steps("done"), items=head[0].words if head else ())
+        if word == "case":
+            return CompoundCommand(word, body=self.cases())
+        return CompoundCommand(word, body=self.steps(")" if word == "(" else "}"))
+
+    def cases(self) -> tuple[Pipeline, ...]:
+        """Read the lists of all cases as one list; their patterns are passed over."""
+        body: tuple[Pipeline, ...] = ()
+        while (self.word is not None or self.sign) and self.bare != "esac":
+            is_pattern_end = self.sign == ")"
+            self.advance()
+            if is_pattern_end:
+                body += self.steps(";;", ";&", ";;&", "esac")
+                if self.ended_by == "esac":
+                    return body
+        self.advance()
+        return body
+
+    def command(self) -> Command | CompoundCommand | None:
+        words, assigns, redirects = list[ShellWord](), list[ShellWord](), list[Redirect]()
+        while True:
+            is_test = bool(words) and words[0].text == "[["
+            if self.is_redirect:
+                self.redirect(redirects)
+                continue
+            if self.word is not None:
+                (words if words or not ASSIGNMENT.match(self.word.text) else assigns).append(self.word)
+                if is_test and self.word.text == "]]":
+                    words[0] = ShellWord("[")
+            elif is_test and self.sign not in ("", "\n"):
+                words.append(ShellWord(self.sign))  # inside [[ … ]] operators are only words
+            elif not words or self.sign != "(":  # the bracket of a function
+                break
+            self.advance()
+        made = Command(tuple(words), tuple(redirects), tuple(assigns))
+        return self.unwrapped(made) if words or assigns else made if redirects else None
+
+    def redirect(self, redirects: list[Redirect]) -> None:
+        """Read a redirection; one without a target counts for nothing."""
+        operator = self.sign.lstrip("0123456789")
+        fd = self.sign[: len(self.sign) - len(operator)]
+        self.advance()
+        if self.word is not None:
+            redirects.append(Redirect(fd, operator, self.word.text))
+            self.heredocs += [self.word.text] if operator in ("<<", "<<-") else []
+            self.advance()
+
+    def skip_heredocs(self) -> None:
+        for mark in self.heredocs:
+            self.at = _after_heredoc(self.text, self.at, mark)
+        self.heredocs = []
+
+    def unwrapped(self, command: Command) -> Command | CompoundCommand:
+        """Return the command inside its wrappers, or the group of the script of `bash -c "…"`."""
+        command = unwrap(command)
+        text = script_of(command) if self.nested < _NESTED_SCRIPTS else None
+        if text is None:
+            return command
+        steps = _Parser(text, self.nested + 1).parse()
+        return CompoundCommand("sh", body=steps, redirects=command.redirects, wrappers=command.wrappers)
+
+    # ---- words of several pieces
 
     def slow_word(self) -> ShellWord:
         """Read a word of several pieces: quotes, escapes and expansions side by side."""
@@ -234,131 +315,9 @@ class _Parser:
             self.at = _after_parens(text, start + 2)
         return text[start : self.at]
 
-    # ---- redirections
 
-    def redirect(self, sign: str, target: str) -> None:
-        operator = sign.lstrip("0123456789")
-        if operator in ("<<", "<<-"):
-            self.heredocs.append(target)
-        self.top.redirects.append(Redirect(sign[: len(sign) - len(operator)], operator, target))
-
-    def skip_heredocs(self) -> None:
-        for mark in self.heredocs:
-            self.at = _after_heredoc(self.text, self.at, mark)
-        self.heredocs = []
-
-    # ---- lists and groups
-
-    def operator(self, sign: str) -> None:
-        group = self.top
-        if group.words and group.words[0].text == "[[":
-            group.words.append(ShellWord(sign))  # inside [[ … ]] they are only words
-        elif sign == "(":
-            if not group.words:
-                self.open(_OpenGroup("("))
-        elif sign == ")":
-            if group.section == "pattern":
-                group.words, group.section = [], "body"
-            elif group.word == "(":
-                self.close()
-            else:
-                self.end_pipeline(";")
-        elif sign in ("|", "|&"):
-            if group.section == "pattern":
-                group.words = []
-            else:
-                self.end_command()
-                group.piped = True
-        else:
-            self.end_pipeline(sign if sign in ("&&", "||") else ";")
-            if sign.startswith(";") and sign != ";" and group.word == "case":
-                group.section = "pattern"
-
-    def reserved(self, word: str) -> bool:
-        """Act on a reserved word in command position; False for an ordinary word."""
-        group = self.top
-        if word in _OPENING:
-            self.open(_OpenGroup("for" if word == "select" else word, _OPENING[word]))
-        elif word == "!":
-            group.negated = not group.negated
-        elif word == "time":
-            pass
-        elif word == "then" and group.word == "if":
-            self.end_pipeline("")
-            group.test, group.steps, group.section = tuple(group.steps), [], "body"
-        elif word in ("else", "elif") and group.word == "if" and group.section == "body":
-            self.end_pipeline("")
-            group.body, group.steps, group.section = tuple(group.steps), [], "other"
-            if word == "elif":
-                self.open(_OpenGroup("if", "test", chained=True))
-        elif word == "do" and group.section in ("head", "test"):
-            self.do(group)
-        elif _CLOSING.get(word, ()) and group.word in _CLOSING[word]:
-            while self.top.chained:
-                self.close()
-            self.close()
-        else:
-            return False
-        return True
-
-    def do(self, group: _OpenGroup) -> None:
-        self.end_pipeline("")
-        if group.section == "test":
-            group.test = tuple(group.steps)
-        else:
-            head = [stage for step in group.steps for stage in step.stages if isinstance(stage, Command)]
-            group.items = head[0].words if head else ()
-        group.steps, group.section = [], "body"
-
-    def open(self, group: _OpenGroup) -> None:
-        if len(self.groups) < _DEEPEST:
-            self.groups.append(group)
-            self.top = group
-
-    def close(self) -> None:
-        self.end_pipeline("")
-        closed = self.groups.pop().closed()
-        self.top = self.groups[-1]
-        self.top.stages.append(closed)
-
-    def end_command(self) -> None:
-        group = self.top
-        if group.words or group.assigns:
-            command = Command(tuple(group.words), tuple(group.redirects), tuple(group.assigns))
-            group.stages.append(self.unwrapped(command))
-        elif group.redirects:
-            last = group.stages[-1] if group.stages else None
-            if isinstance(last, CompoundCommand):
-                group.stages[-1] = last._replace(redirects=tuple(group.redirects))
-            else:
-                group.stages.append(Command((), tuple(group.redirects)))
-        group.words, group.assigns, group.redirects = [], [], []
-        self.pending = None
-
-    def unwrapped(self, command: Command) -> Command | CompoundCommand:
-        """Return the command inside its wrappers, or the group of the script of `bash -c "…"`."""
-        command = unwrap(command)
-        text = script_of(command) if self.nested < _NESTED_SCRIPTS else None
-        if text is None:
-            return command
-        steps = _Parser(text, self.nested + 1).parse()
-        return CompoundCommand("sh", body=steps, redirects=command.redirects, wrappers=command.wrappers)
-
-    def end_pipeline(self, link: str) -> None:
-        group = self.top
-        self.end_command()
-        group.piped = False
-        if group.stages:
-            group.steps.append(Pipeline(group.link, group.negated, tuple(group.stages)))
-            group.stages, group.negated = [], False
-            group.link = link
-        elif link in ("&&", "||") or not group.steps:
-            group.link = link if group.steps else ""
-
-
-_OPENING = {"if": "test", "while": "test", "until": "test", "for": "head", "select": "head", "case": "head"}
-_OPENING["{"] = "body"
-_CLOSING = {"fi": ("if",), "done": ("for", "while", "until"), "esac": ("case",), "}": ("{",)}
+_GROUPS = frozenset({"(", "{", "if", "while", "until", "for", "select", "case"})
+_SEPARATORS = frozenset({";", "&", "&&", "||", ";;", ";&", ";;&", ")", "\n"})
 
 
 def _inner_command(substitution: str) -> str:

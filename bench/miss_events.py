@@ -13,7 +13,7 @@ from typing import Any
 
 from bench.labels import SHARED
 from bench.measuring import rows
-from knowbound.traces.tools import COMMAND_KEYS, first_text
+from knowbound.traces.calls.tools import COMMAND_KEYS, first_text
 from knowbound.traces.turns import session_of, turns_in
 
 LABELS = Path(__file__).with_name("miss_places.jsonl")

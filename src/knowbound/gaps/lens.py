@@ -19,8 +19,8 @@ from knowbound.gaps.text_signals import text_signals
 from knowbound.gaps.wanted import plain_name
 from knowbound.text.clock import comparable_time
 from knowbound.text.redact import excerpt, excerpt_of_end, redact
+from knowbound.traces.calls.tools import is_unknown_call
 from knowbound.traces.other_items import other_items
-from knowbound.traces.tools import is_unknown_call
 
 GENERAL = "general"  # the sample before and without a skill
 EXCERPT = 500  # specification 2: the first 500 characters, in code points

@@ -11,7 +11,7 @@ import re
 from knowbound.core.trace import ToolCall
 from knowbound.text.sentences import plain_sentences
 from knowbound.text.terms import canonical, split_words
-from knowbound.traces.purpose import speaks_of_absence
+from knowbound.traces.calls.purpose import speaks_of_absence
 
 _NEAR = 500  # characters beside a call
 _ASKING_TOOLS = frozenset("askuserquestion requestuserinput askuser askfollowupquestion askquestions".split())

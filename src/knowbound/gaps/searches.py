@@ -16,7 +16,7 @@ from knowbound.gaps.endings import Endings, ExistenceCheck
 from knowbound.gaps.search_words import asks_whether, expects_absence
 from knowbound.gaps.wanted import is_about_a_path
 from knowbound.text.similar import path_terms, similar, terms
-from knowbound.traces.tools import COMMAND_KEYS, first_text, kind_of
+from knowbound.traces.calls.tools import COMMAND_KEYS, first_text, kind_of
 
 _NAME = re.compile(r"[A-Za-z_]\w{3,}")
 _LINE = re.compile(r"(?::\d+(?:[-:]\d+)?|#L\d+(?:-L?\d+)?)$")  # a line number after a path

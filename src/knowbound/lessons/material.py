@@ -20,7 +20,7 @@ from knowbound.core.trace import Event, Outcome, Prompt, Start, Step, ToolCall, 
 from knowbound.lessons.invocations import misused_line, read_line
 from knowbound.text.redact import excerpt, redact
 from knowbound.traces.activity import SAID_INSTEAD
-from knowbound.traces.tools import COMMAND_KEYS, OLD_KEYS, first_text
+from knowbound.traces.calls.tools import COMMAND_KEYS, OLD_KEYS, first_text
 
 if TYPE_CHECKING:
     from knowbound.lessons.verifying import Tree

@@ -14,9 +14,9 @@ import msgspec
 
 from knowbound.core.paths import CODE, extension, relative_to
 from knowbound.core.trace import Event, Outcome, Prompt, Skill, Start, Step, ToolCall, ToolKind
+from knowbound.traces.calls.tools import COMMAND_KEYS, NEW_KEYS, OLD_KEYS, PATH_KEYS, first_text
 from knowbound.traces.shell.parser import parse
 from knowbound.traces.shell.tree import Command, commands
-from knowbound.traces.tools import COMMAND_KEYS, NEW_KEYS, OLD_KEYS, PATH_KEYS, first_text
 
 _LONGEST = 60_000  # characters of a command or of written text that are looked at
 _NOT_DONE = frozenset({Outcome.REJECTED, Outcome.CANCELLED})

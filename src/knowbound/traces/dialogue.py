@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from knowbound.core.bundle import items_in
 from knowbound.core.trace import AgentText, Event, Injection, Outcome, Prompt, Step, ToolCall, ToolKind
-from knowbound.traces.calls import finish_call
+from knowbound.traces.calls.finish import finish_call
 from knowbound.traces.source import Tally
 
 ROLES = {

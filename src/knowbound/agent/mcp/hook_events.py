@@ -37,7 +37,7 @@ from knowbound.injection import late, shadow
 from knowbound.injection.prompt import HookPrompt
 from knowbound.store.data_dir import data_folder, is_usable
 from knowbound.store.read_only import HOOK_WAIT_SECONDS, IndexRefusedError, keep_open, open_own_index
-from knowbound.traces.tools import kind_of
+from knowbound.traces.calls.tools import kind_of
 from knowbound.user_files import PRIVATE_FILE, make_folder, state_places
 
 TYPE_CHECKING = False

@@ -15,9 +15,9 @@ import msgspec
 from knowbound.audit.runs.programs import Check, Checking, checking_of
 from knowbound.audit.runs.results import Ended, Printed, printed_results
 from knowbound.core.trace import LOOKUPS, Outcome, ToolCall, ToolKind
+from knowbound.traces.calls.tools import COMMAND_KEYS, first_text
 from knowbound.traces.shell.parser import parse
 from knowbound.traces.shell.tree import Command, CompoundCommand, Pipeline, commands
-from knowbound.traces.tools import COMMAND_KEYS, first_text
 
 
 class Run(msgspec.Struct, frozen=True):

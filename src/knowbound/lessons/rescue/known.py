@@ -20,7 +20,7 @@ from knowbound.lessons.rescue.search import nearness
 from knowbound.lessons.rescue.words import FOUND, MOST_PLACES, Rescue, SuggestedPlace, as_line
 from knowbound.store.accepted_lessons import ABOUT_COMMANDS, lessons_naming
 from knowbound.store.read_only import HOOK_WAIT_SECONDS, IndexRefusedError, open_own_index
-from knowbound.traces.tools import COMMAND_KEYS, first_text
+from knowbound.traces.calls.tools import COMMAND_KEYS, first_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from knowbound.lessons.rescue.misses.lookup import GLOB, PATH, MissedLookup, lit
 from knowbound.lessons.rescue.paths import rescue_path
 from knowbound.lessons.rescue.search import Searcher, TreeNames, stem_of
 from knowbound.lessons.rescue.words import ABSENT, NO_MISS, NOTHING, Rescue, quoted, texts_of, without_secrets
-from knowbound.traces.tools import COMMAND_KEYS, first_text
+from knowbound.traces.calls.tools import COMMAND_KEYS, first_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

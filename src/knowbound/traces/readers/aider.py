@@ -15,8 +15,8 @@ from pathlib import Path
 
 from knowbound.core.trace import AgentText, Event, Injection, Outcome, Prompt, Start, Step, ToolCall, ToolKind
 from knowbound.text.clock import comparable_time
-from knowbound.traces.calls import PATCH_FAILED, finish_call
-from knowbound.traces.outcome import SUCCESS
+from knowbound.traces.calls.finish import PATCH_FAILED, finish_call
+from knowbound.traces.calls.outcome import SUCCESS
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally, read_lines
 

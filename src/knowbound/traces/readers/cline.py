@@ -20,6 +20,7 @@ from typing import Any
 
 from knowbound.core.trace import Event, Start
 from knowbound.text.clock import iso_time
+from knowbound.traces.calls.outcome import REFUSED, STILL_RUNNING, failure
 from knowbound.traces.dialogue import (
     Message,
     ToolRequest,
@@ -30,7 +31,6 @@ from knowbound.traces.dialogue import (
     is_error_report,
     text_in,
 )
-from knowbound.traces.outcome import REFUSED, STILL_RUNNING, failure
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally
 from knowbound.traces.values import dicts, first_value, new_tokens, read_values

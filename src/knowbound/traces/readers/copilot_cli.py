@@ -18,7 +18,8 @@ from msgspec import Raw
 
 from knowbound.core.trace import AgentText, Broken, Event, Outcome, Prompt, Skill, Start, ToolCall
 from knowbound.text.redact import cut
-from knowbound.traces.calls import finish_call, finish_patch
+from knowbound.traces.calls.finish import finish_call, finish_patch
+from knowbound.traces.calls.outcome import INTERRUPTED, REFUSED, STILL_RUNNING
 from knowbound.traces.dialogue import (
     MAX_REASON,
     KnownIds,
@@ -30,7 +31,6 @@ from knowbound.traces.dialogue import (
     injected,
     text_in,
 )
-from knowbound.traces.outcome import INTERRUPTED, REFUSED, STILL_RUNNING
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally
 from knowbound.traces.values import NOTHING, decoded_lines, dicts, line_decoder, lines_of_head, object_of, value_of

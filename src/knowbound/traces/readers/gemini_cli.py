@@ -34,11 +34,11 @@ from knowbound.core.trace import (
     ToolKind,
 )
 from knowbound.text.redact import cut
-from knowbound.traces.calls import finish_call
+from knowbound.traces.calls.finish import finish_call
+from knowbound.traces.calls.tools import kind_of
 from knowbound.traces.dialogue import Message, as_input, as_text, follow, message_of, read_parts, text_in
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally
-from knowbound.traces.tools import kind_of
 from knowbound.traces.values import dicts, first_value, head_of, read_values
 
 _TYPES = frozenset({"user", "gemini", "info", "warning", "error"})

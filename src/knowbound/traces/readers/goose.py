@@ -16,11 +16,11 @@ from typing import Any
 
 from knowbound.core.trace import Event, Start, Step, ToolKind
 from knowbound.text.clock import comparable_time, iso_time
+from knowbound.traces.calls.outcome import failure
+from knowbound.traces.calls.tools import kind_of
 from knowbound.traces.dialogue import Message, ToolRequest, ToolResult, as_input, as_text, follow, text_in
-from knowbound.traces.outcome import failure
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import SQLITE_SIGNATURE, Tables, Tally, has_table, tables_of
-from knowbound.traces.tools import kind_of
 from knowbound.traces.values import dicts, first_value, head_of, read_values, token_count, value_of
 
 _SUB_AGENT = "sub_agent"

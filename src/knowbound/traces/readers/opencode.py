@@ -22,12 +22,12 @@ import msgspec
 from knowbound.core.trace import AgentText, Broken, Event, Injection, Prompt, Skill, Start, Step, ToolCall, ToolKind
 from knowbound.text.clock import iso_time
 from knowbound.text.redact import cut
-from knowbound.traces.calls import finish_call
+from knowbound.traces.calls.finish import finish_call
+from knowbound.traces.calls.outcome import INTERRUPTED, NO_MATCH, STILL_RUNNING, SUCCESS, TIMED_OUT, WRONG_INPUT
+from knowbound.traces.calls.tools import kind_of
 from knowbound.traces.dialogue import MAX_REASON, as_input, as_text, text_in
-from knowbound.traces.outcome import INTERRUPTED, NO_MATCH, STILL_RUNNING, SUCCESS, TIMED_OUT, WRONG_INPUT
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import SQLITE_SIGNATURE, Tables, Tally, has_table, read_document, tables_of
-from knowbound.traces.tools import kind_of
 from knowbound.traces.values import decode, dicts, first_value, head_of, object_of, token_count
 
 _COUNTS = ("matches", "count")  # of grep; of glob and list

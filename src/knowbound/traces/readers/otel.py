@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 
 from knowbound.core.trace import AgentText, Broken, Event, Injection, Prompt, Start, Step
-from knowbound.traces.calls import finish_call
+from knowbound.traces.calls.finish import finish_call
 from knowbound.traces.dialogue import Message, ToolRequest, ToolResult, as_input, as_text, message_of, text_in
 from knowbound.traces.readers.otel_spans import FAMILIES, GenAiSpan, is_observation, is_protobuf, is_span, spans_of
 from knowbound.traces.registry import Identity

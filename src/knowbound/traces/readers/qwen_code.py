@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from knowbound.core.trace import Event, Outcome, Start, Step, ToolKind
-from knowbound.traces.calls import finish_call
+from knowbound.traces.calls.finish import finish_call
+from knowbound.traces.calls.outcome import INTERRUPTED, NO_MATCH, SUCCESS, failure, is_empty_result
+from knowbound.traces.calls.tools import kind_of
 from knowbound.traces.dialogue import Message, ToolResult, as_input, as_text, follow, read_parts, text_in
-from knowbound.traces.outcome import INTERRUPTED, NO_MATCH, SUCCESS, failure, is_empty_result
 from knowbound.traces.readers.gemini_cli import shell_output
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally
-from knowbound.traces.tools import kind_of
 from knowbound.traces.values import first_value, new_tokens, read_values
 
 _TYPES = frozenset({"user", "assistant", "tool_result", "system"})

@@ -22,9 +22,9 @@ from typing import Any
 import msgspec
 
 from knowbound.core.trace import AgentText, Broken, Event, Injection, Outcome, Prompt, Start, Step, ToolCall, ToolKind
-from knowbound.traces.calls import finish_call
+from knowbound.traces.calls.finish import finish_call
+from knowbound.traces.calls.outcome import NO_MATCH, NO_PATH, SUCCESS, TIMED_OUT
 from knowbound.traces.dialogue import as_input, as_text, is_error_report, text_in
-from knowbound.traces.outcome import NO_MATCH, NO_PATH, SUCCESS, TIMED_OUT
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally
 from knowbound.traces.values import dicts, first_value, read_values

@@ -46,7 +46,7 @@ def read_result(
     """Read a call with the text of its result, which may begin with the exit code, or say that the call was stopped."""
     stopped: tuple[Outcome, str] | None = None
     if is_error and not text.startswith("Exit code"):
-        from knowbound.traces.outcome import failure  # noqa: PLC0415  # few commands are stopped
+        from knowbound.traces.calls.outcome import failure  # noqa: PLC0415  # few commands are stopped
 
         stopped = failure(text)
     if exit_code is None and text:
@@ -131,7 +131,7 @@ def _search_intent(purpose: str) -> SearchIntent:
     """Return the intent for a program's output, from the agent's description."""
     if not purpose or _RESULTS.search(purpose):
         return SearchIntent.WATCHES
-    from knowbound.traces.purpose import says_it_finds, speaks_of_absence  # noqa: PLC0415  # most calls have none
+    from knowbound.traces.calls.purpose import says_it_finds, speaks_of_absence  # noqa: PLC0415  # most calls have none
 
     if speaks_of_absence(purpose):
         return SearchIntent.WATCHES
@@ -368,7 +368,7 @@ def line_intent(line: LinePlan, main: ParsedCommand, purpose: str, folder: str) 
     `main` is the lookup that represents the call, `purpose` the agent's description of the call, `folder` its folder.
     """
     if main.syntax:
-        from knowbound.traces.patterns import fault  # noqa: PLC0415  # a path has no syntax
+        from knowbound.traces.calls.patterns import fault  # noqa: PLC0415  # a path has no syntax
 
         if wrong := fault(main.query, main.syntax):
             return LookupIntent.MALFORMED, wrong
@@ -376,7 +376,7 @@ def line_intent(line: LinePlan, main: ParsedCommand, purpose: str, folder: str) 
         return LookupIntent.INCIDENTAL, ""
     expects_it = False
     if purpose:
-        from knowbound.traces import purpose as words  # noqa: PLC0415  # most calls have no description
+        from knowbound.traces.calls import purpose as words  # noqa: PLC0415  # most calls have no description
 
         if words.announces_check(purpose):
             return LookupIntent.CHECK, ""

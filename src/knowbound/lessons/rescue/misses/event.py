@@ -13,8 +13,8 @@ import re
 from knowbound.core.lazy_pattern import lazy
 from knowbound.core.tool_kinds import LookupIntent, ToolKind
 from knowbound.lessons.rescue.misses.lookup import GLOB, PATH, PATTERN, MissedLookup, is_wild
-from knowbound.traces.intent import tool_intent
-from knowbound.traces.tools import kind_of
+from knowbound.traces.calls.intent import tool_intent
+from knowbound.traces.calls.tools import kind_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _is_empty(response: object) -> bool:
         is_search = not {"filenames", "numFiles", "content"}.isdisjoint(response)
         return is_search and not found and not str(response.get("content") or "").strip()
     if isinstance(response, str):
-        from knowbound.traces.outcome import is_empty_result  # noqa: PLC0415
+        from knowbound.traces.calls.outcome import is_empty_result  # noqa: PLC0415
 
         return is_empty_result(response)
     return False

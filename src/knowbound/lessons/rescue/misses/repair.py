@@ -1,6 +1,6 @@
 """Repairs of a malformed pattern or glob, each with its reason in words.
 
-The rules of traces/patterns.py say what is malformed; a repair is believed only where it matches.
+The rules of traces/calls/patterns.py say what is malformed; a repair is believed only where it matches.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from typing import NamedTuple
 
 from knowbound.core.lazy_pattern import lazy
-from knowbound.traces.patterns import has_stray_quote, rust_fault
+from knowbound.traces.calls.patterns import has_stray_quote, rust_fault
 
 _QUOTES = "\"'`"
 _LONGEST = 2_000

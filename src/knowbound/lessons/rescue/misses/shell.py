@@ -10,8 +10,8 @@ from knowbound.core.lazy_pattern import lazy
 from knowbound.core.tool_kinds import MISSES, LookupIntent, Syntax, ToolKind
 from knowbound.lessons.rescue.misses.event import glob_lookup
 from knowbound.lessons.rescue.misses.lookup import PATH, PATTERN, MissedLookup, is_wild
+from knowbound.traces.calls.tools import COMMAND_KEYS, first_text
 from knowbound.traces.shell.lookup import read_result
-from knowbound.traces.tools import COMMAND_KEYS, first_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

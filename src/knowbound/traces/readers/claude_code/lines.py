@@ -13,10 +13,10 @@ import msgspec
 from msgspec import Raw
 
 from knowbound.core.trace import Author, Outcome, ToolCall, ToolKind
-from knowbound.traces.calls import finish_call
+from knowbound.traces.calls.finish import finish_call
+from knowbound.traces.calls.outcome import SUCCESS
+from knowbound.traces.calls.tools import kind_of
 from knowbound.traces.dialogue import PendingCall
-from knowbound.traces.outcome import SUCCESS
-from knowbound.traces.tools import kind_of
 from knowbound.traces.values import NOTHING, UNDECODABLE, concatenated, decode, lenient, token_count
 
 _SHOWN_STDOUT = 100_000  # characters kept of a command's output

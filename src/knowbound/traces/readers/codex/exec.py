@@ -20,9 +20,9 @@ from msgspec import Raw
 
 from knowbound.core.trace import AgentText, Break, Broken, Event, Prompt, Start, ToolCall, ToolKind
 from knowbound.text.redact import cut
-from knowbound.traces.calls import MAX_PATHS, PATCH_FAILED, diff_names_gone, finish_call
+from knowbound.traces.calls.finish import MAX_PATHS, PATCH_FAILED, diff_names_gone, finish_call
+from knowbound.traces.calls.outcome import REFUSED, SUCCESS
 from knowbound.traces.dialogue import MAX_REASON, OpenStep, PendingCall, as_input, as_text, text_in
-from knowbound.traces.outcome import REFUSED, SUCCESS
 from knowbound.traces.readers.codex.lines import searched_web
 from knowbound.traces.registry import Identity, RunUsage
 from knowbound.traces.source import Tally, read_lines

@@ -15,9 +15,9 @@ import msgspec
 from msgspec import Raw, field
 
 from knowbound.core.trace import Event, Injection, Skill, ToolCall
-from knowbound.traces.calls import finish_call
+from knowbound.traces.calls.finish import finish_call
+from knowbound.traces.calls.outcome import SUCCESS
 from knowbound.traces.dialogue import PendingCall, as_input, as_text, injected, text_in
-from knowbound.traces.outcome import SUCCESS
 from knowbound.traces.values import NOTHING, line_decoder, object_of, token_count, value_of
 
 CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call", "tool_search_call", "web_search_call"})

@@ -22,7 +22,8 @@ import msgspec
 
 from knowbound.core.trace import AgentText, Broken, Event, Injection, Outcome, Prompt, Skill, Start, Step, ToolCall
 from knowbound.text.redact import cut
-from knowbound.traces.calls import finish_call, finish_patch
+from knowbound.traces.calls.finish import finish_call, finish_patch
+from knowbound.traces.calls.outcome import INTERRUPTED, STILL_RUNNING
 from knowbound.traces.dialogue import (
     MAX_REASON,
     KnownIds,
@@ -33,7 +34,6 @@ from knowbound.traces.dialogue import (
     by_item,
     text_in,
 )
-from knowbound.traces.outcome import INTERRUPTED, STILL_RUNNING
 from knowbound.traces.readers.codex.lines import (
     CALLS,
     RESULTS,

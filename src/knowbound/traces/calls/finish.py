@@ -15,11 +15,11 @@ from msgspec.structs import replace
 from knowbound.core.lazy_pattern import lazy
 from knowbound.core.trace import LOOKUPS, MISSES, LookupIntent, Outcome, ToolCall, ToolKind
 from knowbound.text.redact import cut
-from knowbound.traces.intent import tool_intent
-from knowbound.traces.outcome import SUCCESS, failure, searched
+from knowbound.traces.calls.intent import tool_intent
+from knowbound.traces.calls.outcome import SUCCESS, failure, searched
+from knowbound.traces.calls.tools import COMMAND_KEYS, NEW_KEYS, OLD_KEYS, PATH_KEYS, QUERY_KEYS, first_text, kind_of
 from knowbound.traces.shell.lookup import read_result, read_shell, split_exit_code
 from knowbound.traces.shell.plan import LinePlan
-from knowbound.traces.tools import COMMAND_KEYS, NEW_KEYS, OLD_KEYS, PATH_KEYS, QUERY_KEYS, first_text, kind_of
 
 _NO_RESULT = (Outcome.UNKNOWN, "no result in the trace")
 _FAILED = frozenset({Outcome.ERROR, Outcome.TIMEOUT, Outcome.REJECTED, Outcome.CANCELLED})

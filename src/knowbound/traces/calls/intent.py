@@ -38,7 +38,7 @@ def tool_intent(
         return LookupIntent.INCIDENTAL, ""
     is_check = input_.get("output_mode") == "count"
     if purpose and not is_check:
-        from knowbound.traces.purpose import announces_check  # noqa: PLC0415  # few calls have a description
+        from knowbound.traces.calls.purpose import announces_check  # noqa: PLC0415  # few calls have a description
 
         is_check = announces_check(purpose)
     return (LookupIntent.CHECK if is_check else LookupIntent.LOOKUP), ""
@@ -50,7 +50,7 @@ def _call_fault(name: str, kind: ToolKind, input_: dict[str, Any], query: str) -
         return "quotes in a path" if query and (query[0] in _QUOTES or query[-1] in _QUOTES) else ""
     if name not in _SYNTAX:
         return ""
-    from knowbound.traces.patterns import fault, has_stray_quote, is_option  # noqa: PLC0415  # a path has none
+    from knowbound.traces.calls.patterns import fault, has_stray_quote, is_option  # noqa: PLC0415  # a path has none
 
     syntax = Syntax(_SYNTAX[name])
     if syntax is not Syntax.GLOB and is_option(query):

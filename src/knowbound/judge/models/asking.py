@@ -31,11 +31,9 @@ from knowbound.judge.models.questions import (
     AnswerSource,
     AskedEntry,
     AskResult,
-    BatchQuestion,
     CallCosts,
     EntryGroup,
     OpenQuestion,
-    SingleQuestion,
     sendable,
 )
 from knowbound.judge.names import JudgeOptions
@@ -44,7 +42,6 @@ from knowbound.text.printable import estimated_tokens
 from knowbound.text.redact import redact
 
 _T = TypeVar("_T")
-_Q = TypeVar("_Q", bound=OpenQuestion)
 _TIME_IS_OVER = "the time is over"
 _BACK_OFF = 0.25  # seconds before the second call; each further wait is twice as long
 _COMPLAINT = 300  # characters
@@ -160,22 +157,15 @@ class Asker:
         with a problem is asked for again and not cached. `sources` says where the material of each input comes from.
         No call goes on after `until` (`time.monotonic()`).
         """
-        shown = [{name: sendable(text) for name, text in one.items()} for one in inputs]
-        keys = [input_hash(one) for one in shown]
-        done: dict[str, AskResult[_T]] = {}
-        todo: dict[str, SingleQuestion[_T]] = {}
-        several = checks or [_usable] * len(shown), sources or [self._source] * len(shown)
-        for key, one, check, source in zip(keys, shown, *several, strict=True):
-            if key in done or key in todo:
-                continue
-            known = self.known(prompt, key, type_)
-            if known is None or check(known):
-                todo[key] = SingleQuestion(prompt, key, one, type_, check, source)
-            else:
-                done[key] = AskResult(known, cached=True)
-        for single in self._ask_all(list(todo.values()), until):
-            done[single.key] = single.tally.asked(single.value, single.problem)
-        return _in_order(keys, done)
+        groups, check_of = list[EntryGroup](), dict[str, Callable[[_T], str]]()
+        several = checks or [_usable] * len(inputs), sources or [self._source] * len(inputs)
+        for given, check, source in zip(inputs, *several, strict=True):
+            texts = {name: sendable(text) for name, text in given.items()}
+            entry = AskedEntry("", {}, input_hash(texts), source)
+            check_of.setdefault(entry.key, check)
+            groups.append(EntryGroup([entry], texts))
+        asked = self._ask_groups(prompt, groups, type_, 1, lambda entry, value: check_of[entry.key](value), until)
+        return [one for (one,) in asked]
 
     def ask_entries(
         self,
@@ -191,9 +181,21 @@ class Asker:
         The type has a field `id`. `check` returns the problem of an answer about an entry, or "". Entries with equal
         keys are asked once.
         """
-        checked = check or (lambda _entry, _value: "")
+        shown = [EntryGroup(one.entries, {name: sendable(text) for name, text in one.shared.items()}) for one in groups]
+        return self._ask_groups(prompt, shown, type_, size, check or _usable)
+
+    def _ask_groups(
+        self,
+        prompt: PromptFile,
+        groups: Sequence[EntryGroup],
+        type_: type[_T],
+        size: int,
+        check: Callable[[AskedEntry, _T], str],
+        until: float = math.inf,
+    ) -> list[list[AskResult[_T]]]:
+        """Return one result per entry of each group: a kept answer, or that of the model."""
         done: dict[str, AskResult[_T]] = {}
-        todo: list[BatchQuestion[_T]] = []
+        todo: list[OpenQuestion[_T]] = []
         seen: set[str] = set()
         for group in groups:
             fresh: list[AskedEntry] = []
@@ -202,29 +204,32 @@ class Asker:
                     continue
                 seen.add(entry.key)
                 known = self.known(prompt, entry.key, type_)
-                if known is not None and not checked(entry, known):
+                if known is not None and not check(entry, known):
                     done[entry.key] = AskResult(known, cached=True)
                 else:
                     fresh.append(entry)
             for at in range(0, len(fresh), size):
-                todo.append(BatchQuestion(prompt, group.shared, fresh[at : at + size], type_, checked))
-        for batch in self._ask_all(todo):
-            done |= batch.results()
-        return [_in_order([entry.key for entry in group.entries], done) for group in groups]
+                todo.append(OpenQuestion(prompt, group.shared, fresh[at : at + size], type_, check))
+        self._ask_all(todo, until)
+        for question in todo:
+            done |= question.results()
+        return _in_order(groups, done)
 
-    def _ask_all(self, todo: Sequence[_Q], until: float = math.inf) -> Sequence[_Q]:
+    def _ask_all(self, todo: Sequence[OpenQuestion[_T]], until: float) -> None:
         """Ask several questions at once; keep each good answer at once, so that an interruption loses little."""
         if not todo:
-            return todo
+            return
         reporting = announcer() if self._allowance is not None else SILENT  # a recording sends nothing
         plan = AskingPlan(self.judge, [one.question() for one in todo])
         if not reporting.begin(plan):
             for one in todo:
                 one.problem = _NOT_ASKED
-            return todo
+            return
         pool = ThreadPoolExecutor(max(1, min(self._options.concurrency, len(todo))))
         try:
-            open_: dict[Future[None], _Q] = {pool.submit(self._in_a_slot, one, until): one for one in todo}
+            open_: dict[Future[None], OpenQuestion[_T]] = {
+                pool.submit(self._in_a_slot, one, until): one for one in todo
+            }
             while open_:
                 for future in wait(open_, return_when=FIRST_COMPLETED).done:
                     one = open_.pop(future)
@@ -241,13 +246,12 @@ class Asker:
         finally:
             reporting.end()
         pool.shutdown()
-        return todo
 
-    def _in_a_slot(self, one: OpenQuestion, until: float) -> None:
+    def _in_a_slot(self, one: OpenQuestion[_T], until: float) -> None:
         with self._slots:  # held during waits too: a server that asks for a wait gets no other question
             self._ask_one(one, until)
 
-    def _ask_one(self, one: OpenQuestion, until: float) -> None:
+    def _ask_one(self, one: OpenQuestion[_T], until: float) -> None:
         """Ask until there is a usable answer, within the retries and the time of one question."""
         retries = self._options.retries
         end = min(until, time.monotonic() + self._options.seconds * (retries + 1))
@@ -274,7 +278,7 @@ class Asker:
                 return
             self._stopped.wait(pause)
 
-    def _try(self, one: OpenQuestion, seconds: float) -> _Failure | None:
+    def _try(self, one: OpenQuestion[_T], seconds: float) -> _Failure | None:
         """Make one call: return the failure, or None once the question is answered."""
         one.tally.attempts += 1
         question = one.question()
@@ -340,18 +344,20 @@ class Asker:
             return None  # written by a version with another type
 
 
-def _in_order(keys: list[str], done: Mapping[str, AskResult[_T]]) -> list[AskResult[_T]]:
-    """Return the results in order. A repeated question has no costs: its answer is a copy of the first."""
+def _in_order(groups: Sequence[EntryGroup], done: Mapping[str, AskResult[_T]]) -> list[list[AskResult[_T]]]:
+    """Return the results in order. A repeated entry has no costs: its answer is a copy of the first."""
     seen: set[str] = set()
-    asked = []
-    for key in keys:
-        one = done[key]
-        asked.append(one if key not in seen else AskResult(one.value, one.problem, cached=one.value is not None))
-        seen.add(key)
-    return asked
+
+    def result(key: str) -> AskResult[_T]:
+        if key not in seen:
+            seen.add(key)
+            return done[key]
+        return AskResult(done[key].value, done[key].problem, cached=done[key].value is not None)
+
+    return [[result(entry.key) for entry in group.entries] for group in groups]
 
 
-def _usable(_value: object) -> str:
+def _usable(*_asked: object) -> str:
     return ""
 
 

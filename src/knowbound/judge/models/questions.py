@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -39,9 +38,9 @@ class AskResult(msgspec.Struct, Generic[_T], frozen=True):
 
 
 class AskedEntry(msgspec.Struct, frozen=True):
-    """One of several things that a call asks about."""
+    """One of the things that a call asks about."""
 
-    id: str  # its name in the material and in the answer
+    id: str  # its name in the material and in the answer; "" for the only thing
     shown: Mapping[str, object]  # a line of JSON in the material, after the id
     key: str  # hash of everything that its verdict depends on
     source: AnswerSource = NO_SOURCE
@@ -54,154 +53,77 @@ class EntryGroup(msgspec.Struct, frozen=True):
     shared: Mapping[str, str] = {}
 
 
-class OpenQuestion(ABC):
-    """A question until it is answered or given up."""
+class _Answers(msgspec.Struct, frozen=True):
+    """The answers to several entries, read one by one: a malformed entry does not lose the others."""
 
-    def __init__(self, prompt: PromptFile) -> None:
-        self.prompt = prompt
+    items: list[Any]
+
+
+class OpenQuestion(Generic[_T]):
+    """A question about one thing, or about several entries in one call, until it is answered or given up.
+
+    One thing is an entry without an id: its texts are all of the material, and the whole answer is about it.
+    """
+
+    def __init__(
+        self,
+        prompt: PromptFile,
+        texts: Mapping[str, str],
+        entries: Sequence[AskedEntry],
+        type_: type[_T],
+        check: Callable[[AskedEntry, _T], str],
+    ) -> None:
+        self.prompt, self._texts, self._entries, self._type, self._check = prompt, texts, entries, type_, check
+        self._has_several = bool(entries[0].id)
+        self._open = {entry.key: entry for entry in entries}
+        self._values: dict[str, _T] = {}
+        self._problems: dict[str, str] = {}
         self.problem = self.complaint = ""
         self.tally = CallCosts()
 
     def question(self) -> ModelQuestion:
         """Return the next call: what is still open, and the problem of the last answer."""
-        inputs = self.inputs()
-        text = self.prompt.material(inputs) + self.complaint
-        prompt = self.prompt
-        return ModelQuestion(
-            prompt.name, inputs, prompt.instructions, text, self.schema(), prompt.version, tuple(self.entries())
-        )
+        texts, schema, prompt = dict(self._texts), _inlined(msgspec.json.schema(self._type)), self.prompt
+        if self._has_several:
+            lines = (msgspec.json.encode({"id": one.id, **one.shown}).decode("utf-8") for one in self._open.values())
+            texts["entries"] = "\n".join(lines)
+            definitions = {name: schema.pop(name) for name in ("$defs",) if name in schema}
+            listed = {"items": {"type": "array", "items": schema}}
+            schema = {"type": "object", "properties": listed, "required": ["items"], **definitions}
+        text = prompt.material(texts) + self.complaint
+        entries = tuple((one.id, one.key, one.source.session, one.source.project) for one in self._open.values())
+        return ModelQuestion(prompt.name, texts, prompt.instructions, text, schema, prompt.version, entries)
 
-    @abstractmethod
-    def inputs(self) -> Mapping[str, str]:
-        """Return the texts of the prompt's places."""
-
-    @abstractmethod
-    def entries(self) -> Iterator[tuple[str, str, str, str]]:
-        """Yield id, key, session and project of everything that is still open; a single thing has no id."""
-
-    @abstractmethod
-    def schema(self) -> Mapping[str, object]:
-        """Return the JSON schema of the answer."""
-
-    @abstractmethod
     def take(self, text: str) -> str:
         """Take what an answer decides. Returns the problem of the rest, or "". Raises MalformedError."""
-
-    @abstractmethod
-    def valid(self) -> Iterator[tuple[str, bytes, AnswerSource]]:
-        """Yield key, answer (as JSON) and source of what is decided."""
-
-
-class SingleQuestion(OpenQuestion, Generic[_T]):
-    """A question about one thing."""
-
-    def __init__(
-        self,
-        prompt: PromptFile,
-        key: str,
-        inputs: Mapping[str, str],
-        type_: type[_T],
-        check: Callable[[_T], str],
-        source: AnswerSource,
-    ) -> None:
-        super().__init__(prompt)
-        self.key, self._inputs, self._type, self._check, self._source = key, inputs, type_, check, source
-        self.value: _T | None = None
-
-    def inputs(self) -> Mapping[str, str]:
-        """Return the texts of the prompt's places."""
-        return self._inputs
-
-    def entries(self) -> Iterator[tuple[str, str, str, str]]:
-        """Yield the key and the source of the question."""
-        yield "", self.key, self._source.session, self._source.project
-
-    def schema(self) -> Mapping[str, object]:
-        """Return the JSON schema of the answer."""
-        return _inlined(msgspec.json.schema(self._type))
-
-    def take(self, text: str) -> str:
-        """Take what an answer decides; return the problem of the rest."""
-        value = _redacted(parse_answer(text, self._type))
-        problem = self._check(value)
-        self.value = None if problem else value
-        return problem
-
-    def valid(self) -> Iterator[tuple[str, bytes, AnswerSource]]:
-        """Yield key, answer and source of what is decided."""
-        if self.value is not None:
-            yield self.key, msgspec.json.encode(self.value), self._source
-
-
-class _Answers(msgspec.Struct, frozen=True):
-    """The answers to a batch, read one by one: a malformed entry does not lose the others."""
-
-    items: list[Any]
-
-
-class BatchQuestion(OpenQuestion, Generic[_T]):
-    """A question about several entries."""
-
-    def __init__(
-        self,
-        prompt: PromptFile,
-        shared: Mapping[str, str],
-        entries: Sequence[AskedEntry],
-        type_: type[_T],
-        check: Callable[[AskedEntry, _T], str],
-    ) -> None:
-        super().__init__(prompt)
-        self._shared = {name: sendable(text) for name, text in shared.items()}
-        self._entries, self._type, self._check = entries, type_, check
-        self.open = {entry.key: entry for entry in entries}
-        self._values: dict[str, _T] = {}
-        self._problems: dict[str, str] = {}
-
-    def inputs(self) -> Mapping[str, str]:
-        """Return the texts of the prompt's places."""
-        lines = (msgspec.json.encode({"id": one.id, **one.shown}).decode("utf-8") for one in self.open.values())
-        return {**self._shared, "entries": "\n".join(lines)}
-
-    def entries(self) -> Iterator[tuple[str, str, str, str]]:
-        """Yield id, key and source of the open entries."""
-        for one in self.open.values():
-            yield one.id, one.key, one.source.session, one.source.project
-
-    def schema(self) -> Mapping[str, object]:
-        """Return the JSON schema of the answer."""
-        entry = _inlined(msgspec.json.schema(self._type))
-        definitions = entry.pop("$defs", None)
-        whole = {"type": "object", "properties": {"items": {"type": "array", "items": entry}}, "required": ["items"]}
-        return {**whole, **({"$defs": definitions} if definitions else {})}
-
-    def take(self, text: str) -> str:
-        """Take what an answer decides; return the problem of the rest."""
-        given: dict[str, dict[str, Any]] = {}
-        for one in parse_answer(text, _Answers).items:
-            if isinstance(one, dict):
-                given.setdefault(str(one.get("id", "")), one)
-        for key, entry in list(self.open.items()):
-            value, problem = self._taken(entry, given.get(entry.id))
-            if value is None:
-                self._problems[key] = problem
-            else:
+        given = self._answers_in(text)
+        for key, entry in list(self._open.items()):
+            value, self._problems[key] = self._taken(entry, given.get(entry.id))
+            if value is not None:
                 self._values[key] = value
-                del self.open[key]
-        wrong = [f"{entry.id}: {self._problems[key]}" for key, entry in self.open.items()]
-        return "; ".join(wrong)
+                del self._open[key]
+        wrong = ((entry.id, self._problems[key]) for key, entry in self._open.items())
+        return "; ".join(f"{id_}: {problem}" if id_ else problem for id_, problem in wrong)
 
-    def _taken(self, entry: AskedEntry, given: dict[str, Any] | None) -> tuple[_T | None, str]:
+    def _answers_in(self, text: str) -> dict[str, object]:
+        """Return what an answer says about each entry, by its id."""
+        if not self._has_several:
+            return {"": msgspec.to_builtins(parse_answer(text, self._type))}
+        answers = [one for one in parse_answer(text, _Answers).items if isinstance(one, dict)]
+        return {str(one.get("id", "")): one for one in reversed(answers)}
+
+    def _taken(self, entry: AskedEntry, given: object) -> tuple[_T | None, str]:
         if given is None:
             return None, "there is nothing about it"
         try:
-            value = msgspec.convert(redact_value(given), self._type)
+            value = msgspec.convert(redact_value(given), self._type)  # a model may repeat secrets of its input
         except msgspec.MsgspecError as error:
             return None, str(error)
         problem = self._check(entry, value)
         return (None, problem) if problem else (value, "")
 
     def valid(self) -> Iterator[tuple[str, bytes, AnswerSource]]:
-        """Yield key, answer and source of what is decided."""
+        """Yield key, answer (as JSON) and source of what is decided."""
         for entry in self._entries:
             if entry.key in self._values:
                 yield entry.key, msgspec.json.encode(self._values[entry.key]), entry.source
@@ -210,10 +132,9 @@ class BatchQuestion(OpenQuestion, Generic[_T]):
         """Return the result of every entry by its key; the first one has the costs of the calls."""
         found: dict[str, AskResult[_T]] = {}
         for at, entry in enumerate(self._entries):
-            value = self._values.get(entry.key)
-            problem = "" if value is not None else self._problems.get(entry.key) or self.problem
+            value, own = self._values.get(entry.key), self._problems.get(entry.key) if entry.id else ""
             tally = self.tally if at == 0 else CallCosts()
-            found[entry.key] = tally.asked(value, problem)
+            found[entry.key] = tally.asked(value, "" if value is not None else own or self.problem)
         return found
 
 
@@ -245,11 +166,6 @@ class CallCosts:
 def sendable(text: str) -> str:
     """Return the text for a model: without secrets and lone surrogates."""
     return redact(text.encode("utf-8", "replace").decode("utf-8"))
-
-
-def _redacted(value: _T) -> _T:
-    """Redact every text of a value: a model may repeat secrets of its input."""
-    return msgspec.convert(redact_value(msgspec.to_builtins(value)), type(value))
 
 
 def _inlined(schema: dict[str, object]) -> dict[str, object]:

@@ -10,12 +10,10 @@ system's keyring belongs to the user's home, and is not found from another home.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
 import shutil
-import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -30,6 +28,7 @@ from knowbound.evals.executor import Execution, Task
 from knowbound.evals.executors.agent_process import run_process
 from knowbound.evals.executors.command import program
 from knowbound.evals.executors.output import CLIENT_HOME, execution_of
+from knowbound.judge.models.codex_client import read_toml, toml_text, user_home
 from knowbound.process import agent_environment, run
 from knowbound.text.digest import digest_of
 from knowbound.text.redact import excerpt
@@ -179,14 +178,14 @@ class CodexExecutor(ClientExecutor):
 
     def run(self, task: Task) -> Execution:
         """Run the client for the task. What hooks injected is not in its stream: it is in the session that it keeps."""
-        with home_for_run(task.output_dir, user_home(os.environ), self._config) as home:
+        with home_for_run(task.output_dir, user_home(), self._config) as home:
             execution = self.run_client(task, {"CODEX_HOME": str(home)})
             injected = _injected(home) if task.inject else ()
         return msgspec.structs.replace(execution, injected=injected)
 
     @cached_property
     def _config(self) -> str:
-        return carried_config(user_home(os.environ))
+        return carried_config(user_home())
 
 
 def _table(command: str) -> str:
@@ -205,20 +204,9 @@ def _injected(home: Path) -> tuple[InjectedText, ...]:
     )
 
 
-_Toml = str | int | float | bool | list["_Toml"] | dict[str, "_Toml"]
-
-
-def user_home(environ: Mapping[str, str]) -> Path:
-    """Return the folder in which Codex keeps the user's files."""
-    return Path(environ.get("CODEX_HOME") or Path(environ.get("HOME") or os.path.expanduser("~")) / ".codex")
-
-
 def carried_config(home: Path) -> str:
     """The config of a run, from the user's; empty where there is none that can be read."""
-    try:
-        config = tomllib.loads((home / "config.toml").read_text("utf-8"))
-    except (OSError, ValueError):  # Codex itself says what is wrong with it
-        return ""
+    config = read_toml(home / "config.toml")  # of an unreadable file Codex itself says what is wrong
     kept = {name: value for name, value in config.items() if name in _CARRIED}
     if isinstance(profiles := kept.get("profiles"), dict):
         kept["profiles"] = {
@@ -226,7 +214,7 @@ def carried_config(home: Path) -> str:
             for name, profile in profiles.items()
             if isinstance(profile, dict)
         }
-    return "".join(f"{json.dumps(name)} = {_toml(value)}\n" for name, value in kept.items())
+    return toml_text(kept)
 
 
 @contextmanager
@@ -243,12 +231,3 @@ def home_for_run(output_dir: Path, user: Path, config: str) -> Iterator[Path]:
         yield home
     finally:
         shutil.rmtree(home, ignore_errors=True)
-
-
-def _toml(value: _Toml) -> str:
-    """A value on one line. What JSON and TOML write in the same way is written as JSON."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(name)} = {_toml(one)}" for name, one in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str | int | float) else json.dumps(str(value))

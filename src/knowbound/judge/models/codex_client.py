@@ -161,7 +161,7 @@ def _program() -> str:
 
 def usual_model() -> str:
     """Return the model that the user's config names, or the first of Codex's catalogue; "" if neither is known."""
-    named = _toml(user_home() / "config.toml").get("model")
+    named = read_toml(user_home() / "config.toml").get("model")
     if isinstance(named, str):
         return named
     with contextlib.suppress(CompletionError, msgspec.MsgspecError, UnicodeDecodeError, LookupError, TypeError):
@@ -178,7 +178,7 @@ def _known_models() -> Any:
 
 def _config(home: Path) -> str:
     """Return the config of the run: the user's model provider, and everything else switched off."""
-    users = _toml(user_home() / "config.toml")
+    users = read_toml(user_home() / "config.toml")
     config = _CONFIG | {name: users[name] for name in _CARRIED if name in users}
     providers = users.get("model_providers")
     provider = users.get("model_provider")
@@ -194,16 +194,16 @@ def _config(home: Path) -> str:
         "config": [{"path": str(path), "enabled": False} for path in skills],
     }
     config["features"] = dict.fromkeys(_FEATURES, False)
-    servers = [name for path in SYSTEM.glob("*.toml") for name in _table(_toml(path), "mcp_servers")]
+    servers = [name for path in SYSTEM.glob("*.toml") for name in _table(read_toml(path), "mcp_servers")]
     if servers:
         config["mcp_servers"] = {name: {"enabled": False} for name in servers}
-    return "".join(_toml_lines(config))
+    return toml_text(config)
 
 
 def forced_by_administrator(folder: Path) -> str:
     """Return why the client cannot be a plain model here: hooks that an administrator pins. "" if there are none."""
     required, managed = folder / "requirements.toml", folder / "managed_config.toml"
-    pinned, over_ours = _toml(required), _toml(managed)
+    pinned, over_ours = read_toml(required), read_toml(managed)
     servers = _table(over_ours, "mcp_servers").values()
     acting = {
         required: _switched_on(_table(pinned, "features")) or _switched_on(_table(pinned, "feature_requirements")),
@@ -240,16 +240,17 @@ def _table(of: Mapping[str, Any], name: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _toml(path: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the values of a TOML file; none if it cannot be read."""
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError):
         return {}
 
 
-def _toml_lines(config: Mapping[str, Any]) -> Iterator[str]:
-    for name, value in config.items():
-        yield f"{json.dumps(name)} = {_toml_value(value)}\n"
+def toml_text(config: Mapping[str, Any]) -> str:
+    """Return a config as TOML, one key a line. What JSON and TOML write in the same way is written as JSON."""
+    return "".join(f"{json.dumps(name)} = {_toml_value(value)}\n" for name, value in config.items())
 
 
 def _toml_value(value: Any) -> str:
@@ -258,6 +259,4 @@ def _toml_value(value: Any) -> str:
         return "{" + ", ".join(f"{json.dumps(str(name))} = {_toml_value(one)}" for name, one in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_toml_value, value)) + "]"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else str(value)
+    return json.dumps(value if isinstance(value, str | int | float) else str(value), ensure_ascii=False)

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.core.trace import Step
-from knowbound.errors import ConfigError
-from knowbound.evals.executors.conversation import Limit, ModelTool, converse
+from knowbound.evals.executors.file_tools import ModelTool
+from knowbound.evals.executors.model import Conversation
 from knowbound.judge.hedging.model import HedgingAnswer
 from knowbound.judge.hedging.verdict import HedgingCandidate, judge_candidates
 from knowbound.judge.models import asking
@@ -25,9 +25,10 @@ from knowbound.judge.models.asking import Asker, MemoryAnswers
 from knowbound.judge.models.completion import Completion, CompletionError, MalformedError, ModelQuestion, parse_answer
 from knowbound.judge.models.questions import AskResult
 from knowbound.judge.models.recorded import RecordedAnswer
-from knowbound.judge.names import FORMS, JudgeOptions
+from knowbound.judge.names import FORMS, JudgeOptions, parse_name
 from knowbound.judge.prompts import PromptFile, input_hash
 from knowbound.judge.rubric import RubricAnswer, RubricKind, RubricQuestion, RubricScore
+from knowbound.stats.evaluation import RunEnding
 from knowbound.traces.registry import recognise
 from knowbound.traces.source import Tally
 from tests.fault_server import Reply, anthropic, chat, cut, drip, huge, responses, serving, status
@@ -302,6 +303,12 @@ def refusing(given: Mapping[str, object]) -> str:
 READ = ModelTool("Read", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}}, refusing)
 
 
+def converse(judge: str, instructions: str, tools: list[ModelTool], seconds: float = 20, **limits: Any) -> Conversation:
+    talk = Conversation(instructions, "Which port?", tools, **limits)
+    talk.hold(parse_name(judge), seconds)
+    return talk
+
+
 def test_a_conversation_keeps_calls_results_and_answer_in_order() -> None:
     calls = [
         ("Grep", '{"pattern": "port"}'),
@@ -311,7 +318,7 @@ def test_a_conversation_keeps_calls_results_and_answer_in_order() -> None:
         ("Grep", "{}"),
     ]
     with serving(chat(None, calls), chat("It is 8080.")) as server:
-        talk = converse(server.judge, "Be brief.", "Which port?", [SEARCH, READ], seconds=20)
+        talk = converse(server.judge, "Be brief.", [SEARCH, READ])
         assert [(message["role"], message["content"]) for message in talk.messages] == [
             ("system", "Be brief."),
             ("user", "Which port?"),
@@ -326,8 +333,8 @@ def test_a_conversation_keeps_calls_results_and_answer_in_order() -> None:
         made: Any = talk.messages[2]["tool_calls"]
         assert [call["function"]["name"] for call in made] == ["Grep", "Read", "Fly", "Grep", "Grep"]
         assert [call["id"] for call in made] == [message["tool_call_id"] for message in talk.messages[3:8]]
-        assert (talk.answer, talk.problem, talk.limit, talk.model) == ("It is 8080.", "", None, "m-exact")
-        assert (talk.tokens_in, talk.tokens_out, talk.usd) == (22, 14, None)
+        assert (talk.answer, talk.problem, talk.ending, talk.model) == ("It is 8080.", "", RunEnding.DONE, "m-exact")
+        assert (talk.tokens, talk.usd) == ((22, 14), None)
         assert [message["role"] for message in server.asked[1]["messages"]] == [
             "system", "user", "assistant", "tool", "tool", "tool", "tool", "tool",
         ]  # fmt: skip
@@ -335,47 +342,47 @@ def test_a_conversation_keeps_calls_results_and_answer_in_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("replies", "limits", "problem", "limit"),
+    ("replies", "limits", "problem", "ending"),
     [
-        ((chat(None, [("Grep", '{"pattern": "x"}')]),), {"steps": 3}, "no end within 3 steps", Limit.STEPS),
+        ((chat(None, [("Grep", '{"pattern": "x"}')]),), {"steps": 3}, "no end within 3 steps", RunEnding.CRASHED),
         (
             (chat(None, [("Grep", '{"pattern": "x"}')]), drip),
             {"seconds": 0.5},
             "no end within 0.5 seconds",
-            Limit.SECONDS,
+            RunEnding.TIMEOUT,
         ),
-        ((chat(None, [("Grep", '{"pattern": "x"}')]), status(500)), {}, "the server refused (HTTP 500)", None),
-        ((chat(None, [("Grep", '{"pattern": "x"}')]), cut), {}, "no answer", None),
-        ((status(401),), {}, "the key is refused (HTTP 401)", None),
-        ((chat(""),), {}, "the model answered nothing", None),
-        ((chat("never asked"),), {"usd": 0.0}, "the budget of 0 USD is spent", Limit.USD),
+        (
+            (chat(None, [("Grep", '{"pattern": "x"}')]), status(500)),
+            {},
+            "the server refused (HTTP 500)",
+            RunEnding.CRASHED,
+        ),
+        ((chat(None, [("Grep", '{"pattern": "x"}')]), cut), {}, "no answer", RunEnding.CRASHED),
+        ((status(401),), {}, "the key is refused (HTTP 401)", RunEnding.CRASHED),
+        ((chat(""),), {}, "the model answered nothing", RunEnding.CRASHED),
+        ((chat("never asked"),), {"usd": 0.0}, "the budget of 0 USD is spent", RunEnding.BUDGET),
     ],
 )
 def test_a_conversation_that_does_not_end_says_why_and_keeps_what_was_said(
-    replies: tuple[Reply, ...], limits: dict[str, Any], problem: str, limit: Limit | None
+    replies: tuple[Reply, ...], limits: dict[str, Any], problem: str, ending: RunEnding
 ) -> None:
     with serving(*replies) as server:
-        talk = converse(server.judge, "", "Which port?", [SEARCH], **{"seconds": 20, **limits})
+        talk = converse(server.judge, "", [SEARCH], **limits)
         assert talk.problem.startswith(problem)
-        assert (talk.answer, talk.limit) == ("", limit)
+        assert (talk.answer, talk.ending) == ("", ending)
         assert talk.messages[0] == {"role": "user", "content": "Which port?"}
         assert len(server.asked) <= limits.get("steps", 2)
 
 
 def test_the_messages_of_a_conversation_are_a_trace_that_can_be_read(tmp_path: Path) -> None:
     with serving(chat(None, [("Grep", '{"pattern": "port"}')]), chat("It is 8080.")) as server:
-        talk = converse(server.judge, "Be brief.", "Which port?", [SEARCH], seconds=20)
+        talk = converse(server.judge, "Be brief.", [SEARCH])
     file = tmp_path / "talk.json"
     file.write_bytes(msgspec.json.encode(talk.messages))
     found = recognise(file.read_bytes())
     assert found is not None
     steps = [event for event in found[0].read([file], {}, Tally()) if isinstance(event, Step)]
     assert [call.name for step in steps for call in step.calls] == ["Grep"]
-
-
-def test_only_a_model_behind_an_api_can_be_given_tools() -> None:
-    with pytest.raises(ConfigError, match="no model behind an API"):
-        converse("claude-cli:haiku", "", "Which port?", [], seconds=1)
 
 
 # Asking, with an answerer in place of the network

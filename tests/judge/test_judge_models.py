@@ -14,7 +14,8 @@ import msgspec
 import pytest
 
 from knowbound.core.signal import HedgingVerdict
-from knowbound.evals.executors.conversation import ModelTool, converse
+from knowbound.evals.executors.file_tools import ModelTool
+from knowbound.evals.executors.model import Conversation
 from knowbound.judge.hedging.verdict import HedgingCandidate, NoVerdict
 from knowbound.judge.models.api import ApiModel
 from knowbound.judge.models.asking import MemoryAnswers
@@ -112,13 +113,14 @@ def test_a_model_with_a_tool_comes_to_an_end(model_server: str) -> None:
         {"type": "object", "properties": {"pattern": {"type": "string"}}},
         lambda _: "No files found",
     )
-    talk = converse(model_server, "Be brief.", "Say hello.", [tool], seconds=60, steps=2)
+    talk = Conversation("Be brief.", "Say hello.", [tool], steps=2)
+    talk.hold(parse_name(model_server), 60)
     assert talk.messages[:2] == [
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": "Say hello."},
     ]
     assert talk.answer or talk.problem
-    assert talk.tokens_in
+    assert talk.tokens[0]
     assert talk.usd is None
 
 

@@ -7,10 +7,11 @@ mistake (specification 1, source 1).
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from knowbound.evals.executors.conversation import ModelTool
+import msgspec
+
 from knowbound.files import open_below, rg
 
 _ALWAYS_HIDDEN = (".git", ".knowbound")
@@ -49,6 +50,15 @@ _READ = {
     },
     "required": ["file_path"],
 }
+
+
+class ModelTool(msgspec.Struct, frozen=True):
+    """A tool that a model may call. `run` returns its result, or raises a ValueError with the message for the model."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, object]  # JSON schema of an object
+    run: Callable[[Mapping[str, object]], str]
 
 
 class FileTools:

@@ -12,8 +12,9 @@ import click
 
 from knowbound import catalogue
 from knowbound.cli.main import GROUPS, ONLY_FOR_CLIENTS, VERBS, knowbound
-from knowbound.config import SETTINGS
-from knowbound.evals.samples.assertion_types import TYPES, Schema, kind_of
+from knowbound.config import SETTINGS, ModelTask
+from knowbound.evals.assertions import TYPES
+from knowbound.evals.samples.json_schema import Schema, kind_of
 from knowbound.evals.samples.schema import ASSERTION, ENVIRONMENT, SAMPLE, SAMPLE_SET, SAMPLE_V3, SCHEMA
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -87,6 +88,7 @@ def codes() -> str:
 
 def config() -> str:
     texts = catalogue.settings()
+    texts |= {f"model.tasks.{task}": f"The model for {task.words}; empty is model.name." for task in ModelTask}
     rows = [
         f"| `{one.key}` | {one.type.__name__} | `{list(one.default) if one.type is list else one.default}` "
         f"| `{one.env}` | {one.risk.needs_trust} | {texts[one.key]} |"

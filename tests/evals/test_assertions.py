@@ -15,22 +15,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.evals.assertions import (
+    TYPES,
     AgentAnswer,
     CheckResult,
     ToolUse,
-    bleu,
     decide,
     detail_of,
     layer_of,
-    levenshtein,
-    rouge_n,
-    words,
 )
-from knowbound.evals.custom_assertions import run_custom
+from knowbound.evals.grading import run_custom
 from knowbound.evals.samples import patterns
-from knowbound.evals.samples.assertion_types import TYPES
 from knowbound.evals.samples.patterns import is_found, problem_of
 from knowbound.evals.samples.values import Assertion, EvalSample
+from knowbound.evals.similarity import bleu, levenshtein, rouge_n, words
 
 RUN = AgentAnswer(
     answer="The berth planner belongs to Planning.",
@@ -448,7 +445,7 @@ def test_a_program_must_be_beside_the_samples(tmp_path: Path) -> None:
 
 
 def test_a_program_that_does_not_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("knowbound.evals.custom_assertions.SECONDS", 0.2)
+    monkeypatch.setattr("knowbound.evals.grading.PROGRAM_SECONDS", 0.2)
     decision = custom(tmp_path, "a.py", "import threading; threading.Event().wait()")
     assert decision == CheckResult(None, "the program took more than 0.2 seconds")
 

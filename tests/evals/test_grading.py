@@ -144,7 +144,7 @@ def test_what_each_judged_assertion_compares() -> None:
 def test_a_judge_of_a_rubric_sees_the_context_too() -> None:
     judge = Scripted(RubricScore(5, usd=0.0))
     graded_by(judge, sample(context="def f(): ...", rubric=(Criterion("rubric", "R?"),)))
-    assert judge.asked[0].prompt == "Say it\n\n```\ndef f(): ...\n```"
+    assert judge.asked[0].question == "Say it\n\n```\ndef f(): ...\n```"
 
 
 def test_a_cached_score_costs_nothing() -> None:

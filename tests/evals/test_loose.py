@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from knowbound.evals.assertions import loose_samples, loose_words
+from knowbound.evals.grading import loose_samples, loose_words
 from knowbound.evals.samples.values import Assertion, Criterion, EvalSample
 from knowbound.judge.rubric import RubricKind, RubricQuestion, RubricScore, panel_of
 from knowbound.report.evals.causes import flaky_samples

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.errors import InputError
-from knowbound.evals.samples.assertion_types import TYPES
+from knowbound.evals.assertions import TYPES
 from knowbound.evals.samples.load import load_samples
 from knowbound.evals.samples.schema import SCHEMA
 from knowbound.evals.samples.yaml_nodes import yaml_node

@@ -1,17 +1,16 @@
-"""Assertions that rules decide: every type of the samples format that needs no judge and no program.
+"""Every type of assertion: its name, layer, description, fields and rule. A new type is an entry here and nowhere else.
+
+Facts are about what the answer says, behaviour is about how the answer was found and what form it has. The two layers
+are scored separately. A judge or a program decides what no rule can (grading.py).
 
 A result states a fact ("412 characters", "not found") and whether the fact is as asserted. An unknown value (the cost
-of an agent that does not report it) makes the assertion undecided, never failed. An assertion that a refusal to answer
-also passes is too loose.
+of an agent that does not report it) makes the assertion undecided, never failed.
 """
 
 from __future__ import annotations
 
-import math
 import operator
-import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 import msgspec
@@ -19,13 +18,18 @@ import msgspec
 from knowbound.core.trace import ToolKind
 from knowbound.evals.samples import json_schema as sample_json
 from knowbound.evals.samples import patterns
-from knowbound.evals.samples.assertion_types import FACT, SET, TYPES
-from knowbound.evals.samples.values import Assertion, EvalSample
+from knowbound.evals.samples.json_schema import ANY_TEXT, COUNT, OBJECT, TEXT, Schema, list_of
+from knowbound.evals.samples.values import Assertion
+from knowbound.evals.similarity import bleu, levenshtein, rouge_n
 from knowbound.text.printable import short_line
 from knowbound.text.redact import excerpt, excerpt_of_end
 
 SHOWN = 80  # characters of a text in a detail or a reason
 SAID = 300  # characters of what a judge or a program says
+FACT, BEHAVIOR = "fact", "behavior"
+JUDGE, PROGRAM = "judge", "program"  # who decides what rules cannot
+SET = "assert-set"
+WITH_CONTEXT = ("faithfulness", "context_recall")  # need the assertion's reference or the sample's context
 
 
 class ToolUse(msgspec.Struct, frozen=True):
@@ -78,90 +82,38 @@ def short(text: str, most: int = SHOWN) -> str:
     return short_line(excerpt(text, 4 * most), most)
 
 
-# A run of letters and digits is one word; of scripts without spaces between words, each character is.
-_CHARACTERS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
-_TOKENS = re.compile(rf"[{_CHARACTERS}]|[^\W_{_CHARACTERS}]+")
-_BLEU_ORDER = 4
+class AssertionType(NamedTuple):
+    """One type of assertion."""
+
+    name: str
+    layer: str  # "" for a set, which has the layer of its children
+    description: str
+    fields: Schema  # for assertions of this type, on top of the schema for all assertions
+    rule: Rule
+    decided_by: str = ""  # a judge or a program; "" for rules
+
+    @property
+    def takes_list(self) -> bool:
+        """Report whether this type compares with a list of texts."""
+        return self.fields is _LIST
 
 
-def words(text: str) -> list[str]:
-    """The words of a text, in small letters."""
-    return _TOKENS.findall(text.lower())
+TYPES: dict[str, AssertionType] = {}
 
 
-def rouge_n(answer: str, reference: str, n: int = 1) -> float:
-    """Return the share of the reference's n-word sequences in the answer, each as often as the reference has it."""
-    wanted = _sequences(words(reference), n)
-    if not wanted:
-        return 0.0
-    return (wanted & _sequences(words(answer), n)).total() / wanted.total()
+def _type(name: str, layer: str, description: str, fields: Schema, decided_by: str = "") -> Callable[[Rule], Rule]:
+    """Return what adds a type with its rule to the table."""
 
+    def add(rule: Rule) -> Rule:
+        TYPES[name] = AssertionType(name, layer, description, fields, rule, decided_by)
+        return rule
 
-def bleu(answer: str, reference: str) -> float:
-    """BLEU-4 against one reference, unsmoothed: 0 where the answer shares no sequence of four words with it."""
-    given, wanted = words(answer), words(reference)
-    logs = 0.0
-    for n in range(1, _BLEU_ORDER + 1):
-        have = _sequences(given, n)
-        shared = (have & _sequences(wanted, n)).total()
-        if not shared:
-            return 0.0
-        logs += math.log(shared / have.total())
-    brevity = min(0.0, 1 - len(wanted) / len(given))
-    return math.exp(brevity + logs / _BLEU_ORDER)
-
-
-def levenshtein(one: str, other: str) -> int:
-    """Return the number of characters to insert, delete or change to turn the first text into the second.
-
-    Myers' bit vectors: a column of the table is two integers with a bit per character, so that long texts take a
-    moment and not minutes. `up` has the rows where a cell is one more than the cell above it, `down` one less.
-    """
-    if len(one) < len(other):
-        one, other = other, one
-    if not other:
-        return len(one)
-    rows: dict[str, int] = {}
-    for row, sign in enumerate(other):
-        rows[sign] = rows.get(sign, 0) | 1 << row
-    every, last = (1 << len(other)) - 1, 1 << (len(other) - 1)
-    up, down, distance = every, 0, len(other)
-    for sign in one:
-        equal = rows.get(sign, 0)
-        diagonal = (((equal & up) + up) ^ up) | equal | down
-        more = down | ~(diagonal | up) & every
-        less = up & diagonal
-        distance += bool(more & last) - bool(less & last)
-        more = more << 1 | 1
-        up = (less << 1 | ~(diagonal | more)) & every
-        down = more & diagonal & every
-    return distance
-
-
-def _sequences(tokens: list[str], n: int) -> Counter[tuple[str, ...]]:
-    return Counter(zip(*(tokens[start:] for start in range(n)), strict=False))
-
-
-_UNKNOWN_CALLS = "the agent's tool calls are unknown"
-
-# Samples name tools as Claude Code does. Another agent's tool counts under the names of what it does.
-_NAMES = {
-    ToolKind.READ: ("read",),
-    ToolKind.SEARCH: ("grep",),
-    ToolKind.LIST: ("glob",),
-    ToolKind.SHELL: ("bash",),
-    ToolKind.EDIT: ("edit", "write"),
-    ToolKind.WEB: ("webfetch", "websearch"),
-}
-_KNOWN = frozenset(name for names in _NAMES.values() for name in names)
-_SHELLS = frozenset({"shell", "exec_command", "command_execution", "local_shell", "run_shell_command"})
-_SHARE = 0.5  # the threshold of rouge_n_min and bleu_min where none is given (the samples format)
-_LONGEST = 50_000  # characters that are compared edit by edit
+    return add
 
 
 def decide(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
     """Decide an assertion by its rule."""
-    return negated(assertion, _RULES[assertion.type](assertion, answered))
+    return negated(assertion, TYPES[assertion.type].rule(assertion, answered))
 
 
 def layer_of(assertion: Assertion) -> str:
@@ -187,60 +139,78 @@ def detail_of(assertion: Assertion) -> str:
     return ("not " if assertion.negated else "") + short(asked)
 
 
-def _set(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
-    """`all` fails with one failure, `any` passes with one pass; else one undecided child leaves the set undecided."""
-    passed = [decide(child, answered).passed for child in assertion.children]
-    settles = assertion.mode == "any"
-    fact = f"{passed.count(True)} of {len(passed)} passed"
-    if settles in passed:
-        return CheckResult(settles, fact)
-    if None in passed:
-        return CheckResult(None, f"{fact}, {passed.count(None)} undecided")
-    return CheckResult(not settles, fact)
+# ---- the fields of a type
 
 
-def _text(assertion: Assertion) -> str:
-    return str(assertion.value)
+def _fields(optional: Schema | None = None, /, **needed: Schema) -> Schema:
+    return {"properties": needed | (optional or {}), "required": list(needed)}
 
 
-def _limit(assertion: Assertion) -> float:
-    return float(assertion.value or 0)
+def _value(pattern: str, message: str) -> Schema:
+    return _fields(value={"type": "string", "pattern": pattern, "errorMessage": message})
+
+
+_NOTHING = _fields()
+_TEXT = _fields(value=TEXT)
+_AMOUNT = {"type": "number", "minimum": 0}
+_NUMBER = _fields(value=_AMOUNT)
+# Older files have the list, or a single text, under `value`.
+_LIST = {
+    "if": {"properties": {"value": {"type": ["array", "string"]}, "values": False}, "required": ["value"]},
+    "then": {"properties": {"value": list_of(TEXT) | {"type": ["array", "string"], "pattern": r"\S"}}},
+    "else": _fields(values=list_of(TEXT)),
+}
+_TOOL_TEXT = _value(r"^(?![^:]+:\s*$)[\s\S]*\S", "must be a text, or Tool:text with a text after the colon")
+_MOCK = _value("^[^:]+:[1-9][0-9]*$", "must be Tool:N, where N counts the mocks of that tool from 1")
+_SHARE = {"threshold": {"type": "number", "minimum": 0, "maximum": 1}}
+_SCORE = {"threshold": {"type": "number", "minimum": 1, "maximum": 5}}
+
+
+# ---- what the answer says
 
 
 def _has(answered: AgentAnswer, text: str) -> bool:
     return text.lower() in answered.answer.lower()
 
 
+def _limit(assertion: Assertion) -> float:
+    return float(assertion.value or 0)
+
+
+@_type("contains", FACT, "The answer contains `value`; upper and lower case are the same.", _TEXT)
 def _contains(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
-    found = _has(answered, _text(assertion))
+    found = _has(answered, str(assertion.value))
     return CheckResult(found, "found" if found else "not found")
 
 
+_type("not_contains", FACT, "The answer does not contain `value`.", _TEXT)(inverse(_contains))
+
+
+@_type("contains_all", FACT, "The answer contains each of `values`.", _LIST)
 def _contains_all(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
     missing = [text for text in assertion.values if not _has(answered, text)]
     return CheckResult(not missing, f"not found: {short(', '.join(missing))}" if missing else "all found")
 
 
+@_type("contains_any", FACT, "The answer contains at least one of `values`.", _LIST)
 def _contains_any(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
     found = [text for text in assertion.values if _has(answered, text)]
     return CheckResult(bool(found), f"found: {short(', '.join(found))}" if found else "none found")
 
 
+@_type("equals", FACT, "The answer is `value`, apart from space around it.", _TEXT)
 def _equals(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
-    same = answered.answer.strip() == _text(assertion).strip()
+    same = answered.answer.strip() == str(assertion.value).strip()
     return CheckResult(same, "the same" if same else f"the answer is {short(answered.answer)!r}")
 
 
-def _starts_with(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
-    fits = answered.answer.lower().startswith(_text(assertion).lower())
-    return CheckResult(fits, f"it begins with {short(answered.answer)!r}")
+_type("not_equals", FACT, "The answer is not `value`.", _TEXT)(inverse(_equals))
 
 
-def _ends_with(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
-    fits = answered.answer.lower().endswith(_text(assertion).lower())
-    return CheckResult(fits, f"it ends with {excerpt_of_end(answered.answer, SHOWN)!r}")
+_PATTERN = _fields({"flags": ANY_TEXT}, pattern=ANY_TEXT)
 
 
+@_type("regex", FACT, "`pattern` (JavaScript's dialect) is found in the answer; `flags` are `i` by default.", _PATTERN)
 def _regex(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
     found = patterns.is_found(assertion.pattern, assertion.flags, answered.answer)
     if found is None:
@@ -248,17 +218,39 @@ def _regex(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
     return CheckResult(found, "found" if found else "not found")
 
 
+@_type("json_valid", FACT, "The answer is JSON.", _NOTHING)
 def _json_valid(_: Assertion, answered: AgentAnswer) -> CheckResult:
     valid, _value = sample_json.decoded(answered.answer)
     return CheckResult(valid, "it is JSON" if valid else "it is not JSON")
 
 
+_FITS = "The answer is JSON that fits `schema` (draft 7, or the draft that its `$schema` names)."
+
+
+@_type("json_schema", FACT, _FITS, _fields(schema=OBJECT))
 def _json_schema(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
     valid, value = sample_json.decoded(answered.answer)
     if not valid:
         return CheckResult(False, "it is not JSON")
     problem = sample_json.misfit(value, assertion.schema or {})
     return CheckResult(not problem, problem or "it fits")
+
+
+@_type("starts_with", BEHAVIOR, "The answer begins with `value`; case does not matter.", _TEXT)
+def _starts_with(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
+    fits = answered.answer.lower().startswith(str(assertion.value).lower())
+    return CheckResult(fits, f"it begins with {short(answered.answer)!r}")
+
+
+@_type("ends_with", BEHAVIOR, "The answer ends with `value`; case does not matter.", _TEXT)
+def _ends_with(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
+    fits = answered.answer.lower().endswith(str(assertion.value).lower())
+    return CheckResult(fits, f"it ends with {excerpt_of_end(answered.answer, SHOWN)!r}")
+
+
+# ---- how much a run took
+
+_UNKNOWN_CALLS = "the agent's tool calls are unknown"
 
 
 class _Measure(NamedTuple):
@@ -268,19 +260,16 @@ class _Measure(NamedTuple):
     shown: str  # a format string for the amount
     unknown: str = ""  # the reason where the amount is None
 
-    def at_least(self, assertion: Assertion, answered: AgentAnswer) -> CheckResult:
-        return self._compared(operator.ge, assertion, answered)
+    def limited(self, fits: Callable[[float, float], bool]) -> Rule:
+        """Return the rule that compares the amount with the limit."""
 
-    def at_most(self, assertion: Assertion, answered: AgentAnswer) -> CheckResult:
-        return self._compared(operator.le, assertion, answered)
+        def rule(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
+            amount = self.amount_of(answered)
+            if amount is None:
+                return CheckResult(None, self.unknown)
+            return CheckResult(fits(amount, _limit(assertion)), self.shown.format(amount))
 
-    def _compared(
-        self, fits: Callable[[float, float], bool], assertion: Assertion, answered: AgentAnswer
-    ) -> CheckResult:
-        amount = self.amount_of(answered)
-        if amount is None:
-            return CheckResult(None, self.unknown)
-        return CheckResult(fits(amount, _limit(assertion)), self.shown.format(amount))
+        return rule
 
 
 _LENGTH = _Measure(lambda answered: len(answered.answer), "{:,} characters")
@@ -291,33 +280,34 @@ _TIME = _Measure(
 )
 _STEPS = _Measure(lambda answered: answered.steps, "{} steps", "the number of steps is unknown")
 _CALLS = _Measure(lambda answered: None if answered.calls is None else len(answered.calls), "{} calls", _UNKNOWN_CALLS)
+for _name, _description, _measure, _fits in (
+    ("min_length", "The answer has at least `value` characters.", _LENGTH, operator.ge),
+    ("max_length", "The answer has at most `value` characters.", _LENGTH, operator.le),
+    ("word_count_min", "The answer has at least `value` words, separated by space.", _WORDS, operator.ge),
+    ("word_count_max", "The answer has at most `value` words, separated by space.", _WORDS, operator.le),
+    ("cost_max", "The run cost at most `value` USD.", _COST, operator.le),
+    ("latency_max", "The run took at most `value` milliseconds.", _TIME, operator.le),
+    ("turns_min", "The agent took at least `value` steps.", _STEPS, operator.ge),
+    ("turns_max", "The agent took at most `value` steps.", _STEPS, operator.le),
+    ("tools_count_min", "There were at least `value` tool calls.", _CALLS, operator.ge),
+    ("tools_count_max", "There were at most `value` tool calls.", _CALLS, operator.le),
+):
+    _type(_name, BEHAVIOR, _description, _NUMBER)(_measure.limited(_fits))
 
 
-def _rouge(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
-    share = rouge_n(answered.answer, assertion.reference, assertion.n)
-    return CheckResult(share >= _share(assertion), f"ROUGE-{assertion.n} {share:.2f}")
+# ---- tool calls
 
-
-def _bleu(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
-    share = bleu(answered.answer, assertion.reference)
-    return CheckResult(share >= _share(assertion), f"BLEU {share:.2f}")
-
-
-def _share(assertion: Assertion) -> float:
-    return _SHARE if assertion.threshold is None else assertion.threshold
-
-
-def _levenshtein(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
-    answer, reference, limit = answered.answer, assertion.reference, _limit(assertion)
-    if abs(len(answer) - len(reference)) > limit:  # at least so many must be added or removed
-        return CheckResult(False, f"more than {limit:g} edits")
-    if len(answer) > _LONGEST:
-        return CheckResult(None, f"the answer has {len(answer):,} characters, too many to compare edit by edit")
-    edits = levenshtein(answer, reference)
-    return CheckResult(edits <= limit, f"{edits} edits")
-
-
-# ---- about the tool calls of a run
+# Samples name tools as Claude Code does. Another agent's tool counts under the names of what it does.
+_NAMES = {
+    ToolKind.READ: ("read",),
+    ToolKind.SEARCH: ("grep",),
+    ToolKind.LIST: ("glob",),
+    ToolKind.SHELL: ("bash",),
+    ToolKind.EDIT: ("edit", "write"),
+    ToolKind.WEB: ("webfetch", "websearch"),
+}
+_KNOWN = frozenset(name for names in _NAMES.values() for name in names)
+_SHELLS = frozenset({"shell", "exec_command", "command_execution", "local_shell", "run_shell_command"})
 
 
 def _of_calls(rule: Callable[[Assertion, tuple[ToolUse, ...]], CheckResult]) -> Rule:
@@ -342,18 +332,22 @@ def _names(call: ToolUse) -> set[str]:
     return names
 
 
+def _calls_of(tool: str, calls: tuple[ToolUse, ...]) -> list[ToolUse]:
+    return [call for call in calls if tool.lower() in _names(call)]
+
+
+@_type("tools_called", BEHAVIOR, "Each tool of `values` was called.", _LIST)
+@_of_calls
 def _tools_called(assertion: Assertion, calls: tuple[ToolUse, ...]) -> CheckResult:
     missing = [tool for tool in assertion.values if not _calls_of(tool, calls)]
     return CheckResult(not missing, f"not called: {', '.join(missing)}" if missing else "all called")
 
 
+@_type("tools_not_called", BEHAVIOR, "No tool of `values` was called.", _LIST)
+@_of_calls
 def _tools_not_called(assertion: Assertion, calls: tuple[ToolUse, ...]) -> CheckResult:
     found = [tool for tool in assertion.values if _calls_of(tool, calls)]
     return CheckResult(not found, f"called: {', '.join(found)}" if found else "none called")
-
-
-def _calls_of(tool: str, calls: tuple[ToolUse, ...]) -> list[ToolUse]:
-    return [call for call in calls if tool.lower() in _names(call)]
 
 
 def _containing(part_of: Callable[[ToolUse], tuple[str, bool]]) -> Rule:
@@ -385,82 +379,88 @@ def _forms(part: str) -> list[str]:
     return forms
 
 
-_input_contains = _containing(lambda call: (call.input, call.input_cut))
-_RULES: dict[str, Rule] = {
-    SET: _set,
-    "contains": _contains,
-    "not_contains": inverse(_contains),
-    "contains_all": _contains_all,
-    "contains_any": _contains_any,
-    "equals": _equals,
-    "not_equals": inverse(_equals),
-    "regex": _regex,
-    "json_valid": _json_valid,
-    "json_schema": _json_schema,
-    "starts_with": _starts_with,
-    "ends_with": _ends_with,
-    "min_length": _LENGTH.at_least,
-    "max_length": _LENGTH.at_most,
-    "word_count_min": _WORDS.at_least,
-    "word_count_max": _WORDS.at_most,
-    "cost_max": _COST.at_most,
-    "latency_max": _TIME.at_most,
-    "turns_min": _STEPS.at_least,
-    "turns_max": _STEPS.at_most,
-    "tools_count_min": _CALLS.at_least,
-    "tools_count_max": _CALLS.at_most,
-    "rouge_n_min": _rouge,
-    "bleu_min": _bleu,
-    "levenshtein_max": _levenshtein,
-    "tools_called": _of_calls(_tools_called),
-    "tools_not_called": _of_calls(_tools_not_called),
-    "tool_input_contains": _input_contains,
-    "tool_input_not_contains": inverse(_input_contains),
-    "tool_output_contains": _containing(lambda call: (call.output, call.output_cut)),
-    "mock_hit": lambda _, __: CheckResult(None, "mocks are not played"),
-}
+_input_contains = _type(
+    "tool_input_contains",
+    FACT,
+    "`value` is `Tool:text`: the input of a call of that tool contains the text. Without a tool, of any call.",
+    _TOOL_TEXT,
+)(_containing(lambda call: (call.input, call.input_cut)))
+_NO_INPUT = "No input of a call of the tool contains the text of `value`."
+_type("tool_input_not_contains", FACT, _NO_INPUT, _TOOL_TEXT)(inverse(_input_contains))
+_OUTPUT = "The output of a call of the tool contains the text of `value`."
+_type("tool_output_contains", FACT, _OUTPUT, _TOOL_TEXT)(_containing(lambda call: (call.output, call.output_cut)))
+_MOCKS = "`value` is `Tool:N`. Mocks are not used here: always unscored."
+_type("mock_hit", BEHAVIOR, _MOCKS, _MOCK)(lambda _, __: CheckResult(None, "mocks are not played"))
 
 
-_REFUSALS = (
-    "I do not know.",
-    "I could not find anything about this in the documentation: {prompt}",
-    "You ask: {prompt} Unfortunately I was not able to find that; the documents I searched do not say it.",
+# ---- a reference text
+
+_LONGEST = 50_000  # characters that are compared edit by edit
+_ROUGE = "At least `threshold` (0.5) of the `n`-word sequences (1) of `reference` are in the answer."
+_BLEU = "BLEU-4 of the answer against `reference` is at least `threshold` (0.5)."
+_EDITS = "At most `value` characters must change to turn the answer into `reference`."
+
+
+def _share(assertion: Assertion) -> float:
+    return 0.5 if assertion.threshold is None else assertion.threshold
+
+
+@_type("rouge_n_min", FACT, _ROUGE, _fields(_SHARE | {"n": COUNT}, reference=TEXT))
+def _rouge(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
+    share = rouge_n(answered.answer, assertion.reference, assertion.n)
+    return CheckResult(share >= _share(assertion), f"ROUGE-{assertion.n} {share:.2f}")
+
+
+@_type("bleu_min", FACT, _BLEU, _fields(_SHARE, reference=TEXT))
+def _bleu(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
+    share = bleu(answered.answer, assertion.reference)
+    return CheckResult(share >= _share(assertion), f"BLEU {share:.2f}")
+
+
+@_type("levenshtein_max", FACT, _EDITS, _fields(value=_AMOUNT, reference=TEXT))
+def _levenshtein(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
+    answer, reference, limit = answered.answer, assertion.reference, _limit(assertion)
+    if abs(len(answer) - len(reference)) > limit:  # at least so many must be added or removed
+        return CheckResult(False, f"more than {limit:g} edits")
+    if len(answer) > _LONGEST:
+        return CheckResult(None, f"the answer has {len(answer):,} characters, too many to compare edit by edit")
+    edits = levenshtein(answer, reference)
+    return CheckResult(edits <= limit, f"{edits} edits")
+
+
+# ---- what a judge or a program decides, and sets
+
+
+def _not_by_rules(_assertion: Assertion, _answered: AgentAnswer) -> CheckResult:
+    return CheckResult(None, "no rule decides it")
+
+
+for _name, _description, _given in (
+    ("semantic_similarity", "the answer means the same as `reference`", _fields(_SCORE, reference=TEXT)),
+    ("faithfulness", "the answer keeps to `reference`, or to the context", _fields(_SCORE)),
+    ("answer_relevancy", "the answer answers the prompt", _fields(_SCORE)),
+    ("context_recall", "the facts of `reference`, or of the context, are used", _fields(_SCORE)),
+):
+    _scored = f"A judge scores how far {_description}: at least `threshold` (3) of 5."
+    _type(_name, FACT, _scored, _given, JUDGE)(_not_by_rules)
+
+_PROGRAM = "The program `fn`, a file beside the samples, decides. It runs only where `--allow-run` is given."
+_type("custom", BEHAVIOR, _PROGRAM, _fields(fn=TEXT), PROGRAM)(_not_by_rules)
+
+_CHILDREN = (
+    "All of `children`, or with `mode: any` at least one of them. A set may contain sets, but nothing that a judge "
+    "or a program decides."
 )
-_NAMED = 5
 
 
-def loose_samples(samples: Iterable[EvalSample]) -> Iterator[tuple[str, str]]:
-    """Yield the id of each sample that a refusal passes, and the first of its assertions."""
-    for sample in samples:
-        facts = [assertion for assertion in sample.assertions if _is_fact(assertion)]
-        others = [assertion for assertion in sample.assertions if assertion not in facts]
-        if not facts or sample.rubric or others:
-            continue  # a judge, a program or the way it was found decides, too
-        if any(_passes(text, facts) for text in refusals(sample.prompt)):
-            yield sample.id, f"{facts[0].type} {detail_of(facts[0])}".rstrip()
-
-
-def refusals(prompt: str) -> list[str]:
-    """Return answers to a prompt that say nothing."""
-    return [text.format(prompt=prompt) for text in _REFUSALS]
-
-
-def loose_words(samples: Iterable[EvalSample]) -> str:
-    """Return a sentence that names the samples with too loose assertions; "" if there are none."""
-    found = list(loose_samples(samples))
-    if not found:
-        return ""
-    named = "; ".join(f"{sample} ({assertion})" for sample, assertion in found[:_NAMED])
-    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-    return f"Too loose: an answer that refuses, or repeats the question, passes all that is asserted in {named}{more}."
-
-
-def _is_fact(assertion: Assertion) -> bool:
-    if assertion.type == SET:
-        return all(map(_is_fact, assertion.children))
-    kind = TYPES[assertion.type]
-    return kind.layer == FACT and not kind.decided_by
-
-
-def _passes(text: str, facts: Iterable[Assertion]) -> bool:
-    return all(decide(one, AgentAnswer(text)).passed for one in facts)
+@_type(SET, "", _CHILDREN, _NOTHING)
+def _set(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
+    """`all` fails with one failure, `any` passes with one pass; else one undecided child leaves the set undecided."""
+    passed = [decide(child, answered).passed for child in assertion.children]
+    settles = assertion.mode == "any"
+    fact = f"{passed.count(True)} of {len(passed)} passed"
+    if settles in passed:
+        return CheckResult(settles, fact)
+    if None in passed:
+        return CheckResult(None, f"{fact}, {passed.count(None)} undecided")
+    return CheckResult(not settles, fact)

@@ -18,15 +18,14 @@ import msgspec
 from knowbound.codebase.passages import CodePassage
 from knowbound.codebase.tree import SourceTree
 from knowbound.core.evaluation import Cause, SampleCause
-from knowbound.evals.assertions import ToolUse
-from knowbound.evals.samples.assertion_types import FACT, TYPES
+from knowbound.evals.assertions import FACT, TYPES, ToolUse
 from knowbound.evals.samples.values import Assertion, EvalSample
 from knowbound.evals.tracing import Traced
 from knowbound.evidence.producers.passages import ranked_for
 from knowbound.judge.material import is_quoted, names_in, shortened
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.questions import AskResult, sendable
-from knowbound.judge.prompts import CAUSES, load_prompt
+from knowbound.judge.prompts import load_prompt
 from knowbound.stats.comparison import answers
 from knowbound.stats.evaluation import RunEnding, SampleRun
 from knowbound.text.printable import estimated_tokens
@@ -265,7 +264,7 @@ def diagnose(failed: Sequence[FailedRun], folder: Path, files: Sequence[str], as
     if asker is not None and ended:
         shown = [material_of(one, tree) for one in ended]
         checks = [partial(_problem, material) for material in shown]
-        asked = asker.ask(load_prompt(CAUSES), [one.texts for one in shown], CauseAnswer, checks)
+        asked = asker.ask(load_prompt("causes"), [one.texts for one in shown], CauseAnswer, checks)
         for one, material, answer in zip(ended, shown, asked, strict=True):
             found[one.sample.id] = _decided(one, material, answer, found[one.sample.id], asker.judge)
     return [_with_expected(found[one.sample.id], one.sample) for one in failed]

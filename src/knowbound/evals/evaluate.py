@@ -13,16 +13,16 @@ from typing import NamedTuple
 import msgspec
 
 from knowbound import __version__
-from knowbound.config import Settings
+from knowbound.config import ModelTask, Settings
 from knowbound.core.evaluation import SampleCause
 from knowbound.core.signal import Findings
 from knowbound.errors import InputError
-from knowbound.evals.assertions import loose_words
 from knowbound.evals.diagnosis import diagnose, failed_runs
 from knowbound.evals.executor import BUILT_IN, Executor, executor_named
 from knowbound.evals.executors.agent_process import is_running
 from knowbound.evals.executors.output import redact_left_behind
 from knowbound.evals.figures import figures_of
+from knowbound.evals.grading import loose_words
 from knowbound.evals.knowledge import files_of, folder_state, knowledge_globs, links_out, state_of
 from knowbound.evals.runner import Job, RunLimits, Runner, RunProgress, jobs_of
 from knowbound.evals.samples.values import SampleSet
@@ -30,7 +30,7 @@ from knowbound.evals.tracing import read_trace
 from knowbound.evals.variants import HERE, ONLY, Variant, check_inject
 from knowbound.evals.versions import Copies, Version, check_variants, current_version
 from knowbound.gaps.reading import JudgedHedges, LensSettings, drop_hedges, judge_findings, judge_of
-from knowbound.judge.choice import ModelTask, judge_for, model_for
+from knowbound.judge.choice import judge_for, model_for
 from knowbound.judge.hedging.verdict import HedgingJudge
 from knowbound.judge.registry import asker_for, check_hedging, hedging_judge_version, rubric_judge, why_hedges_off
 from knowbound.judge.rubric import RubricJudge, panel_of

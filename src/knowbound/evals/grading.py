@@ -3,18 +3,43 @@
 Each layer is scored from 1 to 5 by the weight of what passed among what was decided; the composite is the mean of the
 layers that are present. What is undecided is counted and left out: it is never a failure and never 0. A grade is
 stored, so secrets are removed from the texts in it.
+
+A program beside the samples decides a custom assertion, where the person who runs the evaluation allows it. It gets
+{output, sample, assertion} as JSON on standard input and prints {pass, message}. A JavaScript module whose default
+export (or `check`) is a function is called with (output, {sample, assertion}), as the samples format has it. Whatever
+goes wrong leaves the assertion unscored.
+
+An assertion that a refusal to answer also passes is too loose.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from knowbound.evals.assertions import SAID, AgentAnswer, CheckResult, decide, detail_of, layer_of, negated, short
-from knowbound.evals.custom_assertions import run_custom
-from knowbound.evals.samples.assertion_types import BEHAVIOR, FACT, JUDGE, PROGRAM, TYPES
+import msgspec
+
+from knowbound.evals.assertions import (
+    BEHAVIOR,
+    FACT,
+    JUDGE,
+    PROGRAM,
+    SAID,
+    SET,
+    TYPES,
+    AgentAnswer,
+    CheckResult,
+    decide,
+    detail_of,
+    layer_of,
+    negated,
+    short,
+)
 from knowbound.evals.samples.values import Assertion, Criterion, EvalSample
 from knowbound.judge.rubric import RubricJudge, RubricKind, RubricQuestion, RubricScore
+from knowbound.process import find_program, run
 from knowbound.stats.evaluation import AssertionGrade, CriterionScore, Grade
 from knowbound.text.redact import redact
 
@@ -61,7 +86,7 @@ def _questions(sample: EvalSample, answered: AgentAnswer) -> list[RubricQuestion
         if TYPES[assertion.type].decided_by == JUDGE
     ]
     return judged + [
-        RubricQuestion(RubricKind.RUBRIC, prompt=sample.asked, answer=answered.answer, rubric=one.text)
+        RubricQuestion(RubricKind.RUBRIC, question=sample.asked, answer=answered.answer, rubric=one.text)
         for one in sample.rubric
     ]
 
@@ -71,13 +96,13 @@ def _question(assertion: Assertion, sample: EvalSample, answered: AgentAnswer) -
     kind = RubricKind(assertion.type)
     source = assertion.reference or sample.context
     if kind is RubricKind.FAITHFULNESS:
-        return RubricQuestion(kind, prompt=sample.prompt, answer=answered.answer, context=source)
+        return RubricQuestion(kind, question=sample.prompt, answer=answered.answer, context=source)
     if kind is RubricKind.CONTEXT_RECALL:
         # How much of the reference is in the answer: the answer is what is searched for its facts.
         return RubricQuestion(
-            kind, prompt=sample.prompt, answer=answered.answer, context=answered.answer, reference=source
+            kind, question=sample.prompt, answer=answered.answer, context=answered.answer, reference=source
         )
-    return RubricQuestion(kind, prompt=sample.asked, answer=answered.answer, reference=assertion.reference)
+    return RubricQuestion(kind, question=sample.asked, answer=answered.answer, reference=assertion.reference)
 
 
 def _assertion(
@@ -144,3 +169,144 @@ def _usd(scores: Sequence[RubricScore]) -> float | None:
     """Return the cost of judging; None if unknown. Cached scores cost nothing."""
     costs = [0.0 if one.cached else one.usd for one in scores]
     return None if None in costs else sum(cost for cost in costs if cost is not None)
+
+
+# ---- programs that decide
+
+PROGRAM_SECONDS = 30.0  # the samples format
+
+# Calls the module's function; a module without one has read its input and printed by itself.
+_DRIVER = """
+import { pathToFileURL } from 'node:url';
+const module = await import(pathToFileURL(process.argv[1]));
+const check = [module.default, module.check, module.default?.check].find((one) => typeof one === 'function');
+if (check) {
+  const parts = [];
+  for await (const part of process.stdin) parts.push(part);
+  const { output, sample, assertion } = JSON.parse(Buffer.concat(parts).toString('utf8'));
+  console.log(JSON.stringify(await check(output, { sample, assertion })));
+}
+"""
+
+
+_OF_SAMPLE = ("sample_id", "prompt", "context", "capability", "difficulty", "construct", "provenance", "metadata")
+_OF_ASSERTION = ("type", "fn", "value", "values", "reference", "threshold", "weight")
+
+
+class ProgramOutput(msgspec.Struct, frozen=True):
+    """The JSON object that a program must print."""
+
+    passed: bool = msgspec.field(name="pass")
+    message: str = ""
+
+
+def run_custom(assertion: Assertion, sample: EvalSample, answered: AgentAnswer, folder: Path) -> CheckResult:
+    """Ask the program; `folder` is where the samples file is."""
+    program = (folder / assertion.fn).resolve()
+    if not program.is_relative_to(folder.resolve()):
+        return CheckResult(None, f"{assertion.fn} is outside the samples' folder")
+    if not program.is_file():
+        return CheckResult(None, f"there is no file {assertion.fn} beside the samples")
+    command = _program_command(program, folder)
+    if isinstance(command, CheckResult):
+        return command
+    output = _program_output(command, folder, _program_input(assertion, sample, answered))
+    return output if isinstance(output, CheckResult) else _program_result(output)
+
+
+def _program_command(program: Path, folder: Path) -> list[str] | CheckResult:
+    """Return the command by the file's extension; a file without a known extension must be executable."""
+    if program.suffix == ".py":
+        return [sys.executable, str(program)]
+    if program.suffix in (".js", ".mjs", ".cjs"):
+        node = find_program("node", folder)
+        return (
+            [node, "--input-type=module", "-e", _DRIVER, str(program)]
+            if node
+            else CheckResult(None, "node is not here")
+        )
+    if os.access(program, os.X_OK):
+        return [str(program)]
+    return CheckResult(None, f"{program.name} is neither .py nor .js nor .mjs, and is not executable")
+
+
+def _program_input(assertion: Assertion, sample: EvalSample, answered: AgentAnswer) -> bytes:
+    """Return the JSON for the program's standard input, with the keys of the samples format."""
+    about = {"sample": (sample, _OF_SAMPLE), "assertion": (assertion, _OF_ASSERTION)}
+    given = {
+        name: {key: value for key, value in msgspec.to_builtins(one).items() if key in keys and value}
+        for name, (one, keys) in about.items()
+    }
+    return msgspec.json.encode({"output": answered.answer, **given})
+
+
+def _program_output(command: list[str], folder: Path, question: bytes) -> bytes | CheckResult:
+    """Run the program; return its output, or an undecided result if it failed."""
+    ran = run(command, folder, PROGRAM_SECONDS, stdin=question)
+    said = ran.err.decode("utf-8", "replace").strip().rpartition("\n")[2]
+    if ran.timed_out:
+        return CheckResult(None, f"the program took more than {PROGRAM_SECONDS:g} seconds")
+    if ran.cut:
+        return CheckResult(None, "the program printed too much")
+    if ran.code is None:
+        return CheckResult(None, f"the program cannot be started: {said}")
+    return ran.out if ran.code == 0 else CheckResult(None, f"the program failed with {ran.code}: {short(said, SAID)}")
+
+
+def _program_result(output: bytes) -> CheckResult:
+    """The last line, so that a program may print what it likes before; or all of it."""
+    text = output.strip()
+    for part in (text.rpartition(b"\n")[2], text):
+        try:
+            given = msgspec.json.decode(part, type=ProgramOutput)
+        except msgspec.DecodeError:
+            continue
+        return CheckResult(given.passed, short(given.message, SAID))
+    return CheckResult(None, 'the program did not print {"pass": true or false}')
+
+
+# ---- assertions that are too loose
+
+_REFUSALS = (
+    "I do not know.",
+    "I could not find anything about this in the documentation: {prompt}",
+    "You ask: {prompt} Unfortunately I was not able to find that; the documents I searched do not say it.",
+)
+_NAMED = 5
+
+
+def loose_samples(samples: Iterable[EvalSample]) -> Iterator[tuple[str, str]]:
+    """Yield the id of each sample that a refusal passes, and the first of its assertions."""
+    for sample in samples:
+        facts = [assertion for assertion in sample.assertions if _is_fact(assertion)]
+        others = [assertion for assertion in sample.assertions if assertion not in facts]
+        if not facts or sample.rubric or others:
+            continue  # a judge, a program or the way it was found decides, too
+        if any(_passes(text, facts) for text in refusals(sample.prompt)):
+            yield sample.id, f"{facts[0].type} {detail_of(facts[0])}".rstrip()
+
+
+def refusals(prompt: str) -> list[str]:
+    """Return answers to a prompt that say nothing."""
+    return [text.format(prompt=prompt) for text in _REFUSALS]
+
+
+def loose_words(samples: Iterable[EvalSample]) -> str:
+    """Return a sentence that names the samples with too loose assertions; "" if there are none."""
+    found = list(loose_samples(samples))
+    if not found:
+        return ""
+    named = "; ".join(f"{sample} ({assertion})" for sample, assertion in found[:_NAMED])
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    return f"Too loose: an answer that refuses, or repeats the question, passes all that is asserted in {named}{more}."
+
+
+def _is_fact(assertion: Assertion) -> bool:
+    if assertion.type == SET:
+        return all(map(_is_fact, assertion.children))
+    kind = TYPES[assertion.type]
+    return kind.layer == FACT and not kind.decided_by
+
+
+def _passes(text: str, facts: Iterable[Assertion]) -> bool:
+    return all(decide(one, AgentAnswer(text)).passed for one in facts)

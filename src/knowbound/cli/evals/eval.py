@@ -77,15 +77,15 @@ def eval_command(
     """
     from knowbound.agent.clients import hook_commands
     from knowbound.cli.output import EvalProgress
-    from knowbound.evals.assertions import loose_words
+    from knowbound.config import ModelTask
     from knowbound.evals.evaluate import EvalPlan, evaluate, finish
     from knowbound.evals.executor import BUILT_IN
     from knowbound.evals.executors.investigate import RETRIEVAL_ONLY
-    from knowbound.evals.grading import judged_parts
+    from knowbound.evals.grading import judged_parts, loose_words
     from knowbound.evals.history import baseline_of, note_gates
     from knowbound.evals.runner import RunLimits
     from knowbound.evals.variants import read_variants
-    from knowbound.judge.choice import ModelTask, model_for
+    from knowbound.judge.choice import model_for
     from knowbound.report.words import gate_line
     from knowbound.stats.gate import evaluation_gates, exit_code
 

@@ -37,10 +37,11 @@ def draft_command(
     no document answers is marked. Without one, rules make questions of headings and names. A person decides:
     --accept IDS adds samples to the test set, --reject IDS never proposes them again.
     """
+    from knowbound.config import ModelTask
     from knowbound.evals.drafts.file import draft_text
     from knowbound.evals.drafts.sources import accept_drafts, decide, drafts_of
     from knowbound.evals.samples.load import find_samples
-    from knowbound.judge.choice import ModelTask, model_for
+    from knowbound.judge.choice import model_for
     from knowbound.judge.registry import asker_for
     from knowbound.text.printable import counted
 
@@ -107,8 +108,9 @@ def probe_command(
     proposes more. Their gap rate is shown beside the gap rate of the written samples, never mixed with it.
     """
     from knowbound.cli.output import EvalProgress
+    from knowbound.config import ModelTask
     from knowbound.evals.questions.probe import probe as run_probe
-    from knowbound.judge.choice import ModelTask, model_for
+    from knowbound.judge.choice import model_for
     from knowbound.report.evals.probe import ProbeReport, render_probe
 
     settings = settings_of(root)

@@ -8,8 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from knowbound.evals.samples import patterns
-from knowbound.evals.samples.assertion_types import LARGEST_NUMBER, TEXT, Schema, kind_of
-from knowbound.evals.samples.json_schema import schema_problem
+from knowbound.evals.samples.json_schema import LARGEST_NUMBER, TEXT, Schema, kind_of, schema_problem
 from knowbound.evals.samples.nodes import SourceNode, pointed, pointer_steps
 from knowbound.evals.samples.schema import SCHEMA
 

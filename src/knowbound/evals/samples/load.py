@@ -17,8 +17,9 @@ from typing import Any
 import msgspec
 
 from knowbound.errors import InputError
-from knowbound.evals.samples.assertion_types import TYPES, WITH_CONTEXT, either
+from knowbound.evals.assertions import TYPES, WITH_CONTEXT
 from knowbound.evals.samples.check import id_of, issues_of, samples_of
+from knowbound.evals.samples.json_schema import either
 from knowbound.evals.samples.nodes import SourceNode, UnreadableError, json_node, pointed, pointer_steps
 from knowbound.evals.samples.values import EvalSample, SampleSet
 from knowbound.files import is_inside, leads_out

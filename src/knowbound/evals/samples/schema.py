@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import json
 
-from knowbound.evals.samples.assertion_types import (
+from knowbound.evals.assertions import SET, TYPES, WITH_CONTEXT
+from knowbound.evals.samples.json_schema import (
     ANY_TEXT,
     COUNT,
     FLAG,
     NUMBER,
     OBJECT,
-    SET,
     TEXT,
     TEXTS,
-    TYPES,
     WEIGHT,
-    WITH_CONTEXT,
     Schema,
     list_of,
     needed,

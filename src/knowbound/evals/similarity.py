@@ -1,0 +1,70 @@
+"""How near an answer is to a reference text: shared sequences of words (ROUGE, BLEU), and edits (Levenshtein)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+
+# A run of letters and digits is one word; of scripts without spaces between words, each character is.
+_CHARACTERS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
+_TOKENS = re.compile(rf"[{_CHARACTERS}]|[^\W_{_CHARACTERS}]+")
+_BLEU_ORDER = 4
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, in small letters."""
+    return _TOKENS.findall(text.lower())
+
+
+def rouge_n(answer: str, reference: str, n: int = 1) -> float:
+    """Return the share of the reference's n-word sequences in the answer, each as often as the reference has it."""
+    wanted = _sequences(words(reference), n)
+    if not wanted:
+        return 0.0
+    return (wanted & _sequences(words(answer), n)).total() / wanted.total()
+
+
+def bleu(answer: str, reference: str) -> float:
+    """BLEU-4 against one reference, unsmoothed: 0 where the answer shares no sequence of four words with it."""
+    given, wanted = words(answer), words(reference)
+    logs = 0.0
+    for n in range(1, _BLEU_ORDER + 1):
+        have = _sequences(given, n)
+        shared = (have & _sequences(wanted, n)).total()
+        if not shared:
+            return 0.0
+        logs += math.log(shared / have.total())
+    brevity = min(0.0, 1 - len(wanted) / len(given))
+    return math.exp(brevity + logs / _BLEU_ORDER)
+
+
+def levenshtein(one: str, other: str) -> int:
+    """Return the number of characters to insert, delete or change to turn the first text into the second.
+
+    Myers' bit vectors: a column of the table is two integers with a bit per character, so that long texts take a
+    moment and not minutes. `up` has the rows where a cell is one more than the cell above it, `down` one less.
+    """
+    if len(one) < len(other):
+        one, other = other, one
+    if not other:
+        return len(one)
+    rows: dict[str, int] = {}
+    for row, sign in enumerate(other):
+        rows[sign] = rows.get(sign, 0) | 1 << row
+    every, last = (1 << len(other)) - 1, 1 << (len(other) - 1)
+    up, down, distance = every, 0, len(other)
+    for sign in one:
+        equal = rows.get(sign, 0)
+        diagonal = (((equal & up) + up) ^ up) | equal | down
+        more = down | ~(diagonal | up) & every
+        less = up & diagonal
+        distance += bool(more & last) - bool(less & last)
+        more = more << 1 | 1
+        up = (less << 1 | ~(diagonal | more)) & every
+        down = more & diagonal & every
+    return distance
+
+
+def _sequences(tokens: list[str], n: int) -> Counter[tuple[str, ...]]:
+    return Counter(zip(*(tokens[start:] for start in range(n)), strict=False))

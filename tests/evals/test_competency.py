@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 
 from knowbound.core.evaluation import CompetencyQuestion, Dropped, Probe, QuestionSource
-from knowbound.evals.questions.from_rules import HeadingQuestions, questions_by_rules
-from knowbound.evals.questions.knowledge_text import KnowledgeText, read_knowledge
+from knowbound.evals.questions.from_rules import question_of_heading, questions_by_rules
+from knowbound.evals.questions.knowledge_text import read_knowledge
 from knowbound.evals.questions.probe import Proposal, as_samples, competency_questions, spread
 from knowbound.evals.questions.scope import Duplicates, kept
+from knowbound.evidence.investigate import investigate
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.completion import Completion, ModelQuestion
 from knowbound.judge.names import JudgeOptions
@@ -31,74 +32,47 @@ def asked(root: Path, files: dict[str, str], kind: QuestionSource | None = None)
 @pytest.mark.parametrize(
     ("heading", "above", "question"),
     [
-        ("Add a migration", (), "How do you add a migration?"),
-        ("Adding a migration", (), "How do you add a migration?"),
-        ("3. Running the worker", (), "How do you run the worker?"),
-        ("How-to: rotate the keys", (), "How do you rotate the keys?"),
-        ("How to deploy", (), "How do you deploy?"),
-        ("When to fail over", (), "When do you fail over?"),
-        ("How retries work", (), "How do retries work?"),
-        ("How refunds are approved", (), "How are refunds approved?"),
+        ("Add a migration", (), 'What is written about "Add a migration"?'),
+        ("3. Running the worker", (), 'What is written about "Running the worker"?'),
+        ("How-to: rotate the keys", (), 'What is written about "rotate the keys"?'),
         ("Why is the queue split?", (), "Why is the queue split?"),
-        ("When a payment fails", (), "What do you do when a payment fails?"),
-        ("Rollback", ("Billing services",), "How do you roll back billing services?"),
-        ("Rollback", ("Ledger archive",), 'How do you roll back "Ledger archive"?'),
-        ("Rollback", ("Runbook: atlas",), "How do you roll back atlas?"),
-        ("Installation", ("`knit`",), "How do you install `knit`?"),
-        ("Configuration", ("Notifiers", "Usage"), "How do you configure notifiers?"),
-        ("Getting started", ("Pebbles, the component library",), "How do you set up pebbles?"),
-        ("Connection refused", ("Troubleshooting",), 'What do you do about "Connection refused"?'),
-        ("The build fails", (), 'What do you do about "The build fails"?'),
-        ("`listen(port)`", (), "What does `listen(port)` do?"),
-        ("--dry-run", (), "What does `--dry-run` do?"),
-        ("FormField", (), "What is `FormField` for?"),
-        ("Incident of May: mail sent twice", (), "What does the documentation say about the incident of May?"),
-        ("Service owners", (), "What does the documentation say about service owners?"),
-        ("Retention", ("Backups",), "What does the documentation say about retention (Backups)?"),
-        ("Logging and debugging", (), "What does the documentation say about logging and debugging?"),
-        ("Async client", (), 'What does the documentation say about "Async client"?'),
-        ("如何部署", (), "如何部署？"),
-        ("部署服务", (), "如何部署服务？"),
-        ("退款规则", (), "退款规则是什么？"),
+        ("Rollback", ("Billing services",), 'What is written about "Rollback" (Billing services)?'),
+        ("Rollback", ("Runbook: atlas", "Overview"), 'What is written about "Rollback" (atlas)?'),
+        ("Service owners", ("Billing",), 'What is written about "Service owners"?'),
+        ("`listen(port)`", (), "What is written about `listen(port)`?"),
+        ('"I lost my phone"', (), 'What is written about "I lost my phone"?'),
+        ("Incident of May: mail sent twice", (), 'What is written about "Incident of May"?'),
+        ("如何部署？", (), "如何部署？"),
+        ("退款规则", (), "关于“退款规则”，文档怎么说？"),
     ],
 )
-def test_a_heading_becomes_what_a_reader_would_ask_of_it(heading: str, above: tuple[str, ...], question: str) -> None:
-    assert HeadingQuestions(KnowledgeText([])).of_heading(heading, above) == question
+def test_a_heading_is_asked_about_as_it_is_written(heading: str, above: tuple[str, ...], question: str) -> None:
+    assert question_of_heading(heading, above) == question
 
 
 @pytest.mark.parametrize(
     "heading",
-    ["Overview", "Table of contents", "See also", "v1.2.0", "2026-11-02", "Unreleased", "Example", "",
-     "After an incident", "In CI", "To engineering", "Backlog", "Open questions", "Change billing",
-     "Where things are", "Who may change what", "What you should know", "路线图",
-     "A sentence that is so long that it says itself what it is about"],
+    ["Overview", "Table of contents", "See also", "v1.2.0", "2026-11-02", "Unreleased", "Example", "", "Backlog",
+     "Open questions", "路线图", "A sentence that is so long that it says itself what it is about"],
 )  # fmt: skip
-def test_a_heading_that_makes_no_sensible_question_is_skipped(heading: str) -> None:
-    assert HeadingQuestions(KnowledgeText([])).of_heading(heading) == ""
+def test_a_heading_that_names_no_subject_is_skipped(heading: str) -> None:
+    assert question_of_heading(heading) == ""
 
 
-@pytest.mark.parametrize(
-    "heading", ["Change of schema", "Release notes of May", "Training sets", "Serving with Bellows"]
-)
-def test_a_noun_that_begins_like_a_verb_is_no_instruction(heading: str) -> None:
-    assert not HeadingQuestions(KnowledgeText([])).of_heading(heading).startswith("How do you")
-
-
-def test_the_prose_decides_what_is_a_name(tmp_path: Path) -> None:
-    page = "# {0}\n\nFlask serves pages. We keep webhooks for a year.\n\n## Flask\n\nx\n\n## Webhooks and Flask\n\ny\n"
-    questions = asked(tmp_path, {"docs/a.md": page.format("Servers")})
-    assert "What does the documentation say about Flask (Servers)?" in questions
-    assert "What does the documentation say about webhooks and Flask?" in questions
-
-
-def test_an_alert_in_a_runbook_asks_what_to_do_when_it_fires(tmp_path: Path) -> None:
-    questions = asked(tmp_path, {"runbooks/HighErrorRate.md": "# HighErrorRate\n\nLook at the dashboard.\n"})
-    assert questions == ["What do you do when `HighErrorRate` fires?"]
+def test_a_section_is_found_by_its_question_and_one_without_content_is_not(tmp_path: Path) -> None:
+    page = "# Notifiers\n\nThey send mail.\n\n## Templates\n\nTBD\n\n## Limits\n\nTen a minute.\n"
+    questions = asked(tmp_path, {"a.md": page})
+    outcomes = {one: investigate(one, tmp_path, only=["a.md"]).outcome for one in questions}
+    assert outcomes == {
+        'What is written about "Templates" (Notifiers)?': "insufficient_evidence",
+        'What is written about "Limits" (Notifiers)?': "success",
+        'What is written about "Notifiers"?': "success",
+    }
 
 
 def test_a_page_without_headings_is_asked_by_its_file_name(tmp_path: Path) -> None:
     questions = asked(tmp_path, {"docs/retry-limits.md": "Three times, then the message is parked.\n"})
-    assert questions == ["What does the documentation say about retry limits?"]
+    assert questions == ['What is written about "retry limits"?']
 
 
 def test_a_section_without_content_is_asked_first(tmp_path: Path) -> None:
@@ -107,21 +81,18 @@ def test_a_section_without_content_is_asked_first(tmp_path: Path) -> None:
         "## Channels\n\n### Sound\n\nA beep.\n"
     )
     assert asked(tmp_path, {"a.md": page}, QuestionSource.STUB) == [
-        "What does the documentation say about retry policies?",
-        "What does the documentation say about templates (Notifiers)?",
+        'What is written about "Retry policies"?',
+        'What is written about "Templates" (Notifiers)?',
     ]
-    assert asked(tmp_path, {"a.md": page})[0] == "What does the documentation say about retry policies?"
+    assert asked(tmp_path, {"a.md": page})[0] == 'What is written about "Retry policies"?'
 
 
 @pytest.mark.parametrize(
     ("rule", "question"),
     [
-        ("Never push directly to main.", "Why should you never push directly to main?"),
-        ("Do not use notebooks; they rot.", "Why should you not use notebooks?"),
-        ("Don't read the tables of another service.", "Why should you not read the tables of another service?"),
-        ("Always add a test, because we forget.", "Why should you always add a test?"),
-        ("Prefer events over direct calls.", "Why should you prefer events over direct calls?"),
-        ("Every amount must carry a currency.", "Why must every amount carry a currency?"),
+        ("Never push directly to main.", 'Why is there the rule "Never push directly to main"?'),
+        ("Do not use notebooks; they rot.", 'Why is there the rule "Do not use notebooks"?'),
+        ("Every amount must carry a currency.", 'Why is there the rule "Every amount must carry a currency"?'),
         ("Run the tests with `make test`.", "What do you do when `make test` fails?"),
     ],
 )
@@ -133,14 +104,6 @@ def test_a_principle_is_asked_for_its_reason_or_for_what_its_command_does_not_sa
 
 def test_bullets_outside_instructions_are_no_principles(tmp_path: Path) -> None:
     assert asked(tmp_path, {"docs/a.md": "# Queues\n\n- Never push to main.\n"}, QuestionSource.PRINCIPLE) == []
-
-
-def test_skills_are_asked_by_their_description(tmp_path: Path) -> None:
-    skill = (
-        "---\nname: rotate-keys\ndescription: Rotate the signing keys of a service. Use it twice a year.\n---\n\nx\n"
-    )
-    questions = asked(tmp_path, {".claude/skills/rotate-keys/SKILL.md": skill})
-    assert "How do you rotate the signing keys of a service?" in questions
 
 
 def test_every_question_says_where_it_comes_from() -> None:
@@ -305,7 +268,7 @@ def test_a_model_that_fails_leaves_the_questions_of_the_rules() -> None:
 def test_a_proposal_is_what_the_prompt_asks_for() -> None:
     from knowbound.judge.prompts import load_prompt
 
-    prompt = load_prompt("competency-1")
+    prompt = load_prompt("competency")
     assert set(prompt.places) == {"files", "headings", "principles", "how_many"}
     assert '"questions"' in prompt.instructions
     assert Proposal.__struct_fields__ == ("questions",)

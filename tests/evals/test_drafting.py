@@ -71,16 +71,6 @@ LINT = TopicAnswer(".lint.yaml", 0, 2)
 @pytest.mark.parametrize(
     ("found", "question", "answers"),
     [
-        (
-            topic(".lint.yml", LINT, said="Let me check the linter's lint config."),
-            "Where is the linter's lint config?",
-            (".lint.yaml",),
-        ),
-        (
-            topic(".lint.yml", LINT, said="Let me open the lint rules first."),
-            "Where are the lint rules?",
-            (".lint.yaml",),
-        ),
         (topic(".lint.yml", LINT, said="Let me look at the diff."), "", ()),
         (topic(".lint.yml", LINT, said="Let me read the config."), "", ()),
         (
@@ -116,33 +106,33 @@ LINT = TopicAnswer(".lint.yaml", 0, 2)
         (topic("SessionState", is_open=True), "", ()),
         (
             topic("retry_budget", TopicAnswer("deploy/limits.toml", 4, 3)),
-            "Where is the retry budget defined?",
+            "Where is `retry_budget` defined?",
             ("deploy/limits.toml",),
         ),
-        (topic("retry_budget", is_open=True), "What is the retry budget?", ()),
+        (topic("retry_budget", is_open=True), 'What is written about "retry budget"?', ()),
         (
             topic("retry_budget", is_open=True, said="How large is the retry budget?"),
             "How large is the retry budget?",
             (),
         ),
-        (topic("retry_budget", is_open=True, said="How large is it?"), "What is the retry budget?", ()),
+        (topic("retry_budget", is_open=True, said="How large is it?"), 'What is written about "retry budget"?', ()),
         (
             topic("refundRule", is_open=True, said="I need to find where the refund rule is set to add a test."),
-            "Where is the refund rule set?",
+            "Can you say where the refund rule is set?",
             (),
         ),
         (
             topic("refundRule", is_open=True, said="Let me see how the shop computes refunds."),
-            "How does the shop compute refunds?",
+            "Can you say how the shop computes refunds?",
             (),
         ),
         (topic("refundRule", is_open=True, said="Let me see how to fix the refund."), "", ()),
-        (topic("docs/refund-policy.md", is_open=True), "What is the refund policy?", ()),
+        (topic("docs/refund-policy.md", is_open=True), 'What is written about "refund policy"?', ()),
         (topic("src/refund-policy.ts", is_open=True), "", ()),
         (topic('session.*show|"show"', is_open=True), "", ()),
         (topic("missing", is_open=True), "", ()),
         (topic("agent_type", is_open=True), "", ()),
-        (topic("refund_policy, refundWindow", is_open=True), "What is the refund policy?", ()),
+        (topic("refund_policy, refundWindow", is_open=True), 'What is written about "refund policy"?', ()),
     ],
 )
 def test_a_topic_is_asked_as_a_person_would_ask(found: Topic, question: str, answers: tuple[str, ...]) -> None:
@@ -152,7 +142,7 @@ def test_a_topic_is_asked_as_a_person_would_ask(found: Topic, question: str, ans
 def test_a_doubt_is_the_question_that_it_leaves_open() -> None:
     words = "I'm not sure which service owns the ledger."
     (draft,) = draft_samples([gap_of_topic(topic(words, said=words, is_open=True))], EMPTY, ()).drafts
-    assert draft.prompt == "Which service owns the ledger?"
+    assert draft.prompt == "Can you say which service owns the ledger?"
 
 
 def test_what_the_user_answered_is_shown_to_the_person_who_decides() -> None:
@@ -219,10 +209,10 @@ def test_topics_of_other_projects_are_left_out_where_there_are_some_of_this_one(
 @pytest.mark.parametrize(
     ("pattern", "question"),
     [
-        ("refund_policy", "What is the refund policy?"),
-        ("revenue-columns", "What are the revenue columns?"),
-        ("retry_budget|max_attempts", "What is the retry budget?"),
-        (r"\bretry_budget\b", "What is the retry budget?"),
+        ("refund_policy", 'What is written about "refund policy"?'),
+        ("revenue-columns", 'What is written about "revenue columns"?'),
+        ("retry_budget|max_attempts", 'What is written about "retry budget"?'),
+        (r"\bretry_budget\b", 'What is written about "retry budget"?'),
         ("getUserName", ""),
         ("REFUND_WINDOW", ""),
         ("func handlePrompt", ""),
@@ -245,16 +235,19 @@ def test_a_search_without_an_answer_is_asked_for_only_where_it_names_a_subject(p
     [
         (
             "I don't know what retry budget was agreed with the mail provider, so five is a guess.",
-            "What retry budget was agreed with the mail provider?",
+            "Can you say what retry budget was agreed with the mail provider?",
         ),
-        ("I'm not sure if refunds are taxed.", "Are refunds taxed?"),
-        ("I could not find where the refund ledger is written.", "Where is the refund ledger written?"),
-        ("I'm not sure whether the provider rounds the same way.", "Does the provider round the same way?"),
+        ("I'm not sure if refunds are taxed.", "Can you say if refunds are taxed?"),
+        ("I could not find where the refund ledger is written.", "Can you say where the refund ledger is written?"),
+        (
+            "I'm not sure whether the provider rounds the same way.",
+            "Can you say whether the provider rounds the same way?",
+        ),
         ("I'm not sure what the limit is.", "Can you say what the limit is?"),
         ("I'm not sure what limit the provider sets.", "Can you say what limit the provider sets?"),
         (
             "[inferred] Revenue is net without tax; see below.",
-            "Is it right that revenue is net without tax?",
+            'Is this right: "Revenue is net without tax"?',
         ),
         ("我不确定财务规定的限额是多少，文档里没有写。", "财务规定的限额是多少？"),
         ("I'm not sure what you mean by that.", ""),
@@ -303,7 +296,7 @@ def test_secrets_duplicates_and_rejected_ones_are_dropped_with_a_reason() -> Non
     found = draft_samples(
         gaps, EMPTY, (), existing=["What is the staging database called?"], decided={known: "rejected"}
     )
-    assert found.drafts[0].prompt == "What is the refund policy?"
+    assert found.drafts[0].prompt == 'What is written about "refund policy"?'
     reasons = sorted(one.reason for one in found.dropped)
     assert [reason for reason in reasons if reason.startswith("asks the same as")]
     assert "holds a secret" in reasons
@@ -364,7 +357,7 @@ def knowledge(tmp_path: Path) -> KnowledgeText:
 def test_an_uncovered_file_is_asked_what_it_says(tmp_path: Path) -> None:
     found = draft_samples([], knowledge(tmp_path), ["docs/setup.md", "docs/empty.md", "gone.md"])
     (draft,) = found.drafts
-    assert draft.prompt == "How do you set up a machine?"
+    assert draft.prompt == 'What is written about "Set up a machine"?'
     assert draft.covers == "docs/setup.md"
     assert draft.mentions == (("make seed", "12 seconds"),)  # `make up` stands elsewhere too: it would prove nothing
     assert draft.provenance == "rule-generated"
@@ -457,7 +450,7 @@ def test_an_accepted_sample_joins_what_is_written_and_changes_nothing_of_it(
     assert accept(ids, path, target) == ids
     after = load_samples(target).samples
     assert [sample.id for sample in after] == [*(sample.id for sample in before), *ids]
-    assert after[-2].prompt == "What is the refund policy?"
+    assert after[-2].prompt == 'What is written about "refund policy"?'
     assert after[-1].assertions[0].values == ("make seed", "12 seconds")
     written = target.read_text()
     assert written.startswith(text[: text.index("One?") + len("One?")])

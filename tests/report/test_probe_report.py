@@ -162,7 +162,9 @@ def test_a_probe_is_stored_apart_from_what_people_wrote(tmp_path: Path) -> None:
     store = Evaluations(settings.home)
     assert store.newest(Origin.WRITTEN) == written
     assert msgspec.structs.replace(done.evaluation) == store.newest(Origin.PROBED)
-    missing = [run for run in done.evaluation.runs if run.prompt == 'How do you roll back "Ledger archive"?']
+    missing = [
+        run for run in done.evaluation.runs if run.prompt == 'What is written about "Rollback" (Ledger archive)?'
+    ]
     assert [run.has_gap for run in missing] == [True]
 
 
@@ -182,7 +184,7 @@ def test_the_verb_asks_and_shows_both_rates(tmp_path: Path) -> None:
     knowbound(root, "eval", str(root / "eval-samples.yaml"))
     said = knowbound(root, "probe", "--count", "8").stdout
     assert "8 questions" in said
-    assert 'How do you roll back "Ledger archive"?' in said
+    assert 'What is written about "Rollback" (Ledger archive)?' in said
     assert "eval-samples.yaml" in said
     document = json.loads(knowbound(root, "probe", "--count", "8", "--format", "json").stdout)
     assert document["probed"]["gap"]["rate"]["n"] == 8

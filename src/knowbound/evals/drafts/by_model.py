@@ -8,21 +8,21 @@ quotation and not what is expected. What agents looked for and no section answer
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise, zip_longest
 from typing import Literal, NamedTuple
 
 import msgspec
 
-from knowbound.evals.assertions import refusals
-from knowbound.evals.drafts.drafts import Drafts, NotDrafted, SampleDraft, draft_id
+from knowbound.evals.drafts.drafts import Drafts, NotDrafted, SampleDraft, draft_id, sifted
 from knowbound.evals.drafts.gaps import Gap
+from knowbound.evals.grading import refusals
 from knowbound.evals.questions.knowledge_text import KnowledgePage, KnowledgeText, content_stems
-from knowbound.evals.questions.scope import Duplicates, gives_orders, unfit
+from knowbound.evals.questions.scope import gives_orders
 from knowbound.judge.material import is_quoted
 from knowbound.judge.models.asking import Asker
-from knowbound.judge.models.questions import AskedEntry, EntryGroup, sendable
-from knowbound.judge.prompts import DRAFT_CHECKS, DRAFTS, input_hash, load_prompt
+from knowbound.judge.models.questions import AskedEntry, AskResult, EntryGroup, sendable
+from knowbound.judge.prompts import input_hash, load_prompt
 from knowbound.text.digest import digest_of
 from knowbound.text.markdown import BlockKind, DocumentBlock
 from knowbound.text.printable import estimated_tokens
@@ -98,38 +98,22 @@ def drafts_by_model(
     existing: Iterable[str],
     asker: Asker,
     count: int,
-    rejected: Iterable[str] = (),
+    decided: Mapping[str, str] | None = None,
 ) -> Drafts:
     """Return at most `count` samples that the model writes; `preferred` are paths of files to be asked about first."""
     known = list(existing)
     calls = list(_calls(knowledge, frozenset(preferred), [gap for gap in gaps if not gap.has_secret][:_WANTED], count))
-    prompt = load_prompt(DRAFTS)
     inputs = [_texts(*call, known, min(_EACH, max(1, count))) for call in calls]
-    drafts, dropped = list[SampleDraft](), list[NotDrafted]()
-    duplicates, decided = Duplicates(), frozenset(one.rpartition("-")[2] for one in rejected)
     texts = [text for page in knowledge.pages for text in _parts_of(page)]
-    for prompt_known in known:
-        duplicates.add(prompt_known)
-    for (sections, wanted), asked in zip(calls, asker.ask(prompt, inputs, DraftAnswer), strict=True):
-        if asked.value is None:
-            dropped.append(NotDrafted(f"{len(sections)} sections", asked.problem))
-            continue
-        for draft in _drafts(asked.value, sections, wanted, asker.judge, texts):
-            reason = draft.reason if isinstance(draft, NotDrafted) else unfit(draft.prompt)
-            if not reason and isinstance(draft, SampleDraft):
-                if draft.id.rpartition("-")[2] in decided:
-                    reason = "was decided before"
-                elif other := duplicates.same_as(draft.prompt):
-                    reason = f"asks the same as: {other}"
-            if reason or isinstance(draft, NotDrafted):
-                dropped.append(NotDrafted(draft.prompt, reason))
-            else:
-                duplicates.add(draft.prompt)
-                drafts.append(draft)
-    faults = _faults(drafts, asker)
-    dropped += [NotDrafted(one.prompt, fault) for one, fault in zip(drafts, faults, strict=True) if fault]
-    good = [one for one, fault in zip(drafts, faults, strict=True) if not fault]
-    return Drafts(tuple(good[:count]), tuple(dropped))
+    asked = asker.ask(load_prompt("drafts"), inputs, DraftAnswer)
+    proposed = [
+        draft for call, given in zip(calls, asked, strict=True) for draft in _drafts(given, *call, asker.judge, texts)
+    ]
+    found = sifted(proposed, known, decided or {})
+    faults = _faults(found.drafts, asker)
+    of_each = list(zip(found.drafts, faults, strict=True))
+    dropped = [*found.dropped, *(NotDrafted(one.prompt, fault) for one, fault in of_each if fault)]
+    return Drafts(tuple(one for one, fault in of_each if not fault)[:count], tuple(dropped))
 
 
 def _texts(sections: Sequence[_Section], gaps: Sequence[Gap], known: Sequence[str], count: int) -> dict[str, str]:
@@ -197,24 +181,28 @@ def _cut(text: str) -> str:
 
 
 def _drafts(
-    answer: DraftAnswer, sections: Sequence[_Section], gaps: Sequence[Gap], judge: str, texts: Sequence[str]
+    asked: AskResult[DraftAnswer], sections: Sequence[_Section], gaps: Sequence[Gap], judge: str, texts: Sequence[str]
 ) -> Iterator[SampleDraft | NotDrafted]:
+    if asked.value is None:
+        yield NotDrafted(f"{len(sections)} sections", asked.problem)
+        return
+    answer = asked.value
     by_name = {f"w{number}": gap for number, gap in enumerate(gaps, 1)}
     for one in answer.samples:
-        asked = " ".join(one.question.split())
+        question = " ".join(one.question.split())
         section = sections[one.section - 1] if 1 <= one.section <= len(sections) else None
         if section is None or not is_quoted(one.quote, [section.text]):
-            yield NotDrafted(asked, "its quotation is not in the section")
-        elif not (expected := _expected(one, asked, texts)):
-            yield NotDrafted(asked, _UNCHECKED)
-        elif unshown := _unshown(one, f"{asked} {section.path} {section.heading} {one.quote}"):
-            yield NotDrafted(asked, f"the quotation does not show {unshown}")
+            yield NotDrafted(question, "its quotation is not in the section")
+        elif not (expected := _expected(one, question, texts)):
+            yield NotDrafted(question, _UNCHECKED)
+        elif unshown := _unshown(one, f"{question} {section.path} {section.heading} {one.quote}"):
+            yield NotDrafted(question, f"the quotation does not show {unshown}")
         else:
             gap = by_name.get(one.wanted)
             place = gap.why if gap else f"{section.path}:{_line(section, one.quote)}"
             draft = SampleDraft(
-                id=draft_id("gap" if gap else "file", asked),
-                prompt=asked,
+                id=draft_id("gap" if gap else "file", question),
+                prompt=question,
                 why=f"{place}; answered by: {one.quote}",
                 provenance="llm-generated",
                 metadata={
@@ -225,14 +213,14 @@ def _drafts(
                 mentions=expected,
                 covers=section.path,
             )  # fmt: skip
-            fault = _misjudged(draft, (one.answer, *one.right), (*one.wrong, one.refusal, *refusals(asked)))
-            yield NotDrafted(asked, fault) if fault else draft
+            fault = _misjudged(draft, (one.answer, *one.right), (*one.wrong, one.refusal, *refusals(question)))
+            yield NotDrafted(question, fault) if fault else draft
     for other in answer.unanswerable:
         if (gap := by_name.get(other.wanted)) is not None:
-            asked = " ".join(other.question.split())
+            question = " ".join(other.question.split())
             yield SampleDraft(
-                id=draft_id("gap", asked),
-                prompt=asked,
+                id=draft_id("gap", question),
+                prompt=question,
                 why=f"UNANSWERABLE by what is written: {gap.why}",
                 provenance="llm-generated",
                 metadata={**gap.metadata, "answerable": False, "by": judge},
@@ -296,7 +284,9 @@ def _faults(drafts: Sequence[SampleDraft], asker: Asker) -> list[str]:
     found = [""] * len(drafts)
     if not entries:
         return found
-    (checks,) = asker.ask_entries(load_prompt(DRAFT_CHECKS), [EntryGroup(entries)], DraftCheck, size=_CHECKED_TOGETHER)
+    (checks,) = asker.ask_entries(
+        load_prompt("draft_checks"), [EntryGroup(entries)], DraftCheck, size=_CHECKED_TOGETHER
+    )
     for (at, one), check in zip(asked.items(), checks, strict=True):
         if check.value is None:
             found[at] = f"it was not tried out: {check.problem}"

@@ -14,7 +14,7 @@ import msgspec
 
 from knowbound.evals.assertions import AgentAnswer, decide
 from knowbound.evals.drafts.gaps import Gap, question_of_hedge, question_of_prompt, question_of_search
-from knowbound.evals.questions.from_rules import HeadingQuestions, section_questions, written_headings
+from knowbound.evals.questions.from_rules import section_questions, written_headings
 from knowbound.evals.questions.knowledge_text import KnowledgePage, KnowledgeText
 from knowbound.evals.questions.scope import Duplicates, unfit
 from knowbound.evals.samples.values import Assertion
@@ -80,35 +80,41 @@ def draft_samples(
     `existing` are the prompts of the test set; `decided` maps ids to "accepted" or "rejected"; `most` are of one file.
     """
     known = list(existing)
-    decisions = {_hash(id_): decision for id_, decision in (decided or {}).items()}
+    found = (*_of_gaps(gaps, frozenset(known)), *_of_files(knowledge, uncovered, most))
+    return sifted(found, known, decided or {})
+
+
+def sifted(proposed: Iterable[SampleDraft | NotDrafted], existing: Iterable[str], decided: Mapping[str, str]) -> Drafts:
+    """Return what can be proposed beside the prompts of the test set, and everything else with its reason."""
+    decisions = {_hash(id_): decision for id_, decision in decided.items()}
     duplicates = Duplicates()
-    for prompt in known:
+    for prompt in existing:
         duplicates.add(prompt)
     drafts: list[SampleDraft] = []
     dropped: list[NotDrafted] = []
-    for draft in (*_of_gaps(gaps, frozenset(known), dropped), *_of_files(knowledge, uncovered, most)):
-        reason = unfit(draft.prompt)
-        if not reason and (decision := decisions.get(_hash(draft.id))):
+    for draft in proposed:
+        reason = draft.reason if isinstance(draft, NotDrafted) else unfit(draft.prompt)
+        if not reason and isinstance(draft, SampleDraft) and (decision := decisions.get(_hash(draft.id))):
             reason = f"was {decision} before"
         if not reason and (other := duplicates.same_as(draft.prompt)):
             reason = f"asks the same as: {other}"
-        if reason:
+        if reason or isinstance(draft, NotDrafted):
             dropped.append(NotDrafted(draft.prompt, reason))
-            continue
-        duplicates.add(draft.prompt)
-        drafts.append(draft)
+        else:
+            duplicates.add(draft.prompt)
+            drafts.append(draft)
     return Drafts(tuple(drafts), tuple(dropped))
 
 
-def _of_gaps(gaps: Iterable[Gap], known: Collection[str], dropped: list[NotDrafted]) -> Iterator[SampleDraft]:
+def _of_gaps(gaps: Iterable[Gap], known: Collection[str]) -> Iterator[SampleDraft | NotDrafted]:
     """A doubt without a question of its own is one about what the user asked."""
     for gap in gaps:
         missing = gap.wanted or gap.doubt
         if gap.has_secret:
-            dropped.append(NotDrafted(redact(missing), "holds a secret"))
+            yield NotDrafted(redact(missing), "holds a secret")
             continue
         if gap.is_found and gap.wanted and not gap.answers:
-            dropped.append(NotDrafted(missing, "was found, and where is not certain enough to be asserted"))
+            yield NotDrafted(missing, "was found, and where is not certain enough to be asserted")
             continue
         own = question_of_prompt(gap.prompt) if gap.prompt not in known else ""
         if gap.wanted:
@@ -116,7 +122,7 @@ def _of_gaps(gaps: Iterable[Gap], known: Collection[str], dropped: list[NotDraft
         else:
             asked = question_of_hedge(gap.doubt) or own
         if not asked:
-            dropped.append(NotDrafted(missing, "names nothing that can be asked for"))
+            yield NotDrafted(missing, "names nothing that can be asked for")
             continue
         yield SampleDraft(
             id=draft_id("gap", asked),
@@ -131,13 +137,12 @@ def _of_gaps(gaps: Iterable[Gap], known: Collection[str], dropped: list[NotDraft
 
 def _of_files(knowledge: KnowledgeText, uncovered: Collection[str], most: int) -> Iterator[SampleDraft]:
     """Questions to the sections of the files that no sample reached."""
-    headings = HeadingQuestions(knowledge)
     wanted = set(uncovered)
     for page in knowledge.pages:
         if page.path not in wanted:
             continue
         written = written_headings(page)
-        answered = [pair for pair in section_questions(page, headings) if pair[1].headings in written]
+        answered = [pair for pair in section_questions(page) if pair[1].headings in written]
         for question, section in answered[:most]:
             yield SampleDraft(
                 id=draft_id("file", question),

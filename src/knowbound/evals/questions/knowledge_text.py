@@ -30,8 +30,8 @@ _INSTRUCTIONS = re.compile(
 )
 # Words that occur in any question: they do not say what it is about.
 _FRAME_WORDS = frozenset(
-    "documentation say says mean means use used using work works happen happens need needs handle handled keep make "
-    "made take takes give know known".split()
+    "documentation say says written mean means use used using work works happen happens need needs handle handled keep "
+    "make made take takes give know known".split()
 )
 _CHINESE_FRAME = re.compile(r"是什么|什么是|为什么|什么|如何|怎么办|怎么|怎样|何时")
 
@@ -82,17 +82,6 @@ class KnowledgeText:
 
     def __init__(self, pages: Sequence[KnowledgePage]) -> None:
         self.pages = list(pages)
-
-    @cached_property
-    def prose(self) -> str:
-        """Paragraphs and list items, without code."""
-        return "\n".join(
-            re.sub(r"`+[^`]*`+", " ", block.text)
-            for page in self.pages
-            for section in page.sections
-            for block in section.blocks
-            if block.kind in (BlockKind.PROSE, BlockKind.ITEM)
-        )
 
     @cached_property
     def principles(self) -> list[str]:

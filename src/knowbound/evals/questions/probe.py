@@ -34,8 +34,6 @@ from knowbound.stats.evaluation import Evaluation, Origin
 from knowbound.store.evaluations import Evaluations
 from knowbound.text.digest import digest_of
 
-PROMPT = "competency-1"
-
 
 class Probed(NamedTuple):
     """The questions, what came of them where they were asked, and the newest evaluation of what people wrote."""
@@ -168,7 +166,7 @@ class ProposedQuestions(NamedTuple):
 
 def proposed_by_model(knowledge: KnowledgeText, asker: Asker, count: int) -> ProposedQuestions:
     """The questions that the model would ask of this knowledge base."""
-    asked = asker.ask(load_prompt(PROMPT), [{**structure_of(knowledge), "how_many": str(count)}], Proposal)[0]
+    asked = asker.ask(load_prompt("competency"), [{**structure_of(knowledge), "how_many": str(count)}], Proposal)[0]
     if asked.value is None:
         return ProposedQuestions([], (f"{asker.judge} proposed no questions: {asked.problem}",), asked.usd)
     known = {page.path for page in knowledge.pages}

@@ -22,7 +22,7 @@ from knowbound.judge.material import is_quoted
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.completion import known_sum
 from knowbound.judge.models.questions import AskedEntry, AskResult, EntryGroup, sendable
-from knowbound.judge.prompts import SCOPE, input_hash, load_prompt
+from knowbound.judge.prompts import input_hash, load_prompt
 from knowbound.kms.screening import screened
 from knowbound.text.embedding import embed, similarity
 from knowbound.text.redact import redact
@@ -123,7 +123,7 @@ def scope_verdicts(
         return "" if is_shown else "the quotation is not in the material"
 
     group = EntryGroup(entries, structure)
-    (asked,) = asker.ask_entries(load_prompt(SCOPE), [group], ScopeAnswer, size=_TOGETHER, check=unquoted)
+    (asked,) = asker.ask_entries(load_prompt("scope"), [group], ScopeAnswer, size=_TOGETHER, check=unquoted)
     usd: float | None = 0.0
     for one in asked:
         usd = known_sum(usd, one.usd)

@@ -32,7 +32,7 @@ from knowbound.judge.hedging.verdict import HedgingCandidate
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.recorded import Recorded
 from knowbound.judge.names import JudgeOptions
-from knowbound.judge.prompts import CHOOSE, HEDGING, TURNS, load_prompt
+from knowbound.judge.prompts import load_prompt
 from knowbound.judge.turns.model import ModelTurnJudge
 
 HERE = Path(__file__).parent
@@ -67,7 +67,7 @@ class RecordedSet(NamedTuple):
 def asker_of(path: Path) -> Asker:
     """What replays a file of recordings; it says how many of them are stale."""
     recorded = Recorded(path)
-    for prompt in (load_prompt(TURNS), load_prompt(HEDGING), load_prompt(CHOOSE)):
+    for prompt in (load_prompt("turns"), load_prompt("hedging"), load_prompt("choose")):
         stale, of = recorded.stale(prompt.version)
         if stale:
             print(f"{stale} of {of} recordings in {path.name} are stale: they are of another version of {prompt.name}")

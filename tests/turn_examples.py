@@ -12,7 +12,7 @@ import msgspec
 from knowbound.core.quality import ItemVerdict, JudgedCall, JudgedItem, JudgedTurn
 from knowbound.judge.labels import ItemLabel, LabelledTurn
 from knowbound.judge.models.recorded import RecordedAnswer
-from knowbound.judge.prompts import TURNS, load_prompt
+from knowbound.judge.prompts import load_prompt
 from knowbound.judge.turns.model import entries_of
 from knowbound.judge.turns.rules import TurnVerdicts
 
@@ -77,7 +77,7 @@ def _row(id_: str, on_topic: bool, used: bool, contradicted: bool, quote: str) -
 
 def record(path: Path, turns: Iterable[LabelledTurn], says: Says = as_labelled) -> str:
     """Record what a model says about labelled turns; gives the name of the judge."""
-    version, lines = load_prompt(TURNS).version, []
+    version, lines = load_prompt("turns").version, []
     for one in turns:
         for entry, (item, label) in zip(entries_of(one.judged), one.labels.items(), strict=True):
             answer = json.dumps(_row(entry.id, *says(one, item, label), quote="Port 9"))

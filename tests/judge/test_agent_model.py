@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.config import Settings
+from knowbound.config import ModelTask, Settings
 from knowbound.core.quality import JudgedItem, JudgedTurn
 from knowbound.errors import ConfigError, InputError
-from knowbound.judge.choice import ModelTask, Permission, chooser, judge_for, keep_permission, may_see
+from knowbound.judge.choice import Permission, chooser, judge_for, keep_permission, may_see
 from knowbound.judge.models.agent import next_questions, take_answer
 from knowbound.judge.names import parse_name
 from knowbound.judge.registry import turn_judge

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.config import REPLACED, Settings, load, risky_settings, variable
+from knowbound.config import REPLACED, ModelTask, Settings, load, risky_settings, variable
 from knowbound.errors import ConfigError
 from knowbound.judge.choice import (
-    ModelTask,
     Permission,
     chooser,
     fallback_for,

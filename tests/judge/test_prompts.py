@@ -23,7 +23,7 @@ def test_every_question_a_judge_is_asked_has_its_prompt_file() -> None:
 
 @pytest.mark.parametrize("file", FILES)
 def test_a_prompt_says_that_material_is_data_and_has_places_for_it(file: str) -> None:
-    prompt = load_prompt(file)
+    prompt = load_prompt(file.rpartition("-")[0])
     assert prompt.version.startswith(f"{file}-")
     assert prompt.places
     text = " ".join(prompt.instructions.split())
@@ -42,7 +42,7 @@ def test_an_edit_of_a_prompt_is_another_version(
     for text in ("Be strict.", "Be mild."):
         (folder / "prompts" / "x-1.md").write_text(f"{text}\n\n## Material\n\n{{{{one}}}}\n")
         load_prompt.cache_clear()
-        versions.append(load_prompt("x-1").version)
+        versions.append(load_prompt("x").version)
     load_prompt.cache_clear()
     assert versions[0] != versions[1]
 

@@ -23,7 +23,7 @@ from knowbound.core.quality import JudgedCall, JudgedTurn
 from knowbound.judge.material import TurnMaterial, is_quoted, turn_material
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.questions import AnswerSource, sendable
-from knowbound.judge.prompts import CLAIMS, load_prompt
+from knowbound.judge.prompts import load_prompt
 from knowbound.text.printable import short_line
 from knowbound.text.redact import redact
 from knowbound.traces.turns import TraceTurn
@@ -80,7 +80,7 @@ def ask_turns(turns: Sequence[AskedTurn], asker: Asker) -> list[AnsweredTurn]:
     """Return the claims of each turn, decided."""
     materials = [_material(turn) for turn in turns]
     asked = asker.ask(
-        load_prompt(CLAIMS),
+        load_prompt("claims"),
         [{**material.texts, "facts": sendable(one.facts)} for one, material in zip(turns, materials, strict=True)],
         ClaimAnswers,
         sources=[AnswerSource(turn.turn.session, turn.turn.project) for turn in turns],

@@ -29,7 +29,7 @@ from knowbound.evidence.producers.repository import UnansweredError
 from knowbound.judge.material import is_quoted
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.questions import sendable
-from knowbound.judge.prompts import PLAN, READ, load_prompt
+from knowbound.judge.prompts import load_prompt
 from knowbound.text.terms import split_words
 
 _ROUNDS = 3  # the first plan, and terms that are proposed twice
@@ -223,7 +223,7 @@ class TextReading(NamedTuple):
 def ask_plan(question: str, tree: SourceTree, asker: Asker) -> Plan | None:
     """Return the plan of a model; None if it gave none."""
     material = {"question": sendable(question), "project": project_words(tree)}
-    (asked,) = asker.ask(load_prompt(PLAN), [material], PlanAnswer, [_plan_problem], until=tree.deadline)
+    (asked,) = asker.ask(load_prompt("plan"), [material], PlanAnswer, [_plan_problem], until=tree.deadline)
     if asked.value is None:
         return None
     return read_plan(question, asked.value.kind, asked.value.terms, asker.judge)
@@ -252,7 +252,7 @@ def ask_reading(
         wrong = [one.quote for one in given.answer if _cited(one, passages) is None]
         return f"not verbatim in its passage: {wrong[0][:100]}" if wrong and len(wrong) == len(given.answer) else ""
 
-    (asked,) = asker.ask(load_prompt(READ), [material], ReadAnswer, [problem], until=until)
+    (asked,) = asker.ask(load_prompt("read"), [material], ReadAnswer, [problem], until=until)
     if asked.value is None:
         return TextReading(problem=asked.problem)
     given = asked.value

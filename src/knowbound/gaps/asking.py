@@ -18,7 +18,7 @@ from knowbound.gaps.repeated import settle_repeats
 from knowbound.judge.material import is_quoted
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.questions import AnswerSource, sendable
-from knowbound.judge.prompts import MISSES, load_prompt
+from knowbound.judge.prompts import load_prompt
 from knowbound.text.printable import estimated_tokens, short_line
 from knowbound.traces.activity import ActivityRecord, RecordKind, SessionActivity, activity_of
 from knowbound.traces.registry import events_of
@@ -59,7 +59,7 @@ def decide_misses(found: Sequence[Findings], asker: Asker, may_see: Callable[[st
     """
     questions = [one for findings in found if may_see(findings.agent) for one in _questions(findings)]
     asked = asker.ask(
-        load_prompt(MISSES),
+        load_prompt("misses"),
         [_inputs(question) for question in questions],
         MissAnswers,
         checks=[_numbered(len(question.signals)) for question in questions],

@@ -26,7 +26,7 @@ from knowbound.injection.prompt import HookPrompt
 from knowbound.injection.record import add_to_record
 from knowbound.judge.choice import is_named_for_choosing, may_see
 from knowbound.judge.choosing import Choosing, Chosen, choose
-from knowbound.judge.prompts import CHOOSE, load_prompt
+from knowbound.judge.prompts import load_prompt
 from knowbound.judge.registry import asker_for
 from knowbound.kms.search.lexical import SPLIT_BY
 from knowbound.kms.search.ranking import FoundItem
@@ -101,7 +101,7 @@ def _asked(settings: Settings, model: str, prompt: HookPrompt, most: int) -> Mod
     asker = asker_for(settings, model, background=True, keep=False, is_quick=True)
     if asker is None:
         return ModelChoice(None, problem="the rules cannot choose items: name a model (knowbound judge list)")
-    chooser = f"{load_prompt(CHOOSE).version}/{asker.judge}"
+    chooser = f"{load_prompt('choose').version}/{asker.judge}"
     said = conversation_before(prompt)
     candidates = candidates_for(str(settings.home), "\n".join([*said, prompt.text]))
     if not candidates:

@@ -15,10 +15,10 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from knowbound.config import Settings
+from knowbound.config import ModelTask, Settings
 from knowbound.core.quality import Metric
 from knowbound.errors import ConfigError, InputError, KnowboundError
-from knowbound.judge.choice import ModelTask, fallback_for, judge_for
+from knowbound.judge.choice import fallback_for, judge_for
 from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingJudge, judge_candidates
 from knowbound.judge.labels import (
     HEDGING,

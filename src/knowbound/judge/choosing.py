@@ -14,7 +14,7 @@ import msgspec
 from knowbound.judge.material import names_in, shortened
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.questions import sendable
-from knowbound.judge.prompts import CHOOSE, load_prompt
+from knowbound.judge.prompts import load_prompt
 from knowbound.text.printable import both_ends, estimated_tokens
 from knowbound.text.redact import excerpt
 
@@ -59,7 +59,7 @@ class ChoiceAnswer(msgspec.Struct, frozen=True):
 def choose(asker: Asker, several: Sequence[Choosing]) -> list[Chosen]:
     """Return the chosen candidates for each prompt. Numbers of no candidate are ignored."""
     asked = asker.ask(
-        load_prompt(CHOOSE),
+        load_prompt("choose"),
         [_inputs_of(one) for one in several],
         ChoiceAnswer,
         checks=[lambda answer, one=one: _problem(answer, len(one.candidates)) for one in several],  # type: ignore[misc]

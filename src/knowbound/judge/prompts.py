@@ -18,25 +18,6 @@ import msgspec
 _PLACE = re.compile(r"^\{\{([a-z_]+)\}\}$", re.MULTILINE)
 _MATERIAL = "\n## Material\n"
 _CODE = 8  # hex digits
-HEDGING = "hedging-2"
-TURNS = "turns-2"
-CLAIMS = "claims-3"
-CHOOSE = "choose-3"
-STATEMENTS = "statements-2"
-JUNK = "junk-1"
-RULES = "rules-1"
-RESCUE = "rescue-2"
-TOPICS = "topics-1"
-MISSES = "misses-1"
-RULE_LINES = "rule_lines-1"
-WORDING = "wording-1"
-SCOPE = "scope-1"
-PLAN = "plan-1"
-READ = "read-2"
-CAUSES = "causes-1"
-DRAFTS = "drafts-2"
-DRAFT_CHECKS = "draft_checks-1"
-EVOLVE = "evolve-1"
 
 
 class PromptFile(msgspec.Struct, frozen=True):
@@ -56,12 +37,13 @@ class PromptFile(msgspec.Struct, frozen=True):
 
 
 @cache
-def load_prompt(file: str) -> PromptFile:
-    """Read the prompt in `prompts/FILE.md`, for example `hedging-1`."""
-    data = resources.files("knowbound.judge").joinpath("prompts", f"{file}.md").read_bytes()
+def load_prompt(name: str) -> PromptFile:
+    """Read the prompt of that name: `prompts/NAME-VERSION.md`."""
+    folder = resources.files("knowbound.judge").joinpath("prompts")
+    (file,) = (one for one in folder.iterdir() if one.name.rpartition("-")[0] == name)
+    data = file.read_bytes()
     instructions, _, material = data.decode("utf-8").partition(_MATERIAL)
-    name = file.rpartition("-")[0]
-    version = f"{file}-{hashlib.sha256(data).hexdigest()[:8]}"
+    version = f"{file.name.removesuffix('.md')}-{hashlib.sha256(data).hexdigest()[:8]}"
     return PromptFile(name, version, instructions.strip(), tuple(_PLACE.findall(material)))
 
 

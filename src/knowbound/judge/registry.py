@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from knowbound.config import Settings
+from knowbound.config import ModelTask, Settings
 from knowbound.distribution import extra_command
 from knowbound.errors import ConfigError
-from knowbound.judge.choice import ModelTask, fallback_for, is_within_policy, judge_for, may_see
+from knowbound.judge.choice import fallback_for, is_within_policy, judge_for, may_see
 from knowbound.judge.names import FORMS, RULES, JudgeKind, JudgeName, JudgeOptions, Provider, parse_name
 from knowbound.process import find_client
 from knowbound.stats.judge_gate import GateState
@@ -103,22 +103,22 @@ def rubric_judge(settings: Settings, name: str) -> RubricJudge:
 def rubric_judge_by(asker: Asker, name: str) -> RubricJudge:
     """Return the judge of rubrics of that name that asks by this asker."""
     from knowbound.judge.prompts import load_prompt  # noqa: PLC0415
-    from knowbound.judge.rubric import PROMPTS, ModelRubricJudge  # noqa: PLC0415
+    from knowbound.judge.rubric import ModelRubricJudge, RubricKind  # noqa: PLC0415
 
     judge = parse_name(name)
-    texts = "|".join(load_prompt(prompt).version for prompt in PROMPTS)
+    texts = "|".join(load_prompt(kind).version for kind in RubricKind)
     version = f"rubric-{hashlib.sha256(texts.encode()).hexdigest()[:8]}/{identity(judge)}"
     return ModelRubricJudge(version, judge.costs, asker)
 
 
 def hedging_judge_version(name: str) -> str:
     """Return a version that changes whenever this judge's verdicts on hedges may change."""
-    from knowbound.judge.prompts import HEDGING, load_prompt  # noqa: PLC0415
+    from knowbound.judge.prompts import load_prompt  # noqa: PLC0415
 
     if name.strip() == RULES:
         weights = resources.files("knowbound.judge.hedging").joinpath("hedging_rules.json").read_bytes()
         return f"{RULES}-{hashlib.sha256(weights).hexdigest()[:12]}"
-    return f"{load_prompt(HEDGING).version}/{identity(parse_name(name))}"
+    return f"{load_prompt('hedging').version}/{identity(parse_name(name))}"
 
 
 def is_rules(version: str) -> bool:
@@ -128,10 +128,10 @@ def is_rules(version: str) -> bool:
 
 def turn_judge_version(name: str) -> str:
     """Return a version that changes whenever this judge's verdicts on turns may change."""
-    from knowbound.judge.prompts import TURNS, load_prompt  # noqa: PLC0415
+    from knowbound.judge.prompts import load_prompt  # noqa: PLC0415
 
     is_rules = name.strip() == RULES
-    return _turn_rules().version if is_rules else f"{load_prompt(TURNS).version}/{identity(parse_name(name))}"
+    return _turn_rules().version if is_rules else f"{load_prompt('turns').version}/{identity(parse_name(name))}"
 
 
 @cache  # asked for by every session

@@ -17,7 +17,7 @@ from knowbound.judge.prompts import load_prompt
 
 
 class RubricKind(StrEnum):
-    """Aspect that is scored."""
+    """Aspect that is scored, and the name of its prompt."""
 
     RUBRIC = "rubric"  # the answer meets the rubric
     FAITHFULNESS = "faithfulness"  # the answer says only what the context says
@@ -27,10 +27,10 @@ class RubricKind(StrEnum):
 
 
 class RubricQuestion(msgspec.Struct, frozen=True):
-    """A question for a judge of rubrics. Parts that its kind does not need stay empty."""
+    """A question for a judge of rubrics: the texts of its prompt. Those that its kind does not need stay empty."""
 
     kind: RubricKind
-    prompt: str = ""
+    question: str = ""  # that was answered
     answer: str = ""
     rubric: str = ""
     context: str = ""
@@ -71,20 +71,6 @@ class RubricAnswer(msgspec.Struct, frozen=True):
     reason: str
 
 
-# The prompt of each kind, and the part of a question for each place in the prompt.
-_PARTS: dict[RubricKind, tuple[str, dict[str, str]]] = {
-    RubricKind.RUBRIC: ("rubric-1", {"question": "prompt", "rubric": "rubric", "answer": "answer"}),
-    RubricKind.FAITHFULNESS: ("faithfulness-1", {"question": "prompt", "context": "context", "answer": "answer"}),
-    RubricKind.ANSWER_RELEVANCY: ("answer_relevancy-1", {"question": "prompt", "answer": "answer"}),
-    RubricKind.CONTEXT_RECALL: (
-        "context_recall-1",
-        {"question": "prompt", "reference": "reference", "context": "context"},
-    ),
-    RubricKind.SEMANTIC_SIMILARITY: ("semantic_similarity-1", {"reference": "reference", "answer": "answer"}),
-}
-PROMPTS = tuple(prompt for prompt, _ in _PARTS.values())
-
-
 class ModelRubricJudge:
     """Scores by asking a model, or a recording of one."""
 
@@ -94,10 +80,10 @@ class ModelRubricJudge:
     def score(self, questions: Sequence[RubricQuestion]) -> list[RubricScore]:
         """Return one score per question, in order, asking several at once."""
         scores: dict[int, RubricScore] = {}
-        for kind, (file, parts) in _PARTS.items():
-            places = [place for place, question in enumerate(questions) if question.kind == kind]
-            inputs = [{name: str(getattr(questions[place], part)) for name, part in parts.items()} for place in places]
-            asked = self._asker.ask(load_prompt(file), inputs, RubricAnswer) if inputs else []
+        for kind in RubricKind:
+            prompt, places = load_prompt(kind), [at for at, question in enumerate(questions) if question.kind is kind]
+            inputs = [{name: str(getattr(questions[at], name)) for name in prompt.places} for at in places]
+            asked = self._asker.ask(prompt, inputs, RubricAnswer) if inputs else []
             scores.update({place: self._scored(one) for place, one in zip(places, asked, strict=True)})
         return [scores[place] for place in range(len(questions))]
 

@@ -21,7 +21,7 @@ from knowbound.core.statement import CheckedStatement, Statement, StatementKind,
 from knowbound.judge.material import is_quoted
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.questions import sendable
-from knowbound.judge.prompts import STATEMENTS, load_prompt
+from knowbound.judge.prompts import load_prompt
 from knowbound.knowledge.checking import Checker
 from knowbound.knowledge.named import named_in
 from knowbound.text.printable import estimated_tokens
@@ -108,7 +108,7 @@ class _Asking:
             for batch, terms in zip(batches, named, strict=True)
         ]
         asked = self._asker.ask(
-            load_prompt(STATEMENTS),
+            load_prompt("statements"),
             [one.inputs() for one in shown],
             StatementAnswers,
             checks=[_numbered(len(batch)) for batch in batches],

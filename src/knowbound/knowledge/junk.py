@@ -26,7 +26,7 @@ from knowbound.errors import InputError
 from knowbound.files import read_text
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.questions import sendable
-from knowbound.judge.prompts import JUNK, load_prompt
+from knowbound.judge.prompts import load_prompt
 from knowbound.kms.pieces import memory_folder
 from knowbound.knowledge.asking import decided_by_model
 from knowbound.knowledge.checking import Checker
@@ -108,7 +108,7 @@ def _judged(left: Sequence[StoreEntry], entries: Sequence[StoreEntry], asker: As
         asked.append({"entries": _lines(batch, 1), "others": _lines(others, len(batch) + 1)})
     batches = [left[start : start + _TOGETHER] for start in range(0, len(left), _TOGETHER)]
     checks = [_check(len(batch), known) for batch, known in zip(batches, shown, strict=True)]
-    answers = asker.ask(load_prompt(JUNK), asked, JunkAnswers, checks=checks)
+    answers = asker.ask(load_prompt("junk"), asked, JunkAnswers, checks=checks)
     return [
         _entry(
             known[one.number - 1], JunkKind(one.kind), one.reason, known[one.of - 1].id if one.of else "", asker.judge

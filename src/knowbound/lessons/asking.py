@@ -19,7 +19,7 @@ from knowbound.core.signal import Cost
 from knowbound.gaps.wanted import plain_name, specific_words
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.questions import AnswerSource, sendable
-from knowbound.judge.prompts import TOPICS, load_prompt
+from knowbound.judge.prompts import load_prompt
 from knowbound.lessons.invocations import script_name
 from knowbound.lessons.kept import failed_commands, failed_lookups
 from knowbound.lessons.locations import denied, missed_path, misses
@@ -89,7 +89,7 @@ def lessons_by_model(corpus: Corpus, asker: Asker) -> tuple[list[Lesson], str]:
         return [], ""
     rows = (msgspec.json.encode(one.row(number)).decode("utf-8") for number, one in enumerate(groups, 1))
     source = AnswerSource("", corpus.materials[0].project if corpus.materials else "")
-    (asked,) = asker.ask(load_prompt(TOPICS), [{"groups": sendable("\n".join(rows))}], ModelLines, sources=[source])
+    (asked,) = asker.ask(load_prompt("topics"), [{"groups": sendable("\n".join(rows))}], ModelLines, sources=[source])
     if asked.value is None:
         return [], asked.problem
     used: set[int] = set()

@@ -18,12 +18,12 @@ from typing import Any
 import msgspec
 
 from knowbound.codebase.checkout import Checkout
-from knowbound.config import Settings
+from knowbound.config import ModelTask, Settings
 from knowbound.core.action import Action, ActionCost, ActionKind, action_id
 from knowbound.core.signal import Example
 from knowbound.core.statement import Rule
-from knowbound.judge.choice import ModelTask, judge_for
-from knowbound.judge.prompts import WORDING, load_prompt
+from knowbound.judge.choice import judge_for
+from knowbound.judge.prompts import load_prompt
 from knowbound.judge.registry import asker_for
 from knowbound.knowledge.rules.deciding import forbidden_commands, required_runs
 from knowbound.knowledge.rules.rules import RulesFound
@@ -230,7 +230,7 @@ def shorter(rules: Sequence[Rule], settings: Settings) -> dict[str, str]:
     lines = [_BULLET.sub("", " ".join(rule.text.split()), count=1) for rule in rules]
     inputs = [{"heading": rule.heading, "rule": line} for rule, line in zip(rules, lines, strict=True)]
     checks = [lambda answer, line=line: problem_of(line, answer.text) if answer.text else "" for line in lines]
-    answers = asker.ask(load_prompt(WORDING), inputs, Wording, checks)
+    answers = asker.ask(load_prompt("wording"), inputs, Wording, checks)
     return {
         rule.key: answer.value.text.strip()
         for rule, answer in zip(rules, answers, strict=True)

@@ -24,7 +24,7 @@ from knowbound.evals.runner import RunLimits, RunProgress
 from knowbound.evals.samples.values import SampleSet
 from knowbound.evals.variants import Variant
 from knowbound.judge.models.asking import Asker
-from knowbound.judge.prompts import EVOLVE, load_prompt
+from knowbound.judge.prompts import load_prompt
 from knowbound.patching import FilePatch, read_below
 from knowbound.report.evals.comparison import verdict_words
 from knowbound.stats.evaluation import Evaluation, Origin
@@ -87,7 +87,7 @@ def evolve(
         "failures": "\n".join(failures) or "(none)",
         "problems": "\n".join(problems) or "(none)",
     }
-    (asked,) = asker.ask(load_prompt(EVOLVE), [inputs], EvolvedFile, [lambda answer: _problem(text, answer.text)])
+    (asked,) = asker.ask(load_prompt("evolve"), [inputs], EvolvedFile, [lambda answer: _problem(text, answer.text)])
     if asked.value is None:
         return Evolved(None, f"No rewrite: {asked.problem}.")
     after = asked.value.text if asked.value.text.endswith("\n") or not text.endswith("\n") else asked.value.text + "\n"

@@ -13,7 +13,7 @@ from knowbound.judge.material import turn_material
 from knowbound.judge.models.asking import Asker, MemoryAnswers
 from knowbound.judge.models.completion import Completion, CompletionError, ModelQuestion
 from knowbound.judge.names import JudgeOptions
-from knowbound.judge.prompts import TURNS, load_prompt
+from knowbound.judge.prompts import load_prompt
 from knowbound.judge.turns.model import ModelTurnJudge, entries_of
 from knowbound.judge.turns.rules import RulesTurnJudge
 from tests.fault_server import chat, serving
@@ -206,7 +206,7 @@ def test_text_in_the_material_cannot_leave_its_fence() -> None:
         items=(JudgedItem("i1-0", HOSTILE), JudgedItem("i1-1", "x")),
         tool_calls=(JudgedCall(HOSTILE, {HOSTILE: HOSTILE}, HOSTILE),),
     )
-    prompt = load_prompt(TURNS)
+    prompt = load_prompt("turns")
     model = Scripted(BOTH)
     judge_of(model).judge([one])
     inputs, lines = model.asked[0].inputs, model.asked[0].text.split("\n")
@@ -238,7 +238,7 @@ def test_broken_unicode_in_a_turn_is_no_failure() -> None:
 
 
 def test_the_prompt_has_the_rules_of_labelling_and_takes_the_texts_of_the_material() -> None:
-    prompt = load_prompt(TURNS)
+    prompt = load_prompt("turns")
     assert set(prompt.places) == {*turn_material(turn()).texts, "entries"}
     for question in ("on_topic", "used", "contradicted", "quote", "correction"):
         assert f"\n{question}: " in prompt.instructions
@@ -249,7 +249,7 @@ def test_a_verdict_remembers_the_prompt_and_the_model(tmp_path: Path) -> None:
     judge = turn_judge_named(record(tmp_path / "answers.jsonl", [one]))
     (found,) = judge.judge([one.judged])
     assert found.verdicts[0] == ItemVerdict("i1-0", True, True, False, reason="so", judge=judge.version)
-    assert judge.version.startswith(f"{load_prompt(TURNS).version}/recorded:")
+    assert judge.version.startswith(f"{load_prompt('turns').version}/recorded:")
     assert not judge.costs
 
 

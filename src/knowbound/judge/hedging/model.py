@@ -15,7 +15,7 @@ from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingJudge, NoVe
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.completion import known_sum
 from knowbound.judge.models.questions import AnswerSource, AskedEntry, AskResult, EntryGroup, sendable
-from knowbound.judge.prompts import HEDGING, input_hash, load_prompt
+from knowbound.judge.prompts import input_hash, load_prompt
 from knowbound.text.printable import both_ends
 
 SENTENCES = 10  # in one call
@@ -52,13 +52,13 @@ class ModelHedgingJudge:
         if self._otherwise is not None and not self._may_see(candidate.agent):
             (given,) = self._otherwise.judge([candidate])
             return given if isinstance(given, HedgingVerdict) else None
-        found = self._asker.known(load_prompt(HEDGING), _entry(0, candidate).key, HedgingAnswer)
+        found = self._asker.known(load_prompt("hedging"), _entry(0, candidate).key, HedgingAnswer)
         return None if found is None else self._said(found)
 
     def judge(self, candidates: Sequence[HedgingCandidate]) -> list[HedgingVerdict | NoVerdict | None]:
         """Return one verdict per candidate, asking about ten at once."""
         entries = [_entry(number, one) for number, one in enumerate(candidates, 1)]
-        (asked,) = self._asker.ask_entries(load_prompt(HEDGING), [EntryGroup(entries)], HedgingAnswer, size=SENTENCES)
+        (asked,) = self._asker.ask_entries(load_prompt("hedging"), [EntryGroup(entries)], HedgingAnswer, size=SENTENCES)
         return [self._verdict(one) for one in asked]
 
     def _verdict(self, asked: AskResult[HedgingAnswer]) -> HedgingVerdict | NoVerdict:

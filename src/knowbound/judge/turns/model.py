@@ -17,7 +17,7 @@ from knowbound.judge.material import is_quoted, turn_material
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.completion import known_sum
 from knowbound.judge.models.questions import AnswerSource, AskedEntry, AskResult, EntryGroup, sendable
-from knowbound.judge.prompts import TURNS, input_hash, load_prompt
+from knowbound.judge.prompts import input_hash, load_prompt
 from knowbound.judge.turns.rules import TurnJudge, TurnVerdicts
 from knowbound.text.printable import both_ends
 from knowbound.text.redact import redact
@@ -78,7 +78,7 @@ class ModelTurnJudge:
                 return ""
             return "its quote is not in the answer or the tool calls, word for word"
 
-        asked = self._asker.ask_entries(load_prompt(TURNS), groups, ItemAnswer, size=ITEMS, check=check)
+        asked = self._asker.ask_entries(load_prompt("turns"), groups, ItemAnswer, size=ITEMS, check=check)
         return [self._verdicts(turn, results) for turn, results in zip(turns, asked, strict=True)]
 
     def _verdicts(self, turn: JudgedTurn, results: Sequence[AskResult[ItemAnswer]]) -> TurnVerdicts:

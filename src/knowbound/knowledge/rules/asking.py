@@ -18,7 +18,7 @@ from knowbound.core.statement import Rule, RuleFinding, RuleVerdict
 from knowbound.judge.material import is_quoted
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.questions import AnswerSource, AskedEntry, EntryGroup, sendable
-from knowbound.judge.prompts import RULE_LINES, RULES, load_prompt
+from knowbound.judge.prompts import load_prompt
 from knowbound.knowledge.rules.history import is_rule
 from knowbound.text.digest import digest_of
 from knowbound.text.printable import estimated_tokens, short_line
@@ -73,7 +73,7 @@ def which_are_rules(lines: Iterable[Rule], asker: Asker) -> Callable[[Rule], boo
         AskedEntry(str(number), {"heading": sendable(one.heading), "line": sendable(one.text)}, _line_key(one))
         for number, one in enumerate(several, 1)
     ]
-    (asked,) = asker.ask_entries(load_prompt(RULE_LINES), [EntryGroup(entries)], RuleLine, size=_LINES)
+    (asked,) = asker.ask_entries(load_prompt("rule_lines"), [EntryGroup(entries)], RuleLine, size=_LINES)
     known = {_line_key(one): result.value.rule for one, result in zip(several, asked, strict=True) if result.value}
     return lambda line: known.get(_line_key(line), is_rule(line))
 
@@ -100,7 +100,7 @@ def ask_sessions(sessions: Sequence[AskedSession], asker: Asker) -> tuple[list[d
     """Return for each session what the model says of its rules, and the first problem. What is missing is undecided."""
     shown = [(at, _Shown(one.activity, rules)) for at, one in enumerate(sessions) for rules in _parts(one)]
     asked = asker.ask(
-        load_prompt(RULES),
+        load_prompt("rules"),
         [one.inputs() for _, one in shown],
         RuleAnswers,
         sources=[AnswerSource(sessions[at].activity.session, sessions[at].activity.project) for at, _ in shown],

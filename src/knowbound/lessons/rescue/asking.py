@@ -23,7 +23,7 @@ from knowbound.core.paths import is_test
 from knowbound.errors import InputError
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.questions import sendable
-from knowbound.judge.prompts import RESCUE, load_prompt
+from knowbound.judge.prompts import load_prompt
 from knowbound.lessons.rescue.misses.event import EventRoots, missed_lookups
 from knowbound.lessons.rescue.misses.lookup import PATTERN, MissedLookup, name_words
 from knowbound.lessons.rescue.search import TreeNames
@@ -133,7 +133,7 @@ def rescues_by_model(
         }
         for at in asked
     ]
-    answers = asker.ask(load_prompt(RESCUE), shown, ModelPlaces)
+    answers = asker.ask(load_prompt("rescue"), shown, ModelPlaces)
     said = [NOTHING] * len(events)
     for at, answer in zip(asked, answers, strict=True):
         if answer.value is None:

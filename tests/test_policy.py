@@ -11,10 +11,10 @@ from click.testing import CliRunner
 from knowbound import policy
 from knowbound.agent.switch import is_off
 from knowbound.cli.main import knowbound
-from knowbound.config import Settings, load
+from knowbound.config import ModelTask, Settings, load
 from knowbound.errors import ConfigError
 from knowbound.injection import hook_settings
-from knowbound.judge.choice import ModelTask, judge_for
+from knowbound.judge.choice import judge_for
 from knowbound.judge.names import RULES
 from knowbound.judge.registry import asker_for
 from tests.conftest import write_user_config

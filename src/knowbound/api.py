@@ -22,14 +22,13 @@ from knowbound.kms.validation import NewItem
 from knowbound.stats.rate import Rate
 
 if TYPE_CHECKING:
-    from knowbound.config import Settings
+    from knowbound.config import ModelTask, Settings
     from knowbound.core.audit import AuditedTurn
     from knowbound.core.evidence import Investigation
     from knowbound.core.signal import Signal
     from knowbound.core.statement import CheckedStatement
     from knowbound.evals.executor import Executor
     from knowbound.gaps.stored import Filters
-    from knowbound.judge.choice import ModelTask
     from knowbound.judge.models.asking import Asker
     from knowbound.judge.models.completion import Completion, ModelQuestion
     from knowbound.report.audit import AuditReport
@@ -126,7 +125,7 @@ def lint(*files: _Place, root: _Place = ".", against: str = "", model: Model | N
 
     With `against`, a commit or a branch: only statements that held there and do not hold now.
     """
-    from knowbound.judge.choice import ModelTask  # noqa: PLC0415
+    from knowbound.config import ModelTask  # noqa: PLC0415
     from knowbound.knowledge.lint import lint as lint_files  # noqa: PLC0415
     from knowbound.knowledge.lint import lint_project  # noqa: PLC0415
 
@@ -152,7 +151,7 @@ def audit(
     """
     from knowbound.audit.audit import Judging  # noqa: PLC0415
     from knowbound.audit.audit import audit as audit_traces  # noqa: PLC0415
-    from knowbound.judge.choice import ModelTask  # noqa: PLC0415
+    from knowbound.config import ModelTask  # noqa: PLC0415
 
     settings = _settings(root)
     asker = _asker(model, ModelTask.CLAIMS, settings) if most else None
@@ -166,8 +165,8 @@ def investigate(
     question: str, *, root: _Place = ".", terms: Sequence[str] = (), model: Model | None = None, seconds: float = 60.0
 ) -> Investigation:
     """Answer a question about a tree from evidence; `outcome` says whether it was enough, `gaps` what is missing."""
+    from knowbound.config import ModelTask  # noqa: PLC0415
     from knowbound.evidence.investigate import investigate as investigate_tree  # noqa: PLC0415
-    from knowbound.judge.choice import ModelTask  # noqa: PLC0415
 
     settings = _settings(root)
     asker = _asker(model, ModelTask.INVESTIGATE, settings)

@@ -14,6 +14,7 @@ import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -80,8 +81,35 @@ def _address(key: str, default: str) -> Any:
     return _setting(key, default, risk=trust.ADDRESS)
 
 
-def _task(name: str, also: str = "") -> Any:
-    return _setting(f"model.tasks.{name}", "", also=also, risk=trust.JUDGE)
+class ModelTask(StrEnum):
+    """A question about text that a model can decide; `words` say what is decided."""
+
+    words: str
+
+    def __new__(cls, name: str, words: str = "") -> ModelTask:
+        """Make a task of its name in settings, and its words."""
+        task = str.__new__(cls, name)
+        task._value_, task.words = name, words
+        return task
+
+    TURNS = "turns", "injected items: on topic, used, contradicted"
+    CHOOSE = "choose", "which items a prompt gets"
+    CLAIMS = "claims", "claims of answers"
+    HEDGES = "hedges", "sentences of doubt"
+    MISSES = "misses", "how a search that found nothing ended"
+    RESCUE = "rescue", "where a missed thing is"
+    STATEMENTS = "statements", "statements of knowledge files"
+    RULES = "rules", "whether a rule was obeyed"
+    LESSONS = "lessons", "the words of proposed lines"
+    INVESTIGATE = "investigate", "questions of Ask"
+    RUBRICS = "rubrics", "scores of rubrics"
+    CAUSES = "causes", "why samples failed"
+    DRAFTS = "drafts", "proposed samples"
+    PROBE = "probe", "competency questions"
+
+
+def _task(task: ModelTask, also: str = "") -> Any:
+    return _setting(f"model.tasks.{task}", "", also=also, risk=trust.JUDGE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,20 +138,20 @@ class Settings:
     model_background_calls: int = _setting("model.background_calls", 100, risk=trust.HIGHER)
     model_keep_days: int = _setting("model.keep_days", 90)
     model_cross_provider: bool = _setting("model.cross_provider", False, risk=trust.SWITCHED_ON)
-    model_tasks_turns: str = _task("turns")
-    model_tasks_hedges: str = _task("hedges", also="hedgingClassifier.model")
-    model_tasks_rubrics: str = _task("rubrics")
-    model_tasks_causes: str = _task("causes")
-    model_tasks_drafts: str = _task("drafts")
-    model_tasks_probe: str = _task("probe")
-    model_tasks_lessons: str = _task("lessons")
-    model_tasks_claims: str = _task("claims")
-    model_tasks_choose: str = _task("choose")
-    model_tasks_statements: str = _task("statements")
-    model_tasks_misses: str = _task("misses")
-    model_tasks_rescue: str = _task("rescue")
-    model_tasks_investigate: str = _task("investigate")
-    model_tasks_rules: str = _task("rules")
+    model_tasks_turns: str = _task(ModelTask.TURNS)
+    model_tasks_choose: str = _task(ModelTask.CHOOSE)
+    model_tasks_claims: str = _task(ModelTask.CLAIMS)
+    model_tasks_hedges: str = _task(ModelTask.HEDGES, also="hedgingClassifier.model")
+    model_tasks_misses: str = _task(ModelTask.MISSES)
+    model_tasks_rescue: str = _task(ModelTask.RESCUE)
+    model_tasks_statements: str = _task(ModelTask.STATEMENTS)
+    model_tasks_rules: str = _task(ModelTask.RULES)
+    model_tasks_lessons: str = _task(ModelTask.LESSONS)
+    model_tasks_investigate: str = _task(ModelTask.INVESTIGATE)
+    model_tasks_rubrics: str = _task(ModelTask.RUBRICS)
+    model_tasks_causes: str = _task(ModelTask.CAUSES)
+    model_tasks_drafts: str = _task(ModelTask.DRAFTS)
+    model_tasks_probe: str = _task(ModelTask.PROBE)
     judge_seconds: int = _setting("judge.seconds", 60)
     gate_max_gap_rate: float | None = _setting("gate.max_gap_rate", None)
     gate_gap_rate_regression: float | None = _setting("gate.gap_rate_regression", None)

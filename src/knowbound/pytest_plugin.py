@@ -119,9 +119,10 @@ class SampleRuns:
         return self.outcomes[sample]
 
     def _run(self) -> dict[str, JunitCase]:
+        from knowbound.config import ModelTask  # noqa: PLC0415
         from knowbound.evals.evaluate import EvalPlan, evaluate  # noqa: PLC0415
         from knowbound.evals.history import note_gates  # noqa: PLC0415
-        from knowbound.judge.choice import ModelTask, model_for  # noqa: PLC0415
+        from knowbound.judge.choice import model_for  # noqa: PLC0415
         from knowbound.report.evals.samples import sample_rows  # noqa: PLC0415
         from knowbound.report.formats.junit import sample_outcome  # noqa: PLC0415
 

@@ -11,13 +11,11 @@ from playwright.sync_api import expect
 
 from knowbound.evals.evaluate import EvalPlan, evaluate
 from knowbound.evals.samples.load import load_samples
-from knowbound.judge.choice import ModelTask
 from knowbound.judge.labels import LABELS, TURN_LABELS, ItemLabel, read_labels, read_turn_labels
 from knowbound.review.review import review
 from knowbound.stats.evaluation import SampleRun
 from knowbound.store.evaluations import Evaluations
 from knowbound.web.demo import lay_out_demo
-from knowbound.web.pages import judges
 from knowbound.web.serve import StudioServer
 from tests.lessons.shop import Shop
 from tests.transcripts import Transcript
@@ -73,13 +71,6 @@ def test_text_of_sessions_stays_text(studio: StudioServer, visiting: Visiting) -
     page.goto(f"{studio.address.url}/judges")
     assert "taken" not in page.title()
     assert page.locator("main img, main script").count() == 0
-
-
-def test_a_task_without_words_of_its_own_is_shown_by_its_name(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(judges._TASKS, ModelTask.PROBE)
-    ((judge, decided),) = judges._deciding(shop.settings())
-    assert judge == "rules"
-    assert decided[-1] == "probe"
 
 
 def test_a_sentence_is_labelled_with_one_key_and_with_the_name_of_who_did_it(

@@ -126,7 +126,8 @@ def sentence(claim: Claim) -> str:
 
 def ask_about(transcript: Path, answer: str, settings: Settings, seconds: float) -> str:
     """Return what the model of the background says about the answer, as a sentence; "" for nothing."""
-    from knowbound.judge.choice import ModelTask, judge_for, may_see  # noqa: PLC0415
+    from knowbound.config import ModelTask  # noqa: PLC0415
+    from knowbound.judge.choice import judge_for, may_see  # noqa: PLC0415
     from knowbound.judge.registry import asker_for  # noqa: PLC0415
 
     name = judge_for(settings, ModelTask.CLAIMS, background=True)

@@ -136,7 +136,8 @@ def is_interactive() -> bool:
 
 def asker_of(settings: Settings, task: str) -> Asker | None:
     """Return what asks the configured model of a task; None where rules alone decide."""
-    from knowbound.judge.choice import ModelTask, judge_for
+    from knowbound.config import ModelTask
+    from knowbound.judge.choice import judge_for
     from knowbound.judge.registry import asker_for
 
     return asker_for(settings, judge_for(settings, ModelTask(task)))
@@ -144,7 +145,8 @@ def asker_of(settings: Settings, task: str) -> Asker | None:
 
 def hint_at_model(settings: Settings, task: str, format_: str) -> None:
     """Say in one line that rules alone decided, and how a model that the user has could decide better."""
-    from knowbound.judge.choice import ModelTask, model_for
+    from knowbound.config import ModelTask
+    from knowbound.judge.choice import model_for
 
     if format_ == "text" and not model_for(settings, ModelTask(task)):
         echo(

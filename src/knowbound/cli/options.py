@@ -54,7 +54,7 @@ def _model_flags() -> dict[str, object]:
     named = context.meta.get(MODEL) if context else None
     if named is None:
         return {}
-    from knowbound.judge.choice import ModelTask
+    from knowbound.config import ModelTask
 
     every = (task for task in ModelTask if task is not ModelTask.CHOOSE)  # hooks ask that, no command does
     return {"model_name": named} | {f"model_tasks_{task}": "" for task in every}

@@ -21,7 +21,7 @@ import msgspec
 
 from knowbound.codebase.manifests import MOST_ENTRIES
 from knowbound.codebase.tree import SourceTree
-from knowbound.config import Settings
+from knowbound.config import ModelTask, Settings
 from knowbound.core.evidence import (
     INSUFFICIENT,
     PER_TERM,
@@ -56,7 +56,7 @@ from knowbound.evidence.producers.read import MODEL_ONLY, Read
 from knowbound.evidence.producers.references import References
 from knowbound.evidence.understanding import Understood, ask_plan, is_read, understand
 from knowbound.files import Walk, links_not_followed
-from knowbound.judge.choice import ModelTask, judge_for
+from knowbound.judge.choice import judge_for
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.registry import asker_for
 from knowbound.store.observed import Observed

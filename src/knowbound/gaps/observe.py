@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from knowbound import __version__
-from knowbound.config import Settings
+from knowbound.config import ModelTask, Settings
 from knowbound.core.bundle import SELF_MARKING
 from knowbound.core.paths import is_loaded_by_client, project_name, relative_to, split_by_reach, works_in
 from knowbound.core.reading import LeftOut, SessionsRead
@@ -19,7 +19,7 @@ from knowbound.core.signal import LENS_VERSION, Findings, Signal, SignalType, Sk
 from knowbound.errors import InputError
 from knowbound.files import links_not_followed
 from knowbound.gaps.stored import Filters, at_root, folders_of, signals_of
-from knowbound.judge.choice import ModelTask, judge_for
+from knowbound.judge.choice import judge_for
 from knowbound.judge.names import RULES
 from knowbound.judge.registry import hedging_judge_version, why_hedges_off
 from knowbound.report.model import Incomplete, ObserveReport, Totals

@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from knowbound.config import Settings
+from knowbound.config import ModelTask, Settings
 from knowbound.core.signal import Findings, Signal, SignalType, SkippedLine
 from knowbound.core.trace import Event, Start
 from knowbound.gaps.lens import SessionLens
 from knowbound.gaps.repeated import settle
-from knowbound.judge.choice import ModelTask, judge_for, may_see
+from knowbound.judge.choice import judge_for, may_see
 from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingJudge, cap_of, judge_candidates
 from knowbound.judge.names import RULES
 from knowbound.judge.registry import hedging_judge

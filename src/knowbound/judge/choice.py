@@ -10,11 +10,10 @@ the user's own, or one on this machine in a trusted project. The permission is o
 from __future__ import annotations
 
 import os
-from enum import StrEnum
 
 import msgspec
 
-from knowbound.config import Settings
+from knowbound.config import ModelTask, Settings
 from knowbound.errors import ConfigError
 from knowbound.judge.names import RULES, SENDS_TO, THIS_MACHINE, JudgeKind, JudgeName, Provider, parse_name
 from knowbound.user_files import make_file, make_folder, state_folder
@@ -30,25 +29,6 @@ _LARGER = {
     "claude-cli:sonnet": "claude-cli:opus",
     "anthropic:claude-haiku-4-5": "anthropic:claude-sonnet-4-6",
 }
-
-
-class ModelTask(StrEnum):
-    """A question about text that a model can decide."""
-
-    TURNS = "turns"
-    HEDGES = "hedges"
-    RUBRICS = "rubrics"
-    PROBE = "probe"
-    LESSONS = "lessons"
-    CLAIMS = "claims"
-    CHOOSE = "choose"
-    STATEMENTS = "statements"
-    RULES = "rules"
-    RESCUE = "rescue"
-    MISSES = "misses"
-    INVESTIGATE = "investigate"
-    CAUSES = "causes"
-    DRAFTS = "drafts"
 
 
 class Permission(msgspec.Struct, frozen=True):

@@ -20,11 +20,10 @@ from typing import TypeVar
 
 import msgspec
 
-from knowbound.config import Settings
+from knowbound.config import ModelTask, Settings
 from knowbound.core.quality import ItemVerdict, JudgedItem, Metric
 from knowbound.core.signal import HedgingVerdict
 from knowbound.errors import ConfigError
-from knowbound.judge.choice import ModelTask
 from knowbound.judge.choosing import Choosing, choose
 from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingJudge, NoVerdict
 from knowbound.judge.labels import ItemLabel, LabelledTurn

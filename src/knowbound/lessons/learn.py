@@ -13,12 +13,12 @@ from pathlib import Path
 
 import msgspec
 
-from knowbound.config import Settings
+from knowbound.config import ModelTask, Settings
 from knowbound.core.lesson import Lesson, LessonStatus
 from knowbound.core.paths import project_name
 from knowbound.gaps.observe import observe
 from knowbound.gaps.stored import Filters, project_of_root, signals_of
-from knowbound.judge.choice import ModelTask, judge_for, may_see
+from knowbound.judge.choice import judge_for, may_see
 from knowbound.judge.registry import asker_for
 from knowbound.lessons.asking import lessons_by_model
 from knowbound.lessons.kept import failed_commands, failed_lookups, joined, requests, watched

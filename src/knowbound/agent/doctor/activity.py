@@ -155,7 +155,8 @@ def check_interruptions(home: Path) -> Iterator[HealthCheck]:
 
 def check_permission(settings: Settings) -> Iterator[HealthCheck]:
     """Check which model decides the cases that rules leave open, and whether a model is available."""
-    from knowbound.judge.choice import ModelTask, judge_for, load_permission  # noqa: PLC0415
+    from knowbound.config import ModelTask  # noqa: PLC0415
+    from knowbound.judge.choice import judge_for, load_permission  # noqa: PLC0415
     from knowbound.store.answers import used_today  # noqa: PLC0415
 
     for key in settings.replaced:

@@ -281,8 +281,9 @@ class Tools:
 
         status: found (with places, or what a lesson or an item says), absent (nowhere in the tree), silent (not sure).
         """
+        from knowbound.config import ModelTask
         from knowbound.errors import InputError
-        from knowbound.judge.choice import ModelTask, judge_for
+        from knowbound.judge.choice import judge_for
         from knowbound.judge.registry import asker_for
         from knowbound.lessons.rescue.asking import SECONDS, as_event, indexed
         from knowbound.lessons.rescue.rescue import rescue

@@ -36,7 +36,8 @@ def list_(root: Path | None = root_option, out: Out = report_options(SHORT_FORMA
     """List the judges: which can be used here, what the others need, and which ones are configured."""
     import msgspec
 
-    from knowbound.judge.choice import ModelTask, judge_for
+    from knowbound.config import ModelTask
+    from knowbound.judge.choice import judge_for
     from knowbound.judge.registry import judges
 
     settings = settings_of(root)

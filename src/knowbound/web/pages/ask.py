@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from knowbound.config import ModelTask
 from knowbound.errors import InputError, StoreError
 from knowbound.evidence.investigate import investigate_and_keep, newest_investigation
 from knowbound.gaps.stored import topics_by_cost
-from knowbound.judge.choice import ModelTask, model_for
+from knowbound.judge.choice import model_for
 from knowbound.report.investigation import investigation_page
 from knowbound.web.access import Right
 from knowbound.web.studio import Asked, Goto, Shown, StudioPage

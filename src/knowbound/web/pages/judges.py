@@ -10,11 +10,11 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from knowbound.audit.labelling import AuditedClaim, claim_agreement, claims_to_label, decided_claims
-from knowbound.config import Settings
+from knowbound.config import ModelTask, Settings
 from knowbound.core.audit import Claim, Support
 from knowbound.errors import InputError
 from knowbound.gaps.labelling import label_candidates
-from knowbound.judge.choice import ModelTask, judge_for
+from knowbound.judge.choice import judge_for
 from knowbound.judge.labels import (
     CLAIM_LABELS,
     LABELS,
@@ -44,22 +44,6 @@ from knowbound.web.studio import Asked, Goto, Shown, Studio, StudioPage
 from knowbound.web.timeline import Timeline, timeline
 
 _SEED = 1
-_TASKS = {
-    ModelTask.TURNS: "injected items: on topic, used, contradicted",
-    ModelTask.CHOOSE: "which items a prompt gets",
-    ModelTask.CLAIMS: "claims of answers",
-    ModelTask.HEDGES: "sentences of doubt",
-    ModelTask.MISSES: "how a search that found nothing ended",
-    ModelTask.RESCUE: "where a missed thing is",
-    ModelTask.STATEMENTS: "statements of knowledge files",
-    ModelTask.RULES: "whether a rule was obeyed",
-    ModelTask.LESSONS: "the words of proposed lines",
-    ModelTask.INVESTIGATE: "questions of Ask",
-    ModelTask.RUBRICS: "scores of rubrics",
-    ModelTask.CAUSES: "why samples failed",
-    ModelTask.DRAFTS: "proposed samples",
-    ModelTask.PROBE: "competency questions",
-}
 _QUESTIONS = {  # in the order of the fields of ItemLabel
     "on_topic": "On topic: does it bear on what the prompt asks?",
     "used": "Used: does the answer or a tool call restate it, act on it or cite it?",
@@ -119,8 +103,8 @@ def _of_every_tab(studio: Studio) -> dict[str, object]:
 def _deciding(settings: Settings) -> list[tuple[str, list[str]]]:
     """Return the tasks of each judge, the judge with most of them first."""
     found: dict[str, list[str]] = {}
-    for task in dict.fromkeys((*_TASKS, *ModelTask)):
-        found.setdefault(judge_for(settings, task), []).append(_TASKS.get(task, task))
+    for task in ModelTask:
+        found.setdefault(judge_for(settings, task), []).append(task.words)
     return sorted(found.items(), key=lambda one: -len(one[1]))
 
 

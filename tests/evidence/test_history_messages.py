@@ -111,12 +111,6 @@ def test_a_refusal_names_the_nearest_commit_and_the_words_that_it_lacks(reposito
     assert note.endswith(" Ada: Fix the leak of sockets in the pool, which says nothing of threads")
 
 
-def test_the_release_is_named_where_it_is_asked_for(repository: Path) -> None:
-    assert asked("in which release was zstd compression added", repository).note.endswith(
-        "first released in v2.0.0; 1 other mentions it"
-    )
-
-
 @pytest.mark.parametrize(
     ("question", "says"),
     [
@@ -193,14 +187,3 @@ def test_nothing_about_the_thing_since_then_is_refused(longer: Path) -> None:
 def test_a_release_is_found_behind_the_name_of_the_project(longer: Path) -> None:
     git(longer, "tag", "Packer-7.1.0", "HEAD~1")
     assert asked("what changed since 7.1.0", longer).note.startswith("1 commit since 7.1.0 (Packer-7.1.0)")
-
-
-def test_the_name_of_the_project_tells_nothing(longer: Path) -> None:
-    git(longer, "remote", "add", "origin", "https://example.invalid/someone/Packer.git")
-    entry = asked("when did Packer gain zstd compression?", longer)
-    assert entry.places[0].symbol == "Add zstd compression to responses", entry.note
-
-
-def test_a_refusal_does_not_name_the_project(longer: Path) -> None:
-    git(longer, "remote", "add", "origin", "https://example.invalid/someone/Packer.git")
-    assert asked("when did Packer gain brotli support?", longer).note.startswith("no commit adds or removes 'brotli")

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from knowbound.codebase.definitions import has_defining_keyword
 from knowbound.core.evidence import Place
 from knowbound.evidence.producers.protocol import Context
 from knowbound.git import run_git
@@ -146,11 +145,6 @@ class Repository:
         """The changed lines of a commit with the names of its files, as a diff without context."""
         return self.ask("show", "--format=", "--unified=0", *QUIET, "--end-of-options", commit, "--", ".").text
 
-    def first_release(self, commit: str) -> str:
-        """The first tag that has a commit, "" if none has."""
-        ran = self.ask("tag", "--sort=creatordate", "--contains", commit)
-        return ran.text.partition("\n")[0].strip()
-
     def revision(self, name: str) -> str:
         """The revision of that name; "v2" is also the first of the tags v2.…, where there is no other."""
         known = self.ask("rev-parse", "--quiet", "--verify", "--end-of-options", f"{name}^{{commit}}")
@@ -168,28 +162,12 @@ class Repository:
                 return (final or tags)[0]
         return ""
 
-    def called(self) -> frozenset[str]:
-        """Return the names of the project in small letters: its folder, and the repository it came from."""
-        origin = self.ask("config", "--get", "remote.origin.url").text.strip().rstrip("/")
-        names = (self.context.root.resolve().name, re.split(r"[/:\\]", origin)[-1].removesuffix(".git"))
-        return frozenset(name.lower() for name in names if name)
-
-    def changing(self, name: str, *span: str) -> list[LogEntry]:
-        """Commits with a changed line that has the name."""
-        plain = re.sub(r"[^\w -]", lambda sign: f"[{sign[0]}]", name)
-        return self.log(rf"-G\b{plain}\b", *span)
-
-    def pickaxe(self, name: str, *also: str) -> list[LogEntry]:
-        """Commits that add or remove the name, as a whole word if it is one: `foo` is not found in `foobar`.
-
-        Other spellings are looked for in the same pass: each one reads every change of the history.
-        """
-        if also and all(re.fullmatch(r"[\w .:-]+", one, re.ASCII) for one in (name, *also)):
-            either = "|".join(one.replace(".", "[.]") for one in (name, *also))
-            return self.log("--pickaxe-regex", rf"-S\b({either})\b")
-        if re.fullmatch(r"\w+([.:-]+\w+)*", name, re.ASCII):
-            return self.log("--pickaxe-regex", rf"-S\b{name.replace('.', '[.]')}\b")
-        return self.log(f"-S{name}")
+    def pickaxe(self, *names: str) -> list[LogEntry]:
+        """Commits that add or remove one of the names, as whole words: `foo` is not found in `foobar`."""
+        plain = [name.replace(".", "[.]") for name in names if re.fullmatch(r"\w(?:[\w .:-]*\w)?", name, re.ASCII)]
+        if plain:
+            return self.log("--pickaxe-regex", rf"-S\b({'|'.join(plain)})\b")
+        return self.log(f"-S{names[0]}")
 
     def files_named(self, name: str) -> list[str]:
         """Tracked files or folders with this path, or with this as the end of their path."""
@@ -198,16 +176,10 @@ class Repository:
         exact = [path for path in tracked if path == wanted or path.startswith(wanted + "/")]
         return [wanted] if exact else [path for path in tracked if path.endswith("/" + wanted)]
 
-    def lines_with(self, name: str) -> list[tuple[str, int, str]]:
-        """Lines of the last commit that hold the name as a word; those that seem to define it first."""
-        ran = self.ask("grep", "-I", "-n", "-z", "-w", "-F", "--no-color", "-e", name, "HEAD", "--", ".")
-        found = []
-        for line in ran.text.splitlines():
-            path, _, rest = line.removeprefix("HEAD:").partition("\0")
-            number, _, text = rest.partition("\0")
-            if number.isdigit():
-                found.append((path, int(number), text))
-        return sorted(found, key=lambda hit: not has_defining_keyword(hit[2]))
+    def has(self, *names: str) -> bool:
+        """Report whether the last commit has one of the names as a word."""
+        wanted = (part for name in names for part in ("-e", name))
+        return self.ask("grep", "-q", "-I", "-w", "-F", *wanted, "HEAD", "--", ".").code == 0
 
     def _programs(self) -> dict[str, str]:
         """The repository's own filters and hooks (their names are free), each set to nothing."""

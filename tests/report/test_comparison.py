@@ -74,9 +74,9 @@ def test_kinds_and_composites_stand_beside_each_sample() -> None:
     before = evaluation_of([sample_run(1, grade=Grade(composite=3.0))], id=1)
     after = evaluation_of([sample_run(1, grade=Grade(composite=4.5))], id=2)
     (row,) = compare(before, after).rows
-    assert (row.composite_before, row.composite_after) == (3.0, 4.5)
+    assert (row.before.composite, row.after.composite) == (3.0, 4.5)
     (row,) = compare(evaluation("."), evaluation("g")).rows
-    assert (row.types_before, row.types_after) == ([], ["failed_search"])
+    assert (row.before.types, row.after.types) == ([], ["failed_search"])
 
 
 def test_the_composite_difference_is_over_samples_that_have_one_on_both_sides() -> None:
@@ -99,7 +99,7 @@ def test_repeats_of_a_sample_are_one_pair() -> None:
     found = compare(evaluation_of(repeated("gg.."), repeat=3), evaluation_of(repeated("...."), repeat=3))
     assert (found.pairs.n, found.pairs.clusters) == (4, 4)
     assert found.pairs.p == 0.5
-    assert (found.rows[0].before.k, found.rows[0].before.n) == (3, 3)
+    assert (found.rows[0].before.gap.k, found.rows[0].before.gap.n) == (3, 3)
 
 
 def test_samples_that_share_a_session_on_either_side_are_one_cluster() -> None:
@@ -123,7 +123,7 @@ def test_a_sample_is_a_pair_however_often_each_side_ran_it() -> None:
 def test_a_gap_in_one_of_three_runs_breaks_nothing() -> None:
     runs = [msgspec.structs.replace(run, repeat=at) for at, gap in enumerate("g..", 1) for run in runs_with_gaps(gap)]
     found = compare(evaluation("."), evaluation_of(runs, repeat=3))
-    assert (found.rows[0].change, found.rows[0].after) == (Change.SAME, Rate(1, 3))
+    assert (found.rows[0].change, found.rows[0].after.gap) == (Change.SAME, Rate(1, 3))
 
 
 # What else differs

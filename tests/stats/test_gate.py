@@ -188,7 +188,7 @@ def test_evaluations_without_a_baseline_say_so() -> None:
 
 
 def _result(outcome: GateOutcome, settled: bool | None) -> GateResult:
-    return GateResult("max-gap-rate", 0.1, Rate(1, 10), outcome, settled, None, "")
+    return GateResult("max-gap-rate", 0.1, Rate(1, 10), outcome, "", settled=settled)
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from knowbound.stats.printing import estimate
 from knowbound.stats.rate import Rate, middle_95, wilson
 
 WANTED_KAPPA = 0.6  # the usual lower end of "substantial" agreement
@@ -108,8 +109,8 @@ def calibrate(pairs: Iterable[Pair], wanted: float = WANTED_KAPPA) -> Calibratio
     pairs = [pair for pair in asked if pair.verdict is not None]
     cells = Counter((pair.label, pair.verdict) for pair in pairs)
     heaviest = _heaviest(pairs)
-    called = [pair for pair in pairs if pair.verdict]
     share = partial(_share, heaviest=heaviest)
+    called = [pair for pair in pairs if pair.verdict]
     kappa = _kappa_of(pairs, heaviest)
     prevalence = share(pairs, lambda pair: pair.label)
     said = share(pairs, lambda pair: bool(pair.verdict))
@@ -128,7 +129,7 @@ def calibrate(pairs: Iterable[Pair], wanted: float = WANTED_KAPPA) -> Calibratio
         kappa=kappa,
         wanted=wanted,
         weighted=len({pair.weight for pair in pairs}) > 1,
-        decision=_one_sided(prevalence) or _constant(said, _decided(kappa, wanted, len(pairs))),
+        decision=_verdict(prevalence, said, kappa, wanted),
     )
 
 
@@ -253,23 +254,18 @@ def _between(value: float, drawn: list[float]) -> Estimate:
 # What they say about the judge
 
 
-def _one_sided(prevalence: Share) -> Decision | None:
+def _verdict(prevalence: Share, said: Share, kappa: Estimate, wanted: float) -> Decision:
     if not prevalence.n:
         return Decision(Trust.UNDERPOWERED, "the judge gave no verdict on any label")
     if prevalence.k in (0, prevalence.n):
         answer, other = ("yes", "no") if prevalence.k else ("no", "yes")
-        return Decision(
-            Trust.UNDERPOWERED, f"every label says {answer}: the judge was not tried on any that says {other}"
-        )
-    return None
-
-
-def _constant(said: Share, decision: Decision) -> Decision:
-    """Name a judge that always gives the same answer, whatever the other figures are."""
+        why = f"every label says {answer}: the judge was not tried on any that says {other}"
+        return Decision(Trust.UNDERPOWERED, why)
+    decision = _decided(kappa, wanted, prevalence.n)
     if said.k not in (0, said.n):
         return decision
-    answer = "yes" if said.k else "no"
-    why = f"it says {answer} to everything, so κ is 0 however often it agrees"
+    # A judge that always gives the same answer is named, whatever the other figures are.
+    why = f"it says {'yes' if said.k else 'no'} to everything, so κ is 0 however often it agrees"
     if decision.verdict is Trust.UNDERPOWERED:
         why += f"; {decision.why}"
     return Decision(decision.verdict, why, decision.more)
@@ -278,7 +274,7 @@ def _constant(said: Share, decision: Decision) -> Decision:
 def _decided(kappa: Estimate, wanted: float, n: int) -> Decision:
     if kappa.value is None or kappa.low is None or kappa.high is None:
         return Decision(Trust.UNDERPOWERED, "κ cannot be known from these labels")
-    between = f"κ is {kappa.value:.2f} (95% {kappa.low:.2f} to {kappa.high:.2f})"
+    between = f"κ is {estimate(kappa.value, kappa.low, kappa.high)}"
     if kappa.low >= wanted:
         return Decision(Trust.GOOD, f"{between}, at least {wanted:g} was wanted")
     if kappa.high < wanted:

@@ -7,8 +7,9 @@ correction for a second test is needed: the samples that are answered. The other
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from typing import TypeVar
 
 import msgspec
 
@@ -46,29 +47,32 @@ class Verdict(StrEnum):
     UNDECIDED = "undecided"
 
 
+_Value = TypeVar("_Value")
 _PASSES = 3.0  # mean score of a rubric from which an answer passes, as of a judged assertion
 _SHORTEST = 4  # characters that name a commit
 _ORDER = (Change.BROKEN, Change.FIXED, Change.UNKNOWN, Change.SAME)  # order for readers
 
 
+class SampleSide(msgspec.Struct, frozen=True):
+    """One sample on one side of a comparison, by its complete runs."""
+
+    gap: Rate  # runs with a gap
+    types: list[SignalType] = []
+    composite: float | None = None
+    answered: bool | None = None  # None: no complete run
+    answer: str = ""  # of the first complete run that has one
+
+
 class SampleChange(msgspec.Struct, frozen=True):
-    """One sample before and after: runs with a gap, of the complete runs."""
+    """One sample before and after."""
 
     sample: str
     change: Change
-    before: Rate
-    after: Rate
-    types_before: list[SignalType] = []
-    types_after: list[SignalType] = []
-    composite_before: float | None = None
-    composite_after: float | None = None
+    before: SampleSide
+    after: SampleSide
     why: str = ""  # why the change is unknown
-    prompt: str = ""
     failing: list[str] = []  # assertions that passed before and fail now
     passing: list[str] = []  # assertions that failed before and pass now
-    answered_before: bool | None = None  # None: not complete
-    answered_after: bool | None = None
-    answers: tuple[str, str] = ("", "")  # of the first complete runs
 
 
 class Comparison(msgspec.Struct, frozen=True):
@@ -124,14 +128,17 @@ def compare(before: Evaluation, after: Evaluation) -> Comparison:
         seconds=mean_difference(before, after, lambda run: None if run.cached else run.seconds),
         served=Rate(sum(any(run.injected for run in runs) for runs in injected.values()), len(injected)),
         change=knowledge_change(before.knowledge, after.knowledge),
-        caveats=[*_caveats(before, after), *_left_out(rows)],
+        caveats=list(_caveats(before, after, rows)),
     )
 
 
 def sample_changes(before: Evaluation, after: Evaluation, kind: RateKind = RateKind.RAW) -> list[SampleChange]:
     """Return the change of every sample, broken samples first."""
-    ones, others = _by_sample(before.runs), _by_sample(after.runs)
-    rows = [_row(sample, ones.get(sample, []), others.get(sample, []), kind) for sample in sorted({*ones, *others})]
+    sides: dict[str, tuple[list[SampleRun], list[SampleRun]]] = {}
+    for at, evaluation in enumerate((before, after)):
+        for run in evaluation.runs:
+            sides.setdefault(run.sample, ([], []))[at].append(run)
+    rows = [_row(sample, *sides[sample], kind) for sample in sorted(sides)]
     return sorted(rows, key=lambda row: _ORDER.index(row.change))
 
 
@@ -187,53 +194,29 @@ def _named(head: EvaluationHead) -> str:
     return f"{mark.path} ({mark.samples} samples, sha256 {mark.sha256_8}{made})"
 
 
-def _by_sample(runs: Iterable[SampleRun]) -> dict[str, list[SampleRun]]:
-    found: dict[str, list[SampleRun]] = {}
-    for run in runs:
-        found.setdefault(run.sample, []).append(run)
-    return found
-
-
 def _row(sample: str, before: Sequence[SampleRun], after: Sequence[SampleRun], kind: RateKind) -> SampleChange:
     ones, others = ([run for run in runs if run.is_complete] for runs in (before, after))
     were, are = _passed(ones), _passed(others)
     failing = [name for name in were if were[name] and are.get(name) is False]
     passing = [name for name in were if were[name] is False and are.get(name)]
-    return SampleChange(
-        sample=sample,
-        change=_change(_gap(ones, kind), _gap(others, kind), bool(failing), bool(passing)),
-        failing=failing,
-        passing=passing,
-        before=_gaps(ones),
-        after=_gaps(others),
-        types_before=_types(ones),
-        types_after=_types(others),
-        composite_before=_composite(ones),
-        composite_after=_composite(others),
-        why="" if ones and others else _why(before, after),
-        prompt=next((run.prompt for run in (*after, *before) if run.prompt), ""),
-        answered_before=is_answered(ones) if ones else None,
-        answered_after=is_answered(others) if others else None,
-        answers=(_said(ones), _said(others)),
+    change, why = Change.UNKNOWN, _why(before, after)
+    if ones and others:
+        rise = (sample_weight(others, kind) > 0) - (sample_weight(ones, kind) > 0)
+        change, why = Change.FIXED if passing or rise < 0 else Change.SAME, ""
+        if failing or rise > 0:
+            change = Change.BROKEN
+    return SampleChange(sample, change, _side(ones), _side(others), why, failing, passing)
+
+
+def _side(runs: Sequence[SampleRun]) -> SampleSide:
+    types = {signal.type for run in runs for signal in run.signals}
+    return SampleSide(
+        gap=Rate(sum(run.has_gap for run in runs), len(runs)),
+        types=[type_ for type_ in SignalType if type_ in types],
+        composite=_mean(run.grade.composite for run in runs),
+        answered=is_answered(runs) if runs else None,
+        answer=next((run.answer for run in runs if run.answer), ""),
     )
-
-
-def _said(runs: Sequence[SampleRun]) -> str:
-    return next((run.answer for run in runs if run.answer), "")
-
-
-def _change(before: bool | None, after: bool | None, failing: bool, passing: bool) -> Change:
-    """Return the change from the gap before and after, and from assertions that began to fail or to pass."""
-    if before is None or after is None:
-        return Change.UNKNOWN
-    if failing or after > before:
-        return Change.BROKEN
-    return Change.FIXED if passing or after < before else Change.SAME
-
-
-def _gap(runs: Sequence[SampleRun], kind: RateKind) -> bool | None:
-    """Report whether a sample has a gap; None without a complete run."""
-    return sample_weight(runs, kind) > 0 if runs else None
 
 
 def _passed(runs: Iterable[SampleRun]) -> dict[str, bool]:
@@ -244,19 +227,6 @@ def _passed(runs: Iterable[SampleRun]) -> dict[str, bool]:
             if one.passed is not None:
                 decided.setdefault(f"{one.type} {one.detail}".rstrip(), []).append(one.passed)
     return {name: 2 * sum(results) > len(results) for name, results in decided.items()}
-
-
-def _gaps(runs: list[SampleRun]) -> Rate:
-    return Rate(sum(run.has_gap for run in runs), len(runs))
-
-
-def _types(runs: list[SampleRun]) -> list[SignalType]:
-    found = {signal.type for run in runs for signal in run.signals}
-    return [type_ for type_ in SignalType if type_ in found]
-
-
-def _composite(runs: Iterable[SampleRun]) -> float | None:
-    return _mean(run.grade.composite for run in runs)
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
@@ -276,25 +246,21 @@ def _why(before: Sequence[SampleRun], after: Sequence[SampleRun]) -> str:
 
 def pairs_of(before: Evaluation, after: Evaluation, kind: RateKind = RateKind.RAW) -> Pairs:
     """Return the pairs of samples with a complete run on both sides, by cluster."""
-    ones, others = complete_runs(before.runs), complete_runs(after.runs)
-    return _paired(
-        before,
-        after,
-        {
-            sample: (sample_weight(ones[sample], kind) > 0, sample_weight(others[sample], kind) > 0)
-            for sample in ones.keys() & others.keys()
-        },
-    )
+    return count_pairs(_on_both_sides(before, after, lambda runs: sample_weight(runs, kind) > 0))
 
 
 def answered_pairs(before: Evaluation, after: Evaluation) -> Pairs:
     """Return the pairs of samples with a complete run on both sides; a sample without an answer is counted."""
+    return count_pairs(_on_both_sides(before, after, lambda runs: not is_answered(runs)))
+
+
+def _on_both_sides(
+    before: Evaluation, after: Evaluation, value: Callable[[Sequence[SampleRun]], _Value]
+) -> list[list[tuple[_Value, _Value]]]:
+    """Return the values of the samples with a complete run on both sides, by cluster."""
     ones, others = complete_runs(before.runs), complete_runs(after.runs)
-    pairs = {
-        sample: (not is_answered(ones[sample]), not is_answered(others[sample]))
-        for sample in ones.keys() & others.keys()
-    }
-    return _paired(before, after, pairs)
+    both = ones.keys() & others.keys()
+    return _clustered(before, after, {sample: (value(ones[sample]), value(others[sample])) for sample in both})
 
 
 def is_answered(runs: Sequence[SampleRun]) -> bool:
@@ -313,20 +279,19 @@ def answers(run: SampleRun) -> bool:
 def changed_pairs(before: Evaluation, after: Evaluation, rows: Iterable[SampleChange]) -> Pairs:
     """Return the pairs by the change of each sample as a whole: broken, fixed, or the same."""
     states = {Change.BROKEN: (False, True), Change.FIXED: (True, False), Change.SAME: (False, False)}
-    return _paired(before, after, {row.sample: states[row.change] for row in rows if row.change in states})
+    pairs = {row.sample: states[row.change] for row in rows if row.change in states}
+    return count_pairs(_clustered(before, after, pairs))
 
 
-def _paired(before: Evaluation, after: Evaluation, pairs: Mapping[str, tuple[bool, bool]]) -> Pairs:
-    """Count the pairs of samples by cluster."""
-    clusters: dict[str, list[tuple[bool, bool]]] = {}
-    cluster_of = _clusters([*before.runs, *after.runs])
-    for sample in sorted(pairs):
-        clusters.setdefault(cluster_of[sample], []).append(pairs[sample])
-    return count_pairs(clusters[name] for name in sorted(clusters))
+def mean_difference(before: Evaluation, after: Evaluation, value: Callable[[SampleRun], float | None]) -> Mean:
+    """Return the mean of after − before of a value, over samples that have the value on both sides."""
+    pairs = _on_both_sides(before, after, lambda runs: _mean(map(value, runs)))
+    known = ([(one, other) for one, other in part if one is not None and other is not None] for part in pairs)
+    return mean_of([other - one for one, other in part] for part in known)
 
 
-def _clusters(runs: Iterable[SampleRun]) -> dict[str, str]:
-    """Map a sample to its cluster: samples that are connected by common sessions on either side."""
+def _clustered(before: Evaluation, after: Evaluation, values: Mapping[str, _Value]) -> list[list[_Value]]:
+    """Group values of samples by cluster: samples that are connected by common sessions on either side."""
     leader: dict[str, str] = {}
 
     def lead(name: str) -> str:
@@ -335,23 +300,14 @@ def _clusters(runs: Iterable[SampleRun]) -> dict[str, str]:
         return name
 
     first_in: dict[str, str] = {}  # session → its first sample
-    for run in runs:
+    for run in (*before.runs, *after.runs):
         mine = lead(run.sample)
         if run.session:
             leader[mine] = lead(first_in.setdefault(run.session, run.sample))
-    return {name: lead(name) for name in leader}
-
-
-def mean_difference(before: Evaluation, after: Evaluation, value: Callable[[SampleRun], float | None]) -> Mean:
-    """Return the mean of after − before of a value, over samples that have the value on both sides."""
-    ones, others = complete_runs(before.runs), complete_runs(after.runs)
-    cluster_of = _clusters([*before.runs, *after.runs])
-    clusters: dict[str, list[float]] = {}
-    for sample in sorted(ones.keys() & others.keys()):
-        one, other = _mean(map(value, ones[sample])), _mean(map(value, others[sample]))
-        if one is not None and other is not None:
-            clusters.setdefault(cluster_of[sample], []).append(other - one)
-    return mean_of(clusters.values())
+    clusters: dict[str, list[_Value]] = {}
+    for sample in sorted(values):
+        clusters.setdefault(lead(sample), []).append(values[sample])
+    return list(clusters.values())
 
 
 def _tokens(run: SampleRun) -> float | None:
@@ -367,17 +323,13 @@ def differences(before: EvaluationHead, after: EvaluationHead) -> list[str]:
         ("model", before.model, after.model),
         ("judge", before.judge, after.judge),
         ("repeat", str(before.repeat), str(after.repeat)),
-        ("injection", _on_or_off(before), _on_or_off(after)),
+        ("injection", *("on" if side.inject else "off" for side in (before, after))),
         ("version of knowbound", before.version, after.version),
     )
     return [f"the {name} ({one or 'none'} → {other or 'none'})" for name, one, other in sides if one != other]
 
 
-def _on_or_off(head: EvaluationHead) -> str:
-    return "on" if head.inject else "off"
-
-
-def _caveats(before: Evaluation, after: Evaluation) -> Iterable[str]:
+def _caveats(before: Evaluation, after: Evaluation, rows: Iterable[SampleChange]) -> Iterator[str]:
     is_same = before.knowledge and not knowledge_change(before.knowledge, after.knowledge)
     changed = differences(before, after)
     if before.inject != after.inject and is_same and len(changed) == 1:
@@ -390,9 +342,6 @@ def _caveats(before: Evaluation, after: Evaluation) -> Iterable[str]:
     for name, side in (("before", before), ("after", after)):
         if side.gap.unseen:
             yield f"The tool calls of {side.gap.unseen} samples left no trace {name}: gaps there may be missing."
-
-
-def _left_out(rows: list[SampleChange]) -> Iterable[str]:
-    if unknown := sum(1 for row in rows if row.change is Change.UNKNOWN):
+    if unknown := sum(row.change is Change.UNKNOWN for row in rows):
         noun = "sample is" if unknown == 1 else "samples are"
         yield f"{unknown} {noun} not complete on both sides and not among the pairs."

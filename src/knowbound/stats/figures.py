@@ -53,13 +53,9 @@ def _band_at(value: float) -> Band:
 
 def confidence_of(samples: int) -> SampleConfidence:
     """Return the confidence of a sample count."""
-    return (
-        SampleConfidence.UNDERPOWERED
-        if samples < 5
-        else SampleConfidence.LOW
-        if samples < 20
-        else SampleConfidence.HIGH
-    )
+    if samples < 5:
+        return SampleConfidence.UNDERPOWERED
+    return SampleConfidence.LOW if samples < 20 else SampleConfidence.HIGH
 
 
 class GapFigures(msgspec.Struct, frozen=True):
@@ -77,18 +73,10 @@ class GapFigures(msgspec.Struct, frozen=True):
     unseen: int = 0  # samples without traced tool calls: their failed searches are unknown
 
     def __add__(self, other: GapFigures) -> GapFigures:
-        return GapFigures(
-            rate=self.rate + other.rate,
-            weighted=self.weighted + other.weighted,
-            open=self.open + other.open,
-            per_turn=self.per_turn + other.per_turn,
-            by_type=dict(Counter(self.by_type) + Counter(other.by_type)),
-            by_status=dict(Counter(self.by_status) + Counter(other.by_status)),
-            open_weighted=self.open_weighted + other.open_weighted,
-            open_most=self.open_most + other.open_most,
-            open_weighted_most=self.open_weighted_most + other.open_weighted_most,
-            unseen=self.unseen + other.unseen,
-        )
+        names = (name for name in self.__struct_fields__ if not name.startswith("by_"))
+        sums = {name: getattr(self, name) + getattr(other, name) for name in names}
+        by_type = dict(Counter(self.by_type) + Counter(other.by_type))
+        return GapFigures(**sums, by_type=by_type, by_status=dict(Counter(self.by_status) + Counter(other.by_status)))
 
     def of(self, kind: RateKind) -> Rate:
         """Return the rate of a kind."""

@@ -15,7 +15,7 @@ from statistics import NormalDist
 import msgspec
 
 from knowbound.stats.printing import points
-from knowbound.stats.rate import Rate, wilson
+from knowbound.stats.rate import Rate, design_effect, wilson
 
 LEVEL = 0.05  # significance level
 _Z = NormalDist().inv_cdf(1 - LEVEL / 2)
@@ -104,6 +104,9 @@ def count_pairs(clusters: Iterable[Sequence[tuple[bool, bool]]]) -> Pairs:
     parts = [part for part in clusters if part]
     cells = Counter(pair for part in parts for pair in part)
     sums = [(sum(after - before for before, after in part), len(part)) for part in parts]
+    n, discordant = cells.total(), cells[True, False] + cells[False, True]
+    mean = sum(shift for shift, _ in sums) / n if n else 0.0
+    squares = sum((shift - mean * size) ** 2 for shift, size in sums)
     return Pairs(
         both=cells[True, True],
         fixed=cells[True, False],
@@ -111,24 +114,8 @@ def count_pairs(clusters: Iterable[Sequence[tuple[bool, bool]]]) -> Pairs:
         neither=cells[False, False],
         clusters=len(parts),
         shifts=tuple(shift for shift, _ in sums if shift),
-        design=_design(sums, cells[True, False] + cells[False, True]),
+        design=design_effect(squares, discordant - n * mean * mean, len(parts), n),
     )
-
-
-def _design(sums: Sequence[tuple[int, int]], discordant: int) -> float:
-    """Return the variance of the difference between clusters over that of independent pairs.
-
-    If all pairs agree, the variance is unknown, and a cluster counts as a single pair, as in a clustered rate.
-    """
-    n = sum(size for _, size in sums)
-    if len(sums) == n:
-        return 1.0
-    mean = sum(shift for shift, _ in sums) / n
-    alone = discordant - n * mean * mean
-    if len(sums) == 1 or alone <= 0:
-        return n / len(sums)
-    together = sum((shift - mean * size) ** 2 for shift, size in sums) * len(sums) / (len(sums) - 1)
-    return min(max(1.0, together / alone), float(n))
 
 
 def pairs_needed(changed: float, difference: float) -> float:
@@ -167,24 +154,17 @@ def newcombe(both: float, fixed: float, broken: float, neither: float) -> tuple[
     n = both + fixed + broken + neither
     before, after = (both + fixed) / n, (both + broken) / n
     (low_before, high_before), (low_after, high_after) = wilson(before, n), wilson(after, n)
-    phi = _correlation(both, fixed, broken, neither)
-    down, up = (after - low_after, high_before - before), (high_after - after, before - low_before)
-    low, high = ((after - before) + sign * _together(*side, phi) for sign, side in ((-1, down), (1, up)))
-    return max(-1.0, low), min(1.0, high)
-
-
-def _correlation(both: float, fixed: float, broken: float, neither: float) -> float:
-    """Return the correlation of the two runs; a positive one is corrected for continuity."""
     margins = (both + fixed) * (broken + neither) * (both + broken) * (fixed + neither)
-    if not margins:
-        return 0.0
-    n = both + fixed + broken + neither
     agreement = both * neither - fixed * broken
-    return (max(agreement - n / 2, 0.0) if agreement > 0 else agreement) / math.sqrt(margins)
+    agreement = max(agreement - n / 2, 0.0) if agreement > 0 else agreement  # corrected for continuity
+    correlation = agreement / math.sqrt(margins) if margins else 0.0
 
+    def together(one: float, other: float) -> float:
+        return math.sqrt(max(0.0, one * one - 2 * correlation * one * other + other * other))
 
-def _together(one: float, other: float, phi: float) -> float:
-    return math.sqrt(max(0.0, one * one - 2 * phi * one * other + other * other))
+    low = after - before - together(after - low_after, high_before - before)
+    high = after - before + together(high_after - after, before - low_before)
+    return max(-1.0, low), min(1.0, high)
 
 
 def unpaired_difference(before: Rate, after: Rate, comparisons: int = 1) -> Difference | None:

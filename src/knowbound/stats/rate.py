@@ -7,6 +7,8 @@ import random
 from bisect import bisect
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from itertools import accumulate
 from typing import Any
 
 import msgspec
@@ -32,9 +34,7 @@ class Rate(msgspec.Struct, frozen=True):
             raise ValueError(f"a design effect is 1 or more, not {self.design}")
 
     def __add__(self, other: Rate) -> Rate:
-        n = self.n + other.n
-        design = (self.design * self.n + other.design * other.n) / n if n else 1.0
-        return Rate(self.k + other.k, n, max(1.0, design))
+        return Rate(self.k + other.k, self.n + other.n, _joint_design(self, other))
 
     @property
     def value(self) -> float | None:
@@ -80,11 +80,7 @@ def least_share(k: int, n: int, looks: int = 1) -> float:
 
 
 def clustered(clusters: Iterable[Rate]) -> Rate:
-    """Return the sum of the rates of clusters with dependent members: runs of one sample, samples of one session.
-
-    The design effect is the variance between clusters over that of independent counts. If all counts agree, the
-    variance is unknown, and a cluster counts as a single count: the conservative bound.
-    """
+    """Return the sum of the rates of clusters with dependent members: runs of one sample, samples of one session."""
     parts = [part for part in clusters if part.n]
     k, n = sum(part.k for part in parts), sum(part.n for part in parts)
     share = k / n if n else 0.0
@@ -93,12 +89,26 @@ def clustered(clusters: Iterable[Rate]) -> Rate:
 
 def clustered_rate(k: int, n: int, clusters: int, squares: float) -> Rate:
     """Return the clustered rate from sums alone; `squares` is Σ (k − share·n)² over the clusters."""
+    share = k / n if n else 0.0
+    return Rate(k, n, design_effect(squares, share * (1 - share) * n, clusters, n))
+
+
+def design_effect(squares: float, alone: float, clusters: int, n: int) -> float:
+    """Return the variance between clusters over that of independent counts, from 1 to n.
+
+    `squares` is the sum of the squared deviations of the clusters, `alone` that of n independent counts. If all counts
+    agree, the variance is unknown, and a cluster counts as a single count: the conservative bound.
+    """
     if clusters == n:
-        return Rate(k, n)
-    if k in (0, n) or clusters == 1:
-        return Rate(k, n, n / clusters)
-    share, spread = k / n, squares * clusters / (clusters - 1)
-    return Rate(k, n, min(max(1.0, spread / (share * (1 - share) * n)), float(n)))
+        return 1.0
+    if clusters == 1 or alone <= 0:
+        return n / clusters
+    return min(max(1.0, squares * clusters / (clusters - 1) / alone), float(n))
+
+
+def _joint_design(one: Rate | Weighted, other: Rate | Weighted) -> float:
+    n = one.n + other.n
+    return max(1.0, (one.design * one.n + other.design * other.n) / n) if n else 1.0
 
 
 class Mean(msgspec.Struct, frozen=True):
@@ -161,10 +171,8 @@ class Weighted(msgspec.Struct, frozen=True, omit_defaults=True):
             raise ValueError(f"a weight is above 0 and at most 1, not {max(counts, key=abs)}")
 
     def __add__(self, other: Weighted) -> Weighted:
-        n = self.n + other.n
-        design = (self.design * self.n + other.design * other.n) / n if n else 1.0
-        both = Weighted.of(Counter(self.counts) + Counter(other.counts), n)
-        return msgspec.structs.replace(both, design=max(1.0, design))
+        both = Weighted.of(Counter(self.counts) + Counter(other.counts), self.n + other.n)
+        return msgspec.structs.replace(both, design=_joint_design(self, other))
 
     @property
     def counts(self) -> dict[float, int]:
@@ -199,20 +207,18 @@ class Weighted(msgspec.Struct, frozen=True, omit_defaults=True):
     def _resampled_means(self) -> list[float]:
         """Return mean weights of resampled samples: one binomial per weight, of the remaining samples."""
         draw = random.Random("/".join(map(str, (self.strong, self.weak, self.n, *sorted(self.others.items())))))
-        tiers: list[
-            tuple[float, float, dict[int, _Binomial]]
-        ] = []  # weight, its share of the remaining samples, tables
+        shares: dict[float, float] = {}  # weight → its share of the remaining samples
         unseen = self.n
         for weight, count in self.counts.items():
-            tiers.append((weight, count / unseen if unseen else 0.0, {}))
+            shares[weight] = count / unseen if unseen else 0.0
             unseen -= count
+        table = cache(_binomial)
         means = []
         for _ in range(_RESAMPLES):
             left, total = self.n, 0.0
-            for weight, share, tables in tiers:
-                if left not in tables:
-                    tables[left] = _Binomial(left, share)
-                drawn = tables[left].draw(draw)
+            for weight, share in shares.items():
+                least, sums = table(left, share)
+                drawn = least + min(bisect(sums, draw.random() * sums[-1]), len(sums) - 1)
                 left -= drawn
                 total += weight * drawn
             means.append(total / self.n)
@@ -227,27 +233,14 @@ class Weighted(msgspec.Struct, frozen=True, omit_defaults=True):
         return percent_words(self.value, say("weight {:,g} over {:,}", self.sum, self.n), self.interval)
 
 
-class _Binomial:
-    """Draws from a binomial distribution by its table of cumulative probabilities."""
-
-    def __init__(self, n: int, p: float) -> None:
-        spread = 8 * math.sqrt(n * p * (1 - p)) + 8
-        self._first = max(0, math.floor(n * p - spread))
-        last = min(n, math.ceil(n * p + spread))
-        if p in (0.0, 1.0):
-            self._first = last = round(n * p)
-        total = 0.0
-        chance = 1.0 if self._first == last else _binomial_at(self._first, n, p)
-        self._table = []
-        for k in range(self._first, last + 1):
-            total += chance
-            self._table.append(total)
-            chance *= (n - k) / (k + 1) * p / (1 - p) if p < 1 else 0.0
-
-    def draw(self, draw: random.Random) -> int:
-        return self._first + min(bisect(self._table, draw.random() * self._table[-1]), len(self._table) - 1)
-
-
-def _binomial_at(k: int, n: int, p: float) -> float:
-    ways = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
-    return math.exp(ways + k * math.log(p) + (n - k) * math.log1p(-p))
+def _binomial(n: int, p: float) -> tuple[int, list[float]]:
+    """Return the smallest likely number of n draws, and the cumulative probabilities of this and the next numbers."""
+    if p in (0.0, 1.0):
+        return round(n * p), [1.0]
+    spread = 8 * math.sqrt(n * p * (1 - p)) + 8
+    least, most = max(0, math.floor(n * p - spread)), min(n, math.ceil(n * p + spread))
+    ways = math.lgamma(n + 1) - math.lgamma(least + 1) - math.lgamma(n - least + 1)
+    chances = [math.exp(ways + least * math.log(p) + (n - least) * math.log1p(-p))]
+    for k in range(least, most):
+        chances.append(chances[-1] * ((n - k) / (k + 1) * p / (1 - p)))
+    return least, list(accumulate(chances))

@@ -110,16 +110,13 @@ def _groups(heads: Iterable[EvaluationHead]) -> list[list[EvaluationHead]]:
     groups: list[list[EvaluationHead]] = []
     for head in heads:
         for group in groups:
-            if any(_is_same_file(head, other) for other in group):
+            alike = [one for one in group if one.origin is head.origin]
+            if any(one.watermark.path == head.watermark.path or one.sha256 == head.sha256 for one in alike):
                 group.append(head)
                 break
         else:
             groups.append([head])
     return groups
-
-
-def _is_same_file(one: EvaluationHead, other: EvaluationHead) -> bool:
-    return one.origin is other.origin and (one.watermark.path == other.watermark.path or one.sha256 == other.sha256)
 
 
 def _rows(heads: Sequence[EvaluationHead], last: int, broken: FindBroken | None) -> list[TrendRow]:
@@ -142,14 +139,11 @@ def _panel(rows: list[TrendRow]) -> Panel:
 def _series(rows: list[TrendRow]) -> Series:
     heads = [row.head for row in rows]
     reading, words = direction_of(heads)
-    return Series(rows, reading, words, _advice(reading, rows), _other_changes(heads), nudge(heads))
-
-
-def _advice(reading: Reading, rows: Sequence[TrendRow]) -> str:
-    """Return the next step. The built-in executor is deterministic: repeating it adds nothing."""
-    if reading is Reading.INCONCLUSIVE and rows[-1].head.executor == _DETERMINISTIC:
-        return "More samples would settle it."
-    return _additions(rows) if reading is Reading.FALLING else _ADVICE[reading]
+    advice = _additions(rows) if reading is Reading.FALLING else _ADVICE[reading]
+    if reading is Reading.INCONCLUSIVE and heads[-1].executor == _DETERMINISTIC:  # repeating it adds nothing
+        advice = "More samples would settle it."
+    changed = dict.fromkeys(one for before, after in pairwise(heads) for one in differences(before, after))
+    return Series(rows, reading, words, advice, list(changed), nudge(heads))
 
 
 def _additions(rows: Sequence[TrendRow]) -> str:
@@ -170,11 +164,6 @@ def _additions(rows: Sequence[TrendRow]) -> str:
 
 def _commit(head: EvaluationHead) -> str:
     return head.commit[:7] or f"evaluation {head.id}"
-
-
-def _other_changes(heads: Sequence[EvaluationHead]) -> list[str]:
-    found = [one for before, after in pairwise(heads) for one in differences(before, after)]
-    return list(dict.fromkeys(found))
 
 
 _ADVICE: dict[Reading, str] = {
@@ -204,18 +193,19 @@ def direction_of(heads: Sequence[EvaluationHead]) -> tuple[Reading, str]:
         reading = Reading.NEAR_ZERO if is_near_zero(last) else Reading.BASELINE
         return reading, f"A single evaluation: gap rate {rate}."
     start, difference = _movement(known)
-    since = _evaluations(heads, start)
-    moved = (
-        f"{percent(start.gap.rate.value)} ({_commit(start)}) → {percent(rate.value)} ({_commit(last)}) over {since}, "
-    )
-    moved += str(difference)
+    took = len(heads) - next(at for at, head in enumerate(heads) if head is start)
+    since = f"{took} evaluations" if took == len(heads) else f"the last {took} of {len(heads)} evaluations"
+    rates = f"{percent(start.gap.rate.value)} ({_commit(start)}) → {percent(rate.value)} ({_commit(last)})"
+    moved = f"{rates} over {since}, {difference}"
     is_certain = not difference.low <= 0 <= difference.high
     unclear = "" if is_certain else f"; at {rate.n} samples these cannot be told apart"
     if is_near_zero(last):
         return Reading.NEAR_ZERO, f"Near zero: {moved}{unclear}."
     if is_certain:
         reading = Reading.RISING if difference.value > 0 else Reading.FALLING
-        return reading, f"{reading.capitalize()}: {moved}{_last_step(known, difference.value)}."
+        before, now = (head.gap.rate.value or 0.0 for head in known[-2:])
+        step = "" if (now - before) * difference.value > 0 else f"{percent(before)} → {percent(now)}"
+        return reading, f"{reading.capitalize()}: {moved}{step and f'; but the last step was {step}'}."
     if abs(difference.value) <= _SMALL and len(known) >= _IN_A_ROW:
         return Reading.FLAT, f"Flat: {moved}{unclear}."
     return Reading.INCONCLUSIVE, f"Not settled: {moved}{unclear}."
@@ -241,18 +231,6 @@ def _difference(before: EvaluationHead, after: EvaluationHead, comparisons: int)
     return difference
 
 
-def _evaluations(heads: Sequence[EvaluationHead], start: EvaluationHead) -> str:
-    """Return in words how many of the shown evaluations the movement took."""
-    took = len(heads) - next(at for at, head in enumerate(heads) if head is start)
-    return f"{took} evaluations" if took == len(heads) else f"the last {took} of {len(heads)} evaluations"
-
-
-def _last_step(known: Sequence[EvaluationHead], way: float) -> str:
-    """Return a note if the last step did not follow the direction of the movement."""
-    before, last = (head.gap.rate.value or 0.0 for head in known[-2:])
-    return "" if (last - before) * way > 0 else f"; but the last step was {percent(before)} → {percent(last)}"
-
-
 def is_near_zero(head: EvaluationHead) -> bool:
     """Report whether at most 10% have a gap (section 8). An unseen sample may have a gap and counts as one."""
     rate = head.gap.rate
@@ -264,7 +242,7 @@ def nudge(heads: Sequence[EvaluationHead]) -> str | None:
     if not heads:
         return None
     newest = heads[-1]
-    same = [head for head in heads if _is_same_set(head, newest)]
+    same = [head for head in heads if (head.series, head.against) == (newest.series, newest.against)]
     last = same[-_IN_A_ROW:]
     is_low = len(last) == _IN_A_ROW and all(is_near_zero(head) for head in last)
     days = days_in_use(same)
@@ -276,7 +254,3 @@ def days_in_use(heads: Sequence[EvaluationHead]) -> int:
     """Return the age of a test set: days from its first to its newest evaluation."""
     first, last = (datetime.fromisoformat(head.made) for head in (heads[0], heads[-1]))
     return max(0, (last - first).days)
-
-
-def _is_same_set(one: EvaluationHead, other: EvaluationHead) -> bool:
-    return (one.series, one.against) == (other.series, other.against)

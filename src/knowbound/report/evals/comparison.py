@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Unpack
 
 from msgspec.structs import replace
 
-from knowbound.core.signal import SignalType
 from knowbound.report import Layout, PageFormat
 from knowbound.report.evals import samples as by_sample
 from knowbound.report.formats import render
@@ -33,17 +32,17 @@ from knowbound.report.sections import (
     table,
 )
 from knowbound.report.words import TYPE_NAMES, broken_words
-from knowbound.stats.comparison import Change, Comparison, SampleChange, Verdict
-from knowbound.stats.evaluation import Evaluation
+from knowbound.stats.comparison import Change, Comparison, SampleChange, SampleSide, Verdict
 from knowbound.stats.gate import about
 from knowbound.stats.paired import Difference, Pairs
 from knowbound.stats.printing import percent, probability, score, signed
-from knowbound.stats.rate import Mean, Rate
+from knowbound.stats.rate import Mean
 from knowbound.text.printable import counted
 
 Format = PageFormat
 _CHANGED = (Change.BROKEN, Change.FIXED, Change.UNKNOWN)
 _PAIRED = "n clusters both fixed broken neither"
+_ROW = "sample change before(gap types composite answered) after(gap types composite answered) why"
 _TEST = "p settled more_samples=more"
 _MEANS = (
     ("Cost", "usd", "$", ""),
@@ -81,10 +80,6 @@ def comparison_page(comparison: Comparison) -> Page:
         commands=(("knowbound trend", "the gap rate from commit to commit"),),
         version=after.version,
     )
-
-
-def _origin(side: Evaluation) -> str:
-    return f"{by_sample.who_words(side)} · {by_sample.knowledge_words(side)}"
 
 
 def _totals(comparison: Comparison) -> str:
@@ -206,21 +201,15 @@ def _rows(comparison: Comparison, names: str, shown: int, *changes: Change) -> T
 
 
 def _row(row: SampleChange) -> tuple[Line, ...]:
-    sides = zip(row.answers, (row.answered_before, row.answered_after), strict=True)
-    return (
-        data(row.sample),
-        _changed(row),
-        _gap(row.before, row.types_before),
-        _gap(row.after, row.types_after),
-        f"{score(row.composite_before)} → {score(row.composite_after)}",
-        *(_answer(answer, is_answered) for answer, is_answered in sides),
-    )
+    sides = (row.before, row.after)
+    composites = " → ".join(score(side.composite) for side in sides)
+    return data(row.sample), _changed(row), *map(_gap, sides), composites, *map(_answer, sides)
 
 
-def _answer(answer: str, is_answered: bool | None) -> Inline:
+def _answer(side: SampleSide) -> Inline:
     """Return the answer of a side, behind whether that counts as an answer."""
-    words = "not complete" if is_answered is None else "answered" if is_answered else "not answered"
-    return Fold(words, (answer,)) if answer else words
+    words = "not complete" if side.answered is None else "answered" if side.answered else "not answered"
+    return Fold(words, (side.answer,)) if side.answer else words
 
 
 def _changed(row: SampleChange) -> Line:
@@ -234,12 +223,12 @@ def _changed(row: SampleChange) -> Line:
     return str(row.change)
 
 
-def _gap(rate: Rate, types: Iterable[SignalType]) -> str:
+def _gap(side: SampleSide) -> str:
     """Say whether a sample has a gap and of which kinds; of several runs, in how many."""
-    if not rate.n:
+    if not side.gap.n:
         return "unknown"
-    kinds = ", ".join(TYPE_NAMES[type_] for type_ in types)
-    said = ("no" if not rate.k else "yes") if rate.n == 1 else f"{rate.k} of {rate.n}"
+    kinds = ", ".join(TYPE_NAMES[type_] for type_ in side.types)
+    said = f"{side.gap.k} of {side.gap.n}" if side.gap.n > 1 else "yes" if side.gap.k else "no"
     return f"{said}: {kinds}" if kinds else said
 
 
@@ -268,15 +257,5 @@ def comparison_fields(comparison: Comparison) -> dict[str, object]:
         **fields(comparison.pairs, f"difference {_TEST}"),
         **fields(comparison, "composite_difference=composite usd tokens steps seconds served"),
         **fields(comparison, "knowledge_change=change caveats"),
-        "rows": [_row_fields(row) for row in comparison.rows],
-    }
-
-
-def _row_fields(row: SampleChange) -> dict[str, object]:
-    side = "gap={0} types=types_{0} composite=composite_{0} answered=answered_{0}"
-    return {
-        **fields(row, "sample change"),
-        **{name: fields(row, side.format(name)) for name in ("before", "after")},
-        "why": row.why,
-        "assertions": fields(row, "failing passing"),
+        "rows": [fields(row, _ROW) | {"assertions": fields(row, "failing passing")} for row in comparison.rows],
     }

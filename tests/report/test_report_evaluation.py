@@ -18,9 +18,8 @@ from knowbound.core.signal import SignalType
 from knowbound.report import EVERY_FORMAT
 from knowbound.report.evals.evaluation import Format, render_evaluation
 from knowbound.report.evals.samples import (
-    by_capability,
-    by_difficulty,
     evaluation_entries,
+    groups,
     rows_to_read_first,
     sample_rows,
     unscored,
@@ -228,12 +227,11 @@ def test_a_long_table_is_cut_in_text_and_whole_on_the_page() -> None:
 
 
 def test_rows_by_capability_and_difficulty() -> None:
-    groups = {
-        group.name: group for group in (*by_capability(everyday_evaluation()), *by_difficulty(everyday_evaluation()))
-    }
-    assert (groups["billing"].samples, groups["billing"].gap) == (5, Rate(3, 4))
-    assert (groups["accounts"].samples, groups["accounts"].gap) == (5, Rate(1, 4))
-    assert (groups["easy"].samples, groups["easy"].gap) == (4, Rate(2, 4))
+    found = groups(everyday_evaluation()).values()
+    groups_by_name = {group.name: group for of_kind in found for group in of_kind}
+    assert (groups_by_name["billing"].samples, groups_by_name["billing"].gap) == (5, Rate(3, 4))
+    assert (groups_by_name["accounts"].samples, groups_by_name["accounts"].gap) == (5, Rate(1, 4))
+    assert (groups_by_name["easy"].samples, groups_by_name["easy"].gap) == (4, Rate(2, 4))
     for format_ in FOR_PEOPLE:
         assert "billing" in everything(format_)
 
@@ -257,7 +255,7 @@ def test_runs_that_0_1_0_counted_are_called_runs() -> None:
 
 
 def test_a_group_counts_its_samples_once() -> None:
-    (group,) = by_difficulty(repeated_evaluation())
+    (group,) = groups(repeated_evaluation())["difficulty"]
     assert (group.gap, group.samples) == (Rate(1, 3), 3)
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
-from typing import Unpack
-from xml.sax.saxutils import escape, quoteattr
+from typing import TYPE_CHECKING, Unpack
 
 import msgspec
-from msgspec.structs import replace
 
 from knowbound.catalogue import codes_named
 from knowbound.core.audit import AuditedTurn, Claim, Diagnosis, FindingCode, Support
@@ -17,7 +15,7 @@ from knowbound.core.reading import ReadShares, SessionsRead
 from knowbound.report import GapFormat, Layout, PageFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import fields, json_line
-from knowbound.report.formats.plain import made_plain, near
+from knowbound.report.formats.plain import made_plain, with_files_near
 from knowbound.report.sections import (
     Entry,
     Line,
@@ -42,6 +40,9 @@ from knowbound.report.words import not_read_words, place_words, rate_cell, sessi
 from knowbound.stats.printing import percent, percent_range, percent_words
 from knowbound.stats.rate import Rate
 from knowbound.text.printable import counted
+
+if TYPE_CHECKING:
+    from knowbound.report.formats.junit import JunitCase
 
 
 class Shares(msgspec.Struct, frozen=True):
@@ -123,7 +124,7 @@ def render_audit(report: AuditReport, format: Format, *, here: str | None = None
     """The report in a format; machine formats name files relative to `here`."""
     match format:
         case "sarif" | "junit" | "github":
-            return _for_machines(report, format, os.getcwd() if here is None else here)
+            return _for_machines(with_files_near(made_plain(report), [os.getcwd() if here is None else here]), format)
         case _:
             return render(format, lambda: _page(report), lambda: document(report), **layout)
 
@@ -247,8 +248,7 @@ def _groups(report: AuditReport) -> Iterator[Section]:
 
 def _entry(turn: AuditedTurn) -> Entry:
     """A turn: its sentence, the missing evidence, the line."""
-    wrong = (Support.UNSEEN, Support.CONTRADICTED)
-    bad = next((one for one in turn.claims if one.important and one.support in wrong), None)
+    bad = next((one for one in turn.claims if one.important and one.support in _WRONG), None)
     lines: list[Line] = [(prose(turn.why),)] if turn.why else []
     if bad is not None:
         lines = [(quote(bad.text),), (prose(bad.why),)]
@@ -256,11 +256,6 @@ def _entry(turn: AuditedTurn) -> Entry:
     codes = ", ".join(dict.fromkeys(one.code for one in turn.findings))
     head = joined((strong(turn.diagnosis), codes, (data(turn.session[:8]), f" turn {turn.turn}")))
     return Entry(head, tuple(lines), data(place_words(turn.file, (bad.line if bad else 0) or turn.line)))
-
-
-def with_places_from(report: AuditReport, folder: str) -> list[AuditedTurn]:
-    """The turns to look at first, with files named relative to a folder."""
-    return [replace(turn, file=near(turn.file, [folder])) for turn in report.first]
 
 
 # ---- one turn
@@ -328,20 +323,46 @@ def _support_tone(claim: Claim) -> str:
 
 _TURN = """session turn message_id intent diagnosis confidence claims(text kind support why line important by) findings
     gaps next because by why file line time skill model item"""
+_WRONG = (Support.UNSEEN, Support.CONTRADICTED)
 _JUDGED = frozenset({Diagnosis.UNSUPPORTED, Diagnosis.MISLED, Diagnosis.BLIND, Diagnosis.IGNORED})
 
 
-def _for_machines(report: AuditReport, format: GapFormat, here: str) -> str:
-    """The report in a format for machines; files are named relative to `here`."""
-    report = made_plain(report)
-    turns = with_places_from(report, here)
+def _for_machines(report: AuditReport, format: GapFormat) -> str:
+    from knowbound.report.formats import github, junit, sarif  # noqa: PLC0415  (only these formats need them)
+
+    bad = report.whole.rate(Diagnosis.UNSUPPORTED)
     match format:
         case "sarif":
-            return _sarif(report, turns)
+            results = []
+            for turn, code, message, line in _results(report.first):
+                level = "warning" if turn.diagnosis is Diagnosis.UNSUPPORTED else "note"
+                print_ = f"{turn.session}|{turn.message_id}|{code}".encode("utf-8", "replace")
+                prints = {"turn/v1": hashlib.sha256(print_).hexdigest()[:32]}
+                results.append(sarif.finding(code, level, message, f"{turn.file}:{max(1, line)}", prints))
+            rules = map(sarif.rule, (*FindingCode, *sorted(_JUDGED)))
+            diagnoses = {"diagnoses": _rates(report.whole)}
+            return sarif.sarif(report.version, rules, "audit/", results, properties=diagnoses)
         case "junit":
-            return _junit(report, turns)
+            cases = [_case(turn) for turn in report.first if turn.diagnosis is Diagnosis.UNSUPPORTED]
+            return junit.junit([junit.suite("audit", report.made, {}, cases, passed=bad.n - bad.k)])
         case "github":
-            return "".join(_github(report, turns))
+            shown = list(_results(report.first))[: github.SHOWN_PER_LEVEL - 1]
+            lines = [
+                github.command("warning", f"{turn.diagnosis}: {code}", message, f"{turn.file}:{line}")
+                for turn, code, message, line in shown
+            ]
+            words = percent_words(bad.value, f"{bad.k} of {bad.n} turns", bad.interval)
+            lines.append(github.command("notice", "Audit", f"Unsupported answers: {words}"))
+            return "".join(f"{line}\n" for line in lines)
+
+
+def _case(turn: AuditedTurn) -> JunitCase:
+    from knowbound.report.formats.junit import JunitCase  # noqa: PLC0415
+
+    claim = next((one.text for one in turn.claims if one.support in _WRONG), "")
+    place = f"{turn.file}:{turn.line}"
+    name, details = f"{turn.session} turn {turn.turn}", f"{claim}\n{place}"
+    return JunitCase(name, "failure", turn.diagnosis, turn.why, details, place=place)
 
 
 def _results(turns: list[AuditedTurn]) -> Iterator[tuple[AuditedTurn, str, str, int]]:
@@ -350,55 +371,6 @@ def _results(turns: list[AuditedTurn]) -> Iterator[tuple[AuditedTurn, str, str, 
         found = [(one.code.value, one.text, one.line) for one in turn.findings]
         for code, text, line in found or [(turn.diagnosis.value, turn.why, turn.line)]:
             yield turn, code, f"{text}{f' Next: {turn.next}.' if turn.next else ''}", line or turn.line
-
-
-def _sarif(report: AuditReport, turns: list[AuditedTurn]) -> str:
-    from knowbound.report.formats.sarif import finding, sarif  # noqa: PLC0415
-
-    results = []
-    for turn, code, message, line in _results(turns):
-        level = "warning" if turn.diagnosis is Diagnosis.UNSUPPORTED else "note"
-        print_ = hashlib.sha256(f"{turn.session}|{turn.message_id}|{code}".encode("utf-8", "replace")).hexdigest()[:32]
-        results.append(finding(code, level, message, turn.file, (max(1, line),), {"turn/v1": print_}))
-    rules = map(_rule, (*FindingCode, *sorted(_JUDGED)))
-    diagnoses = {one.value: report.whole.rate(one).to_json() for one in Diagnosis}
-    return sarif(report.version, rules, "audit/", results, properties={"diagnoses": diagnoses})
-
-
-def _rule(code: str) -> dict[str, object]:
-    (entry, *_) = codes_named(code)
-    return {
-        "id": code,
-        "name": "".join(word.capitalize() for word in code.split("_")),
-        "shortDescription": {"text": entry.meaning.split(". ")[0]},
-        "fullDescription": {"text": entry.meaning},
-        "help": {"text": f"{entry.meaning}\n\n{entry.example}\n\nknowbound explain {code}"},
-    }
-
-
-def _junit(report: AuditReport, turns: list[AuditedTurn]) -> str:
-    unsupported = report.whole.rate(Diagnosis.UNSUPPORTED)
-    lines = ['<?xml version="1.0" encoding="UTF-8"?>']
-    lines.append(f'<testsuite name="knowbound audit" tests="{report.whole.turns}" failures="{unsupported.k}">')
-    for turn in turns:
-        if turn.diagnosis is Diagnosis.UNSUPPORTED:
-            bad = (Support.UNSEEN, Support.CONTRADICTED)
-            claim = next((one for one in turn.claims if one.support in bad), None)
-            name = quoteattr(f"{turn.session} turn {turn.turn}")
-            text = escape(f"{claim.text if claim else ''}\n{turn.file}:{turn.line}")
-            failure = f"<failure message={quoteattr(turn.why)}>{text}</failure>"
-            lines.append(f'<testcase classname="audit" name={name}>{failure}</testcase>')
-    return "\n".join([*lines, "</testsuite>"]) + "\n"
-
-
-def _github(report: AuditReport, turns: list[AuditedTurn]) -> Iterator[str]:
-    from knowbound.report.formats.github import SHOWN_PER_LEVEL, command  # noqa: PLC0415
-
-    for turn, code, message, line in list(_results(turns))[: SHOWN_PER_LEVEL - 1]:
-        yield command("warning", f"{turn.diagnosis}: {code}", message, f"{turn.file}:{line}") + "\n"
-    bad = report.whole.rate(Diagnosis.UNSUPPORTED)
-    words = percent_words(bad.value, f"{bad.k} of {bad.n} turns", bad.interval)
-    yield command("notice", "Audit", f"Unsupported answers: {words}") + "\n"
 
 
 def turn_line(turn: AuditedTurn) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Unpack
-from urllib.parse import quote
 
 from knowbound import __version__
 from knowbound.core.lesson import WRITTEN, Lesson, LessonStatus
@@ -13,7 +12,7 @@ from knowbound.core.statement import CheckedStatement, JunkEntry, Rule, RuleChec
 from knowbound.language import say, translated
 from knowbound.report import Layout, LineFormat, PageFormat
 from knowbound.report.formats import render
-from knowbound.report.formats.json import fields, json_line
+from knowbound.report.formats.json import fields, json_line, lines_or_rows
 from knowbound.report.formats.plain import printable
 from knowbound.report.sections import (
     Entry,
@@ -39,33 +38,32 @@ _LONGEST_STATEMENT = 160  # characters of a statement
 
 
 def render_lint(checked: Sequence[CheckedStatement], format_: str) -> Iterator[str]:
-    """Yield the report: `text`, a line of JSON for each statement, or what is contradicted for GitHub."""
-    renderer = {"sarif": _sarif, "github": _github, "jsonl": _rows}.get(format_)
-    if renderer is not None:
-        yield from renderer(checked)
-        return
+    """Return the report: `text`, a line of JSON for each statement, or what is contradicted for GitHub."""
+    machine = {"sarif": _sarif, "github": _github}.get(format_)
+    if machine is not None:
+        return machine(checked)
+    return lines_or_rows(format_, _checked_lines(checked), (fields(one, _STATEMENT_KEYS) for one in checked))
+
+
+def _checked_lines(checked: Sequence[CheckedStatement]) -> Iterator[str]:
+    for one in checked:
+        if one.truth is not Truth.CONTRADICTED:
+            continue
+        since = say(" (since {})", one.since) if one.since else ""
+        yield f"{one.statement.file}:{one.statement.line}  {one.why}{since}"
+        yield f"    {_cut(one.statement.text)}"
+        if one.repair is not None:
+            yield f"  → {_cut(one.repair) or translated('(take the line out)')}"
+        if one.same_as:
+            more = " …" if len(one.same_as) > 5 else ""
+            yield f"    {say('the same in {}', ', '.join(one.same_as[:5]))}{more}"
+        yield ""
     counts = Counter(one.truth for one in checked)
-    wrong = [one for one in checked if one.truth is Truth.CONTRADICTED]
-    for place, one in enumerate(wrong):
-        yield from _shown(one, is_first=not place)
-    total = say(
+    yield say(
         "{} statements: {} contradicted by the tree, {} whose paths, scripts and versions are there, {} that rules "
         "cannot check.",
         *(len(checked), *(counts[one] for one in (Truth.CONTRADICTED, Truth.CONFIRMED, Truth.NOT_CHECKABLE))),
     )
-    yield f"{'' if not wrong else chr(10)}{total}\n"
-
-
-def _shown(one: CheckedStatement, *, is_first: bool) -> Iterator[str]:
-    where = f"{one.statement.file}:{one.statement.line}"
-    since = say(" (since {})", one.since) if one.since else ""
-    yield printable(f"{'' if is_first else chr(10)}{where}  {one.why}{since}\n")
-    yield printable(f"    {_cut(one.statement.text)}\n")
-    if one.repair is not None:
-        yield printable(f"  → {_cut(one.repair) or translated('(take the line out)')}\n")
-    if one.same_as:
-        more = " …" if len(one.same_as) > 5 else ""
-        yield printable(f"    {say('the same in {}', ', '.join(one.same_as[:5]))}{more}\n")
 
 
 def _cut(text: str) -> str:
@@ -74,10 +72,6 @@ def _cut(text: str) -> str:
 
 _STATEMENT_KEYS = """file=statement.file line=statement.line statement=statement.text kind truth evidence(path line)
     repair since? same_as by"""
-
-
-def _rows(checked: Sequence[CheckedStatement]) -> Iterator[str]:
-    yield from (json_line(fields(one, _STATEMENT_KEYS)) + "\n" for one in checked)
 
 
 def _wrong_lines(checked: Sequence[CheckedStatement]) -> Iterator[tuple[CheckedStatement, str]]:
@@ -113,42 +107,42 @@ def _sarif(checked: Sequence[CheckedStatement]) -> Iterator[str]:
     for one, message in _wrong_lines(checked):
         said = one.statement
         prints = {"statement/v1": digest_of([said.file, one.kind, one.named])[:32]}
-        lines = (said.line, said.end_line)
-        results.append(finding("contradicted_statement", "warning", message, quote(said.file), lines, prints))
+        place = f"{said.file}:{said.line}"
+        results.append(finding("contradicted_statement", "warning", message, place, prints, end_line=said.end_line))
     yield sarif(__version__, [rule], "lint/", results, base="The root of the project.")
 
 
 def render_junk(found: Sequence[JunkEntry], entries: int, format_: str) -> Iterator[str]:
-    """Yield the junk of a store: text, or a line of JSON for each entry."""
-    if format_ == "jsonl":
-        yield from (json_line(one) + "\n" for one in found)
-        return
+    """Return the junk of a store: text, or a line of JSON for each entry."""
+    return lines_or_rows(format_, _junk_lines(found, entries), found)
+
+
+def _junk_lines(found: Sequence[JunkEntry], entries: int) -> Iterator[str]:
     for one in found:
         other = f" ({one.of})" if one.of else ""
-        yield printable(f"{one.id}  {translated(one.kind)}{other}, {counted(one.tokens, 'token')}: {one.why}\n")
-        yield printable(f"    {_cut(' '.join(one.content.split()))}\n")
+        yield f"{one.id}  {translated(one.kind)}{other}, {counted(one.tokens, 'token')}: {one.why}"
+        yield f"    {_cut(' '.join(one.content.split()))}"
     spent = sum(one.tokens for one in found)
     yield say("{} entries: {} can be deleted, {:,} tokens. Their ids: --format jsonl", entries, len(found), spent)
-    yield "\n"
 
 
 def render_skills(found: Sequence[SkillCheck], format_: str) -> Iterator[str]:
-    """Yield the skills with their problems and their use: text, or a line of JSON for each."""
-    if format_ == "jsonl":
-        yield from (json_line(one) + "\n" for one in found)
-        return
+    """Return the skills with their problems and their use: text, or a line of JSON for each."""
+    return lines_or_rows(format_, _skill_lines(found), found)
+
+
+def _skill_lines(found: Sequence[SkillCheck]) -> Iterator[str]:
     for one in found:
         cost = f"{counted(one.lines, 'line')}, {counted(one.tokens, 'token')} ({one.listed_tokens:,} in every session)"
-        yield printable(f"{one.name}  {one.file}: {cost}\n")
+        yield f"{one.name}  {one.file}: {cost}"
         if one.uses is not None:
             used = f"used {counted(one.uses, 'time')} in {counted(one.sessions or 0, 'session')}"
             ends = f"; {one.ended_well:,} ended well, {one.with_gaps:,} hit a gap" if one.uses else ""
-            yield f"    {used}{ends}; {one.matched:,} of {one.prompts:,} prompts share words with its description\n"
-        yield from (printable(f"    {one.file}:{problem.line}: {problem.text}\n") for problem in one.problems)
-    wrong = sum(bool(one.problems) for one in found)
-    yield f"{counted(len(found), 'skill')}, {wrong:,} with a problem."
-    yield "" if any(one.uses is not None for one in found) else " How they were used: knowbound observe, then again."
-    yield "\n"
+            yield f"    {used}{ends}; {one.matched:,} of {one.prompts:,} prompts share words with its description"
+        yield from (f"    {one.file}:{problem.line}: {problem.text}" for problem in one.problems)
+    wrong, is_used = sum(bool(one.problems) for one in found), any(one.uses is not None for one in found)
+    hint = "" if is_used else " How they were used: knowbound observe, then again."
+    yield f"{counted(len(found), 'skill')}, {wrong:,} with a problem.{hint}"
 
 
 _SHOWN, _CUT_SHOWN = 10, 5
@@ -232,32 +226,35 @@ def _obeyed(checks: Sequence[RuleCheck]) -> Rate:
 def render_rules(
     checks: Sequence[RuleCheck], sessions: int, of: int, notes: Sequence[str], format_: str
 ) -> Iterator[str]:
-    """Yield the report: text, or a line of JSON for each rule and session."""
-    if format_ == "jsonl":
-        yield from (json_line(rule_row(check)) + "\n" for check in checks)
-        return
+    """Return the report: text, or a line of JSON for each rule and session."""
+    lines = _rule_lines(checks, sessions, of, notes)
+    return lines_or_rows(format_, lines, (fields(check, _ROW) for check in checks))
+
+
+def _rule_lines(checks: Sequence[RuleCheck], sessions: int, of: int, notes: Sequence[str]) -> Iterator[str]:
     made = summaries(checks)
     ignored = [one for one in made if one.harm > (0, 0)]
     for number, one in enumerate(ignored[:_SHOWN], 1):
-        yield from (printable(line) + "\n" for line in _lines(number, one))
+        yield from _lines(number, one)
     if len(ignored) > _SHOWN:
-        yield f"   {say('{} more: --format jsonl', len(ignored) - _SHOWN)}\n"
+        yield f"   {say('{} more: --format jsonl', len(ignored) - _SHOWN)}"
     never = [one for one in made if one.not_applicable >= NEVER_FROM and not one.obeyed.n and not one.undecided]
     if never:
-        yield f"\n{say('Never applied in {} sessions or more: candidates to cut', NEVER_FROM)}\n"
-    for one in sorted(never, key=lambda one: -_cost(one))[:_CUT_SHOWN]:
-        spent = counted(_cost(one), "token")
-        yield printable(f"   {_place(one.rule)}  {short_line(one.rule.text, _LONGEST_RULE)}  ({spent})\n")
+        yield ""
+        yield say("Never applied in {} sessions or more: candidates to cut", NEVER_FROM)
+    costs = ((estimated_tokens(one.rule.text) * one.not_applicable, one.rule) for one in never)
+    for tokens, rule in sorted(costs, key=lambda cost: -cost[0])[:_CUT_SHOWN]:
+        yield f"   {_place(rule)}  {short_line(rule.text, _LONGEST_RULE)}  ({counted(tokens, 'token')})"
+    if ignored or never:
+        yield ""
     decided = sum(one.obeyed.n + one.before.n for one in made)
     undecided = sum(one.undecided for one in made)
     obeyed = _obeyed([check for check in checks if check.finding.verdict is not None])
-    yield "\n" if ignored or never else ""
     yield say(
         "{} in {} of {} sessions: {} cases decided, obeyed {}; {} cases nobody decided.",
         *(counted(len(made), "rule"), sessions, of, decided, obeyed, undecided),
     )
-    yield "\n"
-    yield from (printable(note) + "\n" for note in notes)
+    yield from notes
 
 
 def _lines(number: int, one: RuleSummary) -> Iterator[str]:
@@ -280,22 +277,12 @@ def _lines(number: int, one: RuleSummary) -> Iterator[str]:
         yield f"   {short_line(one.worst.finding.why, _LONGEST_RULE)}  ({where})"
 
 
-def _cost(one: RuleSummary) -> int:
-    """Return the tokens that a rule took in the sessions that loaded it."""
-    return estimated_tokens(one.rule.text) * one.not_applicable
-
-
 def _place(rule: Rule) -> str:
     return f"{rule.file}:{rule.line}"
 
 
 _ROW = """file=rule.file line=rule.line rule=rule.text session applicable=finding.applicable verdict=finding.verdict
     at_line=finding.at_line? calls_before reminded why=finding.why by=finding.by?"""
-
-
-def rule_row(one: RuleCheck) -> dict[str, object]:
-    """Return the row of one rule in one session (docs/json.md)."""
-    return fields(one, _ROW)
 
 
 Format = PageFormat | LineFormat

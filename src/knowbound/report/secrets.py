@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import msgspec
-
 from knowbound.core.leaks import LeakedSecret, SecretScan, age_in_days
 from knowbound.language import say
-from knowbound.report.formats.plain import printable
+from knowbound.report.formats.json import json_text, lines_or_rows
 from knowbound.text.printable import counted
 
 _SHOWN = 30
@@ -33,15 +31,12 @@ def advice(kind: str) -> str:
 
 
 def render_secrets(scan: SecretScan, format_: str) -> Iterator[str]:
-    """Yield the report: text, one JSON document, or a line of JSON for each secret."""
-    if format_ == "jsonl":
-        yield from (msgspec.json.encode(_row(one)).decode() + "\n" for one in scan.secrets)
-    elif format_ == "json":
-        whole = {"format": "knowbound.secrets/1", "files": scan.files, "lines": scan.lines}
-        whole |= {"unreadable": scan.unreadable, "secrets": [_row(one) for one in scan.secrets]}
-        yield msgspec.json.format(msgspec.json.encode(whole), indent=2).decode() + "\n"
-    else:
-        yield from (f"{printable(line)}\n" for line in _lines(scan))
+    """Return the report: text, one JSON document, or a line of JSON for each secret."""
+    rows = list(map(_row, scan.secrets))
+    if format_ == "json":
+        whole = {"files": scan.files, "lines": scan.lines, "unreadable": scan.unreadable, "secrets": rows}
+        return iter([json_text({"format": "knowbound.secrets/1", **whole})])
+    return lines_or_rows(format_, _lines(scan), rows)
 
 
 def _row(one: LeakedSecret) -> dict[str, object]:

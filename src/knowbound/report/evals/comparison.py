@@ -12,6 +12,7 @@ from knowbound.report import Layout, PageFormat
 from knowbound.report.evals import samples as by_sample
 from knowbound.report.formats import render
 from knowbound.report.formats.json import as_json, fields
+from knowbound.report.formats.plain import with_files_near
 from knowbound.report.gaps.figures import coverage_figure, gap_figures, inventory, sources, uncovered, warnings
 from knowbound.report.sections import (
     ASIDE,
@@ -59,7 +60,7 @@ def render_comparison(comparison: Comparison, format: Format, **layout: Unpack[L
 
 def comparison_page(comparison: Comparison) -> Page:
     """Return a comparison as a page, sample by sample."""
-    before, after = comparison.before, by_sample.with_places_near(comparison.after, (comparison.after.root,))
+    before, after = comparison.before, with_files_near(comparison.after, (comparison.after.root,))
     entries = [entry._replace(anchor="") for entry in by_sample.evaluation_entries(after)]
     named = (("before", before), ("after", after))
     return Page(

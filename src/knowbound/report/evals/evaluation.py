@@ -15,7 +15,7 @@ from knowbound.report.evals.comparison import comparison_fields, comparison_sect
 from knowbound.report.evals.samples import SampleGroup, SampleRow
 from knowbound.report.formats import render
 from knowbound.report.formats.json import GATE_KEYS, as_json, fields, json_line, signal_fields
-from knowbound.report.formats.plain import made_plain
+from knowbound.report.formats.plain import made_plain, with_files_near
 from knowbound.report.gaps import figures as gaps
 from knowbound.report.gaps.figures import INTERVALS, InventoryEntry, share_cell
 from knowbound.report.sections import (
@@ -105,8 +105,9 @@ def render_evaluation(
         case "sarif" | "junit" | "github":
             from knowbound.report.formats import github, junit, sarif  # noqa: PLC0415  (only these formats need them)
 
-            near = by_sample.with_places_near(made_plain(evaluation), (here,))
-            report = report._replace(evaluation=near, gates=tuple(map(made_plain, report.gates)))
+            report = report._replace(
+                evaluation=with_files_near(made_plain(evaluation), (here,)), gates=tuple(map(made_plain, report.gates))
+            )
             renderers = {"sarif": sarif.evaluation_sarif, "junit": junit.evaluation_junit}
             return (renderers | {"github": github.evaluation_github})[format](report)
         case _:
@@ -115,7 +116,7 @@ def render_evaluation(
 
 def evaluation_page(report: EvaluationReport, here: str) -> Page:
     """Return an evaluation as a page; files are named relative to `here`."""
-    evaluation = by_sample.with_places_near(report.evaluation, (here, report.evaluation.root))
+    evaluation = with_files_near(report.evaluation, (here, report.evaluation.root))
     gap, coverage, unit = evaluation.gap, evaluation.coverage, by_sample.counted_unit(evaluation)
     rows, entries = by_sample.sample_rows(evaluation), by_sample.evaluation_entries(evaluation)
     failed = listing((_failing(row) for row in rows if row.failed), 25)
@@ -140,8 +141,7 @@ def evaluation_page(report: EvaluationReport, here: str) -> Page:
             gaps.sources(gap, built_in=evaluation.executor == BUILT_IN),
             gaps.missed_searches(evaluation.topics, entries, unit),
             section("By sample", "samples", _sample_table(rows, entries)),
-            _groups("capability", by_sample.by_capability(evaluation)),
-            _groups("difficulty", by_sample.by_difficulty(evaluation)),
+            *(_groups(name, groups) for name, groups in by_sample.groups(evaluation).items()),
             *_beside(report.beside),
             gaps.uncovered(coverage.uncovered, _UNCOVERED),
             gaps.inventory(entries, "Run"),
@@ -291,8 +291,10 @@ def _document(report: EvaluationReport) -> dict[str, object]:
         },
         "cost": {"usd": evaluation.usd, "unknown_runs": unknown},
         "samples": [_sample_fields(row) for row in by_sample.sample_rows(evaluation)],
-        "by_capability": [fields(group, _GROUP) for group in by_sample.by_capability(evaluation)],
-        "by_difficulty": [fields(group, _GROUP) for group in by_sample.by_difficulty(evaluation)],
+        **{
+            f"by_{name}": [fields(group, _GROUP) for group in groups]
+            for name, groups in by_sample.groups(evaluation).items()
+        },
         "topics": as_json(evaluation.topics),
         "inventory": [_entry_fields(entry) for entry in by_sample.evaluation_entries(evaluation)],
         "unscored": by_sample.unscored(evaluation),

@@ -12,7 +12,7 @@ from knowbound.report.formats import render
 from knowbound.report.formats.github import command
 from knowbound.report.formats.json import GATE_KEYS, as_json, fields
 from knowbound.report.formats.junit import gates_junit
-from knowbound.report.formats.plain import made_plain
+from knowbound.report.formats.plain import made_plain, with_files_near
 from knowbound.report.gaps.figures import figures_section, inventory, mark_section, sources, uncovered
 from knowbound.report.gaps.observe import observed_entries, origin_line, render_observe, signal_count, with_short_places
 from knowbound.report.model import ObserveReport
@@ -85,7 +85,7 @@ def _page(check: GateReport) -> Page:
         entries, total, unit, about = observed_entries(run), signal_count(run), "sample", "Skill"
         origin = (origin_line(run),)
     else:
-        run = by_sample.with_places_near(run, (run.root,))
+        run = with_files_near(run, (run.root,))
         entries, unit, about = by_sample.evaluation_entries(run), by_sample.counted_unit(run), "Run"
         total = len(entries)
         origin = (prose(f"evaluation {run.id}: {by_sample.who_words(run)}"), prose(by_sample.knowledge_words(run)))

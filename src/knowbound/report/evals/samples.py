@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from knowbound.core.signal import NOT_CLOSED, Signal, SignalType
 from knowbound.report.formats.json import fields
-from knowbound.report.formats.plain import near
 from knowbound.report.gaps.figures import InventoryEntry
 from knowbound.report.words import TYPE_NAMES, place_words
 from knowbound.stats.evaluation import (
@@ -166,25 +165,22 @@ def left_out(evaluation: Evaluation) -> list[SampleRun]:
     return [run for run in evaluation.runs if not run.is_complete]
 
 
-def by_capability(evaluation: Evaluation) -> list[SampleGroup]:
-    """A sample may have several capabilities: it counts in each."""
-    return _grouped(evaluation, lambda run: run.capability)
-
-
-def by_difficulty(evaluation: Evaluation) -> list[SampleGroup]:
-    """Samples of one difficulty together."""
-    return _grouped(evaluation, lambda run: [run.difficulty] if run.difficulty else [])
+def groups(evaluation: Evaluation) -> dict[str, list[SampleGroup]]:
+    """Return the samples by capability and by difficulty. A sample with several capabilities counts in each."""
+    return {
+        "capability": _grouped(evaluation, lambda run: run.capability),
+        "difficulty": _grouped(evaluation, lambda run: [run.difficulty] if run.difficulty else []),
+    }
 
 
 def _grouped(evaluation: Evaluation, names_of: Callable[[SampleRun], list[str]]) -> list[SampleGroup]:
-    """Composites of one sample, and of samples of one session, are alike: they are drawn as a cluster."""
     members: dict[str, list[SampleRun]] = {}
     for run in evaluation.runs:
         for name in names_of(run):
             members.setdefault(name, []).append(run)
     groups = []
     for name, runs in members.items():
-        composites: dict[str, list[float]] = {}
+        composites: dict[str, list[float]] = {}  # by cluster: those of one sample or session are alike
         for run in runs:
             if run.is_complete and run.grade.composite is not None:
                 composites.setdefault(run.cluster, []).append(run.grade.composite)
@@ -214,24 +210,6 @@ def sample_place(run: SampleRun) -> str:
 def counted_unit(evaluation: Evaluation) -> str:
     """Return the unit of the rates: sample. Version 0.1.0 counted each run of a repeated sample."""
     return "run" if evaluation.gap.rate.n > evaluation.samples else "sample"
-
-
-def with_places_near(evaluation: Evaluation, folders: Iterable[str]) -> Evaluation:
-    """The same evaluation with files named relative to the first of the folders that they are in."""
-    tops = list(folders)
-
-    def moved(signal: Signal) -> Signal:
-        return replace(signal, file=near(signal.file, tops))
-
-    def moved_run(run: SampleRun) -> SampleRun:
-        signals = [moved(signal) for signal in run.signals]
-        return replace(run, file=near(run.file, tops), trace=near(run.trace, tops), signals=signals)
-
-    return replace(
-        evaluation,
-        runs=[moved_run(run) for run in evaluation.runs],
-        topics=[replace(topic, example=moved(topic.example)) for topic in evaluation.topics],
-    )
 
 
 # In words

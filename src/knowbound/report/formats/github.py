@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from knowbound.core.signal import Signal, Topic
 from knowbound.report.evals import samples
 from knowbound.report.evals.samples import SampleRow
-from knowbound.report.formats.plain import made_plain
-from knowbound.report.gaps.observe import with_places_from
 from knowbound.report.gaps.topics import cost_words, endings_words
 from knowbound.report.model import ObserveReport
 from knowbound.report.words import (
@@ -55,11 +53,9 @@ def evaluation_github(report: EvaluationReport) -> str:
     return _commands(found, said, evaluation.watermark)
 
 
-def observed_github(report: ObserveReport, here: str) -> str:
-    """Render a warning per topic; files are named relative to `here`."""
-    report = with_places_from(made_plain(report), [here])
-    found = [_topic(topic) for topic in report.topics]
-    return _commands(found, observed_headline(report.gap, report.coverage), report.watermark)
+def observed_github(report: ObserveReport) -> str:
+    """Render a warning per topic."""
+    return _commands(map(_topic, report.topics), observed_headline(report.gap, report.coverage), report.watermark)
 
 
 def _topic(topic: Topic) -> _Annotation:

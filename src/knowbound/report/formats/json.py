@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
 import msgspec
 
 from knowbound.core.signal import Signal, SignalType, Status, Topic
-from knowbound.report.formats.plain import BROKEN, UNSEEN_BUT_LINES
+from knowbound.report.formats.plain import BROKEN, UNSEEN_BUT_LINES, printable
 from knowbound.stats.figures import Coverage, GapFigures, MissedSearch, Watermark
 from knowbound.stats.rate import Rate, Weighted
 
@@ -42,6 +43,14 @@ def json_line(value: object, *, indent: int | None = None) -> str:
 
 def _escape(character: str) -> str:
     return json.dumps(character)[1:-1] if character != "\x7f" else "\\u007f"
+
+
+def lines_or_rows(format_: str, lines: Iterable[str], rows: Iterable[object]) -> Iterator[str]:
+    """Yield a small report: a line of JSON for each row, or else lines of text, safe for any terminal."""
+    if format_ == "jsonl":
+        yield from (json_line(row) + "\n" for row in rows)
+    else:
+        yield from (printable(line) + "\n" for line in lines)
 
 
 class Key(NamedTuple):

@@ -22,9 +22,9 @@ from knowbound.report import words as wording
 from knowbound.report.evals import samples
 from knowbound.report.evals.comparison import verdict_words
 from knowbound.report.evals.samples import SampleRow
-from knowbound.report.formats.plain import made_plain, plain
+from knowbound.report.formats.plain import plain
 from knowbound.report.gaps.figures import InventoryEntry
-from knowbound.report.gaps.observe import observed_entries, signal_place, with_short_places
+from knowbound.report.gaps.observe import observed_entries, signal_place
 from knowbound.report.model import ObserveReport
 from knowbound.report.words import gate_name, gate_outcome, gate_reason
 from knowbound.stats.evaluation import RunEnding
@@ -66,19 +66,19 @@ def evaluation_junit(report: EvaluationReport) -> str:
     }
     mark = evaluation.watermark
     cases = [sample_outcome(row, evaluation.repeat > 1) for row in samples.sample_rows(evaluation)]
-    suites = [_suite(mark.path, evaluation.made, mark, about, cases)]
+    suites = [suite(mark.path, evaluation.made, _marks(mark) | about, cases)]
     if report.gates:
-        suites.append(_suite("gates", evaluation.made, mark, {"headline": said}, map(_gate, report.gates)))
-    return _document(suites)
+        gates = map(_gate, report.gates)
+        suites.append(suite("gates", evaluation.made, _marks(mark) | {"headline": said}, gates))
+    return junit(suites)
 
 
 def observed_junit(report: ObserveReport) -> str:
     """Render a testcase per skill."""
-    report = made_plain(with_short_places(report))
     entries = observed_entries(report)
     cases = [_skill(row, [entry for entry in entries if entry.note == row.name]) for row in report.skills]
     about = {"headline": wording.observed_headline(report.gap, report.coverage)}
-    return _document([_suite("skills", report.made, report.watermark, about, cases)])
+    return junit([suite("skills", report.made, _marks(report.watermark) | about, cases)])
 
 
 def sample_outcome(row: SampleRow, repeats: bool) -> JunitCase:
@@ -142,7 +142,7 @@ def _gate(gate: GateResult) -> JunitCase:
 
 def gates_junit(gates: Iterable[GateResult], made: str, mark: Watermark, about: dict[str, str]) -> str:
     """Gates alone, as `check` shows them."""
-    return _document([_suite("gates", made, mark, about, map(_gate, gates))])
+    return junit([suite("gates", made, _marks(mark) | about, map(_gate, gates))])
 
 
 def _skill(row: SkillRow, entries: list[InventoryEntry]) -> JunitCase:
@@ -158,7 +158,8 @@ def _skill(row: SkillRow, entries: list[InventoryEntry]) -> JunitCase:
     return case._replace(outcome="failure", type="gap", message=words, details="\n".join(listed))
 
 
-def _document(suites: list[Element]) -> str:
+def junit(suites: list[Element]) -> str:
+    """A document of these test suites."""
     top = Element("testsuites", name="knowbound")
     for count in ("tests", "failures", "errors", "skipped"):
         top.set(count, str(sum(int(suite.get(count, "0")) for suite in suites)))
@@ -168,24 +169,25 @@ def _document(suites: list[Element]) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(top, encoding="unicode")}\n'
 
 
-def _suite(name: str, made: str, mark: Watermark, about: dict[str, str], cases: Iterable[JunitCase]) -> Element:
+def suite(name: str, made: str, about: dict[str, str], cases: Iterable[JunitCase], passed: int = 0) -> Element:
+    """A test suite with what it is about; `passed` tests more went well and are not listed."""
     found = list(cases)
-    suite = Element("testsuite", name=_clean(name), tests=str(len(found)))
+    suite = Element("testsuite", name=_clean(name), tests=str(len(found) + passed))
     for count, outcome in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         suite.set(count, str(sum(case.outcome == outcome for case in found)))
     suite.set("time", f"{sum(case.seconds for case in found):.3f}")
     suite.set("timestamp", _clean(made.removesuffix("Z")))
     properties = SubElement(suite, "properties")
-    for key, value in (*_marks(mark), *about.items()):
+    for key, value in about.items():
         SubElement(properties, "property", name=key, value=_clean(value))
     for case in found:
         suite.append(_testcase(case, name))
     return suite
 
 
-def _marks(mark: Watermark) -> Iterator[tuple[str, str]]:
-    yield "watermark", f"Test set: {mark.path} · {mark.samples} samples · sha256 {mark.sha256_8}"
-    yield "watermark.warning", mark.warning
+def _marks(mark: Watermark) -> dict[str, str]:
+    test_set, _, warning = str(mark).rpartition("\n")
+    return {"watermark": test_set, "watermark.warning": warning}
 
 
 def _testcase(case: JunitCase, suite: str) -> Element:

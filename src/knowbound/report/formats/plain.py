@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 from unicodedata import combining, east_asian_width
 
 import msgspec
@@ -70,6 +70,22 @@ def near(path: str, folders: Iterable[str]) -> str:
     """A path relative to the first of the folders that it is in."""
     starts = (folder.rstrip("/") + "/" for folder in folders if folder)
     return next((path.removeprefix(start) for start in starts if path.startswith(start)), path)
+
+
+def with_files_near(value: _Value, folders: Iterable[str]) -> _Value:
+    """The same value with the files of its places relative to the first of the folders that they are in."""
+    tops = list(folders)
+
+    def moved(part: object) -> Any:
+        if isinstance(part, list | tuple):
+            return type(part)(map(moved, part))
+        if not isinstance(part, msgspec.Struct):
+            return part
+        fields = {name: moved(getattr(part, name)) for name in part.__struct_fields__}
+        files = {name: near(fields[name], tops) for name in ("file", "trace") if name in fields and "line" in fields}
+        return msgspec.structs.replace(part, **(fields | files))
+
+    return cast("_Value", moved(value))
 
 
 def markdown_text(text: str) -> str:

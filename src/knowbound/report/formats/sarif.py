@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -20,9 +20,8 @@ from knowbound.catalogue import codes_named
 from knowbound.core.signal import NOT_CLOSED, SOURCES, Signal, SignalType
 from knowbound.report.evals.samples import counted_unit, evaluation_entries, left_out, left_out_words, sample_place
 from knowbound.report.formats.json import fields, json_text
-from knowbound.report.formats.plain import made_plain
 from knowbound.report.gaps.figures import InventoryEntry
-from knowbound.report.gaps.observe import observed_entries, signal_count, with_places_from
+from knowbound.report.gaps.observe import observed_entries, signal_count
 from knowbound.report.model import ObserveReport
 from knowbound.report.words import (
     STATUS_NAMES,
@@ -33,7 +32,7 @@ from knowbound.report.words import (
     observed_headline,
     signal_words,
 )
-from knowbound.stats.figures import Watermark
+from knowbound.stats.evaluation import Evaluation
 
 if TYPE_CHECKING:
     from knowbound.report.evals.evaluation import EvaluationReport
@@ -44,45 +43,39 @@ _LINE = re.compile(r"^(?P<file>.*):(?P<line>[1-9]\d{0,8})$", re.DOTALL)
 _Fields = dict[str, object]
 
 
-def observed_sarif(report: ObserveReport, here: str) -> str:
-    """The signals of observed work; files are named relative to `here`."""
-    report = with_places_from(made_plain(report), [here])
-    entries = observed_entries(report)
-    notes = [_note("note", f"{observed_headline(report.gap, report.coverage)} {_marked(report.watermark)}")]
+def observed_sarif(report: ObserveReport) -> str:
+    """The signals of observed work."""
+    entries, notes = observed_entries(report), []
     if (left := signal_count(report) - len(entries)) > 0:
         notes.append(_note("note", f"{left:,} more signals are not shown: --format jsonl has them all."))
-    notes += [_note("warning", warning) for warning in report.warnings]
-    figures: _Fields = fields(report, "gap coverage")
-    return _document("observe", report.watermark, report.version, _results(entries), notes, figures)
+    return _document("observe", report, observed_headline(report.gap, report.coverage), entries, notes)
 
 
 def evaluation_sarif(report: EvaluationReport) -> str:
     """The signals of an evaluation, its gates, and the runs that are not in its rates."""
-    evaluation = report.evaluation
-    repeats = evaluation.repeat > 1
-    said = headline(evaluation.gap, evaluation.coverage, counted_unit(evaluation))
-    notes = [_note("note", f"{said} {_marked(evaluation.watermark)}")]
+    evaluation, notes = report.evaluation, []
     for gate in report.gates:
         words = " ".join(filter(None, (f"Gate {gate_name(gate)}: {gate_outcome(gate)}.", gate.words, gate.note)))
         notes.append(_note("error" if gate.failed else "note", words))
     notes += [_note("note", report.nudge)] if report.nudge else []
-    notes += [
-        _note("warning", f"Not in the rates: {left_out_words(run, repeats)}", [sample_place(run)])
-        for run in left_out(evaluation)
-    ]
-    notes += [_note("warning", warning) for warning in evaluation.warnings]
-    figures: _Fields = fields(evaluation, "gap coverage")
-    results = _results(evaluation_entries(evaluation))
-    return _document(evaluation.origin, evaluation.watermark, evaluation.version, results, notes, figures)
+    for run in left_out(evaluation):
+        words = f"Not in the rates: {left_out_words(run, evaluation.repeat > 1)}"
+        notes.append(_note("warning", words, [sample_place(run)]))
+    said = headline(evaluation.gap, evaluation.coverage, counted_unit(evaluation))
+    return _document(evaluation.origin, evaluation, said, evaluation_entries(evaluation), notes)
 
 
 def _document(
-    kind: str, mark: Watermark, version: str, results: list[_Fields], notes: list[_Fields], figures: _Fields
+    kind: str, about: Evaluation | ObserveReport, said: str, entries: list[InventoryEntry], notes: list[_Fields]
 ) -> str:
+    mark = about.watermark
+    first = _note("note", f"{said} {' '.join(str(mark).splitlines())}")
+    notes = [first, *notes, *(_note("warning", warning) for warning in about.warnings)]
     # Up to the last slash it names the category: one per test set, whatever its content is at the moment.
     category = f"{kind}/{quote(mark.path.strip('/'))}/{mark.sha256_8}"
-    properties = {"watermark": to_builtins(mark), **figures}
-    return sarif(version, map(_rule, SignalType), category, results, {"toolExecutionNotifications": notes}, properties)
+    properties = {"watermark": to_builtins(mark), **fields(about, "gap coverage")}
+    rules, invocation = map(_gap_rule, SignalType), {"toolExecutionNotifications": notes}
+    return sarif(about.version, rules, category, _results(entries), invocation, properties)
 
 
 def sarif(
@@ -90,8 +83,8 @@ def sarif(
     rules: Iterable[_Fields],
     category: str,
     results: list[_Fields],
-    invocation: _Fields | None = None,
-    properties: _Fields | None = None,
+    invocation: Mapping[str, object] | None = None,
+    properties: Mapping[str, object] | None = None,
     base: str = "The folder that knowbound was started in.",
 ) -> str:
     """A SARIF document of one run."""
@@ -107,27 +100,32 @@ def sarif(
     return json_text({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
-def finding(rule: str, level: str, message: str, uri: str, lines: tuple[int, ...], prints: dict[str, str]) -> _Fields:
+def finding(rule: str, level: str, message: str, place: str, prints: dict[str, str], *, end_line: int = 0) -> _Fields:
     """A result at a line or from one line to another one; the fingerprints follow it when lines move."""
-    region = dict(zip(("startLine", "endLine"), lines, strict=False))
-    place = {"artifactLocation": {"uri": uri, "uriBaseId": _BASE}, "region": region}
     return {
         "ruleId": rule,
         "level": level,
-        "message": {"text": message},
-        "locations": [{"physicalLocation": place}],
+        "message": {"text": _message(message)},
+        "locations": [_location(place, end_line=end_line)],
         "partialFingerprints": prints,
     }
 
 
-def _rule(type_: SignalType) -> _Fields:
-    (entry,) = codes_named(type_)
+def rule(code: str, short: str = "", kind: str = "") -> _Fields:
+    """A rule from the text that `explain` has about a code."""
+    (entry, *_) = codes_named(code)
     return {
-        "id": type_.value,
-        "name": "".join(word.capitalize() for word in type_.split("_")) + "Gap",
-        "shortDescription": {"text": f"Knowledge gap: {TYPE_NAMES[type_]}"},
+        "id": code,
+        "name": "".join(word.capitalize() for word in code.split("_")) + kind,
+        "shortDescription": {"text": short or entry.meaning.split(". ")[0]},
         "fullDescription": {"text": entry.meaning},
-        "help": {"text": f"{entry.meaning}\n\nExample: {entry.example}\n\nknowbound explain {type_.value}"},
+        "help": {"text": f"{entry.meaning}\n\nExample: {entry.example}\n\nknowbound explain {code}"},
+    }
+
+
+def _gap_rule(type_: SignalType) -> _Fields:
+    return {
+        **rule(type_.value, f"Knowledge gap: {TYPE_NAMES[type_]}", "Gap"),
         "defaultConfiguration": {"level": _open_level(type_)},
         "properties": {"tags": ["knowledge", "gap"], "weight": SOURCES[type_].weight},
     }
@@ -187,26 +185,20 @@ def _note(level: str, text: str, places: Iterable[str] = ()) -> _Fields:
     return {**note, "locations": located} if located else note
 
 
-def _marked(mark: Watermark) -> str:
-    return " ".join(str(mark).splitlines())
-
-
 def _message(text: str) -> str:
     """Text of a trace is no link and no placeholder (SARIF 2.1.0, sections 3.11.5 and 3.11.6)."""
     return re.sub(r"\{(\d+)\}", r"{{\1}}", text.replace("](", "] ("))
 
 
-def _location(place: str, sample: str = "") -> _Fields:
-    found = _LINE.match(place)
-    file, line = (found["file"], int(found["line"])) if found else (place, 0)
-    physical: _Fields = {"artifactLocation": _artifact(file)} if file else {}
-    if file and line:
-        physical["region"] = {"startLine": line}
-    logical: _Fields = {"logicalLocations": [{"name": sample, "kind": "sample"}]} if sample else {}
-    return {**({"physicalLocation": physical} if physical else {}), **logical}
-
-
-def _artifact(file: str) -> _Fields:
+def _location(place: str, sample: str = "", end_line: int = 0) -> _Fields:
     """A relative file is found in the repository; one elsewhere can only be named whole."""
-    path = quote(file)
-    return {"uri": f"file://{path}"} if file.startswith("/") else {"uri": path, "uriBaseId": _BASE}
+    found = _LINE.match(place)
+    file = found["file"] if found else place
+    location: _Fields = {}
+    if file:
+        outside = {"uri": f"file://{quote(file)}"}
+        artifact = outside if file.startswith("/") else {"uri": quote(file), "uriBaseId": _BASE}
+        end = {"endLine": end_line} if end_line else {}
+        region = {"region": {"startLine": int(found["line"]), **end}} if found else {}
+        location["physicalLocation"] = {"artifactLocation": artifact, **region}
+    return location | ({"logicalLocations": [{"name": sample, "kind": "sample"}]} if sample else {})

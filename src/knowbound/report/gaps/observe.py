@@ -14,7 +14,7 @@ from knowbound.language import say
 from knowbound.report import GapFormat, Layout, PageFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import document
-from knowbound.report.formats.plain import near
+from knowbound.report.formats.plain import made_plain, near, with_files_near
 from knowbound.report.gaps import figures as gaps
 from knowbound.report.gaps.figures import INTERVALS, InventoryEntry, open_band, share_cell
 from knowbound.report.gaps.topics import by_project, first_topics, other_topics
@@ -82,9 +82,9 @@ def render_observe(
             from knowbound.report.formats import github, junit, sarif  # noqa: PLC0415
 
             if format == "junit":
-                return junit.observed_junit(report)
+                return junit.observed_junit(made_plain(with_short_places(report)))
             renderer = sarif.observed_sarif if format == "sarif" else github.observed_github
-            return renderer(report, os.getcwd() if here is None else here)
+            return renderer(with_files_near(made_plain(report), [os.getcwd() if here is None else here]))
         case _:
             page = lambda: _page(report, commands, answers, detail)  # noqa: E731
             keys = lambda: document("knowbound.observe/1", report, _KEYS)  # noqa: E731
@@ -164,25 +164,12 @@ def signal_count(report: ObserveReport) -> int:
 
 def with_short_places(report: ObserveReport) -> ObserveReport:
     """The watermark names the folder once; the lines below it need not repeat it."""
-    return with_places_from(report, report.places) if len(report.places) == 1 else report
-
-
-def with_places_from(report: ObserveReport, folders: list[str]) -> ObserveReport:
-    """The same report with files named relative to the first of the folders that they are in."""
-
-    def moved(signal: Signal) -> Signal:
-        return replace(signal, file=near(signal.file, folders))
-
-    return replace(
-        report,
-        inventory=[moved(signal) for signal in report.inventory],
-        topics=[
-            replace(topic, examples=[replace(one, file=near(one.file, folders)) for one in topic.examples])
-            for topic in report.topics
-        ],
-        skipped_examples=[replace(skip, path=near(skip.path, folders)) for skip in report.skipped_examples],
-        unrecognised=[near(name, folders) for name in report.unrecognised],
-    )
+    if len(report.places) != 1:
+        return report
+    skipped = [replace(skip, path=near(skip.path, report.places)) for skip in report.skipped_examples]
+    unrecognised = [near(name, report.places) for name in report.unrecognised]
+    near_files = with_files_near(report, report.places)
+    return replace(near_files, skipped_examples=skipped, unrecognised=unrecognised)
 
 
 def _totals(report: ObserveReport) -> str:

@@ -43,34 +43,55 @@ _TONES = {
     CriterionState.TRIPPED: Tone.BAD,
     CriterionState.UNKNOWN: Tone.SOFT,
 }
-_NAMES: dict[CriterionName, str] = {
-    CriterionName.LEG_BEFORE: "the leg before can be left",
-    CriterionName.REPLAY: "a replay of its ranking is no worse",
-    CriterionName.DAYS: "days with turns",
-    CriterionName.CLEAN: "turns without a verdict",
-    CriterionName.JUDGE: "the judge passed its gate",
-    CriterionName.ON_TOPIC_RISE: "on topic rose, or meets its target",
-    CriterionName.USAGE_RISE: "used rose",
-    CriterionName.CONTRADICTION: "contradicted is no worse",
-    CriterionName.ON_TOPIC_TARGET: "on topic meets its target",
-    CriterionName.DISCOVERY_TARGET: "contradicted items are corrected",
-    CriterionName.STOP_HOOK: "the stop hook is quick",
-    CriterionName.AGREEMENT: "the judge agrees with labels",
-    CriterionName.ON_TOPIC_DROP: "on topic did not drop",
-    CriterionName.RANKING_COST: "searching and ranking is quick",
-    CriterionName.FALSE_DEMOTIONS: "demotions stay",
-    CriterionName.REGRESSION: "no metric is worse",
-    CriterionName.DRIFT: "the judge has not drifted",
+_CRITERIA: dict[CriterionName, tuple[str, str]] = {  # what it asks for, and which number
+    CriterionName.LEG_BEFORE: ("the leg before can be left", ""),
+    CriterionName.REPLAY: ("a replay of its ranking is no worse", ""),
+    CriterionName.DAYS: ("days with turns", "{limit:g}"),
+    CriterionName.CLEAN: ("turns without a verdict", "< {percent}"),
+    CriterionName.JUDGE: ("the judge passed its gate", "≥ {percent}"),
+    CriterionName.ON_TOPIC_RISE: ("on topic rose, or meets its target", "{points} points"),
+    CriterionName.USAGE_RISE: ("used rose", "{points} points"),
+    CriterionName.CONTRADICTION: ("contradicted is no worse", "no rise that is certain"),
+    CriterionName.ON_TOPIC_TARGET: ("on topic meets its target", "≥ {percent}"),
+    CriterionName.DISCOVERY_TARGET: ("contradicted items are corrected", "≥ {percent}"),
+    CriterionName.STOP_HOOK: ("the stop hook is quick", "≤ {limit:g} ms"),
+    CriterionName.AGREEMENT: ("the judge agrees with labels", "≥ {percent}"),
+    CriterionName.ON_TOPIC_DROP: ("on topic did not drop", "no loss that is certain"),
+    CriterionName.RANKING_COST: ("searching and ranking is quick", "≤ {limit:g} ms on most days"),
+    CriterionName.FALSE_DEMOTIONS: ("demotions stay", "≤ {percent}"),
+    CriterionName.REGRESSION: ("no metric is worse", "no loss that is certain"),
+    CriterionName.DRIFT: ("the judge has not drifted", "≥ {percent}"),
 }
-_MODES: dict[FailureMode, tuple[str, str]] = {  # what it is, and the answer to it
-    FailureMode.SLOW_STOP_HOOK: ("stop hook", "run knowbound doctor: scoring belongs into the worker"),
-    FailureMode.JUDGE_DRIFT: ("judge drift", "knowbound judge calibrate --question turns: it counts as a new judge"),
-    FailureMode.FALSE_DEMOTIONS: ("demotions reversed", "raise quality.alpha (α), lower quality.beta (β)"),
-    FailureMode.LONG_CHAINS: ("longest supersede chain", "knowbound kms reap compacts it"),
-    FailureMode.SELF_REINFORCING: ("self-reinforcing", "a tenth of the prompts tries an item that was ranked lower"),
-    FailureMode.LOG_SIZE: ("oldest raw turn", "knowbound quality score --queue removes turns older than 90 days"),
+_MODES: dict[FailureMode, tuple[str, str, str]] = {  # what it is, its number, and the answer to it
+    FailureMode.SLOW_STOP_HOOK: (
+        "stop hook",
+        "p95 {value:,.0f} of {limit:g} ms",
+        "run knowbound doctor: scoring belongs into the worker",
+    ),
+    FailureMode.JUDGE_DRIFT: (
+        "judge drift",
+        "{metrics}",
+        "knowbound judge calibrate --question turns: it counts as a new judge",
+    ),
+    FailureMode.FALSE_DEMOTIONS: (
+        "demotions reversed",
+        "{percent} of {n:,} (limit {most})",
+        "raise quality.alpha (α), lower quality.beta (β)",
+    ),
+    FailureMode.LONG_CHAINS: ("longest supersede chain", "{value:g} (cap {limit:g})", "knowbound kms reap compacts it"),
+    FailureMode.SELF_REINFORCING: (
+        "self-reinforcing",
+        "{value:.1f} times as much use above the median (limit {limit:g})",
+        "a tenth of the prompts tries an item that was ranked lower",
+    ),
+    FailureMode.LOG_SIZE: (
+        "oldest raw turn",
+        "{value:g} days (limit {limit:g})",
+        "knowbound quality score --queue removes turns older than 90 days",
+    ),
     FailureMode.SWITCHED_OFF: (
         "off switch",
+        "",
         "quality.ranking or KMS_QUALITY_RANKING_ENABLED is false: set it to true to rank by measured quality again",
     ),
 }
@@ -101,10 +122,11 @@ def rollout_row(status: RolloutStatus) -> Iterator[tuple[str, Line]]:
     leg = f"leg {status.current.leg.number}{_since(status)}: {leg_words(status.current.leg)}"
     yield "Rollout", joined((leg, _outlook(status)))
     if open_ := _open(status):
-        more = f"{len(open_) - 1} more: " if len(open_) > 1 else ""
-        first = f"{_NAMES[open_[0].name]}, now {_now(open_[0]) or 'unknown'}"
-        wanted = f", wanted {_wanted(open_[0])}" if _wanted(open_[0]) else ""
-        yield "Open", joined((first + wanted, (more, data("knowbound quality rollout"))))
+        first, *others = open_
+        wanted = f", wanted {_wanted(first)}" if _wanted(first) else ""
+        more = f"{len(others)} more: " if others else ""
+        words = f"{_words(first.name)}, now {_now(first) or 'unknown'}{wanted}"
+        yield "Open", joined((words, (more, data("knowbound quality rollout"))))
     if before := status.state.baselines.get(1):
         known = [(metric, one) for metric, one in before.rates.items() if one.n]
         rates = (f"{metric.value.replace('_', ' ')} {percent(one.value)} of {one.n:,}" for metric, one in known)
@@ -119,8 +141,12 @@ def tripped_lines(monitors: tuple[Monitor, ...]) -> Iterator[Line]:
     """The failure modes that hold, each with what to do about it."""
     for one in monitors:
         if one.tripped:
-            name, answer = _MODES[one.mode]
+            name, _, answer = _MODES[one.mode]
             yield joined(((Span(name, Tone.BAD), f" {_number(one)}".rstrip()), answer))
+
+
+def _words(*names: CriterionName) -> str:
+    return ", ".join(_CRITERIA[name][0] for name in names)
 
 
 def leg_words(leg: Leg) -> str:
@@ -152,10 +178,11 @@ def _page(status: RolloutStatus) -> Page:
 def _verdict(status: RolloutStatus) -> Line:
     current = status.current
     if status.refused:
-        return Span(f"Not advanced: {_missing(status)}.", Tone.BAD)
+        missing = (f"“{_words(one.name)}” is open" for one in (*current.tripped, *_open(status)))
+        return Span(f"Not advanced: {', '.join(missing)}.", Tone.BAD)
     if status.changed and status.changed.kind is EventKind.FORCED:
-        named = ", ".join(_NAMES[name] for name in status.changed.tripped)
-        return f"Leg {current.leg.number} begins, forced: {leg_words(current.leg)}. Not shown before it: {named}."
+        open_ = _words(*status.changed.tripped)
+        return f"Leg {current.leg.number} begins, forced: {leg_words(current.leg)}. Not shown before it: {open_}."
     if status.changed:
         return f"Leg {current.leg.number} begins: {leg_words(current.leg)}."
     return f"Leg {current.leg.number}{_since(status)}: {leg_words(current.leg)}."
@@ -167,7 +194,7 @@ def _since(status: RolloutStatus) -> str:
 
 def _outlook(status: RolloutStatus) -> Line:
     if status.current.tripped:
-        return Span(f"tripped: {', '.join(_NAMES[one.name] for one in status.current.tripped)}", Tone.BAD)
+        return Span(f"tripped: {_words(*(one.name for one in status.current.tripped))}", Tone.BAD)
     if status.next is None and not status.current.missing:
         return "complete"
     if _open(status):
@@ -179,11 +206,6 @@ def _open(status: RolloutStatus) -> list[RolloutCriterion]:
     after = status.next
     entering = [one for one in (after.enter if after else ()) if one.name is not CriterionName.LEG_BEFORE]
     return [one for one in (*status.current.leave, *entering) if one.state is not CriterionState.MET]
-
-
-def _missing(status: RolloutStatus) -> str:
-    named = [_NAMES[one.name] for one in (*status.current.tripped, *_open(status))]
-    return ", ".join(f"“{name}” is open" for name in named)
 
 
 def _criteria(status: RolloutStatus) -> Iterator[Section]:
@@ -200,7 +222,7 @@ def _criterion_table(criteria: tuple[RolloutCriterion, ...]) -> Table:
     rows = []
     for one in criteria:
         named = f" ({', '.join(one.metrics)})" if one.metrics else ""
-        rows.append((Span(one.state, _TONES[one.state]), _NAMES[one.name] + named, _now(one), _wanted(one)))
+        rows.append((Span(one.state, _TONES[one.state]), _words(one.name) + named, _now(one), _wanted(one)))
     return table("state|criterion|now|wanted", rows)
 
 
@@ -234,58 +256,30 @@ def _now(one: RolloutCriterion) -> str:
 def _wanted(one: RolloutCriterion) -> str:
     if one.limit is None:
         return ""
-    match one.name:
-        case CriterionName.DAYS:
-            return f"{one.limit:g}"
-        case CriterionName.STOP_HOOK:
-            return f"≤ {one.limit:g} ms"
-        case CriterionName.RANKING_COST:
-            return f"≤ {one.limit:g} ms on most days"
-        case CriterionName.ON_TOPIC_RISE | CriterionName.USAGE_RISE:
-            return f"{points(one.limit, 0)} points"
-        case CriterionName.CONTRADICTION:
-            return "no rise that is certain"
-        case CriterionName.ON_TOPIC_DROP | CriterionName.REGRESSION:
-            return "no loss that is certain"
-        case CriterionName.CLEAN | CriterionName.FALSE_DEMOTIONS:
-            return f"{'<' if one.name is CriterionName.CLEAN else '≤'} {percent(one.limit)}"
-        case _:
-            return f"≥ {percent(one.limit)}"
+    number = _CRITERIA[one.name][1]
+    return number.format(limit=one.limit, percent=percent(one.limit), points=points(one.limit, 0))
 
 
 def _monitor(one: Monitor) -> tuple[Line, ...]:
-    name, answer = _MODES[one.mode]
+    name, _, answer = _MODES[one.mode]
     known = Span("unknown", Tone.SOFT) if one.value is None else Span("ok", Tone.GOOD)
     state = Span("tripped", Tone.BAD) if one.tripped else known
     return state, name, _number(one), answer if one.tripped else ""
 
 
 def _number(one: Monitor) -> str:
-    match one.mode:
-        case FailureMode.SELF_REINFORCING if one.tripped and one.value is None:
-            return f"only items of high confidence are used (limit {one.limit:g} times)"
-        case FailureMode.SWITCHED_OFF:
-            return "ranking by measured quality is off" if one.tripped else "on"
-        case _ if one.value is None:
-            return "unknown"
-        case FailureMode.SLOW_STOP_HOOK:
-            return f"p95 {one.value:,.0f} of {one.limit:g} ms"
-        case FailureMode.JUDGE_DRIFT:
-            return ", ".join(one.metrics) or "none"
-        case FailureMode.FALSE_DEMOTIONS:
-            return f"{percent(one.value)} of {one.n:,} (limit {percent(one.limit)})"
-        case FailureMode.LONG_CHAINS:
-            return f"{one.value:g} (cap {one.limit:g})"
-        case FailureMode.SELF_REINFORCING:
-            return f"{one.value:.1f} times as much use above the median (limit {one.limit:g})"
-        case FailureMode.LOG_SIZE:
-            return f"{one.value:g} days (limit {one.limit:g})"
-    raise AssertionError(one.mode)
+    if one.mode is FailureMode.SWITCHED_OFF:
+        return "ranking by measured quality is off" if one.tripped else "on"
+    if one.value is None:
+        ratio = f"only items of high confidence are used (limit {one.limit:g} times)"
+        return ratio if one.tripped and one.mode is FailureMode.SELF_REINFORCING else "unknown"
+    shares = {"percent": percent(one.value), "most": percent(one.limit), "metrics": ", ".join(one.metrics) or "none"}
+    return _MODES[one.mode][1].format(value=one.value, limit=one.limit, n=one.n, **shares)
 
 
 def _event(one: RolloutEvent) -> Line:
     move = f"{one.time[:16].replace('T', ' ')} leg {one.before} → {one.after}"
-    named = ", ".join(_NAMES[name] for name in one.tripped)
+    named = _words(*one.tripped)
     match one.kind:
         case EventKind.KILLED:
             why: Line = Span(f"reverted by itself, no longer true: {named}", Tone.BAD)

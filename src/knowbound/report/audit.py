@@ -175,13 +175,11 @@ def _page(report: AuditReport) -> Page:
 
 
 def _origin(report: AuditReport) -> Line:
-    """Say where the traces are, and how much of them is not read or not known."""
     unknown = unknown_shares(report.read.of_lines, report.read.of_calls)
     return joined((prose(", ".join(report.places)), prose(not_read_words(report.reading)), unknown, report.made))
 
 
 def _judged(report: AuditReport) -> str:
-    """Say who judged how many turns, and what judging the most suspicious of the rest would take."""
     by_model = sum(report.judged.values())
     unjudged = report.whole.rate(Diagnosis.UNKNOWN)
     models = f"A model has read {counted(by_model, 'turn')} ({', '.join(sorted(report.judged))}). " if by_model else ""
@@ -194,7 +192,6 @@ def _judged(report: AuditReport) -> str:
 
 
 def _costs(report: AuditReport) -> tuple[Note, ...]:
-    """Say what asking a model has cost, where one was asked."""
     if not report.asked:
         return ()
     cost = "unknown" if report.usd is None else f"{report.usd:.4f} USD"
@@ -247,7 +244,6 @@ def _groups(report: AuditReport) -> Iterator[Section]:
 
 
 def _entry(turn: AuditedTurn) -> Entry:
-    """A turn: its sentence, the missing evidence, the line."""
     bad = next((one for one in turn.claims if one.important and one.support in _WRONG), None)
     lines: list[Line] = [(prose(turn.why),)] if turn.why else []
     if bad is not None:
@@ -263,11 +259,10 @@ def _entry(turn: AuditedTurn) -> Entry:
 
 def render_turn(page: TurnPage, format: PageFormat, **layout: Unpack[Layout]) -> str:
     """One turn in a format for people, or as JSON."""
-    return render(format, lambda: _turn_page(page), lambda: turn_document(page), **layout)
+    return render(format, lambda: _turn_page(page), lambda: _turn_document(page), **layout)
 
 
-def turn_document(page: TurnPage) -> dict[str, object]:
-    """`knowbound.audited-turn/1` of docs/json.md."""
+def _turn_document(page: TurnPage) -> dict[str, object]:
     named = {"injected": ("source", "text"), "calls": ("kind", "what", "outcome", "line")}
     named["evidence"] = ("class", "quality", "strength", "from")
     rows = {name: [dict(zip(keys, one, strict=True)) for one in getattr(page, name)] for name, keys in named.items()}

@@ -89,6 +89,5 @@ def _evidence_row(entry: Evidence, number: int) -> tuple[Line, ...]:
 
 
 def _document(found: Investigation, trail: bool, id_: str) -> dict[str, object]:
-    """`knowbound.investigation/1` of docs/json.md: its keys first, then what is added to them."""
     known = fields(found, f"{_KEYS} trail" if trail else _KEYS)
     return {**({"id": id_} if id_ else {}), "format": "knowbound.investigation/1", **known}

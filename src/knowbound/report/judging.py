@@ -219,7 +219,6 @@ def _table(found: Calibration | ScoreCalibration) -> Table:
 
 
 def _figures(report: CalibrationReport) -> Iterator[tuple[str, str, str]]:
-    """Return each figure with its meaning."""
     found = report.found
     if isinstance(found, ScoreCalibration):
         yield "Weighted κ", _estimate(found.kappa), "agreement beyond chance; two points apart count four times one"

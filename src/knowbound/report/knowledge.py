@@ -301,20 +301,19 @@ def render_lessons(
 ) -> str:
     """The lessons in a format; `about` says what they were made from, `status` asks for what became of them."""
     if format == "jsonl":
-        return "".join(json_line(document_of(lesson)) + "\n" for lesson in lessons)
+        return "".join(json_line(_document_of(lesson)) + "\n" for lesson in lessons)
 
     def page() -> Page:
         sections = _status_sections(lessons) if status else _sections(lessons, left_out)
         return Page("learn", "Lessons", about, about, (), tuple(sections), tuple(_commands(lessons)))
 
     def document() -> dict[str, object]:
-        return {"format": "knowbound.lessons/1", "left_out": left_out, "lessons": list(map(document_of, lessons))}
+        return {"format": "knowbound.lessons/1", "left_out": left_out, "lessons": list(map(_document_of, lessons))}
 
     return render(format, page, document, **layout)
 
 
-def document_of(lesson: Lesson) -> dict[str, object]:
-    """A lesson as docs/json.md has it."""
+def _document_of(lesson: Lesson) -> dict[str, object]:
     return fields(lesson, _LESSON_KEYS)
 
 

@@ -112,7 +112,7 @@ class Comparison(msgspec.Struct, frozen=True):
 
 def compare(before: Evaluation, after: Evaluation) -> Comparison:
     """Compare two evaluations of a test set."""
-    refuse_different_test_sets(before, after)
+    _refuse_different_test_sets(before, after)
     rows = sample_changes(before, after)
     injected = complete_runs(after.runs if after.inject else before.runs if before.inject else [])
     return Comparison(
@@ -142,8 +142,7 @@ def sample_changes(before: Evaluation, after: Evaluation, kind: RateKind = RateK
     return sorted(rows, key=lambda row: _ORDER.index(row.change))
 
 
-def refuse_different_test_sets(before: EvaluationHead, after: EvaluationHead) -> None:
-    """Raise InputError if the evaluations have different test sets."""
+def _refuse_different_test_sets(before: EvaluationHead, after: EvaluationHead) -> None:
     if before.origin is not after.origin:
         why = "Samples that people wrote and questions made from the knowledge base are never mixed."
     elif before.sha256 != after.sha256:

@@ -49,8 +49,7 @@ _FIXES: dict[Cause, str] = {
 _FIELDS = "sample cause why path line quote other_path other_line other_quote fix by problem?"
 
 
-def counted_causes(causes: Sequence[SampleCause]) -> dict[Cause, int]:
-    """Return how many samples have each cause, in the order of a report."""
+def _counted_causes(causes: Sequence[SampleCause]) -> dict[Cause, int]:
     found = Counter(one.cause for one in causes)
     return {cause: found[cause] for cause in Cause if found[cause]}
 
@@ -62,14 +61,14 @@ def causes_words(evaluation: Evaluation) -> str:
     of = f"{answered:,} of {counted(evaluation.samples, 'sample')} answered"
     if not evaluation.causes:
         return f"{of}."
-    parts = [f"{number:,} {CAUSE_NAMES[cause]}" for cause, number in counted_causes(evaluation.causes).items()]
+    parts = [f"{number:,} {CAUSE_NAMES[cause]}" for cause, number in _counted_causes(evaluation.causes).items()]
     held = "; those held out are not looked at" if evaluation.held_out else ""
     return f"{of}; {len(evaluation.causes):,} failed: {', '.join(parts)}{held}."
 
 
 def causes_sections(evaluation: Evaluation) -> Iterator[Section]:
     """Yield the verdict with the causes and their fixes, and each failed sample."""
-    counts = counted_causes(evaluation.causes)
+    counts = _counted_causes(evaluation.causes)
     rows = [(CAUSE_NAMES[cause], f"{number:,}", _FIXES[cause]) for cause, number in counts.items()]
     by = {one.by for one in evaluation.causes if one.cause is not Cause.AGENT_FAILED}
     alone = "Rules alone looked: they compare the expected words letter by letter. A model finds more: knowbound model"
@@ -146,6 +145,6 @@ def causes_fields(evaluation: Evaluation) -> dict[str, object]:
     return {
         "flaky": list(flaky_samples(evaluation)),
         "held_out": evaluation.held_out,
-        "by_cause": {cause.value: number for cause, number in counted_causes(evaluation.causes).items()},
+        "by_cause": {cause.value: number for cause, number in _counted_causes(evaluation.causes).items()},
         "causes": [fields(one, _FIELDS) for one in evaluation.causes],
     }

@@ -108,8 +108,8 @@ def _facts(comparison: Comparison) -> Iterator[tuple[str, Line]]:
     yield "Verdict", strong(verdict_words(comparison))
     if failing := [row.sample for row in comparison.rows if row.failing]:
         yield "Assertions", (broken_words(len(failing)), ": ", data(", ".join(failing)))
-    yield "Answered", answered_words(comparison)
-    yield "Gap rate", gap_words(comparison)
+    yield "Answered", _answered_words(comparison)
+    yield "Gap rate", _gap_words(comparison)
     yield "Composite", _composite_words(comparison.composite)
     for label, name, before, after in _MEANS:
         if (mean := getattr(comparison, name)).value is not None:
@@ -142,8 +142,7 @@ def verdict_words(comparison: Comparison) -> str:
     return f"Undecided: {more}; {would}."
 
 
-def answered_words(comparison: Comparison) -> str:
-    """Return how many samples each side answers, and the interval of the difference."""
+def _answered_words(comparison: Comparison) -> str:
     pairs, (one, other) = comparison.answered, comparison.names
     difference = pairs.difference
     if difference is None:
@@ -159,8 +158,7 @@ def _sides(answered: Pairs) -> tuple[int, int]:
     return answered.n - answered.both - answered.fixed, answered.n - answered.both - answered.broken
 
 
-def gap_words(comparison: Comparison) -> str:
-    """Return how the gap rate differs, with its own test."""
+def _gap_words(comparison: Comparison) -> str:
     pairs, difference = comparison.pairs, comparison.pairs.difference
     if difference is None or pairs.p is None:
         return "unknown"
@@ -189,7 +187,6 @@ def _mean_words(mean: Mean, before: str, after: str) -> str:
 
 
 def _figures(comparison: Comparison) -> tuple[Figure, ...]:
-    """Gap rate and coverage of both sides."""
     sides = (("before", comparison.before), ("after", comparison.after))
     gaps = [
         replace(gap_figures(side.gap, by_sample.counted_unit(side))[0], label=f"Gap {name}") for name, side in sides
@@ -208,7 +205,6 @@ def _row(row: SampleChange) -> tuple[Line, ...]:
 
 
 def _answer(side: SampleSide) -> Inline:
-    """Return the answer of a side, behind whether that counts as an answer."""
     words = "not complete" if side.answered is None else "answered" if side.answered else "not answered"
     return Fold(words, (side.answer,)) if side.answer else words
 
@@ -234,7 +230,6 @@ def _gap(side: SampleSide) -> str:
 
 
 def _document(comparison: Comparison) -> dict[str, object]:
-    """`knowbound.comparison/1` of docs/json.md."""
     return {
         "format": "knowbound.comparison/1",
         "watermark": as_json(comparison.after.watermark),

@@ -154,7 +154,6 @@ def evaluation_page(report: EvaluationReport, here: str) -> Page:
 
 
 def _injected(evaluation: Evaluation) -> Iterator[Section]:
-    """Items that were injected, and into how many samples."""
     if not evaluation.inject:
         return
     samples: dict[str, set[str]] = {}
@@ -277,7 +276,6 @@ def _left_out(evaluation: Evaluation) -> Iterator[Section]:
 
 
 def _document(report: EvaluationReport) -> dict[str, object]:
-    """`knowbound.evaluation/1` of docs/json.md."""
     evaluation = report.evaluation
     unknown = sum(run.usd is None for run in evaluation.runs)
     return {
@@ -315,7 +313,6 @@ def _run_lines(evaluation: Evaluation) -> Iterator[str]:
 
 
 def _run_fields(run: SampleRun) -> dict[str, object]:
-    """A run, with the way back to the samples file and the trace."""
     signals = [signal_fields(replace(signal, sample=run.sample)) for signal in run.signals]
     return fields(replace(run, signals=[]), _RUN) | {
         "gap": run.has_gap if run.is_complete else None,

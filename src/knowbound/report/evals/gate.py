@@ -58,7 +58,7 @@ def render_check(check: GateReport, format: Format, **layout: Unpack[Layout]) ->
                 return render_observe(check.run, "sarif")
             return render_evaluation(check.run, "sarif", gates=check.results)
         case "junit":
-            about = {"outcome": outcome_words(check), **({"note": check.nudge} if check.nudge else {})}
+            about = {"outcome": _outcome_words(check), **({"note": check.nudge} if check.nudge else {})}
             return gates_junit(map(made_plain, check.results), check.run.made, made_plain(check.run.watermark), about)
         case "github":
             return "".join(f"{line}\n" for line in _github(check))
@@ -66,8 +66,7 @@ def render_check(check: GateReport, format: Format, **layout: Unpack[Layout]) ->
             return render(format, lambda: _page(check), lambda: _document(check), **layout)
 
 
-def outcome_words(check: GateReport) -> str:
-    """Describe the outcome of all gates."""
+def _outcome_words(check: GateReport) -> str:
     if any(result.failed for result in check.results):
         return "failed"
     if any(result.outcome is GateOutcome.UNDECIDED for result in check.results):
@@ -78,7 +77,7 @@ def outcome_words(check: GateReport) -> str:
 
 
 def _page(check: GateReport) -> Page:
-    run, outcome = check.run, outcome_words(check)
+    run, outcome = check.run, _outcome_words(check)
     origin: tuple[Line, ...]
     if isinstance(run, ObserveReport):
         run = with_short_places(run)
@@ -110,12 +109,11 @@ def _page(check: GateReport) -> Page:
 
 
 def _document(check: GateReport) -> dict[str, object]:
-    """`knowbound.check/1` of docs/json.md."""
     run = check.run
     return {
         "format": "knowbound.check/1",
         "watermark": as_json(run.watermark),
-        "outcome": outcome_words(check),
+        "outcome": _outcome_words(check),
         **fields(check, f"exit_code=code strict gates=results({GATE_KEYS} difference)"),
         "run": {
             "kind": "observe" if isinstance(run, ObserveReport) else "evaluation",

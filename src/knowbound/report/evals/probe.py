@@ -86,11 +86,11 @@ class ProbedQuestion(NamedTuple):
 def render_probe(report: ProbeReport, format: Format, **layout: Unpack[Layout]) -> str:
     """The report in a format."""
     if format == "jsonl":
-        return "".join(json_line(_question_fields(one)) + "\n" for one in asked_questions(report))
+        return "".join(json_line(_question_fields(one)) + "\n" for one in _asked_questions(report))
     return render(format, lambda: _page(report), lambda: _document(report), **layout)
 
 
-def asked_questions(report: ProbeReport) -> list[ProbedQuestion]:
+def _asked_questions(report: ProbeReport) -> list[ProbedQuestion]:
     """Return every question in its order, unanswered questions first."""
     runs = {run.sample: run for run in report.evaluation.runs} if report.evaluation else {}
     questions = [ProbedQuestion(question, runs.get(question.id)) for question in report.probe.questions]
@@ -100,7 +100,7 @@ def asked_questions(report: ProbeReport) -> list[ProbedQuestion]:
 def by_kind(report: ProbeReport) -> dict[QuestionSource, Rate]:
     """Return the gap rate of each kind of question, over the questions with a complete run."""
     rates: dict[QuestionSource, Rate] = {}
-    for one in asked_questions(report):
+    for one in _asked_questions(report):
         if one.run is not None and one.run.is_complete:
             rates[one.asked.kind] = rates.get(one.asked.kind, Rate()) + Rate(int(one.run.has_gap), 1)
     return {kind: rates[kind] for kind in QuestionSource if kind in rates}
@@ -115,7 +115,7 @@ def _page(report: ProbeReport) -> Page:
         rows = ((KIND_NAMES[kind], str(rate)) for kind, rate in rates.items() if len(rates) > 1)
         sections += [_figures(_PROBED, evaluation, "figures"), _figures(_WRITTEN, report.written, "written")]
         sections.append(section("Gaps by what the question comes from", "kinds", facts(rows)))
-    questions = listing(map(_question, asked_questions(report)), 60, "--format json")
+    questions = listing(map(_question, _asked_questions(report)), 60, "--format json")
     dropped = listing((Entry(data(one.question), (prose(one.reason),)) for one in probe.dropped), 15, "--format json")
     title = f"{counted(len(probe.dropped), 'proposal')} dropped, and why"
     kinds, files = (
@@ -161,11 +161,10 @@ def _question(one: ProbedQuestion) -> Entry:
 
 
 def _document(report: ProbeReport) -> dict[str, object]:
-    """`knowbound.probe/1` of docs/json.md."""
     return {
         "format": "knowbound.probe/1",
         "root": report.probe.root,
-        "questions": [_question_fields(one) for one in asked_questions(report)],
+        "questions": [_question_fields(one) for one in _asked_questions(report)],
         **fields(report.probe, "dropped(question reason kind place) left usd"),
         **fields(report, f"probed=evaluation({_HEAD})"),
         "by_kind": as_json(by_kind(report)),

@@ -145,7 +145,6 @@ def _row(row: TrendRow) -> tuple[Line, ...]:
 
 
 def _document(trend: Trend) -> dict[str, object]:
-    """`knowbound.trend/1` of docs/json.md."""
     return {
         "format": "knowbound.trend/1",
         "watermark": as_json(trend.rows[-1].head.watermark),

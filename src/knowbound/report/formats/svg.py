@@ -187,7 +187,6 @@ def _placed(chart: MetricChart) -> list[WindowPoint]:
 
 
 def _dates(points: Sequence[WindowPoint]) -> Iterator[str]:
-    """A few days below the axis: the first, the last, and what is evenly between them."""
     steps = min(_DATES, len(points))
     for at in range(steps):
         point = points[round(at * (len(points) - 1) / max(1, steps - 1))]
@@ -196,7 +195,6 @@ def _dates(points: Sequence[WindowPoint]) -> Iterator[str]:
 
 
 def _legs(points: Sequence[WindowPoint], legs: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Draw the beginning of each leg of the rollout."""
     for day, name in legs:
         x = next((point.x for point in points if point.date >= day), None)
         if x is not None:

@@ -231,7 +231,6 @@ def _labels(placed: Sequence[EvaluationPoint]) -> Iterator[str]:
 
 
 def _runs(placed: Sequence[EvaluationPoint]) -> list[list[EvaluationPoint]]:
-    """Neighbours that may be joined: the same test set, and known."""
     return list(runs(placed, lambda point: point.value is not None, lambda point: point.row.breaks))
 
 
@@ -262,7 +261,6 @@ def _points(placed: Sequence[EvaluationPoint]) -> Iterator[str]:
 
 
 def _tooltip(row: TrendRow) -> str:
-    """Everything about a point, for the tooltip."""
     head = row.head
     lines = [
         f"{commit_words(head)} {head.subject}".strip(),

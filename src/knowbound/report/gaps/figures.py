@@ -81,8 +81,8 @@ def figures_section(gap: GapFigures, coverage: Coverage, root: str, unit: str = 
 
 def open_section(gap: GapFigures, coverage: Coverage, root: str) -> Section:
     """The open rate first, the specification's rates beside it for comparison."""
-    shown = (*open_figures(gap), *raw_figures(gap), per_turn_figure(gap), coverage_figure(coverage, root))
-    notes = (open_reading(gap, coverage), Note(soft(_OPEN_AND_RAW)))
+    shown = (*open_figures(gap), *raw_figures(gap), _per_turn_figure(gap), coverage_figure(coverage, root))
+    notes = (_open_reading(gap, coverage), Note(soft(_OPEN_AND_RAW)))
     return section("Knowledge gaps", "figures", Figures(shown), *notes)
 
 
@@ -106,7 +106,7 @@ def _coverage_words(coverage: Coverage) -> Line:
 
 def gap_figures(gap: GapFigures, unit: str = "sample") -> tuple[Figure, ...]:
     """The specification's rates, then the open one and that over turns; `unit` is what was counted."""
-    return (*raw_figures(gap, unit), open_figures(gap, unit)[0], per_turn_figure(gap))
+    return (*raw_figures(gap, unit), open_figures(gap, unit)[0], _per_turn_figure(gap))
 
 
 def open_figures(gap: GapFigures, unit: str = "sample") -> tuple[Figure, ...]:
@@ -126,8 +126,7 @@ def raw_figures(gap: GapFigures, unit: str = "sample") -> tuple[Figure, ...]:
     )
 
 
-def per_turn_figure(gap: GapFigures) -> Figure:
-    """The rate over turns."""
+def _per_turn_figure(gap: GapFigures) -> Figure:
     return rate_figure("Per turn", gap.per_turn, "turn", "turns with any gap signal")
 
 
@@ -170,8 +169,7 @@ def reading(gap: GapFigures, unit: str = "sample") -> Facts:
     return facts([*rows, *([("Not seen", strong(wording.unseen_words(gap, unit)))] if gap.unseen else [])])
 
 
-def open_reading(gap: GapFigures, coverage: Coverage) -> Facts:
-    """Explain how to read the open rate, with the band of the raw rate."""
+def _open_reading(gap: GapFigures, coverage: Coverage) -> Facts:
     limits = soft("(of the weighted open rate: green under 10%, yellow under 30%, else red)")
     rows: list[tuple[str, Line]] = [
         ("Band", (open_band(gap), " ", limits)),

@@ -92,7 +92,6 @@ def render_observe(
 
 
 def _page(report: ObserveReport, commands: tuple[tuple[str, str], ...], answers: str, detail: Detail) -> Page:
-    """The report for people."""
     report = with_short_places(report)
     gap, coverage = report.gap, report.coverage
     is_short, is_full = detail is Detail.SHORT, detail is Detail.FULL
@@ -118,7 +117,6 @@ def _page(report: ObserveReport, commands: tuple[tuple[str, str], ...], answers:
 
 
 def _rest(report: ObserveReport) -> tuple[Section, ...]:
-    """The sections behind the first screen."""
     skills = table(
         "skill | samples> | open rate | ?2 | gap rate> | coverage> | open band | confidence?1",
         map(_skill, report.skills),

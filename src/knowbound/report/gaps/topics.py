@@ -168,11 +168,10 @@ def _project(name: str) -> Line:
 
 def cost_words(topic: Topic) -> str:
     """Return the cost of a topic: `3 sessions · 9 calls · 40 s`."""
-    return " · ".join(filter(None, (counted(topic.sessions, "session"), spent_words(topic.cost))))
+    return " · ".join(filter(None, (counted(topic.sessions, "session"), _spent_words(topic.cost))))
 
 
-def spent_words(cost: Cost) -> str:
-    """Return the known costs in words: calls, time, tokens."""
+def _spent_words(cost: Cost) -> str:
     parts = [counted(cost.calls, "call")] if cost.calls else []
     parts += [duration(cost.seconds)] if cost.seconds and cost.seconds >= 1 else []
     parts += [counted(cost.tokens, "token")] if cost.tokens else []
@@ -246,12 +245,11 @@ def _lines(signal: Signal) -> Iterator[Line]:
         yield "the user: ", quote(signal.correction)
     if signal.found_at:
         yield "found: ", data(place_words(signal.found_at.path, signal.found_at.line))
-    if signal.cost and (spent := spent_words(signal.cost)):
+    if signal.cost and (spent := _spent_words(signal.cost)):
         yield say("cost: {}", spent)
 
 
 def _topic_document(report: TopicReport) -> dict[str, object]:
-    """`knowbound.topic/1` of docs/json.md."""
     return {
         "format": "knowbound.topic/1",
         **fields(report, "topic"),

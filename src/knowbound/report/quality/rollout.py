@@ -119,7 +119,7 @@ def rollout_document(status: RolloutStatus) -> dict[str, object]:
 
 def rollout_row(status: RolloutStatus) -> Iterator[tuple[str, Line]]:
     """Return the row on the screen of `quality status`: the leg, a reverted leg, and the reason of the reversal."""
-    leg = f"leg {status.current.leg.number}{_since(status)}: {leg_words(status.current.leg)}"
+    leg = f"leg {status.current.leg.number}{_since(status)}: {_leg_words(status.current.leg)}"
     yield "Rollout", joined((leg, _outlook(status)))
     if open_ := _open(status):
         first, *others = open_
@@ -149,8 +149,7 @@ def _words(*names: CriterionName) -> str:
     return ", ".join(_CRITERIA[name][0] for name in names)
 
 
-def leg_words(leg: Leg) -> str:
-    """Describe the ranking that a leg switches on."""
+def _leg_words(leg: Leg) -> str:
     parts = [f"items of {name} are ranked by measured quality" for name in leg.backends]
     return ", ".join(parts) or "measures, ranks nothing by it"
 
@@ -159,7 +158,7 @@ def _page(status: RolloutStatus) -> Page:
     legs = []
     for one in status.legs:
         mark = Span("now", Tone.STRONG) if one.is_current else "done" if one.is_done else ""
-        legs.append((mark, f"{one.leg.number}", leg_words(one.leg)))
+        legs.append((mark, f"{one.leg.number}", _leg_words(one.leg)))
     return Page(
         verb="quality rollout",
         title="The rollout of measured ranking",
@@ -182,10 +181,10 @@ def _verdict(status: RolloutStatus) -> Line:
         return Span(f"Not advanced: {', '.join(missing)}.", Tone.BAD)
     if status.changed and status.changed.kind is EventKind.FORCED:
         open_ = _words(*status.changed.tripped)
-        return f"Leg {current.leg.number} begins, forced: {leg_words(current.leg)}. Not shown before it: {open_}."
+        return f"Leg {current.leg.number} begins, forced: {_leg_words(current.leg)}. Not shown before it: {open_}."
     if status.changed:
-        return f"Leg {current.leg.number} begins: {leg_words(current.leg)}."
-    return f"Leg {current.leg.number}{_since(status)}: {leg_words(current.leg)}."
+        return f"Leg {current.leg.number} begins: {_leg_words(current.leg)}."
+    return f"Leg {current.leg.number}{_since(status)}: {_leg_words(current.leg)}."
 
 
 def _since(status: RolloutStatus) -> str:

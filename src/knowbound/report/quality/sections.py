@@ -305,7 +305,6 @@ def _entry(one: ItemToFix, is_screen: bool, *, is_linked: bool) -> Entry:
 
 
 def _times_and_fix(one: ItemToFix) -> tuple[str, Line]:
-    """Return the number of failures of an item, and the command to run."""
     often, command = "once" if one.times == 1 else f"{one.times:,} times", data(one.commands[0])
     match one.fault:
         case Fault.WRONG:

@@ -79,10 +79,10 @@ def _sections(status: QualityStatus, format: Format) -> Iterator[Section]:
     yield parts.items_to_fix(status, is_screen)
     yield section("What the judge is worth", "judge", *parts.judge_parts(status.judge))
     yield section("Cost", "cost", facts(parts.cost_rows(status)))
-    yield section("Shadow", "shadow", facts(shadow_rows(status.shadow)))
+    yield section("Shadow", "shadow", facts(_shadow_rows(status.shadow)))
     yield section("Rollout", "rollout", facts(_rollout_rows(status)))
-    yield section("With and without", "holdout", facts(holdout_rows(status.holdout, is_whole=True)))
-    yield section("Rescue", "rescue", facts(rescue_rows(status.rescues)))
+    yield section("With and without", "holdout", facts(_holdout_rows(status.holdout, is_whole=True)))
+    yield section("Rescue", "rescue", facts(_rescue_rows(status.rescues)))
     yield parts.breakdown(status)
     for page in status.pages:
         yield from item_sections(page, is_whole=False)
@@ -92,16 +92,15 @@ def _screen_rows(status: QualityStatus) -> Iterator[tuple[str, Line]]:
     yield from parts.judge_rows(status.judge)
     yield "Cost", parts.cost_line(status)
     yield from parts.others_row(status)
-    yield from shadow_rows(status.shadow)
+    yield from _shadow_rows(status.shadow)
     yield from _rollout_rows(status)
-    yield from holdout_rows(status.holdout, offers=status.offers_holdout)
-    yield from rescue_rows(status.rescues)
+    yield from _holdout_rows(status.holdout, offers=status.offers_holdout)
+    yield from _rescue_rows(status.rescues)
     item = f"--item {shlex.quote(status.items[0].id)}, or " if status.items else ""
     yield "More", data(f"knowbound quality status {item}--format html -o quality.html")
 
 
 def _document(status: QualityStatus) -> dict[str, object]:
-    """`knowbound.quality/1` of docs/json.md."""
     days, judge, series = status.window, status.judge, status.series
     first, last = window(status.until)
     limits = (("prompt", days.prompt_ms, PROMPT_LIMIT_MS), ("stop", days.stop_ms, STOP_LIMIT_MS))
@@ -156,8 +155,7 @@ def _rollout_rows(status: QualityStatus) -> Iterator[tuple[str, Line]]:
         yield "Silenced", f"{counted(prompts, 'prompt')} did not get {items} that contradictions brought to 0"
 
 
-def shadow_rows(found: ShadowStatus | None) -> Iterator[tuple[str, Line]]:
-    """The row while nothing is injected: what would have been, and what is left to look at."""
+def _shadow_rows(found: ShadowStatus | None) -> Iterator[tuple[str, Line]]:
     if found is None or not found.is_on:
         return
     counts = found.counts
@@ -166,7 +164,7 @@ def shadow_rows(found: ShadowStatus | None) -> Iterator[tuple[str, Line]]:
     yield "Shadow", joined((chosen, *rates, f"{found.answered} of {TO_LOOK_AT} looked at"))
 
 
-def causal_line(found: HoldoutComparison) -> str:
+def _causal_line(found: HoldoutComparison) -> str:
     """Say whether injecting helps, by sessions drawn at random, or how many more it takes to decide."""
     known = {outcome.outcome: outcome for outcome in found.outcomes}
     measured = [(name, known[name]) for name in (TurnOutcome.CALLS, TurnOutcome.FAILED_SEARCHES) if name in known]
@@ -178,7 +176,7 @@ def causal_line(found: HoldoutComparison) -> str:
 
 def _origin(status: QualityStatus) -> Iterator[Line]:
     if status.holdout:
-        yield causal_line(status.holdout)
+        yield _causal_line(status.holdout)
     window = status.window
     ends = f"{WINDOW_DAYS} days to {status.until}"
     if not status.is_current:
@@ -255,8 +253,7 @@ def next_step(status: QualityStatus) -> Line:
     return "Nothing to do: every metric that is known meets its target."
 
 
-def rescue_rows(found: RescueFigures | None) -> Iterator[tuple[str, Line]]:
-    """The row, where lookups missed."""
+def _rescue_rows(found: RescueFigures | None) -> Iterator[tuple[str, Line]]:
     if found is None:
         return
     answered = f"{found.said + found.absent:,} of {counted(found.misses, 'missed lookup')} answered"
@@ -275,7 +272,7 @@ _NAMES: dict[TurnOutcome, str] = {
 }
 
 
-def holdout_rows(
+def _holdout_rows(
     found: HoldoutComparison | None, *, is_whole: bool = False, offers: bool = False
 ) -> Iterator[tuple[str, Line]]:
     """A row for the screen: what is decided, or what it takes; with `is_whole` one for every outcome."""

@@ -54,7 +54,7 @@ _COLUMNS = (
 _SERIES = """watermark=last.watermark sha256=last.sha256 origin=last.origin reading words advice also_changed nudge"""
 _ROW = """id=head.id made=head.made commit=head.commit? subject=head.subject dirty=head.dirty composite=head.composite
     coverage=head.coverage.rate gap=head.gap.rate weighted=head.gap.weighted open=head.gap.open
-    test_set=head.watermark hedges=head.hedges
+    test_set=head(path=watermark.path sha256 samples) hedges=head.hedges
     origin=head.origin usd=head.usd executor=head.executor model=head.model judge=head.judge knowledge_change=change
     also_changed=differs breaks breaks_open broken"""
 
@@ -149,7 +149,7 @@ def _document(trend: Trend) -> dict[str, object]:
         "format": "knowbound.trend/1",
         "watermark": as_json(trend.rows[-1].head.watermark),
         "series": [_series_fields(series) for panel in trend.panels for series in panel.series],
-        "evaluations": [_row_fields(row) for row in trend.rows],
+        "evaluations": [fields(row, _ROW) | {"hedges": row.head.hedges or "rules"} for row in trend.rows],
         "left_out": trend.left_out,
     }
 
@@ -157,8 +157,3 @@ def _document(trend: Trend) -> dict[str, object]:
 def _series_fields(series: Series) -> dict[str, object]:
     heads = [row.head for row in series.rows]
     return fields(series, _SERIES) | {"days_in_use": days_in_use(heads), "evaluations": [head.id for head in heads]}
-
-
-def _row_fields(row: TrendRow) -> dict[str, object]:
-    test_set = fields(row.head, "path=watermark.path sha256 samples")
-    return fields(row, _ROW) | {"test_set": test_set, "hedges": row.head.hedges or "rules"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from knowbound.core.signal import Signal, Topic
+from knowbound.core.signal import Topic
 from knowbound.report.evals import samples
 from knowbound.report.evals.samples import SampleRow
 from knowbound.report.gaps.topics import cost_words, endings_words
@@ -46,7 +46,12 @@ class _Annotation(NamedTuple):
 def evaluation_github(report: EvaluationReport) -> str:
     """Render an annotation per sample with findings and per gate that did not pass."""
     evaluation = report.evaluation
-    found = [*_gates(report), *filter(None, map(_sample, samples.rows_to_read_first(samples.sample_rows(evaluation))))]
+    found = []
+    for gate in report.gates:
+        if gate.failed or not gate.settled:
+            level = "error" if gate.failed else "notice"
+            found.append(_Annotation(level, f"Gate {gate_name(gate)} {gate_outcome(gate)}", gate_reason(gate)))
+    found += filter(None, map(_sample, samples.rows_to_read_first(samples.sample_rows(evaluation))))
     if report.nudge:
         found.append(_Annotation("notice", "The gap rate is near 0", report.nudge))
     said = headline(evaluation.gap, evaluation.coverage, samples.counted_unit(evaluation))
@@ -71,16 +76,11 @@ def _topic(topic: Topic) -> _Annotation:
     )
 
 
-def _gates(report: EvaluationReport) -> Iterable[_Annotation]:
-    for gate in report.gates:
-        if gate.failed or not gate.settled:
-            level = "error" if gate.failed else "notice"
-            yield _Annotation(level, f"Gate {gate_name(gate)} {gate_outcome(gate)}", gate_reason(gate))
-
-
 def _sample(row: SampleRow) -> _Annotation | None:
     """The worst thing about a sample is in the title; the message has all."""
-    lines = [_signal_line(signal) for signal in row.signals]
+    lines = [
+        f"[{TYPE_NAMES[signal.type]}] {STATUS_NAMES[signal.status]}: {signal_words(signal)}" for signal in row.signals
+    ]
     lines += [f"assertion failed: {samples.assertion_words(grade)}" for grade in row.failed]
     lost = [run for run in row.runs if not run.is_complete]
     lines += [f"not in the rates: {samples.problem_words(run)}" for run in lost]
@@ -95,10 +95,6 @@ def _sample(row: SampleRow) -> _Annotation | None:
     else:
         title = f"Sample {row.sample}: {samples.ending_words(row)}"
     return _Annotation(level, title, shorten("\n".join(lines), _LONGEST), row.place)
-
-
-def _signal_line(signal: Signal) -> str:
-    return f"[{TYPE_NAMES[signal.type]}] {STATUS_NAMES[signal.status]}: {signal_words(signal)}"
 
 
 def _commands(found: Iterable[_Annotation], said: str, mark: Watermark) -> str:
@@ -122,14 +118,13 @@ def command(level: str, title: str, message: str, place: str = "") -> str:
     """A workflow command; a place outside the workspace has no line to be shown at."""
     file, _, line = place.rpartition(":")
     at = {"file": file, "line": line} if file and line.isdigit() and not file.startswith("/") else {}
-    properties = ",".join(f"{name}={_property(value)}" for name, value in {**at, "title": title}.items())
+    values = {
+        name: _data(value).replace(":", "%3A").replace(",", "%2C") for name, value in {**at, "title": title}.items()
+    }
+    properties = ",".join(f"{name}={value}" for name, value in values.items())
     return f"::{level} {properties}::{_data(message)}"
 
 
 def _data(text: str) -> str:
     """No text can begin a line, and so none can be a command."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")

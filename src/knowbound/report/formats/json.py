@@ -37,12 +37,8 @@ def json_line(value: object, *, indent: int | None = None) -> str:
     except UnicodeEncodeError:  # broken Unicode, which the standard library lets through
         text = json.dumps(value, ensure_ascii=False, indent=indent, separators=None if indent else (",", ":"))
     # The line breaks of the indent are ours; those of the data are escaped already.
-    escaped = UNSEEN_BUT_LINES.sub(lambda match: _escape(match.group()), text)
+    escaped = UNSEEN_BUT_LINES.sub(lambda match: json.dumps(match.group())[1:-1].replace("\x7f", "\\u007f"), text)
     return BROKEN.sub("\N{REPLACEMENT CHARACTER}", escaped)
-
-
-def _escape(character: str) -> str:
-    return json.dumps(character)[1:-1] if character != "\x7f" else "\\u007f"
 
 
 def lines_or_rows(format_: str, lines: Iterable[str], rows: Iterable[object]) -> Iterator[str]:

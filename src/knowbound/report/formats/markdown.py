@@ -15,7 +15,7 @@ from knowbound.language import translated
 from knowbound.report import sections as kinds
 from knowbound.report.formats.plain import bar, markdown_text, plain, plain_piece
 from knowbound.report.formats.trend_text import metric_line
-from knowbound.report.sections import FOREIGN, Entry, Inline, Line, Page, Part, Section, Span, Table, Tone, inlines
+from knowbound.report.sections import FOREIGN, Inline, Line, Page, Part, Section, Span, Table, Tone, inlines
 from knowbound.report.words import more_words, warning_lines
 from knowbound.text.printable import counted, shorten
 
@@ -65,11 +65,8 @@ def _inline(one: Inline, in_table: bool) -> str:
 
 def _head(page: Page) -> Iterator[str]:
     yield f"## {markdown_text(plain(page.title))}"
-    yield ""
-    yield _shown(page.totals)
-    for line in page.origin:
-        yield ""
-        yield _shown(line)
+    for line in (page.totals, *page.origin):
+        yield from ("", _shown(line))
 
 
 def _section(section: Section) -> Iterator[str]:
@@ -77,8 +74,7 @@ def _section(section: Section) -> Iterator[str]:
         yield from _folded(section.title, _parts(section.parts, _FOLDED))
         return
     if section.title:
-        yield f"### {markdown_text(plain(section.title))}"
-        yield ""
+        yield from (f"### {markdown_text(plain(section.title))}", "")
     yield from _parts(section.parts)
 
 
@@ -110,7 +106,8 @@ def _part(part: Part, most: int) -> Iterator[str]:
         case kinds.Listing():
             shown = part.entries[: max(part.shown, most)]
             for entry in shown:
-                yield from _entry(entry)
+                yield f"- {_shown(entry.head)}"
+                yield from (f"  - {_shown(line)}" for line in (*entry.lines, entry.place) if line)
             yield from _more(part.left(len(shown)))
         case kinds.Chart(panel):
             from knowbound.report.formats.trend_text import text_chart  # noqa: PLC0415
@@ -124,11 +121,6 @@ def _part(part: Part, most: int) -> Iterator[str]:
             yield f"> {_shown(part.text)}" if part.tone == Tone.FAIR else _shown(part.text)
         case _:
             assert_never(part)
-
-
-def _entry(entry: Entry) -> Iterator[str]:
-    yield f"- {_shown(entry.head)}"
-    yield from (f"  - {_shown(line)}" for line in (*entry.lines, entry.place) if line)
 
 
 def _table(part: Table, most: int) -> Iterator[str]:
@@ -155,19 +147,12 @@ def _table_head(names: Iterable[str], right: tuple[str, ...]) -> Iterator[str]:
 
 
 def _commands(commands: Iterable[tuple[str, str]]) -> Iterator[str]:
-    for at, (command, why) in enumerate(commands):
-        if at == 0:
-            yield f"### {translated('Next')}"
-            yield ""
-        yield f"- `{command}`: {why}"
+    if lines := [f"- `{command}`: {why}" for command, why in commands]:
+        yield from (f"### {translated('Next')}", "", *lines)
 
 
 def _folded(summary: str, lines: Iterable[str]) -> Iterator[str]:
-    yield f"<details><summary>{escape(plain(summary))}</summary>"
-    yield ""
-    yield from lines
-    yield ""
-    yield "</details>"
+    yield from (f"<details><summary>{escape(plain(summary))}</summary>", "", *lines, "", "</details>")
 
 
 def _more(left: int) -> Iterator[str]:

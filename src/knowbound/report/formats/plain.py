@@ -44,11 +44,8 @@ def plain_piece(text: str) -> str:
 
 def plain_lines(text: str) -> str:
     """Text as it was written, line by line."""
-    return "\n".join((" " * _indent(line) + plain(line)).rstrip() for line in text.splitlines())
-
-
-def _indent(line: str) -> int:
-    return min(len(line) - len(line.lstrip(" ")), _DEEPEST)
+    indents = ((min(len(line) - len(line.lstrip(" ")), _DEEPEST), line) for line in text.splitlines())
+    return "\n".join((" " * indent + plain(line)).rstrip() for indent, line in indents)
 
 
 def made_plain(value: _Value) -> _Value:

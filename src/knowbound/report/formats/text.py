@@ -138,12 +138,10 @@ class _Terminal:
     def _entry(self, entry: Entry) -> Iterator[str]:
         yield from self._hanging("", entry.head, below=2)
         for line in entry.lines:
-            yield from (_GAP + one for one in self._narrowed()._wrapped(line, most=_MOST_LINES // 2))
+            narrow = _Terminal(self.width - len(_GAP), self._colour)
+            yield from (_GAP + one for one in narrow._wrapped(line, most=_MOST_LINES // 2))
         if entry.place:
             yield _GAP + self._paint(words(entry.place), Tone.SOFT)
-
-    def _narrowed(self) -> _Terminal:
-        return _Terminal(self.width - len(_GAP), self._colour)
 
     def _hanging(self, start: str, line: Line, below: int = 0) -> Iterator[str]:
         """Yield wrapped lines: the first line after `start`, the next lines indented below it."""

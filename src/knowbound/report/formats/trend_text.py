@@ -17,29 +17,22 @@ _WIDEST = 11  # columns of one evaluation
 _BREAK = "┊"
 
 
-class _Slot:
-    """Columns of the chart: one evaluation, or the break between two test sets."""
-
-    def __init__(self, width: int, row: TrendRow | None) -> None:
-        self.width = width
-        self.row = row
-
-    @property
-    def middle(self) -> int:
-        return (self.width - 1) // 2
-
-
 def text_chart(panel: Panel, width: int) -> Iterator[str]:
     """The chart in at most so many columns; where not all evaluations fit, the newest do."""
     rows = list(made_plain(panel).rows)
     room = width - _MARGIN
     while len(rows) > 1 and len(rows) + _breaks(rows) > room:
         rows.pop(0)
-    slots = list(_slots(rows, min(_WIDEST, (room - _breaks(rows)) // len(rows))))
-    for level in range(_highest(rows), -1, -1):
-        yield (_axis(level) + "".join(_cell(slot, level) for slot in slots)).rstrip()
-    for label in (_value_label, _change_label, _commit_label, _date_label):
-        if line := _labels(slots, label).rstrip():
+    wide = min(_WIDEST, (room - _breaks(rows)) // len(rows))
+    slots: list[TrendRow | None] = []  # None is the break between two test sets
+    for row in rows:
+        slots += [None, row] if slots and row.breaks else [row]
+    highest = max((row.head.gap.rate.interval or (0.0, 0.0))[1] for row in rows)
+    for level in range(max(_level(highest), _level(0.2)), -1, -1):
+        axis = f"{percent(level * _STEP):>4} ┤" if level % 2 == 0 else "     │"
+        yield (axis + "".join(_cell(row, level, wide) for row in slots)).rstrip()
+    for label in _LABELS:
+        if line := _labels(slots, wide, label).rstrip():
             yield " " * _MARGIN + line
     for change in _breaking_changes(rows):
         yield f"{_BREAK} {change}; nothing is compared across"
@@ -62,33 +55,16 @@ def _breaking_changes(rows: Sequence[TrendRow]) -> Iterator[str]:
             yield f"others judge hedges: {one.hedges or 'rules'} → {other.hedges or 'rules'}"
 
 
-def _slots(rows: Sequence[TrendRow], width: int) -> Iterator[_Slot]:
-    for at, row in enumerate(rows):
-        if at and row.breaks:
-            yield _Slot(1, None)
-        yield _Slot(width, row)
-
-
-def _highest(rows: Sequence[TrendRow]) -> int:
-    """The top line: where the highest interval ends, and never below the line of 20%."""
-    top = max((row.head.gap.rate.interval or (0.0, 0.0))[1] for row in rows)
-    return max(_level(top), _level(0.2))
-
-
 def _level(share: float) -> int:
     return round(share / _STEP)
 
 
-def _axis(level: int) -> str:
-    return f"{percent(level * _STEP):>4} ┤" if level % 2 == 0 else "     │"
-
-
-def _cell(slot: _Slot, level: int) -> str:
-    ground = "┈" if level == _level(NEAR_ZERO) else "─" if level == 0 else " "
-    if slot.row is None:
+def _cell(row: TrendRow | None, level: int, wide: int) -> str:
+    if row is None:
         return _BREAK
-    mark = _mark(slot.row, level) or ground
-    return ground * slot.middle + mark + ground * (slot.width - slot.middle - 1)
+    ground = "┈" if level == _level(NEAR_ZERO) else "─" if level == 0 else " "
+    middle = (wide - 1) // 2
+    return ground * middle + (_mark(row, level) or ground) + ground * (wide - middle - 1)
 
 
 def _mark(row: TrendRow, level: int) -> str:
@@ -103,40 +79,27 @@ def _mark(row: TrendRow, level: int) -> str:
     return "┬" if level == high else "┴" if level == low else "│"
 
 
-def _labels(slots: Sequence[_Slot], label: Callable[[TrendRow], str]) -> str:
+def _labels(slots: Sequence[TrendRow | None], wide: int, label: Callable[[TrendRow], str]) -> str:
     """Labels below their evaluations, as many as there is room for, counted from the newest."""
-    line = [" "] * (sum(slot.width for slot in slots) + _WIDEST)
-    end = room = sum(slot.width for slot in slots)
-    for slot in reversed(slots):
-        end -= slot.width
-        if slot.row is None:
-            continue
-        words = label(slot.row)
-        start = max(0, end + slot.middle - (len(words) - 1) // 2)
+    end = room = sum(wide if row else 1 for row in slots)
+    line = [" "] * (end + _WIDEST)
+    for row in reversed(slots):
+        end -= wide if row else 1
+        words = label(row) if row else ""
+        start = max(0, end + (wide - 1) // 2 - (len(words) - 1) // 2)
         start = min(start, max(0, len(line) - _WIDEST - len(words)))
-        if not words or start + len(words) > room:
-            continue
-        line[start : start + len(words)] = words
-        room = start - 1
+        if words and start + len(words) <= room:
+            line[start : start + len(words)] = words
+            room = start - 1
     return "".join(line)
 
 
-def _value_label(row: TrendRow) -> str:
-    return percent(row.head.gap.rate.value)
-
-
-def _change_label(row: TrendRow) -> str:
-    return f"▲{row.change}" if row.change else ""
-
-
-def _commit_label(row: TrendRow) -> str:
-    return f"{commit_words(row.head):^10}"  # as wide as the date: both are left out together where there is no room
-
-
-def _date_label(row: TrendRow) -> str:
-    return row.head.made[:10]
-
-
+_LABELS: tuple[Callable[[TrendRow], str], ...] = (
+    lambda row: percent(row.head.gap.rate.value),
+    lambda row: f"▲{row.change}" if row.change else "",
+    lambda row: f"{commit_words(row.head):^10}",  # as wide as the date: where there is no room both are left out
+    lambda row: row.head.made[:10],
+)
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _MOST = 30  # windows
 
@@ -147,9 +110,5 @@ def metric_line(chart: MetricChart) -> str:
     known = [value for value in values if value is not None]
     if not known:
         return f"{chart.title:<14}  nothing was counted"
-    drawn = "".join(_block(value, chart.top) for value in values)
-    return f"{chart.title:<14}  {drawn}  {percent(known[0])} → {percent(known[-1])}"
-
-
-def _block(value: float | None, top: float) -> str:
-    return "·" if value is None else _BLOCKS[min(int(value / top * len(_BLOCKS)), len(_BLOCKS) - 1)]
+    steps = ("·" if value is None else _BLOCKS[min(int(value / chart.top * 8), 7)] for value in values)
+    return f"{chart.title:<14}  {''.join(steps)}  {percent(known[0])} → {percent(known[-1])}"

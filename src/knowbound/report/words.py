@@ -118,10 +118,9 @@ def classification_words(gap: GapFigures, missing: str) -> str:
 
 def status_words(gap: GapFigures) -> str:
     """Say how many signals are open, and how many signals have another status."""
-    shown = {Status.OPEN: "open", Status.RESOLVED: "resolved later", Status.VERIFICATION: "checks"}
-    shown |= {Status.MALFORMED: "malformed", Status.INCIDENTAL: "incidental", Status.UNDECIDED: "undecided"}
-    counts = [(gap.by_status.get(status, 0), word) for status, word in shown.items()]
-    shares = (say("{:,} {}", count, translated(word)) for count, word in counts if count or word == "open")
+    shown = STATUS_NAMES | {Status.VERIFICATION: "checks"}
+    counts = ((gap.by_status.get(status, 0), status, words) for status, words in shown.items())
+    shares = (say("{:,} {}", n, translated(words)) for n, status, words in counts if n or status is Status.OPEN)
     return say("By status: {}", " · ".join(shares))
 
 

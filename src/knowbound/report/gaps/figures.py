@@ -91,7 +91,7 @@ def figures_line(gap: GapFigures, coverage: Coverage) -> Section:
     reached = percent(None if coverage.reason else coverage.rate.value)
     rates = wording.rates_line(gap.rate.value, gap.weighted.value, wording.open_words(gap))
     rest = say(" · coverage {} · confidence {}", reached, wording.confidence_words(gap))
-    return section("", "", Note((rates, " · open band ", open_band(gap), rest)))
+    return section("", "", Note((rates, " · open band ", band_span(gap, gap.open_band), rest)))
 
 
 def _coverage_words(coverage: Coverage) -> Line:
@@ -162,38 +162,29 @@ def reading(gap: GapFigures, unit: str = "sample") -> Facts:
     """Explain how to read the rates."""
     limits = soft("(of the weighted rate: green under 10%, yellow under 30%, else red)")
     rows: list[tuple[str, Line]] = [
-        ("Band", (band(gap), " ", limits)),
+        ("Band", (band_span(gap, gap.band), " ", limits)),
         ("Soft share", wording.soft_share_words(gap)),
         ("Confidence", wording.confidence_words(gap, unit)),
     ]
-    return facts([*rows, *([("Not seen", strong(wording.unseen_words(gap, unit)))] if gap.unseen else [])])
+    rows += [("Not seen", strong(wording.unseen_words(gap, unit)))] if gap.unseen else []
+    return facts(rows)
 
 
 def _open_reading(gap: GapFigures, coverage: Coverage) -> Facts:
     limits = soft("(of the weighted open rate: green under 10%, yellow under 30%, else red)")
     rows: list[tuple[str, Line]] = [
-        ("Band", (open_band(gap), " ", limits)),
-        ("Raw band", (band(gap), " ", soft("(of the weighted gap rate, as the specification counts)"))),
+        ("Band", (band_span(gap, gap.open_band), " ", limits)),
+        ("Raw band", (band_span(gap, gap.band), " ", soft("(of the weighted gap rate, as the specification counts)"))),
         ("Soft share", wording.open_soft_words(gap)),
         ("Raw soft", wording.soft_share_words(gap)),
         ("Confidence", wording.confidence_words(gap)),
     ]
-    words = _coverage_words(coverage)
-    return facts([*rows, *([("Counted", words)] if words else [])])
+    rows += [("Counted", words)] if (words := _coverage_words(coverage)) else []
+    return facts(rows)
 
 
-def open_band(gap: GapFigures) -> Span:
-    """The band of the open rate."""
-    return _band_span(gap, gap.open_band)
-
-
-def band(gap: GapFigures) -> Span:
-    """The band of the gap rate."""
-    return _band_span(gap, gap.band)
-
-
-def _band_span(gap: GapFigures, shown: Band | None) -> Span:
-    """A hard colour only where enough samples are behind the band."""
+def band_span(gap: GapFigures, shown: Band | None) -> Span:
+    """A band of these figures, in a hard colour only where enough samples are behind it."""
     tone = Tone.UNSURE if shown is None or wording.is_softened(gap) else _BAND_TONES[shown]
     return Span(wording.band_words(gap, shown), tone)
 
@@ -231,11 +222,9 @@ def missed_searches(found: Iterable[MissedSearch], entries: Sequence[InventoryEn
 
 def uncovered(paths: Sequence[str], meaning: str = "") -> Section:
     """Section 8: natural candidates for new samples."""
-    title, note = (
-        say("{} not reached", counted(len(paths), "knowledge file")),
-        (Note(soft(meaning)),) if meaning else (),
-    )
-    return section(title, "uncovered", *note, listing(map(data, paths), hint="--format json"), folded_in=LONG)
+    title = say("{} not reached", counted(len(paths), "knowledge file"))
+    notes = (Note(soft(meaning)),) if meaning else ()
+    return section(title, "uncovered", *notes, listing(map(data, paths), hint="--format json"), folded_in=LONG)
 
 
 def inventory(entries: Sequence[InventoryEntry], about: str, total: int = 0) -> Section:
@@ -287,13 +276,10 @@ def kind_words(signal: Signal) -> tuple[Inline, ...]:
 def _way_back(one: InventoryEntry) -> Fold:
     """Everything that leads to the lines of the trace: whole files, and the agent's own ids."""
     signal = one.signal
-    ids = (
-        *(say("call {}", call) for call in signal.call_ids),
-        say("message {}", signal.message_id) if signal.message_id else "",
-        say("sub-agent {}", signal.agent_id) if signal.agent_id else "",
-        say("found later by {}", signal.resolved_by) if signal.resolved_by else "",
-    )
-    return Fold("where it was seen", tuple(filter(None, (*one.places, *ids))))
+    ids = [("call {}", call) for call in signal.call_ids]
+    ids += [("message {}", signal.message_id), ("sub-agent {}", signal.agent_id)]
+    ids += [("found later by {}", signal.resolved_by)]
+    return Fold("where it was seen", (*filter(None, one.places), *(say(words, id_) for words, id_ in ids if id_)))
 
 
 def _said(signal: Signal, prompt: str) -> Iterable[Line]:

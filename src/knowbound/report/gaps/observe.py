@@ -16,7 +16,7 @@ from knowbound.report.formats import render
 from knowbound.report.formats.json import document
 from knowbound.report.formats.plain import made_plain, near, with_files_near
 from knowbound.report.gaps import figures as gaps
-from knowbound.report.gaps.figures import INTERVALS, InventoryEntry, open_band, share_cell
+from knowbound.report.gaps.figures import INTERVALS, InventoryEntry, band_span, share_cell
 from knowbound.report.gaps.topics import by_project, first_topics, other_topics
 from knowbound.report.model import ObserveReport
 from knowbound.report.sections import (
@@ -200,7 +200,7 @@ def _skill(row: SkillRow) -> tuple[Line, ...]:
         Bar(gap.open.value or 0.0),
         percent(gap.rate.value),
         percent(row.coverage.value),
-        open_band(gap),
+        band_span(gap, gap.open_band),
         str(gap.confidence),
     )
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from knowbound.core.quality import Counts, Metric
 from knowbound.language import say, translated
 from knowbound.report.formats.plain import shorten
+from knowbound.report.gaps.figures import share_figure
 from knowbound.report.judging import METRIC_NAMES as ITEM_METRIC_NAMES
 from knowbound.report.judging import gate_words, weekly_lines
 from knowbound.report.quality.items import anchor_of, turn_words
@@ -21,12 +22,10 @@ from knowbound.report.sections import (
     MetricChart,
     Note,
     Part,
-    Row,
     Section,
     Span,
     Table,
     Tone,
-    columns,
     data,
     facts,
     joined,
@@ -38,7 +37,7 @@ from knowbound.report.sections import (
     table,
 )
 from knowbound.report.words import rate_cell
-from knowbound.stats.printing import percent, percent_interval, percent_range, points
+from knowbound.stats.printing import percent, percent_range, points
 from knowbound.stats.quality import (
     PROMPT_LIMIT_MS,
     STOP_LIMIT_MS,
@@ -76,16 +75,14 @@ _TREND_TONES = {TrendDirection.BETTER: Tone.GOOD, TrendDirection.WORSE: Tone.BAD
 _FAULT_TONES = {Fault.WRONG: Tone.BAD, Fault.OFF_TOPIC: Tone.FAIR, Fault.IGNORED: Tone.UNSURE}
 LABEL = "knowbound judge label --question turns"
 CALIBRATE = "knowbound judge calibrate --question turns"
-_METRICS = columns("|now>|95%>|adjusted>?4|of>?5|target>|state (more needed)|before>?3|change?2")
 
 
 def metric_table(status: QualityStatus, *, is_wide: bool) -> Table:
     """The four metrics against their targets, each with its interval and how it changed."""
-    shown = [at for at, column in enumerate(_METRICS) if is_adjusted(status) or column.name != "adjusted"]
-    rows = tuple(
-        Row(tuple(cells[at] for at in shown)) for cells in (_cells(metric, is_wide) for metric in status.metrics)
-    )
-    return Table(tuple(_METRICS[at] for at in shown), rows, hint="")
+    adjusted = "adjusted>?4|" if is_adjusted(status) else ""
+    columns = f"|now>|95%>|{adjusted}of>?5|target>|state (more needed)|before>?3|change?2"
+    rows = (tuple(_cells(metric, is_wide, is_adjusted=is_adjusted(status))) for metric in status.metrics)
+    return table(columns, rows, hint="")
 
 
 def is_adjusted(status: QualityStatus) -> bool:
@@ -93,25 +90,17 @@ def is_adjusted(status: QualityStatus) -> bool:
     return any(metric.corrected.value is not None for metric in status.metrics)
 
 
-def _cells(one: MetricStatus, is_wide: bool) -> tuple[Line, ...]:
+def _cells(one: MetricStatus, is_wide: bool, is_adjusted: bool) -> Iterator[Line]:
     needed = f" ({one.more:,})" if one.state is TargetState.UNDECIDED and one.more else ""
-    change: Line = ""
-    if one.difference is not None:
-        moved = f"{one.trend} {points(one.difference.value)}"
-        change = Span(
-            moved if one.trend is not TrendDirection.SAME else one.trend, _TREND_TONES.get(one.trend, Tone.SOFT)
-        )
-    return (
-        METRIC_NAMES[one.metric],
-        percent(one.now.value),
-        percent_range(one.now.interval),
-        rate_cell(one.corrected, interval=is_wide, none="–"),
-        f"{one.now.n:,}" if one.now.n else "",
-        str(one.target),
-        (Span(one.state, _STATE_TONES[one.state]), f" ({one.pending:,} wait)" if one.pending else needed),
-        percent(one.before.value) if one.before.n else "–",
-        change,
-    )
+    yield from (METRIC_NAMES[one.metric], percent(one.now.value), percent_range(one.now.interval))
+    if is_adjusted:
+        yield rate_cell(one.corrected, interval=is_wide, none="–")
+    yield f"{one.now.n:,}" if one.now.n else ""
+    yield str(one.target)
+    yield Span(one.state, _STATE_TONES[one.state]), f" ({one.pending:,} wait)" if one.pending else needed
+    yield percent(one.before.value) if one.before.n else "–"
+    moved = "" if one.difference is None or one.trend is TrendDirection.SAME else f" {points(one.difference.value)}"
+    yield Span(f"{one.trend}{moved}", _TREND_TONES.get(one.trend, Tone.SOFT)) if one.difference is not None else ""
 
 
 def meanings() -> Section:
@@ -126,16 +115,10 @@ def figures(status: QualityStatus) -> Figures:
 
 
 def _figure(one: MetricStatus) -> Figure:
-    interval = one.now.interval
-    return Figure(
-        translated(METRIC_NAMES[one.metric]).capitalize(),
-        percent(one.now.value),
-        percent_interval(interval),
-        (interval[0], one.now.value or 0.0, interval[1]) if interval else None,
-        say("{:,} of {:,}", one.now.k, one.now.n) if one.now.n else "nothing was counted",
-        say("{} Target {}.", translated(_MEANINGS[one.metric]), one.target),
-        (one.target.share,),
-    )
+    label, meaning = (translated(words[one.metric]) for words in (METRIC_NAMES, _MEANINGS))
+    counts = say("{:,} of {:,}", one.now.k, one.now.n) if one.now.n else "nothing was counted"
+    target = say("{} Target {}.", meaning, one.target)
+    return share_figure(label.capitalize(), one.now.value, one.now.interval, counts, target, (one.target.share,))
 
 
 def metric_charts(status: QualityStatus) -> tuple[Part, ...]:
@@ -144,13 +127,10 @@ def metric_charts(status: QualityStatus) -> tuple[Part, ...]:
     legs = tuple((event.time[:10], f"leg {event.after}") for event in state.history)
     before = state.baselines.get(state.leg)
     kills = {QualityMetric.ON_TOPIC: before.rates[QualityMetric.ON_TOPIC].value} if before else {}
-    charts = (
-        MetricChart(
-            translated(METRIC_NAMES[name]).capitalize(), name, metric.target, status.series, legs, kills.get(name)
-        )
-        for metric in status.metrics
-        for name in (metric.metric,)
-    )
+    charts = []
+    for metric in status.metrics:
+        title, kill = translated(METRIC_NAMES[metric.metric]).capitalize(), kills.get(metric.metric)
+        charts.append(MetricChart(title, metric.metric, metric.target, status.series, legs, kill))
     return (*charts, Note(soft("Each point is the 7 days that end with it; the band is its 95% interval.")))
 
 

@@ -13,7 +13,7 @@ from knowbound.report.formats import render
 from knowbound.report.formats.json import document, fields
 from knowbound.report.sections import Entry, Line, Page, Section, Table, data, joined, listing, prose, section, table
 from knowbound.report.words import rate_cell
-from knowbound.stats.calibration import Calibration, Estimate, ScoreCalibration, Share
+from knowbound.stats.calibration import Calibration, Estimate, ScoreCalibration
 from knowbound.stats.judge_gate import (
     AGREEMENT,
     DRIFT_TURNS,
@@ -29,7 +29,7 @@ from knowbound.stats.judge_gate import (
     may_rely_on,
     waits_for,
 )
-from knowbound.stats.printing import estimate, percent, percent_words
+from knowbound.stats.printing import percent, percent_words
 from knowbound.stats.rate import Rate
 from knowbound.text.printable import counted
 
@@ -41,22 +41,14 @@ METRIC_NAMES: dict[Metric, str] = {
 _LABEL_TEN = f"knowbound judge label --question turns --count {DRIFT_TURNS}"
 
 
-def share_words(one: Share | Estimate) -> str:
-    """Return a share with its interval, and its counts if it has some."""
-    if one.value is None or one.low is None or one.high is None:
-        return "unknown"
-    counts = f"{one.k} of {one.n}" if isinstance(one, Share) else ""
-    return percent_words(one.value, counts, (one.low, one.high))
-
-
 def gate_words(gate: MetricGate, found: Calibration) -> str:
     """Return the reason for the state of a metric, and what to do about it."""
     return "; ".join(filter(None, (_reason_words(gate, found), _fallback_words(gate))))
 
 
 def _reason_words(gate: MetricGate, found: Calibration) -> str:
-    agreement = f"agreement is {share_words(found.agreement)}"
-    kappa = f"κ is {estimate(found.kappa.value, found.kappa.low, found.kappa.high)}"
+    agreement = f"agreement is {found.agreement}"
+    kappa = f"κ is {found.kappa}"
     match gate.reason:
         case GateReason.AGREES:
             return f"{agreement}, at least {percent(AGREEMENT)} was wanted; {kappa}"
@@ -101,7 +93,7 @@ def weekly_lines(weekly: WeeklySample | None) -> Iterator[Line]:
     for metric, one in weekly.metrics.items():
         state = "drifted" if one.drifted else "no drift is seen"
         before = percent(one.calibrated.value)
-        yield f"{METRIC_NAMES[metric].capitalize()}: {state}; {share_words(one.agreement)}, calibrated at {before}"
+        yield f"{METRIC_NAMES[metric].capitalize()}: {state}; {one.agreement}, calibrated at {before}"
     if weekly.drifted:
         yield "A judge that drifted counts as a new one: correct its prompt, then calibrate it again on new labels."
 
@@ -221,27 +213,30 @@ def _table(found: Calibration | ScoreCalibration) -> Table:
 def _figures(report: CalibrationReport) -> Iterator[tuple[str, str, str]]:
     found = report.found
     if isinstance(found, ScoreCalibration):
-        yield "Weighted κ", _estimate(found.kappa), "agreement beyond chance; two points apart count four times one"
-        yield "Difference", _estimate(found.difference), "points apart, on average"
+        yield "Weighted κ", str(found.kappa), "agreement beyond chance; two points apart count four times one"
+        yield "Difference", str(found.difference), "points apart, on average"
         yield "Same score", str(found.agreement), ""
         if found.length_bias.value is not None:
-            yield "Length bias", _estimate(found.length_bias), _LENGTH
+            yield "Length bias", str(found.length_bias), _LENGTH
         yield "Unscored", str(found.failed), "counted apart, never as a score"
         return
     constant = max(found.prevalence.value or 0.0, 1 - (found.prevalence.value or 0.0))
     answer = "yes" if (found.prevalence.value or 0.0) > 0.5 else "no"
     always = f"always “{answer}” would agree in {percent(constant)}" if found.n else ""
-    yield "κ", _estimate(found.kappa), "agreement beyond chance"
-    yield "Sensitivity", share_words(found.sensitivity), "of what people call yes, the judge calls yes"
-    yield "Specificity", share_words(found.specificity), "of what people call no, the judge calls no"
-    yield "Precision", share_words(found.precision), "of what the judge calls yes, people call yes"
-    yield "Agreement", share_words(found.agreement), always
-    yield "Prevalence", share_words(found.prevalence), f"people call yes; the judge {percent(found.said.value)}"
+    yield "κ", str(found.kappa), "agreement beyond chance"
+    yield "Sensitivity", str(found.sensitivity), "of what people call yes, the judge calls yes"
+    yield "Specificity", str(found.specificity), "of what people call no, the judge calls no"
+    yield "Precision", str(found.precision), "of what the judge calls yes, people call yes"
+    yield "Agreement", str(found.agreement), always
+    yield "Prevalence", str(found.prevalence), f"people call yes; the judge {percent(found.said.value)}"
     if found.failed.k:
         yield "No verdict", str(found.failed), "counted apart, in no other figure"
     if report.run is not None:
+        low, high = report.corrected.low, report.corrected.high
+        interval = None if low is None or high is None else (low, high)
+        corrected = percent_words(report.corrected.value, "", interval)
         yield "Newest run", str(report.run), "as judged"
-        yield "Corrected", share_words(report.corrected), "the same for a judge without error (Rogan–Gladen)"
+        yield "Corrected", corrected, "the same for a judge without error (Rogan–Gladen)"
 
 
 def _notes(report: CalibrationReport) -> Iterator[Line]:
@@ -259,10 +254,6 @@ def _label_notes(mark: LabelMark, noun: str, *, is_weighted: bool) -> Iterator[L
         count = "the newest label counts" if mark.turns is None else "the newest labels count"
         differently = f"{mark.disagreements:,} differently"
         yield f"{counted(mark.repeated, noun)} labelled more than once, of these {differently}; {count}."
-
-
-def _estimate(one: Estimate) -> str:
-    return estimate(one.value, one.low, one.high)
 
 
 def _document(report: CalibrationReport) -> dict[str, object]:
@@ -314,7 +305,7 @@ def _gate_entries(report: TurnCalibrationReport) -> Iterator[Entry]:
         said = f"{words[:1].upper()}{words[1:]}."
         line: Line = said
         if gate.state is GateState.FALLBACK and report.fallback:
-            other = share_words(report.fallback.metrics[metric].found.agreement)
+            other = report.fallback.metrics[metric].found.agreement
             line = (said, " ", data(report.fallback.judge), f" takes its place: {other}.")
         yield Entry(f"{METRIC_NAMES[metric].capitalize()}: {gate.state}", (line,))
     relied = "Ranking may rest on this judge: it needs what was used and what was contradicted."

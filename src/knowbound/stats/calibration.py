@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from knowbound.stats.printing import estimate
+from knowbound.stats.printing import estimate, percent_words
 from knowbound.stats.rate import Rate, middle_95, wilson
 
 WANTED_KAPPA = 0.6  # the usual lower end of "substantial" agreement
@@ -57,6 +57,9 @@ class Estimate(msgspec.Struct, frozen=True):
     low: float | None = None
     high: float | None = None
 
+    def __str__(self) -> str:
+        return estimate(self.value, self.low, self.high)
+
 
 class Share(msgspec.Struct, frozen=True):
     """k of n labels, and their share: k/n unless labels weigh differently."""
@@ -67,6 +70,10 @@ class Share(msgspec.Struct, frozen=True):
     low: float | None = None
     high: float | None = None
     effective: float = 0.0  # number of independent labels with the same information
+
+    def __str__(self) -> str:
+        interval = None if self.low is None or self.high is None else (self.low, self.high)
+        return percent_words(self.value, f"{self.k} of {self.n}", interval) if interval else "unknown"
 
 
 class Pair(NamedTuple):
@@ -274,7 +281,7 @@ def _verdict(prevalence: Share, said: Share, kappa: Estimate, wanted: float) -> 
 def _decided(kappa: Estimate, wanted: float, n: int) -> Decision:
     if kappa.value is None or kappa.low is None or kappa.high is None:
         return Decision(Trust.UNDERPOWERED, "κ cannot be known from these labels")
-    between = f"κ is {estimate(kappa.value, kappa.low, kappa.high)}"
+    between = f"κ is {kappa}"
     if kappa.low >= wanted:
         return Decision(Trust.GOOD, f"{between}, at least {wanted:g} was wanted")
     if kappa.high < wanted:

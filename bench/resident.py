@@ -5,9 +5,8 @@
 The store and the prompts are those of `python -m bench.hook`; a folder that is given keeps its store for the next run.
 A real server is asked over its standard streams, as clients ask it. First one prompt after another, in turns with the
 process that the same client would start and with `python -c pass`. Then as many prompts as asked for at once, and each
-must be answered or declined within the limit and recorded once. All of it again with a server that has no numpy (extra
-`vectors`). At last a server is killed with an answer under way, and the shell line of the settings is run, as a client
-does: the process must answer.
+must be answered or declined within the limit and recorded once. At last a server is killed with an answer under way,
+and the shell line of the settings is run, as a client does: the process must answer.
 """
 
 from __future__ import annotations
@@ -138,19 +137,16 @@ def report(items: int = 100_000, runs: int = 200, count: int = 200, folder: Path
             print(f"Resident hooks: a store of {items:,} items …", flush=True)
             print(f"  built in {build(root, items):.0f} s", flush=True)
         environ = {name: value for name, value in environment(Path(temporary)).items() if name != _LIMIT}
-        _report_server("the server, with numpy", root, runs, count, environ)
-        (Path(temporary) / "numpy.py").write_text("raise ImportError\n")
-        without = environ | {"PYTHONPATH": temporary}
-        _report_server("the server, without numpy", root, runs, count, without)
+        _report_server(root, runs, count, environ)
         outcome, ms = killed(root, environ)
         print(f"  after kill -9 the process answers: {outcome}, {ms:.0f} ms")
 
 
-def _report_server(name: str, root: Path, runs: int, count: int, environ: dict[str, str]) -> None:
+def _report_server(root: Path, runs: int, count: int, environ: dict[str, str]) -> None:
     server = Server(root, environ)
     ours, processes, bare = one_by_one(server, runs, environ)
     print(f"  {runs} prompts, one after another{'p50':>10}{'p95':>8}{'max':>8}   milliseconds")
-    for row, times in (("python -c pass", bare), ("a process", processes), (name, ours)):
+    for row, times in (("python -c pass", bare), ("a process", processes), ("the server", ours)):
         print(f"  {row:32}{at(times, 0.5):8.0f}{at(times, 0.95):8.0f}{max(times):8.0f}")
     print(f"  target p95 ≤ {TARGET_MS:.0f} ms: {'reached' if at(ours, 0.95) <= TARGET_MS else 'MISSED'}")
     warn_if_busy(bare)

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.kms.index import arrays, codes
+from knowbound.kms.index import codes
 from knowbound.kms.index.codes import nearest, nearest_of, refresh_codes
 from knowbound.kms.search import lexical, retrieval
 from knowbound.kms.search.lexical import ParsedQuery, rows_with_words, terms_of
@@ -548,11 +548,7 @@ def test_packed_codes_give_the_nearest_of_all(given_codes: list[bytes], asked: b
         rows = index.execute("SELECT rowid, code FROM item").fetchall()
         distance = {row: (int.from_bytes(code, "big") ^ int.from_bytes(asked, "big")).bit_count() for row, code in rows}
         near = nearest(index, asked, most)
-        patch.setattr(codes, "_arrays", [arrays])
-        index.kept = {}
-        by_numpy = nearest(index, asked, most)
     assert [distance[row] for row in near] == sorted(distance.values())[:most]
-    assert by_numpy == sorted(distance, key=lambda row: (distance[row], row))[:most]
     assert nearest_of(rows, asked, most) == sorted(distance, key=lambda row: (distance[row], row))[:most]
 
 
@@ -582,10 +578,6 @@ def test_codes_follow_every_change(
     code = code_of(embed("port 8004"))
     expected = nearest_of(index.execute("SELECT rowid, code FROM item WHERE served = 1"), code, 10)
     assert nearest(index, code, 10) == expected
-    monkeypatch.setattr(codes, "_arrays", [arrays])
-    index.kept = {}
-    assert nearest(index, code, 10) == expected
-    index.kept = None
     refresh_codes(index)
     assert nearest(index, code, 10) == expected
     assert index.execute("SELECT count(*) FROM code_pending").fetchone() == (0,)
@@ -598,14 +590,10 @@ def scored(index: sqlite3.Connection, query: str) -> list[tuple[str, float]]:
     return [(item.id, item.score) for item in search(index, query, now=NOW).items]
 
 
-@pytest.mark.parametrize("has_numpy", [True, False])
 def test_an_open_connection_finds_the_same_before_and_after_another_one_writes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_numpy: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(codes, "_MOST_PENDING", 0)
-    monkeypatch.setattr(codes, "_arrays", [])
-    if has_numpy:
-        codes.load_arrays()
     writer, reader = (
         made_index(str(tmp_path / "index.db")),
         sqlite3.connect(tmp_path / "index.db", isolation_level=None, factory=IndexConnection),
@@ -627,34 +615,3 @@ def test_an_open_connection_finds_the_same_before_and_after_another_one_writes(
     ):
         change()
         assert [scored(reader, query) for query in queries] == [scored(writer, query) for query in queries]
-    assert (codes.arrays_of(reader) is not None) is has_numpy
-    assert codes.arrays_of(writer) is None
-
-
-def test_of_an_index_that_changed_only_the_changed_chunks_are_unpacked_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    unpacked: list[int] = []
-    unpack = arrays._unpacked
-
-    def counted(planes: bytes, first: int) -> Any:
-        unpacked.append(first)
-        return unpack(planes, first)
-
-    monkeypatch.setattr(arrays, "_unpacked", counted)
-    monkeypatch.setattr(codes, "_arrays", [arrays])
-    monkeypatch.setattr(codes, "_MOST_PENDING", 0)
-    monkeypatch.setattr(codes, "_SLOTS", 4)
-    writer = made_index(str(tmp_path / "index.db"))
-    for number in range(10):
-        add(writer, str(number), f"item {number}")
-    refresh_codes(writer)
-    reader = sqlite3.connect(tmp_path / "index.db", factory=IndexConnection)
-    reader.kept = {}
-    asked = code_of(embed("item 3"))
-    nearest(reader, asked, 5)
-    assert unpacked == [0, 4, 8]
-    writer.execute("DELETE FROM item WHERE id = '5'")
-    refresh_codes(writer)
-    nearest(reader, asked, 5)
-    assert unpacked == [0, 4, 8, 4]

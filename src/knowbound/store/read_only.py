@@ -49,16 +49,15 @@ def keep_open() -> None:
 def kept_of(connection: sqlite3.Connection) -> dict[str, Any] | None:
     """Return the values that a connection which stays open has cached; None for other connections.
 
-    A write to the index empties the cache: only the outdated codes remain, under `before`, to be updated.
+    A write to the index empties the cache.
     """
     kept: dict[str, Any] | None = getattr(connection, "kept", None)
     if kept is None:
         return None
     state = connection.execute("PRAGMA data_version").fetchone()[0]
     if kept.get("state") != state:
-        before = kept.get("codes")
         kept.clear()
-        kept |= {"state": state, "before": before}
+        kept["state"] = state
     return kept
 
 

@@ -27,7 +27,6 @@ from knowbound.policy import is_off_by_policy, policy_files
 _EXTRAS = {name: package for name, package in BACKENDS.items() if package} | {
     "llm": "pydantic_ai",
     "cluster": "distributed",
-    "vectors": "numpy",
 }
 _TRIAL_SECONDS = 20.0  # for all hooks and servers together; each takes a fraction of a second
 

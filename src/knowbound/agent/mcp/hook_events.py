@@ -227,7 +227,6 @@ class HookServer:
 
 def _load() -> None:
     from knowbound.injection.inject import choose_for_prompt  # noqa: F401, PLC0415
-    from knowbound.kms.index.codes import load_arrays  # noqa: PLC0415
     from knowbound.kms.search.retrieval import search  # noqa: PLC0415
     from knowbound.lessons.rescue.rescue import rescue  # noqa: F401, PLC0415
     from knowbound.text.embedding import embed  # noqa: PLC0415
@@ -235,7 +234,6 @@ def _load() -> None:
 
     embed("a word")
     excerpt("password=a https://b@c", 100)
-    load_arrays()
     home = data_folder(os.getcwd())[1]
     if home and is_usable(home):
         with suppress(IndexRefusedError, sqlite3.Error):  # the event says why

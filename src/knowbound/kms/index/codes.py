@@ -7,14 +7,12 @@ nine numbers, one for each binary digit, and choosing digit by digit from the hi
 `int.bit_count`. An index of buckets finds too little, because near texts still differ in a third of their bits.
 
 Rows that changed since their chunk was packed are in `code_pending` (triggers put them there) and are compared code by
-code. A connection that stays open, as in the MCP server, keeps the numbers until the index changes; with numpy
-(arrays.py) it compares four times as fast.
+code. A connection that stays open, as in the MCP server, keeps the numbers until the index changes.
 """
 
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from itertools import islice
 
 from knowbound.store.read_only import kept_of
@@ -23,15 +21,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Iterator
-    from types import ModuleType
-
-    from knowbound.kms.index.arrays import CodeArrays
 
 _SLOTS = 16_384  # rows per chunk: large enough for few pieces, small enough to pack again after a few changes
 _MOST_PENDING = 1_000
 _BITS = 256
 _DIGITS = [bytes(0x31 if value >> bit & 1 else 0x30 for value in range(256)) for bit in range(8)]  # "0" or "1"
-_arrays: list[ModuleType] = []  # arrays.py, once it is loaded
 _NOT_EMPTY = re.compile(b"[^\x00]")
 
 
@@ -113,29 +107,15 @@ def nearest(connection: sqlite3.Connection, code: bytes, most: int) -> list[int]
     return packed_codes(connection).nearest(code, most)
 
 
-def packed_codes(connection: sqlite3.Connection) -> PackedCodes | CodeArrays:
+def packed_codes(connection: sqlite3.Connection) -> PackedCodes:
     """Return the codes of the index, from the connection's cache if the index has not changed since."""
     kept = kept_of(connection)
     if kept is None:
         return PackedCodes(connection)
     if "codes" not in kept:
-        arrays, before = arrays_of(connection), kept.pop("before", None)  # unchanged chunks are taken from `before`
-        kept["codes"] = arrays.CodeArrays(connection, _SLOTS, before) if arrays else PackedCodes(connection)
-    codes: PackedCodes | CodeArrays = kept["codes"]
+        kept["codes"] = PackedCodes(connection)
+    codes: PackedCodes = kept["codes"]
     return codes
-
-
-def load_arrays() -> None:
-    """Compare with numpy from now on where a connection stays open, if it is installed; loading it takes 0.1 s."""
-    with suppress(ImportError):
-        from knowbound.kms.index import arrays  # noqa: PLC0415
-
-        _arrays[:] = [arrays] if arrays.CAN_COUNT else []
-
-
-def arrays_of(connection: sqlite3.Connection) -> ModuleType | None:
-    """Return the module that compares with numpy (arrays.py), if the connection stays open and numpy is loaded."""
-    return _arrays[0] if _arrays and getattr(connection, "kept", None) is not None else None
 
 
 def nearest_of(rows: Iterable[tuple[int, bytes]], code: bytes, most: int) -> list[int]:

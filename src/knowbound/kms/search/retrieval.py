@@ -15,7 +15,7 @@ from bisect import bisect_right
 from datetime import UTC, datetime
 from functools import lru_cache
 
-from knowbound.kms.index.codes import arrays_of, nearest, nearest_of
+from knowbound.kms.index.codes import nearest, nearest_of
 from knowbound.kms.search.lexical import ParsedQuery, rows_with_words
 from knowbound.kms.search.ranking import FoundItem, prior_of, rank, recency_of
 from knowbound.text.embedding import Unpacked, code_of, embed, nearest_similarity
@@ -87,8 +87,7 @@ def _pool(
     words = {row[0]: parsed.words(row[-1].split()) for row in rows}
     parts = [embed(part) for part in _parts(parsed, spans, words.values())]
     prior = prior_of(parsed.rows)
-    arrays = arrays_of(index)
-    meanings = (arrays.meanings if arrays else _meanings)(whole, parts, [row[9] for row in rows])
+    meanings = _meanings(whole, parts, [row[9] for row in rows])
     items = [_found(row, words[row[0]][0], meaning, prior, now) for row, meaning in zip(rows, meanings, strict=True)]
     items.sort(key=lambda item: (-item.relevance, item.id, item.backend))
     return [item for item in items[:most] if item.is_found]

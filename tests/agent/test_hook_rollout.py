@@ -9,10 +9,9 @@ import pytest
 
 from knowbound.agent.sync_worker import settings_for
 from knowbound.injection import hook_settings
-from knowbound.injection.inject import EPSILON, choose_for_prompt, drawn, is_held_out
+from knowbound.injection.inject import EPSILON, choose_for_prompt, drawn, is_held_out, keep_rollout
 from knowbound.injection.prompt import HookPrompt
 from knowbound.kms.opening import open_knowledge_store
-from knowbound.store.rollout_file import RolloutFile, keep_rollout
 from tests.hook_project import PORT, PROMPT, Project
 
 SESSION = "s-1"
@@ -92,7 +91,7 @@ def test_a_lower_ranked_item_is_tried_where_exploration_is_on(
     project: Project, is_on: bool, explores: bool, switch: str, expected: bool
 ) -> None:
     project.store(*ALIKE)
-    keep_rollout(project.home, RolloutFile(1, exploration=is_on))
+    keep_rollout(project.home, 1, is_on)
     given = {"session_id": SESSION, "cwd": str(project.root), "prompt": PROMPT, "prompt_id": exploring_id(explores)}
     environ = {"KMS_QUALITY_RANKING_ENABLED": switch} if switch else {}
     (project.root / "knowbound.toml").write_text("[injection]\nmost_items = 2\n")

@@ -14,6 +14,7 @@ from knowbound.cli.main import main
 from knowbound.core.item import Item
 from knowbound.core.quality import Metric, QualityTurn
 from knowbound.errors import InputError, StoreError
+from knowbound.injection.inject import ROLLOUT, explores
 from knowbound.judge.registry import turn_judge_version
 from knowbound.kms.index.database import Index
 from knowbound.kms.index.entry import effective_of
@@ -32,7 +33,6 @@ from knowbound.stats.judge_gate import MeasuredMetric, gate
 from knowbound.stats.quality import day_before
 from knowbound.stats.rollout import CriterionName, CriterionState, EventKind, RolloutStatus
 from knowbound.store.calibrations import TurnJudgeCalibration, keep_turn_judge_calibrations
-from knowbound.store.rollout_file import NAME, read_rollout
 from tests.quality.measured_project import TODAY, MeasuredProject, logged, turn
 
 PORT = Item("k-port", "The orders service listens on port 8080.", confidence=0.8)
@@ -164,7 +164,7 @@ def test_it_advances_when_nothing_is_missing_and_writes_effective_confidence(pro
     ]
     assert status.state.baselines[1].first == "2026-11-09"
     assert effective(project, PORT.id) == pytest.approx(0.8 * 1.5, abs=1e-3)  # used with every injection
-    assert json.loads((project.home / NAME).read_text()) == {"leg": 1, "exploration": False}
+    assert json.loads((project.home / ROLLOUT).read_text()) == {"leg": 1, "exploration": False}
 
 
 def test_an_item_that_was_never_injected_or_only_not_used_keeps_its_stored_confidence(
@@ -182,7 +182,7 @@ def test_reverting_takes_effective_confidences_away_and_is_no_correction(project
     status = revert(project.settings, by="ada", today=TODAY)
     assert status.current.leg.number == 0
     assert effective(project, PORT.id) is None
-    assert read_rollout(project.home).leg == 0
+    assert json.loads((project.home / ROLLOUT).read_bytes()) == {"leg": 0, "exploration": False}
     with closing(Index(project.home)) as index:
         assert index.corrections() == []
 
@@ -316,11 +316,10 @@ def test_after_a_kill_what_contradictions_silenced_stays_held_back(project: Meas
 # The files
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"leg": -1}', '{"leg": true}', '{"leg": "1"}', "null"])
-def test_a_damaged_copy_is_leg_0_for_the_hook(tmp_path: Path, text: str) -> None:
-    (tmp_path / NAME).write_text(text)
-    found = read_rollout(tmp_path)
-    assert (found.leg, found.exploration) == (0, False)
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"leg": 1}', '{"exploration": 1}', '{"exploration": "true"}', "null"])
+def test_with_a_damaged_copy_no_prompt_explores(tmp_path: Path, text: str) -> None:
+    (tmp_path / ROLLOUT).write_text(text)
+    assert not explores(tmp_path)
 
 
 def test_a_damaged_state_is_an_error_with_a_slug(project: MeasuredProject) -> None:
@@ -370,13 +369,13 @@ def test_a_store_that_feeds_itself_explores_and_stops_when_it_does_not(project: 
     project.log(turn(later(1), n, [used]) for n in range(5))
     project.log(turn(later(2), n, [used, unused]) for n in range(60))
     worked(project, later(8))  # what was used before the week ranks above what was not
-    assert read_rollout(project.home).exploration
+    assert explores(project.home)
     project.log(turn(later(9), n, [logged(PORT, "t"), logged(RETRY, "tu")]) for n in range(200))
     worked(project, later(9))
-    assert not read_rollout(project.home).exploration
+    assert not explores(project.home)
 
 
 def test_leg_0_never_explores(project: MeasuredProject) -> None:
     project.log([*a_week(14, "tu"), *(turn(TODAY, n, [logged(PORT, "tu"), logged(RETRY, "t")]) for n in range(60))])
     worked(project)
-    assert not read_rollout(project.home).exploration
+    assert not explores(project.home)

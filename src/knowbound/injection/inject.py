@@ -7,6 +7,7 @@ each other. The hook loads this module on every prompt: it imports next to nothi
 
 from __future__ import annotations
 
+import json
 import os
 import time
 
@@ -16,11 +17,12 @@ from knowbound.injection.record import EXCERPT
 from knowbound.kms.search.ranking import RANKER, RELEVANCE_FLOOR, FoundItem, quality_is_on, relevant
 from knowbound.store.data_dir import INDEX
 from knowbound.store.read_only import HOOK_WAIT_SECONDS, open_own_index
-from knowbound.store.rollout_file import read_rollout
+from knowbound.user_files import make_file, make_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
+    from pathlib import Path
     from typing import Any
 
     from knowbound.injection.hook_settings import HookSettings
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 HELD_OUT, INJECTED = "held_out", "injected"  # the arms of a holdout, as they are recorded
 MOST_POOL = 30  # candidates that are kept: five times the injected items
 EPSILON = 0.1  # share of prompts that explore, where exploration is on
+ROLLOUT = "rollout.json"  # file of the state of the rollout, a copy from the quality log (specification 2, section 6)
 
 
 class Choice:
@@ -99,7 +102,7 @@ def choose_for_prompt(home: str, settings: HookSettings, prompt: HookPrompt) -> 
     found = search(index, prompt.text, limit=POOL, with_quality=is_on)
     new = new_to_context(home, prompt.context, relevant(found.items, floor, with_quality=is_on))
     first = new[: settings.most_items]
-    if new[settings.most_items :] and is_on and read_rollout(home).exploration:
+    if new[settings.most_items :] and is_on and explores(home):
         first = explored(prompt, first, new[settings.most_items :])
     spent = (time.thread_time() - began) * 1000
     return Choice(bundle.compose(first, budget=budget), found.pool, floor=floor, budget=budget, ms=spent)
@@ -111,6 +114,23 @@ def choose_for_prompt(home: str, settings: HookSettings, prompt: HookPrompt) -> 
 def is_held_out(prompt: HookPrompt, share: float) -> bool:
     """Report whether nothing is injected in the session of this prompt, to compare with sessions that get items."""
     return drawn("holdout", prompt, by_session=True) < share
+
+
+def explores(home: str | os.PathLike[str]) -> bool:
+    """Report whether prompts explore; they do not if the file cannot be read."""
+    try:
+        with open(os.path.join(home, ROLLOUT), encoding="utf-8") as file:
+            return json.load(file)["exploration"] is True
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return False
+
+
+def keep_rollout(home: Path, leg: int, exploration: bool) -> None:
+    """Replace the file that `explores` reads, if the state differs."""
+    path, data = home / ROLLOUT, json.dumps({"leg": leg, "exploration": exploration}).encode() + b"\n"
+    if not path.exists() or path.read_bytes() != data:
+        make_folder(home)
+        make_file(path, data)
 
 
 def explored(prompt: HookPrompt, chosen: list[FoundItem], others: list[FoundItem]) -> list[FoundItem]:

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from knowbound.config import Settings
 from knowbound.core.quality import DayRollup, Discovery, Durations, Metric
 from knowbound.errors import InputError, StoreError
+from knowbound.injection.inject import keep_rollout
 from knowbound.judge.calibration import configured_worth
 from knowbound.kms.index.database import Index
 from knowbound.kms.opening import open_index, open_quality_log
@@ -53,7 +54,6 @@ from knowbound.stats.rollout import (
     RolloutStatus,
 )
 from knowbound.stats.sessions import ReplayResult, ReplayVerdict
-from knowbound.store.rollout_file import RolloutFile, keep_rollout
 from knowbound.text.clock import utc_now
 
 STATE, REPLAY = "rollout", "replay"  # notes of the quality log
@@ -239,7 +239,7 @@ class Rollout:
     def _apply(self) -> None:
         """Bring items and the hook's copy up to the present leg."""
         write_effective(self._settings, self._index, self._days, ranked_backends(self.legs, self.leg.number))
-        keep_rollout(self._settings.home, RolloutFile(self.leg.number, self.state.exploration))
+        keep_rollout(self._settings.home, self.leg.number, self.state.exploration)
 
     def _save(self, state: RolloutState) -> None:
         self._log.put_note(STATE, msgspec.json.encode(state))

@@ -148,7 +148,10 @@ def _ask_results(results: ResultPages, sessions: int) -> None:
     )
     _print("one turn", lambda: results.turn(f"session-{_chance.randrange(min(sessions, 100)):08}", 3))
     _print("sessions of a topic", lambda: results.keys_about([f"name-{_chance.randrange(_NAMES):06}"]))
-    _print("diagnoses of a project", lambda: results.diagnoses(project=f"project-{_chance.randrange(_PROJECTS):02}"))
+    _print(
+        "diagnoses of a project",
+        lambda: results.counts("diagnosis", project=f"project-{_chance.randrange(_PROJECTS):02}"),
+    )
 
 
 def _ask_quality(log: QualityLog, items: int) -> None:

@@ -105,7 +105,14 @@ def _asked(folder: Path, items: Sequence[_ItemRow], rows: Sequence[PromptRow]) -
 
 def _injected(home: Path, prompt: str) -> list[str]:
     usual = Settings(root=home, home=home)
-    settings = HookSettings(10**6, usual.injection_token_budget, None, usual.injection_most_items, "", False)
+    settings = HookSettings(
+        time_limit_ms=10**6,
+        token_budget=usual.injection_token_budget,
+        relevance_floor=None,
+        most_items=usual.injection_most_items,
+        subject="",
+        is_shared=False,
+    )
     return [item.id for item in choose_for_prompt(str(home), settings, HookPrompt({"prompt": prompt})).items]
 
 

@@ -14,7 +14,14 @@ from tests.hook_project import PORT, PROMPT, RETRY, SWIFT, Project, project  # n
 
 
 def settings(floor: float, most: int, budget: int) -> HookSettings:
-    return HookSettings(20_000, budget, floor, most, "shop", False)
+    return HookSettings(
+        time_limit_ms=20_000,
+        token_budget=budget,
+        relevance_floor=floor,
+        most_items=most,
+        subject="shop",
+        is_shared=False,
+    )
 
 
 def test_what_is_measured_is_what_the_hook_injects(project: Project) -> None:  # noqa: F811

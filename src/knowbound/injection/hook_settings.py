@@ -33,37 +33,25 @@ PREFIXES = (  # of the variables that the settings depend on
 class HookSettings:
     """The settings that the hook needs (keys injection.*, kms.*, quality.*, rescue.enabled, audit.check)."""
 
-    def __init__(
-        self,
-        time_limit_ms: int,
-        token_budget: int,
-        relevance_floor: float | None,
-        most_items: int,
-        subject: str,
-        is_shared: bool,
-        model: str = "",
-        holdout: float = 0.0,
-        rescues: bool = True,
-        rescue_model: str = "",
-        check: str = "off",
-        check_ms: int = 500,
-        ranks: bool = True,
-        self_marking: bool = False,
-    ) -> None:
-        self.time_limit_ms = time_limit_ms
-        self.token_budget = token_budget
-        self.relevance_floor = relevance_floor  # None: the measured floor
-        self.most_items = most_items  # per prompt
-        self.model = model  # the model that chooses while the agent works, or ""
-        self.subject = subject
-        self.holdout = holdout  # share of prompts for which nothing is injected, to compare
-        self.rescues = rescues  # answer lookups that miss
-        self.rescue_model = rescue_model  # the model that is asked where rules are silent, or ""
-        self.check_ms = check_ms  # that this check may take
-        self.check = check  # of an answer before the agent stops: off, warn, block
-        self.ranks = ranks  # whether measured quality may rank items
-        self.self_marking = self_marking  # ask agents to mark what they infer
-        self.is_shared = is_shared  # other machines write to the backends: keep the index current
+    time_limit_ms: int
+    token_budget: int
+    relevance_floor: float | None  # None: the measured floor
+    most_items: int  # per prompt
+    subject: str
+    is_shared: bool  # other machines write to the backends: keep the index current
+    model: str = ""  # the model that chooses while the agent works
+    holdout: float = 0.0  # share of prompts for which nothing is injected, to compare
+    rescues: bool = True  # answer lookups that miss
+    rescue_model: str = ""  # the model that is asked where rules are silent
+    check: str = "off"  # of an answer before the agent stops: off, warn, block
+    check_ms: int = 500  # that this check may take
+    ranks: bool = True  # whether measured quality may rank items
+    self_marking: bool = False  # ask agents to mark what they infer
+
+    def __init__(self, **values: object) -> None:
+        if unknown := values.keys() - HookSettings.__annotations__.keys():
+            raise TypeError(f"no settings of the hook: {', '.join(unknown)}")
+        vars(self).update(values)
 
 
 def load(root: str, home: str, *, keep: bool = True) -> HookSettings:

@@ -23,7 +23,7 @@ from knowbound.user_files import make_file, make_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
     from knowbound.injection.prompt import HookPrompt
@@ -37,24 +37,16 @@ _BETWEEN = "~"  # in no name of a context
 class LateAnswer:
     """An answer of a model, and the record that it belongs to."""
 
-    def __init__(
-        self,
-        kind: str,
-        record: dict[str, Any],
-        asked: float,
-        *,
-        items: list[dict[str, Any]] | None = None,
-        budget: int = 0,
-        text: str = "",
-        keys: list[str] | None = None,
-    ) -> None:
+    items: Sequence[dict[str, Any]] = ()  # as item_to_json makes them
+    budget = 0  # tokens of their bundle
+    text = ""  # of a rescue
+    keys: Sequence[str] = ()  # of its places: what the context has once it is delivered
+
+    def __init__(self, kind: str, record: dict[str, Any], asked: float, **answer: object) -> None:
         self.kind = kind
         self.record = record  # time, id and session of the record of the prompt or the miss
         self.asked = asked  # seconds since 1970
-        self.items = items or []  # as item_to_json makes them
-        self.budget = budget  # tokens of their bundle
-        self.text = text  # of a rescue
-        self.keys = keys or []  # of its places: what the context has once it is delivered
+        vars(self).update(answer)
 
 
 def keep(home: str, context: str, turn: str, answer: LateAnswer) -> None:

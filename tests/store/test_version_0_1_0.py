@@ -12,12 +12,7 @@ from typing import Any
 import pytest
 
 from knowbound.cli.main import main
-from knowbound.core.tool_kinds import Outcome
 from knowbound.demo import PROJECT
-from knowbound.report.model import ObserveReport
-from knowbound.stats.evaluation import Origin
-from knowbound.store.evaluations import Evaluations
-from knowbound.store.observed import Observed
 
 STORED = Path(__file__).parent / "version_0_1_0"
 # `report` shows the newest run: later ones are taken away to see those before it.
@@ -55,20 +50,6 @@ def test_a_data_folder_of_0_1_0_shows_the_same(
         assert shown["more_samples"] > case["output"].pop("more_samples")
         assert case["output"].pop("words") != shown["words"]
     assert_holds(shown, case["output"], "$")
-
-
-def test_empty_searches_of_0_1_0_have_an_outcome_although_only_their_reason_was_stored(tmp_path: Path) -> None:
-    shutil.copy(STORED / "knowbound.db", tmp_path)
-    with closing(Observed(tmp_path)) as observed, closing(Evaluations(tmp_path)) as evaluations:
-        stored = [signal for found in observed.findings(observed.states()) for signal in found.signals]
-        report, _ = observed.run("observe", ObserveReport) or (None, [])
-        evaluation = evaluations.newest(Origin.WRITTEN)
-        assert report is not None
-        assert evaluation is not None
-        for signals in (stored, report.inventory, evaluation.signals):
-            empty = [signal.reason for signal in signals if signal.outcome is Outcome.EMPTY]
-            assert empty == [signal.reason for signal in signals if signal.reason.endswith("matched nothing")]
-            assert empty
 
 
 def assert_holds(now: Any, then: Any, path: str) -> None:

@@ -31,7 +31,7 @@ from knowbound.store.data_dir import EVALS, FINDINGS, INDEX, ITEMS
 from knowbound.store.database import Database
 from knowbound.store.forgotten import Forgotten
 from knowbound.store.listing import list_changed
-from knowbound.store.observed import AHEAD, add_empty_outcomes, session_of
+from knowbound.store.observed import AHEAD, session_of
 
 # Fields with words or ids of a session; the content of items is knowledge.
 _WORDS = frozenset(
@@ -430,7 +430,6 @@ def _without_words(evaluation: Evaluation, gone: list[SampleRun], forgotten: For
 
 def _blank(run: SampleRun, forgotten: Forgotten) -> SampleRun:
     """Return the run with its figures and without words. Its session is equal for every member of a cluster."""
-    add_empty_outcomes(run.signals)
     signals = [
         Signal(signal.type, signal.status, "", signal.turn, signal.sample, outcome=signal.outcome)
         for signal in run.signals

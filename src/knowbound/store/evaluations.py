@@ -13,7 +13,6 @@ import msgspec
 
 from knowbound.stats.evaluation import Evaluation, EvaluationHead, Origin, SampleRun
 from knowbound.store.database import FindingsStore
-from knowbound.store.observed import add_empty_outcomes
 
 _run = msgspec.msgpack.Decoder(SampleRun)
 _head = msgspec.msgpack.Decoder(EvaluationHead)
@@ -71,28 +70,22 @@ class Evaluations(FindingsStore):
     def get(self, id_: int) -> Evaluation | None:
         """Return an evaluation with its runs, or None."""
         row = self._db.row("SELECT report FROM evaluation WHERE id = ?", id_)
-        return self._decoded(row[0]) if row else None
+        return self._db.decoded(_whole, row[0]) if row else None
 
     def newest(self, origin: Origin) -> Evaluation | None:
         """Return the newest evaluation of an origin, without those of `--against`."""
         row = self._db.row(
             "SELECT report FROM evaluation WHERE against = '' AND origin = ? ORDER BY id DESC LIMIT 1", origin
         )
-        return self._decoded(row[0]) if row else None
+        return self._db.decoded(_whole, row[0]) if row else None
 
     def note_gates(self, id_: int, gates: dict[str, bool]) -> None:
         """Store which gates an evaluation passed and failed."""
         with self._db.writing() as db:
             row = db.execute("SELECT report FROM evaluation WHERE id = ?", (id_,)).fetchone()
             if row is not None:
-                kept = msgspec.structs.replace(self._decoded(row[0]), gates=gates)
+                kept = msgspec.structs.replace(self._db.decoded(_whole, row[0]), gates=gates)
                 db.execute("UPDATE evaluation SET report = ? WHERE id = ?", (msgspec.msgpack.encode(kept), id_))
-
-    def _decoded(self, report: bytes) -> Evaluation:
-        evaluation = self._db.decoded(_whole, report)
-        for run in evaluation.runs:
-            add_empty_outcomes(run.signals)
-        return evaluation
 
     def begin(self, key: str, plan: str, made: str, tasks: int) -> int:
         """Create the journal of a new evaluation and return its id."""
@@ -133,10 +126,7 @@ class Evaluations(FindingsStore):
     def noted(self, journal: int) -> dict[str, SampleRun]:
         """Return the runs of ended tasks by task."""
         rows = self._db.rows("SELECT task, run FROM journal_run WHERE journal = ?", journal)
-        runs = {task: self._db.decoded(_run, run) for task, run in rows}
-        for run in runs.values():
-            add_empty_outcomes(run.signals)
-        return runs
+        return {task: self._db.decoded(_run, run) for task, run in rows}
 
     def execution(self, key: str, type_: type[_T]) -> _T | None:
         """Return a stored identical run, or None."""

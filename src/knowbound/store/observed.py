@@ -17,14 +17,12 @@ import msgspec
 
 from knowbound.core.audit import AuditedSession, AuditedTurn
 from knowbound.core.bundle import is_ours
-from knowbound.core.signal import Findings, HedgingVerdict, InjectedText, Signal
-from knowbound.core.tool_kinds import Outcome
+from knowbound.core.signal import Findings, InjectedText
 from knowbound.store.database import SessionResults, as_store_errors
-from knowbound.store.forgotten import Forgotten, load_forgotten
+from knowbound.store.forgotten import load_forgotten
 
 _Report = TypeVar("_Report")
 _findings = msgspec.msgpack.Decoder(list[Findings])
-_verdict = msgspec.msgpack.Decoder(HedgingVerdict)
 _keys = msgspec.msgpack.Decoder(list[str])
 _RUNS_KEPT = 20
 AHEAD = "ahead"  # kind of the row that keeps what was read in the background; no report
@@ -110,9 +108,7 @@ class Observed(SessionResults):
     def findings(self, keys: Iterable[str]) -> Iterator[Findings]:
         """Yield the findings of these sessions."""
         for _, findings in self.bodies(keys):
-            for found in self._db.decoded(_findings, findings):
-                add_empty_outcomes(found.signals)
-                yield found
+            yield from self._db.decoded(_findings, findings)
 
     def keep_unmanaged(self, injections: Iterable[UnmanagedInjection]) -> None:
         """Store injections by other tools; known injections stay unchanged."""
@@ -184,7 +180,7 @@ class Observed(SessionResults):
         decoder = msgspec.msgpack.Decoder(type_)
         for (report,) in self._db.rows("SELECT report FROM run WHERE kind = ? ORDER BY id DESC", kind):
             with as_store_errors(self._db.path), suppress(msgspec.ValidationError):
-                yield _with_outcomes(decoder.decode(report))
+                yield decoder.decode(report)
 
     def newest_kind(self) -> str:
         """Return the kind of the newest run, or ""."""
@@ -206,7 +202,7 @@ class Observed(SessionResults):
             return None
         with as_store_errors(self._db.path):
             try:
-                return _with_outcomes(msgspec.msgpack.decode(row[0], type=type_)), _keys.decode(row[1])
+                return msgspec.msgpack.decode(row[0], type=type_), _keys.decode(row[1])
             except msgspec.ValidationError:
                 return None  # of another version: the report is made again
 
@@ -226,19 +222,6 @@ def _unmanaged_item(injected: InjectedText) -> UnmanagedItem:
     known = "\0".join((injected.source, injected.path, injected.excerpt, str(injected.content_length)))
     id_ = "u" + hashlib.sha256(known.encode("utf-8", "replace")).hexdigest()[:12]
     return UnmanagedItem(id_, injected.source, injected.path, injected.excerpt, injected.content_length)
-
-
-def add_empty_outcomes(signals: Iterable[Signal]) -> None:
-    """Set the outcome of empty searches in rows of version 0.1.0, which stored only the reason in words."""
-    for signal in signals:
-        if signal.outcome is None and signal.reason.endswith("matched nothing"):
-            signal.outcome = Outcome.EMPTY
-
-
-def _with_outcomes(report: _Report) -> _Report:
-    """Return the report; a report of `observe` has its signals in `inventory`."""
-    add_empty_outcomes(getattr(report, "inventory", ()))
-    return report
 
 
 def session_of(key: str) -> str:
@@ -296,8 +279,11 @@ class Audited(SessionResults):
         """Store audited sessions (key, state, msgpack), without forgotten ones."""
         with self._db.writing() as db:
             forgotten = load_forgotten(self._home)
-            kept = rows if forgotten is None else _without(forgotten, rows)
-            db.executemany("INSERT OR REPLACE INTO audited VALUES (?, ?, ?)", kept)
+            for key, state, encoded in rows:
+                kept = encoded
+                if forgotten is not None:
+                    kept = msgspec.msgpack.encode([one for one in _sessions.decode(encoded) if not forgotten.has(one)])
+                db.execute("INSERT OR REPLACE INTO audited VALUES (?, ?, ?)", (key, state, kept))
 
     def sessions(self, keys: Iterable[str] | None = None) -> Iterator[AuditedSession]:
         """Yield the audited sessions of these keys, or all of them."""
@@ -320,10 +306,3 @@ class Audited(SessionResults):
                 for one in sessions:
                     one.turns = [turns.get((turn.session, turn.turn), turn) for turn in one.turns]
                 db.execute("UPDATE audited SET sessions = ? WHERE key = ?", (msgspec.msgpack.encode(sessions), key))
-
-
-def _without(forgotten: Forgotten, rows: Iterable[tuple[str, str, bytes]]) -> Iterator[tuple[str, str, bytes]]:
-    """Yield the rows without sessions that were forgotten by id, project or time."""
-    for key, state, encoded in rows:
-        left = [one for one in _sessions.decode(encoded) if not forgotten.has(one)]
-        yield key, state, msgspec.msgpack.encode(left)

@@ -154,31 +154,19 @@ class Chains:
         """Return the items that this item replaced."""
         return sorted({known.item.id for known in self._index.predecessors(id_)})
 
-    def links_before(self, id_: str, passed: frozenset[str] = frozenset()) -> int:
-        """Return the length of the longest chain that ends in this item."""
-        passed |= {id_}
-        before = [one for one in self.predecessors(id_) if one not in passed]
-        return max((1 + self.links_before(one, passed) for one in before), default=0)
-
     def shortened(self, old: str, new: str) -> list[ItemChange]:
         """Compact a chain that would grow over the limit: everything before points to the new end."""
-        if self.links_before(old) + 1 <= MAX_CHAIN:
+        found, links, waiting = set[str](), 0, {old}
+        while waiting := {before for id_ in waiting for before in self.predecessors(id_)} - found - {old}:
+            found, links = found | waiting, links + 1  # an item has one successor: each step is one link more
+        if links < MAX_CHAIN:
             return []
         return [
             ItemChange(backend, item, pointing_to(item, new))
-            for id_ in sorted(self._all_before(old))
+            for id_ in sorted(found)
             for backend, item in stored_items(self._backends, id_)
             if item.flag and item.flag.superseded_by
         ]
-
-    def _all_before(self, id_: str) -> set[str]:
-        found: set[str] = set()
-        waiting = [id_]
-        while waiting:
-            new = set(self.predecessors(waiting.pop())) - found - {id_}
-            found |= new
-            waiting += new
-        return found
 
 
 def _without(flag: Flag | None, kind: FlagKind) -> Flag | None:

@@ -41,7 +41,6 @@ NEAR = 0.70
 _CANDIDATES = 50
 _SHOWN = 3  # near duplicates of a new item
 _OFFERED = 10  # near copies of a superseded item
-_MOST_OTHERS = 4  # times the words of the old statement: in a longer text it is one sentence of many
 _NOT = "not "
 _NEGATIONS = frozenset(
     "not no never without nor neither none avoid nicht kein keine nie ohne ne pas jamais sans nunca sin не нет никогда "
@@ -128,7 +127,7 @@ def restates(text: str, old: str, new: str) -> bool:
     if said - before - after - _COMMON and (before & after) - said - _COMMON:
         return False  # about something else
     near = _statement_likeness(text, old)
-    if (near < NEAR and not _has_all(said, before, after)) or (_is_past(text) and not _is_past(old)):
+    if near < NEAR or (_is_past(text) and not _is_past(old)):
         return False
     wrong, right = before - after, after - before
     if not wrong:
@@ -136,14 +135,6 @@ def restates(text: str, old: str, new: str) -> bool:
     if _literals(wrong) - said:
         return False
     return len(said & wrong) / len(wrong) > (len(said & right) / len(right) if right else 0.0)
-
-
-def _has_all(said: frozenset[str], before: frozenset[str], after: frozenset[str]) -> bool:
-    """Report whether all words of the old statement are there, with at most three others each and none of the new."""
-    needed = before - _COMMON
-    return (
-        len(needed) > 1 and needed <= said and len(said) <= _MOST_OTHERS * len(before) and not said & (after - before)
-    )
 
 
 def _statement_likeness(one: str, other: str) -> float:

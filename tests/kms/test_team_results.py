@@ -86,12 +86,12 @@ def both(listed_home: Path, url: str) -> Iterator[list[ResultPages]]:  # noqa: F
 def test_every_question_has_the_answer_that_sqlite_gives(both: list[ResultPages]) -> None:
     def asked(results: ResultPages) -> list[object]:
         found: list[object] = [
-            results.projects(),
-            results.agents(),
-            results.diagnoses(),
-            results.diagnoses_of(["s07", "x"]),
+            results.counts("project"),
+            results.counts("agent"),
+            results.counts("diagnosis"),
+            results.counts("diagnosis", session="s07"),
         ]
-        found.append(results.diagnoses(project="shop"))
+        found.append(results.counts("diagnosis", project="shop"))
         given: dict[str, str]
         for given in ({}, {"project": "shop"}, {"agent": "codex"}, {"project": "api", "since": "2026-11-05"}):
             found.append(sorted(_all(lambda after, given=given: results.sessions(after=after, most=4, **given))))  # type: ignore[misc]
@@ -126,7 +126,7 @@ def test_a_second_machine_takes_over_what_the_first_has_read(
         report, _ = audit([traces], machine("second", cluster_mongo_url=url))
     assert report.sessions == len(IDS)
     with closing(open_results(machine("third"))) as results:
-        assert results.projects() == {"shop": len(IDS)}
+        assert results.counts("project") == {"shop": len(IDS)}
         assert {one.audited for one in results.sessions().rows} == {1}
 
 
@@ -180,7 +180,7 @@ def test_a_cluster_puts_its_results_there_with_the_same_answer(traces: Path, mac
     alone = printed(traces, machine("alone", cluster_mongo_url=""))
     assert printed(traces, machine("many", cluster_address="local:2")) == alone
     with closing(open_results(machine("other"))) as results:
-        assert results.projects() == {"shop": len(IDS)}
+        assert results.counts("project") == {"shop": len(IDS)}
 
 
 def test_results_of_old_sessions_leave_the_database_and_are_not_put_there_again(
@@ -198,7 +198,7 @@ def test_results_of_old_sessions_leave_the_database_and_are_not_put_there_again(
         audit([traces], settings)
         assert [documents(url, one) for one in (RESULT, SESSION, TURN)] == [2 * kept, kept, kept]
     with closing(SqliteResults(settings.home)) as own:
-        assert own.projects() == {"shop": len(IDS)}
+        assert own.counts("project") == {"shop": len(IDS)}
 
 
 def test_a_file_with_several_sessions_goes_with_the_last_of_them(url: str) -> None:
@@ -222,7 +222,7 @@ def test_pages_are_read_by_an_index_and_never_sorted(both: list[ResultPages], ur
             team.turns(after=team.turns(most=2, **given).after, most=2, **given)
         team.turn("s07", 1)
         team.keys_about(["n3", "n9"])
-        team.diagnoses(project="shop")
+        team.counts("diagnosis", project="shop")
         database.command("profile", 0)
         asked = list(
             database["system.profile"].find({"ns": {"$regex": "knowbound_"}, "op": {"$in": ["query", "command"]}})

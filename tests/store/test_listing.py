@@ -83,7 +83,7 @@ def test_sessions_are_found_by_project_agent_and_time(listing: SqliteResults) ->
     assert {one.agent for one in listing.sessions(project="shop", agent="codex").rows} == {"codex"}
     assert [one.session for one in listing.sessions(since="2026-11-13").rows] == ["s24"]
     assert listing.sessions(project="none") == ([], "")
-    assert listing.projects() == {"api": 13, "shop": 12}
+    assert listing.counts("project") == {"api": 13, "shop": 12}
 
 
 def test_turns_are_found_by_diagnosis_and_project(listing: SqliteResults) -> None:
@@ -95,8 +95,8 @@ def test_turns_are_found_by_diagnosis_and_project(listing: SqliteResults) -> Non
             break
     assert [one.session for one in found] == [f"s{number:02}" for number in range(24, -1, -2)]
     assert {one.turn for one in found} == {1}
-    assert listing.diagnoses() == {"grounded": 50, "unsupported": 25}
-    assert listing.diagnoses(project="shop") == {"grounded": 24, "unsupported": 12}
+    assert listing.counts("diagnosis") == {"grounded": 50, "unsupported": 25}
+    assert listing.counts("diagnosis", project="shop") == {"grounded": 24, "unsupported": 12}
 
 
 def test_a_turn_has_its_prompt_signals_and_diagnosis(listing: SqliteResults) -> None:
@@ -135,7 +135,7 @@ def test_what_changes_is_listed_again_and_what_goes_is_listed_no_more(home: Path
     with closing(SqliteResults(home)) as listing:
         assert len(listing.sessions().rows) == SESSIONS - 1
         assert listing.turns().rows == []
-        assert listing.diagnoses() == {}
+        assert listing.counts("diagnosis") == {}
 
 
 def test_findings_of_another_version_are_listed_by_their_key(home: Path) -> None:

@@ -146,11 +146,7 @@ class MongoQualityLog(QualityLog):
         return _value(found, QualityTurn) if found else None
 
     def known(self, ids: Collection[str]) -> set[str]:
-        found = set[str]()
-        for page in pages(ids, _PAGE):
-            with self._server.recovering(len(page)):
-                found |= {document["_id"] for document in self._log.find({"_id": {"$in": page}}, {"_id": 1})}
-        return found
+        return {document["_id"] for document in self._server.found(self._log, ids, {"_id": 1})}
 
     def unscored(self, most: int = 1000) -> list[QualityTurn]:
         with self._server.recovering(most):
@@ -184,12 +180,8 @@ class MongoQualityLog(QualityLog):
 
     def verdicts_on(self, ids: Collection[str]) -> dict[str, Counts]:
         self._list_days()
-        found: dict[str, Counts] = {}
-        for page in pages(ids, _PAGE):
-            with self._server.recovering(len(page)):
-                known = self._items.find({"_id": {"$in": page}}, {"days": 0})
-                found |= {one["_id"]: Counts(*(int(one.get(name, 0)) for name in COUNTS)) for one in known}
-        return found
+        known = self._server.found(self._items, ids, {"days": 0})
+        return {one["_id"]: Counts(*(int(one.get(name, 0)) for name in COUNTS)) for one in known}
 
     def _list_days(self) -> None:
         """Bring the items up to the days that were written since somebody looked; each write may be repeated."""
@@ -239,7 +231,8 @@ class MongoQualityLog(QualityLog):
     def put_discoveries(self, records: Iterable[Discovery]) -> None:
         """Replace each record as a whole; it keeps the origin of its turn, wherever the contradiction was found."""
         given = list(records)
-        origins = self._origins({f"{record.session_id}/{record.turn_id}" for record in given})
+        turns = {f"{record.session_id}/{record.turn_id}" for record in given}
+        origins = {one["_id"]: one.get("origin", "") for one in self._server.found(self._log, turns, {"origin": 1})}
         writes: list[_Write] = []
         documents = []
         for record in given:
@@ -311,11 +304,8 @@ class MongoQualityLog(QualityLog):
         for collection in (self._log, self._discovery, self._rollup, self._answer, self._notes):
             with self._server.recovering():
                 ids = [found["_id"] for found in collection.find({}, {"_id": 1})]
-            for page in pages(ids, _PAGE):
-                with self._server.recovering(len(page)):
-                    found = list(collection.find({"_id": {"$in": page}}))
-                for document in found:
-                    yield collection.name, bson.encode(document), is_gone(self._kept_as(document))
+            for document in self._server.found(collection, ids):
+                yield collection.name, bson.encode(document), is_gone(self._kept_as(document))
 
     def close(self) -> None:
         self._server.close()
@@ -332,8 +322,7 @@ class MongoQualityLog(QualityLog):
     def _turns(self, ids: Sequence[str]) -> Iterator[QualityTurn]:
         """Yield the turns in this order, without those that were removed meanwhile."""
         for page in pages(ids, _PAGE):
-            with self._server.recovering(len(page)):
-                found = {document["_id"]: document for document in self._log.find({"_id": {"$in": page}})}
+            found = {document["_id"]: document for document in self._server.found(self._log, page)}
             yield from (_value(found[id_], QualityTurn) for id_ in page if id_ in found)
 
     def _blank(self, ids: Sequence[str]) -> None:
@@ -357,14 +346,6 @@ class MongoQualityLog(QualityLog):
                 if {one.get("code") for one in error.details.get("writeErrors", ())} != {DUPLICATE}:
                     raise
                 return int(collection.bulk_write(writes, ordered=False).deleted_count)  # after a concurrent insert
-
-    def _origins(self, ids: Collection[str]) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for page in pages(ids, _PAGE):
-            with self._server.recovering(len(page)):
-                for one in self._log.find({"_id": {"$in": page}}, {"origin": 1}):
-                    found[one["_id"]] = one.get("origin", "")
-        return found
 
     def _with_origin(self, document: Document, origin: str | None = None) -> Document:
         """Return an expression for the document that keeps the origin of an existing document."""

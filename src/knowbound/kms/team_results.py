@@ -22,6 +22,7 @@ from knowbound.core.signal import Findings
 from knowbound.kms.backends.protocol import pages
 from knowbound.store.listing import (
     PAGE,
+    CountedBy,
     ListedSession,
     ListedTurn,
     ResultPage,
@@ -94,7 +95,7 @@ class MongoResults(ResultPages):
         """Return the state of each of these results that is stored."""
         found: dict[str, str] = {}
         for page in pages(sorted(keys), 1000):
-            with self._server.recovering(len(page)):
+            with self._server.recovering(len(page)):  # by the index alone, which has no bodies
                 wanted = self._results.find({"kind": kind, "key": {"$in": page}}, {"_id": 0, "key": 1, "state": 1})
                 found |= {one["key"]: one["state"] for one in wanted}
         return found
@@ -102,15 +103,12 @@ class MongoResults(ResultPages):
     def stored(self, kind: str, wanted: Sequence[_Keyed]) -> Iterator[tuple[_Keyed, bytes]]:
         """Yield those results whose stored state is the wanted one."""
         decoder: msgspec.msgpack.Decoder[Any] = _audited if kind == AUDITED else _findings
-        for page in pages(wanted, _AT_ONCE):
-            by_id = {f"{kind}|{one.key}": one for one in page}
-            with self._server.recovering(len(page)):
-                found = list(self._results.find({"_id": {"$in": [*by_id]}}, {"state": 1, "body": 1}))
-            for one in found:
-                if one["state"] == by_id[one["_id"]].state:
-                    with suppress(msgspec.MsgspecError):  # of another version, or no result: it is read here
-                        decoder.decode(one["body"])
-                        yield by_id[one["_id"]], bytes(one["body"])
+        by_id = {f"{kind}|{one.key}": one for one in wanted}
+        for one in self._server.found(self._results, by_id, {"state": 1, "body": 1}):
+            if one["state"] == by_id[one["_id"]].state:
+                with suppress(msgspec.MsgspecError):  # of another version, or no result: it is read here
+                    decoder.decode(one["body"])
+                    yield by_id[one["_id"]], bytes(one["body"])
 
     def put(self, kind: str, rows: Iterable[tuple[str, str, bytes]]) -> None:
         """Store results (key, state, msgpack) in place of earlier ones, and their rows for pages."""
@@ -213,17 +211,12 @@ class MongoResults(ResultPages):
             audited = audited or self._of(AUDITED, key, session, _audited)
         return StoredSession(findings, audited)
 
-    def diagnoses(self, *, project: str = "") -> dict[str, int]:
-        return self._counted(self._turns, "diagnosis", _given(project=project))
-
-    def projects(self) -> dict[str, int]:
-        return self._counted(self._sessions, "project", {})
-
-    def agents(self) -> dict[str, int]:
-        return self._counted(self._sessions, "agent", {})
-
-    def diagnoses_of(self, sessions: Collection[str]) -> dict[str, dict[str, int]]:
-        return {session: self._counted(self._turns, "diagnosis", {"session": session}) for session in sessions}
+    def counts(self, by: CountedBy, *, project: str = "", session: str = "") -> dict[str, int]:
+        wanted = {"$match": _given(project=project, session=session)}
+        steps = [wanted, {"$group": {"_id": f"${by}", "n": {"$sum": 1}}}, {"$sort": {"n": -1, "_id": 1}}]
+        with self._server.recovering():
+            found = (self._turns if by == "diagnosis" else self._sessions).aggregate(steps)
+            return {one["_id"]: int(one["n"]) for one in found}
 
     def keys_about(self, names: Collection[str]) -> list[str]:
         with self._server.recovering():
@@ -236,11 +229,6 @@ class MongoResults(ResultPages):
         query = {"$and": [wanted, last]} if wanted and last else wanted or last
         with self._server.recovering():
             return list(collection.find(query).sort([(order, -1), ("_id", -1)]).limit(most + 1))
-
-    def _counted(self, collection: Any, name: str, wanted: Mapping[str, Any]) -> dict[str, int]:
-        steps = [{"$match": wanted}, {"$group": {"_id": f"${name}", "n": {"$sum": 1}}}, {"$sort": {"n": -1, "_id": 1}}]
-        with self._server.recovering():
-            return {one["_id"]: int(one["n"]) for one in collection.aggregate(steps)}
 
     def _of(
         self, kind: str, key: str, session: str, decoder: msgspec.msgpack.Decoder[list[_Decoded]]

@@ -7,13 +7,14 @@ first, and nothing is shown twice while sessions arrive.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
@@ -27,7 +28,6 @@ from knowbound.text.similar import plain_term
 PAGE = 50  # rows
 _AT_ONCE = 200  # keys that one transaction lists
 _LACKING = NOT_CLOSED | {Status.RESOLVED}  # signals with such a status may belong to a topic
-_NAMES = 200  # of one query
 # Keys whose every session ended before a day, with the number of sessions: a file with several has one key.
 ENDED_BEFORE = (
     "SELECT key, count(*) FROM listed_session WHERE key IN (SELECT key FROM listed_session "
@@ -35,6 +35,7 @@ ENDED_BEFORE = (
 )
 
 Row = TypeVar("Row")
+CountedBy: TypeAlias = Literal["project", "agent", "diagnosis"]
 
 
 class ListedSession(NamedTuple):
@@ -102,17 +103,8 @@ class ResultPages(Protocol):
     def session(self, session: str) -> StoredSession:
         """Return one session by its id."""
 
-    def diagnoses(self, *, project: str = "") -> dict[str, int]:
-        """Return the number of audited turns by diagnosis."""
-
-    def projects(self) -> dict[str, int]:
-        """Return the number of sessions by project, most first."""
-
-    def agents(self) -> dict[str, int]:
-        """Return the number of sessions by agent, most first."""
-
-    def diagnoses_of(self, sessions: Collection[str]) -> dict[str, dict[str, int]]:
-        """Return the number of audited turns by diagnosis, for each of these sessions."""
+    def counts(self, by: CountedBy, *, project: str = "", session: str = "") -> dict[str, int]:
+        """Return the number of sessions by project or agent, or of audited turns by diagnosis, most first."""
 
     def keys_about(self, names: Collection[str]) -> list[str]:
         """Return the keys of the sessions with a signal about one of these names."""
@@ -209,7 +201,8 @@ def session_rows(key: str, findings: bytes | None, audited: bytes | None) -> Ite
         row = _row(one, turns.pop(one.session, None))
         row.turns, row.calls, row.signals = len(one.turns), one.tool_calls, len(one.signals)
         row.open = sum(signal.status is Status.OPEN for signal in lacking)
-        row.names = sorted({name for signal in lacking for name in _names(signal)})
+        named = (one.names or (plain_term((one.query or one.text).lower()),) for one in lacking)
+        row.names = sorted({name for names in named for name in names})
         yield row
     yield from (_row(one, one) for one in turns.values())
 
@@ -219,10 +212,6 @@ def _row(one: _FindingsHead | _AuditedHead, audited: _AuditedHead | None) -> Ses
     return SessionRow(
         one.session, one.agent, project_name(one.project), one.project, one.started, one.ended, audited=turns
     )
-
-
-def _names(signal: _SignalHead) -> tuple[str, ...]:
-    return signal.names or (plain_term((signal.query or signal.text).lower()),)
 
 
 def list_changed(db: sqlite3.Connection, most: int = -1) -> int:
@@ -285,13 +274,12 @@ class SqliteResults(FindingsStore, ResultPages):
                 audited = _of_session(turns, session)
         return StoredSession(findings, audited)
 
-    def diagnoses(self, *, project: str = "") -> dict[str, int]:
-        where = "WHERE project = ?" if project else ""
-        query = f"SELECT diagnosis, count(*) FROM listed_turn {where} GROUP BY diagnosis"
-        return dict(Counter(dict(self._db.rows(query, *([project] if project else [])))).most_common())
-
-    def projects(self) -> dict[str, int]:
-        rows = self._db.rows("SELECT project, count(*) FROM listed_session GROUP BY project")
+    def counts(self, by: CountedBy, *, project: str = "", session: str = "") -> dict[str, int]:
+        table = "listed_turn" if by == "diagnosis" else "listed_session"
+        joined = f"{table} JOIN listed_session USING (id)" if session and by == "diagnosis" else table
+        given = {name: value for name, value in ((f"{table}.project", project), ("session", session)) if value}
+        where = " AND ".join(f"{name} = ?" for name in given) or "1"
+        rows = self._db.rows(f"SELECT {table}.{by}, count(*) FROM {joined} WHERE {where} GROUP BY 1", *given.values())
         return dict(Counter(dict(rows)).most_common())
 
     def audits(self) -> Iterator[tuple[AuditedSession, Counter[str]]]:
@@ -304,24 +292,9 @@ class SqliteResults(FindingsStore, ResultPages):
             yield AuditedSession(*head), Counter({row[6]: row[7] for row in of_session})
 
     def keys_about(self, names: Collection[str]) -> list[str]:
-        ids, given = set[int](), sorted(names)
-        for start in range(0, len(given), _NAMES):
-            part = given[start : start + _NAMES]
-            query = f"SELECT id FROM listed_name WHERE name IN ({', '.join('?' * len(part))})"
-            ids |= {row[0] for row in self._db.rows(query, *part)}
-        keys = (self._db.row("SELECT key FROM listed_session WHERE id = ?", id_) for id_ in sorted(ids))
-        return list(dict.fromkeys(row[0] for row in keys if row))
-
-    def agents(self) -> dict[str, int]:
-        rows = self._db.rows("SELECT agent, count(*) FROM listed_session GROUP BY agent")
-        return dict(Counter(dict(rows)).most_common())
-
-    def diagnoses_of(self, sessions: Collection[str]) -> dict[str, dict[str, int]]:
-        query = (
-            "SELECT diagnosis, count(*) FROM listed_session JOIN listed_turn USING (id) WHERE session = ? "
-            "GROUP BY diagnosis"
-        )
-        return {session: dict(self._db.rows(query, session)) for session in sessions}
+        about = "SELECT id FROM listed_name WHERE name IN (SELECT value FROM json_each(?))"
+        query = f"SELECT key FROM listed_session WHERE id IN ({about}) ORDER BY id"
+        return list(dict.fromkeys(row[0] for row in self._db.rows(query, json.dumps([*names]))))
 
     def keys_ended_before(self, day: str) -> set[str]:
         """Return the keys whose every session ended before a day."""

@@ -43,6 +43,7 @@ from knowbound.kms.backends.protocol import (
     Stamp,
     Swap,
     missing,
+    pages,
     printable_url,
     refuse_changed,
     refused,
@@ -72,6 +73,7 @@ ITEMS, CLOCK = "kms_items", "kms_clock"
 _MARKS = ("written", "writing")
 _PATIENCE_SECONDS = 2.0  # a write between its mark and its number takes milliseconds
 _POLL_SECONDS = 0.01
+_PAGE = 200  # documents that are asked for by id at once
 Document = dict[str, Any]
 _Write = pymongo.InsertOne[Document] | pymongo.ReplaceOne[Document]
 DURABLE = WriteConcern("majority", j=True)
@@ -149,6 +151,15 @@ class MongoConnection:
         if size > most:
             reason = f"{str(document['_id'])[:100]!r} has {size:,} bytes, and a document at most {most:,}"
             raise refused("MongoDB", reason, self._refusal)
+
+    def found(
+        self, collection: Collection[Document], ids: Iterable[str], fields: Document | None = None
+    ) -> Iterator[Document]:
+        """Yield the documents with these ids. No cursor is open while the caller works."""
+        for page in pages(ids, _PAGE):
+            with self.recovering(len(page)):
+                found = list(collection.find({"_id": {"$in": page}}, fields))
+            yield from found
 
     @contextmanager
     def recovering(self, documents: int = 1) -> Iterator[None]:

@@ -55,11 +55,11 @@ def show(asked: Asked) -> Shown:
     wanted = {name: asked.query.get(name, "") for name in ("project", "agent", "diagnosis")}
     after = asked.query.get("after", "")
     with closing(open_results(asked.studio.settings)) as results:
-        projects, diagnoses = results.projects(), results.diagnoses(project=wanted["project"])
+        projects, diagnoses = results.counts("project"), results.counts("diagnosis", project=wanted["project"])
         values = {
             "wanted": wanted,
             "projects": projects,
-            "agents": results.agents(),
+            "agents": results.counts("agent"),
             "diagnoses": [(one.value, diagnoses[one.value]) for one in _ORDER if one.value in diagnoses],
             "headline": _headline(sum(projects.values()), diagnoses),
             "first": bool(after),
@@ -70,7 +70,8 @@ def show(asked: Asked) -> Shown:
             return Shown("sessions.html", values)
         page = results.sessions(project=wanted["project"], agent=wanted["agent"], after=after, most=_PAGE)
         names = [row.session for row in page.rows]
-        bars, prompts = results.diagnoses_of(names), results.first_prompts(names)
+        bars = {name: results.counts("diagnosis", session=name) for name in names}
+        prompts = results.first_prompts(names)
     entries = [
         SessionEntry(
             one,

@@ -22,10 +22,10 @@ from pathlib import Path
 import msgspec
 
 from knowbound.config import load
-from knowbound.core.evaluation import Cause, SampleCause
 from knowbound.evals.evaluate import EvalPlan, evaluate
 from knowbound.evals.executor import Execution, RunEnding, Task
 from knowbound.evals.samples.values import Assertion, EvalSample, SampleSet
+from knowbound.stats.evaluation import Cause, SampleCause
 
 _SUFFIXES = (".md", ".rst")
 

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.core.evaluation import CompetencyQuestion, Dropped, Probe, QuestionSource
 from knowbound.evals.questions.from_rules import question_of_heading, questions_by_rules
 from knowbound.evals.questions.knowledge_text import read_knowledge
 from knowbound.evals.questions.probe import Proposal, as_samples, competency_questions, spread
@@ -13,6 +12,7 @@ from knowbound.evidence.investigate import investigate
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.completion import Completion, ModelQuestion
 from knowbound.judge.names import JudgeOptions
+from knowbound.stats.evaluation import CompetencyQuestion, Dropped, Probe, QuestionSource
 
 DEMO = Path(__file__).resolve().parents[2] / "src/knowbound/demo/project"
 

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.core.evaluation import Cause, SampleCause
 from knowbound.evals.assertions import ToolUse
 from knowbound.evals.diagnosis import FailedRun, diagnose, failed_runs
 from knowbound.evals.samples.values import Assertion, EvalSample
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.completion import Completion, ModelQuestion
 from knowbound.judge.names import JudgeOptions
-from knowbound.stats.evaluation import AssertionGrade, Grade, RunEnding, SampleRun
+from knowbound.stats.evaluation import AssertionGrade, Cause, Grade, RunEnding, SampleCause, SampleRun
 
 PURGE = "Archived projects are purged after 45 days."
 OTHER = "Projects in the archive are kept for 90 days."

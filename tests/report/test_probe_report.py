@@ -10,7 +10,6 @@ import msgspec
 import pytest
 
 from knowbound.config import load
-from knowbound.core.evaluation import CompetencyQuestion, Dropped, Probe, QuestionSource
 from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.errors import InputError
 from knowbound.evals.evaluate import EvalPlan, evaluate
@@ -19,7 +18,16 @@ from knowbound.evals.questions.probe import probe
 from knowbound.evals.samples.load import load_samples
 from knowbound.report import LINE_FORMATS
 from knowbound.report.evals.probe import Format, ProbeReport, by_kind, render_probe
-from knowbound.stats.evaluation import Evaluation, Origin, RunEnding, SampleRun
+from knowbound.stats.evaluation import (
+    CompetencyQuestion,
+    Dropped,
+    Evaluation,
+    Origin,
+    Probe,
+    QuestionSource,
+    RunEnding,
+    SampleRun,
+)
 from knowbound.stats.figures import WARNING, Coverage, GapFigures, Watermark
 from knowbound.stats.rate import Mean, Rate, Weighted
 from knowbound.store.evaluations import Evaluations

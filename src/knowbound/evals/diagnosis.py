@@ -17,7 +17,6 @@ import msgspec
 
 from knowbound.codebase.passages import CodePassage
 from knowbound.codebase.tree import SourceTree
-from knowbound.core.evaluation import Cause, SampleCause
 from knowbound.evals.assertions import FACT, TYPES, ToolUse
 from knowbound.evals.samples.values import Assertion, EvalSample
 from knowbound.evals.tracing import Traced
@@ -27,7 +26,7 @@ from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.questions import AskResult, sendable
 from knowbound.judge.prompts import load_prompt
 from knowbound.stats.comparison import answers
-from knowbound.stats.evaluation import RunEnding, SampleRun
+from knowbound.stats.evaluation import Cause, RunEnding, SampleCause, SampleRun
 from knowbound.text.printable import estimated_tokens
 from knowbound.text.redact import excerpt, redact
 from knowbound.text.stop_words import STOP_WORDS

@@ -14,7 +14,6 @@ import msgspec
 
 from knowbound import __version__
 from knowbound.config import ModelTask, Settings
-from knowbound.core.evaluation import SampleCause
 from knowbound.core.signal import Findings
 from knowbound.errors import InputError
 from knowbound.evals.diagnosis import diagnose, failed_runs
@@ -35,7 +34,7 @@ from knowbound.judge.hedging.verdict import HedgingJudge
 from knowbound.judge.registry import asker_for, check_hedging, hedging_judge_version, rubric_judge, why_hedges_off
 from knowbound.judge.rubric import RubricJudge, panel_of
 from knowbound.stats.comparison import answers
-from knowbound.stats.evaluation import Evaluation, Origin, SampleRun, total_usd
+from knowbound.stats.evaluation import Evaluation, Origin, SampleCause, SampleRun, total_usd
 from knowbound.store.data_dir import EVALS
 from knowbound.store.evaluations import Evaluations
 from knowbound.text.clock import utc_now

@@ -1,10 +1,12 @@
-"""The report of `secrets`: what lies in transcripts, where, since when, and what to rotate."""
+"""The report of `secrets`: what lies in transcripts, where (never its value), since when, and what to rotate."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
-from knowbound.core.leaks import LeakedSecret, SecretScan, age_in_days
+import msgspec
+
 from knowbound.language import say
 from knowbound.report.formats.json import json_text, lines_or_rows
 from knowbound.text.printable import counted
@@ -25,6 +27,32 @@ _ADVICE = (
 )
 
 
+class SecretPlace(msgspec.Struct, frozen=True):
+    """A line of a transcript with a secret."""
+
+    file: str
+    line: int  # in a database, the number of the row
+
+
+class LeakedSecret(msgspec.Struct):
+    """One secret, wherever it lies."""
+
+    kind: str
+    first: str  # time of the first line that has it, or of its file: it has been there at least since then
+    lines: int = 0
+    places: list[SecretPlace] = []
+    files: int = 0
+
+
+class SecretScan(msgspec.Struct):
+    """The secrets of some transcripts, and what was looked at."""
+
+    secrets: list[LeakedSecret] = []
+    files: int = 0
+    lines: int = 0
+    unreadable: list[str] = []
+
+
 def advice(kind: str) -> str:
     """Return what to rotate, for a kind of secret."""
     return next(words for end, words in _ADVICE if kind.endswith(end))
@@ -40,7 +68,7 @@ def render_secrets(scan: SecretScan, format_: str) -> Iterator[str]:
 
 
 def _row(one: LeakedSecret) -> dict[str, object]:
-    about = {"kind": one.kind, "first": one.first, "age_days": age_in_days(one.first), "lines": one.lines}
+    about = {"kind": one.kind, "first": one.first, "age_days": _age_in_days(one.first), "lines": one.lines}
     places = [{"file": place.file, "line": place.line} for place in one.places]
     return {**about, "files": one.files, "places": places, "rotate": advice(one.kind)}
 
@@ -50,7 +78,7 @@ def _lines(scan: SecretScan) -> Iterator[str]:
     if not scan.secrets:
         yield say("No secrets found: {}.", looked)
     for number, one in enumerate(scan.secrets[:_SHOWN], 1):
-        days = age_in_days(one.first)
+        days = _age_in_days(one.first)
         age = say("age unknown") if days is None else counted(days, "day") + say(" old")
         where = counted(one.lines, "line") + say(" of ") + counted(one.files, "file")
         yield f"{number:>2}. {one.kind} · {age} · {where}"
@@ -64,3 +92,13 @@ def _lines(scan: SecretScan) -> Iterator[str]:
         yield say("Rotate first: deleting a transcript takes nothing back that a model or a backup has seen.")
     for path in scan.unreadable:
         yield say("Not readable: {}", path)
+
+
+def _age_in_days(time: str) -> int | None:
+    """Return the days since a time; None if it is unknown."""
+    try:
+        then = datetime.fromisoformat(time)
+    except ValueError:
+        return None
+    then = then if then.tzinfo else then.replace(tzinfo=UTC)
+    return max(0, (datetime.now(UTC) - then).days)

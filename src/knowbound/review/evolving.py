@@ -15,7 +15,6 @@ import msgspec
 
 from knowbound.config import Settings
 from knowbound.core.action import Action, ActionKind, action_id
-from knowbound.core.evaluation import SampleCause
 from knowbound.errors import InputError
 from knowbound.evals.evaluate import EvalPlan, evaluate
 from knowbound.evals.executor import Executor
@@ -27,7 +26,7 @@ from knowbound.judge.models.asking import Asker
 from knowbound.judge.prompts import load_prompt
 from knowbound.patching import FilePatch, read_below
 from knowbound.report.evals.comparison import verdict_words
-from knowbound.stats.evaluation import Evaluation, Origin
+from knowbound.stats.evaluation import Evaluation, Origin, SampleCause
 from knowbound.store.evaluations import Evaluations
 from knowbound.store.screens import Fix
 from knowbound.text.digest import digest_of

@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from knowbound.config import Settings
 from knowbound.core.action import Action, ActionCost, ActionKind, action_id
 from knowbound.core.audit import UNSUPPORTED, AuditedSession, AuditedTurn, Claim, ClaimKind, Diagnosis, FindingCode
-from knowbound.core.evaluation import Cause, SampleCause
 from knowbound.core.item import Item
 from knowbound.core.quality import Suggestion
 from knowbound.core.signal import Example
@@ -29,7 +28,7 @@ from knowbound.patching import FilePatch, read_below
 from knowbound.quality.corrections.answers import suggestions
 from knowbound.report.words import place_words
 from knowbound.review.proposing import Proposed, diff_of
-from knowbound.stats.evaluation import Evaluation, Origin, SampleRun
+from knowbound.stats.evaluation import Cause, Evaluation, Origin, SampleCause, SampleRun
 from knowbound.store.data_dir import INDEX
 from knowbound.store.evaluations import Evaluations
 from knowbound.store.listing import SqliteResults

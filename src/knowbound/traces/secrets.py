@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from knowbound.core.leaks import LeakedSecret, SecretPlace, SecretScan
+from knowbound.report.secrets import LeakedSecret, SecretPlace, SecretScan
 from knowbound.text.clock import comparable_time, iso_time
 from knowbound.text.redact import redact
 from knowbound.traces.corpus import FoundFile

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from knowbound.core.evaluation import CompetencyQuestion, QuestionSource
 from knowbound.evals.questions.knowledge_text import KnowledgePage, KnowledgeText
+from knowbound.stats.evaluation import CompetencyQuestion, QuestionSource
 from knowbound.text.markdown import BlockKind, DocumentSection
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")

@@ -16,7 +16,6 @@ from typing import NamedTuple
 import msgspec
 
 from knowbound.config import Settings
-from knowbound.core.evaluation import CompetencyQuestion, Dropped, Probe, QuestionSource
 from knowbound.errors import InputError
 from knowbound.evals.evaluate import EvalPlan, evaluate
 from knowbound.evals.executor import BUILT_IN
@@ -30,7 +29,7 @@ from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.completion import known_sum
 from knowbound.judge.prompts import load_prompt
 from knowbound.judge.registry import asker_for, check_judge
-from knowbound.stats.evaluation import Evaluation, Origin
+from knowbound.stats.evaluation import CompetencyQuestion, Dropped, Evaluation, Origin, Probe, QuestionSource
 from knowbound.store.evaluations import Evaluations
 from knowbound.text.digest import digest_of
 

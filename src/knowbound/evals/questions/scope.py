@@ -16,7 +16,6 @@ from typing import NamedTuple, cast
 import msgspec
 from msgspec.structs import replace
 
-from knowbound.core.evaluation import CompetencyQuestion, Dropped
 from knowbound.evals.questions.knowledge_text import KnowledgeText, content_stems
 from knowbound.judge.material import is_quoted
 from knowbound.judge.models.asking import Asker
@@ -24,6 +23,7 @@ from knowbound.judge.models.completion import known_sum
 from knowbound.judge.models.questions import AskedEntry, AskResult, EntryGroup, sendable
 from knowbound.judge.prompts import input_hash, load_prompt
 from knowbound.kms.screening import screened
+from knowbound.stats.evaluation import CompetencyQuestion, Dropped
 from knowbound.text.embedding import embed, similarity
 from knowbound.text.redact import redact
 from knowbound.text.stop_words import STOP_WORDS

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from knowbound.core.evaluation import Cause, SampleCause
 from knowbound.report.formats.json import fields
 from knowbound.report.sections import (
     Entry,
@@ -23,7 +22,7 @@ from knowbound.report.sections import (
 )
 from knowbound.report.words import place_words
 from knowbound.stats.comparison import answers, is_answered
-from knowbound.stats.evaluation import Evaluation, complete_runs
+from knowbound.stats.evaluation import Cause, Evaluation, SampleCause, complete_runs
 from knowbound.stats.paired import unpaired_difference
 from knowbound.stats.rate import Rate
 from knowbound.text.printable import counted

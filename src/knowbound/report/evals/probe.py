@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple, Unpack
 
-from knowbound.core.evaluation import CompetencyQuestion, Probe, QuestionSource
 from knowbound.report import Layout, LineFormat, PageFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import as_json, fields, json_line
@@ -33,7 +32,7 @@ from knowbound.report.sections import (
     section,
     soft,
 )
-from knowbound.stats.evaluation import Evaluation, EvaluationHead, SampleRun
+from knowbound.stats.evaluation import CompetencyQuestion, Evaluation, EvaluationHead, Probe, QuestionSource, SampleRun
 from knowbound.stats.rate import Rate
 from knowbound.text.printable import counted
 

@@ -19,8 +19,8 @@ import msgspec
 from bench.measuring import kappa_words
 from knowbound.core.signal import Findings, SignalType, Status
 from knowbound.gaps.asking import decide_misses
+from knowbound.gaps.endings import settle
 from knowbound.gaps.reading import LensSettings, read_session
-from knowbound.gaps.repeated import settle
 from knowbound.judge.models.asking import Asker
 from knowbound.stats.rate import Rate
 from knowbound.traces.sessions import SharedEvents

@@ -57,5 +57,8 @@ def catalogue(language: str) -> dict[str, str]:
     import tomllib  # noqa: PLC0415  (English needs no catalogue)
     from pathlib import Path  # noqa: PLC0415
 
-    text = (Path(__file__).parent / "catalogue" / f"{language}.toml").read_text("utf-8")
-    return tomllib.loads(text)
+    folder = Path(__file__).parent / "catalogue"
+    sentences, codes = (tomllib.loads((folder / f"{name}.toml").read_text("utf-8")) for name in (language, "codes"))
+    for texts in codes["signal"].values():
+        sentences |= texts[f"in_{language}"]
+    return sentences

@@ -83,11 +83,6 @@ class TestFound:
             transcript.grep(f"unrelated{at}", [f"src/u{at}.py"])
         assert ended(transcript.grep("RefundRequest", ["src/pay.py"]).says("done"), tmp_path)[1] is ending
 
-    def test_not_by_the_same_file_in_another_worktree(self, tmp_path: Path) -> None:
-        transcript = Transcript().user("go").read(f"{PROJECT}/src/ledger_export.py", there=False)
-        transcript.read(f"{PROJECT}/.worktrees/old/src/ledger_export.py")
-        assert ended(transcript.says("done"), tmp_path) == (Status.UNDECIDED, Ending.WENT_ON)
-
     def test_not_by_a_word_that_every_search_has(self, tmp_path: Path) -> None:
         transcript = Transcript().user("go").grep("parse config").grep("config", ["src/config.py"]).says("done")
         assert ended(transcript, tmp_path)[1] is not Ending.FOUND

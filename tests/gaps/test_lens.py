@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from knowbound.core.signal import SOURCES, Ending, Findings, Signal, SignalType, Status
 from knowbound.core.trace import Outcome, Prompt, Start, Step, ToolCall, ToolKind
+from knowbound.gaps.call_signals import terms_of
 from knowbound.gaps.lens import SessionLens
 from knowbound.gaps.reading import LensSettings, read_session
-from knowbound.gaps.searches import terms_of
 from knowbound.text.similar import similar
 from knowbound.traces.corpus import SessionFiles
 from knowbound.traces.sessions import SharedEvents
@@ -75,13 +75,6 @@ def test_a_find_in_the_next_sample_resolves_nothing(tmp_path: Path) -> None:
     transcript.grep("refundWindow", ["docs/refunds.md"], id_="b")
     (signal,) = searches(findings(transcript, tmp_path))
     assert signal.status is Status.UNDECIDED
-
-
-def test_looking_for_a_name_that_was_just_removed_is_a_verification(tmp_path: Path) -> None:
-    edit = {"file_path": "/a", "old_string": "loadBasket(u)", "new_string": "loadCart(u)"}
-    transcript = Transcript().user("rename it").calls("Edit", edit, "e").result("e", "ok", {"filePath": "/a"})
-    (signal,) = searches(findings(transcript.grep("loadBasket"), tmp_path))
-    assert signal.status is Status.VERIFICATION
 
 
 def test_what_the_agent_says_makes_a_verification(tmp_path: Path) -> None:

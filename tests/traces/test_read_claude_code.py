@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.core.signal import Findings
-from knowbound.core.trace import Broken, Event, Injection, Outcome, Prompt, Skill, Start, Step, ToolCall, ToolKind
+from knowbound.core.trace import Broken, Event, Injection, Outcome, Prompt, Skill, Start, Step, ToolCall
 from knowbound.store.observed import unmanaged_in
 from knowbound.traces.readers.claude_code.transcript import ClaudeCode
 from knowbound.traces.source import MAX_LINE_BYTES, Tally, read_head
@@ -413,13 +413,6 @@ def test_a_result_before_its_call_is_still_its_result(tmp_path: Path) -> None:
 def test_an_mcp_search_that_found_nothing_is_empty_in_any_shape(tmp_path: Path, text: str, expected: Outcome) -> None:
     transcript = Transcript().user("go").calls("mcp__docs__search", {"query": "x"}, "t1").result("t1", text)
     assert only_call(transcript, tmp_path).outcome is expected
-
-
-def test_an_edit_remembers_the_names_it_took_out(tmp_path: Path) -> None:
-    edit = {"file_path": "/a", "old_string": "loadBasket(user)", "new_string": "loadCart(user)"}
-    transcript = Transcript().user("go").calls("Edit", edit, "t1").result("t1", "ok", {"filePath": "/a"})
-    call = only_call(transcript, tmp_path)
-    assert (call.kind, call.gone) == (ToolKind.EDIT, ("loadBasket",))
 
 
 @given(st.binary(max_size=400))

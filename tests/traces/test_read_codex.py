@@ -549,20 +549,19 @@ PATCH = (
 )
 
 
-def test_patch_names_its_files_and_what_it_took_out(tmp_path: Path) -> None:
+def test_patch_names_its_files(tmp_path: Path) -> None:
     patch = item("custom_tool_call", call_id="c1", name="apply_patch", input=PATCH, status="completed")
     done = item("custom_tool_call_output", call_id="c1", output="Exit code: 0\nWall time: 0 seconds\nOutput:\nSuccess.")
     found = one_call(tmp_path, patch, done)
     assert (found.kind, found.outcome) == (ToolKind.EDIT, Outcome.OK)
     assert found.paths == ("src/a.py", "src/b.py")
-    assert found.gone == ("old_name",)
 
 
-def test_patch_that_does_not_apply_is_an_error_and_takes_nothing_out(tmp_path: Path) -> None:
+def test_patch_that_does_not_apply_is_an_error_without_files(tmp_path: Path) -> None:
     patch = item("custom_tool_call", call_id="c1", name="apply_patch", input=PATCH, status="completed")
     text = "apply_patch verification failed: Failed to find expected lines in src/a.py:\nno such file or directory"
     found = one_call(tmp_path, patch, item("custom_tool_call_output", call_id="c1", output=text))
-    assert (found.outcome, found.paths, found.gone) == (Outcome.ERROR, (), ())
+    assert (found.outcome, found.paths) == (Outcome.ERROR, ())
 
 
 @pytest.mark.parametrize(

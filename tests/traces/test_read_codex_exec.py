@@ -213,18 +213,13 @@ def test_a_failed_mcp_call_is_an_error(tmp_path: Path) -> None:
     assert call.outcome is Outcome.ERROR
 
 
-def test_a_change_names_its_files_and_what_it_took_out(tmp_path: Path) -> None:
+def test_a_change_names_its_files(tmp_path: Path) -> None:
     changes = [
         {"path": "a.py", "kind": "update", "diff": "--- a.py\n+++ a.py\n-old_name = 1\n+new_name = 1\n"},
         {"path": "b.py", "kind": "add"},
     ]
     call = one_call(tmp_path, item("f", "file_change", changes=changes, status="completed"))
-    assert (call.kind, call.outcome, call.paths, call.gone) == (
-        ToolKind.EDIT,
-        Outcome.OK,
-        ("a.py", "b.py"),
-        ("old_name",),
-    )
+    assert (call.kind, call.outcome, call.paths) == (ToolKind.EDIT, Outcome.OK, ("a.py", "b.py"))
     failed = one_call(tmp_path, item("f", "file_change", changes=changes, status="failed"))
     assert (failed.outcome, failed.paths) == (Outcome.ERROR, ())
 

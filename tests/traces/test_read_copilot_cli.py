@@ -216,10 +216,10 @@ def test_running_command_is_judged_when_it_ends(tmp_path: Path) -> None:
     assert (found[1].name, found[1].kind, found[1].query) == ("read_bash", ToolKind.SEARCH, "needle")
 
 
-def test_edit_tells_what_it_took_out(tmp_path: Path) -> None:
+def test_edit_is_known_by_its_name(tmp_path: Path) -> None:
     asked = request("c1", "edit", path="a.py", old_str="old_name()", new_str="new_name()")
     found = one_call(tmp_path, asked, done("c1", "File a.py updated with changes."))
-    assert (found.kind, found.outcome, found.gone) == (ToolKind.EDIT, Outcome.OK, ("old_name",))
+    assert (found.kind, found.outcome) == (ToolKind.EDIT, Outcome.OK)
 
 
 def test_mcp_call_has_its_full_name(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ docs/config.md in `settings.toml`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ class Code(NamedTuple):
     meaning: str
     example: str
     zh: str = ""  # term and definition in Chinese, of the terms of specification 1
+    in_zh: Mapping[str, str] = {}  # Chinese sentences of reports about it (language.py reads them)
 
 
 class Problem(NamedTuple):

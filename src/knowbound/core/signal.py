@@ -9,7 +9,7 @@ import msgspec
 
 from knowbound.core.trace import Author, Outcome
 
-LENS_VERSION = 11  # raise it when the same trace gives other findings or another report: stored findings are made again
+LENS_VERSION = 12  # raise it when the same trace gives other findings or another report: stored findings are made again
 WORTH = 4.0  # a report opens with topics that save at least this many calls (`gaps/topics.py`)
 _CALLS_OF_WORDS = 2  # calls that one question to the user, or one given-up search, counts for
 
@@ -72,8 +72,7 @@ class Source(NamedTuple):
     is_doubt: bool = False  # the agent's own words show doubt: what it does next may answer them
 
 
-# In the order in which reports show them. A new type: a row here and in catalogue/codes.toml, a module in gaps/, a call
-# in gaps/text_signals.py, where it is in the agent's words, or else in gaps/lens.py, and another LENS_VERSION.
+# In the order in which reports show them. A new type: CONTRIBUTING.md.
 SOURCES: dict[SignalType, Source] = {
     SignalType.FAILED_SEARCH: Source(1.0, "it searched and found nothing: not there, or not where it looked"),
     SignalType.REPEATED_FAILURE: Source(1.0, "it tried again and again and found nothing: it was needed"),

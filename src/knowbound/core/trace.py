@@ -49,7 +49,6 @@ class ToolCall(msgspec.Struct, frozen=True, gc=False):
     reason: str = ""  # reason for the outcome
     intent: LookupIntent = LookupIntent.LOOKUP  # used only for calls that missed
     failed: bool = False  # the client reports an error, or the command an exit code other than 0
-    removed: Callable[[], tuple[str, ...]] | None = None  # returns the names that an edit removed
     agent_id: str = ""  # the sub-agent that this call started
     line: int = 0
     undecoded: Callable[[], str] | None = None  # returns the text of a result that the reader did not decode
@@ -59,11 +58,6 @@ class ToolCall(msgspec.Struct, frozen=True, gc=False):
     def text(self) -> str:
         """Text of the result, decoded if necessary."""
         return self.output or (self.undecoded() if self.undecoded is not None else "")
-
-    @property
-    def gone(self) -> tuple[str, ...]:
-        """Names that the edit removed."""
-        return self.removed() if self.removed is not None else ()
 
     @property
     def is_unanswered(self) -> bool:

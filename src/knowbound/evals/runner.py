@@ -24,8 +24,8 @@ from knowbound.evals.samples.values import EvalSample
 from knowbound.evals.tracing import read_trace
 from knowbound.evals.versions import Version
 from knowbound.files import is_inside
+from knowbound.gaps.endings import settle
 from knowbound.gaps.reading import LensSettings, judge_findings
-from knowbound.gaps.repeated import settle
 from knowbound.judge.hedging.verdict import HedgingJudge
 from knowbound.judge.rubric import RubricJudge
 from knowbound.stats.evaluation import RunEnding, SampleRun, total_usd

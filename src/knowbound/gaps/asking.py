@@ -14,7 +14,7 @@ import msgspec
 
 from knowbound.core.signal import Cost, Ending, Findings, Signal, SignalType, Status
 from knowbound.errors import InputError
-from knowbound.gaps.repeated import settle_repeats
+from knowbound.gaps.endings import settle_repeats
 from knowbound.judge.material import is_quoted
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.questions import AnswerSource, sendable

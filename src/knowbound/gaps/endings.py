@@ -4,6 +4,7 @@ A miss is followed for a few steps. A call that finds what was wanted resolves i
 the agent asked whether something is there, concludes that it is not, or took one look and its work went well: it has
 its answer. A check that nothing is left and a look before creating are verifications. Asking the user, a hedge, giving
 up, or searching again without a find leave it open; after these steps only the name that was missed resolves it.
+Once the hedges of the session are judged, a guess about a miss ends it, and repeated failures follow their misses.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from itertools import islice
 
 import msgspec
 
-from knowbound.core.signal import NOT_CLOSED, Cost, Ending, FoundPlace, Signal, Status
+from knowbound.core.signal import NOT_CLOSED, Cost, Ending, Findings, FoundPlace, Signal, SignalType, Status
 from knowbound.core.trace import LOOKUPS, Outcome, Step, ToolCall, ToolKind
 from knowbound.gaps.search_words import (
     asks,
@@ -25,11 +26,13 @@ from knowbound.gaps.search_words import (
     last_sentence,
     words_in,
 )
+from knowbound.gaps.topics import topic_name
 from knowbound.gaps.wanted import (
     NOWHERE,
     Wanted,
     finds,
     plain_name,
+    specific_words,
     topic_names,
     wanted_by,
     wanted_in,
@@ -43,7 +46,11 @@ _CORRECTION = 240  # characters of the user's answer that are kept
 _SPECIFIC = 6  # letters of a word by which an answer is known
 _MOST_FOLLOWED = 64  # misses of one agent at a time
 _MOST_LATER = 2_000  # of a sample
-_AGAIN = 2  # lookups for the same thing that failed: it was needed
+_GUESS_STEPS = 2  # between a miss and a guess that shares one word with it
+_MOST_DOUBTS = 200  # of a turn
+
+
+_Doubts = dict[tuple[str, int], list[tuple[Signal, frozenset[str]]]]  # by agent and turn, each with its words
 
 
 class ExistenceCheck(StrEnum):
@@ -65,7 +72,6 @@ class _Miss(msgspec.Struct):
     tokens: int | None = None
     is_doubt: bool = False  # a hedge or a marker
     spoke: bool = False  # the agent has said something since
-    worked: bool = False  # further calls of the agent succeeded
     absent: bool = False
     gave_up: bool = False
     asked: bool = False
@@ -115,7 +121,6 @@ class Endings:
         signal.names = self._names(miss, call, step.agent_id)
         self._followed_by(step.agent_id).append(miss)
         for other in self._finds_of(step):
-            miss.worked = True
             self._look(miss, other, step)
 
     def _names(self, miss: _Miss, call: ToolCall, agent_id: str) -> tuple[str, ...]:
@@ -189,7 +194,6 @@ class Endings:
                 miss.asked, miss.answered = True, call.outcome is Outcome.OK
             if call.outcome is not Outcome.OK:
                 continue
-            miss.worked = True
             if (call.kind in LOOKUPS or (miss.is_doubt and call.kind is ToolKind.SHELL)) and miss.signal.ending is None:
                 miss.calls += call.kind is not ToolKind.READ  # to read on is work; to search on is what the miss cost
                 self._look(miss, call, step)
@@ -300,3 +304,53 @@ def _seconds(start: str, end: str) -> float | None:
     except (ValueError, TypeError):
         return None
     return round(spent, 1) if spent >= 0 else None
+
+
+def settle(found: Findings) -> None:
+    """End a miss with the guess that the agent makes about it next; the guess is of its topic."""
+    doubts: _Doubts = {}
+    for signal in found.signals:
+        if signal.type in (SignalType.HEDGING, SignalType.EXPLICIT_MARKER) and signal.status is Status.OPEN:
+            of_turn = doubts.setdefault((signal.agent_id, signal.turn), [])
+            if len(of_turn) < _MOST_DOUBTS:
+                of_turn.append((signal, words_in(signal.text)))
+    for signal in found.signals:
+        if signal.type is not SignalType.FAILED_SEARCH or not (about := _doubts_about(signal, doubts)):
+            continue
+        took_for_absent = signal.ending is None and signal.status is Status.VERIFICATION
+        if signal.ending is Ending.WENT_ON or took_for_absent:
+            signal.status, signal.ending = Status.UNDECIDED, Ending.GUESSED
+        if signal.status in NOT_CLOSED:
+            for doubt in about:
+                doubt.names = tuple(dict.fromkeys((*doubt.names, topic_name(signal))))
+    settle_repeats(found.signals)
+
+
+def settle_repeats(signals: list[Signal]) -> None:
+    """A repeated failure is open where one of its misses is; else it is what the first of them is."""
+    statuses = {
+        call: signal.status for signal in signals if signal.type is SignalType.FAILED_SEARCH for call in signal.call_ids
+    }
+    for signal in signals:
+        if signal.type is SignalType.REPEATED_FAILURE:
+            signal.status = _of_all([statuses[call] for call in signal.call_ids if call in statuses])
+
+
+def _doubts_about(miss: Signal, doubts: _Doubts) -> list[Signal]:
+    """Return the doubts of its turn that share a word with the miss soon after it, or all of its words later."""
+    if not (of_turn := doubts.get((miss.agent_id, miss.turn))):
+        return []
+    words = frozenset[str]().union(*map(specific_words, miss.query.replace("/", " ").split()))
+    return [
+        doubt
+        for doubt, said in of_turn
+        if doubt.step >= miss.step
+        and ((len(words) > 1 and words <= said) or (doubt.step - miss.step <= _GUESS_STEPS and words & said))
+    ]
+
+
+def _of_all(statuses: list[Status]) -> Status:
+    """Open where one is, undecided where one is; else what the first is."""
+    return next(
+        (one for one in (Status.OPEN, Status.UNDECIDED) if one in statuses), statuses[0] if statuses else Status.OPEN
+    )

@@ -13,8 +13,8 @@ from zlib import crc32
 from knowbound.core.paths import is_knowledge, relative_to
 from knowbound.core.signal import SOURCES, Findings, FoundPlace, InjectedText, Sample, Signal, Status, Turn
 from knowbound.core.trace import Broken, Event, Injection, Outcome, Prompt, Skill, Start, Step, ToolKind
-from knowbound.gaps.repeated import AT_LEAST, Repeats, settle_repeats
-from knowbound.gaps.searches import Misses, NewSignal
+from knowbound.gaps.call_signals import AT_LEAST, CallSignals, NewSignal
+from knowbound.gaps.endings import settle_repeats
 from knowbound.gaps.text_signals import text_signals
 from knowbound.gaps.wanted import plain_name
 from knowbound.text.clock import comparable_time
@@ -47,8 +47,7 @@ class SessionLens:
     ) -> None:
         self.found = Findings(session=session, agent=agent)
         self._knowledge = knowledge
-        self._misses = Misses(as_specified)
-        self._repeats = Repeats(repeat_at_least)
+        self._calls = CallSignals(as_specified, repeat_at_least)
         self._reached: dict[str, None] = {}
         self._loaded: dict[str, None] = {}
         self._injected: list[InjectedText] = []  # before the first prompt
@@ -86,7 +85,7 @@ class SessionLens:
     def findings(self, files: Iterable[str]) -> Findings:
         """The findings, after the last event."""
         self._close_sample()
-        self._misses.new_sample()
+        self._calls.new_sample()
         found = self.found
         found.files = list(files)
         found.reached = list(map(redact, self._reached))
@@ -105,7 +104,7 @@ class SessionLens:
         self._started = True
         self.found.session = start.session or self.found.session
         self.found.project = start.project
-        self._misses.start(start.project)
+        self._calls.start(start.project)
         self.found.version = start.version
         self._clock(start.time)
 
@@ -117,7 +116,7 @@ class SessionLens:
 
     def _prompt(self, prompt: Prompt) -> None:
         self._clock(prompt.time)
-        self._misses.prompt(prompt.text)
+        self._calls.prompt(prompt.text)
         sample = self._current_sample()
         sample.turns += 1
         self._turn = Turn(
@@ -156,8 +155,7 @@ class SessionLens:
             return
         self._close_sample()
         self._skill = name
-        self._misses.new_sample()
-        self._repeats.new_sample()
+        self._calls.new_sample()
 
     def _current_sample(self) -> Sample:
         if self._sample is None:
@@ -213,8 +211,7 @@ class SessionLens:
             Signal, session=self.found.session, turn=turn.index if turn else 0, sample=sample.id, step=number,
             agent_id=step.agent_id,
         )  # fmt: skip
-        events = self._misses.step(step, number, new)
-        events += self._repeats.step(step, self._misses, new)
+        events = self._calls.step(step, number, new)
         if events:
             self._keep(events)
         self._own_words(step, events)
@@ -272,7 +269,7 @@ class SessionLens:
                     for type_, text, context in found
                 ]
             )
-            self._misses.doubt([signal for signal in kept if SOURCES[signal.type].is_doubt], step)
+            self._calls.doubt([signal for signal in kept if SOURCES[signal.type].is_doubt], step)
 
     def _keep(self, signals: list[Signal]) -> list[Signal]:
         """A session keeps so many signals and no more, so that no text of a few characters each fills the memory."""

@@ -13,8 +13,8 @@ import msgspec
 from knowbound.config import ModelTask, Settings
 from knowbound.core.signal import Findings, Signal, SignalType, SkippedLine
 from knowbound.core.trace import Event, Start
+from knowbound.gaps.endings import settle
 from knowbound.gaps.lens import SessionLens
-from knowbound.gaps.repeated import settle
 from knowbound.judge.choice import judge_for, may_see
 from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingJudge, cap_of, judge_candidates
 from knowbound.judge.names import RULES

@@ -8,6 +8,7 @@ of doubt is a candidate for hedging; a judge decides.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from knowbound.core.signal import SignalType
 from knowbound.judge.hedging.verdict import HedgingCandidate
@@ -52,16 +53,6 @@ _LEGEND = re.compile(
 )
 _WORDS = re.compile(r"[^\W\d_]{2}")
 _LONGEST = 1500  # characters; what runs on longer is output or minified code, not a sentence
-
-
-def text_signals(text: str) -> list[tuple[SignalType, str, str]]:
-    """Return the markers and hedges of a text: type, text, context."""
-    found = [(SignalType.EXPLICIT_MARKER, marker, "") for marker in explicit_markers(text)]
-    return found + [
-        (SignalType.HEDGING, one.sentence, one.context)
-        for one in hedging_candidates(text)
-        if not explicit_markers(one.sentence)  # a marked sentence is one signal, not two
-    ]
 
 
 def explicit_markers(text: str) -> list[str]:
@@ -135,3 +126,20 @@ def _doubts(sentence: Sentence) -> bool:
     """A word of doubt outside a heading."""
     masked = _hide_markers(sentence.masked)
     return may_hedge(masked) and bool(cues(masked)) and shape(sentence.text) != "heading"
+
+
+def _unmarked_hedges(text: str) -> list[tuple[str, str]]:
+    """Return the candidates with their contexts. A marked sentence is one signal, not two."""
+    return [(one.sentence, one.context) for one in hedging_candidates(text) if not explicit_markers(one.sentence)]
+
+
+# What finds the signals of a type in a text of the agent: each with its context, "" if the text itself is enough.
+_FINDERS: dict[SignalType, Callable[[str], list[tuple[str, str]]]] = {
+    SignalType.EXPLICIT_MARKER: lambda text: [(marker, "") for marker in explicit_markers(text)],
+    SignalType.HEDGING: _unmarked_hedges,
+}
+
+
+def text_signals(text: str) -> list[tuple[SignalType, str, str]]:
+    """Return the signals of a text: type, text, context."""
+    return [(type_, found, context) for type_, find in _FINDERS.items() for found, context in find(text)]

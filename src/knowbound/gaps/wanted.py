@@ -1,7 +1,7 @@
 """The target of a lookup, in one spelling, and the later call that found it.
 
 What was found is compared with what was missed: the same stem with another extension or in another folder, the same
-name in a looser pattern or in what a call showed, a shared word. A file of the same name in another worktree is not it.
+name in a looser pattern or in what a call showed, a shared word.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from knowbound.core.paths import project_name, relative_to
+from knowbound.core.paths import relative_to
 from knowbound.core.signal import FoundPlace
 from knowbound.core.trace import Outcome, ToolCall, ToolKind
 from knowbound.text.similar import plain_term
@@ -33,7 +33,7 @@ _CODE_NAME = re.compile(r"(?>(?:[\w.@-]++/)+)[\w.@-]++|\b[a-z]+[A-Z]\w+|\b\w+_\w
 _LONG_WORD = re.compile(r"[A-Za-z]{6,}|[\u4e00-\u9fff]{2,}")
 _QUOTED_NAME = re.compile(r"`((?:[A-Z][a-z0-9]+){2,})`")
 _WILD = re.compile(r"[*?]+|\{[^{}]*\}|\[[^\]]*\]")
-_TREE = re.compile(r"^(.*?/(?:\.?worktrees|\.claude/worktrees)/[^/]+)/")
+_WORKTREE = re.compile(r".*?/(?:\.?worktrees|\.claude/worktrees)/[^/]+/")
 _PATH = re.compile(r"[\w.@~+()\[\]/-]{1,300}")
 _LINE = re.compile(r"^(?P<path>[^\s:][^:\n]{0,299}?)[:-](?P<line>\d{1,7})[:-]|^\s*(?P<alone>\d{1,7})[:-]")
 _COMMON = CODE_WORDS | frozenset("agents claude github skill".split())
@@ -44,8 +44,7 @@ class Wanted(NamedTuple):
 
     names: frozenset[str]  # in plain spelling; finding one answers it
     words: frozenset[str]  # the specific words inside the names and folders
-    path: str = ""  # a missed path or glob, relative to its tree
-    tree: str = ""  # the project or worktree that it lies in
+    path: str = ""  # a missed path or glob, relative to its project or worktree
 
     def __bool__(self) -> bool:
         return bool(self.names or self.words)
@@ -57,13 +56,7 @@ def wanted_by(call: ToolCall, project: str) -> Wanted:
         return _of_path(call.where[:_LONGEST_QUERY], project)
     if is_about_a_path(call):
         return _of_path(call.query[:_LONGEST_QUERY], project)
-    return _of_pattern(call.query[:_LONGEST_QUERY], project)
-
-
-@lru_cache(maxsize=64)
-def _own_words(project: str) -> frozenset[str]:
-    """The words of the project's own name: everything in it has them."""
-    return specific_words(project_name(project))
+    return _of_pattern(call.query[:_LONGEST_QUERY])
 
 
 def topic_names(call: ToolCall, wanted: Wanted, project: str) -> tuple[str, ...]:
@@ -107,7 +100,7 @@ def _is_glob(query: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _of_pattern(pattern: str, project: str) -> Wanted:
+def _of_pattern(pattern: str) -> Wanted:
     names: dict[str, None] = {}
     words: frozenset[str] = frozenset()
     for branch in _BRANCH.split(pattern)[:_MOST_BRANCHES]:
@@ -115,14 +108,13 @@ def _of_pattern(pattern: str, project: str) -> Wanted:
         if found:
             names[plain_name(max(found, key=len))] = None
         words = words.union(*map(specific_words, found))
-    own = _own_words(project)
-    return Wanted(frozenset(name for name in names if len(name) >= _LEAST_NAME and name not in own), words - own)
+    return Wanted(frozenset(name for name in names if len(name) >= _LEAST_NAME), words)
 
 
 @lru_cache(maxsize=4096)
 def _of_path(path: str, project: str) -> Wanted:
     """The last part names it; where that is only a wildcard, the folder before it does."""
-    tree, near = in_tree(path, project)
+    near = _in_tree(path, project)
     names: set[str] = set()
     words: set[str] = set()
     for one in near.split() or [near]:  # a listing of several
@@ -132,19 +124,18 @@ def _of_path(path: str, project: str) -> Wanted:
             names.add(plain_name(stems[-1]))
             words.update(*map(specific_words, stems[-3:]))
     found = frozenset(name for name in names if len(name) >= _LEAST_NAME - 1)
-    return Wanted(found, frozenset(words) - _own_words(project), near, tree)
+    return Wanted(found, frozenset(words), near)
 
 
 def _stem(part: str) -> str:
     return part.partition(".")[0] or part.strip(".").partition(".")[0]
 
 
-def in_tree(path: str, project: str) -> tuple[str, str]:
-    """The project or worktree that a path lies in, and the path from there."""
+def _in_tree(path: str, project: str) -> str:
+    """Return the path from the project or worktree that it lies in."""
     path = path.strip()
-    worktree = _TREE.match(path)
-    tree = worktree[1] if worktree else project.rstrip("/")
-    return tree, relative_to(path, tree)
+    worktree = _WORKTREE.match(path)
+    return path[worktree.end() :] if worktree else relative_to(path, project)
 
 
 @lru_cache(maxsize=16384)
@@ -169,19 +160,13 @@ def finds(call: ToolCall, wanted: Wanted, project: str, *, looks_inside: bool = 
     Looking inside what a call showed is worth its time for a search that missed; few doubts are answered by it.
     """
     paths = call.paths or ((call.query,) if call.kind is ToolKind.READ else ())
-    if paths and all(_is_elsewhere(path, wanted, project) for path in paths):
-        return None
     for path in paths:
-        if _is_named(path, wanted.names) and not _is_elsewhere(path, wanted, project):
-            return FoundPlace(in_tree(path, project)[1], _line_in(call, path))
+        if _is_named(path, wanted.names):
+            return FoundPlace(_in_tree(path, project), _line_in(call, path))
     seen = wanted_by(call, project)
-    if _shares_name(seen.names, wanted.names) and not _is_elsewhere(call.query, wanted, project):
+    if _shares_name(seen.names, wanted.names) or (looks_inside and wanted.names and _shows(call, wanted.names)):
         return _place(call, wanted, project)
-    if looks_inside and wanted.names and _shows(call, wanted.names):
-        return _place(call, wanted, project)
-    if _is_same_folder(call, wanted, project):
-        return NOWHERE
-    return None
+    return NOWHERE if _is_same_folder(call, wanted, project) else None
 
 
 def _is_same_folder(call: ToolCall, wanted: Wanted, project: str) -> bool:
@@ -189,7 +174,7 @@ def _is_same_folder(call: ToolCall, wanted: Wanted, project: str) -> bool:
     folder = wanted.path.rpartition("/")[0]
     if not folder or "*" in folder or call.kind is ToolKind.READ:
         return False
-    looked = [in_tree(one, project)[1].rstrip("/") for one in (call.query, call.where) if one]
+    looked = [_in_tree(one, project).rstrip("/") for one in (call.query, call.where) if one]
     return any(one == folder or one.rpartition("/")[0] == folder for one in looked)
 
 
@@ -224,14 +209,6 @@ def _plain_text(call: ToolCall) -> str:
     return _LAST_SHOWN[0][1]
 
 
-def _is_elsewhere(path: str, wanted: Wanted, project: str) -> bool:
-    """The same path in another worktree: a copy, not what was looked for."""
-    if not wanted.path:
-        return False
-    tree, near = in_tree(path, project)
-    return tree != wanted.tree and near == wanted.path
-
-
 def _place(call: ToolCall, wanted: Wanted, project: str) -> FoundPlace:
     """The path and line that show it."""
     if call.kind is ToolKind.READ:
@@ -251,7 +228,7 @@ def _place(call: ToolCall, wanted: Wanted, project: str) -> FoundPlace:
 
 
 def _as_place(path: str, line: int, project: str) -> FoundPlace:
-    near = in_tree(path, project)[1]
+    near = _in_tree(path, project)
     return FoundPlace(near, line) if _PATH.fullmatch(near) and ("/" in near or "." in near) else NOWHERE
 
 

@@ -6,8 +6,7 @@ Readers of clients that keep a structured result decide the outcome from that fi
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -17,7 +16,7 @@ from knowbound.core.trace import LOOKUPS, MISSES, LookupIntent, Outcome, ToolCal
 from knowbound.text.redact import cut
 from knowbound.traces.calls.intent import tool_intent
 from knowbound.traces.calls.outcome import SUCCESS, failure, searched
-from knowbound.traces.calls.tools import COMMAND_KEYS, NEW_KEYS, OLD_KEYS, PATH_KEYS, QUERY_KEYS, first_text, kind_of
+from knowbound.traces.calls.tools import COMMAND_KEYS, PATH_KEYS, QUERY_KEYS, first_text, kind_of
 from knowbound.traces.shell.lookup import read_result, read_shell, split_exit_code
 from knowbound.traces.shell.plan import LinePlan
 
@@ -31,15 +30,12 @@ _ENDING = lazy(r"[\w-]\.[A-Za-z]\w{0,9}\Z")
 _LONGEST_ENDING = 12
 _LISTED = 100_000  # characters of a command's output that are searched for paths
 _QUERY = 500  # characters of a pattern, path or command kept with a call
-_WORDS = lazy(r"[A-Za-z_]\w{3,}")
-_LONGEST_EDIT = 100_000
 _LONGEST_PATH = 300  # characters of a path in the output of a search
 _LONGEST_NAMED = 4_096  # characters of a path in an input: systems take no longer path
 _SEARCHED = 200_000  # characters of a search's output that are searched for paths
 _CONTEXT = lazy(r"([^\s-][^\s]{0,299}?\.\w{1,12})-\d{1,7}-")  # a line beside a match: `path-12-text`
 PATCH_FAILED = (Outcome.ERROR, "the patch did not apply")
 _PATCHED = lazy(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
-_MAX_GONE = 400  # names kept of the text that an edit removed
 
 
 class _Reading(NamedTuple):
@@ -96,7 +92,6 @@ def finish_call(
         reason=found.reason,
         intent=found.intent,
         failed=bool(is_error or exit_code) or found.outcome in _FAILED,
-        removed=partial(_names_gone_by, input_) if kind is ToolKind.EDIT else None,
         line=line,
         undecoded=undecoded,
     )
@@ -198,27 +193,8 @@ def _files_in(line: LinePlan, output: str) -> tuple[str, ...]:
     return tuple(found)[:MAX_SHELL_PATHS]
 
 
-def _names_gone_by(edit: dict[str, Any]) -> tuple[str, ...]:
-    return _names_gone(first_text(edit, OLD_KEYS), first_text(edit, NEW_KEYS))
-
-
-def _names_gone(old: str, new: str) -> tuple[str, ...]:
-    """Return the names that an edit removed: a later search for one of them checks that nothing is left."""
-    if not old or len(old) > _LONGEST_EDIT or len(new) > _LONGEST_EDIT:
-        return ()
-    stayed = set(new.splitlines())
-    removed = "\n".join([line for line in old.splitlines() if line not in stayed])
-    return tuple(set(_WORDS.findall(removed)) - set(_WORDS.findall(new)))[:_MAX_GONE] if removed else ()
-
-
-def diff_names_gone(lines: Sequence[str]) -> tuple[str, ...]:
-    """Return the names that the lines of a diff remove."""
-    old, new = ("\n".join(line[1:] for line in lines if line.startswith(sign)) for sign in "-+")
-    return _names_gone(old, new)
-
-
 def finish_patch(id_: str, patch: str, output: str, *, failed: bool, line: int) -> ToolCall:
-    """Return an edit by `apply_patch` with all its files and the names that it removes."""
+    """Return an edit by `apply_patch` with all its files."""
     files = tuple(dict.fromkeys(path.strip() for path in _PATCHED.findall(patch)))
     # Only the first line is the client's; the text that the patch expected is below it.
     outcome = failure(output.strip().split("\n")[0]) if failed else SUCCESS
@@ -226,4 +202,4 @@ def finish_patch(id_: str, patch: str, output: str, *, failed: bool, line: int) 
         outcome = PATCH_FAILED
     input_ = {"path": files[0] if files else "", "patch": patch}
     call = finish_call(id_, "apply_patch", input_, output, outcome=outcome, line=line)
-    return call if failed else replace(call, paths=files, removed=partial(diff_names_gone, patch.splitlines()))
+    return call if failed else replace(call, paths=files)

@@ -12,7 +12,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -20,7 +19,7 @@ from msgspec import Raw
 
 from knowbound.core.trace import AgentText, Break, Broken, Event, Prompt, Start, ToolCall, ToolKind
 from knowbound.text.redact import cut
-from knowbound.traces.calls.finish import MAX_PATHS, PATCH_FAILED, diff_names_gone, finish_call
+from knowbound.traces.calls.finish import MAX_PATHS, PATCH_FAILED, finish_call
 from knowbound.traces.calls.outcome import REFUSED, SUCCESS
 from knowbound.traces.dialogue import MAX_REASON, OpenStep, PendingCall, as_input, as_text, text_in
 from knowbound.traces.readers.codex.lines import searched_web
@@ -244,7 +243,7 @@ def _mcp(id_: str, item: _ExecItem, completed: bool, line: int) -> ToolCall:
 
 
 def _change(id_: str, item: _ExecItem, completed: bool, line: int) -> ToolCall:
-    """Return an edit by patch with all its files, and the names that it removed if the client shows the change."""
+    """Return an edit by patch with all its files."""
     changes = dicts(value_of(item.changes))
     files = tuple(dict.fromkeys(path for change in changes if (path := text_in(change, "path"))))[:MAX_PATHS]
     bad = item.status in ("failed", "declined")
@@ -253,8 +252,4 @@ def _change(id_: str, item: _ExecItem, completed: bool, line: int) -> ToolCall:
     call = finish_call(
         id_, "apply_patch", input_, "" if completed else None, outcome=outcome if completed else None, line=line
     )
-    if bad or not completed:
-        return call
-    lines = (line for change in changes for line in text_in(change, "diff").splitlines())
-    diff = [line for line in lines if not line.startswith(("---", "+++"))]
-    return msgspec.structs.replace(call, paths=files, removed=partial(diff_names_gone, diff))
+    return call if bad or not completed else msgspec.structs.replace(call, paths=files)

@@ -1,24 +1,25 @@
-"""Failed searches (specification 1, source 1): the agent looked for something and it was not there.
+"""Signals of an agent's calls (specification 1): failed searches (source 1), and repeated failure (source 4).
 
-Consecutive similar misses are one event. What a miss comes to is decided by what follows (`gaps/endings.py`).
+Consecutive similar misses are one event; the same class of lookup that fails again and again is another. What a miss
+comes to is decided by what follows (`gaps/endings.py`).
 """
 
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
+from collections import deque
 from collections.abc import Callable, Iterable
 
 from knowbound.core.paths import relative_to
 from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.core.trace import LOOKUPS, MISSES, LookupIntent, Step, ToolCall, ToolKind
 from knowbound.gaps.endings import Endings, ExistenceCheck
-from knowbound.gaps.search_words import asks_whether, expects_absence
+from knowbound.gaps.search_words import asks_whether
 from knowbound.gaps.wanted import is_about_a_path
+from knowbound.text.redact import cut
 from knowbound.text.similar import path_terms, similar, terms
 from knowbound.traces.calls.tools import COMMAND_KEYS, first_text, kind_of
 
-_NAME = re.compile(r"[A-Za-z_]\w{3,}")
 _LINE = re.compile(r"(?::\d+(?:[-:]\d+)?|#L\d+(?:-L?\d+)?)$")  # a line number after a path
 # A path in prose ends at what prose puts around it: brackets, quotes, commas, Chinese signs.
 _AROUND_PATHS = "`'\"()[]{}<>,;:!?*“”‘’«»"
@@ -26,10 +27,12 @@ _GIVEN = re.compile(r"[^\s`'\"()\[\]{}<>,;!?*=|“”‘’«»\u3000-\u303f\u4e
 _SEARCHES = re.compile(r"(?:^|[;&|(]\s*)(?:e|f|git )?(?:grep|rg|find)\s")  # the specification's searching commands
 _MOST_PROMPT = 100_000  # characters of a prompt that are searched for paths
 _STATUSES = {LookupIntent.MALFORMED: Status.MALFORMED, LookupIntent.INCIDENTAL: Status.INCIDENTAL}
-_MOST_GONE = 20_000  # names remembered of what the agent removed
-NewSignal = Callable[..., Signal]  # makes a signal of a step: the caller names its type, its status and its source
-_MOST_EDITS = 64  # edits that wait to be searched for such names
 _MOST_WAITING = 500_000  # characters of prompts that wait to be searched for paths
+AT_LEAST = 3  # calls of a repeated failure; the specification retries "more than N times (default N=2)"
+_WINDOW = 3  # consecutive steps of a repeated failure (the specification's turns)
+_PLURALS = {ToolKind.SEARCH: "searches", ToolKind.LIST: "listings", ToolKind.READ: "reads"}
+_BETWEEN = " · "  # between the queries of an event
+NewSignal = Callable[..., Signal]  # makes a signal of a step: the caller names its type, its status and its source
 
 
 def is_failed_search(call: ToolCall) -> bool:
@@ -59,16 +62,15 @@ def _is_in_one_file(call: ToolCall) -> bool:
     return call.kind is ToolKind.SEARCH and "." in name[1:] and " " not in call.where and "*" not in name
 
 
-class Misses:
-    """The failed searches of one session, in order."""
+class CallSignals:
+    """The failed searches and repeated failures of one session, in order."""
 
-    def __init__(self, as_specified: bool = False) -> None:
+    def __init__(self, as_specified: bool = False, repeat_at_least: int = AT_LEAST) -> None:
         self._failed = failed_as_specified if as_specified else is_failed_search
+        self._repeats = _Repeats(repeat_at_least)
         self._project = ""
         self._given: set[str] = set()  # paths that the user named
         self._prompts: list[str] = []  # searched for such paths when a read fails
-        self._gone: OrderedDict[str, None] = OrderedDict()  # names that the agent removed, oldest first
-        self._edits: list[ToolCall] = []  # searched for such names when a search fails
         self._endings = Endings()
         self._said = ""  # the main agent's last words
         self.in_step = 0  # misses of the last step, also those similar to an earlier miss
@@ -82,15 +84,11 @@ class Misses:
     def new_sample(self) -> None:
         """Forget the misses so far: another sample's finds do not resolve them, and its misses do not join them."""
         self._endings.new_sample()
+        self._repeats.new_sample()
         self._last.clear()
 
     def prompt(self, text: str) -> None:
-        """A new turn: remember the paths that the user gave, forget what the last turn removed.
-
-        Reading a given path is not the agent's own guess; checking for leftovers belongs to the turn that made them.
-        """
-        self._gone.clear()
-        self._edits.clear()
+        """A new turn: remember the paths that the user gave, because reading one is not the agent's own guess."""
         self._last.clear()
         self._endings.begin_turn(self._said, text)
         self._said = ""
@@ -106,16 +104,12 @@ class Misses:
         events: list[Signal] = []
         self.in_step = 0
         for call in step.calls:
-            if call.removed is not None:
-                self._edits.append(call)
-                if len(self._edits) > _MOST_EDITS:
-                    self._search_edits()
             if self.is_miss(call):
                 self.in_step += 1
                 event = self._miss(call, step, number, new)
                 if event is not None:
                     events.append(event)
-        return events
+        return events + self._repeats.step(step, self, new)
 
     def doubt(self, signals: Iterable[Signal], step: Step) -> None:
         """Hedges and markers of a step: what the agent does next may answer them."""
@@ -131,9 +125,9 @@ class Misses:
         return relative_to(call.query, self._project) if call.kind in (ToolKind.READ, ToolKind.LIST) else call.query
 
     def check(self, call: ToolCall, step: Step) -> ExistenceCheck | None:
-        """Report whether the agent was asking if something is there: it says so, or it removed the name itself."""
+        """Report whether the agent was asking if something is there."""
         said = step.said[-1].text if step.said else ""
-        if call.intent is LookupIntent.CHECK or self._is_gone(call) or expects_absence(call, said):
+        if call.intent is LookupIntent.CHECK:
             return ExistenceCheck.ABSENCE
         return ExistenceCheck.WHETHER if asks_whether(call, said) or _is_in_one_file(call) else None
 
@@ -186,17 +180,70 @@ class Misses:
                     self._given.add(path)
         self._prompts.clear()
 
-    def _search_edits(self) -> None:
-        for edit in self._edits:
-            self._gone.update(dict.fromkeys(edit.gone))
-            while len(self._gone) > _MOST_GONE:
-                self._gone.popitem(last=False)
-        self._edits.clear()
 
-    def _is_gone(self, call: ToolCall) -> bool:
-        """The longest name of the pattern is one that the agent removed before."""
-        if call.kind is not ToolKind.SEARCH:
-            return False
-        self._search_edits()
-        names = _NAME.findall(call.query)
-        return bool(names) and max(names, key=len) in self._gone
+def _tool_class(call: ToolCall) -> str:
+    """The class of a lookup: the agent's tool, and what a shell command does with it (Grep, Read, Bash search)."""
+    return f"{call.name} {call.kind}" if call.kind in LOOKUPS else ""
+
+
+class _Repeats:
+    """Watches each agent's last steps for repeated failure; counted before similar searches collapse."""
+
+    def __init__(self, at_least: int = AT_LEAST) -> None:
+        self._at_least = max(2, at_least)  # once is not again
+        self._windows: dict[str, deque[Step]] = {}
+        # Agent and class → the event that still grows, and the calls in it.
+        self._running: dict[tuple[str, str], tuple[Signal, set[str]]] = {}
+
+    def new_sample(self) -> None:
+        """Forget what came before: repeats are counted within one sample."""
+        self._windows.clear()
+        self._running.clear()
+
+    def step(self, step: Step, misses: CallSignals, new: NewSignal) -> list[Signal]:
+        """The events that this step completes."""
+        window = self._windows.get(step.agent_id)
+        if window is None:
+            window = self._windows[step.agent_id] = deque(maxlen=_WINDOW)
+        window.append(step)
+        events: list[Signal] = []
+        if not self._running and not misses.in_step:
+            return events
+        by_kind: dict[str, list[tuple[ToolCall, Step]]] = {
+            kind: [] for kind in dict.fromkeys(map(_tool_class, step.calls)) if kind
+        }
+        for at in window:
+            for call in at.calls:
+                by_kind.get(_tool_class(call), []).append((call, at))
+        for kind, calls in by_kind.items():
+            key = (step.agent_id, kind)
+            if not all(misses.is_miss(call) for call, _ in calls):
+                self._running.pop(key, None)
+                continue
+            if len(calls) < self._at_least:
+                continue
+            if key not in self._running:
+                self._running[key] = (self._event(calls, new), set())
+                events.append(self._running[key][0])
+            self._grow(*self._running[key], [call for call, _ in calls], misses)
+        return events
+
+    def _grow(self, event: Signal, known: set[str], calls: list[ToolCall], misses: CallSignals) -> None:
+        """Take in the calls that are new, and say how many there are by now."""
+        fresh = [call for call in calls if call.id not in known]
+        known.update(call.id for call in fresh)
+        event.call_ids.extend(call.id for call in fresh)
+        queries = dict.fromkeys((*event.query.split(_BETWEEN), *map(misses.shown_query, fresh)))
+        event.query = cut(_BETWEEN.join(query for query in queries if query), 500)
+        event.reason = f"{len(event.call_ids)} {_PLURALS[calls[0].kind]} in consecutive steps, all failed"
+
+    def _event(self, calls: list[tuple[ToolCall, Step]], new: NewSignal) -> Signal:
+        first = calls[0][0]
+        return new(
+            type=SignalType.REPEATED_FAILURE,
+            status=Status.OPEN,  # until it is known what its misses are
+            tool=first.name,
+            path=first.where,
+            file=calls[0][1].path,
+            line=first.line,
+        )

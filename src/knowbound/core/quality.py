@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
@@ -188,7 +188,14 @@ class QualityTurn(msgspec.Struct, frozen=True, omit_defaults=True):
         return (*self.injected_items, *self.pulled_items, *self.other_items)
 
 
-class Counts(msgspec.Struct, frozen=True, omit_defaults=True):
+class _Sums(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Counts that add field by field."""
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(*(_sum(getattr(self, name), getattr(other, name)) for name in self.__struct_fields__))
+
+
+class Counts(_Sums, frozen=True, omit_defaults=True):
     """Judged items, counted by verdict."""
 
     judged: int = 0
@@ -196,9 +203,6 @@ class Counts(msgspec.Struct, frozen=True, omit_defaults=True):
     used: int = 0
     contradicted: int = 0
     unjudged: int = 0
-
-    def __add__(self, other: Counts) -> Counts:
-        return Counts(*(_sum(getattr(self, name), getattr(other, name)) for name in Counts.__struct_fields__))
 
     def of(self, metric: Metric) -> int:
         """Return the number of positive verdicts."""
@@ -241,7 +245,7 @@ class QualityScores(msgspec.Struct, frozen=True, omit_defaults=True):
         return max(0.0, 1 + weights.alpha * self.usage - weights.beta * self.contradiction)
 
 
-class Spread(msgspec.Struct, frozen=True, omit_defaults=True):
+class Spread(_Sums, frozen=True, omit_defaults=True):
     """Sums over turns with n judged items and k positive verdicts; they add.
 
     They give the variance between turns, for an interval in which two items of one turn are not independent.
@@ -258,11 +262,8 @@ class Spread(msgspec.Struct, frozen=True, omit_defaults=True):
         n, k = counts.judged, {str(metric): counts.of(metric) for metric in Metric}
         return cls(1, n * n, {name: one * one for name, one in k.items()}, {name: one * n for name, one in k.items()})
 
-    def __add__(self, other: Spread) -> Spread:
-        return Spread(*(_sum(getattr(self, name), getattr(other, name)) for name in Spread.__struct_fields__))
 
-
-class Durations(msgspec.Struct, frozen=True, omit_defaults=True):
+class Durations(_Sums, frozen=True, omit_defaults=True):
     """Durations of hook runs, counted by upper limit. Adds by adding counts."""
 
     buckets: dict[int, int] = {}  # ms, rounded up to a limit → runs
@@ -271,9 +272,6 @@ class Durations(msgspec.Struct, frozen=True, omit_defaults=True):
     def of(cls, ms: float) -> Durations:
         """Return the duration of one run. Limits are a tenth apart: durations are right to a tenth."""
         return cls({math.ceil(1.1 ** math.ceil(math.log(max(1.0, ms), 1.1))): 1})
-
-    def __add__(self, other: Durations) -> Durations:
-        return Durations(_sum(self.buckets, other.buckets))
 
     @property
     def runs(self) -> int:

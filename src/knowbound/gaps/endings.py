@@ -190,7 +190,11 @@ class Endings:
 
     def _do(self, miss: _Miss, step: Step) -> None:
         for call in step.calls[:_MOST_FOLLOWED]:
-            if is_question_tool(call) and not miss.is_doubt and not miss.wanted.words.isdisjoint(_asked_about(call)):
+            if (
+                is_question_tool(call)
+                and not miss.is_doubt
+                and not miss.wanted.words.isdisjoint(words_in(str(call.input)[:_LONGEST_QUESTION]))
+            ):
                 miss.asked, miss.answered = True, call.outcome is Outcome.OK
             if call.outcome is not Outcome.OK:
                 continue
@@ -286,10 +290,6 @@ def _is_asked(miss: _Miss, last_said: str) -> bool:
     if miss.is_doubt:
         return "?" in miss.signal.text.replace("？", "?") and miss.signal.text in last_said
     return asks(last_said, miss.wanted.words)
-
-
-def _asked_about(call: ToolCall) -> frozenset[str]:
-    return words_in(str(call.input)[:_LONGEST_QUESTION])
 
 
 def _announces(doubt: str, step: Step) -> bool:

@@ -16,14 +16,12 @@ from knowbound.config import Settings
 from knowbound.core.signal import Findings, Signal, SignalType
 from knowbound.errors import InputError
 from knowbound.gaps.reading import LensSettings, read_session
-from knowbound.gaps.stored import Filters
+from knowbound.gaps.stored import Filters, newest_run
 from knowbound.judge.drawing import draw_from_both
 from knowbound.judge.hedging.verdict import HedgingJudge
 from knowbound.judge.labels import Unlabelled
 from knowbound.judge.registry import why_hedges_off
-from knowbound.report.model import ObserveReport
 from knowbound.stats.rate import Rate, clustered
-from knowbound.store.observed import Observed
 from knowbound.traces.corpus import FoundFile, Member, SessionFiles, group
 from knowbound.traces.sessions import SharedEvents
 
@@ -36,7 +34,7 @@ def label_candidates(settings: Settings, count: int, seed: int, known: Collectio
 
     So a rare answer is met often enough to measure how well the judge finds it. The weights undo the choice.
     """
-    run = _newest_run(settings)
+    run = _run(settings)
     draw = random.Random(seed)
     draw.shuffle(run.sessions)
     pool = _pool(run, settings, max(_POOL_AT_LEAST, _POOL_PER_LABEL * count))
@@ -64,7 +62,7 @@ def judged_rate(settings: Settings, judge: HedgingJudge) -> Rate | None:
 
     None if another judge or no judge decided in that run, or if calibration switched hedges off.
     """
-    run = _newest_run(settings)
+    run = _run(settings)
     judges = set(run.kept.values())
     if why_hedges_off(settings) or judges - {judge.version, ""} or judges == {""}:
         return None
@@ -84,12 +82,8 @@ class _Run(msgspec.Struct, frozen=True):
     filters: Filters
 
 
-def _newest_run(settings: Settings) -> _Run:
-    store = Observed(settings.home)
-    stored = store.run("observe", ObserveReport)
-    if stored is None:
-        raise InputError("no-run", f"No stored run in {settings.home}. Try: knowbound observe")
-    report, keys = stored
+def _run(settings: Settings) -> _Run:
+    store, report, keys = newest_run(settings)
     filters = Filters(**report.filters)
     kept: dict[str, str] = {}
     files: dict[str, None] = {}

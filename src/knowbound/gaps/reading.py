@@ -132,7 +132,7 @@ def read_what_changed(
     is_capped = judge is not None and (judge.costs or settings.hedging_classifier_max_candidates > 0)
     hedges = is_capped and not settings.hedges_off
     # Then all new sessions are judged together, and their findings count as read only once they are judged.
-    together = hedges or miss_judge(settings) != RULES
+    together = hedges or judge_for(settings, ModelTask.MISSES) != RULES
     gone: set[str] = set()
 
     def keep(batch: list[tuple[SessionToRead, bytes]]) -> None:
@@ -211,14 +211,9 @@ def _judge_together(
     return judged
 
 
-def miss_judge(settings: Settings) -> str:
-    """Return the name of the judge that decides how misses ended; `rules` where no model may."""
-    return judge_for(settings, ModelTask.MISSES)
-
-
 def _ask_about_misses(found: Sequence[Findings], settings: Settings, warnings: list[str]) -> set[str]:
     """Ask the configured model how misses ended; return the sessions that it did not answer for."""
-    name = miss_judge(settings)
+    name = judge_for(settings, ModelTask.MISSES)
     if name == RULES or not found:
         return set()
     from knowbound.gaps.asking import decide_misses  # noqa: PLC0415  (loads what asks a model)

@@ -101,7 +101,7 @@ class _Seen(NamedTuple):
 
 def newest_report(settings: Settings) -> tuple[ObserveReport, Iterator[Signal]]:
     """The report of the newest stored run."""
-    store, report, keys = _newest_run(settings)
+    store, report, keys = newest_run(settings)
     return report, signals_of(store, keys, Filters(**report.filters), report)
 
 
@@ -110,7 +110,7 @@ def newest_topic(settings: Settings, name: str) -> TopicReport:
     from knowbound.gaps.topics import TopicNames
     from knowbound.store.listing import SqliteResults
 
-    store, report, keys = _newest_run(settings)
+    store, report, keys = newest_run(settings)
     topic = next((topic for topic in report.topics if name in (topic.id, topic.title)), None)
     if topic is None:
         raise InputError("unknown-topic", _which(name, report.topics))
@@ -128,7 +128,7 @@ def topics_by_cost(settings: Settings, *, project: str = "", after: str = "", mo
     """A page of the topics of the newest stored run, best worth writing down first."""
     from knowbound.store.listing import ResultPage
 
-    topics = [topic for topic in _newest_run(settings)[1].topics if not project or topic.project == project]
+    topics = [topic for topic in newest_run(settings)[1].topics if not project or topic.project == project]
     topics.sort(key=lambda one: (-one.saves, not one.is_open, one.title))
     start = int(after) if after.isdigit() else 0
     return ResultPage(topics[start : start + most], str(start + most) if len(topics) > start + most else "")
@@ -154,7 +154,8 @@ def signals_of(store: Observed, keys: Iterable[str], filters: Filters, report: O
     return (one.signal for one in _seen(store, keys, filters, report))
 
 
-def _newest_run(settings: Settings) -> tuple[Observed, ObserveReport, list[str]]:
+def newest_run(settings: Settings) -> tuple[Observed, ObserveReport, list[str]]:
+    """Return the newest stored run with the keys of its sessions. Raises InputError if there is none."""
     store = Observed(settings.home)
     kept = store.run("observe", ObserveReport)
     if kept is None:

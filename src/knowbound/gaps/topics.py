@@ -109,7 +109,7 @@ class Topics:
         groups: dict[tuple[str, str], list[_Kept]] = {}
         for kept in self._kept:
             groups.setdefault((kept.project, self.names.key(kept.signal, kept.project)), []).append(kept)
-        topics = [_topic(project, key, group) for (project, key), group in groups.items() if any(map(_matters, group))]
+        topics = [_topic(project, key, group) for (project, key), group in groups.items() if _matters(group)]
         topics.sort(key=lambda topic: (topic.project != here, -topic.saves, not topic.is_open, topic.title))
         return _a_share_of_each(topics, here)
 
@@ -191,9 +191,9 @@ def _was_there(signal: Signal) -> bool:
     return bool(found) and (found == tried.strip("/") or found.endswith("/" + tried.strip("/")))
 
 
-def _matters(kept: _Kept) -> bool:
+def _matters(group: list[_Kept]) -> bool:
     """A doubt that the next call answered matters only beside a miss."""
-    return bool(kept.signal.query) or kept.signal.status in NOT_CLOSED
+    return any(kept.signal.query or kept.signal.status in NOT_CLOSED for kept in group)
 
 
 # What a call spent on a topic is worth, by what was looked for; docs/decisions/traces.md says how that was found.

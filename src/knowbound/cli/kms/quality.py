@@ -260,14 +260,14 @@ def score(
                 log_turns(settings, turns, given, judge.version)
         out.emit(judged_lines(judge.version, turns, given))
         return 0
-    from knowbound.quality.turns.recorded import items_of, score_traces
+    from knowbound.quality.turns.recorded import score_traces, scored_lines
     from knowbound.report.quality.recorded import render_recorded
 
     filters = sessions.filters(settings, paths)
-    report, lines = score_traces(
+    report, scored = score_traces(
         absolute(paths), settings, project=filters.project, since=filters.since, agent=filters.agent
     )
-    shown = items_of(lines) if out.format == "jsonl" else [render_recorded(report, out.format, **out.layout)]
+    shown = scored_lines(scored) if out.format == "jsonl" else [render_recorded(report, out.format, **out.layout)]
     out.emit(shown)
     hint_at_model(settings, "turns", out.format)
     return 0

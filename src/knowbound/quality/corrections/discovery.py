@@ -39,7 +39,9 @@ def discoveries(
     """Return every record, in the order of raising. `known` may have records of turns that have expired."""
     raised: dict[str, list[Discovery]] = {}
     closed: dict[str, list[_Closed]] = {}
-    for item, closing in (*_closings(corrections), *_answered(answers), *_closed_before(known)):
+    # Of earlier rollups: a team's other machines have corrections of their own.
+    before = ((one.item, _Closed(one.closed, one.closed_by)) for one in known if one.closed)
+    for item, closing in (*_closings(corrections), *_answered(answers), *before):
         closed.setdefault(item, []).append(closing)
     for turn in turns:
         mine = [(item, "", "") for item in turn.injected_items]
@@ -60,7 +62,8 @@ def discoveries(
     known = [_reopened(record, undone) for record in known]
     for item in raised.keys() | {record.item for record in known}:
         contradictions = sorted(raised.get(item, []), key=_order)
-        expired = [record for record in known if record.item == item and not _is_among(record, contradictions)]
+        times = {one.raised for one in contradictions}
+        expired = [record for record in known if record.item == item and record.raised not in times]
         own = {one.own_id for one in expired} | {one.own_id for one in contradictions}  # as corrective calls name it
         closings = sorted(closing for name in {item, *own} - {""} for closing in closed.get(name, []))
         records += _replayed([*expired, *contradictions], closings)
@@ -102,11 +105,6 @@ def _answered(answers: Iterable[SuggestionAnswer]) -> Iterator[tuple[str, _Close
             yield one.item, _Closed(one.time, "kms_supersede")
 
 
-def _closed_before(known: Iterable[Discovery]) -> Iterator[tuple[str, _Closed]]:
-    """Yield the closings of earlier rollups: a team's other machines have corrections of their own."""
-    return ((one.item, _Closed(one.closed, one.closed_by)) for one in known if one.closed)
-
-
 def _is_void(time: str, undone: SuggestionAnswer) -> bool:
     """Report whether a correction of that time is one that was taken back."""
     return undone.record.rpartition("@")[2] <= time <= undone.time
@@ -117,10 +115,6 @@ def _reopened(record: Discovery, undone: Iterable[SuggestionAnswer]) -> Discover
     if record.closed and any(one.item == record.item and _is_void(record.closed, one) for one in undone):
         return replace(record, closing=Closing.OPEN, closed="", closed_by="")
     return record
-
-
-def _is_among(record: Discovery, contradictions: Sequence[Discovery]) -> bool:
-    return any(one.raised == record.raised for one in contradictions)
 
 
 def _order(one: Discovery) -> tuple[str, ...]:

@@ -215,7 +215,9 @@ def _regression(facts: LegFacts) -> RolloutCriterion:
         metric: unpaired_difference(facts.before.get(metric, Rate()), facts.now.get(metric, Rate()), looks)
         for metric in ITEM_METRICS
     }
-    worse = [metric for metric, one in found.items() if one and _is_worse(metric, one)]
+    worse = [
+        metric for metric, one in found.items() if one and (one.low > 0 if TARGETS[metric].is_ceiling else one.high < 0)
+    ]
     state, n = _kept(bool(worse) if any(found.values()) else None), facts.now.get(QualityMetric.ON_TOPIC, Rate()).n
     return RolloutCriterion(CriterionName.REGRESSION, state, limit=0.0, n=n, metrics=tuple(map(str, worse)))
 
@@ -255,10 +257,6 @@ def entering(leg: Leg, facts: LegFacts, can_leave: bool) -> tuple[RolloutCriteri
 def _difference(facts: LegFacts, metric: QualityMetric, looks: int = 1) -> Difference | None:
     """Return the change since the days before the leg, of the backend that it ranks."""
     return unpaired_difference(facts.leg_before.get(metric, Rate()), facts.leg_now.get(metric, Rate()), looks)
-
-
-def _is_worse(metric: QualityMetric, found: Difference) -> bool:
-    return found.low > 0 if TARGETS[metric].is_ceiling else found.high < 0
 
 
 def _compared(

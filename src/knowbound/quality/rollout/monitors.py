@@ -1,6 +1,6 @@
 """The seven failure modes of measuring and of ranking by it, each with its number and its limit.
 
-Specification 2, section 7. Values in, values out; `report/quality/rollout.py` says what to do about each.
+Specification 2, section 7. `report/quality/rollout.py` says what to do about each.
 """
 
 from __future__ import annotations
@@ -10,9 +10,14 @@ from datetime import date
 
 import msgspec
 
+from knowbound.config import Settings
 from knowbound.core.quality import CONTRACT, KEPT_DAYS, DayRollup, Metric, Weights
 from knowbound.kms.corrections import MAX_CHAIN, end_of_chain
+from knowbound.kms.index.database import Index
+from knowbound.kms.quality_log import QualityLog
+from knowbound.kms.search.ranking import quality_is_on
 from knowbound.quality.rollout.legs import is_too_slow
+from knowbound.quality.rollout.replay import weights_of
 from knowbound.stats.effective import (
     MOST_RATIO,
     MOST_REVERSED,
@@ -42,17 +47,63 @@ class Watched(msgspec.Struct, frozen=True):
     weights: Weights = CONTRACT
 
 
+def watch(
+    settings: Settings,
+    log: QualityLog,
+    index: Index,
+    days: Sequence[DayRollup],
+    today: str,
+    drifted: tuple[Metric, ...] | None = None,
+) -> Watched:
+    """Return the input of the monitors."""
+    logged = log.days()
+    return Watched(
+        days=days,
+        today=today,
+        drifted=drifted,
+        successors={one.item.id: one.item.flag.superseded_by for one in index.superseded() if one.item.flag},
+        oldest_turn=logged[0].date if logged else "",
+        stored={
+            id_: one.item.confidence for id_ in sum_of_days(days, *window(today)).by_item for one in index.known(id_)
+        },
+        is_on=quality_is_on(settings.quality_ranking),
+        weights=weights_of(settings),
+    )
+
+
 def monitors(watched: Watched) -> tuple[Monitor, ...]:
     """Every failure mode, in the order of the contract."""
-    last_week = sum_of_days(watched.days, *window(watched.today))
+    stop_ms = sum_of_days(watched.days, *window(watched.today)).stop_ms
+    drifted = watched.drifted
+    demoted = false_demotions(demotions(watched.days, watched.weights), *window(watched.today, DEMOTION_DAYS))
+    longest = longest_chain(watched.successors)
+    ends = {end_of_chain(id_, lambda one: watched.successors.get(one, "")) for id_ in watched.successors}
+    fed = _reinforcement(watched)
+    oldest = watched.oldest_turn
+    age = (date.fromisoformat(watched.today) - date.fromisoformat(oldest)).days if oldest else None
     return (
-        _stop_hook(last_week),
-        _drift(watched),
-        _false_demotions(watched),
-        _chains(watched.successors),
-        _reinforcing(watched),
-        _log_size(watched),
-        Monitor(FailureMode.SWITCHED_OFF, float(not watched.is_on), 0.0, tripped=not watched.is_on),
+        Monitor(
+            FailureMode.SLOW_STOP_HOOK,
+            p95_ms(stop_ms),
+            STOP_LIMIT_MS,
+            bool(is_too_slow(stop_ms, STOP_LIMIT_MS)),
+            stop_ms.runs,
+        ),
+        Monitor(
+            FailureMode.JUDGE_DRIFT,
+            None if drifted is None else float(len(drifted)),
+            0.0,
+            bool(drifted),
+            metrics=tuple(map(str, drifted or ())),
+        ),
+        # The contract's own number: the rate itself decides here, because the answer is a look at two constants.
+        Monitor(
+            FailureMode.FALSE_DEMOTIONS, demoted.value, MOST_REVERSED, (demoted.value or 0) > MOST_REVERSED, demoted.n
+        ),
+        Monitor(FailureMode.LONG_CHAINS, longest, MAX_CHAIN, longest > MAX_CHAIN, len(ends)),
+        Monitor(FailureMode.SELF_REINFORCING, fed.ratio, MOST_RATIO, fed.is_tripped, fed.above.n + fed.below.n),
+        Monitor(FailureMode.LOG_SIZE, age, KEPT_DAYS, (age or 0) > KEPT_DAYS + _EXPIRY_DAYS),
+        Monitor(FailureMode.SWITCHED_OFF, float(not watched.is_on), 0.0, not watched.is_on),
     )
 
 
@@ -74,56 +125,7 @@ def longest_chain(successors: Mapping[str, str]) -> int:
     return longest
 
 
-def _stop_hook(week: DayRollup) -> Monitor:
-    took = p95_ms(week.stop_ms)
-    return Monitor(
-        FailureMode.SLOW_STOP_HOOK,
-        took,
-        STOP_LIMIT_MS,
-        tripped=bool(is_too_slow(week.stop_ms, STOP_LIMIT_MS)),
-        n=week.stop_ms.runs,
-    )
-
-
-def _drift(watched: Watched) -> Monitor:
-    drifted = watched.drifted
-    return Monitor(
-        FailureMode.JUDGE_DRIFT,
-        None if drifted is None else float(len(drifted)),
-        0.0,
-        tripped=bool(drifted),
-        metrics=tuple(map(str, drifted or ())),
-    )
-
-
-def _false_demotions(watched: Watched) -> Monitor:
-    """The contract's own number: the rate itself decides here, because the answer is a look at two constants."""
-    first, last = window(watched.today, DEMOTION_DAYS)
-    rate = false_demotions(demotions(watched.days, watched.weights), first, last)
-    tripped = rate.value is not None and rate.value > MOST_REVERSED
-    return Monitor(FailureMode.FALSE_DEMOTIONS, rate.value, MOST_REVERSED, tripped, rate.n)
-
-
-def _chains(successors: Mapping[str, str]) -> Monitor:
-    longest = longest_chain(successors)
-    ends = {end_of_chain(id_, lambda one: successors.get(one, "")) for id_ in successors}
-    return Monitor(FailureMode.LONG_CHAINS, longest, MAX_CHAIN, longest > MAX_CHAIN, len(ends))
-
-
-def _reinforcing(watched: Watched) -> Monitor:
-    found = _reinforcement(watched)
-    n = found.above.n + found.below.n
-    return Monitor(FailureMode.SELF_REINFORCING, found.ratio, MOST_RATIO, found.is_tripped, n)
-
-
 def _reinforcement(watched: Watched) -> Reinforcement:
     first, last = window(watched.today)
     scores = scores_of(day for day in watched.days if day.date < first)
     return reinforcement(sum_of_days(watched.days, first, last), scores, watched.stored, watched.weights)
-
-
-def _log_size(watched: Watched) -> Monitor:
-    if not watched.oldest_turn:
-        return Monitor(FailureMode.LOG_SIZE, None, KEPT_DAYS)
-    age = (date.fromisoformat(watched.today) - date.fromisoformat(watched.oldest_turn)).days
-    return Monitor(FailureMode.LOG_SIZE, age, KEPT_DAYS, age > KEPT_DAYS + _EXPIRY_DAYS)

@@ -16,14 +16,13 @@ import msgspec
 from msgspec.structs import replace
 
 from knowbound.config import Settings
-from knowbound.core.quality import DayRollup, Discovery, Durations, Metric
+from knowbound.core.quality import DayRollup, Discovery, Durations
 from knowbound.errors import InputError, StoreError
 from knowbound.injection.inject import keep_rollout
 from knowbound.judge.calibration import configured_worth
 from knowbound.kms.index.database import Index
 from knowbound.kms.opening import open_index, open_quality_log
 from knowbound.kms.quality_log import QualityLog
-from knowbound.kms.search.ranking import quality_is_on
 from knowbound.quality.corrections.discovery import discovery_rate
 from knowbound.quality.rollout.legs import (
     decided,
@@ -34,10 +33,9 @@ from knowbound.quality.rollout.legs import (
     present_leg,
     ranked_backends,
 )
-from knowbound.quality.rollout.monitors import Watched, is_self_reinforcing, monitors
+from knowbound.quality.rollout.monitors import is_self_reinforcing, monitors, watch
 from knowbound.quality.rollout.replay import replay, weights_of, write_effective
 from knowbound.quality.rollup import roll_up
-from knowbound.report.quality.model import JudgeWorth
 from knowbound.stats.effective import demotions, false_demotions
 from knowbound.stats.quality import RANKING_LIMIT_MS, QualityMetric, day_before, item_rates, sum_of_days, window
 from knowbound.stats.rate import Rate
@@ -155,7 +153,7 @@ class Rollout:
             unscored=Rate(week.unscored, week.turns),
             measured=judge.measured,
             labelled=judge.labelled,
-            drifted=drifted_of(judge),
+            drifted=judge.weekly.drifted if judge.weekly and judge.weekly.metrics else None,
             rank_ms=week.rank_ms,
             slow_days=_slow_days(day.rank_ms for day in in_leg if day.date >= first),
             stop_ms=week.stop_ms,
@@ -270,42 +268,6 @@ def _opened(settings: Settings, today: str = "") -> Iterator[Rollout]:
     with closing(open_quality_log(settings)) as log, closing(open_index(settings)) as index:
         roll_up(log, index.corrections(), today=today, gamma=settings.quality_gamma)
         yield Rollout(settings, log, index, today)
-
-
-def watch(
-    settings: Settings,
-    log: QualityLog,
-    index: Index,
-    days: Sequence[DayRollup],
-    today: str,
-    drifted: tuple[Metric, ...] | None = None,
-) -> Watched:
-    """Return the input of the monitors."""
-    logged = log.days()
-    return Watched(
-        days=days,
-        today=today,
-        drifted=drifted,
-        successors={one.item.id: one.item.flag.superseded_by for one in index.superseded() if one.item.flag},
-        oldest_turn=logged[0].date if logged else "",
-        stored=stored_confidences(index, days, today),
-        is_on=quality_is_on(settings.quality_ranking),
-        weights=weights_of(settings),
-    )
-
-
-def stored_confidences(index: Index, days: Sequence[DayRollup], today: str) -> dict[str, float]:
-    """Return the stored confidence of each item that was injected in the last seven days."""
-    found: dict[str, float] = {}
-    for id_ in sum_of_days(days, *window(today)).by_item:
-        for one in index.known(id_):
-            found[id_] = one.item.confidence
-    return found
-
-
-def drifted_of(judge: JudgeWorth) -> tuple[Metric, ...] | None:
-    """Return the metrics on which the judge drifted; None without a weekly sample."""
-    return judge.weekly.drifted if judge.weekly and judge.weekly.metrics else None
 
 
 def _slow_days(days: Iterable[Durations]) -> Rate:

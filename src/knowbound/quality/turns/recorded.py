@@ -22,11 +22,12 @@ from msgspec.structs import replace
 
 from knowbound.config import Settings
 from knowbound.core.paths import works_in
-from knowbound.core.quality import Counts, JudgedItem, JudgedTurn, LoggedItem
+from knowbound.core.quality import ItemVerdict, JudgedItem, JudgedTurn, LoggedItem, Metric
 from knowbound.errors import InputError
 from knowbound.files import numbered_lines
 from knowbound.judge.registry import turn_judge
 from knowbound.judge.turns.rules import TurnJudge, TurnVerdicts
+from knowbound.quality.rollup import counted
 from knowbound.quality.turns.joining import TurnSources, join
 from knowbound.report.quality.recorded import RecordedQuality, ScoredItem, ScoredSource
 from knowbound.stats.rate import Rate, clustered
@@ -39,19 +40,19 @@ _TIME = "%Y-%m-%dT%H:%M:%SZ"
 _EXAMPLE = '{"id": "t1", "prompt": "…", "items": [{"id": "i1", "content": "…"}], "response": "…", "tool_calls": []}'
 
 
-class ScoredLine(msgspec.Struct, frozen=True):
-    """One verdict: a line of `--format jsonl`."""
+class ScoredVerdict(NamedTuple):
+    """The verdict on an item in a turn, and the place of the prompt."""
 
     turn: str  # session/turn
-    item: str
-    on_topic: bool
-    used: bool
-    contradicted: bool
-    correction: str
-    judge: str
-    source: str = OURS
-    file: str = ""
-    line: int = 0
+    item: LoggedItem
+    verdict: ItemVerdict
+    file: str
+    line: int
+
+    @property
+    def source(self) -> str:
+        """The store, file or channel of the item."""
+        return self.item.source or self.item.source_backend
 
 
 class _ToJudge(NamedTuple):
@@ -63,18 +64,18 @@ class _ToJudge(NamedTuple):
 
 
 class _Session(msgspec.Struct):
-    """The turns of one session, and the verdicts on them; what stays in the context has one line for each piece."""
+    """The turns of one session, and the verdicts on them: one on each piece that stays in the context."""
 
     to_judge: list[_ToJudge] = []
     texts: dict[str, LoggedItem] = {}
     turns: int = 0  # with or without items
-    lines: list[ScoredLine] = []
+    scored: list[ScoredVerdict] = []
     problems: list[str] = []
 
 
 def score_traces(
     paths: Sequence[Path], settings: Settings, *, project: str = "", since: str = "", agent: str = ""
-) -> tuple[RecordedQuality, list[ScoredLine]]:
+) -> tuple[RecordedQuality, list[ScoredVerdict]]:
     """The verdicts on everything that was injected into the sessions below the paths, and what they add up to."""
     if not paths:
         paths = [path for path in default_folders(os.environ, Path.home()) if path.exists()]
@@ -94,7 +95,7 @@ def score_traces(
             found = list(pool.map(partial(_scored, collect=collect, settings=settings), largest_first))
     else:
         found = [_scored(one, collect=collect, settings=settings) for one in largest_first]
-    return _report(found, judge.version), [line for one in found for line in one.lines]
+    return _report(found, judge.version), [scored for one in found for scored in one.scored]
 
 
 def _scored(session: SessionFiles, *, collect: Callable[[SessionFiles], _Session], settings: Settings) -> _Session:
@@ -130,35 +131,24 @@ def _collected(session: SessionFiles, *, project: str, since: str) -> _Session:
 
 
 def _judged(found: _Session, given: Sequence[TurnVerdicts]) -> _Session:
-    """Put the lines of a session into it; what stays in its context has one line."""
-    best: dict[str, ScoredLine] = {}
+    """Put the verdicts on a session into it; what stays in its context has one."""
+    best: dict[str, ScoredVerdict] = {}
     for one, verdicts in zip(found.to_judge, given, strict=True):
         if verdicts.problem:
             found.problems.append(verdicts.problem)
+        prompt = one.trace.prompt
         for verdict in verdicts.verdicts:
-            item, prompt = found.texts[verdict.item], one.trace.prompt
-            line = ScoredLine(
-                turn=one.turn.id,
-                item=verdict.item,
-                on_topic=verdict.on_topic,
-                used=verdict.used,
-                contradicted=verdict.contradicted,
-                correction=verdict.correction,
-                judge=verdict.judge,
-                source=item.source or item.source_backend,
-                file=prompt.path,
-                line=prompt.line,
-            )
+            scored = ScoredVerdict(one.turn.id, found.texts[verdict.item], verdict, prompt.path, prompt.line)
             if verdict.item in one.in_context:
-                best[verdict.item] = _either(best.get(verdict.item), line)
+                best[verdict.item] = _either(best.get(verdict.item), scored)
             else:
-                found.lines.append(line)
-    found.lines += best.values()
+                found.scored.append(scored)
+    found.scored += best.values()
     found.to_judge = []  # the traces are no longer needed, and would be sent between processes
     return found
 
 
-def _either(one: ScoredLine | None, other: ScoredLine) -> ScoredLine:
+def _either(one: ScoredVerdict | None, other: ScoredVerdict) -> ScoredVerdict:
     """A session's verdict on what stays in its context: yes where one of its turns says so.
 
     The way back leads to the turn that said most: contradicted before used before on topic.
@@ -166,73 +156,70 @@ def _either(one: ScoredLine | None, other: ScoredLine) -> ScoredLine:
     if one is None:
         return other
     first, second = (other, one) if _weight(other) > _weight(one) else (one, other)
-    return replace(
-        first,
-        on_topic=one.on_topic or other.on_topic,
-        used=one.used or other.used,
-        contradicted=one.contradicted or other.contradicted,
-        correction=first.correction or second.correction,
-    )
+    said = {metric: one.verdict.says(metric) or other.verdict.says(metric) for metric in Metric}
+    correction = first.verdict.correction or second.verdict.correction
+    return first._replace(verdict=replace(first.verdict, **said, correction=correction))
 
 
-def _weight(line: ScoredLine) -> tuple[bool, bool, bool]:
-    return line.contradicted, line.used, line.on_topic
+def _weight(one: ScoredVerdict) -> tuple[bool, bool, bool]:
+    return one.verdict.contradicted, one.verdict.used, one.verdict.on_topic
 
 
 def _report(found: Sequence[_Session], judge: str) -> RecordedQuality:
-    texts = {id_: text for one in found for id_, text in one.texts.items()}
-    by_source: dict[str, list[list[ScoredLine]]] = {}
-    by_item: dict[str, list[ScoredLine]] = {}
+    by_source: dict[str, list[list[ScoredVerdict]]] = {}
+    by_item: dict[str, list[ScoredVerdict]] = {}
     for session in found:
-        own: dict[str, list[ScoredLine]] = {}
-        for line in session.lines:
-            own.setdefault(line.source, []).append(line)
-            by_item.setdefault(line.item, []).append(line)
-        for source, lines in own.items():
-            by_source.setdefault(source, []).append(lines)
-    sources = [_source(name, lines) for name, lines in by_source.items()]
+        own: dict[str, list[ScoredVerdict]] = {}
+        for one in session.scored:
+            own.setdefault(one.source, []).append(one)
+            by_item.setdefault(one.item.id, []).append(one)
+        for source, scored in own.items():
+            by_source.setdefault(source, []).append(scored)
+    sources = [_source(name, sessions) for name, sessions in by_source.items()]
     sources.sort(key=lambda one: (one.name != OURS, -one.on_topic.n, one.name))
     return RecordedQuality(
         judge=judge,
         sessions=len(found),
         turns=sum(one.turns for one in found),
         sources=tuple(sources),
-        items=tuple(_item(id_, lines, texts[id_]) for id_, lines in by_item.items()),
+        items=tuple(map(_item, by_item.values())),
         problems=tuple(dict.fromkeys(problem for one in found for problem in one.problems)),
     )
 
 
-def _source(name: str, sessions: Sequence[Sequence[ScoredLine]]) -> ScoredSource:
+def _source(name: str, sessions: Sequence[Sequence[ScoredVerdict]]) -> ScoredSource:
     """Rates whose intervals know that the pieces of one session are alike."""
+    rates = {
+        str(metric): clustered(Rate(sum(one.verdict.says(metric) for one in some), len(some)) for some in sessions)
+        for metric in Metric
+    }
+    return ScoredSource(name, len({one.item.id for some in sessions for one in some}), len(sessions), **rates)
 
-    def rate(metric: str) -> Rate:
-        return clustered(Rate(sum(getattr(line, metric) for line in lines), len(lines)) for lines in sessions)
 
-    pieces = len({line.item for lines in sessions for line in lines})
-    return ScoredSource(name, pieces, len(sessions), rate("on_topic"), rate("used"), rate("contradicted"))
-
-
-def _item(id_: str, lines: Sequence[ScoredLine], text: LoggedItem) -> ScoredItem:
-    counts = Counts()
-    for line in lines:
-        counts += Counts(1, line.on_topic, line.used, line.contradicted)
-    first = max(lines, key=_weight)
+def _item(scored: Sequence[ScoredVerdict]) -> ScoredItem:
+    first = max(scored, key=_weight)
     return ScoredItem(
-        id=id_,
+        id=first.item.id,
         source=first.source,
-        text=text.content_excerpt,
-        counts=counts,
-        correction=first.correction,
+        text=first.item.content_excerpt,
+        counts=counted(replace(one.item, verdict=one.verdict) for one in scored),
+        correction=first.verdict.correction,
         turn=first.turn,
         file=first.file,
         line=first.line,
     )
 
 
-def items_of(lines: Iterable[ScoredLine]) -> Iterator[str]:
+def scored_lines(scored: Iterable[ScoredVerdict]) -> Iterator[str]:
     """The lines of `--format jsonl`."""
-    for line in lines:
-        yield msgspec.json.encode(line).decode() + "\n"
+    for one in scored:
+        row = {"turn": one.turn, **_row(one.verdict), "judge": one.verdict.judge}
+        yield msgspec.json.encode(row | {"source": one.source, "file": one.file, "line": one.line}).decode() + "\n"
+
+
+def _row(verdict: ItemVerdict) -> dict[str, object]:
+    said: dict[str, object] = {str(metric): verdict.says(metric) for metric in Metric}
+    return {"item": verdict.item, **said, "correction": verdict.correction}
 
 
 def read_turns(path: Path) -> list[JudgedTurn]:
@@ -267,11 +254,9 @@ def judged_lines(judge: str, turns: list[JudgedTurn], verdicts: Iterable[TurnVer
         by_item = {verdict.item: verdict for verdict in given.verdicts}
         for item in turn.items:
             verdict = by_item.get(item.id)
-            row: dict[str, object] = {"turn": turn.id, "item": item.id}
             if verdict is None:
-                row |= {"on_topic": None, "used": None, "contradicted": None, "correction": ""}
+                row = {"item": item.id, **dict.fromkeys(map(str, Metric)), "correction": ""}
                 row |= {"judge": judge, "problem": given.problem or "no verdict"}
             else:
-                row |= {name: getattr(verdict, name) for name in ("on_topic", "used", "contradicted", "correction")}
-                row |= {"judge": verdict.judge, "reason": verdict.reason}
-            yield msgspec.json.encode(row).decode() + "\n"
+                row = {**_row(verdict), "judge": verdict.judge, "reason": verdict.reason}
+            yield msgspec.json.encode({"turn": turn.id, **row}).decode() + "\n"

@@ -16,7 +16,7 @@ from knowbound.errors import InputError
 def value_of(file: SettingsFile, text: str) -> dict[str, Any]:
     """Parse the settings; a file that the agent could not read is an error."""
     try:
-        value = tomllib.loads(text) if file.is_toml else parse(text).value if text.strip("\ufeff \t\r\n") else {}
+        value = tomllib.loads(text) if file.is_toml else parse(text) if text.strip("\ufeff \t\r\n") else {}
     except (BrokenJsonError, ValueError) as error:
         raise _broken(file, str(error)) from error
     if not isinstance(value, dict):
@@ -82,7 +82,7 @@ def without_ours(file: SettingsFile, text: str, keep: dict[str, Any] | None = No
         after = removed(after, path)
         for container in _containers(path):
             is_kept = keep is not None and _at(keep, container) in ({}, [])
-            if not is_kept and _is_empty(_at(parse(after).value, container)):
+            if not is_kept and _is_empty(_at(parse(after), container)):
                 after = removed(after, container)
     done = value_of(file, after)
     if entries_in(file, done) or _foreign(file, done) != _foreign(file, before):
@@ -147,10 +147,9 @@ def _broken(file: SettingsFile, why: str) -> InputError:
 Path = tuple[str | int, ...]  # the keys and indices that lead to a value
 APPEND = -1  # in a path: behind the last item of a list
 
-_SPACE = re.compile(r"(?:[ \t\r\n\ufeff]+|//[^\n]*|/\*.*?\*/)*", re.S)
-_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
-_SCALAR = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
-_DEEPEST = 200
+# White space and comments. Clients also allow a comma behind the last element.
+_SPACE = re.compile(r"(?:[ \t\r\n\ufeff]|//[^\n]*|/\*.*?\*/)*+", re.S)
+_EXTRA = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<extra>\ufeff|//[^\n]*|/\*.*?\*/|,(?=' + _SPACE.pattern + r"[\]}]))", re.S)
 _HEADER = re.compile(r"[ \t]*\[")  # of a TOML table
 _IDLE = re.compile(r"[ \t]*(?:#.*)?\r?\n?")  # a blank line or a comment in TOML
 
@@ -159,44 +158,85 @@ class BrokenJsonError(ValueError):
     """The text is no JSON, with the line of the error, or the edit does not fit its values."""
 
 
-class Node(NamedTuple):
-    """A value and its position in the text: text[start:end]."""
+class Element(NamedTuple):
+    """The places of a member of an object or an item of a list in the text."""
+
+    start: int  # of its name, if it has one
+    value: int
+    end: int
+
+
+class Container(NamedTuple):
+    """An object or a list, and its place in the text."""
 
     start: int
     end: int
-    value: Any
-    elements: dict[str | int, Element]  # the members of an object or items of a list, in order
+    elements: dict[str | int, Element]
 
 
-class Element(NamedTuple):
-    """A member of an object or an item of a list."""
+def parse(text: str) -> Any:
+    """Return the value of a JSON text, which may have comments. Raises BrokenJsonError."""
+    try:
+        return json.loads(_plain(text), object_pairs_hook=_each_once, parse_constant=_refuse)
+    except RecursionError:
+        raise BrokenJsonError("it is nested too deeply") from None
+    except ValueError as error:
+        raise BrokenJsonError(str(error)) from None
 
-    start: int  # of its name, if it has one
-    node: Node
+
+def _plain(text: str) -> str:
+    """Return the text with blanks in the place of what only clients allow."""
+    return _EXTRA.sub(lambda found: re.sub(r"[^\n]", " ", found[0]) if found["extra"] else found[0], text)
 
 
-def parse(text: str) -> Node:
-    """Parse the text to a tree with positions."""
-    reader = _Reader(text)
-    node = reader.value(reader.space(0), 0)
-    end = reader.space(node.end)
-    if end != len(text):
-        raise reader.broken(end, "something follows the end")
-    return node
+def _each_once(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object; an edit of a name that is there twice could hit the wrong one."""
+    found = dict(members)
+    if len(found) < len(members):
+        names = [name for name, _ in members]
+        raise ValueError(f"the name {next(name for name in names if names.count(name) > 1)!r} is there twice")
+    return found
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _space(text: str, at: int) -> int:
+    """Return the place behind white space and comments."""
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
+
+
+def _container(text: str, start: int) -> Container:
+    """Return the container that begins there, in a text that `parse` reads."""
+    plain, decode = _plain(text), json.JSONDecoder().raw_decode
+    elements: dict[str | int, Element] = {}
+    at = _space(plain, start + 1)
+    while plain[at] not in "]}":
+        key, value = len(elements), at
+        if plain[start] == "{":
+            key, colon = decode(plain, at)
+            value = _space(plain, _space(plain, colon) + 1)
+        _, end = decode(plain, value)
+        elements[key] = Element(at, value, end)
+        at = _space(plain, end)
+        at = _space(plain, at + 1) if plain[at] == "," else at
+    return Container(start, at + 1, elements)
 
 
 def added(text: str, path: Path, value: Any) -> str:
     """Return the text with one more member or item at the path, and with the containers it needs."""
-    container = parse(text)
-    place = 0
+    parse(text)
+    start = _space(text, 0)
     for place, key in enumerate(path):
-        wanted = list if key == APPEND else dict
-        if not isinstance(container.value, wanted):
-            name = ".".join(map(str, path[:place]))
-            raise BrokenJsonError(f"{name} is not {'a list' if wanted is list else 'an object'}")
+        opening, wanted = ("[", "a list") if key == APPEND else ("{", "an object")
+        if text[start] != opening:
+            raise BrokenJsonError(f"{'.'.join(map(str, path[:place]))} is not {wanted}")
+        container = _container(text, start)
         if key not in container.elements:
             break
-        container = container.elements[key].node
+        start = container.elements[key].value
     for key in reversed(path[place + 1 :]):
         value = [value] if key == APPEND else {key: value}
     name = "" if path[place] == APPEND else f"{json.dumps(path[place])}: "
@@ -205,102 +245,46 @@ def added(text: str, path: Path, value: Any) -> str:
 
 def removed(text: str, path: Path) -> str:
     """Return the text without the member or item at the path."""
-    container = parse(text)
+    container = _container(text, _space(text, 0))
     for key in path[:-1]:
-        container = container.elements[key].node
+        container = _container(text, container.elements[key].value)
     return _remove(text, container, path[-1])
 
 
-class _Reader:
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def space(self, at: int) -> int:
-        found = _SPACE.match(self.text, at)
-        return found.end() if found else at
-
-    def broken(self, at: int, why: str) -> BrokenJsonError:
-        return BrokenJsonError(f"line {self.text.count(chr(10), 0, at) + 1}: {why}")
-
-    def value(self, at: int, depth: int) -> Node:
-        if depth > _DEEPEST:
-            raise self.broken(at, "it is nested too deeply")
-        first = self.text[at : at + 1]
-        if first in ("{", "["):
-            return self.container(at, depth, "}" if first == "{" else "]")
-        found = (_STRING if first == '"' else _SCALAR).match(self.text, at)
-        if not found:
-            raise self.broken(at, "a value is missing or broken")
-        return Node(at, found.end(), self.scalar(found), {})
-
-    def container(self, start: int, depth: int, close: str) -> Node:
-        elements: dict[str | int, Element] = {}
-        at = self.space(start + 1)
-        while self.text[at : at + 1] != close:
-            key, value_at = self.name(at) if close == "}" else (len(elements), at)
-            if key in elements:
-                raise self.broken(at, f"the name {key!r} is there twice")
-            node = self.value(value_at, depth + 1)
-            elements[key] = Element(at, node)
-            at = self.space(node.end)
-            if self.text[at : at + 1] == ",":
-                at = self.space(at + 1)
-            elif self.text[at : at + 1] != close:
-                raise self.broken(at, f"a comma or {close} is missing")
-        values = {key: element.node.value for key, element in elements.items()}
-        return Node(start, at + 1, values if close == "}" else list(values.values()), elements)
-
-    def name(self, at: int) -> tuple[str, int]:
-        """Return the name of a member and the position of its value."""
-        name = _STRING.match(self.text, at)
-        if not name:
-            raise self.broken(at, "a name in quotes is missing")
-        colon = self.space(name.end())
-        if self.text[colon : colon + 1] != ":":
-            raise self.broken(colon, "a colon is missing")
-        return self.scalar(name), self.space(colon + 1)
-
-    def scalar(self, found: re.Match[str]) -> Any:
-        try:
-            return json.loads(found[0])
-        except ValueError:
-            raise self.broken(found.start(), "a string has a broken escape") from None
-
-
-def _add(text: str, container: Node, name: str, value: Any) -> str:
+def _add(text: str, container: Container, name: str, value: Any) -> str:
     newline = "\r\n" if "\r\n" in text else "\n"
     inside = text[container.start : container.end]
     last = list(container.elements.values())[-1] if container.elements else None
     if last and "\n" not in inside:  # a container on one line stays on one line
-        end = last.node.end
+        end = last.end
         return f"{text[:end]}, {name}{json.dumps(value, ensure_ascii=False)}{text[end:]}"
     outer, step = _indentation(text, container.start), re.search(r"\n([ \t]+)\S", text)
     unit = step[1] if step else "  "
-    inner = (_indentation(text, last.node.start) if last else "") or outer + unit
+    inner = (_indentation(text, last.value) if last else "") or outer + unit
     written = name + json.dumps(value, ensure_ascii=False, indent=unit).replace("\n", newline + inner)
     if not last:  # a comment in the empty container stays
         opened = text[: container.start + 1] + inside[1:-1].rstrip()
         return f"{opened}{newline}{inner}{written}{newline}{outer}{text[container.end - 1 :]}"
-    end = last.node.end
-    comma = _Reader(text).space(end)
+    end = last.end
+    comma = _space(text, end)
     if text[comma : comma + 1] == ",":  # a trailing comma stays one
         return f"{text[: comma + 1]}{newline}{inner}{written},{text[comma + 1 :]}"
     return f"{text[:end]},{newline}{inner}{written}{text[end:]}"
 
 
-def _remove(text: str, container: Node, key: str | int) -> str:
+def _remove(text: str, container: Container, key: str | int) -> str:
     """Cut the element with one comma and the white space up to its neighbour."""
     place, elements = list(container.elements).index(key), list(container.elements.values())
-    start, end = elements[place].start, elements[place].node.end
+    start, end = elements[place].start, elements[place].end
     if len(elements) == 1:
         rest = text[container.start + 1 : start] + text[end : container.end - 1].lstrip(" \t").removeprefix(",")
         return text[: container.start + 1] + (rest if rest.strip() else "") + text[container.end - 1 :]
     if place + 1 < len(elements):  # up to the next element
-        after = _Reader(text).space(end) + 1  # behind the comma
+        after = _space(text, end) + 1  # behind the comma
         following = re.match(r"[ \t]*(?://[^\n]*)?\r?\n?[ \t]*", text[after:])
         return text[:start] + text[after + (following.end() if following else 0) :]
-    before = elements[place - 1].node.end
-    comma = _Reader(text).space(before)
+    before = elements[place - 1].end
+    comma = _space(text, before)
     return text[:before] + text[comma + 1 : start].rstrip() + text[end:]
 
 

@@ -33,7 +33,7 @@ from typing import TypeAlias
 from bench.labels import injected_items, injected_turns
 from bench.measuring import HOOK, at, options, process_ms, warn_if_busy
 from bench.retrieval import conversations
-from knowbound.agent import hook_log
+from knowbound.agent.hook import log as hook_log
 from knowbound.core.item import Item
 from knowbound.injection.log import log_files, read_log
 from knowbound.kms.backends.protocol import Swap

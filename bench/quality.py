@@ -45,9 +45,9 @@ TARGET = 3.0  # × `python -c pass` (DESIGN, "Speed we hold ourselves to")
 _LIMIT = "KNOWBOUND_INJECTION_TIME_LIMIT_MS"
 _MARKER = "KNOWBOUND_BENCH_MARKER"  # in the environment of all that is started, so that it can be found and killed
 _READY = "import sys; {}; print('ready', flush=True); {}"
-_WORKER = _READY.format("from knowbound.agent.score_worker import main", "main()")
+_WORKER = _READY.format("from knowbound.agent.worker import main", "main()")
 _ROLLUP = _READY.format(
-    "from pathlib import Path; from knowbound.agent.sync_worker import settings_for; "
+    "from pathlib import Path; from knowbound.agent.background import settings_for; "
     "from knowbound.quality.scoring import open_quality_log, rolled_up; "
     "settings = settings_for(Path(sys.argv[1]), Path(sys.argv[2]))",
     "rolled_up(settings, open_quality_log(settings))",
@@ -282,7 +282,7 @@ def _kill_when_ready(shop: BenchProject, code: str, pause: float) -> bool:
 
 def _run_when_ready(shop: BenchProject, code: str) -> subprocess.Popen[bytes]:
     """Start a process, and return it when it has loaded what it needs."""
-    command = [sys.executable, "-P", "-c", code, str(shop.root), str(shop.home)]
+    command = [sys.executable, "-P", "-c", code, str(shop.root), str(shop.home), SCORING.kind]
     process = subprocess.Popen(command, env=shop.environ, stdout=subprocess.PIPE)
     assert process.stdout is not None
     with process.stdout as said:
@@ -341,10 +341,10 @@ def _worked_off(records: int) -> tuple[float, float, list[str]]:
             lines.append(shop.queue_line(session, turn))
         shop.queue_file().write_bytes(b"".join(lines))
         code = (
-            "import resource; from knowbound.agent.score_worker import main; main(); "
+            "import resource; from knowbound.agent.worker import main; main(); "
             "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
         )
-        command = [sys.executable, "-P", "-c", code, str(shop.root), str(shop.home)]
+        command = [sys.executable, "-P", "-c", code, str(shop.root), str(shop.home), SCORING.kind]
         began = time.perf_counter()
         done = subprocess.run(command, env=shop.environ, stdout=subprocess.PIPE, check=True)
         return time.perf_counter() - began, int(done.stdout) / 1024, shop.problems(shop.acknowledged)

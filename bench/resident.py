@@ -25,7 +25,7 @@ from typing import Any
 from bench.hook import build, environment
 from bench.labels import injected_turns
 from bench.measuring import HOOK, at, options, process_ms, warn_if_busy
-from knowbound.agent.clients import guarded
+from knowbound.agent.install.clients import guarded
 from knowbound.agent.mcp.server import HOOK_TOOL
 from knowbound.injection.log import read_log
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from knowbound.agent import hook_log
 from knowbound.agent.background import SCORING
+from knowbound.agent.hook import log as hook_log
 from knowbound.injection.log import InjectionRecord, read_log
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index

@@ -131,7 +131,8 @@ def _import_everything() -> None:
 
 def _import_hook() -> None:
     """Import what the hook needs for most events. A process forks the faster, the less it has imported."""
-    from knowbound.agent import background, hook, rescue_answer, stop_check  # noqa: F401
+    from knowbound.agent import background  # noqa: F401
+    from knowbound.agent.hook import events, rescue, stop  # noqa: F401
     from knowbound.injection import contexts, inject, store_index  # noqa: F401
     from knowbound.kms.search import ranking  # noqa: F401
     from knowbound.store import read_only  # noqa: F401
@@ -165,7 +166,7 @@ def _become(call: dict[str, Any], streams: list[int]) -> NoReturn:
 def _run() -> int:
     try:
         if sys.argv[0] == str(HOOK):
-            from knowbound.agent import hook_process
+            from knowbound.agent.hook import process as hook_process
             from knowbound.agent.hook_entry import main as hook_main
 
             hook_process.seconds_since_start = lambda: 0.0  # its time limit counts from here

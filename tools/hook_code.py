@@ -117,7 +117,7 @@ def prepared(folder: Path) -> tuple[Path, dict[str, str]]:
     add = "from knowbound.cli.entry import main; main()"
     words = ["kms", "add", "The orders service listens on port 8080."]
     subprocess.run([sys.executable, "-c", add, *words], env=environ, cwd=root, check=True, capture_output=True)
-    index = [sys.executable, "-m", "knowbound.agent.index_worker", str(root), str(root / ".knowbound")]
+    index = [sys.executable, "-m", "knowbound.agent.worker", str(root), str(root / ".knowbound"), "index"]
     subprocess.run(index, env=environ, cwd=root, check=True)
     loaded("session-start", root, environ)  # the settings are read once, the slow way
     return root, environ

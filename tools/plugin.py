@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from knowbound import __version__
-from knowbound.agent.clients import AGENTS, SERVER, plugin_entries
+from knowbound.agent.install.clients import AGENTS, SERVER, plugin_entries
 
 ROOT = Path(__file__).parents[1]
 PLUGIN = ROOT / "plugin"

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from knowbound.agent import hook_log
 from knowbound.agent.background import SCORING
 from knowbound.agent.doctor import examine
 from knowbound.agent.doctor.activity import hook_runs
+from knowbound.agent.hook import log as hook_log
 from knowbound.cli.main import knowbound
 from knowbound.core.quality import QualityTurn
 from knowbound.distribution import extra_command

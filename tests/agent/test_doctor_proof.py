@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from knowbound import __version__
-from knowbound.agent.clients import entries
 from knowbound.agent.doctor import HealthCheck, data_folder, examine, installations, proof
 from knowbound.agent.doctor.examine import next_steps, settings_for
 from knowbound.agent.doctor.proof import HookTrial, ServerTrial
 from knowbound.agent.hook_entry import TRIAL
+from knowbound.agent.install.clients import entries
 from knowbound.store.observed import Observed
 from tests.agent.test_doctor import Project
 from tests.agent.test_install import write

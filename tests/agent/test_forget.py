@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from knowbound.agent.forget import search_for
-from knowbound.agent.mcp.pulls import record_pull
+from knowbound.agent.mcp.caller import record_pull
 from knowbound.config import load
 from knowbound.core.audit import ClaimKind, Support
 from knowbound.core.quality import (

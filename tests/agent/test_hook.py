@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from knowbound import __version__
-from knowbound.agent import hook_log
 from knowbound.agent.background import SCORING
-from knowbound.agent.hook import EVENTS, INJECTING
+from knowbound.agent.hook import log as hook_log
+from knowbound.agent.hook.events import EVENTS, INJECTING
+from knowbound.agent.hook.run import DEFAULT_LIMIT_MS
 from knowbound.agent.hook_entry import AFTER_TOOLS, TRIAL
-from knowbound.agent.hook_run import DEFAULT_LIMIT_MS
 from knowbound.codebase.kept_index_update import open_index, update_index
 from knowbound.config import load
 from knowbound.injection.hook_settings import load as load_settings
@@ -432,7 +432,7 @@ def test_a_limit_of_a_millisecond_is_over_before_anything_is_done(filled: Projec
 def test_missing_modules_are_no_error(filled: Project, tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     (broken / "knowbound").mkdir(parents=True)
-    source = Path(hook_log.__file__).parents[1]
+    source = Path(hook_log.__file__).parents[2]
     for room in ("agent", "injection", "quality", "store"):
         shutil.copytree(source / room, broken / "knowbound" / room)
     for base in ("user_files.py", "policy.py", "errors.py"):

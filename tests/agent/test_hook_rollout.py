@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from knowbound.agent.sync_worker import settings_for
+from knowbound.agent.background import settings_for
 from knowbound.injection import hook_settings
 from knowbound.injection.inject import EPSILON, choose_for_prompt, drawn, is_held_out, keep_rollout
 from knowbound.injection.prompt import HookPrompt

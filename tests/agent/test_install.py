@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.agent.clients import SettingsFile, entries, hook_words
-from knowbound.agent.settings_entries import APPEND, added, parse, removed, value_of, with_ours, without_ours
+from knowbound.agent.install.clients import SettingsFile, entries, hook_words
+from knowbound.agent.install.entries import APPEND, added, parse, removed, value_of, with_ours, without_ours
 from knowbound.cli.main import knowbound
 from knowbound.errors import InputError
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from knowbound.agent import hook_log
 from knowbound.agent.doctor import NOTE, OK
 from knowbound.agent.doctor.activity import check_interruptions
-from knowbound.agent.interruptions import NAME, call_wrong, wrong_shares
+from knowbound.agent.hook import log as hook_log
+from knowbound.agent.hook.interruptions import NAME, call_wrong, wrong_shares
 from knowbound.cli.main import knowbound
 from knowbound.errors import InputError
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from knowbound.agent.interruptions import note_late_hook
+from knowbound.agent.hook.interruptions import note_late_hook
 from knowbound.agent.mcp.server import HookTool
 from knowbound.judge.choice import Permission, keep_permission
 from knowbound.lessons.rescue.scores import RescueRecord, judge, read_rescues

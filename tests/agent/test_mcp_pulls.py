@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from knowbound.agent import hook_log
 from knowbound.agent.doctor.activity import check_injections
+from knowbound.agent.hook import log as hook_log
 from knowbound.agent.mcp import tools
-from knowbound.agent.mcp.pulls import record_pull
+from knowbound.agent.mcp.caller import record_pull
 from knowbound.config import load
 from knowbound.core.item import Item
 from knowbound.injection.log import PullRecord, read_log

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.agent import hook_process
-from knowbound.agent.hook_process import seconds_since_start
+from knowbound.agent.hook import process as hook_process
+from knowbound.agent.hook.process import seconds_since_start
 
 pytestmark = pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="the kernel does not say when")
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from knowbound.agent.background import READING
+from knowbound.agent.background import READING, settings_for
 from knowbound.agent.doctor.activity import check_transcripts
-from knowbound.agent.sync_worker import settings_for
 from knowbound.audit.audit import audit_lens
 from knowbound.cli.main import knowbound
 from knowbound.config import Settings

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.agent.rescue_answer import tree_of
+from knowbound.agent.hook.rescue import tree_of
 
 
 @pytest.fixture(autouse=True)

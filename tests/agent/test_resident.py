@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from knowbound.agent import hook_log
-from knowbound.agent.clients import guarded
+from knowbound.agent.hook import log as hook_log
+from knowbound.agent.install.clients import guarded
 from knowbound.agent.mcp import hook_events
 from knowbound.agent.mcp.hook_events import HookServer
 from knowbound.injection.prompt import HookPrompt

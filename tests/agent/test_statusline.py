@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from knowbound.agent import statusline
-from knowbound.agent.interruptions import switch_off, switch_on
+from knowbound.agent.hook.interruptions import switch_off, switch_on
 from knowbound.audit.audit import audit_lens
 from knowbound.cli.main import knowbound
 from knowbound.config import load

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from knowbound.agent.background import SCORING
-from knowbound.agent.stop_check import IF_WRONG
+from knowbound.agent.hook.stop import IF_WRONG
 from knowbound.audit.stop import check_answer
 from knowbound.judge.choice import Permission, keep_permission
 from knowbound.store.data_dir import STOP_CHECKS

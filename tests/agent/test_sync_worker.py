@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from knowbound.agent import background, sync_worker
-from knowbound.agent.background import SYNC
+from knowbound.agent.background import SYNC, settings_for
 from knowbound.agent.doctor.examine import examine
-from knowbound.agent.sync_worker import SyncWorker, settings_for
+from knowbound.agent.sync_worker import SyncWorker
 from knowbound.config import load
 from knowbound.kms import opening
 from knowbound.kms.index.freshness import freshness_of, note_current, note_failure

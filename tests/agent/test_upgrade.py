@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from knowbound.agent.clients import OurEntries, SettingsFile, entries, settings_files
-from knowbound.agent.install import Backup, apply, keep, plan_install, plan_uninstall, remove
-from knowbound.agent.settings_entries import value_of, with_ours
+from knowbound.agent.install.changes import Backup, apply, keep, plan_install, plan_uninstall, remove
+from knowbound.agent.install.clients import OurEntries, SettingsFile, entries, settings_files
+from knowbound.agent.install.entries import value_of, with_ours
 from knowbound.cli.main import knowbound
 from tests.agent.test_install import TEXTS, TOMLS, Machine, commands, install, uninstall, write
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from knowbound.agent import hook_log
+from knowbound.agent.hook import log as hook_log
 from knowbound.cli.main import knowbound
 from tests.agents import namespace
 from tests.agents.clients import Client

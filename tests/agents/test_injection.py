@@ -97,7 +97,7 @@ def test_text_arrives_as_it_was_stored_in_a_fence_that_it_cannot_close(sandbox: 
 
 
 def test_every_event_that_we_hook_fires(sandbox: Sandbox) -> None:
-    from knowbound.agent.clients import HOOKED
+    from knowbound.agent.install.clients import HOOKED
 
     sandbox.add(PORT)
     sandbox.install()

@@ -6,7 +6,7 @@ import os
 import signal
 from collections.abc import Callable
 
-from knowbound.agent import hook_log
+from knowbound.agent.hook import log as hook_log
 from knowbound.injection.bundle import INTRO
 from knowbound.injection.log import read_log
 from knowbound.lessons.rescue.scores import read_rescues

@@ -17,9 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.agent import hook_log
-from knowbound.agent.background import READING, SCORING
-from knowbound.agent.sync_worker import settings_for
+from knowbound.agent.background import READING, SCORING, settings_for
+from knowbound.agent.hook import log as hook_log
 from knowbound.gaps.observe import observe
 from knowbound.injection.bundle import INTRO
 from knowbound.injection.log import read_log
@@ -31,7 +30,7 @@ from tests.services import until
 
 PORT = "The orders service listens on port 8080."
 PROMPT = "Which port does the orders service use?"
-SOURCE = Path(hook_log.__file__).parents[1]
+SOURCE = Path(hook_log.__file__).parents[2]
 BIN = Path(sys.executable).parent
 ITEMS = 5_000
 NEWER = INDEX_SCHEMA + 1

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from knowbound.agent import switch
+from knowbound.agent.hook import switch
 from knowbound.errors import ConfigError
 from knowbound.evals.executor import Execution, RunEnding, Task, executor_named
 from knowbound.evals.executors import agent_process

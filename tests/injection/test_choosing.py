@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from knowbound.agent.interruptions import note_late_hook
+from knowbound.agent.hook.interruptions import note_late_hook
 from knowbound.agent.mcp.server import HookTool
 from knowbound.cli.main import knowbound
 from knowbound.injection import late

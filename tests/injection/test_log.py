@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from knowbound.agent import hook_log
 from knowbound.agent.doctor.examine import examine
+from knowbound.agent.hook import log as hook_log
 from knowbound.config import load
 from knowbound.injection import record
 from knowbound.injection.bundle import Bundle
@@ -200,7 +200,7 @@ def test_an_agent_that_has_gone_got_nothing_and_the_item_is_not_withheld(filled:
 
 DIE = """
 import os, signal, sys
-from knowbound.agent.hook_process import ProcessRun, main
+from knowbound.agent.hook.process import ProcessRun, main
 point = sys.argv.pop(1)
 def die(*args, **named): os.kill(os.getpid(), signal.SIGKILL)
 if point == "before": ProcessRun.send = die

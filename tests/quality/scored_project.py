@@ -16,9 +16,8 @@ from typing import Any
 
 import msgspec
 
-from knowbound.agent import hook_log
-from knowbound.agent.background import SCORING
-from knowbound.agent.sync_worker import settings_for
+from knowbound.agent.background import SCORING, settings_for
+from knowbound.agent.hook import log as hook_log
 from knowbound.core.quality import DayRollup, ItemVerdict, JudgedTurn, QualityTurn
 from knowbound.judge.turns.rules import TurnVerdicts
 from knowbound.kms.opening import open_quality_log
@@ -113,7 +112,9 @@ class ScoredProject(Project):
     def work(self, code: str = "", **environ: str) -> int:
         """A worker, as a process of its own; its exit code."""
         command = [*WORKER] if not code else [sys.executable, "-P", "-c", code]
-        done = subprocess.run([*command, str(self.root), str(self.home)], env=self.environ | environ, check=False)
+        done = subprocess.run(
+            [*command, str(self.root), str(self.home), SCORING.kind], env=self.environ | environ, check=False
+        )
         return done.returncode
 
     def turns(self) -> list[QualityTurn]:

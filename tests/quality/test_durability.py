@@ -21,10 +21,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from knowbound.agent import hook_log, score_worker
-from knowbound.agent.background import SCORING
+from knowbound.agent import worker
+from knowbound.agent.background import SCORING, settings_for
+from knowbound.agent.hook import log as hook_log
 from knowbound.agent.hook_entry import MOST_INPUT
-from knowbound.agent.sync_worker import settings_for
 from knowbound.cli.kms.quality import quality_command as quality_verb
 from knowbound.config import Settings
 from knowbound.judge.turns.rules import RulesTurnJudge
@@ -175,7 +175,7 @@ def test_hooks_and_workers_that_are_killed_at_random_points(shop: ScoredProject,
         session = f"s-{number}"
         shop.prompted(session)
         hook = subprocess.Popen([HOOK, "stop"], stdin=subprocess.PIPE, env=shop.environ, cwd="/")
-        worker = subprocess.Popen([*WORKER, str(shop.root), str(shop.home)], env=shop.environ)
+        worker = subprocess.Popen([*WORKER, str(shop.root), str(shop.home), SCORING.kind], env=shop.environ)
         assert hook.stdin is not None
         with hook.stdin as stdin:
             stdin.write(shop.stopped(session))
@@ -229,7 +229,8 @@ def test_a_second_worker_ends_at_once(shop: ScoredProject) -> None:
     with shop.without_worker():
         assert shop.work() == 0
     assert shop.turns() == []
-    workers = [subprocess.Popen([*WORKER, str(shop.root), str(shop.home)], env=shop.environ) for _ in range(2)]
+    command = [*WORKER, str(shop.root), str(shop.home), SCORING.kind]
+    workers = [subprocess.Popen(command, env=shop.environ) for _ in range(2)]
     assert [worker.wait() for worker in workers] == [0, 0]
     assert shop.problems(acknowledged) == []
 
@@ -250,9 +251,9 @@ def test_what_is_queued_while_the_worker_lets_go_of_its_lock_is_not_left_lying(
             acknowledged.append(("s-2", "t-1"))
 
     monkeypatch.setattr(SCORING, "note", queue_another)
-    monkeypatch.setattr(sys, "argv", ["", str(shop.root), str(shop.home)])
-    monkeypatch.setattr(score_worker, "settle_in", lambda _: None)
-    score_worker.main()
+    monkeypatch.setattr(sys, "argv", ["", str(shop.root), str(shop.home), "score"])
+    monkeypatch.setattr(worker, "settle_in", lambda _: None)
+    worker.main()
     assert len(acknowledged) == 2
     assert shop.problems(acknowledged) == []
 
@@ -310,7 +311,7 @@ def test_on_a_full_disk_the_hook_reports_that_the_turn_is_not_queued(shop: Score
 @pytest.mark.usefixtures("_nothing_is_waited_for")
 def test_a_worker_on_a_full_disk_leaves_everything_to_the_next(shop: ScoredProject, sizes: tuple[int, ...]) -> None:
     acknowledged = ended(shop, "s-1", "s-2")
-    code = "import resource, sys; from knowbound.agent.score_worker import main; resource.setrlimit({}); main()"
+    code = "import resource, sys; from knowbound.agent.worker import main; resource.setrlimit({}); main()"
     for size in sizes:
         assert shop.work(code.format(f"resource.RLIMIT_FSIZE, ({size}, {size})")) == 0
     shop.score()

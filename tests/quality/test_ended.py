@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.agent.hook_run import TURN_ENDS
+from knowbound.agent.hook.run import TURN_ENDS
 from knowbound.injection.prompt import HookPrompt
 from knowbound.quality.ended import EndedTurn, answer_sum
 from knowbound.quality.queue import EndedRecord, Queue

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.agent import score_worker
+from knowbound.agent import worker
 from knowbound.agent.background import SCORING
 from knowbound.core.quality import KEPT_DAYS, ItemVerdict, LoggedItem, QualityTurn
 from knowbound.judge.turns.rules import RulesTurnJudge
@@ -223,10 +223,10 @@ def test_a_worker_ends_when_what_is_left_can_never_be_scored(
         assert len(runs) < 5, "it never ends"
         return True
 
-    monkeypatch.setattr(score_worker, "_score", counted)
-    monkeypatch.setattr(score_worker, "settle_in", lambda _: None)
-    monkeypatch.setattr("sys.argv", ["", str(shop.root), str(shop.home)])
-    score_worker.main()
+    monkeypatch.setattr(worker, "_score", counted)
+    monkeypatch.setattr(worker, "settle_in", lambda _: None)
+    monkeypatch.setattr("sys.argv", ["", str(shop.root), str(shop.home), "score"])
+    worker.main()
     assert len(runs) == 1
 
 

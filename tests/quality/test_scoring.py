@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.agent.hook_run import TURN_ENDS
+from knowbound.agent.hook.run import TURN_ENDS
 from knowbound.core.quality import ItemVerdict, JudgedTurn, TurnEnding
 from knowbound.errors import ConfigError
 from knowbound.judge.turns.rules import TurnVerdicts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from knowbound.agent.hook_run import TURN_ENDS
+from knowbound.agent.hook.run import TURN_ENDS
 from knowbound.config import load
 from knowbound.quality.scoring import score_queue
 from knowbound.quality.status import quality_status

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from knowbound.agent import hook_log
+from knowbound.agent.hook import log as hook_log
 from knowbound.cli.main import knowbound
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index

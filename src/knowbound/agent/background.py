@@ -13,11 +13,12 @@ import os
 import sys
 import time
 
-from knowbound.agent.hook_log import json_lines
+from knowbound.agent.hook.log import json_lines
 from knowbound.user_files import append
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pathlib import Path
     from typing import Any
 
     from knowbound.config import Settings
@@ -32,10 +33,12 @@ _started: list[int] = []  # processes that this process started: an MCP server o
 
 
 class Worker:
-    """A kind of worker: its module, which takes the root and the data folder, its lock file and its log."""
+    """A kind of worker (worker.py), its lock file and its log."""
 
-    def __init__(self, module: str, name: str, restart_seconds: int = 0) -> None:
-        self.module = module
+    module = "knowbound.agent.worker"
+
+    def __init__(self, kind: str, name: str, restart_seconds: int = 0) -> None:
+        self.kind = kind
         self.lock, self.log = f"{name}.lock", f"{name}.log"
         self.restart_seconds = restart_seconds  # a worker that ended sooner had a reason, and is not started again yet
 
@@ -57,7 +60,7 @@ class Worker:
             if last.isdigit() and 0 <= now - int(last) < self.restart_seconds:
                 return False
             os.pwrite(lock, b"%d" % now, 0)
-            _spawn([self.module, root, home], fcntl.fcntl(lock, fcntl.F_DUPFD_CLOEXEC, INHERITED + 1))
+            _spawn([self.module, root, home, self.kind], fcntl.fcntl(lock, fcntl.F_DUPFD_CLOEXEC, INHERITED + 1))
         except OSError:  # it runs, or cannot be started
             return False
         finally:
@@ -121,10 +124,10 @@ class Worker:
         return next((line for line in reversed(lines) if line.keys() >= {"time", "event"}), None)
 
 
-INDEXING = Worker("knowbound.agent.index_worker", "codebase", restart_seconds=5)
-SCORING = Worker("knowbound.agent.score_worker", "score")
-READING = Worker("knowbound.agent.score_worker", "reading")
-SYNC = Worker("knowbound.agent.sync_worker", "sync", restart_seconds=10)
+INDEXING = Worker("index", "codebase", restart_seconds=5)
+SCORING = Worker("score", "score")
+READING = Worker("score", "reading")
+SYNC = Worker("sync", "sync", restart_seconds=10)
 
 
 def keep_current(settings: Settings) -> list[str]:
@@ -135,6 +138,15 @@ def keep_current(settings: Settings) -> list[str]:
 
     SYNC.ensure_running(str(settings.root), str(settings.home))
     return lateness(settings)
+
+
+def settings_for(root: Path, home: Path) -> Settings:
+    """Return the settings as the hook has them: what the user has not trusted counts as not set."""
+    from dataclasses import replace  # noqa: PLC0415  # hooks start workers without settings
+
+    from knowbound.config import load  # noqa: PLC0415
+
+    return replace(load(root, ignore_untrusted=True), home=home)
 
 
 def settle_in(lock: int) -> None:

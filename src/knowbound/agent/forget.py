@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from knowbound.agent import hook_log
+from knowbound.agent.hook import log as hook_log
 from knowbound.config import Settings
 from knowbound.errors import InputError, StoreError
 from knowbound.evals.knowledge import knowledge_globs

@@ -1,7 +1,7 @@
 """The entry point of `knowbound-hook`: a tool call that found something ends here, before anything else is loaded.
 
 An agent makes many calls and waits for each hook, so the first look is at the bytes of the event, without decoding
-them. This look may take a hit for a miss (agent/rescue_answer.py decides), but never a miss for a hit, if the client
+them. This look may take a hit for a miss (agent/hook/rescue.py decides), but never a miss for a hit, if the client
 reports misses as Claude Code 2.1.197 and Codex 0.166.0 do.
 """
 
@@ -40,7 +40,7 @@ def main(args: list[str] | None = None) -> NoReturn:
         data = read_input()
         if data is not None and not may_be_miss(data) and not os.environ.get(TRIAL):
             os._exit(0)
-    from knowbound.agent.hook_process import main as answer  # noqa: PLC0415  # the import takes longer than this look
+    from knowbound.agent.hook.process import main as answer  # noqa: PLC0415  # the import takes longer than this look
 
     answer(given, data)
 

@@ -1,7 +1,5 @@
 """The worker that keeps the index of a data folder current with the backends that other machines write to.
 
-    python -P -m knowbound.agent.sync_worker ROOT HOME      started by agent/background.py
-
 The worker reads the backends at once, then waits for changes: for MongoDB's change streams where the server has them,
 and for a look every `kms.sync_seconds` in any case. It only reads backends and writes the index, so it can be killed at
 any point. A backend that does not answer is tried again less and less often. The worker ends when no agent has needed
@@ -11,14 +9,11 @@ it for 20 minutes, when the data folder is gone, or when the settings change; th
 from __future__ import annotations
 
 import os
-import sys
 import time
 from contextlib import suppress
-from dataclasses import replace
-from pathlib import Path
 
-from knowbound.agent.background import FAILED, SYNC, settle_in
-from knowbound.config import Settings, load
+from knowbound.agent.background import FAILED, SYNC, settings_for
+from knowbound.config import Settings
 from knowbound.errors import KnowboundError, StoreError
 from knowbound.kms.backends.protocol import Backend
 from knowbound.kms.index.database import Index
@@ -143,28 +138,3 @@ class SyncWorker:
 
     def _log(self, event: str, **fields: str | int) -> None:
         SYNC.note(str(self._home), event, **fields)
-
-
-def settings_for(root: Path, home: Path) -> Settings:
-    """Return the settings as the hook has them: what the user has not trusted counts as not set."""
-    return replace(load(root, ignore_untrusted=True), home=home)
-
-
-def main() -> None:
-    """Run the worker of a data folder; a second worker ends at once."""
-    root, home = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
-    lock = SYNC.take_lock(str(home))
-    if lock is None:
-        return
-    settle_in(lock)
-    try:
-        settings = settings_for(root, home)
-        SYNC.note(str(home), "started", backends=", ".join(settings.shared_backends))
-        reason = SyncWorker(settings, lock).run()
-    except Exception as error:
-        reason = str(error) if isinstance(error, KnowboundError) else f"{type(error).__name__}: {error}"
-    SYNC.note(str(home), "ended", reason=reason)
-
-
-if __name__ == "__main__":
-    main()

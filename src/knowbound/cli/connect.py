@@ -18,7 +18,7 @@ from knowbound.errors import WRONG_INPUT
 from knowbound.language import say
 
 if TYPE_CHECKING:
-    from knowbound.agent.install import FileChange
+    from knowbound.agent.install.changes import FileChange
 
 _LIVE = (
     "The hooks add stored items to the prompts that they are about, say where a failed search should have looked, and "
@@ -57,9 +57,9 @@ def install_command(
     is in. Installing again brings an earlier installation up to date. Other entries stay as they are, byte for byte;
     `knowbound uninstall` restores exactly what was there before.
     """
-    from knowbound.agent.clients import DEFAULT_SCOPE, entries, settings_files, wants_late
-    from knowbound.agent.install import apply, installed_files, local_files, plan_install
-    from knowbound.agent.interruptions import note_late_hook
+    from knowbound.agent.hook.interruptions import note_late_hook
+    from knowbound.agent.install.changes import apply, installed_files, local_files, plan_install
+    from knowbound.agent.install.clients import DEFAULT_SCOPE, entries, settings_files, wants_late
     from knowbound.config import load
     from knowbound.injection.shadow import switch
 
@@ -108,9 +108,9 @@ def uninstall_command(
     A settings file that was not edited since `install` gets back exactly the bytes it had before. An edited file loses
     knowbound's entries only. The changes are shown first.
     """
-    from knowbound.agent.clients import settings_files
-    from knowbound.agent.install import apply, installed_files, local_files, plan_uninstall
-    from knowbound.agent.interruptions import note_late_hook
+    from knowbound.agent.hook.interruptions import note_late_hook
+    from knowbound.agent.install.changes import apply, installed_files, local_files, plan_uninstall
+    from knowbound.agent.install.clients import settings_files
 
     project = _project_of(root)
     files = list(settings_files(agent, scope or "user", project, os.environ))
@@ -234,7 +234,7 @@ def hook_command(event: str = argument(default="")) -> None:
     code is always 0; failures are written to .knowbound/hook.log, which `knowbound doctor` shows. Agents should call
     knowbound-hook, which does the same and starts faster.
     """
-    from knowbound.agent.hook_process import main
+    from knowbound.agent.hook.process import main
 
     main([event])
 
@@ -267,8 +267,8 @@ def statusline_command() -> None:
 @verb("on")
 def on_command() -> None:
     """Switch all hooks on again after `knowbound off`."""
-    from knowbound.agent.interruptions import off_state, switch_on
-    from knowbound.agent.switch import VARIABLE
+    from knowbound.agent.hook.interruptions import off_state, switch_on
+    from knowbound.agent.hook.switch import VARIABLE
     from knowbound.errors import StoreError
 
     try:
@@ -288,7 +288,7 @@ def off_command() -> None:
     A hook that is off reads its input, prints nothing and records nothing. The agents' settings stay as they are;
     `knowbound on` switches the hooks on again. For one shell only: KNOWBOUND_OFF=1.
     """
-    from knowbound.agent.interruptions import off_state, switch_off
+    from knowbound.agent.hook.interruptions import off_state, switch_off
     from knowbound.errors import StoreError
 
     try:
@@ -309,7 +309,7 @@ def wrong_command(
     With KIND, the last of that kind. knowbound doctor shows the share of wrong interruptions in the last seven days,
     and proposes to switch a kind off that was wrong more than once.
     """
-    from knowbound.agent.interruptions import call_wrong
+    from knowbound.agent.hook.interruptions import call_wrong
     from knowbound.cli.options import settings_of
 
     found = call_wrong(settings_of(root).home, kind or "")

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from knowbound.agent import hook_log
 from knowbound.agent.background import FAILED, SCORING
 from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck
 from knowbound.agent.doctor.data_folder import all_rows, first_row
+from knowbound.agent.hook import log as hook_log
+from knowbound.agent.hook.interruptions import DAYS, MOST_WRONG, QUIET, wrong_shares
+from knowbound.agent.hook.log import json_lines
 from knowbound.agent.hook_entry import AFTER_TOOLS
-from knowbound.agent.hook_log import json_lines
-from knowbound.agent.interruptions import DAYS, MOST_WRONG, QUIET, wrong_shares
 from knowbound.config import Settings
 from knowbound.errors import ConfigError, KnowboundError
 from knowbound.injection.log import InjectionRecord, read_log

@@ -16,8 +16,8 @@ from knowbound.agent.doctor.choosing import check_model
 from knowbound.agent.doctor.installations import check_codex_trust, check_installations, find_installations
 from knowbound.agent.doctor.proof import TimeLeft, check_proof
 from knowbound.agent.doctor.telemetry import check_telemetry
-from knowbound.agent.interruptions import off_state
-from knowbound.agent.switch import VARIABLE
+from knowbound.agent.hook.interruptions import off_state
+from knowbound.agent.hook.switch import VARIABLE
 from knowbound.config import Settings, load
 from knowbound.distribution import extra_command
 from knowbound.errors import KnowboundError

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from knowbound.agent.clients import (
+from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck
+from knowbound.agent.install.clients import (
     AGENTS,
     SCOPES,
     OurEntries,
@@ -25,8 +26,7 @@ from knowbound.agent.clients import (
     is_tool_hook,
     settings_files,
 )
-from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck
-from knowbound.agent.settings_entries import entries_in, value_of
+from knowbound.agent.install.entries import entries_in, value_of
 from knowbound.distribution import path_command
 from knowbound.errors import InputError, KnowboundError
 from knowbound.judge.models.claude_client import managed_folder

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from knowbound.agent.clients import SCOPES, SettingsFile, settings_files
 from knowbound.agent.doctor import NOTE, OK, HealthCheck
-from knowbound.agent.settings_entries import value_of
+from knowbound.agent.install.clients import SCOPES, SettingsFile, settings_files
+from knowbound.agent.install.entries import value_of
 from knowbound.judge.models.claude_client import managed_folder
 
 _ON = "CLAUDE_CODE_ENABLE_TELEMETRY"

@@ -1,4 +1,4 @@
-"""The caller of a tool: its session, turn and tool call, if the client names them.
+"""The caller of a tool: its session, turn and tool call, if the client names them; and the record of what it pulled.
 
 Codex names all three in `_meta`. Claude Code names only the tool call there; the server's environment has the session
 that the server was started in, which is wrong after /clear. So the call is looked up in the transcripts, which the
@@ -10,13 +10,23 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from knowbound.agent.hook import log as hook_log
+from knowbound.agent.hook.switch import is_off
+from knowbound.injection import contexts
+from knowbound.injection.inject import item_row
+from knowbound.injection.log import PULLED
+from knowbound.injection.record import EXCERPT, Record
+from knowbound.text.redact import excerpt
 from knowbound.traces.registry import default_folders
+
+if TYPE_CHECKING:
+    from knowbound.kms.search.ranking import FoundItem
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,199}")
 _CODEX, _CODEX_CALL = "x-codex-turn-metadata", "callId"
@@ -158,3 +168,29 @@ def _makes(line: _Line, call: str) -> bool:
     return isinstance(blocks, list) and any(
         isinstance(block, dict) and block.get("type") == "tool_use" and block.get("id") == call for block in blocks
     )
+
+
+def record_pull(
+    home: str, meta: Mapping[str, Any], tool: str, query: str, items: Sequence[FoundItem], *, is_shown: bool
+) -> None:
+    """Record items that an agent pulled from the store, in the log of injections; `is_shown`: as a whole entry.
+
+    A whole entry is in the caller's context, so the hook does not inject it there again. A search result is not
+    withheld, because the agent may have passed over it. A record that cannot be written is a failed run in the hook
+    log, which `doctor` shows.
+    """
+    if is_off() or not items:
+        return
+    began = time.monotonic()
+    try:
+        caller = caller_of(meta, os.environ)
+        record = Record(PULLED)
+        record.key["session"] = caller.session
+        found = {"tool": tool, "query": excerpt(query, EXCERPT), "items": [item_row(item) for item in items]}
+        record.add_known(caller.fields() | found)
+        record.begin(home)
+        if is_shown and caller.context:
+            contexts.remember(home, caller.context, [contexts.item_key(item) for item in items])
+    except Exception as error:  # the agent has its answer
+        reason = f"{type(error).__name__}: {error}"
+        hook_log.write(home, PULLED, "failed", (time.monotonic() - began) * 1000, 0, 0, reason)

@@ -1,8 +1,8 @@
 """Events that the running MCP server answers, for which no process starts.
 
-The answers are those of the process (agent/hook.py), and so are the records; the index stays open between events. One
-thread works, so that many events at once do not slow each other down; the thread of each call watches its limit. An
-event that cannot be answered in time, judging by the last events, is declined at once and recorded.
+The answers are those of the process (agent/hook/events.py), and so are the records; the index stays open between
+events. One thread works, so that many events at once do not slow each other down; the thread of each call watches its
+limit. An event that cannot be answered in time, judging by the last events, is declined at once and recorded.
 
 The server belongs to one session of one client, so its environment is that of the session; root, data folder, settings
 and trust are looked up for each event. The tool is not listed, and a call that stems from a tool use of the agent is
@@ -25,13 +25,13 @@ from collections import deque
 from contextlib import suppress
 from itertools import count
 
-from knowbound.agent import resident
-from knowbound.agent.hook import RefusedError, answer
+from knowbound.agent.hook import resident
+from knowbound.agent.hook.events import RefusedError, answer
+from knowbound.agent.hook.finish import finish, needs_process, unfinished
+from knowbound.agent.hook.run import DEFAULT_LIMIT_MS, HookRun
+from knowbound.agent.hook.switch import is_off
 from knowbound.agent.hook_entry import AFTER_TOOLS, FINISH, may_be_miss
-from knowbound.agent.hook_finish import finish, needs_process, unfinished
-from knowbound.agent.hook_run import DEFAULT_LIMIT_MS, HookRun
 from knowbound.agent.mcp.server import LAYOUT
-from knowbound.agent.switch import is_off
 from knowbound.core.tool_kinds import ToolKind
 from knowbound.injection import late, shadow
 from knowbound.injection.prompt import HookPrompt
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from knowbound.agent.hook_run import Answered
+    from knowbound.agent.hook.run import Answered
     from knowbound.agent.mcp.protocol import Json, Later
 
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(__file__))), "__init__.py")

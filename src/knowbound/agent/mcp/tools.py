@@ -391,7 +391,7 @@ class Tools:
         home, meta = str(self._settings.home), self._meta
 
         def record() -> None:
-            from knowbound.agent.mcp.pulls import record_pull
+            from knowbound.agent.mcp.caller import record_pull
 
             record_pull(home, meta, tool, query, items, is_shown=is_shown)
 

@@ -75,7 +75,7 @@ def eval_command(
     verified quotations; without one it is retrieval only. Every evaluation is kept for `trend`, `compare` and `check`.
     The exit code is 1 when a gate fails, 3 where nothing was measured.
     """
-    from knowbound.agent.clients import hook_commands
+    from knowbound.agent.install.clients import hook_commands
     from knowbound.cli.output import EvalProgress
     from knowbound.config import ModelTask
     from knowbound.evals.evaluate import EvalPlan, evaluate, finish

@@ -1,6 +1,6 @@
 """The log of rescues, and their scores by what the agent did next.
 
-.knowbound/rescues/2026-11-16.jsonl    written by the hook (agent/rescue_answer.py) and by scoring
+.knowbound/rescues/2026-11-16.jsonl    written by the hook (agent/hook/rescue.py) and by scoring
 
 A lookup that missed is one record, joined from its lines, which share an id. Used: one of the next calls names the
 place, or a command or name of the lesson or item that was said; or what the agent says then does. Contradicted: it

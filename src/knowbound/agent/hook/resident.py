@@ -6,7 +6,7 @@ Clients call both for the same event. Whoever creates the event's file first ans
 
 Starting Python only to find the file there would cost more than the answer. So a server that the client has called once
 leaves a mark with both process ids (mcp/hook_events.py), and the shell that would start the process looks for it first
-(clients.py):
+(agent/install/clients.py):
 
     ~/.local/state/knowbound/resident/<client>.<server>
 

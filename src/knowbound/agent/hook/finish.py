@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import time
 
+from knowbound.agent.hook.run import TURN_ENDS, HookRun
 from knowbound.agent.hook_entry import AFTER_TOOLS
-from knowbound.agent.hook_run import TURN_ENDS, HookRun
 from knowbound.injection import contexts, hook_settings
 from knowbound.injection.prompt import HookPrompt
 from knowbound.store.data_dir import RESCUES
@@ -65,7 +65,7 @@ def resumed(known: dict[str, Any]) -> tuple[HookRun, dict[str, Any]]:
         run.ended_turn = EndedTurn(event, prompt, payload)
         run.ended_turn.key.update(known["key"])
         if event == "stop":
-            from knowbound.agent.stop_check import stop_check_of  # noqa: PLC0415
+            from knowbound.agent.hook.stop import stop_check_of  # noqa: PLC0415
 
             run.check = stop_check_of(run, prompt, payload)
     return run, payload
@@ -106,7 +106,7 @@ def _keep_index(run: HookRun, prompt: HookPrompt, settings: HookSettings | None)
     if not settings or not settings.rescues:
         return
     if run.event == "session-start":
-        from knowbound.agent.rescue_answer import tree_of  # noqa: PLC0415
+        from knowbound.agent.hook.rescue import tree_of  # noqa: PLC0415
 
         run.tree = tree_of(prompt.cwd, run.root)
     if run.tree:
@@ -130,7 +130,7 @@ def _finish_turn(run: HookRun, turn: EndedTurn) -> None:
     if check is None:
         return
     if check.mode == "off":
-        from knowbound.agent.stop_check import BACKGROUND_SECONDS  # noqa: PLC0415
+        from knowbound.agent.hook.stop import BACKGROUND_SECONDS  # noqa: PLC0415
 
         check.sentence(time.monotonic() + BACKGROUND_SECONDS)
     check.hand_over()
@@ -138,7 +138,7 @@ def _finish_turn(run: HookRun, turn: EndedTurn) -> None:
 
 def _ask_about_miss(run: HookRun, model: str, payload: Mapping[str, Any], prompt: HookPrompt) -> None:
     """Ask a model about a miss, once in a context, and keep its answer for a later tool event. Raises OSError."""
-    from knowbound.agent.rescue_answer import place_key  # noqa: PLC0415  # most runs ask about nothing
+    from knowbound.agent.hook.rescue import place_key  # noqa: PLC0415  # most runs ask about nothing
     from knowbound.injection import late  # noqa: PLC0415
     from knowbound.injection.record import add_to_record  # noqa: PLC0415
 

@@ -2,7 +2,7 @@
 
     knowbound-hook user-prompt-submit|session-start      the agent's hook JSON on stdin, its answer on stdout
     knowbound-hook stop|stop-failure|interrupt|session-end|subagent-stop      queues the turn to be scored; no answer
-    knowbound-hook post-tool-use|post-tool-use-failure   the place that a missed lookup meant (rescue_answer.py)
+    knowbound-hook post-tool-use|post-tool-use-failure   the place that a missed lookup meant (rescue.py)
     knowbound-hook finish                                the rest of an event that the MCP server answered
 
 After any failure the agent gets no context and no error, the exit code is 0, and the reason is in the hook log, which
@@ -20,17 +20,17 @@ import os
 import time
 
 from knowbound import __version__
-from knowbound.agent.hook import EVENTS, RefusedError, answer
+from knowbound.agent.hook.events import EVENTS, RefusedError, answer
+from knowbound.agent.hook.run import DEFAULT_LIMIT_MS, HookRun
+from knowbound.agent.hook.switch import is_off
 from knowbound.agent.hook_entry import FINISH, MOST_INPUT, TRIAL, read_input
-from knowbound.agent.hook_run import DEFAULT_LIMIT_MS, HookRun
-from knowbound.agent.switch import is_off
 from knowbound.store.data_dir import data_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-    from knowbound.agent.hook_run import Answered
+    from knowbound.agent.hook.run import Answered
 
 _LIMIT_SETTING = "KNOWBOUND_INJECTION_TIME_LIMIT_MS"
 _TO_RECORD_SECONDS = 1.0  # for recording a delivered answer: then the process ends without the record
@@ -48,7 +48,7 @@ def main(args: list[str], data: bytes | None = None) -> NoReturn:
     payload: dict[str, Any] = {}
     try:
         if event == FINISH:
-            from knowbound.agent.hook_finish import finish, resumed  # noqa: PLC0415
+            from knowbound.agent.hook.finish import finish, resumed  # noqa: PLC0415
 
             finish(*resumed(_decoded(_read_input())))
             os._exit(0)
@@ -68,7 +68,7 @@ def main(args: list[str], data: bytes | None = None) -> NoReturn:
         _release_agent()
         if run.home and not run.is_trial:
             _continue_detached()
-            from knowbound.agent.hook_finish import finish  # noqa: PLC0415  # the agent has its answer
+            from knowbound.agent.hook.finish import finish  # noqa: PLC0415  # the agent has its answer
 
             finish(run, payload)
     finally:

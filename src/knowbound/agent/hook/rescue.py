@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import time
 
+from knowbound.agent.hook.switch import has_late_hook
 from knowbound.agent.hook_entry import AFTER_TOOLS, looks_up
-from knowbound.agent.switch import has_late_hook
 from knowbound.codebase.kept_index import open_tree
 from knowbound.injection import contexts
 from knowbound.store.data_dir import main_work_tree, work_tree
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from knowbound.agent.hook_run import HookRun
+    from knowbound.agent.hook.run import HookRun
     from knowbound.injection.prompt import HookPrompt
     from knowbound.lessons.rescue.words import Rescue, SuggestedPlace
 

@@ -17,7 +17,7 @@ import json
 import os
 import time
 
-from knowbound.agent.hook_log import json_lines
+from knowbound.agent.hook.log import json_lines
 from knowbound.injection import shadow
 from knowbound.store.data_dir import STOP_CHECKS
 from knowbound.user_files import append, make_file, make_folder
@@ -26,7 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from knowbound.agent.hook_run import HookRun
+    from knowbound.agent.hook.run import HookRun
     from knowbound.injection.prompt import HookPrompt
 
 OFF, WARN, BLOCK = "off", "warn", "block"

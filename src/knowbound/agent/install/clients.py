@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
 
-from knowbound.agent import resident
-from knowbound.agent.hook import EVENTS
+from knowbound.agent.hook import resident
+from knowbound.agent.hook.events import EVENTS
+from knowbound.agent.hook.interruptions import off_state
+from knowbound.agent.hook.switch import VARIABLE
 from knowbound.agent.hook_entry import TRIAL
-from knowbound.agent.interruptions import off_state
 from knowbound.agent.mcp.server import HOOK_TOOL, input_of
-from knowbound.agent.switch import VARIABLE
 from knowbound.config import REPLACED, SETTINGS, Settings, variable
 from knowbound.errors import InputError
 from knowbound.files import leads_out
@@ -151,7 +151,7 @@ def _claude_project(root: Path) -> str:
 def entries(agent: str, scope: str, *, late: bool = False, has_server: bool = True) -> OurEntries:
     """Return our entries. A project's settings are shared, so their commands have no path of this machine.
 
-    Where the server can answer an event, a hook calls it, and the command gives way to it (resident.py). Where no
+    Where the server can answer an event, a hook calls it, and the command gives way to it (hook/resident.py). Where no
     server runs Claude Code shows an error each time: shared settings, which reach other machines, have commands alone.
     `late` lets the hook fire for every tool, so that a model's later answer is injected after the next one.
     """

@@ -6,14 +6,14 @@ tool event delivers what it chose (injection/late.py).
 
 from __future__ import annotations
 
-from knowbound.agent.hook import EVENTS, INJECTING, RefusedError
-from knowbound.agent.switch import has_late_hook
+from knowbound.agent.hook.events import EVENTS, INJECTING, RefusedError
+from knowbound.agent.hook.switch import has_late_hook
 from knowbound.injection import shadow
 from knowbound.injection.prompt import is_notice
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from knowbound.agent.hook_run import HookRun
+    from knowbound.agent.hook.run import HookRun
     from knowbound.injection.hook_settings import HookSettings
     from knowbound.injection.inject import Choice
     from knowbound.injection.prompt import HookPrompt
@@ -33,7 +33,7 @@ def answer_prompt(run: HookRun, event: str, prompt: HookPrompt) -> None:
 
     settings = run.settings()
     if event == "user-prompt-submit" and settings.check != "off" and prompt.session and not run.is_trial:
-        from knowbound.agent.stop_check import claim_waiting  # noqa: PLC0415
+        from knowbound.agent.hook.stop import claim_waiting  # noqa: PLC0415
 
         run.notice = claim_waiting(run.home, prompt.session)
     if prompt.context_is_gone and not run.is_trial:

@@ -1,6 +1,6 @@
 """One run of a hook: its time limit, and exactly one ending, which is recorded.
 
-A run answers an event in a process of its own (hook_process.py) or in the MCP server (mcp/hook_events.py). One lock
+A run answers an event in a process of its own (process.py) or in the MCP server (agent/mcp/hook_events.py). One lock
 decides which thread ends it: the thread that works takes it before it answers, the thread that watches the limit before
 it gives up. So no answer follows after the run was given up, and a delivered answer is recorded as delivered.
 """
@@ -11,7 +11,7 @@ import _thread  # threading itself costs 4 ms
 import time
 from contextlib import suppress
 
-from knowbound.agent import hook_log
+from knowbound.agent.hook import log as hook_log
 from knowbound.agent.hook_entry import AFTER_TOOLS
 from knowbound.injection import contexts, hook_settings, shadow
 from knowbound.injection.record import Record
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeAlias
 
-    from knowbound.agent.rescue_answer import RescueAnswer
-    from knowbound.agent.stop_check import StopCheck
+    from knowbound.agent.hook.rescue import RescueAnswer
+    from knowbound.agent.hook.stop import StopCheck
     from knowbound.injection.hook_settings import HookSettings
     from knowbound.injection.inject import Choice
     from knowbound.injection.prompt import HookPrompt

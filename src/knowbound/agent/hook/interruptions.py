@@ -14,8 +14,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from knowbound.agent import hook_log
-from knowbound.agent.switch import FILE, LATE_HOOK, VARIABLE, variable_is_set
+from knowbound.agent.hook import log as hook_log
+from knowbound.agent.hook.switch import FILE, LATE_HOOK, VARIABLE, variable_is_set
 from knowbound.errors import InputError
 from knowbound.text.clock import utc_now
 from knowbound.user_files import append, make_file, make_folder, state_places

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import msgspec
 
-from knowbound.agent.clients import OurEntries, SettingsFile, claude_state, settings_files
-from knowbound.agent.settings_entries import entries_in, server_places, value_of, with_ours, without_ours
+from knowbound.agent.install.clients import OurEntries, SettingsFile, claude_state, settings_files
+from knowbound.agent.install.entries import entries_in, server_places, value_of, with_ours, without_ours
 from knowbound.errors import InputError, KnowboundError
 from knowbound.files import leads_out, replacing
 from knowbound.text.redact import redact

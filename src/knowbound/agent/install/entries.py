@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from knowbound.agent.clients import SERVER, OurEntries, SettingsFile, is_our_hook, is_our_server
+from knowbound.agent.install.clients import SERVER, OurEntries, SettingsFile, is_our_hook, is_our_server
 from knowbound.errors import InputError
 
 

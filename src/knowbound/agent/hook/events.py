@@ -1,17 +1,17 @@
 """The events of an agent: inject context when a session starts or a prompt is submitted, and queue ended turns.
 
-`answer` answers one event in a run, in a process of its own (hook_process.py) or in the running MCP server
-(mcp/hook_events.py). What a kind of event needs beside that is loaded for it alone: prompt_answer.py, rescue_answer.py,
-stop_check.py; hook_finish.py does the work that no agent waits for. All use the standard library and our smallest
+`answer` answers one event in a run, in a process of its own (process.py) or in the running MCP server
+(agent/mcp/hook_events.py). What a kind of event needs beside that is loaded for it alone: prompt.py, rescue.py,
+stop.py; finish.py does the work that no agent waits for. All use the standard library and our smallest
 modules, and read only the local index, so a backend that is down does not matter. Claude Code and Codex use the same
-JSON, and the same names for the events that both have (clients.py).
+JSON, and the same names for the events that both have (agent/install/clients.py).
 """
 
 from __future__ import annotations
 
-from knowbound.agent import resident
+from knowbound.agent.hook import resident
+from knowbound.agent.hook.run import TURN_ENDS, HookRun
 from knowbound.agent.hook_entry import AFTER_TOOLS
-from knowbound.agent.hook_run import TURN_ENDS, HookRun
 from knowbound.injection.prompt import HookPrompt
 from knowbound.store.data_dir import data_folder
 
@@ -41,17 +41,17 @@ def answer(run: HookRun, event: str, payload: dict[str, Any], started_in: str) -
 
         run.ended_turn = EndedTurn(event, prompt, payload)
         if event == "stop":
-            from knowbound.agent.stop_check import stop_check_of  # noqa: PLC0415
+            from knowbound.agent.hook.stop import stop_check_of  # noqa: PLC0415
 
             run.check = stop_check_of(run, prompt, payload)
         run.queue(run.ended_turn, run.check if run.check is not None and run.check.mode != "off" else None)
     else:
         run.record.add_prompt(prompt)
         if event in AFTER_TOOLS:
-            from knowbound.agent.rescue_answer import answer_miss  # noqa: PLC0415  # other events need none
+            from knowbound.agent.hook.rescue import answer_miss  # noqa: PLC0415  # other events need none
 
             answer_miss(run, event, payload, prompt)
         else:
-            from knowbound.agent.prompt_answer import answer_prompt  # noqa: PLC0415
+            from knowbound.agent.hook.prompt import answer_prompt  # noqa: PLC0415
 
             answer_prompt(run, event, prompt)

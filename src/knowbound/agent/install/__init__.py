@@ -1,0 +1,1 @@
+"""Installation into agents: their settings files, our entries in them, and the changes of both."""

@@ -44,7 +44,7 @@ class InstallOrigin:
 def extra_command(extra: str) -> str:
     """Return the command that adds an extra to the running installation, from the same source."""
     installed = _distribution()
-    origin = origin_of(_record(installed))
+    origin = origin_of(installed.read_text("direct_url.json") if installed else None)
     prefix = Path(sys.prefix)
     if (prefix / _PIPX).is_file():
         return _line("pipx", "inject", prefix.name, *_requirements(installed, extra))
@@ -106,10 +106,6 @@ def _distribution() -> Distribution | None:
         return distribution(_NAME)
     except PackageNotFoundError:  # run from its source without being installed
         return None
-
-
-def _record(installed: Distribution | None) -> str | None:
-    return installed.read_text("direct_url.json") if installed else None
 
 
 def _requirements(installed: Distribution | None, extra: str) -> list[str]:

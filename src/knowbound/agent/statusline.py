@@ -32,6 +32,9 @@ _COUNTS = (
 )
 
 
+_COUNTED = (b'"items":', b'"late":', b'"outcome":"injected"', b'"late_delivered":')  # in lines of injections
+
+
 def main() -> None:
     """Print the line for the session on standard input; to a person, what the client's settings need."""
     if sys.stdin is None or sys.stdin.isatty():
@@ -101,23 +104,18 @@ def _injected(home: str, since: str) -> int:
             continue
         with open(os.path.join(folder, name), "rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _MOST_LOG))
-            for line in filter(_counts, file):
+            for line in file:
+                if not any(part in line for part in _COUNTED):
+                    continue
                 fields = _fields(line)
                 if str(fields.get("time", since)) < since:
                     continue
-                for key, is_there in (("items", _was_injected(fields)), ("late", fields.get("late_delivered") is True)):
+                is_injected = fields.get("outcome") == "injected" and fields.get("delivered") is True
+                for key, is_there in (("items", is_injected), ("late", fields.get("late_delivered") is True)):
                     record = (str(fields.get("id")), key)
                     chosen[record] = chosen.get(record, 0) + len(fields.get(key) or ())
                     reached += chosen.pop(record) if is_there else 0
     return reached
-
-
-def _counts(line: bytes) -> bool:
-    return any(part in line for part in (b'"items":', b'"late":', b'"outcome":"injected"', b'"late_delivered":'))
-
-
-def _was_injected(fields: dict[str, Any]) -> bool:
-    return fields.get("outcome") == "injected" and fields.get("delivered") is True
 
 
 def _fields(line: bytes) -> dict[str, Any]:

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from knowbound.agent.forget import ForgetReport, Selection
-    from knowbound.trust import RiskySetting
 
 
 @verb("forget")
@@ -131,7 +130,8 @@ def trust_command(
     from knowbound.kms.opening import open_knowledge_store
     from knowbound.store.data_dir import INDEX, OURS, owner_of
     from knowbound.store.marking import adopt, refuse_tracked
-    from knowbound.trust import distrust, hash_of, trust, trusted
+    from knowbound.text.redact import redact
+    from knowbound.trust import distrust, hash_of, lines_of, trust, trusted
 
     project = (root or Path()).resolve()
     if revoke:
@@ -154,7 +154,7 @@ def trust_command(
             f"The settings of {project} have the hash {hash_of(risky)}, not {expect}. Nothing is trusted. "
             "Try: knowbound trust (shows them)",
         )
-    lines = _without_secrets(risky)
+    lines = [redact(line) for line in lines_of(risky)]
     if is_new:
         echo(f"The config of {project} decides what counts only if you trust it:\n")
         echo("\n".join(_difference(trusted(project).lines, lines)))
@@ -162,7 +162,8 @@ def trust_command(
     if owner != OURS:
         echo(f"The data folder {home} was not made by you on this machine. Taken over, its items can be injected.")
     if not is_new and owner == OURS:
-        echo(f"Nothing to trust: {_nothing(bool(risky), project)}")
+        why = "these settings are trusted already" if risky else f"the config of {project} decides nothing of the kind"
+        echo(f"Nothing to trust: {why}.")
         return
     confirm("Trust exactly this?", "Nothing is trusted.", yes=yes or bool(expect))
     if is_new:
@@ -171,19 +172,6 @@ def trust_command(
     if owner != OURS:
         adopt(home)
         echo(f"{home} is marked as yours.")
-
-
-def _nothing(is_trusted: bool, project: Path) -> str:
-    return (
-        "these settings are trusted already." if is_trusted else f"the config of {project} decides nothing of the kind."
-    )
-
-
-def _without_secrets(risky: Sequence[RiskySetting]) -> list[str]:
-    from knowbound.text.redact import redact
-    from knowbound.trust import lines_of
-
-    return [redact(line) for line in lines_of(risky)]
 
 
 def _difference(before: Sequence[str], after: Sequence[str]) -> list[str]:

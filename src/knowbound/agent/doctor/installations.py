@@ -154,7 +154,7 @@ def _check(one: Installation, root: Path, environ: Mapping[str, str]) -> HealthC
     if extra:
         found = f"{where} has hooks of an earlier version: {', '.join(extra)}"
         return HealthCheck(one.name, PROBLEM, found, one.install_command)
-    others = [hook.command for hook in one.hooks if hook.command != _command(wanted, hook.event)]
+    others = [hook.command for hook in one.hooks if hook.command != wanted.command(hook.event)]
     others += [_program(server) for server in one.servers if _program(server) != wanted.server["command"]]
     if others:
         found = f"{where} calls another installation, or was written by an earlier version: {others[0]}"
@@ -173,10 +173,6 @@ def _check_double_scopes(found: list[Installation]) -> Iterator[HealthCheck]:
                 f"installed in the scopes {' and '.join(scopes)}: every prompt is answered twice",
                 f"knowbound uninstall {agent} --scope local",
             )
-
-
-def _command(wanted: OurEntries, event: str) -> str:
-    return str(wanted.hooks[event]["hooks"][0]["command"])
 
 
 def _program(server: Mapping[str, Any]) -> str:

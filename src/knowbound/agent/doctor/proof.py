@@ -139,10 +139,9 @@ def _not_run(name: str, one: Installation, command: str) -> HealthCheck:
 
 def _wanted_command(one: Installation, event: str) -> str | None:
     try:
-        group = one.wanted().hooks.get(event)
+        return one.wanted().command(event)
     except InputError:
         return None
-    return str(group["hooks"][0]["command"]) if group else None
 
 
 def _wanted_server(one: Installation) -> list[str] | None:

@@ -43,11 +43,8 @@ def _check_claude_code(variables: Mapping[str, str]) -> Iterator[HealthCheck]:
         yield HealthCheck(name, NOTE, "on, and nothing is exported: no OTEL_…_EXPORTER is set")
         return
     general = variables.get("OTEL_EXPORTER_OTLP_ENDPOINT", "")
-    to = {
-        variables.get(f"OTEL_EXPORTER_OTLP_{one.upper()}_ENDPOINT") or general
-        for one in sent
-        if _is_otlp(exporters, one)
-    }
+    otlp = [one for one in sent if "otlp" in exporters[one.upper()].split(",")]
+    to = {variables.get(f"OTEL_EXPORTER_OTLP_{one.upper()}_ENDPOINT") or general for one in otlp}
     what = f"{', '.join(sent)}{_to(to)}"
     texts = [text for variable, text in _TEXTS.items() if _is_on(variables.get(variable))]
     if texts and "traces" not in sent and "logs" not in sent:
@@ -103,10 +100,6 @@ def _settings(file: SettingsFile) -> Mapping[str, Any]:
 
 def _is_on(value: str | None) -> bool:
     return (value or "").strip().lower() not in ("", "0", "false", "no", "off")
-
-
-def _is_otlp(exporters: Mapping[str, str], signal: str) -> bool:
-    return "otlp" in exporters[signal.upper()].split(",")
 
 
 def _to(addresses: set[str]) -> str:

@@ -65,7 +65,9 @@ def main(args: list[str], data: bytes | None = None) -> NoReturn:
     except BaseException as error:
         run.fail(f"{type(error).__name__}: {error}")
     try:
-        _release_agent()
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1, 2):  # the agent has its answer, and waits for the end of its streams
+            os.dup2(nowhere, descriptor)
         if run.home and not run.is_trial:
             _continue_detached()
             from knowbound.agent.hook.finish import finish  # noqa: PLC0415  # the agent has its answer
@@ -171,13 +173,6 @@ def _seconds_by_kernel() -> float | None:
         return time.clock_gettime(time.CLOCK_BOOTTIME) - ticks  # posix: as above
     except (OSError, ValueError, IndexError):
         return None
-
-
-def _release_agent() -> None:
-    """Close the streams that the agent reads: it has its answer."""
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for descriptor in (0, 1, 2):
-        os.dup2(nowhere, descriptor)
 
 
 def _continue_detached() -> None:

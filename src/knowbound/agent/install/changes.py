@@ -184,26 +184,18 @@ def apply(changes: Sequence[FileChange]) -> None:
         for change in done:
             with suppress(OSError):
                 _put(change.path, change.now)
-                _restore(change.path, before[change.path])
+                if backup := before[change.path]:
+                    keep(change.path, backup)
+                else:
+                    remove(change.path)
         raise InputError("settings-unwritable", f"{error}. Nothing was changed.") from error
     for change in changes:
-        if change.backup is None:
-            _forget(change, before[change.path])
-
-
-def _restore(path: Path, backup: Backup | None) -> None:
-    if backup:
-        keep(path, backup)
-    else:
-        remove(path)
-
-
-def _forget(change: FileChange, backup: Backup | None) -> None:
-    """Remove the used backup, and the folder that we made if it is empty."""
-    remove(change.path)
-    if backup and backup.made_folder and change.then is None:
-        with suppress(OSError):
-            change.path.parent.rmdir()
+        if change.backup is None:  # the backup is used
+            remove(change.path)
+            used = before[change.path]
+            if used and used.made_folder and change.then is None:
+                with suppress(OSError):  # others may have files there
+                    change.path.parent.rmdir()
 
 
 def _read(path: Path) -> bytes | None:

@@ -90,6 +90,11 @@ class OurEntries:
     server: dict[str, Any]
     tool_hooks: dict[str, dict[str, Any]] = field(default_factory=dict)  # per event, one group that calls the server
 
+    def command(self, event: str) -> str | None:
+        """Return the command line for the client's event."""
+        group = self.hooks.get(event)
+        return str(group["hooks"][0]["command"]) if group else None
+
     @property
     def groups(self) -> list[tuple[str, dict[str, Any]]]:
         """Every group with its event."""
@@ -186,8 +191,9 @@ def _hooks(
         group: dict[str, Any] = {"matcher": matcher} if matcher else {}
         is_resident = bool(server) and event in resident.EVENTS
         if is_resident:
-            called = _tool_hook(agent, EVENTS[event], server)
             own_group = {} if late else group  # without a matcher it fires for every tool
+            given = input_of(agent, EVENTS[event])
+            called = {"type": "mcp_tool", "server": server, "tool": HOOK_TOOL, "input": given, "timeout": HOOK_SECONDS}
             tool_hooks[EVENTS[event]] = own_group | {"hooks": [called]}
         seconds = _AT_THE_END.get(event, HOOK_SECONDS)
         command = guarded(line) if is_resident else line
@@ -199,7 +205,9 @@ def _server(agent: str, command: str, *args: str) -> dict[str, Any]:
     if agent == "claude-code":
         return {"type": "stdio", "command": command, "args": [*args]}
     # Codex hands no other variables on to a server: its answers must be those of the session's own processes.
-    return {"command": command, "args": [*args], "env_vars": _variables()}
+    by_config = [*(setting.env for setting in SETTINGS), *map(variable, REPLACED)]
+    names = [*_VARIABLES, *(name for name in by_config if name.startswith(hook_settings.PREFIXES))]
+    return {"command": command, "args": [*args], "env_vars": names}
 
 
 def wants_late(settings: Settings) -> bool:
@@ -207,18 +215,6 @@ def wants_late(settings: Settings) -> bool:
     from knowbound.judge.choice import chooser, rescuer  # noqa: PLC0415
 
     return bool(chooser(settings) or rescuer(settings))
-
-
-def _tool_hook(agent: str, event: str, server: str) -> dict[str, Any]:
-    given = input_of(agent, event)
-    called = {"type": "mcp_tool", "server": server, "tool": HOOK_TOOL, "input": given}
-    return {**called, "timeout": HOOK_SECONDS}
-
-
-def _variables() -> list[str]:
-    """Return the environment variables that answers to events depend on."""
-    by_config = [*(setting.env for setting in SETTINGS), *map(variable, REPLACED)]
-    return [*_VARIABLES, *(name for name in by_config if name.startswith(hook_settings.PREFIXES))]
 
 
 def _shared_line(agent: str, event: str) -> str:

@@ -35,10 +35,11 @@ class ArgumentError(Exception):
 def schema(function: Callable[..., Any]) -> dict[str, Any]:
     """Return the parameters as JSON Schema."""
     parameters = _parameters(function)
-    properties = {
-        name: _listed(function, name) | {key: value for key, value in default.items() if value is not None}
-        for name, default in parameters.items()
-    }
+    properties = {}
+    for name, default in parameters.items():
+        items = {"items": {"type": "string"}} if function.__annotations__[name].startswith("list[str]") else {}
+        shown = {key: value for key, value in default.items() if value is not None}
+        properties[name] = {"type": _type(function, name)} | items | shown
     required = [name for name, default in parameters.items() if not default]
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
@@ -110,11 +111,6 @@ def _value(function: Callable[..., Any], name: str, value: object) -> str | int 
 
 def _id(text: str) -> str:
     return text.strip().removeprefix("[").removesuffix("]")
-
-
-def _listed(function: Callable[..., Any], name: str) -> dict[str, Any]:
-    items = {"items": {"type": "string"}} if function.__annotations__[name].startswith("list[str]") else {}
-    return {"type": _type(function, name)} | items
 
 
 def _parameters(function: Callable[..., Any]) -> dict[str, dict[str, Any]]:

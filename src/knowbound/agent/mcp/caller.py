@@ -154,13 +154,9 @@ def _found(transcript: Path, call: str) -> Caller | None:
             continue
         turn = _id(line.promptId) or turn
         if line.type == "assistant" and _makes(line, call):
-            return Caller(_id(line.sessionId), turn, call, _CLAUDE, _sub_agent(line))
+            sub_agent = (_id(line.agentId) or _UNNAMED) if line.isSidechain else ""
+            return Caller(_id(line.sessionId), turn, call, _CLAUDE, sub_agent)
     return None
-
-
-def _sub_agent(line: _Line) -> str:
-    """Return the id of the line's sub-agent, or a fixed id if it has none; "" for the main agent."""
-    return (_id(line.agentId) or _UNNAMED) if line.isSidechain else ""
 
 
 def _makes(line: _Line, call: str) -> bool:

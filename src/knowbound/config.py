@@ -72,13 +72,13 @@ class Setting:
         return variable(self.key)
 
 
-def _setting(key: str, default: Any, also: str = "", risk: RiskRule = trust.HARMLESS, most: float = 1.0) -> Any:
-    """Return a field of `Settings`: a key, its default and its risk. Its text is in catalogue/settings.toml."""
+def _setting(key: str, default: Any, risk: RiskRule, *, also: str = "", most: float = 1.0) -> Any:
+    """Return a field of `Settings`: its key, default and risk. Its text is in catalogue/settings.toml."""
     return field(default=default, metadata={"key": key, "also": also, "risk": risk, "most": most})
 
 
 def _address(key: str, default: str) -> Any:
-    return _setting(key, default, risk=trust.ADDRESS)
+    return _setting(key, default, trust.ADDRESS)
 
 
 class ModelTask(StrEnum):
@@ -109,7 +109,7 @@ class ModelTask(StrEnum):
 
 
 def _task(task: ModelTask, also: str = "") -> Any:
-    return _setting(f"model.tasks.{task}", "", also=also, risk=trust.JUDGE)
+    return _setting(f"model.tasks.{task}", "", trust.JUDGE, also=also)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,26 +118,28 @@ class Settings:
 
     root: Path
     home: Path
-    knowledge: tuple[str, ...] = _setting("knowledge", (), risk=trust.PATH)
-    jobs: int = _setting("jobs", 0)
+    knowledge: tuple[str, ...] = _setting("knowledge", (), trust.PATH)
+    jobs: int = _setting("jobs", 0, trust.HARMLESS)
     cluster_address: str = _address("cluster.address", "")
     cluster_certificates: str = _address("cluster.certificates", "")
     cluster_mongo_url: str = _address("cluster.mongo_url", "")
-    cluster_keep_days: int = _setting("cluster.keep_days", 0, risk=trust.FEWER_DAYS)
-    store_keep_days: int = _setting("store.keep_days", 0, risk=trust.FEWER_DAYS)
-    repeated_failure_calls: int = _setting("repeated_failure_calls", 3)
-    as_specified: bool = _setting("as_specified", False)
-    hedging_classifier_enabled: bool = _setting("hedging_classifier.enabled", True, also="hedgingClassifier.enabled")
-    hedging_classifier_max_candidates: int = _setting(
-        "hedging_classifier.max_candidates", 0, also="hedgingClassifier.maxCandidates"
+    cluster_keep_days: int = _setting("cluster.keep_days", 0, trust.FEWER_DAYS)
+    store_keep_days: int = _setting("store.keep_days", 0, trust.FEWER_DAYS)
+    repeated_failure_calls: int = _setting("repeated_failure_calls", 3, trust.HARMLESS)
+    as_specified: bool = _setting("as_specified", False, trust.HARMLESS)
+    hedging_classifier_enabled: bool = _setting(
+        "hedging_classifier.enabled", True, trust.HARMLESS, also="hedgingClassifier.enabled"
     )
-    model_name: str = _setting("model.name", "auto", risk=trust.JUDGE)
-    model_fallback: str = _setting("model.fallback", "auto", risk=trust.JUDGE)
-    model_budget_usd: float = _setting("model.budget_usd", 2.0, risk=trust.HIGHER, most=1e6)
-    model_budget_calls: int = _setting("model.budget_calls", 500, risk=trust.HIGHER)
-    model_background_calls: int = _setting("model.background_calls", 100, risk=trust.HIGHER)
-    model_keep_days: int = _setting("model.keep_days", 90)
-    model_cross_provider: bool = _setting("model.cross_provider", False, risk=trust.SWITCHED_ON)
+    hedging_classifier_max_candidates: int = _setting(
+        "hedging_classifier.max_candidates", 0, trust.HARMLESS, also="hedgingClassifier.maxCandidates"
+    )
+    model_name: str = _setting("model.name", "auto", trust.JUDGE)
+    model_fallback: str = _setting("model.fallback", "auto", trust.JUDGE)
+    model_budget_usd: float = _setting("model.budget_usd", 2.0, trust.HIGHER, most=1e6)
+    model_budget_calls: int = _setting("model.budget_calls", 500, trust.HIGHER)
+    model_background_calls: int = _setting("model.background_calls", 100, trust.HIGHER)
+    model_keep_days: int = _setting("model.keep_days", 90, trust.HARMLESS)
+    model_cross_provider: bool = _setting("model.cross_provider", False, trust.SWITCHED_ON)
     model_tasks_turns: str = _task(ModelTask.TURNS)
     model_tasks_choose: str = _task(ModelTask.CHOOSE)
     model_tasks_claims: str = _task(ModelTask.CLAIMS)
@@ -152,18 +154,18 @@ class Settings:
     model_tasks_causes: str = _task(ModelTask.CAUSES)
     model_tasks_drafts: str = _task(ModelTask.DRAFTS)
     model_tasks_probe: str = _task(ModelTask.PROBE)
-    judge_seconds: int = _setting("judge.seconds", 60)
-    gate_max_gap_rate: float | None = _setting("gate.max_gap_rate", None)
-    gate_gap_rate_regression: float | None = _setting("gate.gap_rate_regression", None)
-    gate_rate: str = _setting("gate.rate", "raw")
-    eval_samples: str = _setting("eval.samples", "", risk=trust.PATH)
-    eval_executor: str = _setting("eval.executor", "investigate", risk=trust.EXECUTOR)
-    eval_model: str = _setting("eval.model", "")
-    eval_seconds: int = _setting("eval.seconds", 300)
-    eval_keep_runs: int = _setting("eval.keep_runs", 30)
-    eval_keep_days: int = _setting("eval.keep_days", 90)
-    kms_backends: tuple[str, ...] = _setting("kms.backends", ("sqlite",), risk=trust.BACKENDS)
-    items_files: tuple[str, ...] = _setting("items.files", (), risk=trust.CONTEXT)
+    judge_seconds: int = _setting("judge.seconds", 60, trust.HARMLESS)
+    gate_max_gap_rate: float | None = _setting("gate.max_gap_rate", None, trust.HARMLESS)
+    gate_gap_rate_regression: float | None = _setting("gate.gap_rate_regression", None, trust.HARMLESS)
+    gate_rate: str = _setting("gate.rate", "raw", trust.HARMLESS)
+    eval_samples: str = _setting("eval.samples", "", trust.PATH)
+    eval_executor: str = _setting("eval.executor", "investigate", trust.EXECUTOR)
+    eval_model: str = _setting("eval.model", "", trust.HARMLESS)
+    eval_seconds: int = _setting("eval.seconds", 300, trust.HARMLESS)
+    eval_keep_runs: int = _setting("eval.keep_runs", 30, trust.HARMLESS)
+    eval_keep_days: int = _setting("eval.keep_days", 90, trust.HARMLESS)
+    kms_backends: tuple[str, ...] = _setting("kms.backends", ("sqlite",), trust.BACKENDS)
+    items_files: tuple[str, ...] = _setting("items.files", (), trust.CONTEXT)
     kms_mongo_url: str = _address("kms.mongo_url", "mongodb://localhost:27017/knowbound")
     kms_mongo_collection: str = _address("kms.mongo_collection", "")
     kms_mem0_path: str = _address("kms.mem0_path", "")
@@ -175,29 +177,29 @@ class Settings:
     kms_neo4j_password: str = _address("kms.neo4j_password", "")
     kms_neo4j_database: str = _address("kms.neo4j_database", "")
     kms_neo4j_label: str = _address("kms.neo4j_label", "")
-    kms_fields: tuple[str, ...] = _setting("kms.fields", (), risk=trust.ADDRESS)
-    kms_write: bool = _setting("kms.write", False, risk=trust.SWITCHED_ON)
-    kms_reap_days: int = _setting("kms.reap_days", 30)
-    learn_max_lines: int = _setting("learn.max_lines", 40)
-    learn_max_tokens: int = _setting("learn.max_tokens", 1500)
-    kms_sync_seconds: int = _setting("kms.sync_seconds", 5)
-    injection_token_budget: int = _setting("injection.token_budget", 600, risk=trust.HIGHER)
-    injection_relevance_floor: float | None = _setting("injection.relevance_floor", None)
-    injection_most_items: int = _setting("injection.most_items", 3, risk=trust.HIGHER)
-    injection_self_marking: bool = _setting("injection.self_marking", False)
-    injection_subject: str = _setting("injection.subject", "")
-    injection_time_limit_ms: int = _setting("injection.time_limit_ms", 1000, risk=trust.HIGHER)
-    audit_check: str = _setting("audit.check", "off")
-    audit_check_ms: int = _setting("audit.check_ms", 500, risk=trust.HIGHER)
-    injection_log_days: int = _setting("injection.log_days", 90)
-    rescue_enabled: bool = _setting("rescue.enabled", True)
-    quality_holdout: float = _setting("quality.holdout", 0.0)
-    rollout_auto: bool = _setting("rollout.auto", True)
-    quality_corrections: bool = _setting("quality.corrections", True)
-    quality_ranking: bool = _setting("quality.ranking", True)
-    quality_alpha: float = _setting("quality.alpha", ALPHA, most=100.0)
-    quality_beta: float = _setting("quality.beta", BETA, most=100.0)
-    quality_gamma: float = _setting("quality.gamma", GAMMA)
+    kms_fields: tuple[str, ...] = _setting("kms.fields", (), trust.ADDRESS)
+    kms_write: bool = _setting("kms.write", False, trust.SWITCHED_ON)
+    kms_reap_days: int = _setting("kms.reap_days", 30, trust.HARMLESS)
+    learn_max_lines: int = _setting("learn.max_lines", 40, trust.HARMLESS)
+    learn_max_tokens: int = _setting("learn.max_tokens", 1500, trust.HARMLESS)
+    kms_sync_seconds: int = _setting("kms.sync_seconds", 5, trust.HARMLESS)
+    injection_token_budget: int = _setting("injection.token_budget", 600, trust.HIGHER)
+    injection_relevance_floor: float | None = _setting("injection.relevance_floor", None, trust.HARMLESS)
+    injection_most_items: int = _setting("injection.most_items", 3, trust.HIGHER)
+    injection_self_marking: bool = _setting("injection.self_marking", False, trust.HARMLESS)
+    injection_subject: str = _setting("injection.subject", "", trust.HARMLESS)
+    injection_time_limit_ms: int = _setting("injection.time_limit_ms", 1000, trust.HIGHER)
+    audit_check: str = _setting("audit.check", "off", trust.HARMLESS)
+    audit_check_ms: int = _setting("audit.check_ms", 500, trust.HIGHER)
+    injection_log_days: int = _setting("injection.log_days", 90, trust.HARMLESS)
+    rescue_enabled: bool = _setting("rescue.enabled", True, trust.HARMLESS)
+    quality_holdout: float = _setting("quality.holdout", 0.0, trust.HARMLESS)
+    rollout_auto: bool = _setting("rollout.auto", True, trust.HARMLESS)
+    quality_corrections: bool = _setting("quality.corrections", True, trust.HARMLESS)
+    quality_ranking: bool = _setting("quality.ranking", True, trust.HARMLESS)
+    quality_alpha: float = _setting("quality.alpha", ALPHA, trust.HARMLESS, most=100.0)
+    quality_beta: float = _setting("quality.beta", BETA, trust.HARMLESS, most=100.0)
+    quality_gamma: float = _setting("quality.gamma", GAMMA, trust.HARMLESS)
     home_is_given: bool = False  # the user named the data folder: KNOWBOUND_HOME
     hedges_off: bool = False  # the calibration of the configured judge switched hedges off
     source: str = field(default="defaults", compare=False)  # file of the settings

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from knowbound.cli.options import format_option, project_option, root_option
+from knowbound.cli.options import format_option, project_option, root_option, settings_of
 from knowbound.cli.output import confirm, echo, emit
 from knowbound.cli.verb import argument, option, verb
-from knowbound.errors import WRONG_INPUT
+from knowbound.errors import WRONG_INPUT, StoreError
 from knowbound.language import say
 
 if TYPE_CHECKING:
@@ -269,7 +269,6 @@ def on_command() -> None:
     """Switch all hooks on again after `knowbound off`."""
     from knowbound.agent.hook.interruptions import off_state, switch_on
     from knowbound.agent.hook.switch import VARIABLE
-    from knowbound.errors import StoreError
 
     try:
         were_off = switch_on()
@@ -289,7 +288,6 @@ def off_command() -> None:
     `knowbound on` switches the hooks on again. For one shell only: KNOWBOUND_OFF=1.
     """
     from knowbound.agent.hook.interruptions import off_state, switch_off
-    from knowbound.errors import StoreError
 
     try:
         switch_off()
@@ -310,7 +308,6 @@ def wrong_command(
     and proposes to switch a kind off that was wrong more than once.
     """
     from knowbound.agent.hook.interruptions import call_wrong
-    from knowbound.cli.options import settings_of
 
     found = call_wrong(settings_of(root).home, kind or "")
     echo(f"Noted: the {found.kind} of {found.time} was wrong. The share of wrong ones: knowbound doctor")

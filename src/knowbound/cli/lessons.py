@@ -24,6 +24,7 @@ from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import InputError
 from knowbound.files import numbered_lines
 from knowbound.language import say, translated
+from knowbound.text.printable import counted, listed, one_line
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
@@ -79,7 +80,6 @@ def _rendered(learned: Learned, out: Out, status: bool) -> str:
     from knowbound.core.lesson import LessonStatus
     from knowbound.report.knowledge import render_lessons
     from knowbound.report.words import not_read_words, sessions_words
-    from knowbound.text.printable import counted, listed
 
     sessions = sessions_words(learned.report.reading, sum(learned.sessions.values()))
     named = listed([name or translated("unknown") for name in learned.sessions], 3)
@@ -154,8 +154,6 @@ def _events(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def _rescue_line(id_: object, said: Rescue, format_: str) -> str:
     if format_ == "text":
-        from knowbound.text.printable import one_line
-
         return f"{one_line(str(id_))}  {said.text or '(silent)'}\n"
     places = [
         {"path": suggestion.path, "line": suggestion.line, "why": suggestion.why} for suggestion in said.suggestions

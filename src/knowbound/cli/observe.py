@@ -22,6 +22,7 @@ from knowbound.cli.options import (
 )
 from knowbound.cli.output import Out, echo, reading
 from knowbound.cli.verb import argument, option, verb
+from knowbound.errors import InputError
 from knowbound.language import say
 from knowbound.report import FOR_PEOPLE, GAP_FORMATS
 
@@ -239,8 +240,6 @@ def _write_telemetry(folder: Path, made: list[Any], address: str | None) -> None
 def _send(address: str, body: bytes) -> None:
     from urllib.error import URLError
     from urllib.request import Request, urlopen
-
-    from knowbound.errors import InputError
 
     if not address.startswith(("http://", "https://")):
         raise InputError("no-such-path", f"--otlp {address} is no http address. Try: http://HOST:4318/v1/logs")

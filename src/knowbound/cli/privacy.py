@@ -28,6 +28,7 @@ from knowbound.cli.output import (
 )
 from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import UNDECIDED, ConfigError, InputError
+from knowbound.text.clock import iso_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -195,10 +196,8 @@ def secrets_command(
     knowbound redacts what it stores or sends. Each secret is listed once, with what to rotate. Nothing is stored and
     nothing is sent. Exit code 1 if a secret was found, 0 if none was.
     """
-    from knowbound.errors import InputError
     from knowbound.gaps.stored import since as since_time
     from knowbound.report.secrets import render_secrets
-    from knowbound.text.clock import iso_time
     from knowbound.traces.corpus import scan
     from knowbound.traces.secrets import scan_for_secrets
     from knowbound.traces.sessions import places_of_agents

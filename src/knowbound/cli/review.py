@@ -18,7 +18,7 @@ from knowbound.cli.options import (
     settings_of,
     user_name,
 )
-from knowbound.cli.output import Out, confirm, echo, layout, reading
+from knowbound.cli.output import EvalProgress, Out, confirm, echo, end_agents_on_interrupt, layout, reading
 from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import InputError
 from knowbound.language import say, translated
@@ -151,7 +151,6 @@ def _evolve(
     """Propose one rewrite of a file, tried on the samples that it was not made from."""
     from knowbound.cli.asking import announced, asker_of
     from knowbound.cli.evals.eval import find_test_set
-    from knowbound.cli.output import EvalProgress, end_agents_on_interrupt
     from knowbound.review.evolving import evolve
 
     asker = asker_of(settings, "drafts")

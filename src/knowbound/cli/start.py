@@ -17,7 +17,8 @@ from knowbound.cli.options import absolute, checked, root_option, settings_of, u
 from knowbound.cli.output import echo, emit, layout, width
 from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import InputError
-from knowbound.language import language, say, translated
+from knowbound.language import is_english, language, say, translated
+from knowbound.text.printable import counted
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
@@ -112,7 +113,6 @@ def _set_up(settings: Settings, *, is_agreed: bool) -> int:
         samples_text,
     )
     from knowbound.files import replacing
-    from knowbound.text.printable import counted
 
     found = look(settings)
     agents = ", ".join(found.agents) or "none on the PATH"
@@ -182,8 +182,6 @@ def explain_command(code: str | None = argument()) -> None:
     import textwrap
 
     from knowbound.catalogue import codes, codes_named, problems
-    from knowbound.errors import InputError
-    from knowbound.language import is_english
 
     if code is None:
         groups: dict[str, list[str]] = {}

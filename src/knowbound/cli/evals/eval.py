@@ -10,7 +10,7 @@ import click
 from msgspec.structs import replace
 
 from knowbound.cli.options import Gates, as_specified_option, gate_options, output_options, root_option, settings_of
-from knowbound.cli.output import Out, echo, end_agents_on_interrupt
+from knowbound.cli.output import EvalProgress, Out, echo, end_agents_on_interrupt
 from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import UNDECIDED, InputError
 
@@ -76,7 +76,6 @@ def eval_command(
     The exit code is 1 when a gate fails, 3 where nothing was measured.
     """
     from knowbound.agent.install.clients import hook_commands
-    from knowbound.cli.output import EvalProgress
     from knowbound.config import ModelTask
     from knowbound.evals.evaluate import EvalPlan, evaluate, finish
     from knowbound.evals.executor import BUILT_IN

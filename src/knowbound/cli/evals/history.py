@@ -126,7 +126,6 @@ def check_command(
     enough samples to be sure, and how many more samples would be enough. Without a gate option the gates of the config
     are used. A run that fails a gate is never the baseline of a later run.
     """
-    from knowbound.errors import InputError
     from knowbound.report.evals.gate import render_check
 
     settings = settings_of(root)
@@ -174,7 +173,6 @@ def _unsupported(settings: Settings, limit: Fraction, strict: bool, allow_none: 
     """Test the stored audit against the limit."""
     from knowbound.audit.stored import stored_shares
     from knowbound.core.audit import Diagnosis
-    from knowbound.errors import InputError
     from knowbound.report.evals.gate import render_audit_gate
     from knowbound.stats.gate import exit_code, max_unsupported
 

@@ -9,11 +9,12 @@ import click
 
 from knowbound.cli.asking import asking, asking_as_configured, hint_at_model
 from knowbound.cli.options import page_options, root_option, settings_of
-from knowbound.cli.output import Out, echo, emit, end_agents_on_interrupt
+from knowbound.cli.output import EvalProgress, Out, echo, emit, end_agents_on_interrupt
 from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import UNDECIDED
 from knowbound.judge.names import RULES
 from knowbound.language import say
+from knowbound.text.printable import counted
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
@@ -43,7 +44,6 @@ def draft_command(
     from knowbound.evals.samples.load import find_samples
     from knowbound.judge.choice import model_for
     from knowbound.judge.registry import asker_for
-    from knowbound.text.printable import counted
 
     if accept and reject:
         raise click.UsageError("Either --accept or --reject.", click.get_current_context())
@@ -107,7 +107,6 @@ def probe_command(
     Rules make the questions from headings, file names and the principles in CLAUDE.md; a model, if one is configured,
     proposes more. Their gap rate is shown beside the gap rate of the written samples, never mixed with it.
     """
-    from knowbound.cli.output import EvalProgress
     from knowbound.config import ModelTask
     from knowbound.evals.questions.probe import probe as run_probe
     from knowbound.judge.choice import model_for

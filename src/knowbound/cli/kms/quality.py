@@ -25,7 +25,7 @@ from knowbound.cli.options import (
 )
 from knowbound.cli.output import Out, echo, width
 from knowbound.cli.verb import argument, option, several, verb
-from knowbound.errors import GATE_FAILED, UNDECIDED, InputError
+from knowbound.errors import GATE_FAILED, UNDECIDED, InputError, StoreError
 from knowbound.report import PAGE_FORMATS, SHORT_FORMATS
 
 if TYPE_CHECKING:
@@ -288,7 +288,6 @@ def _score_queue(settings: Settings, *, again: bool) -> int:
 def _scoring(settings: Settings) -> Iterator[None]:
     """Hold the lock of the worker that scores. Raises StoreError while it runs."""
     from knowbound.agent.background import SCORING
-    from knowbound.errors import StoreError
     from knowbound.quality.queue import Queue
 
     lock = SCORING.take_lock(str(settings.home)) if settings.home.is_dir() else None

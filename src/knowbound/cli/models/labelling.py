@@ -32,6 +32,7 @@ from knowbound.judge.labels import (
     take_back,
 )
 from knowbound.text.clock import utc_now
+from knowbound.text.printable import counted
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
@@ -218,7 +219,6 @@ class _TurnLabelling(_Labelling[UnlabelledTurn, dict[str, ItemLabel]]):
 
     def summary(self, given: list[dict[str, ItemLabel]]) -> str:
         """Say how many turns and items have which labels."""
-        from knowbound.text.printable import counted
 
         items = [label for labels in given for label in labels.values()]
         yes = [sum(getattr(label, name) for label in items) for name in ("on_topic", "used", "contradicted")]

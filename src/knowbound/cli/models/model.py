@@ -9,9 +9,10 @@ import click
 
 from knowbound.cli.asking import estimated_usd, is_interactive
 from knowbound.cli.options import format_option
-from knowbound.cli.output import echo
+from knowbound.cli.output import echo, emit
 from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import ConfigError
+from knowbound.text.clock import utc_now
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
@@ -101,7 +102,6 @@ def _tried(name: str, settings: Settings) -> Tried:
 
 def _allowed(before: Permission, name: str, commands: bool | None, background: bool | None) -> Permission:
     from knowbound.judge.choice import Permission
-    from knowbound.text.clock import utc_now
 
     if not name:
         raise ConfigError("no-judge", "No model is found on this machine. Name one: knowbound model NAME --commands")
@@ -205,7 +205,6 @@ def _day_words(name: str, tried: Tried | None) -> str:
 def _print_json(found: list[FoundModel], permission: Permission, tried: Tried | None) -> None:
     import msgspec
 
-    from knowbound.cli.output import emit
     from knowbound.report.formats.json import json_text
 
     document = {

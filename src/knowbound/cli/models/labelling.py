@@ -6,11 +6,9 @@ Specification 2, "The judge", asks for 50 hand-labelled turns, and for a weekly 
 from __future__ import annotations
 
 import sys
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from enum import Enum
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -39,6 +37,7 @@ if TYPE_CHECKING:
     from knowbound.core.quality import JudgedItem
 
 _WORDS = {word: word[0] for word in ("yes", "no", "skip", "undo", "quit")}
+_SKIP, _UNDO, _QUIT = "s", "u", "q"  # the answers that are no label
 _SENTENCE_KEYS = "y yes · n no · s skip · u undo · q quit"
 _SENTENCE_QUESTION = "Does the agent say that it is not sure of a fact?"
 _TURN_KEYS = "y yes · n no · s skip the item · u undo · q quit"
@@ -49,182 +48,122 @@ _TURN_QUESTIONS = (
 )
 _PROMPT_LINES, _ANSWER_LINES, _CALL_LINES, _ITEM_LINES = 30, 60, 6, 30
 _Item = TypeVar("_Item")
-_Given = TypeVar("_Given")
+_Given = TypeVar("_Given", bool, dict[str, ItemLabel])
 
 
 def label_sentences(settings: Settings, input_: Path | None, count: int, seed: int, path: Path | None, by: str) -> None:
     """Label the sentences of a file, or of the newest stored run, that have no label yet."""
     from knowbound.gaps.labelling import label_candidates
+    from knowbound.report.formats.plain import plain, wrap
 
-    path = path or settings.home / LABELS
-    known = labelled_texts(path)
+    labels, by, keys = path or settings.home / LABELS, by or user_name(), _Keys(_SENTENCE_KEYS)
+    known = labelled_texts(labels)
+
+    def ask(item: Unlabelled, number: str) -> bool | str:
+        text, context = plain(item.text), plain(item.context)
+        echo(f"\n{number}", err=True)
+        if context and context != text:
+            echo("\n".join(f"  | {line}" for line in wrap(context, width() - 4, 12)), err=True)
+        echo("\n".join(f"  {line}" for line in wrap(text, width() - 2, 20)), err=True)
+        key = keys.next(f"{_SENTENCE_QUESTION}  {_SENTENCE_KEYS}")
+        return key == "y" if key in "yn" else key
+
+    def write(item: Unlabelled, given: bool) -> bytes:
+        more = {"context": item.context, "by": by, "time": utc_now(), "session": item.session}
+        return append_label(labels, Label(item.text, given, **more, weight=item.weight))
+
+    def summary(given: list[bool]) -> str:
+        counts = f"{len(given)} labelled: {sum(given)} yes, {len(given) - sum(given)} no"
+        return f"{counts}, in {labels}. Next: knowbound judge calibrate"
+
     todo = given_sentences(input_, known)[:count] if input_ else label_candidates(settings, count, seed, known)
-    _SentenceLabelling(path, by or user_name()).run(todo)
+    _label(labels, todo, ask, write, summary)
 
 
 def label_turns(settings: Settings, input_: Path | None, count: int, seed: int, path: Path | None, by: str) -> None:
     """Label the turns of a file, or of the quality log, that have no labels yet."""
     from knowbound.quality.turns.found import turns_to_label
 
-    path = path or settings.home / TURN_LABELS
-    known = labelled_ids(path)
-    todo = given_turns(input_, known)[:count] if input_ else turns_to_label(settings, count, seed, known)
-    _TurnLabelling(path, by or user_name()).run(todo)
+    labels, by, keys = path or settings.home / TURN_LABELS, by or user_name(), _Keys(_TURN_KEYS, several=True)
+    known = labelled_ids(labels)
 
-
-class _Move(Enum):
-    """An answer that is no label."""
-
-    SKIP = "s"
-    UNDO = "u"
-    QUIT = "q"
-
-
-class _Labelling(ABC, Generic[_Item, _Given]):
-    """Asks for labels; each label is written before the next question."""
-
-    stays = "the label stays"
-
-    def __init__(self, path: Path, by: str) -> None:
-        self.path, self.by = path, by
-        self._written: list[tuple[int, bytes, _Given]] = []  # position in the list, bytes written, label
-
-    @abstractmethod
-    def ask(self, item: _Item, number: str) -> _Given | _Move:
-        """Show an item and ask for its label."""
-
-    @abstractmethod
-    def write(self, item: _Item, given: _Given) -> bytes:
-        """Append a label to the file."""
-
-    @abstractmethod
-    def summary(self, given: list[_Given]) -> str:
-        """Say what was labelled, and what to do next."""
-
-    def run(self, todo: Sequence[_Item]) -> None:
-        """Ask about every item, then print a summary, also after an interruption."""
-        try:
-            self._run(todo)
-        finally:
-            given = [one for _, _, one in self._written]
-            echo(self.summary(given) if given else f"Nothing labelled in {self.path}.")
-
-    def _run(self, todo: Sequence[_Item]) -> None:
-        at = 0
-        while at < len(todo):
-            given = self.ask(todo[at], f"{at + 1} of {len(todo)}")
-            if given is _Move.QUIT:
-                return
-            if given is _Move.UNDO:
-                at = self._undo(at)
-                continue
-            if not isinstance(given, _Move):
-                self._written.append((at, self.write(todo[at], given), given))
-            at += 1
-
-    def _undo(self, at: int) -> int:
-        """Remove the last label. Returns the position to go on from."""
-        if not self._written:
-            echo("There is nothing to undo.", err=True)
-            return at
-        before, data, _ = self._written[-1]
-        if not take_back(self.path, data):
-            echo(f"{self.path} was changed by somebody else: {self.stays}.", err=True)
-            return at
-        self._written.pop()
-        return before
-
-
-class _SentenceLabelling(_Labelling[Unlabelled, bool]):
-    """Asks one question about each sentence."""
-
-    def __init__(self, path: Path, by: str) -> None:
-        super().__init__(path, by)
-        self._keys = _Keys(_SENTENCE_KEYS)
-
-    def ask(self, item: Unlabelled, number: str) -> bool | _Move:
-        """Show a sentence in its context and ask for its label."""
-        from knowbound.report.formats.plain import plain, wrap
-
-        text, context = plain(item.text), plain(item.context)
-        echo(f"\n{number}", err=True)
-        if context and context != text:
-            echo("\n".join(f"  | {line}" for line in wrap(context, width() - 4, 12)), err=True)
-        echo("\n".join(f"  {line}" for line in wrap(text, width() - 2, 20)), err=True)
-        key = self._keys.next(f"{_SENTENCE_QUESTION}  {_SENTENCE_KEYS}")
-        return key == "y" if key in "yn" else _Move(key)
-
-    def write(self, item: Unlabelled, given: bool) -> bytes:
-        """Append a label to the file."""
-        label = Label(
-            item.text,
-            given,
-            context=item.context,
-            by=self.by,
-            time=utc_now(),
-            session=item.session,
-            weight=item.weight,
-        )
-        return append_label(self.path, label)
-
-    def summary(self, given: list[bool]) -> str:
-        """Say how many sentences have which label."""
-        counts = f"{len(given)} labelled: {sum(given)} yes, {len(given) - sum(given)} no"
-        return f"{counts}, in {self.path}. Next: knowbound judge calibrate"
-
-
-class _TurnLabelling(_Labelling[UnlabelledTurn, dict[str, ItemLabel]]):
-    """Asks three questions about each injected item of a turn."""
-
-    stays = "the labels stay"
-
-    def __init__(self, path: Path, by: str) -> None:
-        super().__init__(path, by)
-        self._keys = _Keys(_TURN_KEYS, several=True)
-
-    def ask(self, item: UnlabelledTurn, number: str) -> dict[str, ItemLabel] | _Move:
-        """Show a turn and ask for the labels of its items; UNDO before the first item goes back to the last turn."""
-        _print(_turn_lines(item, number))
+    def ask(turn: UnlabelledTurn, number: str) -> dict[str, ItemLabel] | str:
+        """Ask for the labels of the items. Undo before the first item goes back to the last turn."""
+        _print(_turn_lines(turn, number))
         given: list[ItemLabel | None] = []
-        while len(given) < len(item.items):
-            label = self._ask_item(item.items[len(given)], f"Item {len(given) + 1} of {len(item.items)}")
-            if label is _Move.QUIT:
-                return label
-            if label is _Move.UNDO:
-                if not given:
-                    return label
+        while len(given) < len(turn.items):
+            label = _ask_item(turn.items[len(given)], f"Item {len(given) + 1} of {len(turn.items)}", keys)
+            if label == _QUIT or (label == _UNDO and not given):
+                return str(label)
+            if label == _UNDO:
                 given.pop()
             else:
-                given.append(None if isinstance(label, _Move) else label)
-        labels = {one.id: label for one, label in zip(item.items, given, strict=True) if label}
-        return labels or _Move.SKIP
+                given.append(label if isinstance(label, ItemLabel) else None)
+        return {one.id: label for one, label in zip(turn.items, given, strict=True) if label} or _SKIP
 
-    def _ask_item(self, item: JudgedItem, number: str) -> ItemLabel | _Move:
-        """Ask for the label of an item. After a first answer, undo asks about the same item again."""
-        _print(_item_lines(item, number))
-        answers: list[bool] = []
-        while len(answers) < len(_TURN_QUESTIONS):
-            key = self._keys.next(_TURN_QUESTIONS[len(answers)])
-            if key in "yn":
-                answers.append(key == "y")
-            elif key == "u" and answers:
-                answers.clear()
-            else:
-                return _Move(key)
-        return ItemLabel(*answers)
-
-    def write(self, item: UnlabelledTurn, given: dict[str, ItemLabel]) -> bytes:
-        """Append the labels of a turn to the file."""
-        return append_turn(self.path, item, given, self.by, utc_now())
-
-    def summary(self, given: list[dict[str, ItemLabel]]) -> str:
-        """Say how many turns and items have which labels."""
-
-        items = [label for labels in given for label in labels.values()]
+    def summary(given: list[dict[str, ItemLabel]]) -> str:
+        items = [label for turn in given for label in turn.values()]
         yes = [sum(getattr(label, name) for label in items) for name in ("on_topic", "used", "contradicted")]
         said = "{} on topic, {} used, {} contradicted".format(*yes)
-        done = f"{counted(len(given), 'turn')} labelled, {counted(len(items), 'item')}: {said}, in {self.path}."
+        done = f"{counted(len(given), 'turn')} labelled, {counted(len(items), 'item')}: {said}, in {labels}."
         return f"{done} Next: knowbound judge calibrate --question turns"
+
+    todo = given_turns(input_, known)[:count] if input_ else turns_to_label(settings, count, seed, known)
+    _label(labels, todo, ask, lambda turn, given: append_turn(labels, turn, given, by, utc_now()), summary)
+
+
+def _label(
+    path: Path,
+    todo: Sequence[_Item],
+    ask: Callable[[_Item, str], _Given | str],
+    write: Callable[[_Item, _Given], bytes],
+    summary: Callable[[list[_Given]], str],
+) -> None:
+    """Ask for the label of every item, then print a summary, also after an interruption.
+
+    `ask` returns a label or the key of a move. Each label is written before the next question.
+    """
+    written: list[tuple[int, bytes, _Given]] = []  # position in the list, bytes written, label
+    at = 0
+    try:
+        while at < len(todo) and (given := ask(todo[at], f"{at + 1} of {len(todo)}")) != _QUIT:
+            if given == _UNDO:
+                at = _undone(path, written, at)
+                continue
+            if not isinstance(given, str):
+                written.append((at, write(todo[at], given), given))
+            at += 1
+    finally:
+        done = [label for _, _, label in written]
+        echo(summary(done) if done else f"Nothing labelled in {path}.")
+
+
+def _undone(path: Path, written: list[tuple[int, bytes, _Given]], at: int) -> int:
+    """Remove the last label. Returns the position to go on from."""
+    if not written:
+        echo("There is nothing to undo.", err=True)
+        return at
+    before, data, _ = written[-1]
+    if not take_back(path, data):
+        echo(f"{path} was changed by somebody else: what is there stays.", err=True)
+        return at
+    written.pop()
+    return before
+
+
+def _ask_item(item: JudgedItem, number: str, keys: _Keys) -> ItemLabel | str:
+    """Ask for the label of an item. After a first answer, undo asks about the same item again."""
+    _print(_item_lines(item, number))
+    answers: list[bool] = []
+    while len(answers) < len(_TURN_QUESTIONS):
+        key = keys.next(_TURN_QUESTIONS[len(answers)])
+        if key in "yn":
+            answers.append(key == "y")
+        elif key == _UNDO and answers:
+            answers.clear()
+        else:
+            return key
+    return ItemLabel(*answers)
 
 
 class _Keys:

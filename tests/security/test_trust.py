@@ -95,7 +95,7 @@ def run(root: Path, *words: str, input_: str | None = None) -> Result:
     return CliRunner().invoke(knowbound, [words[0], "--root", str(root), *words[1:]], input=input_)
 
 
-def test_every_setting_that_config_calls_risky_is_tried_here() -> None:
+def test_every_setting_is_either_risky_here_or_named_as_harmless() -> None:
     assert {setting.key for setting in SETTINGS if setting.risk is not trust.HARMLESS} == set(RISKY)
 
 

@@ -15,7 +15,6 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
@@ -34,7 +33,6 @@ from knowbound.judge.labels import LABEL_FILES
 from knowbound.kms.opening import open_shared_log
 from knowbound.kms.quality_log import DISCOVERY, LOG, KeptDocument
 from knowbound.kms.store_writer import write_lock
-from knowbound.stats.evaluation import SampleRun
 from knowbound.store.calibrations import HEDGING_FILE, TURNS_FILE
 from knowbound.store.data_dir import (
     CODEBASE,
@@ -127,8 +125,10 @@ def forget(selection: Selection, settings: Settings, *, is_preview: bool = False
             erase_databases(home, scope, erased, preview=is_preview)
         proof = None
         if not is_preview:
-            left = _shared_documents(shared, scope) if shared else ()
-            proof = search_for(_searched(erased.texts, sessions), _places(settings), _kept(home), left)
+            # The ids are also names of files. Whatever we write is below the data folder or these two.
+            searched = {*erased.texts, *sessions, *(name_of(id_) for id_ in sessions)}
+            places = [home, Path(state_folder()), Copies(home, home, ()).folder("this").parents[1]]
+            proof = search_for(searched, places, _kept(home), _documents(shared, scope) if shared else ())
     return ForgetReport(
         str(home), len(set(sessions)), dict(sorted(erased.counts.items())), _not_touched(settings), proof
     )
@@ -151,7 +151,10 @@ def _scope(selection: Selection, settings: Settings) -> tuple[ErasureScope, list
         forgotten.add_project(selection.project)
     if selection.before or selection.everything:
         forgotten.add_before(selection.before or utc_now())
-    scope.tasks = frozenset(_tasks(settings.home, sessions, select_runs(settings.home, scope).runs))
+    runs = select_runs(settings.home, scope).runs
+    without_trace = [run.prompt for run in runs if not run.trace]  # of a failed agent the input is still there
+    paths = (*(run.trace for run in runs), *files_with([*sessions, *without_trace], [settings.home / EVALS]))
+    scope.tasks = frozenset(filter(None, map(task_of, paths)))
     return scope, sessions
 
 
@@ -238,13 +241,6 @@ class _FileEraser:
             raise StoreError("store-unwritable", f"Cannot erase {path}: {error.strerror or error}.") from error
 
 
-def _tasks(home: Path, sessions: list[str], runs: list[SampleRun]) -> Iterator[str]:
-    """Yield the folders of these runs, and the folders whose files name a session."""
-    without_trace = [run.prompt for run in runs if not run.trace]  # of a failed agent the input is still there
-    paths = (*(run.trace for run in runs), *files_with([*sessions, *without_trace], [home / EVALS]))
-    yield from filter(None, map(task_of, paths))
-
-
 @contextmanager
 def _shared_log(settings: Settings) -> Iterator[MongoQualityLog | None]:
     """Open the log of a team; if it does not answer, nothing is erased, because it could not be searched."""
@@ -268,9 +264,10 @@ def _erase_shared(log: MongoQualityLog, scope: ErasureScope, erased: Erased, is_
         erased.add(f"MongoDB: words in {DISCOVERY}", 1, record.session_id, record.statement)
 
 
-def _shared_documents(log: MongoQualityLog, scope: ErasureScope) -> Iterator[SharedDocument]:
+def _documents(log: MongoQualityLog, scope: ErasureScope) -> Iterator[tuple[str, bytes, bool]]:
+    """Yield place and content of each document, and whether it was to be erased."""
     for collection, content, is_gone in log.documents(partial(_is_gone, scope)):
-        yield SharedDocument(f"{log.place}: {collection}", content, is_gone)
+        yield f"{log.place}: {collection}", content, is_gone
 
 
 def _is_gone(scope: ErasureScope, document: KeptDocument) -> bool:
@@ -296,11 +293,6 @@ def _no_evaluation_runs(home: Path) -> Iterator[None]:
 # What is left
 
 
-def _searched(texts: set[str], sessions: list[str]) -> set[str]:
-    """Return what must not be found: the texts, the ids, and the ids as names of files."""
-    return {*texts, *sessions, *(name_of(id_) for id_ in sessions)}
-
-
 def _kept(home: Path) -> Iterator[bytes]:
     """Yield records that stay and may repeat an erased text: those of other sessions, and items."""
     yield from kept_records(home)
@@ -308,11 +300,6 @@ def _kept(home: Path) -> Iterator[bytes]:
     for path in (*(home / name for name in LABEL_FILES), *logs):
         with suppress(OSError):
             yield path.read_bytes()
-
-
-def _places(settings: Settings) -> list[Path]:
-    """Return every folder that we write to."""
-    return [settings.home, Path(state_folder()), Copies(settings.home, settings.home, ()).folder("this").parents[1]]
 
 
 def _not_touched(settings: Settings) -> list[str]:
@@ -374,14 +361,6 @@ class FileOccurrences(msgspec.Struct, frozen=True):
     texts: int
 
 
-class SharedDocument(NamedTuple):
-    """A document of a store that other machines write to."""
-
-    collection: str
-    content: bytes
-    is_gone: bool  # it was to be erased
-
-
 class Searched(msgspec.Struct, frozen=True):
     """The extent of a search, and what it found."""
 
@@ -394,11 +373,14 @@ class Searched(msgspec.Struct, frozen=True):
 
 
 def search_for(
-    texts: Iterable[str], places: Iterable[Path], kept: Iterable[bytes], documents: Iterable[SharedDocument] = ()
+    texts: Iterable[str],
+    places: Iterable[Path],
+    kept: Iterable[bytes],
+    documents: Iterable[tuple[str, bytes, bool]] = (),
 ) -> Searched:
-    """Search the names and bytes of all files below the places, and the documents.
+    """Search the names and bytes of all files below the places, and documents of stores that others write to, too.
 
-    A text that `kept` records have too is no occurrence.
+    A text that `kept` records have too is no occurrence; nor is one in a document that was not to be erased.
     """
     wanted = _Pieces(texts)
     found: dict[str, set[bytes]] = {}
@@ -417,10 +399,10 @@ def search_for(
         name = os.fsencode(os.path.relpath(path, place))
         if here := {*wanted.found_in(content), *wanted.found_in(name)}:
             found[path] = here
-    for document in documents:
-        count, size = count + 1, size + len(document.content)
-        if here := set(wanted.found_in(document.content)):
-            (found.setdefault(document.collection, set()) if document.is_gone else shared).update(here)
+    for collection, content, is_gone in documents:
+        count, size = count + 1, size + len(content)
+        if here := set(wanted.found_in(content)):
+            (found.setdefault(collection, set()) if is_gone else shared).update(here)
     shared.update(piece for record in (kept if found else ()) for piece in wanted.found_in(record))
     left = [FileOccurrences(path, len(here - shared)) for path, here in sorted(found.items()) if here - shared]
     return Searched(len(wanted.pieces), files, size, left, unreadable, count)

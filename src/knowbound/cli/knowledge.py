@@ -69,7 +69,9 @@ def lint_command(
         known = check_skills(settings)
         out.emit(render_skills(known, out.format))
         return int(any(one.problems for one in known))
-    asker = None if against else _asker(settings)
+    is_named = bool(click.get_current_context().meta.get(MODEL))
+    may_ask = not against and (is_named or not os.environ.get("CI"))  # in CI only a model that the command line names
+    asker = asker_of(settings, "statements") if may_ask else None
     if store:
         if files or against or out.format not in ("text", "jsonl"):
             raise click.UsageError("--store goes with --format text or jsonl, and with no files and no --against.")
@@ -92,15 +94,6 @@ def _junk(store: str, settings: Settings, asker: Asker | None, format_: str) -> 
 
     entries = read_store(store, settings.root)
     return render_junk(junk_of(entries, Checkout(settings.root), asker), len(entries), format_)
-
-
-def _asker(settings: Settings) -> Asker | None:
-    """Return the asker of the configured model; in CI only of a model that the command line names."""
-
-    is_named = bool(click.get_current_context().meta.get(MODEL))
-    if os.environ.get("CI") and not is_named:
-        return None
-    return asker_of(settings, "statements")
 
 
 @verb("rules", around=asking)

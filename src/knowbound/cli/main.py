@@ -158,7 +158,8 @@ class HelpText(click.HelpFormatter):
         for number, paragraph in enumerate(text.split("\n\n")):
             lines = paragraph.strip().splitlines()
             if lines and lines[0].strip() == "\b":
-                shown = [_in_column(line) for line in lines[1:]]
+                columns = (line.rpartition("   ") for line in lines[1:])  # commands, and words in a column
+                shown = [f"{command}{gap}{translated(words)}" for command, gap, words in columns]
             else:
                 shown = _wrapped(" ".join(paragraph.split()), self.width - self.current_indent)
             self.write("\n" * bool(number) + "".join(f"{'':{self.current_indent}}{line}\n" for line in shown))
@@ -184,12 +185,6 @@ def _wrapped(english: str, width: int, more: str = "") -> list[str]:
     from knowbound.report.formats.plain import wrap
 
     return wrap(translated(english) + more, width, 99)
-
-
-def _in_column(line: str) -> str:
-    """Return a line of a block, its words behind the column of commands in the chosen language."""
-    command, gap, words = line.rpartition("   ")
-    return f"{command}{gap}{translated(words)}"
 
 
 _lang = click.Option(

@@ -29,7 +29,6 @@ from knowbound.report import FOR_PEOPLE, GAP_FORMATS
 if TYPE_CHECKING:
     from knowbound.config import Settings
     from knowbound.core.signal import Signal
-    from knowbound.gaps.stored import Filters
     from knowbound.report.gaps.observe import Detail
     from knowbound.report.model import ObserveReport
 
@@ -53,6 +52,7 @@ def observe_command(
     what changed. Shows one screen: the topics to act on, and one line of figures with its watermark; --verbose,
     --all-rates and --format html have the rest.
     """
+    from knowbound.audit.stored import shares_line, stored_shares
     from knowbound.gaps.observe import observe as observe_traces
 
     settings = settings_of(root, as_specified=as_specified or None, cluster_address=cluster)
@@ -65,16 +65,9 @@ def observe_command(
     if not paths:
         only = say(" for sessions of {} (--all: of every project)", filters.project) if filters.project else ""
         echo(say("Looked in {}{}.", report.watermark.path, only), err=True)
-    answers = _answers(settings.home, filters) if out.format in FOR_PEOPLE else ""
+    answers = shares_line(stored_shares(settings.home, filters.admits)) if out.format in FOR_PEOPLE else ""
     out.emit(rendered(report, signals, out, answers, detail_of(all_rates, verbose)))
     hint_at_model(settings, "hedges", out.format)
-
-
-def _answers(home: Path, filters: Filters) -> str:
-    """Return the shares of the stored audit for the same sessions, in one line."""
-    from knowbound.audit.stored import shares_line, stored_shares
-
-    return shares_line(stored_shares(home, filters.admits))
 
 
 def with_lessons(report: ObserveReport, settings: Settings) -> ObserveReport:

@@ -72,21 +72,16 @@ def project_settings(root: Path | None) -> Settings:
 
 def checked(settings: Settings) -> Settings:
     """Return the settings if their data folder may be used. Says so where the folder is taken over now."""
+    from knowbound.config import REPLACED, variable
     from knowbound.store.marking import check_data_folder
 
     note = check_data_folder(settings.home, is_given=settings.home_is_given)
     if note:
         echo(f"knowbound: {note}", err=True)
+    new = REPLACED | {variable(old): variable(new) for old, new in REPLACED.items()}
     for key in settings.replaced:
-        echo(f"knowbound: {key} still counts; it was replaced by {_replacement(key)}.", err=True)
+        echo(f"knowbound: {key} still counts; it was replaced by {new[key]}.", err=True)
     return settings
-
-
-def _replacement(key: str) -> str:
-    from knowbound.config import REPLACED, variable
-
-    by_variable = {variable(old): variable(new) for old, new in REPLACED.items()}
-    return REPLACED.get(key) or by_variable[key]
 
 
 def from_stored(settings: Settings, root: Path | None, show: Callable[[Settings], Result]) -> Result:

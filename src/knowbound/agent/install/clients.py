@@ -121,6 +121,8 @@ def _files_of(agent: str, scope: str, root: Path, environ: Mapping[str, str]) ->
         moved = environ.get("CLAUDE_CONFIG_DIR")
         folder = Path(moved) if moved else home / ".claude"
         state = claude_state(environ)
+        top = work_tree(str(root)) or str(root)
+        project = main_work_tree(top) or top  # the key of a project in that file
         return {
             "user": (SettingsFile(folder / "settings.json", True), SettingsFile(state, servers=("mcpServers",))),
             "project": (
@@ -129,7 +131,7 @@ def _files_of(agent: str, scope: str, root: Path, environ: Mapping[str, str]) ->
             ),
             "local": (
                 SettingsFile(root / ".claude" / "settings.local.json", True),
-                SettingsFile(state, servers=("projects", _claude_project(root), "mcpServers")),
+                SettingsFile(state, servers=("projects", project, "mcpServers")),
             ),
         }[scope]
     if scope == "local":
@@ -145,12 +147,6 @@ def claude_state(environ: Mapping[str, str]) -> Path:
     """Return the file with Claude Code's state, and the servers of the user and of each project."""
     moved = environ.get("CLAUDE_CONFIG_DIR")
     return Path(moved or environ.get("HOME") or os.path.expanduser("~")) / ".claude.json"
-
-
-def _claude_project(root: Path) -> str:
-    """Return the key of a project in that file: the root of its repository's main work tree."""
-    top = work_tree(str(root))
-    return main_work_tree(top or str(root)) or top or str(root)
 
 
 def entries(agent: str, scope: str, *, late: bool = False, has_server: bool = True) -> OurEntries:

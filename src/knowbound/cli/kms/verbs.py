@@ -20,7 +20,6 @@ from knowbound.cli.verb import argument, option, several, verb
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
-    from knowbound.core.item import Relationship
     from knowbound.kms.importing import Imported
     from knowbound.kms.knowledge_store import ItemDetails, KnowledgeStore
     from knowbound.kms.refusals import NearCopy
@@ -72,13 +71,14 @@ def add(
     Items that say nearly the same are shown. Refused is content that is stored already, and content that was
     superseded, retracted, deleted or reaped, also in other words; the error names the item that replaced it.
     """
+    from knowbound.core.item import Relationship
     from knowbound.kms.pieces import anchor_to
     from knowbound.kms.validation import NewItem
 
     with _opened(root) as (settings, store):
         new = NewItem(
             content=_content(content),
-            relationships=_edges(relates),
+            relationships=tuple(Relationship(kind, to) for kind, _, to in (edge.partition("=") for edge in relates)),
             anchor=anchor_to(settings.root, anchor) if anchor else None,
             **described,
         )
@@ -337,12 +337,6 @@ def _content(text: str) -> str:
     return sys.stdin.buffer.read().decode("utf-8", "surrogateescape") if text == "-" else text
 
 
-def _edges(relates: tuple[str, ...]) -> tuple[Relationship, ...]:
-    from knowbound.core.item import Relationship
-
-    return tuple(Relationship(kind, target) for kind, _, target in (edge.partition("=") for edge in relates))
-
-
 def _described_item(shown: ItemDetails) -> Iterator[str]:
     item = shown.item
     state = "served" if shown.served else "not served"
@@ -357,7 +351,7 @@ def _described_item(shown: ItemDetails) -> Iterator[str]:
         "stale": "yes: its file or section changed" if item.stale else "",
         "copies": ", ".join(shown.copies),
         "supersedes": ", ".join(shown.supersedes),
-        "in force": shown.in_force if shown.in_force != item.id else "",
+        "replaced by": shown.in_force if shown.in_force != item.id else "",
         "related": ", ".join(f"{edge.kind} {edge.target}" for edge in item.relationships),
     }
     if item.flag:

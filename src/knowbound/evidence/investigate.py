@@ -63,7 +63,7 @@ from knowbound.store.observed import Observed
 from knowbound.text.clock import utc_now
 from knowbound.text.digest import digest_of
 from knowbound.text.redact import excerpt
-from knowbound.text.redact_values import redact_value
+from knowbound.text.secrets.values import redact_value
 
 _SECONDS, _CALLS = 60.0, 40
 _LONGEST_QUESTION = 4000

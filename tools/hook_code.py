@@ -49,7 +49,7 @@ EVENTS: dict[str, tuple[str, dict[str, object]]] = {
     ),
     "a missed pattern": (
         "post-tool-use",
-        {"tool_name": "Grep", "tool_input": {"pattern": "def EXPORT"}, "tool_response": _EMPTY | {"mode": "content"}},
+        {"tool_name": "Grep", "tool_input": {"pattern": 'def export"'}, "tool_response": _EMPTY | {"mode": "content"}},
     ),
     "a missed command line": (
         "post-tool-use-failure",

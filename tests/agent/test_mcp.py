@@ -337,7 +337,7 @@ def test_a_path_that_is_not_there_is_rescued(tmp_path: Path) -> None:
     async def conversation(agent: Agent) -> None:
         answer = await agent.call("rescue", path="lib/orders.py")
         assert (answer["status"], answer["suggestions"][0]["path"]) == ("found", "src/orders.py")
-        answer = await agent.call("rescue", pattern="Settle_Invoice", path="src")
+        answer = await agent.call("rescue", pattern='settle_invoice"', path="src")
         assert answer["suggestions"] == [{"path": "src/orders.py", "line": 1, "why": "matches"}]
         assert (await agent.call("rescue", pattern="settle_invoice", path="lib"))["status"] == "silent"
         assert (await agent.call("rescue", path="src/orders.py"))["status"] == "silent"

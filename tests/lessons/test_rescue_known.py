@@ -151,16 +151,6 @@ def test_a_lesson_about_a_name_in_code_has_its_line(known: Known) -> None:
     assert known.grep(r"fn total\(|TotalOf", "docs").rule != "lesson"
 
 
-def test_a_way_of_naming_is_answered_with_the_nearest_files(tmp_path: Path) -> None:
-    plans = {f"plans/{number}/{number}-SCOPE.md": "x\n" for number in (11, 12, 13)}
-    known = Known(tmp_path, FILES | plans)
-    checks = [TreeCheck(CheckKind.NAMED, "plans", "*-SCOPE.md"), TreeCheck(CheckKind.UNNAMED, "plans", "SCOPE.md")]
-    known.learn(replace(MOVED, text="Files have their number in front.", checks=checks, names=["base:scope.md"]))
-    said = known.read("plans/12/SCOPE.md")
-    assert (said.rule, places(said)[0]) == ("lesson", "plans/12/12-SCOPE.md")
-    assert known.read("elsewhere/SCOPE.md").rule != "lesson"
-
-
 def test_the_answer_of_the_tree_goes_first(known: Known) -> None:
     known.learn(replace(MOVED, names=["path:lib/cart.py", "base:cart.py"], checks=MOVED.checks[:1]))
     known.store("The file lib/cart.py is in another repository.")

@@ -41,8 +41,6 @@ _BEGINS = lazy(
 )
 _HAS_KEYWORD = lazy(rf"\b(?:{_TYPES}|{_FUNCTIONS}|const|define)\b")
 _OWNER = rf"\b(?:{_TYPES}|impl|module|namespace|object)\s+"
-_SPACE_IN_PATTERN = r"(?:\s|\\s[*+]?)+"
-_ASKED = lazy(rf"\b(?:{_TYPES}|{_FUNCTIONS}|{_VALUES}){_SPACE_IN_PATTERN}([A-Za-z_]\w{{3,}})")
 
 
 def is_definition_line(line: str) -> bool:
@@ -58,11 +56,6 @@ def has_defining_keyword(line: str) -> bool:
 def has_owner_definition(text: str, name: str) -> bool:
     """Report whether a text defines a class, module or the like of this name."""
     return re.search(rf"{_OWNER}{re.escape(name)}\b", text) is not None
-
-
-def asked_definitions(pattern: str) -> list[str]:
-    """Return the names whose definition a search pattern asks for: `function login`."""
-    return _ASKED.findall(pattern)
 
 
 # ---- one line, for evidence

@@ -39,12 +39,10 @@ class CheckKind(StrEnum):
     FILE = "file"  # a file or folder is at `path`
     ABSENT = "absent"  # nothing is at `path`
     TEXT = "text"  # the file at `path` has a line with `text`; without a path, some file of the project
-    NO_TEXT = "no_text"  # the file has no such line
     SCRIPT = "script"  # the manifest at `path` has a script named `text`
     NO_SCRIPT = "no_script"  # the manifest has no such script
     SYMBOL = "symbol"  # `text` is defined in the file at `path`
-    NAMED = "named"  # several files below `path` are named like `text`
-    UNNAMED = "unnamed"  # no file below `path` is named like `text`
+    UNNAMED = "unnamed"  # no file is named `text`
     TABS = "tabs"  # most indented lines of the sources begin with a tab
 
 

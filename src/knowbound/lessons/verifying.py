@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
@@ -50,9 +49,6 @@ class Tree(Checkout):
         return counts["\t"] > 0.9 * counts.total() if counts.total() >= 50 else None
 
 
-_SEVERAL = 3  # files that make a way of naming
-
-
 class TreeVerdict(NamedTuple):
     """The verdict of the tree on a lesson."""
 
@@ -89,8 +85,6 @@ def _place(check: TreeCheck, tree: Tree) -> TreeLine | None:
             if check.path:
                 return tree.line_with(check.path, check.text)
             return next(iter(tree.lines_with(check.text)), None)
-        case CheckKind.NO_TEXT:
-            return None if tree.line_with(check.path, check.text) else _HOLDS
         case CheckKind.SCRIPT:
             return tree.script(check.text, check.path)
         case CheckKind.NO_SCRIPT:
@@ -98,19 +92,10 @@ def _place(check: TreeCheck, tree: Tree) -> TreeLine | None:
         case CheckKind.SYMBOL:
             found = tree.definition(check.text)
             return found if found is not None and found.path == check.path else None
-        case CheckKind.NAMED:
-            named = [path for path in sorted(tree.files) if _is_named(path, check)]
-            return TreeLine(named[0]) if len(named) >= _SEVERAL else None
         case CheckKind.UNNAMED:
-            return None if any(_is_named(path, check) for path in tree.files) else _HOLDS
+            return None if check.text.lower() in tree.by_name else _HOLDS
         case CheckKind.TABS:
             return TreeLine(check.path) if tree.uses_tabs else None
-
-
-def _is_named(path: str, check: TreeCheck) -> bool:
-    folder, _, name = path.rpartition("/")
-    inside = not check.path or folder == check.path or folder.startswith(check.path + "/")
-    return inside and fnmatch.fnmatchcase(name, check.text)
 
 
 def check_words(check: TreeCheck) -> str:
@@ -120,11 +105,9 @@ def check_words(check: TreeCheck) -> str:
         CheckKind.FILE: f"{check.path} is there",
         CheckKind.ABSENT: f"{check.path} is not there",
         CheckKind.TEXT: f"{check.text!r} is{where or ' in some file'}",
-        CheckKind.NO_TEXT: f"{check.text!r} is not{where}",
         CheckKind.SCRIPT: f"there is a script {check.text}{where}",
         CheckKind.NO_SCRIPT: f"there is no script {check.text}{where}",
         CheckKind.SYMBOL: f"{check.text} is defined{where}",
-        CheckKind.NAMED: f"files{where} are named {check.text}",
-        CheckKind.UNNAMED: f"no file{where} is named {check.text}",
+        CheckKind.UNNAMED: f"no file is named {check.text}",
         CheckKind.TABS: "sources are indented with tabs",
     }[check.kind]

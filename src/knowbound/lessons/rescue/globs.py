@@ -1,23 +1,20 @@
-"""A glob that matches no file: repaired, in another case, a folder of that name, or another ending."""
+"""A glob that matches no file: its files from the root, a folder, another case, or the other ending of YAML."""
 
 from __future__ import annotations
 
 from knowbound.core.paths import is_test
-from knowbound.lessons.rescue.misses.lookup import expression
+from knowbound.lessons.rescue.lookup import expression
 from knowbound.lessons.rescue.search import ending_of
 from knowbound.lessons.rescue.words import MOST_PLACES, Rescue, SuggestedPlace, found, listed, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from knowbound.lessons.rescue.misses.lookup import MissedLookup
+    from knowbound.lessons.rescue.lookup import MissedLookup
     from knowbound.lessons.rescue.search import TreeNames
 
 _MOST_HITS = 12  # more say nothing about which was meant
 _MOST_CHECKED = 40  # hits that are looked up as they are now
-_PAIRS = ((".spec.ts", ".test.ts"), (".spec.tsx", ".test.tsx"), (".spec.js", ".test.js"), (".spec.jsx", ".test.jsx"),
-          (".js", ".ts"), (".jsx", ".tsx"), (".yml", ".yaml"), (".md", ".mdx"), (".cc", ".cpp"), (".h", ".hpp"),
-          (".css", ".scss"), (".htm", ".html"), ("_test.py", "_tests.py"))  # fmt: skip
-_ENDINGS = (*_PAIRS, *((usual, asked) for asked, usual in _PAIRS))
+_ENDINGS = ((".yml", ".yaml"), (".yaml", ".yml"))
 
 
 def rescue_glob(miss: MissedLookup, names: TreeNames) -> Rescue | None:
@@ -26,8 +23,7 @@ def rescue_glob(miss: MissedLookup, names: TreeNames) -> Rescue | None:
         return None
     for glob in miss.globs:
         if hits := _matching(glob, names):
-            reason = f"{miss.wrong[:1].upper()}{miss.wrong[1:]}; " if miss.wrong else ""
-            return _said(miss, hits, f"{reason}{quoted(glob)} matches", "same_glob")
+            return _said(miss, hits, f"{quoted(glob)} matches", "same_glob")
     for glob in miss.globs:
         if said := _folder(miss, glob, names) or _other_case(miss, glob, names) or _other_ending(miss, glob, names):
             return said
@@ -51,7 +47,7 @@ def _other_case(miss: MissedLookup, glob: str, names: TreeNames) -> Rescue | Non
 
 
 def _other_ending(miss: MissedLookup, glob: str, names: TreeNames) -> Rescue | None:
-    """`*.spec.ts`, where the tests of this tree end in `.test.ts`: no file has the ending that was asked for."""
+    """`*.yaml`, where the files of this tree end in `.yml`: no file has the ending that was asked for."""
     for asked, usual in _ENDINGS:
         if not glob.endswith(asked) or any(path.endswith(asked) for path in names.paths):
             continue
@@ -72,10 +68,10 @@ def _matching(glob: str, names: TreeNames, *, ignore_case: bool = False) -> list
 
 def _said(miss: MissedLookup, hits: list[str], how: str, rule: str, *, is_ranked: bool = False) -> Rescue | None:
     if not is_ranked:
-        if len(hits) > _MOST_HITS and not miss.wrong:
+        if len(hits) > _MOST_HITS:
             return None
         hits.sort(key=lambda path: (is_test(path), path.count("/"), ending_of(path), path))
     places = [SuggestedPlace(path, None, "matches the glob as it was meant") for path in hits[:MOST_PLACES]]
     more = f" ({len(hits)} files)" if len(hits) > MOST_PLACES else ""
-    start = "" if miss.wrong or rule == "same_glob" else f"{quoted(miss.query)} matches no file; "
+    start = "" if rule == "same_glob" else f"{quoted(miss.query)} matches no file; "
     return found(f"{start}{how} {listed(places)}{more}.", places, rule)

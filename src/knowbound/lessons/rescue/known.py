@@ -15,8 +15,7 @@ import sqlite3
 from typing import NamedTuple
 
 from knowbound.core.lazy_pattern import lazy
-from knowbound.lessons.rescue.misses.lookup import GLOB, PATTERN, is_specific, names_in, plain
-from knowbound.lessons.rescue.search import nearness
+from knowbound.lessons.rescue.lookup import GLOB, PATTERN, is_specific, names_in, plain
 from knowbound.lessons.rescue.words import FOUND, MOST_PLACES, Rescue, SuggestedPlace, as_line
 from knowbound.store.accepted_lessons import ABOUT_COMMANDS, lessons_naming
 from knowbound.store.read_only import HOOK_WAIT_SECONDS, IndexRefusedError, open_own_index
@@ -27,12 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-    from knowbound.lessons.rescue.misses.lookup import MissedLookup
+    from knowbound.lessons.rescue.lookup import MissedLookup
     from knowbound.lessons.rescue.search import Searcher, TreeNames
     from knowbound.store.accepted_lessons import AcceptedCheck, AcceptedLesson
 
 _MOST_NAMES = 3  # in one pattern: with more, the agent asks which of them a place has
-_SEVERAL = 3  # files that make a way of naming, as in lessons/verifying.py
 _WHY = "where a lesson has it"
 
 
@@ -85,26 +83,16 @@ def _places(
     """Return the places that a lesson's checks show now; none if a check fails, or it is about another file."""
     found: list[SuggestedPlace] = []
     for check in lesson.checks:
-        holds, places = checked(check, names, search, miss.query)
+        holds, places = checked(check, names, search)
         if not holds:
             return []
         found += places
     base = key.removeprefix("base:")
-    if base != key and not any(_is_about(check, base, miss.query) for check in lesson.checks):
-        return []
-    return found
+    files = {check.path.rpartition("/")[2].lower() for check in lesson.checks if check.kind == "file"}
+    return found if base == key or base in files else []
 
 
-def _is_about(check: AcceptedCheck, base: str, missed: str) -> bool:
-    """Report whether a lesson is about every file of a name: it has the place of that name, or a way of naming."""
-    if check.kind == "named":
-        return not check.path or missed.startswith(f"{check.path}/")
-    return check.kind == "file" and check.path.rpartition("/")[2].lower() == base
-
-
-def checked(
-    check: AcceptedCheck, names: TreeNames, search: Searcher, missed: str = ""
-) -> tuple[bool | None, list[SuggestedPlace]]:
+def checked(check: AcceptedCheck, names: TreeNames, search: Searcher) -> tuple[bool | None, list[SuggestedPlace]]:
     """Report whether and where a condition of a lesson holds in the tree now; None if only a scan could decide."""
     path, tree = check.path, search.tree
     if path.startswith(("/", "~")) or ".." in path.split("/"):
@@ -118,19 +106,10 @@ def checked(
             defined = [one for one in tree.defined([plain(check.text)]) if (one.name, one.path) == (check.text, path)]
             still = [one.line for one in defined if check.text in search.line(path, one.line)]
             return bool(still), [SuggestedPlace(path, line, _WHY) for line in still[:1]]
-        case "named" | "unnamed":
-            from fnmatch import fnmatchcase  # noqa: PLC0415
-
-            below = [one for one in names.paths if not path or one.startswith(f"{path}/")]
-            named = [one for one in below if fnmatchcase(one.rpartition("/")[2], check.text) and tree.exists(one)]
-            if check.kind == "unnamed":
-                return not named, []
-            named.sort(key=lambda one: nearness(one, missed), reverse=True)
-            return len(named) >= _SEVERAL, [SuggestedPlace(one, None, _WHY) for one in named[:MOST_PLACES]]
+        case "unnamed":
+            return not names.named(check.text), []
         case "text" | "script" if path:
             return check.text in (search.text(path) or ""), []
-        case "no_text" if path:
-            return check.text not in (search.text(path) or ""), []
     return None, []
 
 
@@ -142,7 +121,7 @@ def rescue_command(
 ) -> Rescue | None:
     """Return the line of the only lesson about a failed command; `found` has the lessons about commands."""
     from knowbound.lessons.invocations import misused_line, read_line  # noqa: PLC0415  # reads command lines
-    from knowbound.lessons.rescue.misses.shell import output_of  # noqa: PLC0415
+    from knowbound.lessons.rescue.shell import output_of  # noqa: PLC0415
 
     given = event.get("tool_input")
     if not isinstance(given, dict) or event.get("is_interrupt"):

@@ -5,13 +5,13 @@ A name that many folders have says nothing by itself. Where several places fit e
 
 from __future__ import annotations
 
-from knowbound.lessons.rescue.misses.lookup import plain
+from knowbound.lessons.rescue.lookup import plain
 from knowbound.lessons.rescue.search import ending_of, nearness, stem_of
 from knowbound.lessons.rescue.words import MOST_PLACES, Rescue, SuggestedPlace, found, listed, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from knowbound.lessons.rescue.misses.lookup import MissedLookup
+    from knowbound.lessons.rescue.lookup import MissedLookup
     from knowbound.lessons.rescue.search import TreeNames
 
 # Names that most trees have several times.
@@ -52,27 +52,10 @@ def _same_name(path: str, names: TreeNames, *, only_sure: bool) -> list[Suggeste
     if is_generic:  # only with the folder that it was looked for in
         parent = path.rpartition("/")[0].rpartition("/")[2].lower()
         is_known = parent and parent not in _GENERIC_FOLDERS
-        near = [one for one in same if is_known and one.rpartition("/")[0].rpartition("/")[2].lower() == parent]
-        same = near or _one_folder_apart(path, same)
-    elif len(same) > MOST_PLACES:
-        same = _one_folder_apart(path, same) or same
+        same = [one for one in same if is_known and one.rpartition("/")[0].rpartition("/")[2].lower() == parent]
     if only_sure and (len(same) != 1 or len(stem) < 2 * _LEAST_STEM):
         return []
     return _nearest(same, path, f"the file{'s' if len(same) > 1 else ''} of that name")
-
-
-def _one_folder_apart(path: str, same: list[str]) -> list[str]:
-    """Return the only file of that name whose path differs from the missed path by one folder."""
-    folders = path.split("/")[:-1]
-    near = [one for one in same if _is_one_apart(folders, one.split("/")[:-1])]
-    return near if len(near) == 1 else []
-
-
-def _is_one_apart(one: list[str], two: list[str]) -> bool:
-    short, long = sorted((one, two), key=len)
-    if len(short) == len(long):
-        return len(one) > 1 and sum(a != b for a, b in zip(one, two, strict=True)) == 1
-    return len(long) == len(short) + 1 and any(long[:at] + long[at + 1 :] == short for at in range(len(long)))
 
 
 def _nearest(paths: list[str], path: str, why: str) -> list[SuggestedPlace]:

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import time
 
-from knowbound.lessons.rescue.misses.event import EventRoots, missed_lookups
-from knowbound.lessons.rescue.misses.lookup import GLOB, PATH, MissedLookup, literals, names_in, plain
+from knowbound.lessons.rescue.event import EventRoots, missed_lookups
+from knowbound.lessons.rescue.lookup import GLOB, PATH, MissedLookup, literals, names_in, plain
 from knowbound.lessons.rescue.paths import rescue_path
 from knowbound.lessons.rescue.search import Searcher, TreeNames, stem_of
 from knowbound.lessons.rescue.words import ABSENT, NO_MISS, NOTHING, Rescue, quoted, texts_of, without_secrets

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from knowbound.core.lazy_pattern import lazy
-from knowbound.lessons.rescue.misses.lookup import anywhere, branches, expression, needed_parts, plain
+from knowbound.lessons.rescue.lookup import anywhere, branches, expression, needed_parts, plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

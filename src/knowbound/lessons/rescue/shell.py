@@ -8,8 +8,8 @@ from functools import partial
 
 from knowbound.core.lazy_pattern import lazy
 from knowbound.core.tool_kinds import MISSES, LookupIntent, Syntax, ToolKind
-from knowbound.lessons.rescue.misses.event import glob_lookup
-from knowbound.lessons.rescue.misses.lookup import PATH, PATTERN, MissedLookup, is_wild
+from knowbound.lessons.rescue.event import glob_lookup
+from knowbound.lessons.rescue.lookup import PATH, PATTERN, MissedLookup, is_wild
 from knowbound.traces.calls.tools import COMMAND_KEYS, first_text
 from knowbound.traces.shell.lookup import read_result
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from knowbound.lessons.rescue.misses.event import EventRoots
+    from knowbound.lessons.rescue.event import EventRoots
     from knowbound.traces.shell.programs import ParsedCommand
 
 _FOLDER = lazy(r"\s*cd\s+(\"[^\"]+\"|'[^']+'|[^\s;&|]+)\s*(?:&&|;)")

@@ -12,7 +12,7 @@ import re
 
 from knowbound.core.lazy_pattern import lazy
 from knowbound.core.tool_kinds import LookupIntent, ToolKind
-from knowbound.lessons.rescue.misses.lookup import GLOB, PATH, PATTERN, MissedLookup, is_wild
+from knowbound.lessons.rescue.lookup import GLOB, PATH, PATTERN, MissedLookup, is_wild
 from knowbound.traces.calls.intent import tool_intent
 from knowbound.traces.calls.tools import kind_of
 
@@ -87,7 +87,7 @@ def missed_lookups(event: Mapping[str, Any], roots: EventRoots) -> list[MissedLo
         return []
     kind = kind_of(name)
     if kind is ToolKind.SHELL:
-        from knowbound.lessons.rescue.misses.shell import shell_lookups  # noqa: PLC0415  # most calls are none
+        from knowbound.lessons.rescue.shell import shell_lookups  # noqa: PLC0415  # most calls are none
 
         return shell_lookups(event, name, given, roots)[:_MOST_LOOKUPS]
     error = event.get("error")
@@ -135,7 +135,6 @@ def _search(name: str, given: dict[str, Any], roots: EventRoots, cwd: str) -> Mi
         (glob,) if glob else (),
         type=_text(given, "type"),
         ignore_case=bool(given.get("-i")),
-        skipped=given["offset"] if isinstance(given.get("offset"), int) else 0,
         wrong=wrong,
         is_check=is_check,
         tool=name,
@@ -146,22 +145,15 @@ def glob_lookup(
     glob: str, place: str, roots: EventRoots, *, wrong: str = "", is_check: bool = False, tool: str = ""
 ) -> MissedLookup | None:
     """A glob from the root, with what it means in `globs`; one without wildcards is a path."""
-    from knowbound.lessons.rescue.misses.repair import Repair, glob_repairs  # noqa: PLC0415
-
-    repairs = glob_repairs(glob) or [Repair(glob)]
-    folder = f"{place.rstrip('/')}/" if place else ""
-    tried = (one.meant if one.meant.startswith(("/", "~")) else f"{folder}{one.meant}" for one in repairs)
-    meant = list(filter(None, map(roots.relative, tried)))
+    folder = f"{place.rstrip('/')}/" if place and not glob.startswith(("/", "~")) else ""
+    meant = roots.relative(f"{folder}{glob}")
     if not meant:
         return None
-    if not repairs[0].reason and not is_wild(meant[0]):
-        return MissedLookup(PATH, meant[0], is_check=is_check, tool=tool)
+    if not is_wild(meant):
+        return MissedLookup(PATH, meant, is_check=is_check, tool=tool)
     # An agent in a folder below may write the path from the root.
-    meant += [one.meant for one in repairs if not one.meant.startswith("/") and "/" in one.meant]
-    shown = meant[0] if not repairs[0].reason else glob
-    return MissedLookup(
-        GLOB, shown, globs=tuple(dict.fromkeys(meant)), wrong=repairs[0].reason or wrong, is_check=is_check, tool=tool
-    )
+    globs = (meant, glob) if "/" in glob and not glob.startswith("/") else (meant,)
+    return MissedLookup(GLOB, meant, globs=tuple(dict.fromkeys(globs)), wrong=wrong, is_check=is_check, tool=tool)
 
 
 def _path(name: str, given: dict[str, Any], roots: EventRoots, cwd: str) -> MissedLookup | None:

@@ -35,7 +35,6 @@ class MissedLookup(NamedTuple):
     type: str = ""  # ripgrep's name of a file type
     syntax: str = "rust"  # of a pattern: rust, perl, extended, basic, fixed
     ignore_case: bool = False
-    skipped: int = 0  # matches that were passed over
     wrong: str = ""  # what is wrong with the call, in words; "" where nothing is
     is_check: bool = False  # it asked whether something is there: either answer was expected
     tool: str = ""

@@ -101,7 +101,7 @@ def decoded_lines(path: Path, tally: Tally, decode_line: Callable[[bytes], V]) -
             yield number, line
 
 
-def lines_of_head(head: bytes, decode_line: Callable[[bytes], S]) -> Iterator[S]:
+def lines_of_head(head: bytes, decode_line: Callable[[bytes], V]) -> Iterator[V]:
     """Yield the first lines of a file that decode; the last line may be cut."""
     for raw in head.split(b"\n", _HEAD_LINES)[:_HEAD_LINES]:
         if not raw.lstrip().startswith(b"{"):

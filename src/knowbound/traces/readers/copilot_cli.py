@@ -12,9 +12,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
-import msgspec
-from msgspec import Raw
+from msgspec.structs import replace
 
 from knowbound.core.trace import AgentText, Broken, Event, Outcome, Prompt, Skill, Start, ToolCall
 from knowbound.text.redact import cut
@@ -33,7 +33,7 @@ from knowbound.traces.dialogue import (
 )
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally
-from knowbound.traces.values import NOTHING, decoded_lines, dicts, line_decoder, lines_of_head, object_of, value_of
+from knowbound.traces.values import decode, dicts, lines_of_head, read_values
 
 _TYPE = re.compile(r"(?:session|assistant|user|tool|system|hook|permission|subagent|skill)\.[a-z_]+|abort")
 
@@ -44,40 +44,6 @@ _RUNNING = re.compile(r"\n?<command with shellId: (\S+) is still running[^<>]*>\
 _SHELL_LOOKS = frozenset({"read_bash", "write_bash", "read_powershell", "write_powershell"})
 
 
-class _EventData(msgspec.Struct, gc=False, rename="camel"):
-    session_id: str | None = None
-    copilot_version: str | None = None
-    context: Raw = NOTHING
-    content: Raw = NOTHING
-    source: str | None = None
-    message_id: str | None = None
-    tool_requests: Raw = NOTHING
-    parent_tool_call_id: str | None = None
-    tool_call_id: str | None = None
-    success: bool | None = None
-    result: Raw = NOTHING
-    error: Raw = NOTHING
-    hook_type: str | None = None
-    output: Raw = NOTHING
-    name: str | None = None
-    path: str | None = None
-    trigger: str | None = None
-    message: str | None = None
-    error_type: str | None = None
-    shutdown_type: str | None = None
-
-
-class _LogEvent(msgspec.Struct, gc=False, rename="camel"):
-    type: str = ""
-    id: str | None = None
-    timestamp: str | None = None
-    agent_id: str | None = None
-    data: _EventData | None = None
-
-
-_decode_line = line_decoder(_LogEvent)
-
-
 class CopilotCli:
     """The reader of Copilot CLI event logs."""
 
@@ -86,13 +52,14 @@ class CopilotCli:
     def identify(self, head: bytes) -> Identity | None:
         """Recognise dotted event types with data, an id and a time; `session.start` names the session."""
         found: Identity | None = None
-        for line in lines_of_head(head, _decode_line):
-            if line.data is None or not _TYPE.fullmatch(line.type):
+        for line in map(as_input, lines_of_head(head, decode)):
+            kind, time, data = text_in(line, "type"), text_in(line, "timestamp"), line.get("data")
+            if not isinstance(data, dict) or not _TYPE.fullmatch(kind):
                 continue
-            if line.data.session_id and line.type in ("session.start", "session.resume"):
-                return Identity(line.data.session_id, "", line.timestamp or "")
-            if line.id and line.timestamp:
-                found = found or Identity("", "", line.timestamp)
+            if kind in ("session.start", "session.resume") and text_in(data, "sessionId"):
+                return Identity(text_in(data, "sessionId"), "", time)
+            if time and text_in(line, "id"):
+                found = found or Identity("", "", time)
         return found
 
     def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
@@ -117,78 +84,80 @@ class _EventLog:
     def events(self, files: Sequence[Path]) -> Iterator[Event]:
         for file in files:
             self.path = str(file)
-            for number, line in decoded_lines(file, self.tally, _decode_line):
-                if line.data is not None and self._is_new(line):
-                    yield from self._event(line, line.data, number)
+            for number, line in read_values(file, self.tally):
+                if not isinstance(line, dict):
+                    self.tally.skip(self.path, number, "foreign")
+                elif isinstance(data := line.get("data"), dict):
+                    kind, id_ = text_in(line, "type"), text_in(line, "id")
+                    is_message = kind in ("user.message", "assistant.message")
+                    if not id_ or self.known.is_new(id_, is_message=is_message):
+                        yield from self._event(kind, id_, line, data, number)
         yield from self._complete_all()
 
-    def _is_new(self, line: _LogEvent) -> bool:
-        is_message = line.type in ("user.message", "assistant.message")
-        return not line.id or self.known.is_new(line.id, is_message=is_message)
-
-    def _event(self, line: _LogEvent, data: _EventData, number: int) -> Iterator[Event]:
-        kind, time = line.type, line.timestamp or ""
-        agent_id = line.agent_id or data.parent_tool_call_id or ""
+    def _event(self, kind: str, id_: str, line: dict[str, Any], data: dict[str, Any], number: int) -> Iterator[Event]:
+        time = text_in(line, "timestamp")
+        agent_id = text_in(line, "agentId") or text_in(data, "parentToolCallId")
         if not self.started and _TYPE.fullmatch(kind):
             self.started = True
-            self.folder = text_in(object_of(data.context), "cwd")
-            yield Start(data.session_id or "", CopilotCli.name, self.folder, data.copilot_version or "", time)
+            self.folder = text_in(as_input(data.get("context")), "cwd")
+            version = text_in(data, "copilotVersion")
+            yield Start(text_in(data, "sessionId"), CopilotCli.name, self.folder, version, time)
         if kind == "assistant.message":
-            yield from self._message(line, data, agent_id, number)
+            yield from self._message(id_ or text_in(data, "messageId") or f"L{number}", data, time, agent_id, number)
         elif kind == "tool.execution_complete":
             yield from self._result(data)
         elif kind == "abort":
             yield from self._complete_all(INTERRUPTED)
-        elif kind == "session.error" or (kind == "session.shutdown" and data.shutdown_type == "error"):
+        elif kind == "session.error" or (kind == "session.shutdown" and data.get("shutdownType") == "error"):
             yield from self._complete_all()
-            yield Broken(cut(data.message or data.error_type or kind, MAX_REASON), number)
+            yield Broken(cut(text_in(data, "message", "errorType") or kind, MAX_REASON), number)
         elif not agent_id:
-            self.waiting += self._injected(line, data, number)
+            self.waiting += self._injected(kind, id_ or f"L{number}", data, time, number)
             if not self.open.get(""):
                 yield from self._release()
 
-    def _injected(self, line: _LogEvent, data: _EventData, number: int) -> Iterator[Event]:
+    def _injected(self, kind: str, id_: str, data: dict[str, Any], time: str, number: int) -> Iterator[Event]:
         """Yield the words of the user, the client, a hook or a skill to the main agent."""
-        text = as_text(value_of(data.content))
-        if line.type == "user.message":
-            if (data.source or "user") != "user" or _CLIENT_MESSAGE.match(text):
-                yield injected(data.source or "client", text, number)
+        text = as_text(data.get("content"))
+        if kind == "user.message":
+            source = text_in(data, "source")
+            if (source or "user") != "user" or _CLIENT_MESSAGE.match(text):
+                yield injected(source or "client", text, number)
             elif text.strip():
-                yield Prompt(line.id or f"L{number}", text.strip(), line.timestamp or "", self.path, number)
-        elif line.type == "system.message":
-            for content in _instruction_files(text):
-                if hash(content) not in self.instructions:
-                    self.instructions.add(hash(content))
-                    yield injected("instructions", content, number)
-        elif line.type == "system.notification":
+                yield Prompt(id_, text.strip(), time, self.path, number)
+        elif kind == "system.message":
+            for part in text.split("<custom_instruction>")[1:]:
+                content, end, _ = part.partition("</custom_instruction>")
+                if end and hash(content.strip()) not in self.instructions:
+                    self.instructions.add(hash(content.strip()))
+                    yield injected("instructions", content.strip(), number)
+        elif kind == "system.notification":
             yield injected("notification", text, number)
-        elif line.type == "hook.end":
-            context = text_in(object_of(data.output), "additionalContext")
-            if context:
-                yield injected(f"hook:{data.hook_type or ''}", context, number)
-        elif line.type == "skill.invoked" and data.name:
-            yield Skill(data.name, "command" if data.trigger == "user-invoked" else "call", number)
-            yield injected("skill", text, number, data.path or "")
+        elif kind == "hook.end":
+            if context := text_in(as_input(data.get("output")), "additionalContext"):
+                yield injected(f"hook:{text_in(data, 'hookType')}", context, number)
+        elif kind == "skill.invoked" and text_in(data, "name"):
+            yield Skill(text_in(data, "name"), "command" if data.get("trigger") == "user-invoked" else "call", number)
+            yield injected("skill", text, number, text_in(data, "path"))
 
-    def _message(self, line: _LogEvent, data: _EventData, agent_id: str, number: int) -> Iterator[Event]:
+    def _message(self, id_: str, data: dict[str, Any], time: str, agent_id: str, number: int) -> Iterator[Event]:
         yield from self._complete(agent_id)
-        id_ = line.id or data.message_id or f"L{number}"
-        text = as_text(value_of(data.content)).strip()
+        text = as_text(data.get("content")).strip()
         calls: dict[str, PendingCall | ToolCall] = {}
-        for at, raw in enumerate(dicts(value_of(data.tool_requests))):
+        for at, raw in enumerate(dicts(data.get("toolRequests"))):
             server, tool = text_in(raw, "mcpServerName"), text_in(raw, "mcpToolName", "name")
             name = f"mcp__{server}__{tool}" if server else text_in(raw, "name")
             call_id = text_in(raw, "toolCallId") or f"{id_}:{at}"
             calls[call_id] = PendingCall(name, as_input(raw.get("arguments")), number)
         if text or calls:
             said = [AgentText(id_, text, number)] if text else []
-            self.open[agent_id] = OpenStep(id_, line.timestamp or "", self.path, number, agent_id, said, calls)
+            self.open[agent_id] = OpenStep(id_, time, self.path, number, agent_id, said, calls)
             self.asked.update(dict.fromkeys(calls, agent_id))
             if not calls:
                 yield from self._complete(agent_id)
 
-    def _result(self, data: _EventData) -> Iterator[Event]:
-        id_ = data.tool_call_id or ""
+    def _result(self, data: dict[str, Any]) -> Iterator[Event]:
+        id_ = text_in(data, "toolCallId")
         message = self.open.get(self.asked.pop(id_, ""))
         request = message.calls.get(id_) if message else None
         if message is None or not isinstance(request, PendingCall):
@@ -197,9 +166,9 @@ class _EventLog:
         if message.is_answered:
             yield from self._complete(message.agent_id)
 
-    def _finish(self, id_: str, request: PendingCall, data: _EventData) -> ToolCall:
-        failed = data.success is False
-        result, error = value_of(data.result), object_of(data.error)
+    def _finish(self, id_: str, request: PendingCall, data: dict[str, Any]) -> ToolCall:
+        failed = data.get("success") is False
+        result, error = data.get("result"), as_input(data.get("error"))
         text = as_text(result.get("content") if isinstance(result, dict) else result)
         if failed:
             text = text_in(error, "message") or text
@@ -224,7 +193,7 @@ class _EventLog:
             folder=self.folder,
             line=request.line,
         )
-        return msgspec.structs.replace(call, name=request.name, agent_id=id_ if request.name == "task" else "")
+        return replace(call, name=request.name, agent_id=id_ if request.name == "task" else "")
 
     def _complete(self, agent_id: str, unanswered: tuple[Outcome, str] | None = None) -> Iterator[Event]:
         """Yield the open step of an agent; with the main agent's, the events that waited for it."""
@@ -244,10 +213,3 @@ class _EventLog:
     def _release(self) -> Iterator[Event]:
         waiting, self.waiting = self.waiting, []
         yield from waiting
-
-
-def _instruction_files(text: str) -> Iterator[str]:
-    for part in text.split("<custom_instruction>")[1:]:
-        content, end, _ = part.partition("</custom_instruction>")
-        if end:
-            yield content.strip()

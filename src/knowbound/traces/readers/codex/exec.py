@@ -11,11 +11,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
-from msgspec import Raw
+from msgspec.structs import replace
 
 from knowbound.core.trace import AgentText, Break, Broken, Event, Prompt, Start, ToolCall, ToolKind
 from knowbound.text.redact import cut
@@ -24,53 +25,11 @@ from knowbound.traces.calls.outcome import REFUSED, SUCCESS
 from knowbound.traces.dialogue import MAX_REASON, OpenStep, PendingCall, as_input, as_text, text_in
 from knowbound.traces.readers.codex.lines import searched_web
 from knowbound.traces.registry import Identity, RunUsage
-from knowbound.traces.source import Tally, read_lines
-from knowbound.traces.values import (
-    NOTHING,
-    decoded_lines,
-    dicts,
-    line_decoder,
-    lines_of_head,
-    object_of,
-    token_count,
-    value_of,
-)
+from knowbound.traces.source import Tally
+from knowbound.traces.values import decode, dicts, lines_of_head, read_values, token_count
 
 UNFINISHED = "the stream ends within a turn"
-_CALLS = frozenset({"command_execution", "mcp_tool_call", "file_change", "web_search", "collab_tool_call"})
-_ITEMS = _CALLS | {"agent_message", "reasoning", "plan", "todo_list", "error", "user_message"}
-
-
-class _ExecItem(msgspec.Struct, gc=False):
-    id: str | None = None
-    type: str = ""
-    text: str | None = None
-    command: str | None = None
-    aggregated_output: str | None = None
-    exit_code: int | None = None
-    status: str | None = None
-    changes: Raw = NOTHING
-    server: str | None = None
-    tool: str | None = None
-    arguments: Raw = NOTHING
-    result: Raw = NOTHING
-    error: Raw = NOTHING
-    query: str | None = None
-    action: Raw = NOTHING
-    prompt: str | None = None
-    receiver_thread_ids: list[str] | None = None
-
-
-class _ExecEvent(msgspec.Struct, gc=False):
-    type: str = ""
-    thread_id: str | None = None
-    item: _ExecItem | None = None
-    message: Raw = NOTHING
-    error: Raw = NOTHING
-    usage: Raw = NOTHING
-
-
-_decode_line = line_decoder(_ExecEvent)
+_Item = dict[str, Any]
 
 
 class CodexExec:
@@ -81,11 +40,11 @@ class CodexExec:
     def identify(self, head: bytes) -> Identity | None:
         """Recognise `thread.started`, which names the session, or items."""
         found: Identity | None = None
-        for line in lines_of_head(head, _decode_line):
-            if line.type == "thread.started" and line.thread_id:
-                return Identity(line.thread_id)
-            if line.type in ("item.started", "item.updated", "item.completed") and line.item is not None:
-                found = found or (Identity("") if line.item.type in _ITEMS else None)
+        for line in map(as_input, lines_of_head(head, decode)):
+            if line.get("type") == "thread.started" and text_in(line, "thread_id"):
+                return Identity(text_in(line, "thread_id"))
+            if line.get("type") in ("item.started", "item.updated", "item.completed"):
+                found = found or (Identity("") if text_in(as_input(line.get("item")), "type") in _ITEMS else None)
         return found
 
     def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
@@ -102,8 +61,8 @@ class CodexExec:
     def spent(self, file: Path) -> RunUsage:
         """Return the tokens of the last turn, which are the total of the run; prices are not in the stream."""
         spent = RunUsage()
-        for _, line in decoded_lines(file, Tally(), _decode_line):
-            if usage := object_of(line.usage):
+        for _, line in read_values(file, Tally()):
+            if usage := as_input(as_input(line).get("usage")):
                 spent = RunUsage(
                     tokens_in=token_count(usage.get("input_tokens")),
                     tokens_out=token_count(usage.get("output_tokens")),
@@ -125,48 +84,47 @@ class _Thread:
 
     def events(self) -> Iterator[Event]:
         number = 0
-        for number, raw in read_lines(Path(self.path), self.tally):
-            try:
-                line = _decode_line(raw)
-            except ValueError as reason:
-                self.tally.skip(self.path, number, str(reason))
-                continue
-            yield from self._line(line, number)
+        for number, line in read_values(Path(self.path), self.tally):
+            if isinstance(line, dict):
+                yield from self._line(line, number)
+            else:
+                self.tally.skip(self.path, number, "foreign")
         yield from self._complete()
         if self.is_open:
             yield Broken(self.error, number) if self.error else Broken(UNFINISHED, number, Break.CUT_OFF)
 
-    def _line(self, line: _ExecEvent, number: int) -> Iterator[Event]:
-        if line.type == "thread.started" and self.session is None:
-            self.session = line.thread_id or ""
+    def _line(self, line: dict[str, Any], number: int) -> Iterator[Event]:
+        kind, item = text_in(line, "type"), line.get("item")
+        if kind == "thread.started" and self.session is None:
+            self.session = text_in(line, "thread_id")
             yield Start(self.session, CodexExec.name)
-        elif line.type == "turn.started":
+        elif kind == "turn.started":
             self.is_open, self.error = True, ""
-        elif line.type == "error":
-            self.is_open, self.error = True, _reason(line.message)
-        elif line.type in ("turn.completed", "turn.failed"):
+        elif kind == "error":
+            self.is_open, self.error = True, _reason(line.get("message"))
+        elif kind in ("turn.completed", "turn.failed"):
             yield from self._complete()
-            if line.type == "turn.failed":
-                yield Broken(_reason(line.error) or self.error or "the turn failed", number)
+            if kind == "turn.failed":
+                yield Broken(_reason(line.get("error")) or self.error or "the turn failed", number)
             self.is_open = self.has_prompt = False
-        elif line.item is not None and line.type.startswith("item."):
-            yield from self._item(line.item, line.type == "item.completed", number)
+        elif isinstance(item, dict) and kind.startswith("item."):
+            yield from self._item(item, kind == "item.completed", number)
 
-    def _item(self, item: _ExecItem, completed: bool, number: int) -> Iterator[Event]:
-        id_ = item.id or f"L{number}"
-        if item.type == "user_message" and completed:
+    def _item(self, item: _Item, completed: bool, number: int) -> Iterator[Event]:
+        id_, kind, text = text_in(item, "id") or f"L{number}", text_in(item, "type"), text_in(item, "text")
+        if kind == "user_message" and completed:
             yield from self._complete()
             self.is_open = True
-            if item.text and item.text.strip():
+            if text.strip():
                 self.has_prompt = True
-                yield Prompt(id_, item.text.strip(), "", self.path, number)
-        elif item.type == "agent_message" and completed and item.text and item.text.strip():
+                yield Prompt(id_, text.strip(), "", self.path, number)
+        elif kind == "agent_message" and completed and text.strip():
             response = yield from self._responding(id_, number)
-            response.said.append(AgentText(id_, item.text, number))
-        elif item.type in _CALLS:
+            response.said.append(AgentText(id_, text, number))
+        elif kind in _CALLS:
             known = self.response.calls.get(id_) if self.response else None
             response = self.response if self.response and known else (yield from self._responding(id_, number))
-            response.calls[id_] = _call_of(id_, item, completed, known.line if known else number)
+            response.calls[id_] = _CALLS[kind](id_, item, completed, known.line if known else number)
             (self.running.discard if completed else self.running.add)(id_)
 
     def _responding(self, id_: str, number: int) -> Generator[Event, None, OpenStep]:
@@ -188,68 +146,66 @@ class _Thread:
             yield response.step()
 
 
-def _reason(raw: Raw) -> str:
+def _reason(value: object) -> str:
     """Return the message of an error, which may be in an object."""
-    value = value_of(raw)
     return cut(text_in(value, "message") if isinstance(value, dict) else as_text(value), MAX_REASON)
 
 
-def _call_of(id_: str, item: _ExecItem, completed: bool, line: int) -> ToolCall:
-    if item.type == "command_execution":
-        return _command(id_, item, completed, line)
-    if item.type == "mcp_tool_call":
-        return _mcp(id_, item, completed, line)
-    if item.type == "file_change":
-        return _change(id_, item, completed, line)
-    if item.type == "web_search":
-        # The query is empty until the search has run; then the action has it, too.
-        request = PendingCall("web_search", {**object_of(item.action), "query": item.query or ""}, line)
-        return searched_web(id_, request, "completed" if completed else None)
-    call = finish_call(
-        id_,
-        item.tool or "collab",
-        {"prompt": item.prompt or ""},
-        "" if completed else None,
-        is_error=item.status == "failed",
-        kind=ToolKind.OTHER,
-        line=line,
-    )
-    started = item.receiver_thread_ids or [""]
-    return msgspec.structs.replace(call, agent_id=started[0] if item.tool == "spawn_agent" else "")
+def _searched_web(id_: str, item: _Item, completed: bool, line: int) -> ToolCall:
+    # The query is empty until the search has run; then the action has it, too.
+    request = PendingCall("web_search", {**as_input(item.get("action")), "query": text_in(item, "query")}, line)
+    return searched_web(id_, request, "completed" if completed else None)
 
 
-def _command(id_: str, item: _ExecItem, completed: bool, line: int) -> ToolCall:
-    outcome = REFUSED if item.status == "declined" else None
-    failed = item.status == "failed" or None  # otherwise the exit status decides
+def _of_sub_agent(id_: str, item: _Item, completed: bool, line: int) -> ToolCall:
+    tool, failed, output = text_in(item, "tool"), item.get("status") == "failed", "" if completed else None
+    input_ = {"prompt": text_in(item, "prompt")}
+    call = finish_call(id_, tool or "collab", input_, output, is_error=failed, kind=ToolKind.OTHER, line=line)
+    started = item.get("receiver_thread_ids") or [""]
+    return replace(call, agent_id=str(started[0]) if tool == "spawn_agent" and isinstance(started, list) else "")
+
+
+def _command(id_: str, item: _Item, completed: bool, line: int) -> ToolCall:
+    status, code = item.get("status"), item.get("exit_code")
+    failed = status == "failed" or None  # otherwise the exit status decides
     return finish_call(
         id_,
         "exec_command",
-        {"cmd": item.command or ""},
-        (item.aggregated_output or "") if completed else None,
-        is_error=failed if item.exit_code is None else None,
-        exit_code=item.exit_code,
-        outcome=outcome,
+        {"cmd": text_in(item, "command")},
+        text_in(item, "aggregated_output") if completed else None,
+        is_error=failed if not isinstance(code, int) else None,
+        exit_code=code if isinstance(code, int) else None,
+        outcome=REFUSED if status == "declined" else None,
         line=line,
     )
 
 
-def _mcp(id_: str, item: _ExecItem, completed: bool, line: int) -> ToolCall:
-    result, error = object_of(item.result), _reason(item.error)
+def _mcp(id_: str, item: _Item, completed: bool, line: int) -> ToolCall:
+    result, error = as_input(item.get("result")), _reason(item.get("error"))
     text = error or as_text(result.get("content"))
-    failed = bool(error) or item.status == "failed" or result.get("isError") is True
-    name = f"mcp__{item.server}__{item.tool or ''}" if item.server else item.tool or "mcp"
-    input_ = as_input(value_of(item.arguments))
+    failed = bool(error) or item.get("status") == "failed" or result.get("isError") is True
+    server, tool = text_in(item, "server"), text_in(item, "tool")
+    name = f"mcp__{server}__{tool}" if server else tool or "mcp"
+    input_ = as_input(item.get("arguments"))
     return finish_call(id_, name, input_, text if completed else None, is_error=failed, line=line)
 
 
-def _change(id_: str, item: _ExecItem, completed: bool, line: int) -> ToolCall:
+def _change(id_: str, item: _Item, completed: bool, line: int) -> ToolCall:
     """Return an edit by patch with all its files."""
-    changes = dicts(value_of(item.changes))
+    changes = dicts(item.get("changes"))
     files = tuple(dict.fromkeys(path for change in changes if (path := text_in(change, "path"))))[:MAX_PATHS]
-    bad = item.status in ("failed", "declined")
+    bad = item.get("status") in ("failed", "declined")
     input_ = {"path": files[0] if files else ""}
-    outcome = PATCH_FAILED if bad else SUCCESS
-    call = finish_call(
-        id_, "apply_patch", input_, "" if completed else None, outcome=outcome if completed else None, line=line
-    )
-    return call if bad or not completed else msgspec.structs.replace(call, paths=files)
+    outcome = (PATCH_FAILED if bad else SUCCESS) if completed else None
+    call = finish_call(id_, "apply_patch", input_, "" if completed else None, outcome=outcome, line=line)
+    return call if bad or not completed else replace(call, paths=files)
+
+
+_CALLS: dict[str, Callable[[str, _Item, bool, int], ToolCall]] = {
+    "command_execution": _command,
+    "mcp_tool_call": _mcp,
+    "file_change": _change,
+    "web_search": _searched_web,
+    "collab_tool_call": _of_sub_agent,
+}
+_ITEMS = frozenset({*_CALLS, "agent_message", "reasoning", "plan", "todo_list", "error", "user_message"})

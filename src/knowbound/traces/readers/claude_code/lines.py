@@ -177,17 +177,17 @@ def text_of(raw: Raw) -> str:
         value = msgspec.json.decode(raw)
     except UNDECODABLE:
         return bytes(raw).decode("utf-8", "replace")
-    return _flat_text(value)
+    return flat_text(value)
 
 
-def _flat_text(value: Any) -> str:
+def flat_text(value: Any) -> str:
     """Return the text of a JSON value: of lists joined, of objects their `text`, or else JSON."""
     if isinstance(value, str):
         return value
     if value is None:
         return ""
     if isinstance(value, list):
-        return "\n".join(part for part in map(_flat_text, value) if part)
+        return "\n".join(part for part in map(flat_text, value) if part)
     if isinstance(value, dict):
         if isinstance(value.get("text"), str):
             return str(value["text"])

@@ -18,25 +18,15 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import Raw, field
 
 from knowbound.core.trace import AgentText, Break, Broken, Event, Prompt, Start, Step
 from knowbound.text.redact import cut
-from knowbound.traces.dialogue import MAX_REASON
-from knowbound.traces.readers.claude_code.lines import ApiMessage, TranscriptLine, text_of
+from knowbound.traces.dialogue import MAX_REASON, as_input, text_in
+from knowbound.traces.readers.claude_code.lines import TranscriptLine, flat_text
 from knowbound.traces.readers.claude_code.transcript import Session
 from knowbound.traces.registry import Identity, RunUsage
 from knowbound.traces.source import Tally
-from knowbound.traces.values import (
-    NOTHING,
-    dicts,
-    first_value,
-    lenient,
-    line_decoder,
-    lines_of_head,
-    read_values,
-    token_count,
-)
+from knowbound.traces.values import decode, dicts, first_value, lenient, lines_of_head, read_values, token_count
 
 UNFINISHED = "the stream ends before its result"
 _MESSAGES = frozenset({"assistant", "user"})
@@ -46,46 +36,12 @@ _CURSOR = frozenset({"tool_call", "thinking"})  # lines of another client with a
 _MOST_USD = 1_000_000  # a larger number is no cost
 
 
-class _StreamLine(msgspec.Struct, gc=False):
-    type: str = ""
-    subtype: str | None = None
-    session_id: str | None = None
-    transcript_session: str | None = field(default=None, name="sessionId")
-    parent_tool_use_id: str | None = None
-    uuid: str | None = None
-    timestamp: str | None = None
-    message: ApiMessage | None = None
-    tool_use_result: Raw = NOTHING
-    is_synthetic: bool | None = field(default=None, name="isSynthetic")
-    cwd: str | None = None
-    claude_code_version: str | None = None
-    task_id: str | None = None
-    tool_use_id: str | None = None
-    is_error: bool | None = None
-    result: str | None = None
-    errors: Raw = NOTHING
-    hook_event: str | None = None
-    stdout: str | None = None
-    exit_code: int | None = None
-
-    @property
-    def failed(self) -> bool:
-        """True if a result says that the agent failed."""
-        return bool(self.is_error) or (self.subtype or "").startswith("error")
-
-    @property
-    def reason(self) -> str:
-        """Reason of the failure, in the client's words."""
-        return cut(self.result or text_of(self.errors) or self.subtype or "the agent failed", MAX_REASON)
-
-    @property
-    def how(self) -> Break:
-        """ToolKind of the failure: the subtype names an exceeded budget; some versions only name it in the reason."""
-        is_budget = self.subtype == "error_max_budget_usd" or "maximum budget" in self.reason
-        return Break.BUDGET if is_budget else Break.FAILED
+_Line = dict[str, Any]
 
 
-_decode_line = line_decoder(_StreamLine)
+def _has_failed(line: _Line) -> bool:
+    """Report whether a result says that the agent failed."""
+    return line.get("is_error") is True or text_in(line, "subtype").startswith("error")
 
 
 class ClaudeStream:
@@ -99,10 +55,10 @@ class ClaudeStream:
             return None  # a quick answer: this reader is asked before the reader of transcripts, which are more common
         found: Identity | None = None
         for line in _lines_of(head):
-            if line.transcript_session is not None or line.type in _CURSOR:
+            if text_in(line, "sessionId") or text_in(line, "type") in _CURSOR:
                 return None
             if found is None and _is_ours(line):
-                found = Identity(line.session_id or "", "", line.timestamp or "")
+                found = Identity(text_in(line, "session_id"), "", text_in(line, "timestamp"))
         return found
 
     def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
@@ -141,81 +97,84 @@ class _StreamRun:
         for file in files:
             self.session.path = str(file)
             for number, value in _values(file, self.tally):
-                self._line(lenient(_StreamLine, value), number)
+                self._line(value, number)
                 yield from self.session.hand_on()
         self.session.flush()
         if self.is_open:
             self.session.out.append(Broken(UNFINISHED, number, Break.CUT_OFF))
         yield from self.session.hand_on()
 
-    def _line(self, line: _StreamLine, number: int) -> None:
-        if line.type in _MESSAGES and line.message is not None:
-            self._message(line, line.message, number)
-        elif line.type == "result":
+    def _line(self, line: _Line, number: int) -> None:
+        kind, subtype = text_in(line, "type"), text_in(line, "subtype")
+        if kind in _MESSAGES and isinstance(line.get("message"), dict):
+            self._message(kind, line, number)
+        elif kind == "result":
             self._result(line, number)
-        elif line.type != "system":
+        elif kind != "system":
             return
-        elif line.subtype == "init":
+        elif subtype == "init":
             self.wants_prompt = self.wants_prompt or not self.is_open
             self._start(line)
-        elif line.subtype == "hook_response" and not line.exit_code:
-            event = line.hook_event or ""
-            printed = {"type": "hook_success", "hookEvent": event, "stdout": line.stdout or ""}
+        elif subtype == "hook_response" and not line.get("exit_code"):
+            event = text_in(line, "hook_event")
+            printed = {"type": "hook_success", "hookEvent": event, "stdout": text_in(line, "stdout")}
             self.session.attachment(printed, number, holds=event == "UserPromptSubmit")
-        elif line.subtype == "task_started" and line.task_id and line.tool_use_id:
-            self.sub_agents[line.tool_use_id] = line.task_id
+        elif subtype == "task_started" and text_in(line, "task_id"):
+            self.sub_agents[text_in(line, "tool_use_id")] = text_in(line, "task_id")
 
-    def _start(self, line: _StreamLine) -> None:
+    def _start(self, line: _Line) -> None:
         """Start the session with its folder; the client repeats this line in each turn."""
-        self.session.session = line.session_id or "stream"
-        self.session.folder = folder = line.cwd or ""
-        version = line.claude_code_version or ""
-        self.session.out.append(Start(line.session_id or "", ClaudeStream.name, folder, version, line.timestamp or ""))
+        id_, self.session.folder = text_in(line, "session_id"), text_in(line, "cwd")
+        self.session.session = id_ or "stream"
+        about = (self.session.folder, text_in(line, "claude_code_version"), text_in(line, "timestamp"))
+        self.session.out.append(Start(id_, ClaudeStream.name, *about))
 
-    def _message(self, line: _StreamLine, message: ApiMessage, number: int) -> None:
+    def _message(self, kind: str, line: _Line, number: int) -> None:
+        given = {
+            "type": kind, "sessionId": line.get("session_id"), "message": line["message"], "uuid": line.get("uuid"),
+            "timestamp": line.get("timestamp"), "toolUseResult": line.get("tool_use_result"),
+        }  # fmt: skip
+        shown = lenient(TranscriptLine, {name: value for name, value in given.items() if value is not None})
+        message = shown.message
+        assert message is not None
         content = message.content
         text = content if isinstance(content, str) else "\n".join(block.text or "" for block in content or ())
-        parent = line.parent_tool_use_id or ""
+        shown.is_meta = line.get("isSynthetic") is True or text.startswith(_SKILL_TEXT) or None
+        parent = text_in(line, "parent_tool_use_id")
         agent_id = self.sub_agents.get(parent, parent)
-        if line.type == "assistant":
-            message.id = message.id or line.uuid or f"L{number}"
+        if kind == "assistant":
+            message.id = message.id or shown.uuid or f"L{number}"
             self.said += [_unspaced(text)] if not agent_id and message.model != "<synthetic>" else []
             self._need_prompt(line, number)
         elif text.startswith(_NOTIFICATION):
             self.wants_prompt = False  # work in the background ended: its turn goes on
         self.is_open = True
-        shown = TranscriptLine(
-            type=line.type,
-            session_id=line.session_id,
-            message=message,
-            is_meta=line.is_synthetic or text.startswith(_SKILL_TEXT) or None,
-            uuid=line.uuid,
-            timestamp=line.timestamp,
-            tool_use_result=line.tool_use_result,
-        )
         self.session.line(shown, b"", number, agent_id)
         if any(isinstance(event, Prompt) for event in self.session.out):
             self.wants_prompt = False
 
-    def _need_prompt(self, line: _StreamLine, number: int) -> None:
+    def _need_prompt(self, line: _Line, number: int) -> None:
         """Begin the turn with an empty prompt if the agent answers and no prompt has come."""
         if self.wants_prompt:
             self.wants_prompt = False
-            self.session.prompt(Prompt(f"L{number}", "", line.timestamp or "", self.session.path, number))
+            self.session.prompt(Prompt(f"L{number}", "", text_in(line, "timestamp"), self.session.path, number))
 
-    def _result(self, line: _StreamLine, number: int) -> None:
-        session = self.session
+    def _result(self, line: _Line, number: int) -> None:
+        session, result, subtype = self.session, text_in(line, "result"), text_in(line, "subtype")
         session.flush()
         if not session.session:
             self._start(line)
-        if line.failed:
-            session.out.append(Broken(line.reason, number, line.how))
-        elif line.result and _unspaced(line.result) not in "".join(self.said):
+        if _has_failed(line):
+            reason = cut(result or flat_text(line.get("errors")) or subtype or "the agent failed", MAX_REASON)
+            # Some versions name an exceeded budget only in the reason.
+            is_budget = subtype == "error_max_budget_usd" or "maximum budget" in reason
+            session.out.append(Broken(reason, number, Break.BUDGET if is_budget else Break.FAILED))
+        elif result and _unspaced(result) not in "".join(self.said):
             # The only line of `--output-format json`.
             self._need_prompt(line, number)
-            id_ = line.uuid or f"L{number}"
-            said = (AgentText(id_, line.result, number),)
-            session.out.append(Step(id_, said, (), "", line.timestamp or "", session.path, number))
+            id_ = text_in(line, "uuid") or f"L{number}"
+            said = (AgentText(id_, result, number),)
+            session.out.append(Step(id_, said, (), "", text_in(line, "timestamp"), session.path, number))
         self.said, self.is_open = [], False
 
 
@@ -232,29 +191,29 @@ def _values(file: Path, tally: Tally) -> Iterator[tuple[int, dict[str, Any]]]:
             yield number, value
 
 
-def _lines_of(head: bytes) -> Iterator[_StreamLine]:
+def _lines_of(head: bytes) -> Iterator[_Line]:
     first = first_value(head)
     if isinstance(first, list):
-        yield from (lenient(_StreamLine, value) for value in dicts(first))
+        yield from dicts(first)
         return
     if isinstance(first, dict):  # an object over several lines
-        yield lenient(_StreamLine, first)
-    yield from lines_of_head(head, _decode_line)
+        yield first
+    yield from map(as_input, lines_of_head(head, decode))
 
 
-def _is_ours(line: _StreamLine) -> bool:
-    if not line.session_id:
+def _is_ours(line: _Line) -> bool:
+    kind = text_in(line, "type")
+    if not text_in(line, "session_id"):
         return False
-    if line.type in _MESSAGES:
-        return line.message is not None
-    if line.type == "result":
-        return line.subtype == "success" or line.failed
-    return line.type == "system" and bool(line.subtype)
+    if kind in _MESSAGES:
+        return isinstance(line.get("message"), dict)
+    if kind == "result":
+        return line.get("subtype") == "success" or _has_failed(line)
+    return kind == "system" and bool(text_in(line, "subtype"))
 
 
 def _spent(result: dict[str, Any], model: str) -> RunUsage:
-    given = result.get("usage")
-    usage = given if isinstance(given, dict) else {}
+    usage = as_input(result.get("usage"))
     read = [token_count(usage.get(f"{kind}input_tokens")) for kind in ("", "cache_creation_", "cache_read_")]
     usd = result.get("total_cost_usd")
     if not isinstance(usd, int | float) or isinstance(usd, bool) or not 0 <= usd <= _MOST_USD:

@@ -1,7 +1,6 @@
-"""JSON of trace files: lines as typed values, documents as plain ones.
+"""JSON of trace files: lines and documents.
 
-- A line is decoded into a struct, which skips the fields that are not needed. A line that does not fit the struct is
-  read field by field: a field of the wrong type is left out, not the line.
+- A mapping that does not fit a struct is read field by field: a field of the wrong type is left out, not the line.
 - A file of plain values is one document, one value per line, or several values with only space between them.
 - Undecodable content is counted with its reason, never raised. The head of a file, which may be cut anywhere, is
   completed far enough to see its shape.
@@ -11,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin
@@ -22,7 +21,6 @@ from msgspec import Raw
 from knowbound.traces.source import Tally, read_document, read_head, read_lines
 
 S = TypeVar("S", bound=msgspec.Struct)
-V = TypeVar("V")
 NOTHING = Raw()  # a field that is absent
 UNDECODABLE = (msgspec.DecodeError, UnicodeError, RecursionError)
 _DECODER = json.JSONDecoder()
@@ -68,53 +66,31 @@ def object_of(raw: Raw | str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-# ---- lines as structs
+# ---- lines
 
 
-def line_decoder(kind: type[S]) -> Callable[[bytes], S]:
-    """Return a decoder of lines into this struct; it raises ValueError with the reason if a line is no JSON object."""
-    decode_typed = msgspec.json.Decoder(kind).decode
-
-    def decode_line(raw: bytes) -> S:
-        try:
-            return decode_typed(raw)
-        except UNDECODABLE:
-            value = decode(raw.rstrip())
-        if not isinstance(value, dict):
-            raise ValueError("foreign")
-        try:
-            return lenient(kind, value)
-        except RecursionError:
-            raise ValueError("broken") from None
-
-    return decode_line
-
-
-def decoded_lines(path: Path, tally: Tally, decode_line: Callable[[bytes], V]) -> Iterator[tuple[int, V]]:
-    """Yield the lines of a file, decoded and numbered; undecodable lines are counted."""
+def decoded_lines(path: Path, tally: Tally) -> Iterator[tuple[int, object]]:
+    """Yield the values of a file with one on each line, numbered; undecodable lines are counted."""
     for number, raw in read_lines(path, tally):
         try:
-            line = decode_line(raw)
+            value = decode(raw)
         except ValueError as reason:
             tally.skip(str(path), number, str(reason))
         else:
-            yield number, line
+            yield number, value
 
 
-def lines_of_head(head: bytes, decode_line: Callable[[bytes], V]) -> Iterator[V]:
-    """Yield the first lines of a file that decode; the last line may be cut."""
+def lines_of_head(head: bytes) -> Iterator[dict[str, Any]]:
+    """Yield the objects on the first lines of a file; the last line may be cut."""
     for raw in head.split(b"\n", _HEAD_LINES)[:_HEAD_LINES]:
         if not raw.lstrip().startswith(b"{"):
             continue
         try:
-            yield decode_line(raw)
-            continue
+            value = decode(raw)
         except ValueError:
-            value = first_value(raw)  # the beginning of a line that is cut
-        try:
-            yield decode_line(json.dumps(value).encode())
-        except (ValueError, RecursionError):
-            continue
+            value = first_value.__wrapped__(raw)  # the beginning of a line that is cut
+        if isinstance(value, dict):
+            yield value
 
 
 def lenient(kind: type[S], value: dict[str, Any]) -> S:
@@ -172,7 +148,7 @@ def decode(content: bytes) -> object:
 def read_values(path: Path, tally: Tally) -> Iterator[tuple[int, object]]:
     """Yield the values of a file with the numbers of their lines (in a document, the numbers of the values)."""
     if _is_lines(head_of(path)):
-        yield from decoded_lines(path, tally, decode)
+        yield from decoded_lines(path, tally)
         return
     content = read_document(path, tally)
     if content is None or not content.strip():

@@ -33,7 +33,7 @@ from knowbound.traces.dialogue import (
 )
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally
-from knowbound.traces.values import decode, dicts, lines_of_head, read_values
+from knowbound.traces.values import dicts, lines_of_head, read_values
 
 _TYPE = re.compile(r"(?:session|assistant|user|tool|system|hook|permission|subagent|skill)\.[a-z_]+|abort")
 
@@ -52,7 +52,7 @@ class CopilotCli:
     def identify(self, head: bytes) -> Identity | None:
         """Recognise dotted event types with data, an id and a time; `session.start` names the session."""
         found: Identity | None = None
-        for line in map(as_input, lines_of_head(head, decode)):
+        for line in lines_of_head(head):
             kind, time, data = text_in(line, "type"), text_in(line, "timestamp"), line.get("data")
             if not isinstance(data, dict) or not _TYPE.fullmatch(kind):
                 continue

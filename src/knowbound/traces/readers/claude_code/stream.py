@@ -26,7 +26,7 @@ from knowbound.traces.readers.claude_code.lines import TranscriptLine, flat_text
 from knowbound.traces.readers.claude_code.transcript import Session
 from knowbound.traces.registry import Identity, RunUsage
 from knowbound.traces.source import Tally
-from knowbound.traces.values import decode, dicts, first_value, lenient, lines_of_head, read_values, token_count
+from knowbound.traces.values import dicts, first_value, lenient, lines_of_head, read_values, token_count
 
 UNFINISHED = "the stream ends before its result"
 _MESSAGES = frozenset({"assistant", "user"})
@@ -198,7 +198,7 @@ def _lines_of(head: bytes) -> Iterator[_Line]:
         return
     if isinstance(first, dict):  # an object over several lines
         yield first
-    yield from map(as_input, lines_of_head(head, decode))
+    yield from lines_of_head(head)
 
 
 def _is_ours(line: _Line) -> bool:

@@ -26,7 +26,7 @@ from knowbound.traces.dialogue import MAX_REASON, OpenStep, PendingCall, as_inpu
 from knowbound.traces.readers.codex.lines import searched_web
 from knowbound.traces.registry import Identity, RunUsage
 from knowbound.traces.source import Tally
-from knowbound.traces.values import decode, dicts, lines_of_head, read_values, token_count
+from knowbound.traces.values import dicts, lines_of_head, read_values, token_count
 
 UNFINISHED = "the stream ends within a turn"
 _Item = dict[str, Any]
@@ -40,7 +40,7 @@ class CodexExec:
     def identify(self, head: bytes) -> Identity | None:
         """Recognise `thread.started`, which names the session, or items."""
         found: Identity | None = None
-        for line in map(as_input, lines_of_head(head, decode)):
+        for line in lines_of_head(head):
             if line.get("type") == "thread.started" and text_in(line, "thread_id"):
                 return Identity(text_in(line, "thread_id"))
             if line.get("type") in ("item.started", "item.updated", "item.completed"):

@@ -11,14 +11,11 @@ import re
 import shlex
 from typing import Any, NamedTuple
 
-import msgspec
-from msgspec import Raw, field
-
 from knowbound.core.trace import Event, Injection, Skill, ToolCall
 from knowbound.traces.calls.finish import finish_call
 from knowbound.traces.calls.outcome import SUCCESS
 from knowbound.traces.dialogue import PendingCall, as_input, as_text, injected, text_in
-from knowbound.traces.values import NOTHING, line_decoder, object_of, token_count, value_of
+from knowbound.traces.values import new_tokens, object_of, value_of
 
 CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call", "tool_search_call", "web_search_call"})
 RESULTS = frozenset({"function_call_output", "custom_tool_call_output", "tool_search_output"})
@@ -39,89 +36,19 @@ _CLIENT_ERROR = re.compile(
 )
 
 
-class _TokenUsage(msgspec.Struct, gc=False):
-    """Tokens of a response."""
-
-    input_tokens: int = 0
-    cached_input_tokens: int = 0
-    output_tokens: int = 0
+Payload = dict[str, Any]  # of a line
 
 
-class _TokenInfo(msgspec.Struct, gc=False):
-    """The `info` of a `token_count` event."""
-
-    last_token_usage: _TokenUsage | None = None
-
-    @property
-    def new_tokens(self) -> int | None:
-        """Tokens written, and read for the first time; None if these are no numbers of tokens."""
-        last = self.last_token_usage
-        return token_count(last.input_tokens - last.cached_input_tokens + last.output_tokens) if last else None
+def is_bare_meta(line: dict[str, Any]) -> bool:
+    """Report whether a line is the first of a rollout of the oldest clients: `{id, timestamp, git}`."""
+    is_meta = text_in(line, "id") and text_in(line, "timestamp") and ("git" in line or "instructions" in line)
+    return bool(is_meta and not text_in(line, "type"))
 
 
-class Payload(msgspec.Struct, gc=False):
-    """Payload of a line: the fields that the reader needs."""
-
-    type: str = ""
-    role: str | None = None
-    id: str | None = None
-    call_id: str | None = None
-    name: str | None = None
-    namespace: str | None = None
-    arguments: Raw = NOTHING
-    input: Raw = NOTHING
-    output: Raw = NOTHING
-    content: Raw = NOTHING
-    action: Raw = NOTHING
-    tools: Raw = NOTHING
-    status: str | None = None
-    message: Raw = NOTHING
-    reason: str | None = None
-    error: Raw = NOTHING
-    result: Raw = NOTHING
-    session_id: str | None = None
-    parent_thread_id: str | None = None
-    source: Raw = NOTHING
-    cwd: str | None = None
-    cli_version: str | None = None
-    git: Raw = NOTHING
-    info: _TokenInfo | None = None
-    turn_id: str | None = None
-    model: str | None = None
-    item: Raw = NOTHING
-    metadata: Raw = field(default=NOTHING, name="internal_chat_message_metadata_passthrough")
-
-    @property
-    def branch(self) -> str:
-        """The git branch of the working folder."""
-        found = object_of(self.git).get("branch")
-        return found if isinstance(found, str) else ""
-
-    @property
-    def part_kinds(self) -> list[str]:
-        """Kinds of the parts of a message, if the client names them (0.166: `hooks.additional_context`, …)."""
-        kinds = object_of(self.metadata).get("content_item_kinds")
-        return [str(kind) for kind in kinds] if isinstance(kinds, list) else []
-
-
-class RolloutLine(msgspec.Struct, gc=False):
-    """A line. The oldest clients wrote items without a payload around them, and first `{id, timestamp, git}`."""
-
-    type: str = ""
-    timestamp: str | None = None
-    payload: Payload | None = None
-    id: str | None = None
-    git: Raw = NOTHING
-    instructions: Raw = NOTHING
-
-    @property
-    def is_bare_meta(self) -> bool:
-        """True for the first line of a rollout of the oldest clients."""
-        return bool(not self.type and self.id and self.timestamp and (self.git or self.instructions))
-
-
-decode_line = line_decoder(RolloutLine)
-decode_bare = line_decoder(Payload)
+def tokens_of(event: Payload) -> int | None:
+    """Return the tokens of a response that were written, and read for the first time; None if it has no such number."""
+    last = as_input(as_input(event.get("info")).get("last_token_usage"))
+    return new_tokens(*(last.get(f"{one}_tokens", 0) for one in ("input", "cached_input", "output"))) if last else None
 
 
 class CallOutput(NamedTuple):
@@ -135,44 +62,51 @@ class CallOutput(NamedTuple):
 
 def whose(meta: Payload) -> tuple[str, str]:
     """Return the session and the sub-agent ("" for the main agent, whose session a sub-agent's rollout names)."""
-    own = meta.id or meta.session_id or ""
-    spawn = object_of(meta.source).get("subagent")
-    spawned = spawn.get("thread_spawn") if isinstance(spawn, dict) else None
-    parent = meta.parent_thread_id or (text_in(spawned, "parent_thread_id") if isinstance(spawned, dict) else "")
+    session, own = text_in(meta, "session_id"), text_in(meta, "id", "session_id")
+    spawned = as_input(as_input(as_input(meta.get("source")).get("subagent")).get("thread_spawn"))
+    parent = text_in(meta, "parent_thread_id") or text_in(spawned, "parent_thread_id")
     if not parent:
         return own, ""
-    return (meta.session_id if meta.session_id and meta.session_id != own else parent), own
+    return (session if session and session != own else parent), own
 
 
 def failure_of_turn(event: Payload) -> str:
     """Return the reason why the agent failed; "" if the turn ended normally or the user stopped it."""
-    if event.type in ("error", "stream_error"):
-        return as_text(value_of(event.message)) or event.type
-    if event.type == "turn_aborted":
-        return event.reason or "" if re.search(r"error|fail", event.reason or "", re.IGNORECASE) else ""
-    return as_text(value_of(event.error))
+    if event["type"] in ("error", "stream_error"):
+        return as_text(event.get("message")) or text_in(event, "type")
+    if event["type"] == "turn_aborted":
+        reason = text_in(event, "reason")
+        return reason if re.search(r"error|fail", reason, re.IGNORECASE) else ""
+    return as_text(event.get("error"))
 
 
 def texts_of(message: Payload) -> list[str]:
     """Return the text parts of a message."""
-    content = value_of(message.content)
+    content = message.get("content")
     parts = content if isinstance(content, list) else [content]
     texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
     return [text for text in texts if isinstance(text, str)]
 
 
+def part_kinds(message: Payload) -> list[str]:
+    """Return the kinds of the parts of a message, if the client names them (0.166: `hooks.additional_context`, …)."""
+    kinds = as_input(message.get("internal_chat_message_metadata_passthrough")).get("content_item_kinds")
+    return [str(kind) for kind in kinds] if isinstance(kinds, list) else []
+
+
 def request_of(item: Payload, number: int) -> PendingCall:
     """Return the call that an item asks for; the command of a shell call becomes one string."""
-    name = item.name or item.type.removesuffix("_call")
-    if item.namespace:
-        name = f"{item.namespace}__{name.lstrip('_')}"
-    if item.type == "custom_tool_call":
-        text = as_text(value_of(item.input))
+    kind, namespace = text_in(item, "type"), text_in(item, "namespace")
+    name = text_in(item, "name") or kind.removesuffix("_call")
+    if namespace:
+        name = f"{namespace}__{name.lstrip('_')}"
+    if kind == "custom_tool_call":
+        text = as_text(item.get("input"))
         if name == "exec" and (call := call_of(text)):
             return PendingCall(call.name, call.input, number)
         return PendingCall(name, {"input": text}, number)
-    given = item.action if item.type in ("local_shell_call", "web_search_call") else item.arguments
-    return PendingCall(name, _argv_joined(as_input(value_of(given))), number)
+    given = item.get("action" if kind in ("local_shell_call", "web_search_call") else "arguments")
+    return PendingCall(name, _argv_joined(as_input(given)), number)
 
 
 def _argv_joined(input_: dict[str, Any]) -> dict[str, Any]:
@@ -186,9 +120,9 @@ def _argv_joined(input_: dict[str, Any]) -> dict[str, Any]:
 
 def result_of(item: Payload) -> CallOutput:
     """Return the output of a call with its exit code, from any of the shapes of a result."""
-    if item.type == "tool_search_output":
-        return CallOutput(as_text(value_of(item.tools)))
-    output = value_of(item.output)
+    if item["type"] == "tool_search_output":
+        return CallOutput(as_text(item.get("tools")))
+    output = item.get("output")
     failed = isinstance(output, dict) and output.get("success") is False
     text = as_text(output.get("content") if isinstance(output, dict) else output)
     if printed := output_of(text):
@@ -213,12 +147,11 @@ def _parts_joined(text: str) -> str:
 
 def mcp_ended(event: Payload) -> tuple[str, bool] | None:
     """Return the MCP call that an event ends, and whether it failed; None for other events."""
-    if event.type == "mcp_tool_call_end":
-        value = object_of(event.result)
-        good = value.get("Ok")
-        failed = "Err" in value or (isinstance(good, dict) and good.get("isError") is True)
-        return event.call_id or "", failed
-    item = object_of(event.item) if event.type == "item_completed" else {}
+    if event["type"] == "mcp_tool_call_end":
+        value = as_input(event.get("result"))
+        failed = "Err" in value or as_input(value.get("Ok")).get("isError") is True
+        return text_in(event, "call_id"), failed
+    item = as_input(event.get("item")) if event["type"] == "item_completed" else {}
     return (text_in(item, "id"), item.get("status") == "failed") if item.get("type") == "McpToolCall" else None
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -30,6 +31,7 @@ from knowbound.traces.dialogue import (
     OpenStep,
     PendingCall,
     RunningCommands,
+    as_input,
     as_text,
     by_item,
     text_in,
@@ -39,24 +41,24 @@ from knowbound.traces.readers.codex.lines import (
     RESULTS,
     CallOutput,
     Payload,
-    RolloutLine,
     cell,
-    decode_bare,
-    decode_line,
     developer_text,
     failure_of_turn,
+    is_bare_meta,
     is_hook_text,
     mcp_ended,
     own_words,
+    part_kinds,
     request_of,
     result_of,
     searched_web,
     texts_of,
+    tokens_of,
     whose,
 )
 from knowbound.traces.registry import Identity
-from knowbound.traces.source import Tally, read_lines
-from knowbound.traces.values import lines_of_head, object_of
+from knowbound.traces.source import Tally
+from knowbound.traces.values import decoded_lines, dicts, lines_of_head, object_of
 
 _TYPES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted"})
 _ITEMS = CALLS | RESULTS | {"message", "reasoning"}
@@ -71,15 +73,16 @@ class Codex:
     def identify(self, head: bytes) -> Identity | None:
         """Recognise the line types with a payload; `session_meta` names the session."""
         found: Identity | None = None
-        for line in lines_of_head(head, decode_line):
-            if line.is_bare_meta:
-                return Identity(line.id or "", "", line.timestamp or "")
-            if line.payload is None or line.type not in _TYPES:
+        for line in lines_of_head(head):
+            payload, time = line.get("payload"), text_in(line, "timestamp")
+            if is_bare_meta(line):
+                return Identity(text_in(line, "id"), "", time)
+            if not isinstance(payload, dict) or text_in(line, "type") not in _TYPES:
                 continue
-            if line.type == "session_meta":
-                session, agent_id = whose(line.payload)
-                return Identity(session, agent_id, line.timestamp or "")
-            found = found or Identity("", "", line.timestamp or "")
+            if line["type"] == "session_meta":
+                session, agent_id = whose(payload)
+                return Identity(session, agent_id, time)
+            found = found or Identity("", "", time)
         return found
 
     def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
@@ -138,67 +141,67 @@ class _Rollout:
     def events(self, files: Sequence[Path]) -> Iterator[Event]:
         for file in files:
             self.path = str(file)
-            for number, raw in read_lines(file, self.session.tally):
-                try:
-                    line = decode_line(raw)
-                    bare = decode_bare(raw) if line.payload is None and line.type in _ITEMS else None
-                except ValueError as reason:
-                    self.session.tally.skip(self.path, number, str(reason))
-                    continue
-                yield from self._line(line, bare, number)
+            for number, line in decoded_lines(file, self.session.tally):
+                if isinstance(line, dict):
+                    yield from self._line(line, number)
+                else:
+                    self.session.tally.skip(self.path, number, "foreign")
         yield from self._complete()
 
-    def _line(self, line: RolloutLine, bare: Payload | None, number: int) -> Iterator[Event]:
-        kind, payload, time = line.type, line.payload, line.timestamp or ""
-        if bare is not None:
-            kind, payload = "response_item", bare
-        elif line.is_bare_meta:
-            kind, payload = "session_meta", Payload(id=line.id)
-        if payload is None or kind not in _TYPES:
+    def _line(self, line: dict[str, Any], number: int) -> Iterator[Event]:
+        kind, payload, time = text_in(line, "type"), line.get("payload"), text_in(line, "timestamp")
+        if not isinstance(payload, dict) and kind in _ITEMS:
+            kind, payload = "response_item", line
+        elif is_bare_meta(line):
+            kind, payload = "session_meta", {"id": line["id"]}
+        if not isinstance(payload, dict) or kind not in _TYPES:
             return
+        payload["type"] = text_in(payload, "type")
         if not self.session.started:
             self.session.started = True
-            self.folder = payload.cwd or ""
+            self.folder = text_in(payload, "cwd")
             session = whose(payload)[0] if kind == "session_meta" else ""
-            yield Start(session, Codex.name, self.folder, payload.cli_version or "", time, payload.branch)
+            about = (text_in(payload, "cli_version"), time, text_in(as_input(payload.get("git")), "branch"))
+            yield Start(session, Codex.name, self.folder, *about)
         if kind == "response_item":
             yield from self._item(payload, time, number)
         elif kind == "event_msg" and self.session.known.is_new(
-            (time, payload.type, payload.call_id or bytes(payload.item)), is_message=False
+            (time, payload["type"], text_in(payload, "call_id") or str(payload.get("item"))), is_message=False
         ):
             yield from self._event(payload, number)
         elif kind == "turn_context":
-            self.model = payload.model or self.model
-            if payload.turn_id:
-                self._begin_turn(payload.turn_id)
+            self.model = text_in(payload, "model") or self.model
+            if turn := text_in(payload, "turn_id"):
+                self._begin_turn(turn)
             self.turn.has_context = True
 
     def _item(self, item: Payload, time: str, number: int) -> Iterator[Event]:
-        if item.type in RESULTS:
+        kind, id_ = item["type"], text_in(item, "id")
+        if kind in RESULTS:
             self._answer(item)
-        elif item.type in CALLS:
-            if self.session.known.is_new(item.call_id or item.id or (time, item.type)):
+        elif kind in CALLS:
+            if self.session.known.is_new(text_in(item, "call_id") or id_ or (time, kind)):
                 yield from self._call(item, time, number)
-        elif item.type == "message":
+        elif kind == "message":
             texts = texts_of(item)
-            if self.session.known.is_new(item.id or (time, item.role, *texts)):
+            if self.session.known.is_new(id_ or (time, text_in(item, "role"), *texts)):
                 yield from self._message(item, texts, time, number)
 
     def _call(self, item: Payload, time: str, number: int) -> Iterator[Event]:
         response = yield from self._responding(item, time, number)
-        id_ = item.call_id or item.id or f"L{number}"
+        id_ = text_in(item, "call_id", "id") or f"L{number}"
         request = request_of(item, number)
-        is_web = item.type == "web_search_call"
-        response.calls[id_] = searched_web(id_, request, item.status) if is_web else request
+        is_web = item["type"] == "web_search_call"
+        response.calls[id_] = searched_web(id_, request, text_in(item, "status")) if is_web else request
 
     def _message(self, item: Payload, texts: list[str], time: str, number: int) -> Iterator[Event]:
-        id_ = item.id or f"L{number}"
-        if item.role == "assistant":
+        id_, role = text_in(item, "id") or f"L{number}", text_in(item, "role")
+        if role == "assistant":
             response = yield from self._responding(item, time, number)
             if text := "\n".join(texts).strip():
                 response.said.append(AgentText(id_, text, number))
             return
-        if item.role != "user":
+        if role != "user":
             self._developer(item, texts, number)
             return
         self.response_ended = True  # older rollouts have nothing else between two turns
@@ -215,7 +218,7 @@ class _Rollout:
             at = len(self.waiting) - (after_words and is_skill)
             self.waiting[at:at] = brought
         own = "\n".join(filter(None, words)).strip()
-        if not texts and b"input_image" in bytes(item.content):
+        if not texts and any(part.get("type") == "input_image" for part in dicts(item.get("content"))):
             own = "[image]"
         if own:
             self.waiting.append(Prompt(id_, own, time, self.path, number, self.turn.id))
@@ -227,7 +230,7 @@ class _Rollout:
         turn = self.turn
         is_for_prompt = turn.has_prompt and not turn.has_response
         event = ":SessionStart" if turn.awaits_prompt else ":UserPromptSubmit" if is_for_prompt else ""
-        for text, kind in zip_longest(texts, item.part_kinds[: len(texts)], fillvalue=""):
+        for text, kind in zip_longest(texts, part_kinds(item)[: len(texts)], fillvalue=""):
             if text.strip():
                 is_alone = len(texts) == 1 and turn.has_context
                 is_hook = is_hook_text(text, [kind] if kind else [], is_alone=is_alone)
@@ -245,7 +248,7 @@ class _Rollout:
             self.waiting += self.turn.held  # the agent goes on without a prompt
             self.turn.held, self.turn.has_response = [], True
             yield from self._complete()
-            id_ = item.id or f"L{number}"
+            id_ = text_in(item, "id") or f"L{number}"
             self.response = OpenStep(id_, time, self.path, number, self.agent_id, model=self.model)
             self.response_ended = False
         return self.response
@@ -262,17 +265,17 @@ class _Rollout:
         yield from waiting
 
     def _event(self, event: Payload, number: int) -> Iterator[Event]:
-        if event.type in _TURN_ENDS:
-            aborted = event.type == "turn_aborted"
-            yield from self._complete(INTERRUPTED if aborted else None)
+        kind = event["type"]
+        if kind in _TURN_ENDS:
+            yield from self._complete(INTERRUPTED if kind == "turn_aborted" else None)
             if reason := failure_of_turn(event):
                 yield Broken(cut(reason, MAX_REASON), number)
-        elif self.response is not None and event.type == "token_count":
+        elif self.response is not None and kind == "token_count":
             self.response_ended = True
-            if event.info is not None:
-                self.response.tokens = event.info.new_tokens
-        elif event.type == "task_started":
-            self._begin_turn(event.turn_id or "")
+            if event.get("info") is not None:
+                self.response.tokens = tokens_of(event)
+        elif kind == "task_started":
+            self._begin_turn(text_in(event, "turn_id"))
         elif self.response is not None and (ended := mcp_ended(event)):
             request = self.response.calls.get(ended[0])
             if isinstance(request, PendingCall):
@@ -282,7 +285,7 @@ class _Rollout:
         if self.response is None:
             return
         self.response_ended = True
-        id_ = item.call_id or ""
+        id_ = text_in(item, "call_id")
         request = self.response.calls.get(id_)
         if isinstance(request, PendingCall):
             self.response.calls[id_] = self._finish(id_, request, result_of(item))

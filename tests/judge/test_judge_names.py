@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from knowbound.config import TAKEN_OUT, load
 from knowbound.distribution import extra_command
 from knowbound.errors import ConfigError
-from knowbound.judge.names import FORMS, JudgeKind, JudgeName, Provider, parse_name
+from knowbound.judge.names import FORMS, JudgeName, Provider, parse_name
 from knowbound.judge.registry import check_judge, hedging_judge_version, judges
 from tests.conftest import write_user_config
 from tests.judges import hedging_judge_named
@@ -21,15 +21,14 @@ from tests.judges import hedging_judge_named
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("rules", JudgeName("rules", JudgeKind.RULES)),
-        (" rules ", JudgeName("rules", JudgeKind.RULES)),
-        ("anthropic:m-1", JudgeName("anthropic:m-1", JudgeKind.MODEL, Provider.ANTHROPIC, "m-1")),
-        ("openai:org/m:2", JudgeName("openai:org/m:2", JudgeKind.MODEL, Provider.OPENAI, "org/m:2")),
+        ("rules", JudgeName("rules", Provider.RULES)),
+        (" rules ", JudgeName("rules", Provider.RULES)),
+        ("anthropic:m-1", JudgeName("anthropic:m-1", Provider.ANTHROPIC, "m-1")),
+        ("openai:org/m:2", JudgeName("openai:org/m:2", Provider.OPENAI, "org/m:2")),
         (
             "http://127.0.0.1:8080/v1/#smollm2",
             JudgeName(
                 "http://127.0.0.1:8080/v1/#smollm2",
-                JudgeKind.MODEL,
                 Provider.URL,
                 "smollm2",
                 "http://127.0.0.1:8080/v1",
@@ -37,19 +36,15 @@ from tests.judges import hedging_judge_named
         ),
         (
             "https://models.example/v1#a/b#c",
-            JudgeName(
-                "https://models.example/v1#a/b#c", JudgeKind.MODEL, Provider.URL, "a/b#c", "https://models.example/v1"
-            ),
+            JudgeName("https://models.example/v1#a/b#c", Provider.URL, "a/b#c", "https://models.example/v1"),
         ),
-        ("claude-cli:haiku", JudgeName("claude-cli:haiku", JudgeKind.MODEL, Provider.CLAUDE_CLI, "haiku")),
-        ("codex-cli:m", JudgeName("codex-cli:m", JudgeKind.MODEL, Provider.CODEX_CLI, "m")),
+        ("claude-cli:haiku", JudgeName("claude-cli:haiku", Provider.CLAUDE_CLI, "haiku")),
+        ("codex-cli:m", JudgeName("codex-cli:m", Provider.CODEX_CLI, "m")),
         (
             "command:judge.sh --as 'a b'",
-            JudgeName(
-                "command:judge.sh --as 'a b'", JudgeKind.MODEL, Provider.COMMAND, command=("judge.sh", "--as", "a b")
-            ),
+            JudgeName("command:judge.sh --as 'a b'", Provider.COMMAND, command=("judge.sh", "--as", "a b")),
         ),
-        ("recorded:answers.jsonl", JudgeName("recorded:answers.jsonl", JudgeKind.RECORDED, file="answers.jsonl")),
+        ("recorded:answers.jsonl", JudgeName("recorded:answers.jsonl", Provider.RECORDED, file="answers.jsonl")),
     ],
 )
 def test_a_name_says_who_judges(text: str, expected: JudgeName) -> None:

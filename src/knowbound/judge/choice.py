@@ -15,7 +15,7 @@ import msgspec
 
 from knowbound.config import ModelTask, Settings
 from knowbound.errors import ConfigError
-from knowbound.judge.names import RULES, SENDS_TO, THIS_MACHINE, JudgeKind, JudgeName, Provider, parse_name
+from knowbound.judge.names import PROVIDERS, RULES, THIS_MACHINE, JudgeName, Provider, parse_name
 from knowbound.user_files import make_file, make_folder, state_folder
 
 AUTO, NONE = "auto", "none"
@@ -167,7 +167,7 @@ def _fallback(settings: Settings, name: str) -> str:
     A recording is named to avoid costs: its fallback can only be another judge without costs.
     """
     fallback, judge = settings.model_fallback.strip(), parse_name(name)
-    if judge.kind is JudgeKind.RULES:
+    if judge.provider is Provider.RULES:
         return ""
     if fallback == AUTO:
         return _LARGER.get(judge.text, "")
@@ -184,8 +184,6 @@ def _allows(permission: Permission, background: bool) -> bool:
 
 def provider_of(name: JudgeName) -> str:
     """Return whom a judge sends text to: a provider, a host, this machine, or "" for nobody."""
-    if name.kind is not JudgeKind.MODEL or name.provider is None:
-        return ""
     if name.provider is Provider.URL:
         from urllib.parse import urlsplit  # noqa: PLC0415
 
@@ -196,7 +194,7 @@ def provider_of(name: JudgeName) -> str:
         return _OF_AGENT.get(name.model, "another agent")
     if name.provider is Provider.PLUGIN:
         return f"the package of {name.plugin}"  # where it sends text is not known
-    return SENDS_TO[name.provider]
+    return PROVIDERS[name.provider].sends_to
 
 
 def may_see(judge: str, agent: str, settings: Settings) -> bool:

@@ -17,6 +17,7 @@ A name is stored and shown with every verdict, so it must not have a secret.
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import NamedTuple
 
 import msgspec
 
@@ -24,19 +25,14 @@ from knowbound.config import Settings
 from knowbound.errors import ConfigError
 
 RULES = "rules"
-
-
-class JudgeKind(StrEnum):
-    """Kind of a judge."""
-
-    RULES = "rules"
-    MODEL = "model"
-    RECORDED = "recorded"
+THIS_MACHINE = "this machine"
+CLIENTS = ("claude-code", "codex", "other")  # whose agents can be asked through MCP
 
 
 class Provider(StrEnum):
-    """Service or program that runs a model."""
+    """Who answers: the rules, recorded answers, or a service or program that runs a model."""
 
+    RULES = "rules"
     ANTHROPIC = "anthropic"
     OPENAI = "openai"
     URL = "url"
@@ -44,41 +40,43 @@ class Provider(StrEnum):
     CODEX_CLI = "codex-cli"
     COMMAND = "command"
     AGENT = "agent"
+    RECORDED = "recorded"
     PLUGIN = "plugin"
 
 
-THIS_MACHINE = "this machine"
-# Whom a provider sends text to; an address, an agent and a plugin are looked at one by one (`choice.provider_of`).
-SENDS_TO = {
-    Provider.ANTHROPIC: "anthropic",
-    Provider.CLAUDE_CLI: "anthropic",
-    Provider.OPENAI: "openai",
-    Provider.CODEX_CLI: "openai",
-    Provider.COMMAND: THIS_MACHINE,
+class ProviderForm(NamedTuple):
+    """How judges of a provider are named, what they need, and whom they send text to."""
+
+    form: str
+    needs: str
+    sends_to: str = ""  # "": nobody, or `choice.provider_of` looks at the name
+
+
+PROVIDERS = {
+    Provider.RULES: ProviderForm(RULES, "nothing; it cannot score rubrics"),
+    Provider.ANTHROPIC: ProviderForm("anthropic:MODEL", "the extra llm, ANTHROPIC_API_KEY", "anthropic"),
+    Provider.OPENAI: ProviderForm("openai:MODEL", "the extra llm, OPENAI_API_KEY", "openai"),
+    Provider.URL: ProviderForm(
+        "http://HOST/v1#MODEL", "the extra llm, KNOWBOUND_JUDGE_API_KEY where the server wants one"
+    ),
+    Provider.CLAUDE_CLI: ProviderForm("claude-cli:MODEL", "claude, logged in", "anthropic"),
+    Provider.CODEX_CLI: ProviderForm("codex-cli:MODEL", "codex, logged in", "openai"),
+    Provider.COMMAND: ProviderForm(
+        "command:PROGRAM ARGS", "a program that reads a prompt and writes JSON", THIS_MACHINE
+    ),
+    Provider.AGENT: ProviderForm("agent:CLIENT", "an agent with our MCP server, whose user asks it to answer"),
+    Provider.RECORDED: ProviderForm("recorded:FILE", "a file of recorded answers"),
+    Provider.PLUGIN: ProviderForm("", "an installed package"),  # its name is its form
 }
-CLIENTS = ("claude-code", "codex", "other")  # whose agents can be asked through MCP
-_BY_API = frozenset({Provider.ANTHROPIC, Provider.OPENAI, Provider.URL})
-_PREFIXES = {f"{one}:": one for one in Provider if one not in (Provider.URL, Provider.PLUGIN)}
-_RECORDED = "recorded:"
-FORMS = (
-    RULES,
-    "anthropic:MODEL",
-    "openai:MODEL",
-    "http://HOST/v1#MODEL",
-    "claude-cli:MODEL",
-    "codex-cli:MODEL",
-    "command:PROGRAM ARGS",
-    "agent:CLIENT",
-    "recorded:FILE",
-)
+FORMS = tuple(one.form for one in PROVIDERS.values() if one.form)
+_WITH_PREFIX = frozenset(Provider) - {Provider.RULES, Provider.URL, Provider.PLUGIN}
 
 
 class JudgeName(msgspec.Struct, frozen=True):
     """A judge's name and its parts."""
 
     text: str  # as it was given
-    kind: JudgeKind
-    provider: Provider | None = None
+    provider: Provider
     model: str = ""
     url: str = ""
     command: tuple[str, ...] = ()
@@ -86,14 +84,19 @@ class JudgeName(msgspec.Struct, frozen=True):
     plugin: str = ""  # the entry point of an installed package
 
     @property
+    def kind(self) -> str:
+        """Return `rules`, `recorded` or `model`."""
+        return str(self.provider) if self.provider in (Provider.RULES, Provider.RECORDED) else "model"
+
+    @property
     def uses_api(self) -> bool:
         """True if the judge is asked over an API, which needs the extra `llm`."""
-        return self.provider in _BY_API
+        return self.provider in (Provider.ANTHROPIC, Provider.OPENAI, Provider.URL)
 
     @property
     def costs(self) -> bool:
         """True if an answer may cost money or a network call, as the answer of any program may."""
-        return self.kind is JudgeKind.MODEL
+        return self.provider not in (Provider.RULES, Provider.RECORDED)
 
 
 def parse_name(text: str) -> JudgeName:
@@ -104,26 +107,24 @@ def parse_name(text: str) -> JudgeName:
             "unknown-judge", f"No judge is named. A judge is one of {', '.join(FORMS)}. Try: knowbound judge list"
         )
     if text == RULES:
-        return JudgeName(text, JudgeKind.RULES)
+        return JudgeName(text, Provider.RULES)
     if text.startswith(("http://", "https://")):
         return _url(text)
-    if text.startswith(_RECORDED):
-        return JudgeName(text, JudgeKind.RECORDED, file=_rest(text, _RECORDED, "a file of recorded answers"))
-    for prefix, provider in _PREFIXES.items():
-        if text.startswith(prefix):
-            if provider is Provider.COMMAND:
-                return JudgeName(text, JudgeKind.MODEL, provider, command=_words(text, prefix))
-            model = _model(text, prefix)
-            if provider is Provider.AGENT and model not in (*CLIENTS, "CLIENT"):  # the last in the list of forms
-                raise _unknown(text, f"a client is one of {', '.join(CLIENTS)}.")
-            return JudgeName(text, JudgeKind.MODEL, provider, model=model)
+    head, colon, _ = text.partition(":")
+    if colon and head in _WITH_PREFIX:
+        provider = Provider(head)
+        if provider is Provider.RECORDED:
+            return JudgeName(text, provider, file=_rest(text, f"{head}:", "a file of recorded answers"))
+        if provider is Provider.COMMAND:
+            return JudgeName(text, provider, command=_words(text, f"{head}:"))
+        model = _model(text, f"{head}:")
+        if provider is Provider.AGENT and model not in (*CLIENTS, "CLIENT"):  # the last in the list of forms
+            raise _unknown(text, f"a client is one of {', '.join(CLIENTS)}.")
+        return JudgeName(text, provider, model=model)
     from knowbound.plugins import plugins  # noqa: PLC0415  (only for a name that is not built in)
 
-    plugin, colon, model = text.partition(":")
-    if plugin in plugins("judges"):
-        if colon:
-            model = _model(text, f"{plugin}:")
-        return JudgeName(text, JudgeKind.MODEL, Provider.PLUGIN, model=model, plugin=plugin)
+    if head in plugins("judges"):
+        return JudgeName(text, Provider.PLUGIN, model=_model(text, f"{head}:") if colon else "", plugin=head)
     raise _unknown(text, _suggestion(text))
 
 
@@ -166,7 +167,7 @@ def _url(text: str) -> JudgeName:
         raise _unknown(shown, "an address has no user, password or options: set KNOWBOUND_JUDGE_API_KEY.")
     if not model.strip():
         raise _unknown(text, f"the model has to follow '#': {address.rstrip('/')}#MODEL")
-    return JudgeName(text, JudgeKind.MODEL, Provider.URL, model=model.strip(), url=address.rstrip("/"))
+    return JudgeName(text, Provider.URL, model=model.strip(), url=address.rstrip("/"))
 
 
 def _suggestion(text: str) -> str:
@@ -175,8 +176,7 @@ def _suggestion(text: str) -> str:
     head, colon, rest = text.partition(":")
     if not colon and not difflib.get_close_matches(text, [RULES], cutoff=0.7):
         return f"A judge is one of {', '.join(FORMS)}."
-    known = [RULES, *(prefix[:-1] for prefix in (*_PREFIXES, _RECORDED))]
-    near = difflib.get_close_matches(head.lower(), known, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(head.lower(), [RULES, *sorted(_WITH_PREFIX)], n=1, cutoff=0.5)
     if not near:
         return f"A judge is one of {', '.join(FORMS)}."
     return f"Did you mean {near[0] if near[0] == RULES else f'{near[0]}:{rest}'!r}?"

@@ -16,7 +16,7 @@ from knowbound.config import ModelTask, Settings
 from knowbound.distribution import extra_command
 from knowbound.errors import ConfigError
 from knowbound.judge.choice import fallback_for, is_within_policy, judge_for, may_see
-from knowbound.judge.names import FORMS, RULES, JudgeKind, JudgeName, JudgeOptions, Provider, parse_name
+from knowbound.judge.names import FORMS, PROVIDERS, RULES, JudgeName, JudgeOptions, Provider, parse_name
 from knowbound.process import find_client
 from knowbound.stats.judge_gate import GateState
 from knowbound.stats.printing import percent
@@ -44,7 +44,7 @@ def asker_for(
     With `keep=False` the answers are those of this process alone. `is_quick`: loaded at once, where a prompt waits.
     """
     judge = parse_name(name)
-    if judge.kind is JudgeKind.RULES or not is_within_policy(settings, name):
+    if judge.provider is Provider.RULES or not is_within_policy(settings, name):
         return None
     options = JudgeOptions.of(settings)
     if not judge.costs:
@@ -167,7 +167,7 @@ def judges() -> list[JudgeRow]:
 def check_judge(name: str, *, scores: bool = False) -> None:
     """Raise a ConfigError if a judge cannot be asked (or cannot score), before work begins that needs it."""
     judge = parse_name(name)
-    if scores and judge.kind is JudgeKind.RULES:
+    if scores and judge.provider is Provider.RULES:
         raise ConfigError("no-judge", "The rules cannot score rubrics. Try: leave --judge out, or knowbound judge list")
     row = _row(name, judge)
     if not row.usable:
@@ -175,47 +175,33 @@ def check_judge(name: str, *, scores: bool = False) -> None:
 
 
 def _row(form: str, name: JudgeName) -> JudgeRow:
-    needs, missing = _needs(form, name)
-    return JudgeRow(form, name.kind, needs, not missing, "; ".join(missing))
+    missing = _missing(form, name)
+    return JudgeRow(form, name.kind, PROVIDERS[name.provider].needs, not missing, "; ".join(missing))
 
 
-def _needs(form: str, name: JudgeName) -> tuple[str, list[str]]:
-    """Return the requirements of a judge, and those that are not met."""
+def _missing(form: str, name: JudgeName) -> list[str]:
+    """Return the requirements of a judge that are not met."""
     import shutil  # noqa: PLC0415  (an unchanged corpus does not need it)
 
     from knowbound.judge.models.api import is_installed  # noqa: PLC0415
     from knowbound.judge.models.completion import KEYS  # noqa: PLC0415
 
-    if name.kind is JudgeKind.RULES:
-        return "nothing; it cannot score rubrics", []
-    match name.provider:
-        case None:
-            return "a file of recorded answers", []
-        case Provider.AGENT:
-            return "an agent with our MCP server, whose user asks it to answer", []
-        case Provider.PLUGIN:
-            return "an installed package", []
-        case Provider.COMMAND:
-            is_found = form in FORMS or shutil.which(name.command[0]) is not None
-            missing = [] if is_found else [f"there is no program {name.command[0]!r}"]
-            return "a program that reads a prompt and writes JSON", missing
-        case Provider.CLAUDE_CLI | Provider.CODEX_CLI:
-            program = name.provider.removesuffix("-cli")
-            return f"{program}, logged in", [] if find_client(program) else [f"{program} is not on the PATH"]
-    key, missing = KEYS[name.provider], []
-    if not is_installed():
-        missing.append(extra_command("llm"))
-    if name.provider is not Provider.URL and not os.environ.get(key):
-        missing.append(f"{key} is not set")
-    optional = " where the server wants one" if name.provider is Provider.URL else ""
-    return f"the extra llm, {key}{optional}", missing
+    if name.provider is Provider.COMMAND:
+        is_found = form in FORMS or shutil.which(name.command[0]) is not None
+        return [] if is_found else [f"there is no program {name.command[0]!r}"]
+    if name.provider in (Provider.CLAUDE_CLI, Provider.CODEX_CLI):
+        program = name.provider.removesuffix("-cli")
+        return [] if find_client(program) else [f"{program} is not on the PATH"]
+    missing = [extra_command("llm")] if name.uses_api and not is_installed() else []
+    key = KEYS.get(name.provider, "") if name.provider is not Provider.URL else ""
+    return [*missing, f"{key} is not set"] if key and not os.environ.get(key) else missing
 
 
 def identity(name: JudgeName) -> str:
     """Return the judge's name without secrets, to be stored; a recording with the hash of its file."""
     from knowbound.text.redact import redact  # noqa: PLC0415
 
-    if name.kind is JudgeKind.RECORDED:
+    if name.provider is Provider.RECORDED:
         from knowbound.judge.models.recorded import recording_hash  # noqa: PLC0415
 
         return f"recorded:{recording_hash(Path(name.file))}"
@@ -248,7 +234,7 @@ def asker_of(
     from knowbound.judge.models.asking import Asker  # noqa: PLC0415
     from knowbound.judge.models.questions import AnswerSource  # noqa: PLC0415
 
-    if name.kind is JudgeKind.RECORDED:
+    if name.provider is Provider.RECORDED:
         from knowbound.judge.models.recorded import Recorded  # noqa: PLC0415
 
         recorded = Recorded(Path(name.file))

@@ -22,7 +22,7 @@ from knowbound.agent.hook_entry import AFTER_TOOLS
 from knowbound.config import Settings
 from knowbound.errors import ConfigError, KnowboundError
 from knowbound.injection.log import InjectionRecord, read_log
-from knowbound.judge.names import JudgeKind, parse_name
+from knowbound.judge.names import Provider, parse_name
 from knowbound.judge.registry import check_judge
 from knowbound.kms.pieces import claude_project
 from knowbound.process import find_client
@@ -162,7 +162,7 @@ def check_permission(settings: Settings) -> Iterator[HealthCheck]:
     for key in settings.replaced:
         yield HealthCheck("model", NOTE, f"{key} was replaced by [model] of the config; it still counts")
     name = judge_for(settings, ModelTask.TURNS)
-    if parse_name(name).kind is JudgeKind.RULES:
+    if parse_name(name).provider is Provider.RULES:
         there = [program for program in ("claude", "codex") if find_client(program)]
         could = f"; {' and '.join(there)} could be asked: knowbound model" if there else " (knowbound model)"
         yield HealthCheck("model", OK, f"none: rules decide alone{could}")

@@ -13,7 +13,7 @@ from knowbound.errors import ConfigError
 from knowbound.injection.log import FAILED, InjectionRecord, read_log
 from knowbound.judge.choice import chooser, rescuer
 from knowbound.judge.models.completion import KEYS
-from knowbound.judge.names import JudgeKind, Provider, parse_name
+from knowbound.judge.names import Provider, parse_name
 from knowbound.judge.registry import check_judge
 from knowbound.lessons.rescue.scores import read_rescues
 from knowbound.lessons.rescue.words import FOUND
@@ -73,9 +73,9 @@ def _rescues(settings: Settings) -> Iterator[HealthCheck]:
 def _missing_key(model: str, environ: Mapping[str, str]) -> str:
     """Return the variable of the model's key if it is not set, else "". Raises ConfigError for an unusable model."""
     name = parse_name(model)
-    if not name.uses_api and name.kind is not JudgeKind.RECORDED:
+    if not name.uses_api and name.provider is not Provider.RECORDED:
         check_judge(model, scores=True)
-    key = KEYS.get(name.provider) if name.provider else None
+    key = KEYS.get(name.provider)
     return key if key and name.provider is not Provider.URL and not environ.get(key) else ""
 
 

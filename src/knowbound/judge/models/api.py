@@ -158,7 +158,6 @@ def _model(judge: JudgeName, client: httpx2.AsyncClient) -> Model:
     from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider  # noqa: PLC0415
 
-    assert judge.provider is not None
     key = os.environ.get(KEYS[judge.provider]) or None
     provider = OpenAICompatibleProvider("server", base_url=address_of(judge), api_key=key, http_client=client)
     return OpenAIChatModel(judge.model, provider=provider, settings=ModelSettings(max_retries=0))

@@ -112,7 +112,6 @@ def address_of(name: JudgeName) -> str:
 
     Raises CompletionError for one of the environment that is no http address, or has a password.
     """
-    assert name.provider is not None
     server = SERVERS[name.provider]
     address = (name.url or os.environ.get(server.moved_by) or server.address).rstrip("/")
     if urlsplit(address).scheme not in ("http", "https") or "@" in urlsplit(address).netloc:

@@ -75,7 +75,6 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 def _request(name: JudgeName, question: ModelQuestion) -> urllib.request.Request:
     """Return the question in the provider's own form."""
-    assert name.provider is not None
     server = SERVERS[name.provider]
     base = address_of(name)
     key = os.environ.get(server.key, "").strip()

@@ -228,54 +228,65 @@ class LabelSet(msgspec.Struct, Generic[_Label], frozen=True):
     disagreements: int = 0  # of these: labelled differently
 
 
-class _Line(NamedTuple):
-    """The words of an error about a line: what it should be, and an example."""
+class _Format(NamedTuple, Generic[_Row]):
+    """How a line is read; and in an error about it, what it should be, with an example."""
 
+    read: Callable[[bytes], _Row]
     noun: str
     example: str
 
 
-_LABEL = _Line("label", '{"text": "…", "label": true}')
-_SENTENCE = _Line("sentence", '{"text": "…", "context": "…"}')
-_TURN = _Line(
-    "turn",
-    '{"id": "…", "prompt": "…", "items": [{"id": "…", "content": "…"}], "response": "…", "tool_calls": []}',
-)
+def _label(line: bytes) -> Label:
+    """Read a label; also a line `{"session", "sentence", "uncertain"}`."""
+    row = msgspec.json.decode(line)
+    if isinstance(row, dict) and "sentence" in row and "text" not in row:
+        row = {"text": row["sentence"], "label": row.get("uncertain"), "session": row.get("session", "")}
+    return msgspec.convert(row, Label)
 
-_CLAIM = _Line("label", '{"session": "…", "turn": 1, "text": "…", "kind": "done", "label": "unseen"}')
+
+def _sentence(line: bytes) -> Unlabelled:
+    if not line.startswith(b"{"):
+        return Unlabelled(redact(line.decode()))
+    row = msgspec.json.decode(line)
+    if "sentence" in row and "text" not in row:
+        row["text"] = row["sentence"]
+    given = msgspec.convert(row, Unlabelled)
+    return Unlabelled(redact(given.text), redact(given.context), given.session)
+
+
+_A_TURN = '{"id": "…", "prompt": "…", "items": [{"id": "…", "content": "…"}], "response": "…", "tool_calls": []}'
+_A_CLAIM = '{"session": "…", "turn": 1, "text": "…", "kind": "done", "label": "unseen"}'
+_LABEL = _Format(_label, "label", '{"text": "…", "label": true}')
+_SENTENCE = _Format(_sentence, "sentence", '{"text": "…", "context": "…"}')
+_TURN = _Format(msgspec.json.Decoder(LabelledTurn).decode, "turn", _A_TURN)
+_UNLABELLED_TURN = _Format(msgspec.json.Decoder(UnlabelledTurn).decode, "turn", _A_TURN)
+_CLAIM = _Format(msgspec.json.Decoder(ClaimLabel).decode, "label", _A_CLAIM)
+_NO_TURN = "There is no turn in {}. Try: knowbound judge label --question turns"
 
 
 def read_labels(path: Path, question: str = HEDGING) -> LabelSet[Label]:
     """Read the labels about a question. A line that is no label is an error: its loss would change the figures."""
     data = _bytes(path, f"There are no labels in {path}. Try: knowbound judge label")
-    labels = [label for label in _rows(data.splitlines(), path, _LABEL, _label) if label.question == question]
+    labels = [label for label in _rows(_LABEL, path, data) if label.question == question]
     return _label_set(path, data, labels, f"{path} has no label about {question}. Try: knowbound judge label")
 
 
 def read_turn_labels(path: Path) -> LabelSet[LabelledTurn]:
     """Read the labelled turns. A line that is none is an error: its loss would change the figures."""
-    data = _bytes(path, _no_turn(path))
-    turns = list(_rows(data.splitlines(), path, _TURN, msgspec.json.Decoder(LabelledTurn).decode))
-    return _label_set(path, data, turns, _no_turn(path))
+    data = _bytes(path, _NO_TURN.format(path))
+    return _label_set(path, data, _rows(_TURN, path, data), _NO_TURN.format(path))
 
 
 def read_claim_labels(path: Path) -> tuple[ClaimLabel, ...]:
     """Read the newest label of each claim; none if the file does not exist. A line that is none is an error."""
-    given: dict[tuple[str, int, str], list[ClaimLabel]] = {}
-    lines = _bytes(path).splitlines() if path.exists() else ()
-    for label in _rows(lines, path, _CLAIM, msgspec.json.Decoder(ClaimLabel).decode):
-        given.setdefault(label.key, []).append(label)
-    return tuple(_newest(same) for same in given.values())
+    labels = _rows(_CLAIM, path, _bytes(path)) if path.exists() else ()
+    return tuple(map(_newest, _by_key(labels).values()))
 
 
 def labelled_texts(path: Path) -> frozenset[str]:
     """Return the texts that have a label about hedging; none if the file does not exist."""
-    try:
-        return frozenset(label.text for label in read_labels(path).labels)
-    except InputError as error:
-        if error.slug != "no-labels":
-            raise
-        return frozenset()
+    labels = _rows(_LABEL, path, _bytes(path)) if path.exists() else ()
+    return frozenset(label.text for label in labels if label.question == HEDGING)
 
 
 def labelled_ids(path: Path) -> frozenset[str]:
@@ -293,9 +304,8 @@ def kept_aside(labels: Iterable[_Label], fraction: float) -> tuple[_Label, ...]:
 
 def given_sentences(path: Path, known: Collection[str] = ()) -> list[Unlabelled]:
     """Read unlabelled sentences: one per line, as plain text or as `{"text", "context", "session"}`."""
-    lines = [line.strip().encode() for line in _bytes(path).decode("utf-8", "replace").splitlines()]
-    found = list(_rows(lines, path, _SENTENCE, _sentence))
-    fresh = {one.text: one for one in reversed(found) if one.text not in known}
+    data = "\n".join(line.strip() for line in _bytes(path).decode("utf-8", "replace").splitlines()).encode()
+    fresh = {one.text: one for one in reversed(list(_rows(_SENTENCE, path, data))) if one.text not in known}
     if not fresh:
         raise InputError("nothing-to-label", f"{path} has no sentence that is not labelled yet.")
     return list(reversed(fresh.values()))
@@ -303,9 +313,8 @@ def given_sentences(path: Path, known: Collection[str] = ()) -> list[Unlabelled]
 
 def given_turns(path: Path, known: Collection[str] = ()) -> list[UnlabelledTurn]:
     """Read unlabelled turns, each once."""
-    data = _bytes(path, _no_turn(path))
-    found = list(_rows(data.splitlines(), path, _TURN, msgspec.json.Decoder(UnlabelledTurn).decode))
-    fresh = {turn.id: turn for turn in found if turn.id not in known}
+    data = _bytes(path, _NO_TURN.format(path))
+    fresh = {turn.id: turn for turn in _rows(_UNLABELLED_TURN, path, data) if turn.id not in known}
     if not fresh:
         raise InputError("nothing-to-label", f"{path} has no turn that is not labelled yet.")
     return [without_secrets(turn) for turn in fresh.values()]
@@ -357,7 +366,7 @@ def take_back(path: Path, written: bytes) -> bool:
 def take_back_claim(path: Path, by: str) -> bool:
     """Remove the last label of the file if it is one that this person gave to a claim."""
     lines = _bytes(path).splitlines(keepends=True) if path.exists() else []
-    last = next(_rows(lines[-1:], path, _CLAIM, msgspec.json.Decoder(ClaimLabel).decode), None)
+    last = next(_rows(_CLAIM, path, b"".join(lines[-1:])), None)
     return last is not None and last.by == by and take_back(path, lines[-1])
 
 
@@ -371,50 +380,34 @@ def _bytes(path: Path, missing: str = "") -> bytes:
         raise InputError("no-such-path", f"Cannot read {path}: {error.strerror or error}.") from error
 
 
-def _no_turn(path: Path) -> str:
-    return f"There is no turn in {path}. Try: knowbound judge label --question turns"
-
-
-def _rows(rows: Iterable[bytes], path: Path, line: _Line, read: Callable[[bytes], _Row]) -> Iterator[_Row]:
-    for number, row in enumerate(rows, 1):
+def _rows(format_: _Format[_Row], path: Path, data: bytes) -> Iterator[_Row]:
+    for number, row in enumerate(data.splitlines(), 1):
         if row.strip():
             try:
-                yield read(row)
+                yield format_.read(row)
             except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-                problem = f"{path}:{number} is no {line.noun}: {error}. Try: {line.example}"
+                problem = f"{path}:{number} is no {format_.noun}: {error}. Try: {format_.example}"
                 raise InputError("bad-labels", problem) from None
 
 
-def _label(line: bytes) -> Label:
-    """Read a label; also a line `{"session", "sentence", "uncertain"}`."""
-    row = msgspec.json.decode(line)
-    if isinstance(row, dict) and "sentence" in row and "text" not in row:
-        row = {"text": row["sentence"], "label": row.get("uncertain"), "session": row.get("session", "")}
-    return msgspec.convert(row, Label)
-
-
-def _sentence(line: bytes) -> Unlabelled:
-    if not line.startswith(b"{"):
-        return Unlabelled(redact(line.decode()))
-    row = msgspec.json.decode(line)
-    if "sentence" in row and "text" not in row:
-        row["text"] = row["sentence"]
-    given = msgspec.convert(row, Unlabelled)
-    return Unlabelled(redact(given.text), redact(given.context), given.session)
+def _by_key(labels: Iterable[_AnyLabel]) -> dict[object, list[_AnyLabel]]:
+    """Group the labels of the same text, turn or claim."""
+    given: dict[object, list[_AnyLabel]] = {}
+    for label in labels:
+        given.setdefault(label.key, []).append(label)
+    return given
 
 
 def _label_set(path: Path, data: bytes, labels: Iterable[_Label], none: str) -> LabelSet[_Label]:
-    given: dict[object, list[_Label]] = {}
-    for label in labels:
-        given.setdefault(label.key, []).append(label)
+    given = _by_key(labels).values()
     if not given:
         raise InputError("no-labels", none)
     return LabelSet(
         path=str(path),
         sha256_8=hashlib.sha256(data).hexdigest()[:8],
-        labels=tuple(_newest(same) for same in given.values()),
-        repeated=sum(len(same) > 1 for same in given.values()),
-        disagreements=sum(any(label.answer != same[0].answer for label in same) for same in given.values()),
+        labels=tuple(map(_newest, given)),
+        repeated=sum(len(same) > 1 for same in given),
+        disagreements=sum(any(label.answer != same[0].answer for label in same) for same in given),
     )
 
 

@@ -7,7 +7,9 @@ exclude each other, two of different kinds cannot. Specification 2, section 3: w
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from enum import StrEnum
+from itertools import islice
 from typing import NamedTuple
 
 _MOST = 400  # values of one text: more are a table or a log
@@ -92,93 +94,72 @@ _KEBAB = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)+", re.I)
 
 def values_of(text: str) -> list[Value]:
     """The values of a text in their order."""
-    found: list[Value] = []
-    for match in _VALUE.finditer(text):
-        kind = match.lastgroup or ""
-        value = _value(kind, match.group(), match.start(), match.end())
-        if value is not None:
-            found.append(value)
-            if len(found) == _MOST:
-                break
-    return found
+    found = (_value(match) for match in _VALUE.finditer(text))
+    return list(islice((value for value in found if value is not None), _MOST))
 
 
-def _value(kind: str, text: str, start: int, end: int) -> Value | None:
+def _value(match: re.Match[str]) -> Value | None:
+    group, text = str(match.lastgroup), match.group()
     lower = text.lower().strip()
-    if kind == "url":
-        return Value(ValueKind.PATH, lower.rstrip("/.,:;"), start, end)
-    if kind == "path":
-        return Value(ValueKind.PATH, lower.strip("/").rstrip(".").removeprefix("./"), start, end)
-    if kind == "date":
-        return Value(ValueKind.DATE, lower, start, end)
-    if kind == "flag":
-        return Value(ValueKind.FLAG, lower.lstrip("-"), start, end)
-    if kind == "time":
-        return Value(ValueKind.TIME, lower.lstrip("0"), start, end)
-    if kind == "version":
-        return Value(ValueKind.VERSION, lower.removeprefix("v"), start, end)
-    if kind == "percent":
-        return Value(ValueKind.PERCENT, _plain(re.match(_NUMBER, lower)), start, end)  # type: ignore[arg-type]
-    if kind == "amount":
-        return _amount(lower, start, end)
-    if kind == "chinese":
-        return _chinese_amount(lower, start, end)
-    if kind == "chinese_day":
-        return Value(ValueKind.DAY, _DAY_OF[lower], start, end)
-    if kind == "number":
-        return Value(ValueKind.NUMBER, _plain_text(lower), start, end)
-    return _name(text, lower, start, end)
+    if group in _PLAIN:
+        kind, normal = _PLAIN[group]
+        return Value(kind, normal(lower), *match.span())
+    parsed = {"amount": _amount, "chinese": _chinese_amount}.get(group)
+    known = parsed(lower) if parsed else _name(text, lower)
+    return None if known is None else Value(*known, *match.span())
 
 
-def _name(text: str, lower: str, start: int, end: int) -> Value | None:
+def _name(text: str, lower: str) -> tuple[ValueKind, str] | None:
     if lower in _DAY_OF and len(lower) > 3:
-        return Value(ValueKind.DAY, _DAY_OF[lower], start, end)
+        return ValueKind.DAY, _DAY_OF[lower]
     if lower in _WORDS:
-        return Value(ValueKind.NUMBER, str(_WORDS[lower]), start, end) if _WORDS[lower] != 1 else None
+        return (ValueKind.NUMBER, str(_WORDS[lower])) if _WORDS[lower] != 1 else None
     if _IS_NAME.search(text) or (_KEBAB.fullmatch(text) and len(text) > 6):
-        return Value(ValueKind.NAME, lower.removesuffix("()").lstrip(":"), start, end)
+        return ValueKind.NAME, lower.removesuffix("()").lstrip(":")
     return None
 
 
-def _amount(lower: str, start: int, end: int) -> Value | None:
+def _amount(lower: str) -> tuple[ValueKind, str] | None:
     number = re.match(rf"{_NUMBER}|[a-z]+?(?=[ -])", lower)
     if number is None:
         return None
-    unit = lower[number.end() :].strip(" -")
-    amount = _WORDS.get(number[0])
-    count = float(amount) if amount is not None else _float(number[0])
-    return _measured(count, unit, start, end)
+    count = _WORDS[number[0]] if number[0] in _WORDS else _float(number[0])
+    return _measured(count, lower[number.end() :].strip(" -"))
 
 
-def _chinese_amount(lower: str, start: int, end: int) -> Value | None:
+def _chinese_amount(lower: str) -> tuple[ValueKind, str] | None:
     found = re.match("[零一二两三四五六七八九十]+", lower)
     if found is None:
         return None
-    digits = found[0]
-    tens, mark, ones = digits.partition("十")
-    count = (_WORDS.get(tens, 1) * 10 + _WORDS.get(ones, 0)) if mark else _WORDS.get(digits, 0)
-    return _measured(float(count), lower[found.end() :], start, end)
+    tens, mark, ones = found[0].partition("十")
+    count = (_WORDS.get(tens, 1) * 10 + _WORDS.get(ones, 0)) if mark else _WORDS.get(found[0], 0)
+    return _measured(count, lower[found.end() :])
 
 
-def _measured(count: float, unit: str, start: int, end: int) -> Value:
+def _measured(count: float, unit: str) -> tuple[ValueKind, str]:
     for table, kind in ((_SECONDS, ValueKind.DURATION), (_BYTES, ValueKind.SIZE)):
-        factor = table.get(unit) or table.get(unit.removesuffix("s"))
-        if factor:
-            return Value(kind, _shortest(count * factor), start, end)
-    return Value(ValueKind.NUMBER, _shortest(count), start, end)
+        if factor := table.get(unit) or table.get(unit.removesuffix("s")):
+            return kind, f"{count * factor:.10g}"
+    return ValueKind.NUMBER, f"{float(count):.10g}"
 
 
-def _plain(match: re.Match[str]) -> str:
-    return _plain_text(match[0])
-
-
-def _plain_text(number: str) -> str:
-    return _shortest(_float(number)) if len(number) < 16 else number
+def _normal(number: str) -> str:
+    return f"{_float(number):.10g}" if len(number) < 16 else number
 
 
 def _float(number: str) -> float:
     return float(number.replace(",", "")[:24])
 
 
-def _shortest(number: float) -> str:
-    return f"{number:.10g}"
+# Groups of the pattern whose text needs one change at most.
+_PLAIN: dict[str, tuple[ValueKind, Callable[[str], str]]] = {
+    "url": (ValueKind.PATH, lambda text: text.rstrip("/.,:;")),
+    "path": (ValueKind.PATH, lambda text: text.strip("/").rstrip(".").removeprefix("./")),
+    "date": (ValueKind.DATE, str),
+    "flag": (ValueKind.FLAG, lambda text: text.lstrip("-")),
+    "time": (ValueKind.TIME, lambda text: text.lstrip("0")),
+    "version": (ValueKind.VERSION, lambda text: text.removeprefix("v")),
+    "percent": (ValueKind.PERCENT, lambda text: _normal(text.rstrip("%％percnt "))),
+    "chinese_day": (ValueKind.DAY, lambda text: _DAY_OF[text]),
+    "number": (ValueKind.NUMBER, _normal),
+}

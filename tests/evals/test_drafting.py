@@ -530,3 +530,12 @@ def test_three_new_samples_of_different_files_are_named(tmp_path: Path) -> None:
     assert words.count("“") == 3
     assert all(f"({name}.md)" in words for name in "abc")
     assert next_questions(settings, tmp_path / "gone.json") == ""
+
+
+def test_what_a_person_adds_to_a_draft_is_accepted_with_it(tmp_path: Path) -> None:
+    path, target = tmp_path / "eval-samples.draft.yaml", tmp_path / "eval-samples.yaml"
+    path.write_text("- sample_id: a\n  prompt: Why?\n  rubric: It names the cause.\n  difficulty: hard\n")
+    assert accept(["a"], path, target) == ["a"]
+    (sample,) = load_samples(target).samples
+    assert ([one.text for one in sample.rubric], sample.difficulty) == (["It names the cause."], "hard")
+    assert sample.metadata == {"status": "accepted"}

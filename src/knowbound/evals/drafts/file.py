@@ -10,11 +10,12 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from textwrap import indent
 
 from knowbound.errors import InputError
 from knowbound.evals.drafts.drafts import Drafts, SampleDraft
-from knowbound.evals.samples.load import load_samples
-from knowbound.evals.samples.values import EvalSample
+from knowbound.evals.samples.check import id_of, samples_of
+from knowbound.evals.samples.load import ending_of, load_samples, parsed
 from knowbound.files import replacing
 from knowbound.report.formats.plain import UNSEEN_BUT_LINES
 from knowbound.text.printable import shorten
@@ -56,43 +57,25 @@ def fields_of(draft: SampleDraft) -> dict[str, object]:
     return found
 
 
-def accepted_fields(sample: EvalSample) -> dict[str, object]:
-    """A sample of a draft file as an entry of the test set."""
-    found: dict[str, object] = {"sample_id": sample.id, "prompt": sample.prompt}
-    if sample.context:
-        found["context"] = sample.context
-    if sample.assertions:
-        found["assertions"] = [
-            {
-                "type": assertion.type,
-                **({"values": list(assertion.values)} if assertion.values else {"value": assertion.value}),
-            }
-            for assertion in sample.assertions
-        ]
-    if sample.provenance:
-        found["provenance"] = sample.provenance
-    if sample.metadata.get("drafted_from") == "uncovered":
-        found["covers"] = [{"targetKind": "reference", "ref": str(sample.metadata.get("file", ""))}]
-    found["metadata"] = {**sample.metadata, "status": "accepted"}
-    return found
-
-
 def accept(ids: Sequence[str], drafts: Path, target: Path) -> list[str]:
     """Put the samples with these ids from a draft file into the test set; gives their ids."""
     if not drafts.exists():
         here = drafts.name if drafts.parent == Path.cwd() else drafts
         raise InputError("no-such-draft", f"There is no draft file {here}. Try: knowbound draft -o {here}")
-    proposed = {sample.id: sample for sample in load_samples(drafts).samples}
+    load_samples(drafts)
+    root, _ = parsed(drafts.read_bytes(), ending_of(drafts))
+    proposed = {id_of(sample): sample.value for sample in samples_of(root)} if root is not None else {}
     unknown = [one for one in ids if one not in proposed]
     if unknown:
         raise InputError(
             "no-such-draft", f"{drafts} has no sample {unknown[0]!r}. It has: {', '.join(list(proposed)[:8])}."
         )
     known = {sample.id for sample in load_samples(target).samples} if target.exists() else set()
-    fresh = [accepted_fields(proposed[one]) for one in dict.fromkeys(ids) if one not in known]
+    fresh = [id_ for id_ in dict.fromkeys(ids) if id_ not in known]
+    accepted = [proposed[id_] for id_ in fresh]
     if fresh:
-        add(fresh, target)
-    return [str(one["sample_id"]) for one in fresh]
+        add([{**one, "metadata": {**one.get("metadata", {}), "status": "accepted"}} for one in accepted], target)
+    return fresh
 
 
 def add(samples: Sequence[dict[str, object]], target: Path) -> None:
@@ -120,20 +103,16 @@ def _with(before: str, samples: Sequence[dict[str, object]], ending: str) -> str
 def _into_json(before: str, samples: Sequence[dict[str, object]]) -> str:
     end = _end_of_json_list(before)
     inside = before[:end].rstrip()
-    indent = re.search(r"\n([ \t]+)[\]}\"{]", before)
-    step = indent[1] if indent else "  "
+    found = re.search(r"\n([ \t]+)[\]}\"{]", before)
+    step = found[1] if found else "  "
     close = before[:end][len(inside) :]
     nested = re.search(r"\n([ \t]*)$", close)
     outer = nested[1] if nested else ""
     if "\n" not in before.strip():
         added = ", ".join(map(_json, samples))
         return f"{inside}, {added}{before[end:]}"
-    entries = [_indented(_json(sample, step), outer + step) for sample in samples]
+    entries = [indent(_json(sample, step), outer + step) for sample in samples]
     return f"{inside},\n{(',' + chr(10)).join(entries)}\n{outer}{before[end:]}"
-
-
-def _indented(text: str, by: str) -> str:
-    return "\n".join(by + line for line in text.split("\n"))
 
 
 def _end_of_json_list(text: str) -> int:
@@ -176,8 +155,8 @@ def _into_yaml(before: str, samples: Sequence[dict[str, object]]) -> str:
         added = ", ".join(_quoted(sample) for sample in samples)
         return f"{before[:end].rstrip().rstrip(',')}, {added}{before[end:]}"
     end = _end_of_block(before, node.value[-1].end_mark.index)
-    indent = node.start_mark.column
-    lines = [line for sample in samples for line in ("", *yaml_item(sample, indent))]
+    column = node.start_mark.column
+    lines = [line for sample in samples for line in ("", *yaml_item(sample, column))]
     head = before[:end].rstrip("\n")
     return head + "\n" + "\n".join(lines) + "\n" + before[end:]
 
@@ -189,9 +168,9 @@ def _end_of_block(text: str, at: int) -> int:
     return len(text) if end < 0 else end + 1
 
 
-def yaml_item(fields: dict[str, object], indent: int) -> Iterator[str]:
+def yaml_item(fields: dict[str, object], column: int) -> Iterator[str]:
     """One entry of a list. Values are written as JSON: in YAML too, a quoted text can be nothing but a text."""
-    blank = " " * indent
+    blank = " " * column
     for at, (name, value) in enumerate(fields.items()):
         yield f"{blank}{'- ' if at == 0 else '  '}{name}: {_quoted(value)}"
 

@@ -20,8 +20,7 @@ from knowbound.config import Settings
 from knowbound.errors import KnowboundError
 from knowbound.evals.executors.file_tools import FileTools
 from knowbound.evals.knowledge import DOCUMENTS, folder_state
-from knowbound.evals.variants import Variant
-from knowbound.evals.versions import Copies
+from knowbound.evals.variants import Copies, Variant
 from knowbound.files import read_text, ripgrep
 from knowbound.gaps.observe import observe
 from tests.transcripts import Transcript

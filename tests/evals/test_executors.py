@@ -19,8 +19,7 @@ from knowbound.errors import ConfigError
 from knowbound.evals.executor import Execution, RunEnding, Task, executor_named
 from knowbound.evals.executors import agent_process
 from knowbound.evals.executors.agent_process import end_all
-from knowbound.evals.executors.clients import ClaudeExecutor, CodexExecutor
-from knowbound.evals.executors.command import CommandExecutor
+from knowbound.evals.executors.clients import ClaudeExecutor, CodexExecutor, CommandExecutor
 from knowbound.evals.executors.investigate import InvestigateExecutor
 from knowbound.evals.tracing import Traced, read_trace
 from knowbound.gaps.reading import LensSettings

@@ -15,7 +15,7 @@ import pytest
 
 from knowbound.config import Settings
 from knowbound.evals.evaluate import EvalPlan, Evaluated, evaluate
-from knowbound.evals.executors.command import CommandExecutor
+from knowbound.evals.executors.clients import CommandExecutor
 from knowbound.evals.runner import RunLimits
 from knowbound.evals.samples.values import Assertion, EvalSample, SampleSet
 from knowbound.store.evaluations import Evaluations

@@ -10,8 +10,7 @@ import pytest
 
 from knowbound.errors import InputError
 from knowbound.evals.knowledge import DOCUMENTS, commit_of, files_of, folder_state, state_of
-from knowbound.evals.variants import Variant
-from knowbound.evals.versions import Copies, Version, current_version
+from knowbound.evals.variants import Copies, Variant, Version, current_version
 from knowbound.files import rg
 
 

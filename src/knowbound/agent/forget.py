@@ -22,7 +22,7 @@ from knowbound.agent.hook import log as hook_log
 from knowbound.config import Settings
 from knowbound.errors import InputError, StoreError
 from knowbound.evals.knowledge import knowledge_globs
-from knowbound.evals.versions import Copies
+from knowbound.evals.variants import Copies
 from knowbound.files import Walk
 from knowbound.injection import shown_suggestions
 from knowbound.injection.contexts import FOLDER as CONTEXTS

@@ -26,8 +26,7 @@ from knowbound.evals.knowledge import files_of, folder_state, knowledge_globs, l
 from knowbound.evals.runner import Job, RunLimits, Runner, RunProgress, jobs_of
 from knowbound.evals.samples.values import SampleSet
 from knowbound.evals.tracing import read_trace
-from knowbound.evals.variants import HERE, ONLY, Variant, check_inject
-from knowbound.evals.versions import Copies, Version, check_variants, current_version
+from knowbound.evals.variants import HERE, ONLY, Copies, Variant, Version, check_inject, check_variants, current_version
 from knowbound.gaps.reading import JudgedHedges, LensSettings, drop_hedges, judge_findings, judge_of
 from knowbound.judge.choice import judge_for, model_for
 from knowbound.judge.hedging.verdict import HedgingJudge

@@ -107,7 +107,7 @@ def executor_named(
 
         return ClaudeExecutor(named, hooks) if kind == "claude" else CodexExecutor(named, hooks)
     if kind == "command" and rest:
-        from knowbound.evals.executors.command import CommandExecutor  # noqa: PLC0415
+        from knowbound.evals.executors.clients import CommandExecutor  # noqa: PLC0415
 
         return CommandExecutor(rest)
     if kind == "replay" and rest:

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import msgspec
 
-from knowbound.core.signal import Findings, InjectedText
 from knowbound.evals.assertions import AgentAnswer
 from knowbound.evals.executor import Execution, Executor, Task
 from knowbound.evals.executors.agent_process import EndedError
@@ -22,7 +21,7 @@ from knowbound.evals.executors.output import redact_folder
 from knowbound.evals.grading import grade
 from knowbound.evals.samples.values import EvalSample
 from knowbound.evals.tracing import read_trace
-from knowbound.evals.versions import Version
+from knowbound.evals.variants import Version
 from knowbound.files import is_inside
 from knowbound.gaps.endings import settle
 from knowbound.gaps.reading import LensSettings, judge_findings
@@ -269,18 +268,13 @@ class Runner:
             answer=excerpt(answer, _KEPT),
             signals=found.signals,
             reached=found.reached,
-            injected=[*_items(found), *execution.injected],
+            injected=[*(one for turn in found.turns for one in turn.injected if one.item), *execution.injected],
             turns=len(found.turns),
             steps=steps,
             calls=found.tool_calls,
             grade=graded,
             usd=None if run.usd is None or graded.usd is None else run.usd + graded.usd,
         )
-
-
-def _items(found: Findings) -> Iterator[InjectedText]:
-    """The items of our store that a trace shows to be injected."""
-    return (one for turn in found.turns for one in turn.injected if one.item)
 
 
 def _without_trace(job: Job, execution: Execution, attempts: int) -> SampleRun:

@@ -1,28 +1,47 @@
-"""Variants of one evaluation: what is put before the agent, A against B, and whether our hooks inject.
+"""Variants of one evaluation: what is put before the agent, A against B, and whether our hooks inject; and the copies.
 
 Two variants differ in nothing else: the same samples, in turns, through the same agent. A variant is the knowledge base
 as it is (`.`), another folder, a git revision, or the knowledge base with one file or skill in the place of another.
 `+inject` has our hooks serve it. `--against REF` and `--inject both` are short forms for two variants.
+
+Two versions are run from copies of their own, so that neither agent can see or touch the other's files: the model and
+the samples are fixed, and only the knowledge varies. Copies are outside of the knowledge base, because agents look into
+the folders above theirs for instructions, and searches obey the ignore files there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import closing
+import hashlib
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 
 import msgspec
 
+from knowbound.core.paths import IGNORED_FOLDERS
 from knowbound.errors import InputError
 from knowbound.evals.executor import Executor
+from knowbound.evals.knowledge import KnowledgeCommit, commit_of, files_of, git
+from knowbound.files import NotBelowError, Walk, copy_below
+from knowbound.git import run_git
 from knowbound.store.read_only import open_own_index
 from knowbound.text.digest import digest_of
+from knowbound.text.redact import redact
+from knowbound.user_files import make_file, make_folder
 
 HERE, NOTHING, INJECT = ".", "none", "+inject"
 SKILL, SKILLS = "SKILL.md", ".claude/skills"
 _LONGEST_NAME = 60
 _ITEMS = "SELECT id, content_sha, flag, stale, confidence FROM item WHERE served = 1 ORDER BY id"
 _SECONDS = 60.0
+DRAFTS = "eval-samples.draft"  # files of `draft`, which hold prompts and what their answers should be
+_CHECK_OUT_SECONDS = 600.0
+_COPIES = ("other", "this")  # of the copies: compared with, evaluated
+_Fill = Callable[[Path], None]
 
 
 class Variant(msgspec.Struct, frozen=True):
@@ -124,3 +143,247 @@ def check_inject(variants: Iterable[Variant], executor: Executor, home: Path) ->
             f"The store in {home} has no item that could be injected. Try: knowbound kms import, or knowbound kms add",
         )
     return state
+
+
+# ---- the version of the knowledge base of each variant
+
+
+class Version(msgspec.Struct, frozen=True):
+    """One version of the knowledge base, and where its files are."""
+
+    name: str  # "" for the evaluated version, else the name of the variant that it is compared with
+    folder: Path
+    commit: KnowledgeCommit
+    root: Path  # the knowledge base that it is a version of
+    variant: Variant = ONLY
+
+    def inside(self, folder: Path) -> Path:
+        """A folder of the knowledge base in this version; one outside of it as it is."""
+        root = self.root.resolve()
+        return self.folder / folder.relative_to(root) if folder.is_relative_to(root) else folder
+
+
+class Copies:
+    """The copies of one evaluation: where they are, and of which commit, so that a resumed run finds them again."""
+
+    def __init__(self, run_dir: Path, home: Path, globs: tuple[str, ...]) -> None:
+        self._run_dir, self._home, self._globs = run_dir, home, globs  # home: all of our data
+
+    def versions(self, root: Path, variants: Sequence[Variant], hidden: Sequence[Path]) -> list[Version]:
+        """Copies of the variants, without what is hidden. The last one is evaluated."""
+        place = place_of_files(root, variants)
+        versions = []
+        for which, variant in zip(_COPIES[-len(variants) :], variants, strict=True):
+            name = "" if variant is variants[-1] else variant.name
+            version = Version(name, *self._made(which, root, *self._how(root, variant, place)), root, variant)
+            _hide(version, hidden)
+            versions.append(version)
+        return versions
+
+    def folder(self, which: str) -> Path:
+        """Return the place of a copy: in a private folder below the system's temporary folder."""
+        own = Path(tempfile.gettempdir()).resolve() / f"knowbound-{_account()}"
+        return own / hashlib.sha256(f"{self._run_dir.resolve()} {which}".encode()).hexdigest()[:20] / "base"
+
+    def _how(self, root: Path, variant: Variant, place: str) -> tuple[Callable[[], KnowledgeCommit], _Fill]:
+        """Return the commit of a variant, and what fills the copy of it."""
+        given = Path(variant.source).expanduser()
+        if variant.source == HERE or variant.is_file:
+
+            def fill_with_file(copy: Path) -> None:
+                self._copy(root, copy)
+                if variant.is_file:
+                    _put(None if variant.source == NOTHING else given, copy / place)
+
+            return lambda: commit_of(root, self._globs), fill_with_file
+        if given.is_dir():
+            return lambda: commit_of(given, self._globs), lambda copy: self._copy(given, copy)
+        commit = commit_named(root, variant.source)
+
+        def fill(copy: Path) -> None:
+            _check_out(root, commit.hash, copy)
+            _remove_links_out(copy)
+            self._add_uncommitted(root, copy)
+
+        return lambda: commit, fill
+
+    def drop(self) -> None:
+        """The run is over."""
+        for which in _COPIES:
+            shutil.rmtree(self.folder(which).parent, ignore_errors=True)
+            with suppress(OSError):
+                (self._run_dir / f"{which}.json").unlink()
+
+    def _made(
+        self, which: str, root: Path, commit: Callable[[], KnowledgeCommit], fill: _Fill
+    ) -> tuple[Path, KnowledgeCommit]:
+        """The copy and its commit; those that the run began with, where it is resumed."""
+        folder, note = self.folder(which), self._run_dir / f"{which}.json"
+        try:
+            if not folder.is_dir() or not note.is_file():
+                _make_parent(folder, root)
+                _make_whole(folder, fill)
+                make_folder(note.parent)
+                make_file(note, msgspec.json.encode(commit()))
+            return folder, msgspec.json.decode(note.read_bytes(), type=KnowledgeCommit)
+        except OSError as error:
+            raise InputError(
+                "no-copy", f"{root} cannot be copied to {folder}: {error.strerror or error}. Try: TMPDIR=DIR"
+            ) from error
+
+    def _add_uncommitted(self, root: Path, copy: Path) -> None:
+        """Knowledge that git does not keep (ignored files, submodules) is the same in both versions."""
+        tracked = set(_listed(root, "--cached"))
+        fresh = set(_listed(root, "--others", "--exclude-standard"))
+        kept_elsewhere = [*_listed(root, "--cached", "--recurse-submodules"), *files_of(root, self._globs)]
+        self._copy(root, copy, [path for path in kept_elsewhere if path not in tracked and path not in fresh])
+
+    def _copy(self, root: Path, folder: Path, paths: Iterable[str] | None = None) -> None:
+        """Every file that belongs to the folder, and all of its knowledge; links that lead out are left behind."""
+        ours = self._home.resolve()
+        given = [*_belonging(root), *files_of(root, self._globs)] if paths is None else paths
+        for path in dict.fromkeys(given):
+            source, target = root / path, folder / path
+            if source.resolve().is_relative_to(ours):
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with suppress(NotBelowError, FileNotFoundError):
+                copy_below(root, path, target)
+
+
+def _put(given: Path | None, target: Path) -> None:
+    """Put a file or a skill in its place in a copy; None takes away what is there."""
+    skill = target.parent if target.name == SKILL else target
+    if given is None:
+        shutil.rmtree(skill, ignore_errors=True) if skill.is_dir() else skill.unlink(missing_ok=True)
+    elif given.is_dir():
+        shutil.rmtree(skill, ignore_errors=True)
+        for entry in Walk(given):
+            to = skill / os.path.relpath(entry.path, given)
+            to.parent.mkdir(parents=True, exist_ok=True)
+            with suppress(NotBelowError, FileNotFoundError):
+                copy_below(given, os.path.relpath(entry.path, given), to)
+    else:
+        to = target / SKILL if given.name == SKILL and target.suffix != ".md" else target
+        to.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(given, to)
+
+
+def check_variants(root: Path, variants: Iterable[Variant]) -> None:
+    """Raise InputError for a variant that is nowhere, before anything is begun."""
+    for one in variants:
+        if one.source != HERE and not one.is_file and not Path(one.source).expanduser().is_dir():
+            commit_named(root, one.source)
+
+
+def commit_named(root: Path, ref: str) -> KnowledgeCommit:
+    """The commit that a ref of the knowledge base names."""
+    known = None if ref.startswith("-") else git(root, "log", "-1", "--format=%H%n%s", f"{ref}^{{commit}}", "--")
+    if not known:
+        raise InputError(
+            "no-such-version", f"{ref}: neither a file, a folder nor a commit of {root}. {_other_versions(root, ref)}"
+        )
+    hash_, _, subject = known.strip().partition("\n")
+    return KnowledgeCommit(hash_, redact(subject))
+
+
+def _other_versions(root: Path, ref: str) -> str:
+    """Return which versions there are to name instead."""
+    known = git(root, "log", "-4", "--format=%h", "--")
+    if not known:
+        return "It is in no git repository with a commit. Try: a folder"
+    hashes = [one for one in known.split() if one != ref]
+    if len(hashes) == 1:
+        return f"There is one commit only, {hashes[0]}. Try: a folder, or commit a change first"
+    return f"Try: a folder, or one of the last commits: {', '.join(hashes[1:])}"
+
+
+def current_version(root: Path, globs: tuple[str, ...], variant: Variant = ONLY, name: str = "") -> Version:
+    """The knowledge base as it is, where it is."""
+    return Version(name, root, commit_of(root, globs), root, variant)
+
+
+def _hide(version: Version, hidden: Sequence[Path]) -> None:
+    """Take the test set out of a copy: by its path, by its name, and by its content wherever else it is."""
+    for path in hidden:
+        for spelled in (Path(os.path.abspath(path)), path.resolve()):
+            copy = version.inside(spelled)
+            if copy.is_relative_to(version.folder) and copy.is_file():
+                copy.unlink()
+    contents = {path.read_bytes() for path in hidden if path.is_file()}
+    sizes = {len(content) for content in contents}
+    for entry in Walk(version.folder):
+        path = Path(entry.path)
+        if path.name.startswith(DRAFTS) or (path.stat().st_size in sizes and path.read_bytes() in contents):
+            path.unlink()
+
+
+def _account() -> str:
+    """A name for the account whose folder it is; on Windows the temporary folder is the account's own."""
+    return str(os.getuid()) if hasattr(os, "getuid") else "own"
+
+
+def _make_parent(folder: Path, root: Path) -> None:
+    """The folder of all our copies: outside of the knowledge base, and nobody else's."""
+    own = folder.parents[1]
+    if own.is_relative_to(root.resolve()):
+        raise InputError("no-copy", f"A copy of {root} would be inside of it, in {own}. Try: TMPDIR=DIR")
+    make_folder(own)
+    found = own.lstat()
+    is_ours = not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not found.st_mode & 0o077)
+    if not stat.S_ISDIR(found.st_mode) or not is_ours:
+        raise InputError("no-copy", f"{own} is not ours alone: no copy can be made there. Try: TMPDIR=DIR")
+
+
+def _make_whole(folder: Path, fill: _Fill) -> None:
+    """A copy is complete or it is not there: one that was cut off would look like missing knowledge."""
+    making = folder.with_name(folder.name + ".making")
+    for left in (folder, making):
+        shutil.rmtree(left, ignore_errors=True)
+    try:
+        make_folder(making)
+        fill(making)
+        making.rename(folder)
+    finally:
+        shutil.rmtree(making, ignore_errors=True)
+
+
+def _check_out(root: Path, commit: str, folder: Path) -> None:
+    """The files of the root at a commit, by an index of their own: the repository stays as it is."""
+    prefix = (git(root, "rev-parse", "--show-prefix") or "").strip()
+    tree = f"{commit}:{prefix}" if prefix else commit
+    top = Path((git(root, "rev-parse", "--show-toplevel") or str(root)).strip())  # where the paths of an index begin
+    index = folder.with_name(folder.name + ".index")
+    try:
+        for arguments in (("read-tree", tree), ("checkout-index", "--all", f"--prefix={folder}/")):
+            added = {"GIT_INDEX_FILE": str(index)}
+            ran = run_git(top, *arguments, seconds=_CHECK_OUT_SECONDS, output_bytes=1_000_000, added=added)
+            if ran.code != 0:
+                why = ran.err.decode("utf-8", "replace").strip() or "git did not finish"
+                raise InputError("no-such-version", f"{root} cannot be checked out at {commit[:12]}: {why}")
+    finally:
+        index.unlink(missing_ok=True)
+
+
+def _remove_links_out(copy: Path) -> None:
+    """A commit may have links to anywhere, and git makes them."""
+    walk = Walk(copy)
+    for _ in walk:
+        pass
+    for link in walk.outside:
+        os.unlink(link)
+
+
+def _belonging(root: Path) -> list[str]:
+    """Return the files that git tracks (with submodules) or would track; without git, all that tools did not make."""
+    if git(root, "rev-parse", "--git-dir") is None or git(root, "check-ignore", "-q", ".") is not None:
+        walk = Walk(root, ignored=IGNORED_FOLDERS)  # not in git, or in a part of a repository that it ignores
+        return [os.path.relpath(entry.path, root) for entry in walk]
+    return [
+        *_listed(root, "--cached", "--recurse-submodules"),
+        *_listed(root, "--others", "--exclude-standard"),
+    ]
+
+
+def _listed(root: Path, *which: str) -> list[str]:
+    return [path for path in (git(root, "ls-files", "-z", *which) or "").split("\0") if path]

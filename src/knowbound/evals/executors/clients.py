@@ -1,4 +1,6 @@
-"""The command lines of agents: `claude -p` and `codex exec`, read-only, leaving no session of the user's.
+"""Agents' command lines: `claude -p` and `codex exec`, read-only, leaving no session of the user's; and any command.
+
+A command gets the prompt on its input or in an argument, and prints text or a stream of events.
 
 Clients differ in what they understand, so options beyond the basic ones are given only where `--help` names them.
 
@@ -10,6 +12,7 @@ system's keyring belongs to the user's home, and is not found from another home.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shlex
@@ -24,14 +27,14 @@ import msgspec
 
 from knowbound.core.signal import InjectedText
 from knowbound.core.trace import Injection
+from knowbound.errors import ConfigError
 from knowbound.evals.executor import Execution, Task
 from knowbound.evals.executors.agent_process import run_process
-from knowbound.evals.executors.command import program
 from knowbound.evals.executors.output import CLIENT_HOME, execution_of
 from knowbound.judge.models.codex_client import read_toml, toml_text, user_home
-from knowbound.process import agent_environment, run
+from knowbound.process import agent_environment, require_posix, run
 from knowbound.text.digest import digest_of
-from knowbound.text.redact import excerpt
+from knowbound.text.redact import excerpt, redact
 from knowbound.traces.readers.codex.rollout import Codex
 from knowbound.traces.source import Tally
 from knowbound.user_files import make_file, make_folder
@@ -231,3 +234,89 @@ def home_for_run(output_dir: Path, user: Path, config: str) -> Iterator[Path]:
         yield home
     finally:
         shutil.rmtree(home, ignore_errors=True)
+
+
+# ---- any command
+
+_NAMED = re.compile(r"\{(prompt|folder|sample)\}")
+_LARGEST = 1_000_000  # bytes of a program that is read to detect changes
+
+
+class CommandExecutor:
+    """Runs a command without a shell. `{prompt}`, `{folder}` and `{sample}` in its arguments are filled in."""
+
+    costs = True  # as far as we know
+    remembers = False  # what its answers depend on is not known
+    injects = False  # what it starts, and how, is its own
+    reads_freely = False  # it runs in the folder it was written for, never in a copy
+
+    def __init__(self, command: str) -> None:
+        self.name = f"command:{redact(command)}"
+        self._command = command
+        try:
+            self._words = shlex.split(command)
+        except ValueError as error:
+            raise _no_agent(f"The command {command!r} cannot be read: {error}.") from None
+        if not self._words:
+            raise _no_agent("The executor 'command:' names no program.")
+        # A relative path to a script starts where the command was given, not in the folder where the agent will work.
+        self._words[1:] = [os.path.abspath(word) if os.path.isfile(word) else word for word in self._words[1:]]
+
+    @property
+    def version(self) -> str:
+        """The command, and the programs and files in it."""
+        parts = [self._command, *(digest_of_file(path) for path in self._files())]
+        return f"command/{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:16]}"
+
+    def check(self) -> None:
+        """Raise ConfigError unless the program exists."""
+        self._program()
+
+    def run(self, task: Task) -> Execution:
+        """Run the command for the task."""
+        folder = os.path.abspath(task.folder)
+        fill = {"prompt": task.prompt, "folder": folder, "sample": task.sample}
+        argv = [self._program(), *(_filled(word, fill) for word in self._words[1:])]
+        in_argument = any("{prompt}" in word for word in self._words[1:])
+        stdin = None if in_argument else task.prompt.encode("utf-8", "replace")
+        added = {"KNOWBOUND_SAMPLE": task.sample, "KNOWBOUND_FOLDER": folder}
+        return execution_of(task, run_process(task, argv, stdin=stdin, env=agent_environment(), added=added))
+
+    def _program(self) -> str:
+        """The program, found where we were started and not in the task's folder."""
+        return program(self._words[0])
+
+    def _files(self) -> list[Path]:
+        found = shutil.which(self._words[0])
+        return [Path(word) for word in ([found] if found else []) + self._words[1:] if os.path.isfile(word)]
+
+
+def _filled(word: str, fill: dict[str, str]) -> str:
+    """All placeholders filled in at once, so that a placeholder inside a prompt stays as it is."""
+    return _NAMED.sub(lambda name: fill[name[1]], word)
+
+
+def program(name: str) -> str:
+    """The path of an executable; a ConfigError where there is none."""
+    require_posix("Running an agent")
+    folders = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(folder)]
+    found = shutil.which(name, path=os.pathsep.join(folders))
+    if found is None:
+        where = "here" if os.sep in name else "on the PATH"
+        raise _no_agent(f"There is no program {name!r} {where}, so no sample can be run.")
+    return os.path.abspath(found)
+
+
+def digest_of_file(path: str | Path) -> str:
+    """Changes with the file: a hash of its content, or for a large file its size and time."""
+    try:
+        info = os.stat(path)
+        if info.st_size > _LARGEST:
+            return f"{info.st_size}:{info.st_mtime_ns}"
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except OSError:
+        return "unreadable"
+
+
+def _no_agent(what: str) -> ConfigError:
+    return ConfigError("no-agent", f"{what} Try: knowbound eval --executor investigate")

@@ -141,7 +141,7 @@ def _trace(task: Task, found: Investigation, passages: list[QuotedPassage], answ
     """The conversation that an agent with Search and Read would have left."""
     base = task.base or task.folder
     messages: list[dict[str, object]] = [{"role": "user", "content": task.prompt}]
-    searched = {"query": _searched_for(found)}
+    searched = {"query": " ".join(found.terms) or found.question}
     if found.outcome == SUCCESS:
         hits = "\n".join(f"{base / passage.path}:{passage.line}: {passage.heading}" for passage in passages)
         messages += _call("search", "Search", searched, hits)
@@ -155,11 +155,6 @@ def _trace(task: Task, found: Investigation, passages: list[QuotedPassage], answ
             messages += _call("read-1", "Read", {"file_path": str(base / passage.path)}, passage.text or passage.path)
     messages.append({"role": "assistant", "content": answer})
     return {"cwd": str(base), "messages": messages}
-
-
-def _searched_for(found: Investigation) -> str:
-    """Return the searched terms of the question, or the question if it has none."""
-    return " ".join(found.terms) or found.question
 
 
 def _call(id_: str, tool: str, arguments: dict[str, str], result: str) -> list[dict[str, object]]:

@@ -110,7 +110,7 @@ def _print_unseen(set_: str) -> None:
     recording = recording_of(set_)
     model = ModelHedgingJudge("recorded", True, asker_of(recording)) if recording.exists() else None
     judges: dict[str, Callable[[LabelledHedge], bool]] = {
-        "rules": lambda row: any(one and one.is_uncertainty for one in RulesJudge().judge([row.candidate])),
+        "rules": lambda row: any(one.is_uncertainty for one in RulesJudge().judge([row.candidate])),
         **({"a large model, recorded": lambda row: _is_doubt(model, row)} if model is not None else {}),
         "baseline: a word of doubt": lambda row: bool(cues(mask(row.sentence))),
         "baseline: specified words": lambda row: bool(_SPECIFIED.search(row.sentence)),

@@ -54,7 +54,7 @@ def _rows_of_doubts() -> dict[str, Answers]:
     known = {row.id: model.known(row.candidate) for row in hedges()}
     by_rules = {row.id: rules.judge([row.candidate])[0] for row in hedges()}
     return {
-        "ours, rules": {id_: one is not None and one.is_uncertainty for id_, one in by_rules.items()},
+        "ours, rules": {id_: one.is_uncertainty for id_, one in by_rules.items()},
         "ours, recorded model": {id_: one.is_uncertainty for id_, one in known.items() if one is not None},
         "omk 0.54.0": read_answers(_HERE / "omk.jsonl").get("doubts", {}),
         "the words of specification 1": {row.id: bool(_SPECIFIED.search(row.sentence)) for row in hedges()},

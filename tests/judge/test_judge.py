@@ -11,6 +11,7 @@ from knowbound.judge.hedging.verdict import (
     HedgingCandidate,
     HedgingJudge,
     Judged,
+    failed_verdict,
     judge_candidates,
 )
 
@@ -28,7 +29,7 @@ class Asked:
     def known(self, candidate: HedgingCandidate) -> HedgingVerdict | None:
         return self.given.get(candidate.sentence)
 
-    def judge(self, candidates: Sequence[HedgingCandidate]) -> Sequence[HedgingVerdict | None]:
+    def judge(self, candidates: Sequence[HedgingCandidate]) -> Sequence[HedgingVerdict]:
         self.sentences += [candidate.sentence for candidate in candidates]
         found = [HedgingVerdict("no" not in c.sentence, 0.9, "said so", self.version) for c in candidates]
         if self.costs:
@@ -37,15 +38,15 @@ class Asked:
 
 
 class Failing(Asked):
-    def __init__(self, answer: object) -> None:
+    def __init__(self, problem: str | Exception) -> None:
         super().__init__()
-        self.answer = answer
+        self.problem = problem
 
-    def judge(self, candidates: Sequence[HedgingCandidate]) -> Sequence[HedgingVerdict | None]:
+    def judge(self, candidates: Sequence[HedgingCandidate]) -> Sequence[HedgingVerdict]:
         super().judge(candidates)
-        if isinstance(self.answer, Exception):
-            raise self.answer
-        return self.answer  # type: ignore[return-value]
+        if isinstance(self.problem, Exception):
+            raise self.problem
+        return [failed_verdict(self.problem, self.version)] * len(candidates)
 
 
 def candidates(*sentences: str) -> list[HedgingCandidate]:
@@ -101,19 +102,16 @@ def test_a_judge_that_is_free_has_no_cap_unless_one_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "reason"),
+    ("problem", "reason"),
     [
         (RuntimeError("no network"), "the judge failed: RuntimeError: no network"),
-        ([None], "the judge gave no verdict"),
-        ([], "the judge gave no verdict"),
-        (["yes"], "the verdict cannot be read"),
-        ([HedgingVerdict(False, 7.0, "odd")], "the verdict cannot be read"),
-        ([HedgingVerdict(False, float("nan"), "odd")], "the verdict cannot be read"),
-        ([HedgingVerdict(False, 1.0, "a"), HedgingVerdict(False, 1.0, "b")], "more verdicts than were asked"),
+        ("there is nothing about it", "there is nothing about it"),
     ],
 )
-def test_a_failed_verdict_keeps_the_sentence_names_the_failure_and_is_asked_again(answer: object, reason: str) -> None:
-    judge = Failing(answer)
+def test_a_failed_verdict_keeps_the_sentence_names_the_failure_and_is_asked_again(
+    problem: str | Exception, reason: str
+) -> None:
+    judge = Failing(problem)
     for _ in range(2):
         (verdict,), (warning,) = judge_candidates(judge, candidates("a"))
         assert verdict is not None

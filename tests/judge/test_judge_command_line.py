@@ -292,5 +292,4 @@ def test_hedges_are_judged_by_a_command_line(programs: Programs) -> None:
     programs.codex(lines([{"type": "item.completed", "item": {"type": "agent_message", "text": answer}}]))
     judge = hedging_judge_named("codex-cli:m")
     (verdict,) = judge.judge([HedgingCandidate("I am not sure which table.", "")])
-    assert verdict is not None
-    assert (verdict.is_uncertainty, verdict.reason, judge.costs) == (True, "it says so", True)  # type: ignore[union-attr]
+    assert (verdict.is_uncertainty, verdict.reason, judge.costs) == (True, "it says so", True)

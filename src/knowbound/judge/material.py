@@ -255,6 +255,13 @@ def is_quoted(quotation: str, texts: Iterable[str]) -> bool:
     return any(_in_order(parts, _stripped(text)) for text in texts)
 
 
+def line_of(quotation: str, text: str, first: int) -> int:
+    """Return the line on which a quotation begins in a text whose first line is `first`; else that first line."""
+    begins = next((line for line in quotation.split("\n") if line.strip()), "").strip()[:60]
+    lines = enumerate(text.split("\n"), first)
+    return next((number for number, line in lines if is_quoted(begins, [line])), first)
+
+
 def _is_short(part: str) -> bool:
     return len(part) + len(_IDEOGRAPH.findall(part)) < _SHORTEST
 

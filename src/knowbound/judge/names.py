@@ -17,7 +17,7 @@ A name is stored and shown with every verdict, so it must not have a secret.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -198,3 +198,15 @@ class JudgeOptions(msgspec.Struct, frozen=True):
     def of(cls, settings: Settings) -> JudgeOptions:
         """Return the limits, with the configured time of a call and the budget of a run."""
         return cls(settings.judge_seconds, usd=settings.model_budget_usd)
+
+
+class Judge(Protocol):
+    """Whoever decides a question about text: rules, a model, a recording of one."""
+
+    @property
+    def version(self) -> str:
+        """Version that changes whenever a verdict may change."""
+
+    @property
+    def costs(self) -> bool:
+        """True if a verdict may cost money or a network call."""

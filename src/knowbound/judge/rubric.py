@@ -12,7 +12,9 @@ from typing import Annotated, Protocol
 import msgspec
 
 from knowbound.judge.models.asking import Asker
+from knowbound.judge.models.completion import known_sum
 from knowbound.judge.models.questions import AskResult
+from knowbound.judge.names import Judge
 from knowbound.judge.prompts import load_prompt
 
 
@@ -49,16 +51,8 @@ class RubricScore(msgspec.Struct, frozen=True):
     scores: tuple[int, ...] = ()  # of each judge, where several scored
 
 
-class RubricJudge(Protocol):
-    """Scores answers: a model, or a recording of one."""
-
-    @property
-    def version(self) -> str:
-        """Version that changes whenever a score may change."""
-
-    @property
-    def costs(self) -> bool:
-        """True if a score may cost money or a network call."""
+class RubricJudge(Judge, Protocol):
+    """Scores answers."""
 
     def score(self, questions: Sequence[RubricQuestion]) -> list[RubricScore]:
         """Return one score per question, in order."""
@@ -114,7 +108,7 @@ def panel_of(judges: Sequence[RubricJudge]) -> RubricJudge:
 def _together(given: Sequence[RubricScore]) -> RubricScore:
     scored = sorted((one for one in given if one.score is not None), key=lambda one: one.score or 0)
     judge = " + ".join(one.judge for one in given)
-    usd = None if any(one.usd is None for one in given) else sum(one.usd or 0.0 for one in given)
+    usd = known_sum(*(one.usd for one in given))
     cached = all(one.cached for one in given)
     if not scored:
         return RubricScore(None, "", judge, given[0].problem, usd, cached)

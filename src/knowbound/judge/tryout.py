@@ -22,10 +22,9 @@ import msgspec
 
 from knowbound.config import ModelTask, Settings
 from knowbound.core.quality import ItemVerdict, JudgedItem, Metric
-from knowbound.core.signal import HedgingVerdict
 from knowbound.errors import ConfigError
 from knowbound.judge.choosing import Choosing, choose
-from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingJudge, NoVerdict
+from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingJudge
 from knowbound.judge.labels import ItemLabel, LabelledTurn
 from knowbound.judge.models import claude_client, codex_client
 from knowbound.judge.models.api import is_installed
@@ -190,10 +189,11 @@ def hits_on_turns(judge: TurnJudge) -> tuple[Rate, str]:
 def hits_on_hedges(judge: HedgingJudge) -> tuple[Rate, str]:
     """Return the sentences that are judged right, and the judge's first problem."""
     cases = _cases(ModelTask.HEDGES, HedgeCase)
-    found = list(judge.judge([HedgingCandidate(case.sentence, case.context, case.question) for case in cases]))
-    said = [one.is_uncertainty if isinstance(one, HedgingVerdict) else None for one in found]
-    problem = next((one.problem for one in found if isinstance(one, NoVerdict)), "")
-    return Rate(sum(one is case.uncertain for one, case in zip(said, cases, strict=True)), len(cases)), problem
+    found = judge.judge([HedgingCandidate(case.sentence, case.context, case.question) for case in cases])
+    right = sum(
+        not one.has_failed and one.is_uncertainty is case.uncertain for one, case in zip(found, cases, strict=True)
+    )
+    return Rate(right, len(cases)), next((one.reason for one in found if one.has_failed), "")
 
 
 def hits_on_choices(asker: Asker | None) -> tuple[Rate, str]:

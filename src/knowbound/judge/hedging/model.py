@@ -11,10 +11,10 @@ from typing import Annotated
 import msgspec
 
 from knowbound.core.signal import HedgingVerdict
-from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingJudge, NoVerdict
+from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingJudge, failed_verdict
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.completion import known_sum
-from knowbound.judge.models.questions import AnswerSource, AskedEntry, AskResult, EntryGroup, sendable
+from knowbound.judge.models.questions import AnswerSource, AskedEntry, EntryGroup, sendable
 from knowbound.judge.prompts import input_hash, load_prompt
 from knowbound.text.printable import both_ends
 
@@ -51,19 +51,16 @@ class ModelHedgingJudge:
         """Return the kept verdict on a sentence, or that of the rules where the model may not see it."""
         if self._otherwise is not None and not self._may_see(candidate.agent):
             (given,) = self._otherwise.judge([candidate])
-            return given if isinstance(given, HedgingVerdict) else None
+            return given
         found = self._asker.known(load_prompt("hedging"), _entry(0, candidate).key, HedgingAnswer)
         return None if found is None else self._said(found)
 
-    def judge(self, candidates: Sequence[HedgingCandidate]) -> list[HedgingVerdict | NoVerdict | None]:
+    def judge(self, candidates: Sequence[HedgingCandidate]) -> list[HedgingVerdict]:
         """Return one verdict per candidate, asking about ten at once."""
         entries = [_entry(number, one) for number, one in enumerate(candidates, 1)]
         (asked,) = self._asker.ask_entries(load_prompt("hedging"), [EntryGroup(entries)], HedgingAnswer, size=SENTENCES)
-        return [self._verdict(one) for one in asked]
-
-    def _verdict(self, asked: AskResult[HedgingAnswer]) -> HedgingVerdict | NoVerdict:
-        self.usd = known_sum(self.usd, asked.usd)
-        return NoVerdict(asked.problem) if asked.value is None else self._said(asked.value)
+        self.usd = known_sum(self.usd, *(one.usd for one in asked))
+        return [self._said(one.value) if one.value else failed_verdict(one.problem, self.version) for one in asked]
 
     def _said(self, answer: HedgingAnswer) -> HedgingVerdict:
         return HedgingVerdict(answer.is_uncertainty, answer.confidence, answer.reason, self.version)

@@ -74,7 +74,7 @@ class RulesJudge:
         """Return nothing: rules keep no verdicts."""
         return None
 
-    def judge(self, candidates: Sequence[HedgingCandidate]) -> list[HedgingVerdict | None]:
+    def judge(self, candidates: Sequence[HedgingCandidate]) -> list[HedgingVerdict]:
         """Return one verdict per candidate."""
         return [self._verdict(candidate) for candidate in candidates]
 

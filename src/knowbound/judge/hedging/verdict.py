@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol, TypeGuard
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 import msgspec
 
 from knowbound.core.signal import HedgingVerdict
+from knowbound.judge.names import Judge
 
 MAX_CANDIDATES = 50  # specification 1, section 4: the cap of an evaluation if a verdict costs
 
@@ -23,22 +24,8 @@ class HedgingCandidate(msgspec.Struct, frozen=True, gc=False):
     agent: str = ""  # the reader's name; "" if unknown
 
 
-class NoVerdict(msgspec.Struct, frozen=True):
-    """The problem of a judge that gave no verdict."""
-
-    problem: str
-
-
-class HedgingJudge(Protocol):
-    """Decides whether sentences express doubt about a fact: rules, a model, a recorded verdict."""
-
-    @property
-    def version(self) -> str:
-        """Version that changes whenever a verdict may change."""
-
-    @property
-    def costs(self) -> bool:
-        """True if a verdict costs money or a network call: then the number of verdicts is capped."""
+class HedgingJudge(Judge, Protocol):
+    """Decides whether sentences express doubt about a fact. If verdicts cost, their number is capped."""
 
     @property
     def usd(self) -> float | None:
@@ -47,8 +34,8 @@ class HedgingJudge(Protocol):
     def known(self, candidate: HedgingCandidate) -> HedgingVerdict | None:
         """Return a verdict that costs nothing because it was given before."""
 
-    def judge(self, candidates: Sequence[HedgingCandidate]) -> Sequence[HedgingVerdict | NoVerdict | None]:
-        """Return one verdict per candidate, in order; None or the problem if the judge failed."""
+    def judge(self, candidates: Sequence[HedgingCandidate]) -> Sequence[HedgingVerdict]:
+        """Return one verdict per candidate, in order; `failed_verdict` where there is none."""
 
 
 class Judged(NamedTuple):
@@ -81,50 +68,17 @@ def judge_candidates(
     if cap is not None and len(fresh) > cap:
         warnings.append(f"{len(fresh) - cap} of {len(fresh)} hedging sentences were not judged: the cap is {cap}.")
         fresh = fresh[:cap]
-    given, failed = _ask(judge, {key: first[key] for key in fresh})
-    if failed:
-        reason = next(iter(failed.values())).reason
-        warnings.append(f"{len(failed)} hedging sentences were kept without a verdict: {reason}.")
-    verdicts = {**known, **given, **failed}
+    try:
+        given = judge.judge([first[key] for key in fresh]) if fresh else []
+    except Exception as error:  # the evaluation goes on: an extra soft signal is better than a lost one
+        problem = f"the judge failed: {type(error).__name__}: {error}"
+        given = [failed_verdict(problem, judge.version)] * len(fresh)
+    if failed := [verdict for verdict in given if verdict.has_failed]:
+        warnings.append(f"{len(failed)} hedging sentences were kept without a verdict: {failed[0].reason}.")
+    verdicts = known | dict(zip(fresh, given, strict=True))
     return Judged([verdicts.get(key) for key in keys], warnings)
 
 
-def _ask(
-    judge: HedgingJudge, candidates: Mapping[str, HedgingCandidate]
-) -> tuple[dict[str, HedgingVerdict], dict[str, HedgingVerdict]]:
-    """Return the verdicts, failed verdicts as doubt: an extra soft signal is better than a lost signal."""
-    given: dict[str, HedgingVerdict] = {}
-    failed: dict[str, HedgingVerdict] = {}
-    if not candidates:
-        return given, failed
-    problem = "the judge gave no verdict"
-    answers: list[HedgingVerdict | NoVerdict | None] = []
-    try:
-        answers = list(judge.judge(list(candidates.values())))
-    except Exception as error:  # the evaluation goes on, whatever a judge raises
-        problem = f"the judge failed: {type(error).__name__}: {error}"
-    if len(answers) > len(candidates):
-        answers, problem = [], "the judge gave more verdicts than were asked for"
-    answers += [None] * (len(candidates) - len(answers))
-    for sha, answer in zip(candidates, answers, strict=True):
-        if _is_sound(answer):
-            given[sha] = answer
-        else:
-            failed[sha] = HedgingVerdict(True, 0.0, _why(answer, problem), judge.version)
-    return given, failed
-
-
-def _why(answer: object, problem: str) -> str:
-    if answer is None:
-        return problem
-    return answer.problem if isinstance(answer, NoVerdict) else f"the verdict cannot be read: {answer!r}"
-
-
-def _is_sound(answer: object) -> TypeGuard[HedgingVerdict]:
-    """Report whether an answer is a valid verdict: a judge outside our types may answer anything."""
-    return (
-        isinstance(answer, HedgingVerdict)
-        and isinstance(answer.is_uncertainty, bool)
-        and isinstance(answer.confidence, int | float)
-        and 0 <= answer.confidence <= 1
-    )
+def failed_verdict(problem: str, judge: str) -> HedgingVerdict:
+    """Return the verdict of a judge that gave none: doubt, with the problem as its reason."""
+    return HedgingVerdict(True, 0.0, problem, judge)

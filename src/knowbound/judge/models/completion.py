@@ -99,9 +99,10 @@ class Completer(Protocol):
         """Return the answer, or raise a CompletionError."""
 
 
-def known_sum(one: _Number | None, other: _Number | None) -> _Number | None:
-    """Add two costs; None if either is unknown."""
-    return None if one is None or other is None else one + other
+def known_sum(*parts: _Number | None) -> _Number | None:
+    """Add costs; None if one of them is unknown."""
+    known = [part for part in parts if part is not None]
+    return sum(known) if len(known) == len(parts) else None
 
 
 # Servers

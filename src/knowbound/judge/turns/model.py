@@ -82,13 +82,10 @@ class ModelTurnJudge:
         return [self._verdicts(turn, results) for turn, results in zip(turns, asked, strict=True)]
 
     def _verdicts(self, turn: JudgedTurn, results: Sequence[AskResult[ItemAnswer]]) -> TurnVerdicts:
-        usd: float | None = 0.0
-        for result in results:
-            usd = known_sum(usd, result.usd)
         pairs = list(zip(turn.items, results, strict=True))
         problem = next((result.problem for _, result in pairs if result.value is None), "")
         found = tuple(self._verdict(item, result.value) for item, result in pairs if result.value is not None)
-        return TurnVerdicts(found, problem, usd)
+        return TurnVerdicts(found, problem, known_sum(*(result.usd for result in results)))
 
     def _verdict(self, item: JudgedItem, given: ItemAnswer) -> ItemVerdict:
         return ItemVerdict(

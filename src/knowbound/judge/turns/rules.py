@@ -22,6 +22,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from knowbound.core.quality import ItemVerdict, JudgedCall, JudgedItem, JudgedTurn
+from knowbound.judge.names import Judge
 from knowbound.judge.turns.values import values_of
 from knowbound.stats.printing import percent
 from knowbound.text.embedding import embed, similarity
@@ -38,16 +39,8 @@ class TurnVerdicts(msgspec.Struct, frozen=True):
     usd: float | None = 0.0  # None: unknown
 
 
-class TurnJudge(Protocol):
-    """Judges the items of turns: rules, a model, a recording of one."""
-
-    @property
-    def version(self) -> str:
-        """Version that changes whenever a verdict may change."""
-
-    @property
-    def costs(self) -> bool:
-        """True if a verdict costs money or a network call."""
+class TurnJudge(Judge, Protocol):
+    """Judges the items of turns."""
 
     def judge(self, turns: Sequence[JudgedTurn]) -> list[TurnVerdicts]:
         """Return one answer per turn, in order, without raising for the content of a turn."""

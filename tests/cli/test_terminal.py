@@ -102,7 +102,7 @@ def test_drafts_show_what_turns_text_around(run: Run) -> None:
     )
     run("observe", run.traces)
     draft = run("draft")
-    assert "Which team owns the budget" in draft
+    assert "which team owns the budget" in draft
     assert UNSEEN_BUT_LINES.search(draft) is None
 
 

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.evals.questions.from_rules import question_of_heading, questions_by_rules
-from knowbound.evals.questions.knowledge_text import read_knowledge
+from knowbound.evals.questions.knowledge_text import question_of_heading, questions_by_rules, read_knowledge
 from knowbound.evals.questions.probe import Proposal, as_samples, competency_questions, spread
 from knowbound.evals.questions.scope import Duplicates, kept
 from knowbound.evidence.investigate import investigate

@@ -21,7 +21,7 @@ from knowbound.evals.assertions import FACT, TYPES, ToolUse
 from knowbound.evals.samples.values import Assertion, EvalSample
 from knowbound.evals.tracing import Traced
 from knowbound.evidence.producers.passages import ranked_for
-from knowbound.judge.material import is_quoted, names_in, shortened
+from knowbound.judge.material import is_quoted, line_of, names_in, shortened
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.questions import AskResult, sendable
 from knowbound.judge.prompts import load_prompt
@@ -74,19 +74,16 @@ class NearPassage(msgspec.Struct, frozen=True):
         heading = f" {self.heading}" if self.heading else ""
         return f"[{number}] {self.path}:{self.first}-{self.last} ({read}){heading}\n{self.text}"
 
-    def line_of(self, quote: str) -> int:
-        """Return the line of the file on which a quotation begins."""
-        for number, line in enumerate(self.text.split("\n"), self.first):
-            if line.strip() and is_quoted(quote.strip().split("\n")[0][:60], [line]):
-                return number
-        return self.first
-
 
 class CauseMaterial(NamedTuple):
     """The texts of a question, and its passages by number."""
 
     texts: dict[str, str]
     passages: list[NearPassage]
+
+    def passage(self, number: int) -> NearPassage | None:
+        """Return the passage that an answer names; None if there is no such number."""
+        return self.passages[number - 1] if 1 <= number <= len(self.passages) else None
 
 
 def material_of(failed: FailedRun, tree: SourceTree) -> CauseMaterial:
@@ -328,16 +325,14 @@ def _place_of(text: str, tree: SourceTree) -> tuple[str, int]:
 
 def _problem(material: CauseMaterial, answer: CauseAnswer) -> str:
     """Return why an answer cannot be used, or ""."""
-    passages = material.passages
+    near, other = material.passage(answer.passage), material.passage(answer.other)
     if answer.cause in ("there", "contradicted", "sample_bad"):
-        if not 1 <= answer.passage <= len(passages):
+        if near is None:
             return f"{answer.cause} needs the number of a passage"
-        if not is_quoted(answer.quote, [passages[answer.passage - 1].text]):
+        if not is_quoted(answer.quote, [near.text]):
             return "the quotation is not in the passage"
     if answer.cause == "contradicted":
-        if not 1 <= answer.other <= len(passages) or not is_quoted(
-            answer.other_quote, [passages[answer.other - 1].text]
-        ):
+        if other is None or not is_quoted(answer.other_quote, [other.text]):
             return "the second quotation is not in its passage"
         if answer.other_quote.strip() == answer.quote.strip():
             return "both quotations are the same"
@@ -351,18 +346,17 @@ def _decided(
     answer = asked.value
     if answer is None:
         return msgspec.structs.replace(rules, problem=asked.problem)
-    passages = material.passages
-    near = passages[answer.passage - 1] if 1 <= answer.passage <= len(passages) else None
-    other = passages[answer.other - 1] if answer.cause == "contradicted" else None
+    near = material.passage(answer.passage)
+    other = material.passage(answer.other) if answer.cause == "contradicted" else None
     return SampleCause(
         failed.sample.id,
         _cause(failed, answer),
         excerpt(answer.why, _KEPT),
         near.path if near else "",
-        near.line_of(answer.quote) if near and answer.quote else near.first if near else 0,
+        line_of(answer.quote, near.text, near.first) if near else 0,
         excerpt(answer.quote, _KEPT) if near else "",
         other.path if other else "",
-        other.line_of(answer.other_quote) if other else 0,
+        line_of(answer.other_quote, other.text, other.first) if other else 0,
         excerpt(answer.other_quote, _KEPT) if other else "",
         excerpt(answer.fix, _KEPT),
         by=judge,

@@ -38,6 +38,7 @@ from knowbound.evals.assertions import (
     short,
 )
 from knowbound.evals.samples.values import Assertion, Criterion, EvalSample
+from knowbound.judge.models.completion import known_sum
 from knowbound.judge.rubric import RubricJudge, RubricKind, RubricQuestion, RubricScore
 from knowbound.process import find_program, run
 from knowbound.stats.evaluation import AssertionGrade, CriterionScore, Grade
@@ -69,7 +70,7 @@ def grade(
         composite=sum(present) / len(present) if present else None,
         unscored=sum(assertion.passed is None for assertion in assertions)
         + sum(criterion.score is None for criterion in criteria),
-        usd=_usd(scores),
+        usd=known_sum(*(0.0 if score.cached else score.usd for score in scores)),  # a kept score costs nothing
     )
 
 
@@ -165,12 +166,6 @@ def _judged(criteria: Sequence[CriterionScore]) -> float | None:
     return sum(score * weight for score, weight in scored) / whole if whole else None
 
 
-def _usd(scores: Sequence[RubricScore]) -> float | None:
-    """Return the cost of judging; None if unknown. Cached scores cost nothing."""
-    costs = [0.0 if one.cached else one.usd for one in scores]
-    return None if None in costs else sum(cost for cost in costs if cost is not None)
-
-
 # ---- programs that decide
 
 PROGRAM_SECONDS = 30.0  # the samples format
@@ -200,34 +195,35 @@ class ProgramOutput(msgspec.Struct, frozen=True):
     message: str = ""
 
 
+class _UndecidedError(Exception):
+    """A program that did not decide; the message says why."""
+
+
 def run_custom(assertion: Assertion, sample: EvalSample, answered: AgentAnswer, folder: Path) -> CheckResult:
     """Ask the program; `folder` is where the samples file is."""
     program = (folder / assertion.fn).resolve()
-    if not program.is_relative_to(folder.resolve()):
-        return CheckResult(None, f"{assertion.fn} is outside the samples' folder")
-    if not program.is_file():
-        return CheckResult(None, f"there is no file {assertion.fn} beside the samples")
-    command = _program_command(program, folder)
-    if isinstance(command, CheckResult):
-        return command
-    output = _program_output(command, folder, _program_input(assertion, sample, answered))
-    return output if isinstance(output, CheckResult) else _program_result(output)
+    try:
+        if not program.is_relative_to(folder.resolve()):
+            raise _UndecidedError(f"{assertion.fn} is outside the samples' folder")
+        if not program.is_file():
+            raise _UndecidedError(f"there is no file {assertion.fn} beside the samples")
+        command = _program_command(program, folder)
+        return _program_result(_program_output(command, folder, _program_input(assertion, sample, answered)))
+    except _UndecidedError as error:
+        return CheckResult(None, str(error))
 
 
-def _program_command(program: Path, folder: Path) -> list[str] | CheckResult:
+def _program_command(program: Path, folder: Path) -> list[str]:
     """Return the command by the file's extension; a file without a known extension must be executable."""
     if program.suffix == ".py":
         return [sys.executable, str(program)]
     if program.suffix in (".js", ".mjs", ".cjs"):
-        node = find_program("node", folder)
-        return (
-            [node, "--input-type=module", "-e", _DRIVER, str(program)]
-            if node
-            else CheckResult(None, "node is not here")
-        )
+        if node := find_program("node", folder):
+            return [node, "--input-type=module", "-e", _DRIVER, str(program)]
+        raise _UndecidedError("node is not here")
     if os.access(program, os.X_OK):
         return [str(program)]
-    return CheckResult(None, f"{program.name} is neither .py nor .js nor .mjs, and is not executable")
+    raise _UndecidedError(f"{program.name} is neither .py nor .js nor .mjs, and is not executable")
 
 
 def _program_input(assertion: Assertion, sample: EvalSample, answered: AgentAnswer) -> bytes:
@@ -240,17 +236,19 @@ def _program_input(assertion: Assertion, sample: EvalSample, answered: AgentAnsw
     return msgspec.json.encode({"output": answered.answer, **given})
 
 
-def _program_output(command: list[str], folder: Path, question: bytes) -> bytes | CheckResult:
-    """Run the program; return its output, or an undecided result if it failed."""
+def _program_output(command: list[str], folder: Path, question: bytes) -> bytes:
+    """Run the program; return its output."""
     ran = run(command, folder, PROGRAM_SECONDS, stdin=question)
     said = ran.err.decode("utf-8", "replace").strip().rpartition("\n")[2]
     if ran.timed_out:
-        return CheckResult(None, f"the program took more than {PROGRAM_SECONDS:g} seconds")
+        raise _UndecidedError(f"the program took more than {PROGRAM_SECONDS:g} seconds")
     if ran.cut:
-        return CheckResult(None, "the program printed too much")
+        raise _UndecidedError("the program printed too much")
     if ran.code is None:
-        return CheckResult(None, f"the program cannot be started: {said}")
-    return ran.out if ran.code == 0 else CheckResult(None, f"the program failed with {ran.code}: {short(said, SAID)}")
+        raise _UndecidedError(f"the program cannot be started: {said}")
+    if ran.code != 0:
+        raise _UndecidedError(f"the program failed with {ran.code}: {short(said, SAID)}")
+    return ran.out
 
 
 def _program_result(output: bytes) -> CheckResult:
@@ -262,7 +260,7 @@ def _program_result(output: bytes) -> CheckResult:
         except msgspec.DecodeError:
             continue
         return CheckResult(given.passed, short(given.message, SAID))
-    return CheckResult(None, 'the program did not print {"pass": true or false}')
+    raise _UndecidedError('the program did not print {"pass": true or false}')
 
 
 # ---- assertions that are too loose

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from itertools import zip_longest
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from knowbound.config import Settings
@@ -13,7 +12,7 @@ from knowbound.evals.drafts.drafts import SampleDraft, draft_samples
 from knowbound.evals.drafts.file import fields_of, yaml_item
 from knowbound.evals.executors.investigate import answer_of, quoted_passages
 from knowbound.evals.knowledge import files_of, knowledge_globs
-from knowbound.evals.questions.knowledge_text import read_knowledge
+from knowbound.evals.questions.knowledge_text import in_turn, read_knowledge
 from knowbound.evidence.investigate import investigate
 from knowbound.judge.models.asking import Asker
 from knowbound.process import find_client
@@ -51,11 +50,10 @@ def first_samples(settings: Settings, found: Found, asker: Asker | None) -> list
     for one in draft_samples((), knowledge, found.knowledge, most=_OF_A_FILE).drafts:
         if one.mentions:
             by_file.setdefault(one.covers, []).append(one)
-    in_turn = (one for several in zip_longest(*by_file.values()) for one in several if one is not None)
-    return list(_answered(in_turn, settings, found))
+    return list(_answered(in_turn(by_file.values()), settings, found))
 
 
-def _answered(drafts: Iterator[SampleDraft], settings: Settings, found: Found) -> Iterator[SampleDraft]:
+def _answered(drafts: Iterable[SampleDraft], settings: Settings, found: Found) -> Iterator[SampleDraft]:
     """Yield the drafts whose answer the built-in executor finds in the documents, ten at most."""
     end, left = time.monotonic() + _SECONDS, _QUESTIONS
     for one in drafts:

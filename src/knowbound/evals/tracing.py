@@ -6,14 +6,13 @@ that sample's (specification 1, section 5).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
 from knowbound.core.paths import relative_to
 from knowbound.core.signal import Findings
-from knowbound.core.trace import Event, Outcome, Start, Step, ToolCall
+from knowbound.core.trace import Outcome, Start, Step, ToolCall
 from knowbound.evals.assertions import ToolUse
 from knowbound.gaps.reading import LensSettings, findings_of
 from knowbound.traces.registry import recognise
@@ -38,9 +37,9 @@ def read_trace(trace: Path, sample: str, folder: Path, working: Path, settings: 
     if known is None:
         return Traced(Findings(sample, ""), problem="no reader recognises the trace")
     reader, identity = known
-    steps: list[Step] = []
-    events = _kept(reader.read([trace], {}, Tally()), steps)
-    parts = findings_of(events, Start(identity.session or trace.stem, reader.name), [str(trace)], settings)
+    events = list(reader.read([trace], {}, Tally()))
+    steps = [event for event in events if isinstance(event, Step)]
+    parts = findings_of(iter(events), Start(identity.session or trace.stem, reader.name), [str(trace)], settings)
     said = [step.said[-1].text for step in steps if step.said and not step.agent_id]
     return Traced(
         _as_one_sample(parts, sample, folder, working),
@@ -48,14 +47,6 @@ def read_trace(trace: Path, sample: str, folder: Path, working: Path, settings: 
         said[-1] if said else "",
         _problem(parts, steps),
     )
-
-
-def _kept(events: Iterator[Event], steps: list[Step]) -> Iterator[Event]:
-    """The events as they come; the steps among them are kept."""
-    for event in events:
-        if isinstance(event, Step):
-            steps.append(event)
-        yield event
 
 
 def _called(call: ToolCall) -> ToolUse:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -17,9 +17,9 @@ import msgspec
 from knowbound.evals.drafts.drafts import Drafts, NotDrafted, SampleDraft, draft_id, sifted
 from knowbound.evals.drafts.gaps import Gap
 from knowbound.evals.grading import refusals
-from knowbound.evals.questions.knowledge_text import KnowledgePage, KnowledgeText, content_stems
+from knowbound.evals.questions.knowledge_text import KnowledgePage, KnowledgeText, content_stems, in_turn
 from knowbound.evals.questions.scope import gives_orders
-from knowbound.judge.material import is_quoted
+from knowbound.judge.material import is_quoted, line_of
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.questions import AskedEntry, AskResult, EntryGroup, sendable
 from knowbound.judge.prompts import input_hash, load_prompt
@@ -144,10 +144,10 @@ def _calls(
         ranked = sorted(every, key=lambda one: -sum(len(stem & content_stems(one.text)) for stem in stems))
         yield ranked[: 2 * _TOGETHER], list(gaps)
     order = sorted(sections, key=lambda path: (path not in preferred, digest_of([path])))
-    in_turn = [one for round_ in zip_longest(*(sections[path] for path in order)) for one in round_ if one is not None]
+    ordered = in_turn(sections[path] for path in order)
     wanted = -(-count * 8 // 5)  # a part of what is proposed is dropped
-    for at in range(0, min(len(in_turn), -(-wanted // _EACH) * _TOGETHER), _TOGETHER):
-        yield in_turn[at : at + _TOGETHER], []
+    for at in range(0, min(len(ordered), -(-wanted // _EACH) * _TOGETHER), _TOGETHER):
+        yield ordered[at : at + _TOGETHER], []
 
 
 def _sections_of(page: KnowledgePage) -> Iterator[_Section]:
@@ -199,7 +199,7 @@ def _drafts(
             yield NotDrafted(question, f"the quotation does not show {unshown}")
         else:
             gap = by_name.get(one.wanted)
-            place = gap.why if gap else f"{section.path}:{_line(section, one.quote)}"
+            place = gap.why if gap else f"{section.path}:{line_of(one.quote, section.text, section.line)}"
             draft = SampleDraft(
                 id=draft_id("gap" if gap else "file", question),
                 prompt=question,
@@ -208,7 +208,7 @@ def _drafts(
                 metadata={
                     **(gap.metadata if gap else {"drafted_from": "knowledge", "status": "proposed"}),
                     "answerable": True, "expected": redact(one.answer), "quote": redact(one.quote),
-                    "path": section.path, "at": _line(section, one.quote), "by": judge,
+                    "path": section.path, "at": line_of(one.quote, section.text, section.line), "by": judge,
                 },
                 mentions=expected,
                 covers=section.path,
@@ -295,9 +295,3 @@ def _faults(drafts: Sequence[SampleDraft], asker: Asker) -> list[str]:
         else:
             found[at] = _misjudged(one, (check.value.answer, check.value.again), (check.value.wrong,))
     return found
-
-
-def _line(section: _Section, quote: str) -> int:
-    first = next((line for line in quote.split("\n") if line.strip()), "")
-    lines = section.text.split("\n")
-    return section.line + next((at for at, line in enumerate(lines) if is_quoted(first.strip()[:60], [line])), 0)

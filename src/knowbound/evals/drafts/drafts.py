@@ -14,8 +14,7 @@ import msgspec
 
 from knowbound.evals.assertions import AgentAnswer, decide
 from knowbound.evals.drafts.gaps import Gap, question_of_hedge, question_of_prompt, question_of_search
-from knowbound.evals.questions.from_rules import section_questions, written_headings
-from knowbound.evals.questions.knowledge_text import KnowledgePage, KnowledgeText
+from knowbound.evals.questions.knowledge_text import KnowledgePage, KnowledgeText, section_questions, written_headings
 from knowbound.evals.questions.scope import Duplicates, unfit
 from knowbound.evals.samples.values import Assertion
 from knowbound.text.markdown import BlockKind, DocumentSection

@@ -15,7 +15,7 @@ import msgspec
 from knowbound.codebase.tree import SourceTree
 from knowbound.core.paths import DOCUMENTS, extension, is_test
 from knowbound.core.signal import Signal, SignalType, Topic
-from knowbound.evals.questions.from_rules import CHINESE
+from knowbound.evals.questions.knowledge_text import CHINESE
 from knowbound.evals.questions.scope import gives_orders, unfit
 from knowbound.gaps.search_words import words_in
 from knowbound.gaps.wanted import plain_name, specific_words

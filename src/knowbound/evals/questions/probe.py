@@ -9,7 +9,6 @@ The evaluation is stored with its origin, so that no trend and no gate ever mixe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,8 +19,7 @@ from knowbound.errors import InputError
 from knowbound.evals.evaluate import EvalPlan, evaluate
 from knowbound.evals.executor import BUILT_IN
 from knowbound.evals.knowledge import files_of, knowledge_globs
-from knowbound.evals.questions.from_rules import questions_by_rules
-from knowbound.evals.questions.knowledge_text import KnowledgeText, read_knowledge
+from knowbound.evals.questions.knowledge_text import KnowledgeText, in_turn, questions_by_rules, read_knowledge
 from knowbound.evals.questions.scope import ScopeVerdict, kept, scope_verdicts, structure_of
 from knowbound.evals.runner import RunLimits, RunProgress
 from knowbound.evals.samples.values import EvalSample, SampleSet
@@ -107,16 +105,10 @@ def spread(questions: Iterable[CompetencyQuestion], count: int) -> list[Competen
     for one in questions:
         by_kind[one.kind].setdefault(one.file, []).append(one)
     kinds = [
-        _in_turn(files[path] for path in sorted(files, key=lambda path: digest_of([path])))
-        for files in by_kind.values()
+        in_turn(files[path] for path in sorted(files, key=lambda path: digest_of([path]))) for files in by_kind.values()
     ]
     order = list(QuestionSource)
-    return sorted(_in_turn(kinds)[:count], key=lambda one: (order.index(one.kind), one.file, one.line, one.question))
-
-
-def _in_turn(groups: Iterable[list[CompetencyQuestion]]) -> list[CompetencyQuestion]:
-    """The first of each group, then the second of each, and so on."""
-    return [one for round_ in zip_longest(*groups) for one in round_ if one is not None]
+    return sorted(in_turn(kinds)[:count], key=lambda one: (order.index(one.kind), one.file, one.line, one.question))
 
 
 def as_samples(probe: Probe) -> SampleSet:

@@ -124,10 +124,7 @@ def scope_verdicts(
 
     group = EntryGroup(entries, structure)
     (asked,) = asker.ask_entries(load_prompt("scope"), [group], ScopeAnswer, size=_TOGETHER, check=unquoted)
-    usd: float | None = 0.0
-    for one in asked:
-        usd = known_sum(usd, one.usd)
-    return [_verdict(one) for one in asked], usd
+    return [_verdict(one) for one in asked], known_sum(*(one.usd for one in asked))
 
 
 def _verdict(asked: AskResult[ScopeAnswer]) -> ScopeVerdict:

@@ -220,23 +220,23 @@ class Asker:
         if not todo:
             return
         reporting = announcer() if self._allowance is not None else SILENT  # a recording sends nothing
-        plan = AskingPlan(self.judge, [one.question() for one in todo])
+        plan = AskingPlan(self.judge, [question.next_call() for question in todo])
         if not reporting.begin(plan):
-            for one in todo:
-                one.problem = _NOT_ASKED
+            for question in todo:
+                question.problem = _NOT_ASKED
             return
         pool = ThreadPoolExecutor(max(1, min(self._options.concurrency, len(todo))))
         try:
             open_: dict[Future[None], OpenQuestion[_T]] = {
-                pool.submit(self._in_a_slot, one, until): one for one in todo
+                pool.submit(self._in_a_slot, question, until): question for question in todo
             }
             while open_:
                 for future in wait(open_, return_when=FIRST_COMPLETED).done:
-                    one = open_.pop(future)
+                    question = open_.pop(future)
                     future.result()
-                    for key, answer, source in one.valid():
+                    for key, answer, source in question.valid():
                         self._store.keep_answer(
-                            one.prompt.version, self.judge, key, answer, source.session, source.project
+                            question.prompt.version, self.judge, key, answer, source.session, source.project
                         )
                     reporting.advance(len(todo) - len(open_), len(todo), self._spent)
         except BaseException:
@@ -247,66 +247,66 @@ class Asker:
             reporting.end()
         pool.shutdown()
 
-    def _in_a_slot(self, one: OpenQuestion[_T], until: float) -> None:
+    def _in_a_slot(self, question: OpenQuestion[_T], until: float) -> None:
         with self._slots:  # held during waits too: a server that asks for a wait gets no other question
-            self._ask_one(one, until)
+            self._ask_one(question, until)
 
-    def _ask_one(self, one: OpenQuestion[_T], until: float) -> None:
+    def _ask_one(self, question: OpenQuestion[_T], until: float) -> None:
         """Ask until there is a usable answer, within the retries and the time of one question."""
         retries = self._options.retries
         end = min(until, time.monotonic() + self._options.seconds * (retries + 1))
         is_last_try = False  # an answer that cannot be used is asked for once more
         for attempt in range(retries + 1):
             if stop := self._stop():
-                one.problem = one.problem or stop
+                question.problem = question.problem or stop
                 return
             left = min(self._options.seconds, end - time.monotonic())
             if left <= 0:
-                one.problem = one.problem or _TIME_IS_OVER
+                question.problem = question.problem or _TIME_IS_OVER
                 return
-            failure = self._try(one, left)
+            failure = self._try(question, left)
             if failure is None:
-                one.problem = ""
+                question.problem = ""
                 return
-            one.problem = failure.problem
+            question.problem = failure.problem
             if not failure.again or attempt == retries or is_last_try:
                 return
             is_last_try = failure.is_content
             pause = _BACK_OFF * 2**attempt if failure.after is None else failure.after
             if time.monotonic() + pause >= end:
-                one.problem += f" (it asks for a wait of {pause:g} seconds)" if failure.after else ""
+                question.problem += f" (it asks for a wait of {pause:g} seconds)" if failure.after else ""
                 return
             self._stopped.wait(pause)
 
-    def _try(self, one: OpenQuestion[_T], seconds: float) -> _Failure | None:
+    def _try(self, question: OpenQuestion[_T], seconds: float) -> _Failure | None:
         """Make one call: return the failure, or None once the question is answered."""
-        one.tally.attempts += 1
-        question = one.question()
+        question.tally.attempts += 1
+        call = question.next_call()
         with self._lock:
-            self._own_tokens += estimated_tokens(question.instructions) + estimated_tokens(question.text)
+            self._own_tokens += estimated_tokens(call.instructions) + estimated_tokens(call.text)
         began = time.monotonic()
         try:
-            completion = self._completer.complete(question, seconds=seconds)
+            completion = self._completer.complete(call, seconds=seconds)
         except CompletionError as error:
             tokens = None if error.usd is None else 0  # a call that was cut off may have used tokens
-            self._count(one.tally, error.usd, tokens, tokens, error.problem if error.limit else "")
+            self._count(question.tally, error.usd, tokens, tokens, error.problem if error.limit else "")
             if error.hopeless:
                 self._hopeless = error.problem
             return _Failure(error.problem, error.again, error.after)
         except Exception as error:  # the other questions go on, whatever a library raises
-            self._count(one.tally, None, None, None)
+            self._count(question.tally, None, None, None)
             return _Failure(f"{type(error).__name__}: {redact(str(error))[:_COMPLAINT]}")
         with self._lock:
             self._seconds += time.monotonic() - began
-        self._count(one.tally, completion.usd, completion.tokens_in, completion.tokens_out)
+        self._count(question.tally, completion.usd, completion.tokens_in, completion.tokens_out)
         try:
-            problem = one.take(completion.text)
+            problem = question.take(completion.text)
         except MalformedError as error:
             problem = str(error)
         if not problem:
             return None
         wrong = redact(problem)[:_COMPLAINT]
-        one.complaint = f"\nYour last answer could not be used: {wrong}. Answer with JSON alone."
+        question.complaint = f"\nYour last answer could not be used: {wrong}. Answer with JSON alone."
         return _Failure(f"the answer cannot be used: {wrong}", True, 0.0, is_content=True)  # no wait is needed
 
     def _count(

@@ -81,7 +81,7 @@ class OpenQuestion(Generic[_T]):
         self.problem = self.complaint = ""
         self.tally = CallCosts()
 
-    def question(self) -> ModelQuestion:
+    def next_call(self) -> ModelQuestion:
         """Return the next call: what is still open, and the problem of the last answer."""
         texts, schema, prompt = dict(self._texts), _inlined(msgspec.json.schema(self._type)), self.prompt
         if self._has_several:

@@ -95,7 +95,7 @@ def material_of(failed: FailedRun, tree: SourceTree) -> CauseMaterial:
         "expected": sendable("\n".join(expectations(failed))),
         "answer": shortened(failed.shown(failed.answer), _ANSWER, names) or "(no answer)",
         "calls": _calls(failed, names),
-        "passages": "\n\n".join(one.shown(number) for number, one in enumerate(passages, 1)) or "(none)",
+        "passages": "\n\n".join(passage.shown(number) for number, passage in enumerate(passages, 1)) or "(none)",
     }
     return CauseMaterial(texts, passages)
 
@@ -103,10 +103,10 @@ def material_of(failed: FailedRun, tree: SourceTree) -> CauseMaterial:
 def expectations(failed: FailedRun) -> Iterator[str]:
     """Yield what was asserted of the answer, and how it came out."""
     graded = failed.run.grade.assertions
-    for number, one in enumerate(failed.sample.assertions):
+    for number, assertion in enumerate(failed.sample.assertions):
         grade = graded[number] if number < len(graded) else None
         outcome = "undecided" if grade is None or grade.passed is None else "passed" if grade.passed else "FAILED"
-        yield f"- {outcome}: {_said(one)}" + (f" ({grade.reason})" if grade and grade.reason else "")
+        yield f"- {outcome}: {_said(assertion)}" + (f" ({grade.reason})" if grade and grade.reason else "")
     scores = {criterion.name: criterion for criterion in failed.run.grade.criteria}
     for criterion in failed.sample.rubric:
         score = scores.get(criterion.name)
@@ -115,7 +115,7 @@ def expectations(failed: FailedRun) -> Iterator[str]:
     if isinstance(expected := failed.sample.metadata.get("expected"), str):
         yield f"- the right answer, by the sample's author: {expected}"
     if not failed.sample.assertions and not failed.sample.rubric:
-        signals = "; ".join(f"{one.type} {one.query or one.text}".strip() for one in failed.run.signals[:4])
+        signals = "; ".join(f"{signal.type} {signal.query or signal.text}".strip() for signal in failed.run.signals[:4])
         yield f"- an answer without a gap. FAILED: {signals or 'a gap'}"
 
 
@@ -150,10 +150,10 @@ def near_passages(failed: FailedRun, tree: SourceTree) -> list[NearPassage]:
     found: dict[tuple[str, int, int], CodePassage] = {}
     for text, worth in ((question, 1.0), (expected, 0.9), (f"{question} {expected}", 1.0), (failed.answer, 0.4)):
         words = _words(text)
-        for rank, one in enumerate(ranked_for(tree, text[:400], words)[:_RANKED] if words else ()):
-            key = (one.passage.path, one.passage.first, one.passage.last)
+        for rank, near in enumerate(ranked_for(tree, text[:400], words)[:_RANKED] if words else ()):
+            key = (near.passage.path, near.passage.first, near.passage.last)
             scores[key] = scores.get(key, 0.0) + worth / (_FUSED + rank)
-            found[key] = one.passage
+            found[key] = near.passage
     outputs, names = failed.outputs, names_in([question, expected])
     shown, tokens = list[NearPassage](), 0
     for key in sorted(scores, key=lambda key: (-scores[key], key)):
@@ -246,7 +246,7 @@ def failed_runs(
         bad = [run for run in mine if not run.is_complete or not answers(run)]
         if 2 * len(bad) <= len(mine) or not bad:
             continue
-        run = next((one for one in bad if one.is_complete), bad[0])
+        run = next((run for run in bad if run.is_complete), bad[0])
         trace = traced.get(run.trace)
         found.append(FailedRun(sample, run, run.answer, trace.calls if trace else (), folder))
     return found
@@ -255,15 +255,15 @@ def failed_runs(
 def diagnose(failed: Sequence[FailedRun], folder: Path, files: Sequence[str], asker: Asker | None) -> list[SampleCause]:
     """Return the cause of every failed sample, in their order; `files` are the knowledge files of the folder."""
     tree = SourceTree(folder, time.monotonic() + _SECONDS, only=files)
-    found = {one.sample.id: by_rules(one, tree) for one in failed}
-    ended = [one for one in failed if found[one.sample.id].cause is not Cause.AGENT_FAILED]
+    found = {failure.sample.id: by_rules(failure, tree) for failure in failed}
+    ended = [failure for failure in failed if found[failure.sample.id].cause is not Cause.AGENT_FAILED]
     if asker is not None and ended:
-        shown = [material_of(one, tree) for one in ended]
+        shown = [material_of(failure, tree) for failure in ended]
         checks = [partial(_problem, material) for material in shown]
-        asked = asker.ask(load_prompt("causes"), [one.texts for one in shown], CauseAnswer, checks)
-        for one, material, answer in zip(ended, shown, asked, strict=True):
-            found[one.sample.id] = _decided(one, material, answer, found[one.sample.id], asker.judge)
-    return [_with_expected(found[one.sample.id], one.sample) for one in failed]
+        asked = asker.ask(load_prompt("causes"), [material.texts for material in shown], CauseAnswer, checks)
+        for failure, material, answer in zip(ended, shown, asked, strict=True):
+            found[failure.sample.id] = _decided(failure, material, answer, found[failure.sample.id], asker.judge)
+    return [_with_expected(found[failure.sample.id], failure.sample) for failure in failed]
 
 
 def _with_expected(cause: SampleCause, sample: EvalSample) -> SampleCause:
@@ -281,7 +281,7 @@ def by_rules(failed: FailedRun, tree: SourceTree) -> SampleCause:
     if not wanted:
         return SampleCause(sample.id, Cause.UNDECIDED, "no assertion names the words of a right answer")
     outputs = _plain("\n".join(failed.outputs))
-    if text := next((one for one in wanted if _is_specific(one) and _plain(one) in outputs), ""):
+    if text := next((word for word in wanted if _is_specific(word) and _plain(word) in outputs), ""):
         path, line = _place_of(text, tree)
         return SampleCause(sample.id, Cause.NOT_USED, f"tools returned “{text}”", path, line, text if path else "")
     for text in wanted:

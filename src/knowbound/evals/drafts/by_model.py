@@ -112,15 +112,15 @@ def drafts_by_model(
     found = sifted(proposed, known, decided or {})
     faults = _faults(found.drafts, asker)
     of_each = list(zip(found.drafts, faults, strict=True))
-    dropped = [*found.dropped, *(NotDrafted(one.prompt, fault) for one, fault in of_each if fault)]
-    return Drafts(tuple(one for one, fault in of_each if not fault)[:count], tuple(dropped))
+    dropped = [*found.dropped, *(NotDrafted(draft.prompt, fault) for draft, fault in of_each if fault)]
+    return Drafts(tuple(draft for draft, fault in of_each if not fault)[:count], tuple(dropped))
 
 
 def _texts(sections: Sequence[_Section], gaps: Sequence[Gap], known: Sequence[str], count: int) -> dict[str, str]:
     """Return the texts of a question."""
     wanted = "\n".join(f"w{number}: {_words(gap)}" for number, gap in enumerate(gaps, 1))
     return {
-        "sections": sendable("\n\n".join(one.shown(number) for number, one in enumerate(sections, 1))),
+        "sections": sendable("\n\n".join(section.shown(number) for number, section in enumerate(sections, 1))),
         "wanted": sendable(wanted) or "(nothing)",
         "known": sendable("\n".join(known[:_KNOWN])) or "(none)",
         "how_many": str(count),
@@ -139,9 +139,9 @@ def _calls(
     pages = [page for page in knowledge.pages if not page.is_index or len(knowledge.pages) == 1]
     sections = {page.path: list(_sections_of(page)) for page in pages}
     if gaps:
-        every = [one for several in sections.values() for one in several]
+        every = [section for several in sections.values() for section in several]
         stems = [content_stems(f"{gap.wanted} {gap.doubt} {gap.said}") for gap in gaps]
-        ranked = sorted(every, key=lambda one: -sum(len(stem & content_stems(one.text)) for stem in stems))
+        ranked = sorted(every, key=lambda section: -sum(len(stem & content_stems(section.text)) for stem in stems))
         yield ranked[: 2 * _TOGETHER], list(gaps)
     order = sorted(sections, key=lambda path: (path not in preferred, digest_of([path])))
     ordered = in_turn(sections[path] for path in order)
@@ -159,7 +159,7 @@ def _sections_of(page: KnowledgePage) -> Iterator[_Section]:
         if estimated_tokens(_TITLE.sub("", text)) >= _LEAST and section.blocks and not gives_orders(text):
             prose = " ".join(block.text for block in section.blocks if _says_something(block))
             found.append((len(content_stems(prose)), _Section(page.path, section.line, section.heading, _cut(text))))
-    yield from (one for worth, one in sorted(found, key=lambda one: -one[0]) if worth >= _LEAST_STEMS)
+    yield from (section for worth, section in sorted(found, key=lambda pair: -pair[0]) if worth >= _LEAST_STEMS)
 
 
 def _parts_of(page: KnowledgePage) -> Iterator[str]:
@@ -188,32 +188,34 @@ def _drafts(
         return
     answer = asked.value
     by_name = {f"w{number}": gap for number, gap in enumerate(gaps, 1)}
-    for one in answer.samples:
-        question = " ".join(one.question.split())
-        section = sections[one.section - 1] if 1 <= one.section <= len(sections) else None
-        if section is None or not is_quoted(one.quote, [section.text]):
+    for sample in answer.samples:
+        question = " ".join(sample.question.split())
+        section = sections[sample.section - 1] if 1 <= sample.section <= len(sections) else None
+        if section is None or not is_quoted(sample.quote, [section.text]):
             yield NotDrafted(question, "its quotation is not in the section")
-        elif not (expected := _expected(one, question, texts)):
+        elif not (expected := _expected(sample, question, texts)):
             yield NotDrafted(question, _UNCHECKED)
-        elif unshown := _unshown(one, f"{question} {section.path} {section.heading} {one.quote}"):
+        elif unshown := _unshown(sample, f"{question} {section.path} {section.heading} {sample.quote}"):
             yield NotDrafted(question, f"the quotation does not show {unshown}")
         else:
-            gap = by_name.get(one.wanted)
-            place = gap.why if gap else f"{section.path}:{line_of(one.quote, section.text, section.line)}"
+            gap = by_name.get(sample.wanted)
+            place = gap.why if gap else f"{section.path}:{line_of(sample.quote, section.text, section.line)}"
             draft = SampleDraft(
                 id=draft_id("gap" if gap else "file", question),
                 prompt=question,
-                why=f"{place}; answered by: {one.quote}",
+                why=f"{place}; answered by: {sample.quote}",
                 provenance="llm-generated",
                 metadata={
                     **(gap.metadata if gap else {"drafted_from": "knowledge", "status": "proposed"}),
-                    "answerable": True, "expected": redact(one.answer), "quote": redact(one.quote),
-                    "path": section.path, "at": line_of(one.quote, section.text, section.line), "by": judge,
+                    "answerable": True, "expected": redact(sample.answer), "quote": redact(sample.quote),
+                    "path": section.path, "at": line_of(sample.quote, section.text, section.line), "by": judge,
                 },
                 mentions=expected,
                 covers=section.path,
             )  # fmt: skip
-            fault = _misjudged(draft, (one.answer, *one.right), (*one.wrong, one.refusal, *refusals(question)))
+            fault = _misjudged(
+                draft, (sample.answer, *sample.right), (*sample.wrong, sample.refusal, *refusals(question))
+            )
             yield NotDrafted(question, fault) if fault else draft
     for other in answer.unanswerable:
         if (gap := by_name.get(other.wanted)) is not None:
@@ -227,12 +229,12 @@ def _drafts(
             )
 
 
-def _expected(one: DraftedSample, question: str, texts: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+def _expected(sample: DraftedSample, question: str, texts: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     """Return the words of a right answer; none if the first of a group is in the question or right by chance."""
-    groups = [[" ".join(text.split()) for text in group if text.strip()] for group in one.expected]
+    groups = [[" ".join(text.split()) for text in group if text.strip()] for group in sample.expected]
     for words in groups:
         first = _bare(words[0]) if words else ""
-        is_shown = first and (_bare(one.quote).find(first) >= 0 or is_quoted(words[0], [one.quote]))
+        is_shown = first and (_bare(sample.quote).find(first) >= 0 or is_quoted(words[0], [sample.quote]))
         is_common = first in _COMMON or (first.isalnum() and len(first) < 2) or _gives_away(question, first)
         if not is_shown or is_common or redact(" ".join(words)) != " ".join(words):
             return ()
@@ -258,10 +260,10 @@ def _bare(text: str) -> str:
     return " ".join(text.split()).strip("`'\".").lower()
 
 
-def _unshown(one: DraftedSample, shown: str) -> str:
+def _unshown(sample: DraftedSample, shown: str) -> str:
     """Return a name or number of the answer that neither quotation nor question has; "" if there is none."""
     plain = "".join(shown.lower().split())
-    names = (name.strip("`.,:") for name in _NAME.findall(one.answer))
+    names = (name.strip("`.,:") for name in _NAME.findall(sample.answer))
     return next((name for name in names if "".join(name.lower().split()) not in plain), "")
 
 
@@ -276,10 +278,10 @@ def _misjudged(draft: SampleDraft, right: Iterable[str], wrong: Iterable[str]) -
 
 def _faults(drafts: Sequence[SampleDraft], asker: Asker) -> list[str]:
     """Have every answerable draft answered from its quotation alone. Returns what is wrong with each, or ""."""
-    asked = {at: one for at, one in enumerate(drafts) if one.metadata["answerable"]}
+    asked = {at: draft for at, draft in enumerate(drafts) if draft.metadata["answerable"]}
     entries = []
-    for at, one in asked.items():
-        shown = {"question": one.prompt, "place": one.covers, "quotation": str(one.metadata["quote"])}
+    for at, draft in asked.items():
+        shown = {"question": draft.prompt, "place": draft.covers, "quotation": str(draft.metadata["quote"])}
         entries.append(AskedEntry(f"q{at + 1}", shown, input_hash(shown)))
     found = [""] * len(drafts)
     if not entries:
@@ -287,11 +289,11 @@ def _faults(drafts: Sequence[SampleDraft], asker: Asker) -> list[str]:
     (checks,) = asker.ask_entries(
         load_prompt("draft_checks"), [EntryGroup(entries)], DraftCheck, size=_CHECKED_TOGETHER
     )
-    for (at, one), check in zip(asked.items(), checks, strict=True):
+    for (at, draft), check in zip(asked.items(), checks, strict=True):
         if check.value is None:
             found[at] = f"it was not tried out: {check.problem}"
         elif check.value.fault != "none":
             found[at] = f"{check.value.fault}: {' '.join(check.value.reason.split())[:200]}"
         else:
-            found[at] = _misjudged(one, (check.value.answer, check.value.again), (check.value.wrong,))
+            found[at] = _misjudged(draft, (check.value.answer, check.value.again), (check.value.wrong,))
     return found

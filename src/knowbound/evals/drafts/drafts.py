@@ -49,7 +49,10 @@ class SampleDraft(msgspec.Struct, frozen=True):
 
     def is_passed_by(self, answer: str) -> bool:
         """Report whether an answer has all that is asserted."""
-        return all(decide(one, AgentAnswer(answer)).passed for one in msgspec.convert(self.assertions, list[Assertion]))
+        return all(
+            decide(assertion, AgentAnswer(answer)).passed
+            for assertion in msgspec.convert(self.assertions, list[Assertion])
+        )
 
 
 class NotDrafted(msgspec.Struct, frozen=True):
@@ -171,13 +174,13 @@ def _mentions(knowledge: KnowledgeText, page: KnowledgePage, section: DocumentSe
     found += [number for text in prose for number in _NUMBER.findall(re.sub(r"`[^`]*`", " ", text))]
     elsewhere = [other.text for other in knowledge.pages if other is not page]
     safe = (
-        one.strip()
-        for one in dict.fromkeys(found)
-        if one.lower() not in question.lower()
-        and redact(one) == one
-        and not any(one in text for text in elsewhere)
+        name.strip()
+        for name in dict.fromkeys(found)
+        if name.lower() not in question.lower()
+        and redact(name) == name
+        and not any(name in text for text in elsewhere)
     )  # fmt: skip
-    return [one for one in safe if len(one) >= 2][:3]
+    return [name for name in safe if len(name) >= 2][:3]
 
 
 def draft_id(kind: str, prompt: str) -> str:

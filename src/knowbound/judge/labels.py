@@ -229,7 +229,7 @@ class LabelSet(msgspec.Struct, Generic[_Label], frozen=True):
 
 
 class _Format(NamedTuple, Generic[_Row]):
-    """How a line is read; and in an error about it, what it should be, with an example."""
+    """Reader of a line, with the noun and the example for an error about it."""
 
     read: Callable[[bytes], _Row]
     noun: str

@@ -30,7 +30,7 @@ CLIENTS = ("claude-code", "codex", "other")  # whose agents can be asked through
 
 
 class Provider(StrEnum):
-    """Who answers: the rules, recorded answers, or a service or program that runs a model."""
+    """Source of answers: the rules, a recording, or a service or program that runs a model."""
 
     RULES = "rules"
     ANTHROPIC = "anthropic"
@@ -45,7 +45,7 @@ class Provider(StrEnum):
 
 
 class ProviderForm(NamedTuple):
-    """How judges of a provider are named, what they need, and whom they send text to."""
+    """Form of the names of a provider's judges, their needs, and whom they send text to."""
 
     form: str
     needs: str

@@ -139,7 +139,7 @@ NO_DOUBT = (
 
 def by_rules(sentence: str) -> bool:
     (candidate,) = hedging_candidates(sentence) or [HedgingCandidate("")]
-    return bool(candidate.sentence) and RulesJudge().judge([candidate])[0].is_uncertainty  # type: ignore[union-attr]
+    return bool(candidate.sentence) and RulesJudge().judge([candidate])[0].is_uncertainty
 
 
 @pytest.mark.parametrize("sentence", NO_DOUBT)

@@ -22,7 +22,7 @@ def line(text: object, **fields: Any) -> str:
 
 
 def run(*args: str | Path) -> Result:
-    return CliRunner().invoke(knowbound, ["secrets", *map(str, args)])
+    return CliRunner().invoke(knowbound, ["secrets", *map(str, args)], standalone_mode=False)
 
 
 def rows(*args: str | Path) -> list[dict[str, Any]]:
@@ -61,7 +61,7 @@ def test_each_secret_is_listed_once_with_its_places_and_its_first_time(tmp_path:
 @pytest.mark.parametrize("format_", ["text", "json", "jsonl"])
 def test_no_value_is_shown(tmp_path: Path, format_: str) -> None:
     shown = run(planted(tmp_path), "--format", format_)
-    assert shown.exit_code == 1
+    assert shown.return_value == 1
     assert not [value for value in (KEY, TOKEN, PASSWORD, KEY[20:40]) if value in shown.output]
 
 

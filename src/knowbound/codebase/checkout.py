@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,6 +33,7 @@ _COMMITS = 5_000  # that are read for deleted files
 _COMMITS_AT_ONCE = 200
 MOST_OUTPUT = 20_000_000  # bytes of history
 _SEARCH_OUTPUT = 4_000_000  # bytes of one search for names
+_MOST_LINES = 50  # that have a text
 _FEW_LINES, _MANY_LINES = 5, 1_000  # lines of a file that the first and the second search take
 _EARLIER = 3  # versions of a knowledge file whose trees are searched for names that are gone
 _TOML_TASK = re.compile(r"""^\[tasks\.["']?([\w:.-]+)["']?\]""")
@@ -42,6 +44,7 @@ _MANIFESTS: dict[str, re.Pattern[str]] = {
     "mise.toml": _TOML_TASK, ".mise.toml": _TOML_TASK, "Makefile": _TARGETS, "makefile": _TARGETS, "justfile": _RECIPE,
     "Justfile": _RECIPE, ".justfile": _RECIPE, "GNUmakefile": _TARGETS,
 }  # fmt: skip
+_NUMBERED = re.compile(r"(\d+)[\0:](.*)")  # of ripgrep with a colon, of git with a NUL
 _INCLUDES = re.compile(r"^(?:-?s?include|import\??|mod\??)\s+\S")
 _TASK_FOLDERS = ("mise-tasks/", ".mise-tasks/", "mise/tasks/", ".mise/tasks/", ".config/mise/tasks/")
 
@@ -212,9 +215,9 @@ class Checkout:
     def lines_with(self, text: str) -> list[TreeLine]:
         """The lines of all files that have the text, at most 50."""
         if text not in self._searched:
-            arguments = ["--fixed-strings", "--line-number", "--max-count", "2", "--null", "--", text, "."]
-            ran = rg(self.root, arguments, SECONDS, 2_000_000)
-            self._searched[text] = list(_places(ran.out.decode("utf-8", "replace")))
+            given = ("--fixed-strings", "--line-number", "--max-count", "2", "--null", "--", text, ".")
+            found = _places(rg(self.root, given, SECONDS, 2_000_000))
+            self._searched[text] = [place for place, _ in islice(found, _MOST_LINES)]
         return self._searched[text]
 
     def places_of(self, names: Iterable[str]) -> dict[str, list[TreeLine]]:
@@ -239,35 +242,23 @@ class Checkout:
     def files_with(self, name: str) -> frozenset[str] | None:
         """Return every file that has a name as a whole word; None if the search ended early."""
         if name not in self._with_name:
-            ran = self._search_files(name)
-            paths = (path.removeprefix("./") for path in ran.out.decode("utf-8", "replace").split("\0") if path)
-            self._with_name[name] = None if _ended_early(ran) else frozenset(map(self._in_tree, paths))
+            ran = self._search([name], "--files-with-matches")
+            paths = ran.out.decode("utf-8", "replace").split("\0")
+            self._with_name[name] = None if _ended_early(ran) else frozenset(_path(path) for path in paths if path)
         return self._with_name[name]
 
-    def _search_files(self, name: str) -> Ran:
-        given = ["--fixed-strings", "--word-regexp", "--files-with-matches", "--null", "-e", name, "--", "."]
+    def _search(self, names: list[str], *options: str) -> Ran:
+        """Search for names as whole words; the options are those that ripgrep and `git grep` share."""
+        patterns = [part for name in names for part in ("-e", name)]
+        given = ("--fixed-strings", "--word-regexp", "--null", *options, *patterns, "--", ".")
         return rg(self.root, given, SECONDS, _SEARCH_OUTPUT)
-
-    def _in_tree(self, place: str) -> str:
-        """Return the path of a place that a search prints."""
-        return place
 
     def _lines_of(self, names: list[str], most_of_file: int) -> Iterator[tuple[str, TreeLine]]:
         """Yield the lines that have one of the names as a whole word, at most so many of a file."""
-        options = ["--fixed-strings", "--word-regexp", "--only-matching", "--line-number", "--null"]
-        patterns = [part for name in names for part in ("-e", name)]
-        given = [*options, *patterns, "--max-count", str(most_of_file), "--", "."]
-        ran = rg(self.root, given, SECONDS, _SEARCH_OUTPUT)
-        self._note_end(names, ran)
-        for line in ran.out.decode("utf-8", "replace").splitlines():
-            path, null, rest = line.partition("\0")
-            number, _, name = rest.partition(":")
-            if null and number.isdigit():
-                yield name, TreeLine(path.removeprefix("./"), int(number))
-
-    def _note_end(self, names: Iterable[str], ran: Ran) -> None:
-        """Note whether a search for names came to its end; its exit code is 1 if nothing was found."""
+        ran = self._search(names, "--only-matching", "--line-number", "--max-count", str(most_of_file))
+        # That a search came to its end is known: its exit code is 1 if nothing was found.
         self.unsearched = self.unsearched | set(names) if _ended_early(ran) else self.unsearched - set(names)
+        return ((name, place) for place, name in _places(ran))
 
     def commits_of(self, file: str) -> list[str]:
         """Return commits that changed a file, newest first: the newest, the middle and the oldest.
@@ -369,12 +360,17 @@ def _ended_early(ran: Ran) -> bool:
     return ran.cut or ran.timed_out or ran.code not in (0, 1)
 
 
-def _places(output: str) -> Iterator[TreeLine]:
-    for line in output.splitlines()[:50]:
+def _places(ran: Ran) -> Iterator[tuple[TreeLine, str]]:
+    """Yield the places that a search printed, and what it found there."""
+    for line in ran.out.decode("utf-8", "replace").splitlines():
         path, null, rest = line.partition("\0")
-        number = rest.partition(":")[0]
-        if null and number.isdigit():
-            yield TreeLine(path.removeprefix("./"), int(number))
+        if null and (found := _NUMBERED.match(rest)):
+            yield TreeLine(_path(path), int(found[1])), found[2]
+
+
+def _path(printed: str) -> str:
+    """Return a path that ripgrep prints below `.`, and `git grep` after the commit."""
+    return printed[2:] if printed.startswith("./") else printed.partition(":")[2]
 
 
 class CommitCheckout(Checkout):
@@ -393,20 +389,19 @@ class CommitCheckout(Checkout):
             seconds=SECONDS,
             output_bytes=200,
         )
-        self._commit = ran.out.decode("ascii", "replace").strip()
-        self._head = self._commit
-        if ran.code != 0 or not self._commit:
+        self._head = ran.out.decode("ascii", "replace").strip()
+        if ran.code != 0 or not self._head:
             raise InputError("no-such-commit", f"There is no commit {commit!r} in {root}. Try: git fetch")
 
     @cached_property
     def commit(self) -> str:
         """The commit."""
-        return self._commit[:12]
+        return self._head[:12]
 
     @cached_property
     def _all(self) -> frozenset[str]:
         ran = run_git(
-            self.root, "ls-tree", "-r", "-z", "--name-only", self._commit, seconds=SECONDS, output_bytes=MOST_OUTPUT
+            self.root, "ls-tree", "-r", "-z", "--name-only", self._head, seconds=SECONDS, output_bytes=MOST_OUTPUT
         )
         return frozenset(name for name in ran.out.decode("utf-8", "replace").split("\0") if name)
 
@@ -427,28 +422,9 @@ class CommitCheckout(Checkout):
 
     def text(self, path: str) -> str:
         """Return the text of a file; "" if the commit has none, or too large a one."""
-        if path not in self._texts:
-            shown = ("cat-file", "blob", f"{self._commit}:{path}")
-            ran = run_git(self.root, *shown, seconds=SECONDS, output_bytes=LARGEST) if path in self._all else None
-            is_whole = ran is not None and ran.code == 0 and not ran.cut
-            self._texts[path] = ran.out.decode("utf-8", "replace") if ran is not None and is_whole else ""
-        return self._texts[path]
+        return self.text_at(self._head, path) if path in self._all else ""
 
-    def _search_files(self, name: str) -> Ran:
-        given = ("grep", "-F", "-w", "-l", "-I", "-z", "--full-name", "-e", name, self._commit, "--")
-        return run_git(self.root, *given, seconds=SECONDS, output_bytes=MOST_OUTPUT)
-
-    def _in_tree(self, place: str) -> str:
-        return place.partition(":")[2]
-
-    def _lines_of(self, names: list[str], most_of_file: int) -> Iterator[tuple[str, TreeLine]]:
-        """Yield the lines that have one of the names as a whole word."""
-        options = ("-F", "-w", "-o", "-n", "-I", "-z", "--full-name", "--max-count", str(most_of_file))
+    def _search(self, names: list[str], *options: str) -> Ran:
         patterns = [part for name in names for part in ("-e", name)]
-        given = ("grep", *options, *patterns, self._commit, "--")
-        ran = run_git(self.root, *given, seconds=SECONDS, output_bytes=MOST_OUTPUT)
-        self._note_end(names, ran)
-        for line in ran.out.decode("utf-8", "replace").splitlines():
-            place, *rest = line.split("\0")
-            if len(rest) == 2 and rest[0].isdigit():
-                yield rest[1], TreeLine(place.partition(":")[2], int(rest[0]))
+        given = ("grep", "--fixed-strings", "--word-regexp", "--null", "-I", "--full-name", *options, *patterns)
+        return run_git(self.root, *given, self._head, "--", seconds=SECONDS, output_bytes=MOST_OUTPUT)

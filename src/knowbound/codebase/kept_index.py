@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+from typing import NamedTuple
 
 from knowbound.store.data_dir import CODEBASE, OWNER, is_our_mark
 from knowbound.store.read_only import HOOK_WAIT_SECONDS, open_read_only
@@ -25,13 +26,13 @@ _STEPS = 20_000  # steps of SQLite's virtual machine between two looks at the cl
 _LARGEST_VALUE = 64 * 1024 * 1024
 
 
-class DefinedName:
+class DefinedName(NamedTuple):
     """A definition of the index."""
 
-    __slots__ = ("kind", "line", "name", "path")
-
-    def __init__(self, name: str, path: str, line: int, kind: str) -> None:
-        self.name, self.path, self.line, self.kind = name, path, line, kind
+    name: str
+    path: str
+    line: int
+    kind: str
 
 
 class KeptTree:

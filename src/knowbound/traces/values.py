@@ -164,6 +164,15 @@ def read_values(path: Path, tally: Tally) -> Iterator[tuple[int, object]]:
             tally.skip(str(path), number + 1, "broken" if number else str(error))
 
 
+def read_objects(path: Path, tally: Tally) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the values of a file that are objects; other values are counted as foreign."""
+    for number, value in read_values(path, tally):
+        if isinstance(value, dict):
+            yield number, value
+        else:
+            tally.skip(str(path), number, "foreign")
+
+
 def concatenated(text: str) -> Iterator[object]:
     """Yield values with only space between them, as console exporters write; ValueError at a broken value."""
     position = 0

@@ -33,7 +33,7 @@ from knowbound.traces.dialogue import (
 )
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally
-from knowbound.traces.values import dicts, lines_of_head, read_values
+from knowbound.traces.values import dicts, lines_of_head, read_objects
 
 _TYPE = re.compile(r"(?:session|assistant|user|tool|system|hook|permission|subagent|skill)\.[a-z_]+|abort")
 
@@ -84,10 +84,8 @@ class _EventLog:
     def events(self, files: Sequence[Path]) -> Iterator[Event]:
         for file in files:
             self.path = str(file)
-            for number, line in read_values(file, self.tally):
-                if not isinstance(line, dict):
-                    self.tally.skip(self.path, number, "foreign")
-                elif isinstance(data := line.get("data"), dict):
+            for number, line in read_objects(file, self.tally):
+                if isinstance(data := line.get("data"), dict):
                     kind, id_ = text_in(line, "type"), text_in(line, "id")
                     is_message = kind in ("user.message", "assistant.message")
                     if not id_ or self.known.is_new(id_, is_message=is_message):

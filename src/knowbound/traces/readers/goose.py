@@ -21,7 +21,7 @@ from knowbound.traces.calls.tools import kind_of
 from knowbound.traces.dialogue import Message, ToolRequest, ToolResult, as_input, as_text, follow, text_in
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import SQLITE_SIGNATURE, Tables, Tally, has_table, tables_of
-from knowbound.traces.values import dicts, first_value, head_of, read_values, token_count, value_of
+from knowbound.traces.values import dicts, first_value, head_of, read_objects, token_count, value_of
 
 _SUB_AGENT = "sub_agent"
 _EDITOR = "text_editor"
@@ -49,8 +49,8 @@ class Goose:
                 with tables_of(path, tally) as tables:
                     yield from _from_database(tables, str(path)) if tables else ()
                 continue
-            for number, value in read_values(path, tally):
-                if isinstance(value, dict) and isinstance(value.get("conversation"), list):
+            for number, value in read_objects(path, tally):
+                if isinstance(value.get("conversation"), list):
                     yield _start(value)
                     yield from follow(_messages(dicts(value["conversation"])), str(path))
                 else:

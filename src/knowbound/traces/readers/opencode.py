@@ -27,8 +27,8 @@ from knowbound.traces.calls.outcome import INTERRUPTED, NO_MATCH, STILL_RUNNING,
 from knowbound.traces.calls.tools import kind_of
 from knowbound.traces.dialogue import MAX_REASON, as_input, as_text, text_in
 from knowbound.traces.registry import Identity
-from knowbound.traces.source import SQLITE_SIGNATURE, Tables, Tally, has_table, read_document, tables_of
-from knowbound.traces.values import decode, dicts, first_value, head_of, object_of, token_count
+from knowbound.traces.source import SQLITE_SIGNATURE, Tables, Tally, has_table, tables_of
+from knowbound.traces.values import dicts, first_value, head_of, object_of, read_objects, token_count
 
 _COUNTS = ("matches", "count")  # of grep; of glob and list
 _STOPPED = re.compile(r"terminated command after exceeding timeout|User aborted the command")
@@ -134,16 +134,7 @@ def _joined(files: Iterable[Path], tally: Tally) -> _Session:
     session = _Session("")
     messages: dict[str, _Message] = {}
     parts: dict[str, tuple[str, dict[str, Any]]] = {}
-    for path in files:
-        content = read_document(path, tally)
-        try:
-            value = decode(content) if content else None
-        except ValueError as reason:
-            tally.skip(str(path), 1, str(reason))
-            continue
-        if not isinstance(value, dict):
-            tally.skip(str(path), 1, "foreign")
-            continue
+    for path, value in ((file, value) for file in files for _, value in read_objects(file, tally)):
         info = value.get("info")
         for about in [info, *_exported(value)] if isinstance(info, dict) else [value]:
             own = text_in(about, "id")
@@ -156,9 +147,8 @@ def _joined(files: Iterable[Path], tally: Tally) -> _Session:
             elif own.startswith("ses_"):
                 session = _Session(
                     own, text_in(about, "parentID"), text_in(about, "directory"), text_in(about, "version"),
-                    (about.get("time") or {}).get("created") if isinstance(about.get("time"), dict) else None,
+                    as_input(about.get("time")).get("created"), path=str(path),
                 )  # fmt: skip
-                session.path = str(path)
         session.path = session.path or str(path)
     for _, (message, about) in sorted(parts.items()):
         if message in messages:

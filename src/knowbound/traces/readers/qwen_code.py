@@ -20,7 +20,7 @@ from knowbound.traces.dialogue import Message, ToolResult, as_input, as_text, fo
 from knowbound.traces.readers.gemini_cli import shell_output
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally
-from knowbound.traces.values import first_value, new_tokens, read_values
+from knowbound.traces.values import first_value, new_tokens, read_objects
 
 _TYPES = frozenset({"user", "assistant", "tool_result", "system"})
 _NO_OUTPUT = (Outcome.UNKNOWN, "its output is not in the trace")
@@ -69,8 +69,8 @@ class _Lines:
         self._seen: set[str] = set()
 
     def messages(self, path: Path) -> Iterator[Message]:
-        for number, value in read_values(path, self.tally):
-            if not isinstance(value, dict) or text_in(value, "type") not in _TYPES:
+        for number, value in read_objects(path, self.tally):
+            if text_in(value, "type") not in _TYPES:
                 self.tally.skip(str(path), number, "foreign")
                 continue
             own = text_in(value, "uuid")

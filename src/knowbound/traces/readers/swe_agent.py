@@ -27,7 +27,7 @@ from knowbound.traces.calls.outcome import NO_MATCH, NO_PATH, SUCCESS, TIMED_OUT
 from knowbound.traces.dialogue import as_input, as_text, is_error_report, text_in
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally
-from knowbound.traces.values import dicts, first_value, read_values
+from knowbound.traces.values import dicts, first_value, read_objects
 
 # The commands with the names of their arguments, in order.
 _COMMANDS: dict[str, tuple[ToolKind, tuple[str, ...]]] = {
@@ -91,8 +91,8 @@ class SweAgent:
     def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
         """Yield the events of each trajectory."""
         for path in files:
-            for number, value in read_values(path, tally):
-                if isinstance(value, dict) and (dicts(value.get("trajectory")) or dicts(value.get("history"))):
+            for number, value in read_objects(path, tally):
+                if dicts(value.get("trajectory")) or dicts(value.get("history")):
                     yield from _session(value, path)
                 else:
                     tally.skip(str(path), number, "foreign")

@@ -93,22 +93,12 @@ class TranscriptLine(msgspec.Struct, gc=False, rename="camel"):
         return Author.PROGRAM if (self.entrypoint or "").startswith("sdk") else Author.UNKNOWN
 
 
-class _AgentMessage(msgspec.Struct, gc=False, rename="camel"):
-    """A sub-agent's message inside an `agent_progress` line."""
-
-    type: str = ""
-    uuid: str | None = None
-    timestamp: str | None = None
-    message: ApiMessage | None = None
-    tool_use_result: Raw = NOTHING
-
-
 class Progress(msgspec.Struct, gc=False, rename="camel"):
     """The `data` of an `agent_progress` line."""
 
     type: str = ""
     agent_id: str | None = None
-    message: _AgentMessage | None = None
+    message: TranscriptLine | None = None  # of the sub-agent
 
 
 class _GrepResult(msgspec.Struct, gc=False, rename="camel"):

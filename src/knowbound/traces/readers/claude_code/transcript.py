@@ -272,11 +272,10 @@ class Session:
         if inner.uuid and not self.known.is_new(inner.uuid):
             return
         chain = self._chain(progress.agent_id or "sub-agent")
-        shown = TranscriptLine(uuid=inner.uuid, timestamp=inner.timestamp, tool_use_result=inner.tool_use_result)
         if inner.type == "assistant":
-            self._assistant(chain, inner.message, shown, number)
+            self._assistant(chain, inner.message, inner, number)
         elif inner.type == "user":
-            self._results(chain, inner.message, shown)
+            self._results(chain, inner.message, inner)
 
     def _assistant(self, chain: _AgentSteps, message: ApiMessage, line: TranscriptLine, number: int) -> None:
         content = message.content

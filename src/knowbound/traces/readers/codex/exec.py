@@ -26,7 +26,7 @@ from knowbound.traces.dialogue import MAX_REASON, OpenStep, PendingCall, as_inpu
 from knowbound.traces.readers.codex.lines import searched_web
 from knowbound.traces.registry import Identity, RunUsage
 from knowbound.traces.source import Tally
-from knowbound.traces.values import dicts, lines_of_head, read_values, token_count
+from knowbound.traces.values import dicts, lines_of_head, read_objects, token_count
 
 UNFINISHED = "the stream ends within a turn"
 _Item = dict[str, Any]
@@ -61,8 +61,8 @@ class CodexExec:
     def spent(self, file: Path) -> RunUsage:
         """Return the tokens of the last turn, which are the total of the run; prices are not in the stream."""
         spent = RunUsage()
-        for _, line in read_values(file, Tally()):
-            if usage := as_input(as_input(line).get("usage")):
+        for _, line in read_objects(file, Tally()):
+            if usage := as_input(line.get("usage")):
                 spent = RunUsage(
                     tokens_in=token_count(usage.get("input_tokens")),
                     tokens_out=token_count(usage.get("output_tokens")),
@@ -84,11 +84,8 @@ class _Thread:
 
     def events(self) -> Iterator[Event]:
         number = 0
-        for number, line in read_values(Path(self.path), self.tally):
-            if isinstance(line, dict):
-                yield from self._line(line, number)
-            else:
-                self.tally.skip(self.path, number, "foreign")
+        for number, line in read_objects(Path(self.path), self.tally):
+            yield from self._line(line, number)
         yield from self._complete()
         if self.is_open:
             yield Broken(self.error, number) if self.error else Broken(UNFINISHED, number, Break.CUT_OFF)

@@ -58,7 +58,7 @@ from knowbound.traces.readers.codex.lines import (
 )
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally
-from knowbound.traces.values import decoded_lines, dicts, lines_of_head, object_of
+from knowbound.traces.values import dicts, lines_of_head, object_of, read_objects
 
 _TYPES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted"})
 _ITEMS = CALLS | RESULTS | {"message", "reasoning"}
@@ -141,11 +141,8 @@ class _Rollout:
     def events(self, files: Sequence[Path]) -> Iterator[Event]:
         for file in files:
             self.path = str(file)
-            for number, line in decoded_lines(file, self.session.tally):
-                if isinstance(line, dict):
-                    yield from self._line(line, number)
-                else:
-                    self.session.tally.skip(self.path, number, "foreign")
+            for number, line in read_objects(file, self.session.tally):
+                yield from self._line(line, number)
         yield from self._complete()
 
     def _line(self, line: dict[str, Any], number: int) -> Iterator[Event]:

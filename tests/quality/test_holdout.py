@@ -15,7 +15,7 @@ from knowbound.quality.rollup import day_of
 from knowbound.quality.status import holdout_comparison, quality_status
 from knowbound.quality.turns.joining import TurnSources, join
 from knowbound.report.quality.status import render_quality
-from knowbound.stats.sessions import TurnOutcome
+from knowbound.stats.quality import TurnOutcome
 from tests.quality.measured_project import TODAY, MeasuredProject, logged, turn
 
 PORT = Item("k-port", "The orders service listens on port 8080.")

@@ -14,7 +14,7 @@ from knowbound.injection.log import InjectedItem, InjectionRecord
 from knowbound.kms.search.ranking import RANKER, FoundItem
 from knowbound.quality.rollout.replay import LoggedPool, compare_rankings, logged_pools
 from knowbound.stats.rate import Mean, Rate
-from knowbound.stats.sessions import Ranker, Ranking, ReplayVerdict, TurnPair, compare, is_worse
+from knowbound.stats.rollout import Ranker, Ranking, ReplayVerdict, TurnPair, is_worse, metric_change
 from tests.quality.measured_project import logged, turn
 
 PRESENT = Ranking(Ranker.PRESENT, (), 0.3)
@@ -87,8 +87,8 @@ _said = st.lists(st.booleans(), min_size=1, max_size=3).map(tuple)
 
 @given(st.lists(st.builds(TurnPair, st.sampled_from("abcd"), _said, _said), min_size=1, max_size=20))
 def test_the_other_way_round_the_difference_is_the_opposite(pairs: list[TurnPair]) -> None:
-    found = compare(pairs).difference
-    turned = compare([TurnPair(one.session, one.after, one.before) for one in pairs]).difference
+    found = metric_change(pairs).difference
+    turned = metric_change([TurnPair(one.session, one.after, one.before) for one in pairs]).difference
     assert found.value is not None
     assert turned.value is not None
     assert found.value == pytest.approx(-turned.value)
@@ -98,7 +98,7 @@ def test_the_other_way_round_the_difference_is_the_opposite(pairs: list[TurnPair
 
 @given(st.lists(st.builds(TurnPair, st.sampled_from("abcd"), _said, _said), min_size=1, max_size=20))
 def test_a_ranking_is_never_better_or_worse_than_itself(pairs: list[TurnPair]) -> None:
-    found = compare([TurnPair(one.session, one.before, one.before) for one in pairs]).difference
+    found = metric_change([TurnPair(one.session, one.before, one.before) for one in pairs]).difference
     assert found.value == 0
     assert not any(is_worse(metric, found) for metric in Metric)
 

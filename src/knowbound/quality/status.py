@@ -43,14 +43,17 @@ from knowbound.report.quality.model import (
 from knowbound.stats.quality import (
     ITEM_METRICS,
     WINDOW_DAYS,
+    ArmTurn,
+    HoldoutComparison,
     MetricStatus,
     QualityMetric,
+    TurnOutcome,
+    compare_arms,
     day_before,
     rolling,
     sum_of_days,
     window,
 )
-from knowbound.stats.sessions import ArmTurn, HoldoutComparison, TurnOutcome, compare_arms
 from knowbound.text.clock import utc_now
 from knowbound.text.redact import excerpt, redact
 from knowbound.text.specific_words import places, readable

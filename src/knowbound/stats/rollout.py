@@ -1,20 +1,24 @@
-"""The rollout of measured ranking as values: legs, criteria, state and monitors.
+"""The rollout of measured ranking as values: legs, criteria, state and monitors; and the replay of two rankings.
 
 Specification 2, sections 6 and 7. `quality/rollout/` has the legs, decides criteria and watches the failure modes;
-`report/quality/rollout.py` has the words.
+`report/quality/rollout.py` has the words. A replay compares two rankings of the same logged candidates: the judged
+items among its first k represent a ranking, by the share of positive verdicts on them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 import msgspec
 
 from knowbound.core.quality import Durations, Metric
+from knowbound.stats.floor import FEWEST_PROMPTS
 from knowbound.stats.judge_gate import MeasuredMetric
 from knowbound.stats.quality import QualityMetric
-from knowbound.stats.rate import Rate
-from knowbound.stats.sessions import ReplayResult
+from knowbound.stats.rate import Mean, Rate, mean_of
+
+FEWEST_REPLAYED = FEWEST_PROMPTS  # turns with judged items in both rankings, before a replay decides anything
 
 
 class CriterionName(StrEnum):
@@ -122,6 +126,57 @@ class RolloutState(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.history[-1] if self.history and self.history[-1].kind is EventKind.KILLED else None
 
 
+class Ranker(StrEnum):
+    """The backends whose candidates are ordered by measured quality; the others are ordered by stored confidence."""
+
+    PRESENT = "present"  # those of the present leg
+    QUALITY = "quality"  # those of the next leg, too
+
+
+class Ranking(msgspec.Struct, frozen=True):
+    """A ranker, the backends whose measured quality it counts, and its floor of relevance."""
+
+    ranker: Ranker
+    backends: tuple[str, ...] = ()
+    floor: float = 0.0
+
+
+class ReplayVerdict(StrEnum):
+    """The verdict of a replay on the candidate."""
+
+    NO_WORSE = "no worse"
+    WORSE = "worse"  # in one metric for certain
+    TOO_FEW = "too few"  # turns
+
+
+class MetricChange(msgspec.Struct, frozen=True):
+    """One metric: precision at k of both rankings, and the mean difference per turn with its interval."""
+
+    before: Rate
+    after: Rate
+    difference: Mean
+
+
+class ReplayResult(msgspec.Struct, frozen=True):
+    """The result of a replay. It has counts alone: every machine that shares the log sees it."""
+
+    made: str
+    before: Ranking
+    after: Ranking
+    k: int
+    compared: int = 0  # turns with a judged item in the first k of both
+    metrics: dict[Metric, MetricChange] = {}
+
+    @property
+    def verdict(self) -> ReplayVerdict:
+        """Decide whether the candidate may replace the present ranking."""
+        if self.compared < FEWEST_REPLAYED:
+            return ReplayVerdict.TOO_FEW
+        if any(is_worse(metric, one.difference) for metric, one in self.metrics.items()):
+            return ReplayVerdict.WORSE
+        return ReplayVerdict.NO_WORSE
+
+
 class LegFacts(msgspec.Struct, frozen=True):
     """Facts about the days of a leg."""
 
@@ -205,3 +260,38 @@ class RolloutStatus(msgspec.Struct, frozen=True):
         """The leg after the present one; None in the last leg."""
         number = self.current.leg.number + 1
         return self.legs[number] if number < len(self.legs) else None
+
+
+class TurnPair(msgspec.Struct, frozen=True):
+    """The verdicts of one metric on the judged items among the first k of both rankings, in one turn."""
+
+    session: str
+    before: tuple[bool, ...]
+    after: tuple[bool, ...]
+
+
+def metric_change(pairs: Sequence[TurnPair]) -> MetricChange:
+    """Compare one metric over turns in which both rankings have a judged item."""
+    clusters: dict[str, list[float]] = {}
+    for pair in pairs:
+        clusters.setdefault(pair.session, []).append(_share(pair.after) - _share(pair.before))
+    difference = mean_of(clusters.values())
+    if len(clusters) > 1 and difference.low is None:  # every turn has the same difference: the interval is a point
+        difference = Mean(difference.n, difference.value, difference.value, difference.value)
+    return MetricChange(_rate(pair.before for pair in pairs), _rate(pair.after for pair in pairs), difference)
+
+
+def is_worse(metric: Metric, difference: Mean) -> bool:
+    """Report whether the whole interval is on the bad side: contradictions are to be few, the rest is to be much."""
+    if difference.low is None or difference.high is None:
+        return False
+    return difference.low > 0 if metric is Metric.CONTRADICTED else difference.high < 0
+
+
+def _share(said: tuple[bool, ...]) -> float:
+    return sum(said) / len(said)
+
+
+def _rate(turns: Iterable[tuple[bool, ...]]) -> Rate:
+    said = [one for turn in turns for one in turn]
+    return Rate(sum(said), len(said))

@@ -37,8 +37,7 @@ from knowbound.stats.quality import (
     p95_ms,
 )
 from knowbound.stats.rate import Rate, least_share
-from knowbound.stats.rollout import CriterionName, CriterionState, Leg, LegFacts, RolloutCriterion
-from knowbound.stats.sessions import ReplayVerdict
+from knowbound.stats.rollout import CriterionName, CriterionState, Leg, LegFacts, ReplayVerdict, RolloutCriterion
 
 ORDER = ("mem0", "neo4j", "mongo", "files", "sqlite")  # of the contract; those that it does not have are last
 LEG_DAYS = WINDOW_DAYS  # "one week of measurement at least per leg"

@@ -47,11 +47,12 @@ from knowbound.stats.rollout import (
     Leg,
     LegFacts,
     LegStatus,
+    ReplayResult,
+    ReplayVerdict,
     RolloutEvent,
     RolloutState,
     RolloutStatus,
 )
-from knowbound.stats.sessions import ReplayResult, ReplayVerdict
 from knowbound.text.clock import utc_now
 
 STATE, REPLAY = "rollout", "replay"  # notes of the quality log

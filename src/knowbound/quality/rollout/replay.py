@@ -31,7 +31,7 @@ from knowbound.kms.opening import open_knowledge_store
 from knowbound.kms.quality_log import QualityLog
 from knowbound.kms.search.ranking import RANKER, RELEVANCE_FLOOR, FoundItem, rank, relevant
 from knowbound.stats.effective import effective_confidence, scores_of
-from knowbound.stats.sessions import Ranker, Ranking, ReplayResult, TurnPair, compare
+from knowbound.stats.rollout import Ranker, Ranking, ReplayResult, TurnPair, metric_change
 from knowbound.text.clock import utc_now
 
 _BY = "knowbound"
@@ -156,7 +156,7 @@ def compare_rankings(
         after=after,
         k=k,
         compared=len(pairs[Metric.ON_TOPIC]),
-        metrics={metric: compare(some) for metric, some in pairs.items()},
+        metrics={metric: metric_change(some) for metric, some in pairs.items()},
     )
 
 

@@ -10,10 +10,9 @@ import msgspec
 from knowbound.core.quality import Counts, DayRollup, Discovery, ItemVerdict, Metric
 from knowbound.stats.calibration import Estimate, corrected
 from knowbound.stats.judge_gate import GateState, MeasuredMetric, WeeklySample
-from knowbound.stats.quality import MetricStatus, WindowRates, window
+from knowbound.stats.quality import HoldoutComparison, MetricStatus, WindowRates, window
 from knowbound.stats.rate import Rate
 from knowbound.stats.rollout import RolloutStatus
-from knowbound.stats.sessions import HoldoutComparison
 
 ITEM_DAYS = 30  # of injections that the items to fix are chosen from
 ENOUGH = 5  # verdicts before an item is called never on topic, or ignored

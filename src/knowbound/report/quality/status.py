@@ -24,13 +24,15 @@ from knowbound.stats.quality import (
     PROMPT_LIMIT_MS,
     STOP_LIMIT_MS,
     WINDOW_DAYS,
+    HoldoutComparison,
+    OutcomeDifference,
     QualityMetric,
     TargetState,
+    TurnOutcome,
     p95_ms,
     window,
 )
 from knowbound.stats.rate import Rate
-from knowbound.stats.sessions import HoldoutComparison, OutcomeDifference, TurnOutcome
 from knowbound.text.printable import counted
 
 Format = PageFormat

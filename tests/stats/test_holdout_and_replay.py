@@ -5,18 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.core.quality import Metric
+from knowbound.stats.quality import FEWEST_TURNS, ArmTurn, OutcomeDifference, TurnOutcome, compare_arms
 from knowbound.stats.rate import Mean, Rate
-from knowbound.stats.sessions import (
-    FEWEST_TURNS,
-    ArmTurn,
-    MetricChange,
-    OutcomeDifference,
-    TurnOutcome,
-    TurnPair,
-    compare,
-    compare_arms,
-    is_worse,
-)
+from knowbound.stats.rollout import MetricChange, TurnPair, is_worse, metric_change
 from tests.conftest import some_examples
 
 
@@ -74,8 +65,8 @@ def test_an_outcome_that_no_trace_knows_is_unknown() -> None:
 
 def test_two_rankings_are_compared_by_the_difference_of_each_turn() -> None:
     pairs = [TurnPair("s1", (True, False), (True, True)), TurnPair("s2", (False, False), (False, True))]
-    assert compare(pairs) == MetricChange(Rate(1, 4), Rate(3, 4), Mean(2, 0.5, 0.5, 0.5))
-    assert compare(pairs[:1]).difference == Mean(1, 0.5)  # one session has no interval
+    assert metric_change(pairs) == MetricChange(Rate(1, 4), Rate(3, 4), Mean(2, 0.5, 0.5, 0.5))
+    assert metric_change(pairs[:1]).difference == Mean(1, 0.5)  # one session has no interval
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from knowbound.files import replacing
 from knowbound.gaps.topics import Topics
 from knowbound.remote_files import address_of, list_address, open_address, write_address
 from knowbound.report.formats.json import json_text
-from knowbound.report.team import (
+from knowbound.report.review import (
     FORMAT,
     LEAST_PEOPLE,
     OfPeople,

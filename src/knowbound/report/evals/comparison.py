@@ -34,6 +34,7 @@ from knowbound.report.sections import (
 )
 from knowbound.report.words import TYPE_NAMES, broken_words
 from knowbound.stats.comparison import Change, Comparison, SampleChange, SampleSide, Verdict
+from knowbound.stats.evaluation import Evaluation
 from knowbound.stats.gate import about
 from knowbound.stats.paired import Difference, Pairs
 from knowbound.stats.printing import percent, probability, score, signed
@@ -62,16 +63,12 @@ def comparison_page(comparison: Comparison) -> Page:
     """Return a comparison as a page, sample by sample."""
     before, after = comparison.before, with_files_near(comparison.after, (comparison.after.root,))
     entries = [entry._replace(anchor="") for entry in by_sample.evaluation_entries(after)]
-    named = (("before", before), ("after", after))
     return Page(
         verb="compare",
         title="Comparison of two evaluations",
         lead="The same samples, before and after.",
         totals=_totals(comparison),
-        origin=tuple(
-            (f"{name}: ", prose(f"{by_sample.who_words(side)} · {by_sample.knowledge_words(side)}"))
-            for name, side in named
-        ),
+        origin=(("before: ", _origin(before)), ("after: ", _origin(after))),
         sections=(
             *comparison_sections(comparison, is_alone=True),
             sources(after.gap),
@@ -81,6 +78,10 @@ def comparison_page(comparison: Comparison) -> Page:
         commands=(("knowbound trend", "the gap rate from commit to commit"),),
         version=after.version,
     )
+
+
+def _origin(side: Evaluation) -> Inline:
+    return prose(f"{by_sample.who_words(side)} · {by_sample.knowledge_words(side)}")
 
 
 def _totals(comparison: Comparison) -> str:
@@ -130,15 +131,15 @@ def verdict_words(comparison: Comparison) -> str:
         seen = "" if pairs.detectable is None else f"; one of {percent(pairs.detectable)} would be seen in 4 of 5 cases"
         return f"No difference: both answer the same of {counted(pairs.n, 'sample')}{seen}."
     net = pairs.fixed - pairs.broken
-    more = f"{other} answers {abs(net):,} of {pairs.n:,} {'more' if net > 0 else 'fewer'}, p = {probability(pairs.p)}"
-    if not net:
-        more = f"both answer as many of {counted(pairs.n, 'sample')}, and not the same ones"
+    more = f"both answer as many of {counted(pairs.n, 'sample')}, and not the same ones"
+    if net:
+        way = "more" if net > 0 else "fewer"
+        more = f"{other} answers {abs(net):,} of {pairs.n:,} {way}, p = {probability(pairs.p)}"
     if comparison.verdict is not Verdict.UNDECIDED:
         return f"{more[0].upper()}{more[1:]}."
-    needed = pairs.more
     would = "no reasonable number of samples like these would decide"
-    if needed is not None:
-        would = f"{about(needed)} more {'sample' if needed == 1 else 'samples'} would"
+    if pairs.more is not None:
+        would = f"{about(pairs.more)} more {'sample' if pairs.more == 1 else 'samples'} would"
     return f"Undecided: {more}; {would}."
 
 
@@ -187,11 +188,11 @@ def _mean_words(mean: Mean, before: str, after: str) -> str:
 
 
 def _figures(comparison: Comparison) -> tuple[Figure, ...]:
-    sides = (("before", comparison.before), ("after", comparison.after))
-    gaps = [
-        replace(gap_figures(side.gap, by_sample.counted_unit(side))[0], label=f"Gap {name}") for name, side in sides
-    ]
-    return *gaps, *(replace(coverage_figure(side.coverage, side.root), label=f"Cover {name}") for name, side in sides)
+    gaps, coverages = [], []
+    for name, side in (("before", comparison.before), ("after", comparison.after)):
+        gaps.append(replace(gap_figures(side.gap, by_sample.counted_unit(side))[0], label=f"Gap {name}"))
+        coverages.append(replace(coverage_figure(side.coverage, side.root), label=f"Cover {name}"))
+    return *gaps, *coverages
 
 
 def _rows(comparison: Comparison, names: str, shown: int, *changes: Change) -> Table:

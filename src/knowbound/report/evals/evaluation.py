@@ -33,7 +33,6 @@ from knowbound.report.sections import (
     Row,
     Section,
     Span,
-    Table,
     Tone,
     data,
     listing,
@@ -101,7 +100,9 @@ def render_evaluation(
     report = EvaluationReport(evaluation, tuple(gates), nudge, beside, comparison)
     match format:
         case "jsonl":
-            return "".join(_run_lines(evaluation))
+            # Each line has the watermark: people separate the lines, and count them as a rate.
+            about = {"test_set": evaluation.watermark.sha256_8, "watermark": as_json(evaluation.watermark)}
+            return "".join(json_line({**_run_fields(run), **about}) + "\n" for run in evaluation.runs)
         case "sarif" | "junit" | "github":
             from knowbound.report.formats import github, junit, sarif  # noqa: PLC0415  (only these formats need them)
 
@@ -109,7 +110,7 @@ def render_evaluation(
                 evaluation=with_files_near(made_plain(evaluation), (here,)), gates=tuple(map(made_plain, report.gates))
             )
             renderers = {"sarif": sarif.evaluation_sarif, "junit": junit.evaluation_junit}
-            return (renderers | {"github": github.evaluation_github})[format](report)
+            return renderers.get(format, github.evaluation_github)(report)
         case _:
             return render(format, lambda: evaluation_page(report, here), lambda: _document(report), **layout)
 
@@ -140,7 +141,7 @@ def evaluation_page(report: EvaluationReport, here: str) -> Page:
             gaps.judged_hedges(evaluation.judging),
             gaps.sources(gap, built_in=evaluation.executor == BUILT_IN),
             gaps.missed_searches(evaluation.topics, entries, unit),
-            section("By sample", "samples", _sample_table(rows, entries)),
+            section("By sample", "samples", table(_SAMPLES, _samples(rows, entries))),
             *(_groups(name, groups) for name, groups in by_sample.groups(evaluation).items()),
             *_beside(report.beside),
             gaps.uncovered(coverage.uncovered, _UNCOVERED),
@@ -196,11 +197,10 @@ def _composite(mean: Mean) -> Iterator[Figure]:
     yield Figure("Composite", score(mean.value), score_interval(mean.low, mean.high), drawn, counts, meaning)
 
 
-def _sample_table(rows: list[SampleRow], entries: list[InventoryEntry]) -> Table:
-    first: dict[str, int] = {}
-    for number, entry in enumerate(entries, 1):
-        first.setdefault(entry.anchor, number)
-    return table(_SAMPLES, (_sample(row, first.get(row.anchor, 0)) for row in by_sample.rows_to_read_first(rows)))
+def _samples(rows: list[SampleRow], entries: list[InventoryEntry]) -> Iterator[Row]:
+    last_first = reversed(list(enumerate(entries, 1)))
+    first = {entry.anchor: number for number, entry in last_first}
+    return (_sample(row, first.get(row.anchor, 0)) for row in by_sample.rows_to_read_first(rows))
 
 
 def _sample(row: SampleRow, first: int) -> Row:
@@ -266,8 +266,8 @@ def _failing(row: SampleRow) -> Entry:
 def _left_out(evaluation: Evaluation) -> Iterator[Section]:
     """Everything that is not in the rates, so that nothing is lost silently."""
     runs, repeats = by_sample.left_out(evaluation), evaluation.repeat > 1
-    words = ((prose(by_sample.left_out_words(run, repeats)), data(by_sample.sample_place(run))) for run in runs)
-    lines = listing((Entry(said, place=place) for said, place in words), 5)
+    said = ((prose(by_sample.left_out_words(run, repeats)), data(by_sample.sample_place(run))) for run in runs)
+    lines = listing((Entry(words, place=place) for words, place in said), 5)
     yield section(f"{counted(len(runs), 'run')} not in the rates", "left-out", lines, folded_in=ASIDE)
     reasons = by_sample.unscored(evaluation)
     title = f"{counted(sum(reasons.values()), 'grade')} unscored, counted neither for nor against"
@@ -294,7 +294,10 @@ def _document(report: EvaluationReport) -> dict[str, object]:
             for name, groups in by_sample.groups(evaluation).items()
         },
         "topics": as_json(evaluation.topics),
-        "inventory": [_entry_fields(entry) for entry in by_sample.evaluation_entries(evaluation)],
+        "inventory": [
+            signal_fields(entry.signal) | {"run": entry.note.removeprefix("run ") or "1", "places": list(entry.places)}
+            for entry in by_sample.evaluation_entries(evaluation)
+        ],
         "unscored": by_sample.unscored(evaluation),
         **causes_fields(evaluation),
         "runs": [_run_fields(run) for run in evaluation.runs],
@@ -304,12 +307,6 @@ def _document(report: EvaluationReport) -> dict[str, object]:
         "comparison": comparison_fields(report.comparison) if report.comparison else None,
         "version": evaluation.version,
     }
-
-
-def _run_lines(evaluation: Evaluation) -> Iterator[str]:
-    """Yield a line per run, each with the watermark: people separate the lines, and count them as a rate."""
-    about = {"test_set": evaluation.watermark.sha256_8, "watermark": as_json(evaluation.watermark)}
-    yield from (json_line({**_run_fields(run), **about}) + "\n" for run in evaluation.runs)
 
 
 def _run_fields(run: SampleRun) -> dict[str, object]:
@@ -330,7 +327,3 @@ def _sample_fields(row: SampleRow) -> dict[str, object]:
         "failed_assertions": as_json(row.failed),
         **fields(row.runs[0], "file line"),
     }
-
-
-def _entry_fields(entry: InventoryEntry) -> dict[str, object]:
-    return {**signal_fields(entry.signal), "run": entry.note.removeprefix("run ") or "1", "places": list(entry.places)}

@@ -87,11 +87,8 @@ class SampleRow(NamedTuple):
     @property
     def failed(self) -> list[AssertionGrade]:
         """Assertions that failed in a complete run, each once."""
-        return list(
-            dict.fromkeys(
-                assertion for run in self.complete for assertion in run.grade.assertions if assertion.passed is False
-            )
-        )
+        graded = (assertion for run in self.complete for assertion in run.grade.assertions)
+        return list(dict.fromkeys(assertion for assertion in graded if assertion.passed is False))
 
     @property
     def usd(self) -> float | None:
@@ -194,11 +191,9 @@ def unscored(evaluation: Evaluation) -> dict[str, int]:
     reasons: Counter[str] = Counter()
     for run in evaluation.runs:
         if run.is_complete:
-            reasons.update(
-                assertion.reason or "no reason given" for assertion in run.grade.assertions if assertion.passed is None
-            )
-            criteria = (criterion for criterion in run.grade.criteria if criterion.score is None)
-            reasons.update(criterion.problem or criterion.reason or "no reason given" for criterion in criteria)
+            missing = [assertion.reason for assertion in run.grade.assertions if assertion.passed is None]
+            missing += [one.problem or one.reason for one in run.grade.criteria if one.score is None]
+            reasons.update(reason or "no reason given" for reason in missing)
     return dict(reasons.most_common())
 
 

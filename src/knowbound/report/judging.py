@@ -346,11 +346,10 @@ def _turn_notes(report: TurnCalibrationReport) -> Iterator[Line]:
 
 
 def _turn_document(report: TurnCalibrationReport) -> dict[str, object]:
-    gates = {
-        str(metric): fields(gate, "state reason why=reason more_turns=more")
-        | {"why": gate_words(gate, report.judge.metrics[metric].found)}
-        for metric, gate in report.gates.items()
-    }
+    gates = {}
+    for metric, gate in report.gates.items():
+        why = {"why": gate_words(gate, report.judge.metrics[metric].found)}
+        gates[str(metric)] = fields(gate, "state reason why=reason more_turns=more") | why
     return {
         "format": "knowbound.turn_calibration/1",
         "question": "turns",

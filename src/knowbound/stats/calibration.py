@@ -161,17 +161,11 @@ def corrected(observed: Rate, found: Calibration) -> Estimate:
     if value is None:
         return Estimate()
     draw = random.Random(repr((observed, sensitivity, specificity)))
-    counts = observed.n / observed.design
-    drawn = [
-        rogan_gladen(
-            _beta(draw, observed.value, counts),
-            _beta(draw, sensitivity.value, sensitivity.effective),
-            _beta(draw, specificity.value, specificity.effective),
-        )
-        for _ in range(_DRAWS)
-    ]
+    shares = [(observed.value, observed.n / observed.design)]
+    shares += [(sensitivity.value, sensitivity.effective), (specificity.value, specificity.effective)]
+    drawn = (rogan_gladen(*(_beta(draw, share, n) for share, n in shares)) for _ in range(_DRAWS))
     known = [one for one in drawn if one is not None]
-    if len(drawn) - len(known) > 0.025 * len(drawn):
+    if _DRAWS - len(known) > 0.025 * _DRAWS:
         return Estimate(value, 0.0, 1.0)  # the labels do not exclude a judge as good as a coin
     return _between(value, known)
 

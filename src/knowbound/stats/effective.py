@@ -59,13 +59,12 @@ def scores_by_turns(
 
 def scores_by_day(before: dict[str, QualityScores], day: DayRollup, gamma: float) -> dict[str, QualityScores]:
     """Return the averages after a day whose turns are gone: the shares of the day count as one injection."""
-    return {
-        item: before.get(item, QualityScores()).after(
-            counts.used / counts.judged, counts.contradicted / counts.judged, gamma, last=day.date
-        )
-        for item, counts in day.by_item.items()
-        if counts.judged
-    }
+    found = {}
+    for item, counts in day.by_item.items():
+        if counts.judged:
+            used, contradicted = counts.used / counts.judged, counts.contradicted / counts.judged
+            found[item] = before.get(item, QualityScores()).after(used, contradicted, gamma, last=day.date)
+    return found
 
 
 REVERSED_DAYS = 7  # "demoted, then promoted again within 7 days"

@@ -129,9 +129,7 @@ def calibrate_floor(trials: Sequence[Trial], wanted: FloorTarget, floor: float, 
 def curve_floors(*around: float) -> list[float]:
     """Return the floors of a curve: the given ones and a dozen around them."""
     low, high = min(around), max(around)
-    steps = [
-        round(at, 2) for at in (low + _CURVE_STEP * step for step in range(-6, 7 + round((high - low) / _CURVE_STEP)))
-    ]
+    steps = [round(low + _CURVE_STEP * step, 2) for step in range(-6, 7 + round((high - low) / _CURVE_STEP))]
     return sorted({*around, *(floor for floor in steps if 0 < floor < 1)})
 
 
@@ -154,14 +152,12 @@ def _sum(injected: Sequence[tuple[Trial, Sequence[str]]], floor: float, most: in
         floor,
         most,
         right=Rate(sum(not trial.right.isdisjoint(ids) for trial, ids in needing), len(needing)),
-        on_topic=clustered(_on_topic(trial, ids) for trial, ids in injected),
+        on_topic=clustered(
+            Rate(sum(id_ in trial.right or id_ in trial.on_topic for id_ in ids), len(ids)) for trial, ids in injected
+        ),
         left_alone=Rate(sum(not ids for ids in left_alone), len(left_alone)),
         prompts=Rate(sum(bool(ids) for _, ids in injected), len(injected)),
     )
-
-
-def _on_topic(trial: Trial, ids: Sequence[str]) -> Rate:
-    return Rate(sum(id_ in trial.right or id_ in trial.on_topic for id_ in ids), len(ids))
 
 
 def _at_least(rate: Rate, share: float) -> bool:

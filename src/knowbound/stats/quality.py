@@ -198,11 +198,8 @@ def rolling(days: Sequence[DayRollup], last: str, discovered: Callable[[str, str
     for end in _calendar(min(known, default=""), last):
         first, _ = window(end)
         parts = [known[day] for day in _calendar(first, end) if day in known]
-        total = DayRollup(
-            end,
-            injected=sum((part.injected for part in parts), Counts()),
-            spread=sum((part.spread for part in parts), Spread()),
-        )
+        injected, spread = sum((day.injected for day in parts), Counts()), sum((day.spread for day in parts), Spread())
+        total = DayRollup(end, injected=injected, spread=spread)
         found.append(WindowRates(end, {**item_rates(total), QualityMetric.DISCOVERY: discovered(first, end)}))
     return tuple(found)
 

@@ -117,10 +117,8 @@ def _page(report: ProbeReport) -> Page:
     questions = listing(map(_question, _asked_questions(report)), 60, "--format json")
     dropped = listing((Entry(data(one.question), (prose(one.reason),)) for one in probe.dropped), 15, "--format json")
     title = f"{counted(len(probe.dropped), 'proposal')} dropped, and why"
-    kinds, files = (
-        Counter(question.kind for question in probe.questions),
-        {question.file for question in probe.questions if question.file},
-    )
+    kinds = Counter(question.kind for question in probe.questions)
+    files = {question.file for question in probe.questions if question.file}
     totals = (
         f"{counted(len(probe.questions), 'question')} from {counted(len(files), 'file')}",
         f"{probe.left:,} more beyond the number wanted" if probe.left else "",

@@ -68,12 +68,8 @@ def _topic(topic: Topic) -> _Annotation:
     said = f"{topic.title}: {cost_words(topic)}, {endings_words(topic)}"
     answer = [f"answer: {place_words(one.path, one.line)}" for one in topic.answer[:1]]
     level = "warning" if topic.is_open else "notice"
-    return _Annotation(
-        level,
-        "Worth writing down",
-        shorten("\n".join((said, *answer, *places[:1])), _LONGEST),
-        places[0] if places else "",
-    )
+    message = shorten("\n".join((said, *answer, *places[:1])), _LONGEST)
+    return _Annotation(level, "Worth writing down", message, places[0] if places else "")
 
 
 def _sample(row: SampleRow) -> _Annotation | None:

@@ -153,15 +153,10 @@ def _part(part: Part) -> str:
 
             return trend_svg(panel)
         case kinds.MetricChart():
-            from knowbound.report.formats.svg import metric_svg  # noqa: PLC0415
-
-            return metric_svg(part)
+            return svg.metric_svg(part)
         case kinds.Note():
-            return (
-                f'<p class="note {part.tone}">{line_html(part.text)}</p>'
-                if part.tone
-                else f"<p>{line_html(part.text)}</p>"
-            )
+            start = f'<p class="note {part.tone}">' if part.tone else "<p>"
+            return f"{start}{line_html(part.text)}</p>"
         case _:
             assert_never(part)
 
@@ -227,11 +222,8 @@ def _entry(entry: Entry) -> str:
     chosen = "".join(f' data-{name.lower()}="{_text(value)}"' for name, value, _ in entry.filters)
     lines = "".join(f"<p>{line_html(line)}</p>" for line in entry.lines)
     place = " ".join(line_html(one) for one in (entry.place, entry.more) if one)
-    link = (
-        f'<a class="self" href="#{entry.anchor}" aria-label="{translated("Link to this entry")}">#</a> '
-        if entry.anchor
-        else ""
-    )
+    label = translated("Link to this entry")
+    link = f'<a class="self" href="#{entry.anchor}" aria-label="{label}">#</a> ' if entry.anchor else ""
     where = f'<div class="place">{place}</div>' if place else ""
     return f'<li{named}{chosen}><p class="head">{link}{line_html(entry.head)}</p>{lines}{where}</li>'
 

@@ -169,21 +169,13 @@ def _summary(chart: MetricChart, known: Sequence[WindowPoint]) -> str:
 
 def _placed(chart: MetricChart) -> list[WindowPoint]:
     """Place the points: a single point in the middle, several points by day from edge to edge."""
-    if not chart.windows:
-        return []
-    first = date.fromisoformat(chart.windows[0].date)
-    days = max(1, (date.fromisoformat(chart.windows[-1].date) - first).days)
-    width = _RIGHT - _LEFT - 8
-    if len(chart.windows) == 1:
-        return [WindowPoint((_LEFT + _RIGHT) / 2, chart.windows[0].date, chart.windows[0].rates[chart.metric])]
-    return [
-        WindowPoint(
-            _LEFT + 4 + width * (date.fromisoformat(window.date) - first).days / days,
-            window.date,
-            window.rates[chart.metric],
-        )
-        for window in chart.windows
-    ]
+    days = [date.fromisoformat(window.date) for window in chart.windows]
+    points = []
+    for day, window in zip(days, chart.windows, strict=True):
+        share = (day - days[0]).days / max(1, (days[-1] - days[0]).days)
+        x = (_LEFT + _RIGHT) / 2 if len(days) == 1 else _LEFT + 4 + (_RIGHT - _LEFT - 8) * share
+        points.append(WindowPoint(x, window.date, window.rates[chart.metric]))
+    return points
 
 
 def _dates(points: Sequence[WindowPoint]) -> Iterator[str]:

@@ -213,10 +213,8 @@ def _left_out(report: ObserveReport) -> Iterator[Section]:
     title = say("{} without a complete trace, not in the rates", counted(len(incomplete), "sample"))
     yield section(title, "incomplete", _lines(incomplete), folded_in=ASIDE)
     reasons = _lines(((f"{number:,} ", prose(reason)) for reason, number in report.skipped.items()), 20)
-    examples = (
-        (data(without_uuids(place_words(one.path, one.line))), " ", prose(one.reason))
-        for one in report.skipped_examples
-    )
+    places = ((without_uuids(place_words(one.path, one.line)), one.reason) for one in report.skipped_examples)
+    examples = ((data(place), " ", prose(reason)) for place, reason in places)
     title = say("{} skipped", counted(sum(report.skipped.values()), "line"))
     yield section(title, "skipped", reasons, _lines(examples), folded_in=ASIDE)
     title = say("{} that no reader recognises as a trace", counted(len(report.unrecognised), "file"))

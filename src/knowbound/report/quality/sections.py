@@ -169,11 +169,9 @@ def others_row(status: QualityStatus) -> Iterator[tuple[str, Line]]:
     if ordered and ordered[0][1].judged:
         name, counts = ordered[0]
         on_topic, used = (percent(counts.of(metric) / counts.judged) for metric in (Metric.ON_TOPIC, Metric.USED))
-        words = (
-            data(shorten(name, _OTHER)),
-            f": {on_topic} on topic, {used} used of {counted(counts.judged, 'piece')}",
-        )
-        yield "Others", joined((words, f"{len(ordered) - 1:,} more on the page" if len(ordered) > 1 else ""))
+        words = f": {on_topic} on topic, {used} used of {counted(counts.judged, 'piece')}"
+        more = f"{len(ordered) - 1:,} more on the page" if len(ordered) > 1 else ""
+        yield "Others", joined(((data(shorten(name, _OTHER)), words), more))
 
 
 class Hook(NamedTuple):
@@ -219,11 +217,10 @@ def judge_rows(judge: JudgeWorth) -> Iterator[tuple[str, Line]]:
     yield "Judge", _who(judge)
     measured = judge.measured.items()
     if judge.versions and measured:
-        words = (
-            f"{ITEM_METRIC_NAMES[name]} {percent(one.found.agreement.value)} ({one.gate.state})"
-            for name, one in measured
+        known = (
+            (ITEM_METRIC_NAMES[name], percent(one.found.agreement.value), one.gate.state) for name, one in measured
         )
-        yield "Agrees", joined(words)
+        yield "Agrees", joined(f"{name} {agreement} ({state})" for name, agreement, state in known)
     if judge.versions and not (measured and all(one.gate.is_reliable for _, one in measured)):
         yield "Measure", (data(LABEL), ", then ", data(CALIBRATE))
     elif judge.versions and judge.weekly and (judge.weekly.drifted or judge.weekly.is_due):

@@ -51,18 +51,17 @@ Row = Mapping[str, Any]
 def write_tables(rows: Mapping[str, Iterable[Row]], folder: Path, format_: str) -> dict[str, int]:
     """Write every table into the folder; return the number of rows of each. A file is replaced as a whole."""
     folder.mkdir(parents=True, exist_ok=True)
-    write = _parquet_writer() if format_ == "parquet" else _write_lines
+    write = _parquet_writer() if format_ == "parquet" else None
     written = {}
     for name, columns in TABLES.items():
         listed = [{column: row.get(column) for column in columns} for row in rows[name]]
         with replacing(folder / f"{name}.{format_}") as file:
-            write(listed, columns, file)
+            if write is None:
+                file.writelines(msgspec.json.encode(row) + b"\n" for row in listed)
+            else:
+                write(listed, columns, file)
         written[name] = len(listed)
     return written
-
-
-def _write_lines(rows: list[dict[str, Any]], columns: Mapping[str, str], file: IO[bytes]) -> None:
-    file.writelines(msgspec.json.encode(row) + b"\n" for row in rows)
 
 
 def _parquet_writer() -> Any:

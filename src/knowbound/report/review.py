@@ -250,13 +250,13 @@ _KEYS = f"""project people watermark gap sessions turns tool_calls answers topic
 def render_team(report: TeamReport, format_: str) -> str:
     """Return the review as text or JSON."""
     if format_ == "json":
-        projects = [fields(project, _KEYS) | {"answers": _rates(project)} for project in report.projects]
+        projects = []
+        for one in report.projects:
+            turns = sum(one.answers.values())
+            rates = {name: Rate(k, turns).to_json() for name, k in one.answers.items()}
+            projects.append(fields(one, _KEYS) | {"answers": rates})
         return json_text({"format": "knowbound.team/1", "least_people": report.least, "projects": projects})
     return printable("\n".join(_team_lines(report)) + "\n")
-
-
-def _rates(one: TeamProject) -> dict[str, object]:
-    return {name: Rate(k, sum(one.answers.values())).to_json() for name, k in one.answers.items()}
 
 
 def _team_lines(report: TeamReport) -> Iterator[str]:
@@ -276,7 +276,9 @@ def _team_lines(report: TeamReport) -> Iterator[str]:
         open_ = percent_between(gap.open.value, gap.open_upper.value)
         yield f"Gap rate {gap.rate} (weighted {percent(gap.weighted.value)}, open {open_})"
         yield str(one.watermark)
-        yield f"{counted(one.sessions, 'session')}, {counted(one.tool_calls, 'tool call')}{_answers(one)}"
+        turns, bad = sum(one.answers.values()), one.answers.get(Diagnosis.UNSUPPORTED, 0)
+        answers = f"; {bad:,} of {counted(turns, 'audited turn')} unsupported" if turns else ""
+        yield f"{counted(one.sessions, 'session')}, {counted(one.tool_calls, 'tool call')}{answers}"
         yield ""
     yield f"What fewer than {report.least} people have is left out and not counted. All of it: --format json"
 
@@ -300,9 +302,3 @@ def _actions(one: TeamProject) -> Iterator[tuple[str, str, str]]:
         item = wrong.value
         rate = f"contradicted in {item.counts.contradicted:,} of {counted(item.counts.judged, 'injection')}"
         yield ActionKind.SUPERSEDE, f"item {item.id}", f"{rate} · {wrong.people} {of_all}"
-
-
-def _answers(one: TeamProject) -> str:
-    turns = sum(one.answers.values())
-    bad = one.answers.get(Diagnosis.UNSUPPORTED, 0)
-    return f"; {bad:,} of {counted(turns, 'audited turn')} unsupported" if turns else ""

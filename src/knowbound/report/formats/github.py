@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from knowbound.report.evals.evaluation import EvaluationReport
 
 SHOWN_PER_LEVEL = 10
-_LEVELS = ("error", "warning", "notice")
 _LONGEST = 600  # characters of one message
 
 
@@ -94,18 +93,12 @@ def _sample(row: SampleRow) -> _Annotation | None:
 
 
 def _commands(found: Iterable[_Annotation], said: str, mark: Watermark) -> str:
-    shown: list[_Annotation] = []
-    left = dict.fromkeys(_LEVELS, 0)
-    room = {**dict.fromkeys(_LEVELS, SHOWN_PER_LEVEL), "notice": SHOWN_PER_LEVEL - 1}  # the last notice is kept free
-    for one in found:
-        if room[one.level]:
-            room[one.level] -= 1
-            shown.append(one)
-        else:
-            left[one.level] += 1
-    shown.sort(key=lambda one: _LEVELS.index(one.level))
-    rest = ", ".join(counted(number, level) for level, number in left.items() if number)
-    more = f"\nNot shown, GitHub takes {SHOWN_PER_LEVEL} of each: {rest}." if rest else ""
+    listed, shown, left = list(found), [], []
+    for level, room in (("error", SHOWN_PER_LEVEL), ("warning", SHOWN_PER_LEVEL), ("notice", SHOWN_PER_LEVEL - 1)):
+        of_level = [one for one in listed if one.level == level]  # the last notice is kept free
+        shown += of_level[:room]
+        left += [counted(len(of_level) - room, level)] if of_level[room:] else []
+    more = f"\nNot shown, GitHub takes {SHOWN_PER_LEVEL} of each: {', '.join(left)}." if left else ""
     shown.append(_Annotation("notice", "Knowledge gaps", f"{said}{more}\n{mark}"))
     return "".join(command(*one) + "\n" for one in shown)
 

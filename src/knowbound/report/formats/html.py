@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
 from html import escape
@@ -230,11 +231,10 @@ def _entry(entry: Entry) -> str:
 
 def _filters(entries: Iterable[Entry]) -> str:
     """Render the filters of a list, hidden until the script shows them."""
-    choices: dict[str, dict[tuple[str, str], int]] = {}
+    choices: dict[str, Counter[tuple[str, str]]] = {}
     for entry in entries:
         for name, value, words in entry.filters:
-            counts = choices.setdefault(name, {})
-            counts[value, words] = counts.get((value, words), 0) + 1
+            choices.setdefault(name, Counter())[value, words] += 1
     if not choices:
         return ""
     return (
@@ -245,7 +245,7 @@ def _filters(entries: Iterable[Entry]) -> str:
     )
 
 
-def _choices(choices: dict[str, dict[tuple[str, str], int]]) -> Iterator[str]:
+def _choices(choices: dict[str, Counter[tuple[str, str]]]) -> Iterator[str]:
     """A selection wherever there is something to choose between."""
     for name, counts in choices.items():
         if len(counts) > 1:

@@ -24,7 +24,7 @@ from knowbound.report.evals.comparison import verdict_words
 from knowbound.report.evals.samples import SampleRow
 from knowbound.report.formats.plain import plain
 from knowbound.report.gaps.figures import InventoryEntry
-from knowbound.report.gaps.observe import observed_entries, signal_place
+from knowbound.report.gaps.observe import observed_entries
 from knowbound.report.model import ObserveReport
 from knowbound.report.words import gate_name, gate_outcome, gate_reason
 from knowbound.stats.evaluation import RunEnding
@@ -108,7 +108,7 @@ def _signals(row: SampleRow) -> Iterator[str]:
         kind, status = wording.TYPE_NAMES[signal.type], wording.STATUS_NAMES[signal.status]
         yield f"Sample {row.sample} / turn {signal.turn} / [{kind}] {status}"
         yield f"  {wording.signal_words(signal)}"
-        yield f"  {signal_place(signal)}"
+        yield f"  {wording.place_words(signal.file, signal.line)}"
 
 
 def _failed(row: SampleRow) -> Iterator[str]:

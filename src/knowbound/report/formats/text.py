@@ -163,47 +163,35 @@ class _Terminal:
 
     def _table(self, part: Table) -> Iterator[str]:
         """Lay out a table: drops optional columns without room, then wraps the last column and cuts other columns."""
-        rows = part.rows[: part.shown]
-        columns = list(enumerate(part.columns))
-        texts = [[column.name for column in part.columns], *([words(cell) for cell in row.cells] for row in rows)]
-        widths = [max(cells(row[at]) for row in texts) for at, _ in columns]
-        wrapped = [*widths[:-1], min(widths[-1], _NARROW_LAST)]
-        while self._width(wrapped, columns) > self.width and any(one.optional for _, one in columns):
-            columns.remove(max(columns, key=lambda one: one[1].optional))
-        self._fit(widths, columns)
-        if any(column.name for _, column in columns):
-            yield self._paint(self._row_line([(texts[0][at], widths[at], one) for at, one in columns]), Tone.SOFT)
-        last, _ = columns[-1]
+        rows, columns, kept = part.rows[: part.shown], part.columns, list(range(len(part.columns)))
+        texts = [[column.name for column in columns], *([words(cell) for cell in row.cells] for row in rows)]
+        widths = [max(map(cells, column)) for column in zip(*texts, strict=True)]
+        narrowed = [*widths[:-1], min(widths[-1], _NARROW_LAST)]
+        while _total(narrowed, kept) > self.width and any(columns[at].optional for at in kept):
+            kept.remove(max(kept, key=lambda at: columns[at].optional))
+        *others, last = kept
+        narrow = ((at, _NARROW_CELL) for at in sorted(others, key=lambda at: -widths[at]))
+        for at, least in ((last, _NARROW_LAST), *narrow, (last, _NARROW_CELL)):
+            widths[at] -= max(0, min(_total(widths, kept) - self.width, widths[at] - least))
+        if any(columns[at].name for at in kept):
+            heads = (pad(texts[0][at], widths[at], right=columns[at].right) for at in kept)
+            yield self._paint(_GAP.join(heads).rstrip(), Tone.SOFT)
         for row, shown in zip(rows, texts[1:], strict=True):
             end, *below = wrap(shown[last], widths[last], _MOST_LINES)
-            line = [(self._cell(row.cells[at], shown[at], widths[at]), widths[at], one) for at, one in columns[:-1]]
-            start = self._row_line(line, strip=False) + _GAP if line else ""
+            line = [self._cell(row.cells[at], shown[at], widths[at]) for at in others]
             fits = not below and end == shown[last]
-            finish = self._cell(row.cells[last], end, widths[last]) if fits else end
-            yield (start + self._padded(finish, widths[last], columns[-1][1])).rstrip()
-            yield from (" " * (self._width(widths, columns[:-1]) + len(_GAP)) + one for one in below)
+            line.append(self._cell(row.cells[last], end, widths[last]) if fits else end)
+            padded = (self._padded(cell, widths[at], columns[at]) for cell, at in zip(line, kept, strict=True))
+            yield _GAP.join(padded).rstrip()
+            yield from (" " * (_total(widths, others) + len(_GAP)) + one for one in below)
         if left := len(part.rows) - len(rows):
             yield self._paint(more_words(left, part.hint), Tone.SOFT)
-
-    def _width(self, widths: list[int], columns: list[tuple[int, kinds.Column]]) -> int:
-        return sum(widths[at] for at, _ in columns) + len(_GAP) * (len(columns) - 1)
-
-    def _fit(self, widths: list[int], columns: list[tuple[int, kinds.Column]]) -> None:
-        *others, last = (at for at, _ in columns)
-        widest_first = sorted(others, key=lambda at: -widths[at])
-        for at, least in ((last, _NARROW_LAST), *((at, _NARROW_CELL) for at in widest_first), (last, _NARROW_CELL)):
-            over = self._width(widths, columns) - self.width
-            widths[at] -= max(0, min(over, widths[at] - least))
 
     def _cell(self, cell: Line, text: str, width: int) -> str:
         """Render a cell in its tones if it fits, else cut and without tones."""
         if cells(text) > width:
             return shorten(text, width)
         return "".join(self._inline(one) for one in inlines(cell)) if self._colour else text
-
-    def _row_line(self, row: list[tuple[str, int, kinds.Column]], *, strip: bool = True) -> str:
-        line = _GAP.join(self._padded(text, width, column) for text, width, column in row)
-        return line.rstrip() if strip else line
 
     def _padded(self, text: str, width: int, column: kinds.Column) -> str:
         codes = sum(map(len, _PAINT.findall(text))) if self._colour else 0  # they take no columns
@@ -212,6 +200,11 @@ class _Terminal:
     def _paint(self, text: str, tone: str) -> str:
         code = _CODES.get(tone, "")
         return f"\x1b[{code}m{text}\x1b[0m" if self._colour and code else text
+
+
+def _total(widths: Sequence[int], columns: Sequence[int]) -> int:
+    """Return the width of these columns with the gaps between them."""
+    return sum(widths[at] for at in columns) + len(_GAP) * (len(columns) - 1)
 
 
 # Charts in plain characters, for a terminal and for markdown: the same content as the drawn ones

@@ -9,7 +9,6 @@ from typing import Unpack
 
 from msgspec.structs import replace
 
-from knowbound.core.signal import Signal
 from knowbound.language import say
 from knowbound.report import GapFormat, Layout, PageFormat
 from knowbound.report.formats import render
@@ -142,17 +141,12 @@ def observed_entries(report: ObserveReport) -> list[InventoryEntry]:
         InventoryEntry(
             signal,
             skill := report.skill_of.get(signal.sample, ""),
-            tuple(filter(None, [signal_place(signal)])),
+            tuple(filter(None, [place_words(signal.file, signal.line)])),
             label=(data(skill) or "a sample", say(", turn {}", signal.turn)),
             topic=f"topic-{signal.topic}" if signal.topic in topics else "",
         )
         for signal in report.inventory
     ]
-
-
-def signal_place(signal: Signal) -> str:
-    """The line that a signal comes from."""
-    return place_words(signal.file, signal.line)
 
 
 def signal_count(report: ObserveReport) -> int:

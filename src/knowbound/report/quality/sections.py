@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 from knowbound.core.quality import Counts, Metric
 from knowbound.language import say, translated
@@ -174,35 +173,25 @@ def others_row(status: QualityStatus) -> Iterator[tuple[str, Line]]:
         yield "Others", joined(((data(shorten(name, _OTHER)), words), more))
 
 
-class Hook(NamedTuple):
-    """Duration of a hook beside its limit."""
-
-    name: str
-    took: str
-    limit: int
-    is_slow: bool
-
-
-def hooks(status: QualityStatus) -> Iterator[Hook]:
-    """Both hooks, with the p95 of the window."""
+def hooks(status: QualityStatus) -> Iterator[tuple[str, str, bool]]:
+    """Both hooks: the name, the p95 of the window beside its limit, and whether it is too slow."""
     window = status.window
     for name, took, limit in (("Prompt", window.prompt_ms, PROMPT_LIMIT_MS), ("Stop", window.stop_ms, STOP_LIMIT_MS)):
         ms = p95_ms(took)
-        yield Hook(name, "unknown" if ms is None else f"{ms:,}", limit, is_slower_than(took, limit))
+        yield name, f"{'unknown' if ms is None else f'{ms:,}'} of {limit} ms", is_slower_than(took, limit)
 
 
 def cost_rows(status: QualityStatus) -> Iterator[tuple[str, Line]]:
     """Line by line."""
     yield "Tokens", _tokens(status)
-    for hook in hooks(status):
-        slow = (" ", Span("too slow", Tone.BAD)) if hook.is_slow else ()
-        yield f"{hook.name} hook", (f"p95 {hook.took} of {hook.limit} ms", *slow)
+    for name, took, is_slow in hooks(status):
+        yield f"{name} hook", (f"p95 {took}", *((" ", Span("too slow", Tone.BAD)) if is_slow else ()))
 
 
 def cost_line(status: QualityStatus) -> Line:
     """All of it in one line."""
-    took = (f"{hook.name.lower()} {hook.took} of {hook.limit} ms" for hook in hooks(status))
-    return joined((_tokens(status), f"p95 of hooks: {', '.join(took)}"))
+    took = ", ".join(f"{name.lower()} {took}" for name, took, _ in hooks(status))
+    return joined((_tokens(status), f"p95 of hooks: {took}"))
 
 
 def _tokens(status: QualityStatus) -> str:

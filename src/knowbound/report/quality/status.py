@@ -237,7 +237,7 @@ def next_step(status: QualityStatus) -> Line:
     if status.wrong:
         what = translated("an item") if status.wrong == 1 else counted(status.wrong, "item")
         return say("Correct {} that agents contradicted, first ", what), data(status.items[0].id), "."
-    if slow := [name for name, _, _, is_slow in parts.hooks(status) if is_slow]:
+    if slow := [name for name, _, is_slow in parts.hooks(status) if is_slow]:
         return f"The {slow[0].lower()} hook is too slow: run knowbound doctor."
     if not counts.judged and counts.unjudged:
         return "No item has a verdict, the judge failed: knowbound quality score --again"

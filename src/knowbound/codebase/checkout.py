@@ -76,7 +76,6 @@ class Checkout:
         self.unsearched: set[str] = set()  # names whose search ended early: that none was found says nothing
         self._searched: dict[str, list[TreeLine]] = {}
         self._commits_of: dict[str, list[str]] = {}
-        self._with_name: dict[str, frozenset[str] | None] = {}
         self._renames: dict[str, dict[str, str]] = {}  # by commit
 
     @cached_property
@@ -238,14 +237,6 @@ class Checkout:
             name: sorted(set(places), key=lambda place: (is_prose(place.path), place))[:_PLACES]
             for name, places in found.items()
         }
-
-    def files_with(self, name: str) -> frozenset[str] | None:
-        """Return every file that has a name as a whole word; None if the search ended early."""
-        if name not in self._with_name:
-            ran = self._search([name], "--files-with-matches")
-            paths = ran.out.decode("utf-8", "replace").split("\0")
-            self._with_name[name] = None if _ended_early(ran) else frozenset(_path(path) for path in paths if path)
-        return self._with_name[name]
 
     def _search(self, names: list[str], *options: str) -> Ran:
         """Search for names as whole words; the options are those that ripgrep and `git grep` share."""

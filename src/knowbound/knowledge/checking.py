@@ -5,7 +5,6 @@ Nothing of the project is run. What is not sure is not checkable: a wrong alarm 
 
 from __future__ import annotations
 
-import fnmatch
 import posixpath
 import re
 from collections import defaultdict
@@ -17,7 +16,7 @@ from msgspec.structs import replace
 from knowbound.codebase.checkout import LARGEST, Checkout, is_prose
 from knowbound.core.statement import UNKNOWN, CheckedStatement, Looked, Statement, StatementKind, StatementPlace, Truth
 from knowbound.knowledge.named import NEEDS, Named, named_in
-from knowbound.knowledge.names import WORDS, Names, Options, Ports
+from knowbound.knowledge.names import WORDS, Names, look_up_option
 from knowbound.knowledge.versions import Versions
 
 # Made by tools, by the user, or outside of the project: their absence says nothing.
@@ -34,7 +33,7 @@ _OWN = {"npm": frozenset({"test", "start"})}
 # That a name occurs does not show what a statement says about it.
 _ONLY_WORDS = frozenset({*WORDS, StatementKind.OTHER})
 # What is not known about these leaves a statement confirmed by the rest of what it names.
-_BESIDE = frozenset({StatementKind.OPTION, StatementKind.PORT, StatementKind.VERSION})
+_BESIDE = frozenset({StatementKind.OPTION, StatementKind.VERSION})
 # Files that are often shared by projects, and written for none: there only history counts.
 _GENERAL = re.compile(r"(?:^|/)\.\w+/(?:skills|agents|commands)/")
 _SUBMODULE = re.compile(r"^\s*path\s*=\s*(\S+?)/?\s*$", re.MULTILINE)
@@ -54,7 +53,7 @@ class Checker:
         self._tree = checkout
         self._ignored = _ignored(checkout)
         self._names = Names(checkout, ())
-        self._versions, self._ports, self._options = Versions(checkout), Ports(checkout), Options(checkout)
+        self._versions = Versions(checkout)
 
     def check_all(self, statements: Sequence[Statement]) -> list[CheckedStatement]:
         """Return the statements with their truth; names are looked up together."""
@@ -117,10 +116,8 @@ class Checker:
                 return self._versions.look(named.value, statement.file)
             case StatementKind.SKILL:
                 return self._skill(named.value.removeprefix("/"))
-            case StatementKind.PORT:
-                return self._ports.look(named, named_in(statement), statement)
             case StatementKind.OPTION:
-                return self._options.look(named, statement)
+                return look_up_option(self._tree, named, statement)
         return UNKNOWN
 
     def _since(self, named: Named, statement: Statement) -> str:
@@ -159,8 +156,6 @@ class Checker:
 
     def _path(self, named: Named, statement: Statement) -> Looked:
         bases = _bases(named, statement)
-        if "*" in named.value:
-            return self._glob(named.value, bases)
         values = [named.value]
         if named.kind is StatementKind.LAYOUT:  # the root of a drawn tree is often the project itself
             values.append(named.value.partition("/")[2] or named.value)
@@ -207,16 +202,6 @@ class Checker:
         """Report whether the statement was written before the path went away: it means that very path."""
         before = self._tree.text_at(f"{self._tree.deleted[path]}^", statement.file)
         return bool(before) and " ".join(statement.text.split()) in " ".join(before.split())
-
-    def _glob(self, pattern: str, bases: Sequence[str]) -> Looked:
-        """Judge a glob: wrong only if history took everything away that it matched."""
-        for base in bases:
-            glob = re.compile(fnmatch.translate(posixpath.join(base, pattern).lstrip("/").replace("**/", "*")))
-            if found := min((path for path in self._tree.files if glob.match(path)), default=""):
-                return Looked(Truth.CONFIRMED, StatementPlace(found))
-            if any(map(glob.match, self._tree.deleted)):
-                return Looked(Truth.CONTRADICTED)
-        return UNKNOWN
 
     def _renamed(self, paths: Sequence[str | None]) -> str:
         return next(filter(None, (self._tree.renamed(path) for path in paths if path)), "")
@@ -409,13 +394,11 @@ def _is_only_about(statement: Statement, named: str) -> bool:
 
 
 def _why(named: Named, place: StatementPlace | None, instead: str) -> str:
-    if named.kind in (StatementKind.VERSION, StatementKind.PORT):
+    if named.kind is StatementKind.VERSION:
         return f"{place.path if place else 'the tree'} states " + (instead or f"another than {named.value}")
     if named.kind is StatementKind.OPTION:
         program, _, option = named.value.rpartition(" ")
         return f"{program} has no option {option}"
-    if named.kind is StatementKind.SYMBOL and place:
-        return f"{place.path} has no {named.value.rpartition(':')[2]}" + (f"; there is {instead}" if instead else "")
     if named.value.strip() in NEEDS:
         return f"there is no {NEEDS[named.value.strip()][0]} here" + (f"; {instead} is" if instead else "")
     if named.value.startswith("pre-commit "):

@@ -52,14 +52,10 @@ _BEFORE = re.compile(
     re.IGNORECASE,
 )
 _AT = re.compile(r"\b(?:to|in|under|from)\s+$")
-_PORT = re.compile(
-    r"(?:\blocalhost|\b127\.0\.0\.1|\b0\.0\.0\.0):(\d{4,5})\b|\bports?\b[:\s`*]{1,3}(\d{4,5})\b", re.IGNORECASE
-)
 _BARE_FILE = re.compile(r"(?<![\w`/@.:<*-])([\w-]+(?:\.[\w-]+)*\.[a-z]{2,10})(?![\w`/>(])")
-_PLACED = re.compile(r"(?P<path>[\w@.+/-]+\.\w+)(?:::?(?P<name>[A-Za-z_]\w*)(?:\(\))?|:\d+(?:-\d+)?|#L\d+(?:-L?\d+)?)$")
+_PLACED = re.compile(r"(?P<path>[\w@.+/-]+\.\w+)(?:::?[A-Za-z_]\w*(?:\(\))?|:\d+(?:-\d+)?|#L\d+(?:-L?\d+)?)$")
 _OPTION = re.compile(r"--[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 _SLASH_COMMAND = re.compile(r"(/[a-z][a-z0-9_-]+)(?=$|\s+[\w<\[\"-])")
-_GLOB = re.compile(r"[\w@.+-]+(?:/[\w@.+*-]+)+")
 # Programs that work on the manifest of the folder that they run in.
 NEEDS = {
     "swift": ("Package.swift",), "cargo": ("Cargo.toml",), "go": ("go.mod",), "mvn": ("pom.xml",),
@@ -122,8 +118,6 @@ def _named(statement: Statement) -> Iterator[Named]:
             yield one._replace(is_sure=one.is_sure and is_meant and is_subject, if_deleted=if_deleted)
     for version in versions_in(text):
         yield Named(StatementKind.VERSION, version.words, is_sure=is_sure)
-    for port in _PORT.finditer(text):
-        yield Named(StatementKind.PORT, port[1] or port[2], is_sure=is_sure)
     plain = _SPAN.sub(lambda span: " " * len(span.group()), _LINK.sub(lambda link: " " * len(link.group()), text))
     for bare in _BARE.finditer(plain):
         last = bare[1].rstrip("/").rpartition("/")[2]
@@ -156,17 +150,12 @@ def _of_span(span: str) -> Iterator[Named]:
     if " " in span:
         yield from commands_in(span)
         return
-    if "*" in span and _GLOB.fullmatch(span) and not _PLACEHOLDER.search(span.replace("*", "")):
-        yield Named(StatementKind.PATH, span, needs_history=True)
-        return
     if _PLACEHOLDER.search(span):
         if variable := _SET.fullmatch(span):
             yield Named(StatementKind.VARIABLE, variable[1])
         return
     if (placed := _PLACED.fullmatch(span)) and is_path(placed["path"]) and not span.startswith("/"):
         yield Named(StatementKind.PATH, placed["path"])
-        if placed["name"]:
-            yield Named(StatementKind.SYMBOL, f"{placed['path']}:{placed['name']}")
         return
     if _URL.match(span):
         return

@@ -1,15 +1,14 @@
 from __future__ import annotations
 
+import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from knowbound.core.lesson import Applied, CheckKind, Lesson, LessonKind, LessonStatus, TreeCheck
-from knowbound.store.accepted_lessons import AcceptedCheck, AcceptedLesson, lessons_naming, read_value
+from knowbound.store.accepted_lessons import AcceptedCheck, AcceptedLesson, lessons_naming
 from knowbound.store.lessons import KeptLessons
 
 LESSON = Lesson(
@@ -22,15 +21,6 @@ LESSON = Lesson(
     status=LessonStatus.APPLIED,
     names=["path:lib/a.py"],
     applied=Applied("items", "2026-11-16T00:00:00Z", "item-1"),
-)
-_VALUES = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(2**63), 2**64 - 1)
-    | st.floats(allow_nan=False)
-    | st.text(max_size=300)
-    | st.binary(max_size=300),
-    lambda inner: st.lists(inner, max_size=20) | st.dictionaries(st.text(max_size=40), inner, max_size=20),
 )
 
 
@@ -56,22 +46,24 @@ def test_no_file_a_link_and_what_is_no_database_have_no_lessons(tmp_path: Path) 
     assert lessons_naming(str(linked), ["path:lib/a.py"]) == []
 
 
-@given(_VALUES)
-def test_values_are_read_as_msgspec_wrote_them(value: object) -> None:
-    assert read_value(msgspec.msgpack.encode(value)) == value
-
-
-@given(st.binary(max_size=60))
-def test_bytes_that_are_no_value_are_refused_and_nothing_else_happens(data: bytes) -> None:
-    try:
-        read_value(data)
-    except ValueError:
-        return
-
-
 @pytest.mark.parametrize(
-    "data", [b"", b"\xa5ab", b"\x92\x01", b"\xc1", b"\xd4\x01\x02", b"\x91" * 100_000, b"\x01\x01"]
+    "accepted", ["path:lib/a.py", '{"path:lib/a.py": 1}', "[" * 100_000 + "path:lib/a.py", "7 path:lib/a.py"]
 )
-def test_what_is_cut_nested_without_end_or_followed_by_more_is_refused(data: bytes) -> None:
-    with pytest.raises(ValueError, match="no value"):
-        read_value(data)
+def test_a_lesson_of_another_form_is_left_out(tmp_path: Path, accepted: str) -> None:
+    with closing(KeptLessons(tmp_path)) as store:
+        store.keep([LESSON])
+    with closing(sqlite3.connect(tmp_path / "knowbound.db")) as db, db:
+        db.execute("INSERT INTO lesson VALUES ('shop', '00000000', 'applied', x'', ?)", (accepted,))
+    assert [one.id for one in lessons_naming(str(tmp_path), ["path:lib/a.py"])] == [LESSON.id]
+
+
+def test_lessons_of_an_earlier_version_are_found_once_they_were_opened(tmp_path: Path) -> None:
+    quoted = msgspec.structs.replace(LESSON, names=['path:lib/"ä\\b".py'])
+    with closing(KeptLessons(tmp_path)) as store:
+        store.keep([quoted])
+    with closing(sqlite3.connect(tmp_path / "knowbound.db")) as db, db:
+        db.execute("UPDATE lesson SET accepted = ''")
+    assert lessons_naming(str(tmp_path), quoted.names) == []
+    KeptLessons(tmp_path).close()
+    assert [one.names for one in lessons_naming(str(tmp_path), quoted.names)] == [tuple(quoted.names)]
+    assert lessons_naming(str(tmp_path), ["\ud800"]) == []

@@ -67,6 +67,7 @@ RELEASED = {
     "knowbound/0009_review.sql": "5572f94b1bfa1d33",
     "knowbound/0010_listing.sql": "412da3d7ab3b1991",
     "knowbound/0011_forks.sql": "ddb859bf6560bcd1",
+    "knowbound/0012_accepted_lessons.sql": "2f0f44b565365c6b",
     "usage/0001_usage.sql": "bd1aeba05d3d2420",
 }
 

@@ -42,7 +42,7 @@ _FILES = ("files", "trace")  # fields with paths of transcripts
 # Columns that may repeat an erased text, because another session or an item says the same.
 _KEPT = {
     FINDINGS: "session.findings audited.sessions listed_name.name listed_session.session listed_session.folder "
-    "run.report evaluation.report journal_run.run unmanaged.excerpt material.material lesson.lesson "
+    "run.report evaluation.report journal_run.run unmanaged.excerpt material.material lesson.lesson lesson.accepted "
     "agent_question.question screen.screen fix.fix",
     INDEX: "item.content",
     ITEMS: "item.record kms_quality_log.document kms_quality_discovery.document kms_quality_answer.document "

@@ -11,6 +11,7 @@ import msgspec
 
 from knowbound.core.lesson import WRITTEN, Lesson, LessonStatus
 from knowbound.core.signal import ProposedLine, Topic
+from knowbound.store.accepted_lessons import as_json
 from knowbound.store.data_dir import FINDINGS
 from knowbound.store.database import SessionResults
 from knowbound.store.forgotten import load_forgotten
@@ -33,6 +34,11 @@ class KeptLessons(SessionResults):
 
     _table, _column = "material", "material"
 
+    def __init__(self, home: Path) -> None:
+        super().__init__(home)
+        if self._db.row("SELECT 1 FROM lesson WHERE accepted = '' LIMIT 1"):  # of an earlier version
+            self.keep(self.lessons())
+
     def keep_material(self, rows: Iterable[MaterialRow]) -> None:
         """Store material, without that of forgotten sessions."""
         with self._db.writing() as db:
@@ -50,16 +56,16 @@ class KeptLessons(SessionResults):
         """Replace the lessons of a project."""
         with self._db.writing() as db:
             db.execute("DELETE FROM lesson WHERE project = ?", (project,))
-            db.executemany("INSERT INTO lesson VALUES (?, ?, ?, ?)", map(_row, lessons))
+            db.executemany("INSERT INTO lesson VALUES (?, ?, ?, ?, ?)", map(_row, lessons))
 
     def keep(self, lessons: Iterable[Lesson]) -> None:
         """Store these lessons; other lessons stay unchanged."""
         with self._db.writing() as db:
-            db.executemany("INSERT OR REPLACE INTO lesson VALUES (?, ?, ?, ?)", map(_row, lessons))
+            db.executemany("INSERT OR REPLACE INTO lesson VALUES (?, ?, ?, ?, ?)", map(_row, lessons))
 
 
-def _row(lesson: Lesson) -> tuple[str, str, str, bytes]:
-    return lesson.project, lesson.id, lesson.status, msgspec.msgpack.encode(lesson)
+def _row(lesson: Lesson) -> tuple[str, str, str, bytes, str]:
+    return lesson.project, lesson.id, lesson.status, msgspec.msgpack.encode(lesson), as_json(lesson)
 
 
 def with_proposed(topics: list[Topic], home: Path) -> list[Topic]:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import groupby
 from threading import Lock
@@ -76,13 +76,15 @@ _TICK = """
     RETURN c.last AS number"""
 _TIME = "MATCH (c:KnowboundClock {name: 'items'}) RETURN c.store AS store, c.last AS number"
 _PUT = "UNWIND $nodes AS node MERGE (i:KnowboundItem {id: node.id}) SET i = node"
+# Deletes the edges that begin at these ids; returns the ids where they ended.
 _CUT = "UNWIND $ids AS id MATCH (i:KnowboundItem {id: id})-[r]->(t:KnowboundItem) DELETE r RETURN DISTINCT t.id AS id"
 _LINK = """
     UNWIND $edges AS edge
     MATCH (i:KnowboundItem {id: edge.source})
     MERGE (t:KnowboundItem {id: edge.target})
     CREATE (i)-[:%s {kind: edge.kind, position: edge.position}]->(t)"""
-_BARE = "MATCH (i:KnowboundItem {id: $id}) SET i = {id: $id}"
+_BARE = "UNWIND $ids AS id MATCH (i:KnowboundItem {id: id}) SET i = {id: id}"
+# Deletes nodes that are no items and have no edges left.
 _TIDY = """
     UNWIND $ids AS id
     MATCH (i:KnowboundItem {id: id}) WHERE i.written IS NULL AND NOT (i)--()
@@ -95,7 +97,7 @@ _READ = """
 _BURY = """
     UNWIND $removed AS one
     MERGE (r:KnowboundRemoved {id: one.id})
-    SET r.content_sha = one.content_sha, r.time = one.time, r.restored = false, r.written = $number"""
+    SET r.content_sha = one.content_sha, r.time = one.time, r.restored = false, r.written = one.written"""
 _UNBURY = "UNWIND $ids AS id MATCH (r:KnowboundRemoved {id: id}) DELETE r"
 _RESTORE = """
     MATCH (r:KnowboundRemoved) WHERE (r.id IN $keys OR r.content_sha IN $keys) AND r.restored = false
@@ -338,42 +340,31 @@ def _tick(run: neo4j.ManagedTransaction) -> int:
 
 def _put(run: neo4j.ManagedTransaction, items: list[Item], number: int) -> None:
     ids = [item.id for item in items]
-    nodes = [_node(item) | {"written": number} for item in items]
     edges = [
         {"source": item.id, "target": related.target, "kind": related.kind, "position": position}
         for item in items
         for position, related in enumerate(item.relationships)
     ]
-    for page in pages(nodes, _PAGE):
-        run.run(_PUT, nodes=page).consume()
-    for some in pages(ids, _PAGE):
-        run.run(_UNBURY, ids=some).consume()
-    loose = _cut(run, ids)
+    _run(run, _PUT, "nodes", [_node(item) | {"written": number} for item in items])
+    _run(run, _UNBURY, "ids", ids)
+    loose = _run(run, _CUT, "ids", ids)
     for kind, group in groupby(sorted(edges, key=_edge_type), _edge_type):
-        for page in pages(group, _PAGE):
-            run.run(_LINK % kind, edges=page).consume()
-    _tidy(run, loose)
+        _run(run, _LINK % kind, "edges", group)
+    _run(run, _TIDY, "ids", [record["id"] for record in loose])
 
 
 def _remove(run: neo4j.ManagedTransaction, items: list[Item], number: int) -> None:
-    now = utc_now()
-    for item in items:
-        run.run(_BARE, id=item.id).consume()
-        _tidy(run, [*_cut(run, [item.id]), item.id])
-    removed = [{"id": item.id, "content_sha": item.content_sha, "time": now} for item in items]
-    for page in pages(removed, _PAGE):
-        run.run(_BURY, removed=page, number=number).consume()
+    ids, now = [item.id for item in items], utc_now()
+    _run(run, _BARE, "ids", ids)
+    loose = _run(run, _CUT, "ids", ids)
+    _run(run, _TIDY, "ids", [*(record["id"] for record in loose), *ids])
+    removed = [{"id": item.id, "content_sha": item.content_sha, "time": now, "written": number} for item in items]
+    _run(run, _BURY, "removed", removed)
 
 
-def _cut(run: neo4j.ManagedTransaction, ids: list[str]) -> list[str]:
-    """Delete the edges that begin at these ids; return the ids where they ended."""
-    return [record["id"] for page in pages(ids, _PAGE) for record in run.run(_CUT, ids=page)]
-
-
-def _tidy(run: neo4j.ManagedTransaction, ids: list[str]) -> None:
-    """Delete nodes that are no items and have no edges left."""
-    for page in pages(ids, _PAGE):
-        run.run(_TIDY, ids=page).consume()
+def _run(run: neo4j.ManagedTransaction, query: str, name: str, rows: Iterable[object]) -> list[neo4j.Record]:
+    """Run a query for any number of rows, and return its records."""
+    return [record for page in pages(rows, _PAGE) for record in run.run(query, {name: page})]
 
 
 def _node(item: Item) -> _Record:

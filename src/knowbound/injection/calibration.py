@@ -25,7 +25,7 @@ from knowbound.injection.hook_settings import HookSettings
 from knowbound.injection.inject import choose_for_prompt
 from knowbound.injection.prompt import HookPrompt
 from knowbound.kms.opening import open_index
-from knowbound.kms.search.ranking import RELEVANCE_FLOOR, FoundItem, rank, relevant
+from knowbound.kms.search.ranking import RELEVANCE_FLOOR, rank, relevant
 from knowbound.report.quality.floor import FloorReport
 from knowbound.stats.floor import FloorTarget, Trial, calibrate_floor
 from knowbound.store.read_only import IndexRefusedError
@@ -143,18 +143,11 @@ class PromptInjection:
         choice = choose_for_prompt(home, settings, HookPrompt({"prompt": prompt}))
         self.ranked = rank(choice.pool, len(choice.pool))  # best first
         self._budget = settings.token_budget
-        self._known: dict[tuple[float, int], Sequence[str]] = {}
         self._composed: dict[tuple[str, ...], Sequence[str]] = {}
 
     def __call__(self, floor: float, most: int) -> Sequence[str]:
         """Return the ids of the injected items."""
-        if (floor, most) not in self._known:
-            above = relevant(self.ranked, floor)
-            self._known[floor, most] = self._composed_ids(above[:most])
-        return self._known[floor, most]
-
-    def _composed_ids(self, items: Sequence[FoundItem]) -> Sequence[str]:
-        """Return the ids of the items that fit into the token budget."""
+        items = relevant(self.ranked, floor)[:most]
         key = tuple(item.id for item in items)
         if key not in self._composed:
             composed = bundle.compose(items, budget=self._budget)

@@ -156,23 +156,17 @@ def composed(groups: Sequence[SubjectGroup]) -> StartText:
 
 def _fitting(groups: Sequence[SubjectGroup], most: int) -> list[int]:
     """Return the number of titles of each group: first the project's newest, then of the other groups in turn."""
-    listed = [0] * len(groups)
-    for place, group in enumerate(groups):
-        while group.is_own and listed[place] < len(group.titles):
-            listed[place] += 1
-            if not _has_room(groups, listed, most):
-                listed[place] -= 1
-                if listed[place] > 2 * _BLOCK:
-                    listed[place] -= (listed[place] - group.count) % _BLOCK
-                return listed
+    own = [place for place, group in enumerate(groups) if group.is_own for _ in group.titles]
     others = [(place, group) for place, group in enumerate(groups) if group.titles and not group.is_own]
-    for number in range(1, _MOST_LISTED):
-        for place, group in others:
-            if len(group.titles) >= number:
-                listed[place] = number
-                if not _has_room(groups, listed, most):
-                    listed[place] -= 1
-                    return listed
+    in_turn = [place for number in range(_MOST_LISTED) for place, group in others if len(group.titles) > number]
+    listed = [0] * len(groups)
+    for place in own + in_turn:
+        listed[place] += 1
+        if not _has_room(groups, listed, most):
+            listed[place] -= 1
+            if groups[place].is_own and listed[place] > 2 * _BLOCK:
+                listed[place] -= (listed[place] - groups[place].count) % _BLOCK
+            break
     return listed
 
 

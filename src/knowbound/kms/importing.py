@@ -143,7 +143,9 @@ def _read(path: Path, root: Path, base: Path) -> tuple[ImportSource, str]:
     is_followed = is_memory or not is_outside(file)
     match path.suffix.lower():
         case ".jsonl" | ".ndjson":
-            return ImportSource(file, False, list(_json_lines(path, text))), ""
+            lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+            records = [(_decoded(line, path, f" at line {number}"), f"{path.name}:{number}") for number, line in lines]
+            return ImportSource(file, False, [_record(record, path, where) for record, where in records]), ""
         case ".json":
             return ImportSource(file, False, list(_json(path, text))), ""
         case ".txt" | "":
@@ -206,12 +208,6 @@ def _lines(file: str, text: str, blob: str) -> Iterator[ImportedItem]:
         if content and not line.startswith("#"):
             anchor = Anchor(file, blob=blob, part=part_id(line))
             yield ImportedItem(f"{file}:{number}", NewItem(content=content, type=ItemType.MEMORY, anchor=anchor))
-
-
-def _json_lines(path: Path, text: str) -> Iterator[ImportedItem]:
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            yield _record(_decoded(line, path, f" at line {number}"), path, f"{path.name}:{number}")
 
 
 def _json(path: Path, text: str) -> Iterator[ImportedItem]:

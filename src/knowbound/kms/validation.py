@@ -146,13 +146,10 @@ def _kind(kinds: type[_Kind], value: str, what: str) -> _Kind:
 def _relationships(edges: tuple[Relationship, ...]) -> tuple[Relationship, ...]:
     if len(edges) > _MAX_RELATIONSHIPS:
         raise _wrong(f"An item has at most {_MAX_RELATIONSHIPS} relationships, not {len(edges)}.")
-    return tuple(Relationship(_edge_kind(edge.kind), checked_id(edge.target)) for edge in edges)
-
-
-def _edge_kind(kind: str) -> str:
-    if not isinstance(kind, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,49}", kind):
-        raise _wrong(f"A kind of relationship is a word such as depends_on, not {_shown(kind)}.")
-    return kind
+    for edge in edges:
+        if not isinstance(edge.kind, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,49}", edge.kind):
+            raise _wrong(f"A kind of relationship is a word such as depends_on, not {_shown(edge.kind)}.")
+    return tuple(Relationship(edge.kind, checked_id(edge.target)) for edge in edges)
 
 
 def _time(text: str) -> str:

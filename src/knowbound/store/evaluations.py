@@ -49,7 +49,9 @@ class Evaluations(FindingsStore):
         """
         with self._db.writing() as db:
             if journal:
-                _forget_part(db, journal)
+                ids = db.execute("SELECT id FROM evaluation WHERE journal = ?", (journal,)).fetchall()
+                db.executemany("DELETE FROM run WHERE kind = 'evaluation' AND corpus = CAST(? AS TEXT)", ids)
+                db.execute("DELETE FROM evaluation WHERE journal = ?", (journal,))
             beside = _insert(db, other, journal).id if other is not None else 0
             kept = _insert(db, msgspec.structs.replace(evaluation, compared_with=beside), journal)
             if finished:
@@ -142,12 +144,6 @@ class Evaluations(FindingsStore):
             db.execute(
                 "INSERT OR REPLACE INTO execution VALUES (?, ?, ?)", (key, made, msgspec.msgpack.encode(execution))
             )
-
-
-def _forget_part(db: sqlite3.Connection, journal: int) -> None:
-    ids = [row[0] for row in db.execute("SELECT id FROM evaluation WHERE journal = ?", (journal,))]
-    db.executemany("DELETE FROM run WHERE kind = 'evaluation' AND corpus = ?", ((str(id_),) for id_ in ids))
-    db.execute("DELETE FROM evaluation WHERE journal = ?", (journal,))
 
 
 def _insert(db: sqlite3.Connection, evaluation: Evaluation, journal: int) -> Evaluation:

@@ -17,7 +17,7 @@ import msgspec
 
 from knowbound.core.audit import AuditedSession, AuditedTurn
 from knowbound.core.bundle import is_ours
-from knowbound.core.signal import Findings, InjectedText
+from knowbound.core.signal import Findings
 from knowbound.store.database import SessionResults, as_store_errors
 from knowbound.store.forgotten import load_forgotten
 
@@ -213,15 +213,10 @@ def unmanaged_in(found: Findings) -> Iterator[UnmanagedInjection]:
         for injected in turn.injected:
             text = injected.excerpt
             if injected.source.startswith(KNOWLEDGE_SOURCES) and text.strip() and not (injected.item or is_ours(text)):
-                yield UnmanagedInjection(
-                    _unmanaged_item(injected), f"{found.agent}:{found.session}", turn.index, turn.time
-                )
-
-
-def _unmanaged_item(injected: InjectedText) -> UnmanagedItem:
-    known = "\0".join((injected.source, injected.path, injected.excerpt, str(injected.content_length)))
-    id_ = "u" + hashlib.sha256(known.encode("utf-8", "replace")).hexdigest()[:12]
-    return UnmanagedItem(id_, injected.source, injected.path, injected.excerpt, injected.content_length)
+                known = (injected.source, injected.path, text, injected.content_length)
+                hashed = hashlib.sha256("\0".join(map(str, known)).encode("utf-8", "replace")).hexdigest()
+                item = UnmanagedItem(f"u{hashed[:12]}", *known)
+                yield UnmanagedInjection(item, f"{found.agent}:{found.session}", turn.index, turn.time)
 
 
 def session_of(key: str) -> str:

@@ -103,19 +103,16 @@ def _full(planes: bytes) -> bytes:
 
 
 def nearest(connection: sqlite3.Connection, code: bytes, most: int) -> list[int]:
-    """Return the row ids of the items with the most similar codes, nearest first."""
-    return packed_codes(connection).nearest(code, most)
+    """Return the row ids of the items with the most similar codes, nearest first.
 
-
-def packed_codes(connection: sqlite3.Connection) -> PackedCodes:
-    """Return the codes of the index, from the connection's cache if the index has not changed since."""
+    A connection that stays open keeps the codes until the index changes.
+    """
     kept = kept_of(connection)
-    if kept is None:
-        return PackedCodes(connection)
-    if "codes" not in kept:
-        kept["codes"] = PackedCodes(connection)
-    codes: PackedCodes = kept["codes"]
-    return codes
+    known = {} if kept is None else kept
+    if "codes" not in known:
+        known["codes"] = PackedCodes(connection)
+    packed: PackedCodes = known["codes"]
+    return packed.nearest(code, most)
 
 
 def nearest_of(rows: Iterable[tuple[int, bytes]], code: bytes, most: int) -> list[int]:

@@ -83,7 +83,8 @@ def _pool(
 ) -> list[FoundItem]:
     spans = [] if as_a_whole else _spans(parsed)
     whole = embed(both_ends(parsed.text, _MOST_EMBEDDED) if spans else parsed.text)
-    rows = _rows(index, _candidates(index, parsed, whole, spans, only))
+    listed = ", ".join(map(str, _candidates(index, parsed, whole, spans, only)))  # SQLite limits bound values
+    rows = index.execute(f"SELECT {_COLUMNS} FROM item WHERE served = 1 AND rowid IN ({listed})").fetchall()
     words = {row[0]: parsed.words(row[-1].split()) for row in rows}
     parts = [embed(part) for part in _parts(parsed, spans, words.values())]
     prior = prior_of(parsed.rows)
@@ -155,13 +156,9 @@ def _meanings(whole: bytes, parts: list[bytes], vectors: list[bytes]) -> list[fl
     return found
 
 
-def _rows(index: sqlite3.Connection, rows: Iterable[int]) -> list[tuple[Any, ...]]:
-    listed = ", ".join(map(str, rows))  # SQLite limits the number of bound values
-    return index.execute(f"SELECT {_COLUMNS} FROM item WHERE served = 1 AND rowid IN ({listed})").fetchall()
-
-
 def _found(row: tuple[Any, ...], words: float, meaning: float, prior: float, now: float) -> FoundItem:
     _, id_, backend, sha, timestamp, confidence, quality, flag, stale, _, content, type_, subject, file, _ = row
+    made = _seconds(timestamp)
     return FoundItem(
         id_,
         backend,
@@ -169,7 +166,7 @@ def _found(row: tuple[Any, ...], words: float, meaning: float, prior: float, now
         words,
         meaning,
         prior,
-        recency_of(_age_days(timestamp, now)),
+        recency_of(None if made is None else (now - made) / _DAY),
         confidence,
         quality,
         flag,
@@ -180,11 +177,6 @@ def _found(row: tuple[Any, ...], words: float, meaning: float, prior: float, now
         timestamp=timestamp,
         anchor_file=file,
     )
-
-
-def _age_days(timestamp: str, now: float) -> float | None:
-    seconds = _seconds(timestamp)
-    return None if seconds is None else (now - seconds) / _DAY
 
 
 @lru_cache(maxsize=4_096)  # a process that stays meets the same items again

@@ -165,8 +165,7 @@ class SqliteQualityLog(QualityLog):
     def put(self, turn: QualityTurn) -> bool:
         """Write the turn in one statement: a newer turn is never overwritten."""
         row = (turn.id, turn.date, turn.session_id, turn.scored_at, turn.problem, _encoded(turn))
-        with self._db.writing() as db:
-            return db.execute(_PUT, row).rowcount > 0
+        return self._db.write(_PUT, *row).rowcount > 0
 
     def get(self, id_: str) -> QualityTurn | None:
         found = self._db.row("SELECT document FROM kms_quality_log WHERE id = ?", id_)
@@ -221,8 +220,7 @@ class SqliteQualityLog(QualityLog):
                 db.execute("DELETE FROM unlisted_day WHERE date = ?", (date,))
 
     def prune(self, before: str) -> int:
-        with self._db.writing() as db:
-            return db.execute("DELETE FROM kms_quality_log WHERE date < ?", (before,)).rowcount
+        return self._db.write("DELETE FROM kms_quality_log WHERE date < ?", before).rowcount
 
     def put_rollups(self, days: Iterable[DayRollup]) -> None:
         """Write all days in one transaction."""
@@ -271,9 +269,8 @@ class SqliteQualityLog(QualityLog):
         return sorted((self._decoded(_answer, row[0]) for row in rows), key=lambda one: (one.time, one.id))
 
     def put_note(self, name: str, document: bytes) -> None:
-        with self._db.writing() as db:
-            row = (name, note_text(document))
-            db.execute("INSERT OR REPLACE INTO kms_quality_note (name, document) VALUES (?, ?)", row)
+        query = "INSERT OR REPLACE INTO kms_quality_note (name, document) VALUES (?, ?)"
+        self._db.write(query, name, note_text(document))
 
     def note(self, name: str) -> bytes | None:
         found = self._db.row("SELECT document FROM kms_quality_note WHERE name = ?", name)

@@ -51,8 +51,7 @@ class ModelAnswers:
         db = Database(self._path)
         oldest = (datetime.now(UTC) - timedelta(days=min(self._keep_days, _MOST_DAYS))).strftime("%Y-%m-%d")
         if self._keep_days and db.row("SELECT 1 FROM answer WHERE made != '' AND made < ?", oldest):
-            with db.writing() as writing:
-                writing.execute("DELETE FROM answer WHERE made != '' AND made < ?", (oldest,))
+            db.write("DELETE FROM answer WHERE made != '' AND made < ?", oldest)
         return db
 
     def answer(self, prompt: str, model: str, sha256: str) -> bytes | None:
@@ -66,13 +65,9 @@ class ModelAnswers:
         self, prompt: str, model: str, sha256: str, answer: bytes, session: str = "", project: str = ""
     ) -> None:
         """Store an answer."""
-        made = datetime.now(UTC).strftime("%Y-%m-%d")
-        with self._db.writing() as db:
-            db.execute(
-                "INSERT OR REPLACE INTO answer (prompt, model, sha256, answer, session, project, made)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (prompt, model, sha256, answer, session, project, made),
-            )
+        columns = "prompt, model, sha256, answer, session, project, made"
+        query = f"INSERT OR REPLACE INTO answer ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?)"
+        self._db.write(query, prompt, model, sha256, answer, session, project, _today())
 
 
 KEPT_DAYS = 30  # an older question is not answered any more
@@ -131,17 +126,13 @@ class AgentQuestions:
     def _db(self) -> Database:
         db = Database(self._path)
         oldest = (datetime.now(UTC) - timedelta(days=KEPT_DAYS)).strftime("%Y-%m-%d")
-        with db.writing() as writing:
-            writing.execute("DELETE FROM agent_question WHERE made < ?", (oldest,))
+        db.write("DELETE FROM agent_question WHERE made < ?", oldest)
         return db
 
     def put(self, client: str, question: QueuedQuestion) -> None:
         """Queue a question, once."""
-        with self._db.writing() as db:
-            db.execute(
-                "INSERT OR REPLACE INTO agent_question (id, client, made, question) VALUES (?, ?, ?, ?)",
-                (question.id, client, question.made or _today(), msgspec.json.encode(question)),
-            )
+        query = "INSERT OR REPLACE INTO agent_question (id, client, made, question) VALUES (?, ?, ?, ?)"
+        self._db.write(query, question.id, client, question.made or _today(), msgspec.json.encode(question))
 
     def open(self, client: str) -> list[QueuedQuestion]:
         """Return the questions for this client, oldest first."""

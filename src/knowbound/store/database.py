@@ -89,6 +89,11 @@ class Database:
         with self._lock, as_store_errors(self.path):
             return _waited(lambda: self._connection.execute(query, values).fetchall())
 
+    def write(self, query: str, *values: str | int | bytes) -> sqlite3.Cursor:
+        """Execute one statement, which is a transaction of its own."""
+        with self._lock, as_store_errors(self.path):
+            return _waited(lambda: self._connection.execute(query, values))
+
     def row(self, query: str, *values: str | int | bytes) -> Any:
         """Return the first row of a query, or None."""
         return next(iter(self.rows(query, *values)), None)

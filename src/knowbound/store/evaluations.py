@@ -60,8 +60,7 @@ class Evaluations(FindingsStore):
 
     def finish(self, journal: int) -> None:
         """Delete the journals of a plan after its result was shown."""
-        with self._db.writing() as db:
-            db.execute(_FINISH, (journal,))
+        self._db.write(_FINISH, journal)
 
     def heads(self) -> list[EvaluationHead]:
         """Return every evaluation without its runs, oldest first."""
@@ -91,11 +90,8 @@ class Evaluations(FindingsStore):
 
     def begin(self, key: str, plan: str, made: str, tasks: int) -> int:
         """Create the journal of a new evaluation and return its id."""
-        with self._db.writing() as db:
-            cursor = db.execute(
-                "INSERT INTO journal (key, plan, made, tasks) VALUES (?, ?, ?, ?)", (key, plan, made, tasks)
-            )
-        return cursor.lastrowid or 0
+        query = "INSERT INTO journal (key, plan, made, tasks) VALUES (?, ?, ?, ?)"
+        return self._db.write(query, key, plan, made, tasks).lastrowid or 0
 
     def unfinished(self, key: str, plan: str) -> Journal | None:
         """Return the newest interrupted evaluation of this plan, preferably on the same knowledge."""
@@ -120,10 +116,8 @@ class Evaluations(FindingsStore):
 
     def note(self, journal: int, task: str, run: SampleRun) -> None:
         """Store an ended task, which is never run again."""
-        with self._db.writing() as db:
-            db.execute(
-                "INSERT OR IGNORE INTO journal_run VALUES (?, ?, ?)", (journal, task, msgspec.msgpack.encode(run))
-            )
+        query = "INSERT OR IGNORE INTO journal_run VALUES (?, ?, ?)"
+        self._db.write(query, journal, task, msgspec.msgpack.encode(run))
 
     def noted(self, journal: int) -> dict[str, SampleRun]:
         """Return the runs of ended tasks by task."""
@@ -140,10 +134,8 @@ class Evaluations(FindingsStore):
 
     def keep_execution(self, key: str, made: str, execution: object) -> None:
         """Store a run for reuse."""
-        with self._db.writing() as db:
-            db.execute(
-                "INSERT OR REPLACE INTO execution VALUES (?, ?, ?)", (key, made, msgspec.msgpack.encode(execution))
-            )
+        query = "INSERT OR REPLACE INTO execution VALUES (?, ?, ?)"
+        self._db.write(query, key, made, msgspec.msgpack.encode(execution))
 
 
 def _insert(db: sqlite3.Connection, evaluation: Evaluation, journal: int) -> Evaluation:

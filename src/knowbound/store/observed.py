@@ -172,8 +172,7 @@ class Observed(SessionResults):
         """Make a run that is shown again the newest one, so that `report` shows it."""
         newest = self._db.row("SELECT id, kind, corpus FROM run ORDER BY id DESC LIMIT 1")
         if newest is not None and newest[1:] != (kind, corpus):
-            with self._db.writing() as db:
-                db.execute("UPDATE run SET id = ? WHERE kind = ? AND corpus = ?", (newest[0] + 1, kind, corpus))
+            self._db.write("UPDATE run SET id = ? WHERE kind = ? AND corpus = ?", newest[0] + 1, kind, corpus)
 
     def runs(self, kind: str, type_: type[_Report]) -> Iterator[_Report]:
         """Yield the reports of a kind that decode as this type, newest first."""

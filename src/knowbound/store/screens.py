@@ -66,8 +66,7 @@ class Screens(FindingsStore):
 
     def keep_screen(self, name: str, key: str, screen: object) -> None:
         """Store a screen in place of the previous screen."""
-        with self._db.writing() as db:
-            db.execute("INSERT OR REPLACE INTO screen VALUES (?, ?, ?)", (name, key, msgspec.msgpack.encode(screen)))
+        self._db.write("INSERT OR REPLACE INTO screen VALUES (?, ?, ?)", name, key, msgspec.msgpack.encode(screen))
 
     def fixes(self) -> list[DecidedFix]:
         """Return the decisions, oldest first."""
@@ -76,6 +75,5 @@ class Screens(FindingsStore):
 
     def keep_fix(self, fix: Fix, state: FixState, time: str) -> None:
         """Store a decision."""
-        with self._db.writing() as db:
-            row = (fix.id, time, state, msgspec.msgpack.encode(fix))
-            db.execute("INSERT OR REPLACE INTO fix VALUES (?, ?, ?, ?)", row)
+        row = (fix.id, time, state, msgspec.msgpack.encode(fix))
+        self._db.write("INSERT OR REPLACE INTO fix VALUES (?, ?, ?, ?)", *row)

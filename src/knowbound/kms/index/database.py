@@ -113,8 +113,7 @@ class Index:
                 self._note_rewordings(backend.name, gone)
             done.dropped += self._drop(backend.name, gone)
         if next_stamp != self._meta(f"stamp {backend.name}"):
-            with self._db.writing() as db:
-                _set_meta(db, f"stamp {backend.name}", next_stamp)
+            self._set_meta(f"stamp {backend.name}", next_stamp)
         if backend.is_shared:
             note_current(self.home, backend.name, began)
         return done
@@ -131,8 +130,7 @@ class Index:
                     left.remove(old)
                     detail = msgspec.json.encode({"superseded_by": item.id, "file": file}).decode()
                     correction = Correction(old.id, "kms_update", utc_now(), "", "", detail)
-                    with self._db.writing() as db:
-                        db.execute(_CORRECT, msgspec.structs.astuple(correction))
+                    self._db.write(_CORRECT, *msgspec.structs.astuple(correction))
 
     def is_behind(self, backend: Backend) -> bool:
         """Report whether a sync would change something. It needs no lock."""
@@ -147,10 +145,8 @@ class Index:
             f"SELECT DISTINCT backend FROM item WHERE backend NOT IN ({marks(names)})", *names
         ):
             self._drop(name, self._ids(name))
-            with self._db.writing() as db:
-                db.execute("DELETE FROM meta WHERE key = ?", (f"stamp {name}",))
-        with self._db.writing() as db:
-            _set_meta(db, "made_by", MADE_BY)
+            self._db.write("DELETE FROM meta WHERE key = ?", f"stamp {name}")
+        self._set_meta("made_by", MADE_BY)
 
     def is_current(self, backends: Iterable[Backend]) -> bool:
         """Report whether exactly these backends were read once, by the current rules."""
@@ -163,8 +159,7 @@ class Index:
 
     def note_intent(self, write: StoreWrite) -> int:
         """Note a write before its first step: the next process that opens the store completes it after a kill."""
-        with self._db.writing() as db:
-            return db.execute("INSERT INTO intent (intent) VALUES (?)", (write.intent(),)).lastrowid or 0
+        return self._db.write("INSERT INTO intent (intent) VALUES (?)", write.intent()).lastrowid or 0
 
     def unfinished(self) -> tuple[dict[int, str], list[str]]:
         """Return what killed writers left: intents by number, and ids that earlier versions noted to be read again."""
@@ -337,8 +332,8 @@ class Index:
         if is_our_mark(mark):
             return
         if not mark and not self.is_made():
-            with suppress(StoreError), self._db.writing() as db:  # no mark without a key: only the hook needs it
-                _set_meta(db, OWNER, mark_folder(self.home))
+            with suppress(StoreError):  # no mark without a key: only the hook needs it
+                self._set_meta(OWNER, mark_folder(self.home))
         elif owner_of(self.home) == OURS:
             raise StoreError(
                 "index-not-yours",
@@ -352,7 +347,7 @@ class Index:
             with self._db.writing() as db:
                 if self._meta("terms") != SPLIT_BY:  # another process may have made them while we waited
                     make_terms(db)
-                    _set_meta(db, "terms", SPLIT_BY)
+                    self._set_meta("terms", SPLIT_BY)
         if self._db.row("SELECT 1 FROM code_pending LIMIT 1") and not self._db.row("SELECT 1 FROM code_chunk LIMIT 1"):
             with self._db.writing() as db:  # a new schema packs them in another way
                 refresh_codes(db)
@@ -383,13 +378,12 @@ class Index:
         """Return how far the backend was read; "" if other rules made the rows."""
         return self._meta(f"stamp {backend.name}") if self.has_current_rules() else ""
 
+    def _set_meta(self, key: str, value: str) -> None:
+        self._db.write("INSERT OR REPLACE INTO meta VALUES (?, ?)", key, value)
+
     def _meta(self, key: str) -> str:
         row = self._db.row("SELECT value FROM meta WHERE key = ?", key)
         return str(row[0]) if row else ""
-
-
-def _set_meta(db: sqlite3.Connection, key: str, value: str) -> None:
-    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
 
 def _readable(path: Path, table: str) -> list[dict[str, str]]:

@@ -70,6 +70,7 @@ _DEFINITIONS = frozenset(
     "abstract_method_signature property_signature public_field_definition field_definition enum_constant "
     "concept_definition".split()
 )
+_SPECIFIERS = frozenset(("struct_specifier", "class_specifier", "enum_specifier", "union_specifier"))
 _DECLARATORS = frozenset(
     "function_declarator init_declarator pointer_declarator reference_declarator type_definition".split()
 )
@@ -135,8 +136,9 @@ def occurrences(text: str, path: str, name: str) -> list[NameOccurrence]:
     language = grammar_of(path, text)
     assert language is not None
     tree = SgRoot(text, language).root()
+    escaped = "".join(f"\\{sign}" if not sign.isalnum() and sign != "_" else sign for sign in name)
     found = []
-    for node in tree.find_all(any=[{"kind": kind} for kind in _NAME_KINDS[language]], regex=f"^#?{_escaped(name)}$"):
+    for node in tree.find_all(any=[{"kind": kind} for kind in _NAME_KINDS[language]], regex=f"^#?{escaped}$"):
         role, kind = _role(node, language)
         found.append(NameOccurrence(node.range().start.line + 1, role, kind))
     return found
@@ -167,17 +169,15 @@ def code_lines(text: str, path: str, first: int, last: int) -> list[str]:
     return lines
 
 
-def _escaped(name: str) -> str:
-    return "".join(f"\\{sign}" if not sign.isalnum() and sign != "_" else sign for sign in name)
-
-
 def _role(node: Any, language: str) -> tuple[NameRole, str]:
     """Return the role of a name node, and its kind if it is a definition."""
     parent = node.parent()
     if parent is None:
         return NameRole.USE, ""
     kind = parent.kind()
-    if kind in _DEFINITIONS and _is(parent.field("name"), node) and not _is_mention(parent, kind):
+    # In C, `struct x` without a body only mentions the struct.
+    is_mention = kind in _SPECIFIERS and parent.field("body") is None
+    if kind in _DEFINITIONS and _is(parent.field("name"), node) and not is_mention:
         return NameRole.DEFINITION, kind.split("_")[0]
     if kind in (
         "assignment",
@@ -188,7 +188,10 @@ def _role(node: Any, language: str) -> tuple[NameRole, str]:
     ):
         side = parent.field("left") or parent.field("name") or parent.field("pattern")
         if _is(side, node):
-            return (NameRole.IMPORT, "") if _is_require(parent) else (NameRole.DEFINITION, "variable")
+            value = parent.field("value") or parent.field("right")
+            if value is not None and value.text().startswith("require("):  # `const x = require('x')`
+                return NameRole.IMPORT, ""
+            return NameRole.DEFINITION, "variable"
     if kind == "pair" and _is(parent.field("key"), node):
         return NameRole.DEFINITION, "key"
     if kind in ("typed_parameter", "default_parameter", "typed_default_parameter") or (
@@ -248,20 +251,6 @@ def _role_of_member(member: Any) -> tuple[NameRole, str]:
     if above.kind() in _CALLS and _is(above.field("function") or above.field("constructor"), member):
         return NameRole.CALL, ""
     return NameRole.USE, ""
-
-
-def _is_require(declarator: Any) -> bool:
-    """Report whether a declaration is an import: `const x = require('x')`."""
-    value = declarator.field("value") or declarator.field("right")
-    return value is not None and value.text().startswith("require(")
-
-
-def _is_mention(parent: Any, kind: str) -> bool:
-    """Report whether `struct x` only mentions the struct, as in a declaration in C."""
-    return (
-        kind in ("struct_specifier", "class_specifier", "enum_specifier", "union_specifier")
-        and parent.field("body") is None
-    )
 
 
 def _is(one: Any, other: Any) -> bool:

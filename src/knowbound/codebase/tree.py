@@ -35,7 +35,9 @@ class SourceTree:
         self.root = root
         self.deadline = deadline
         # A given path must be plain and below the root: links and ways out are not followed.
-        self._only = None if only is None else sorted(path for path in only if _is_below(root, path))
+        real = os.path.realpath(root)
+        below = (path for path in only or () if is_inside(os.path.realpath(root / path), real))
+        self._only = None if only is None else sorted(path for path in below if not (root / path).is_symlink())
         # Results of earlier searches.
         self._matches: dict[tuple[object, ...], tuple[list[TextMatch], str]] = {}
         self._words: dict[frozenset[str], dict[str, dict[str, list[int]]]] = {}  # by stems
@@ -153,10 +155,6 @@ class SourceTree:
         return near.pop() if len(near) == 1 else None
 
 
-def _is_below(root: Path, path: str) -> bool:
-    return is_inside(os.path.realpath(root / path), os.path.realpath(root)) and not (root / path).is_symlink()
-
-
 def _definitions(hits: Iterable[TextMatch]) -> Iterator[Definition]:
     for hit in hits:
         for number, line in enumerate(hit.text.rstrip("\n").split("\n"), hit.line):
@@ -192,37 +190,6 @@ class TextMatch:
     spans: tuple[tuple[int, int], ...]  # of the matches in the text
 
 
-class _Text(msgspec.Struct):
-    text: str | None = None
-    bytes: str | None = None
-
-    @property
-    def value(self) -> str:
-        if self.text is not None:
-            return self.text
-        return base64.b64decode(self.bytes or "").decode("utf-8", "surrogateescape")
-
-
-class _Submatch(msgspec.Struct):
-    start: int
-    end: int
-
-
-class _Data(msgspec.Struct):
-    path: _Text | None = None
-    lines: _Text | None = None
-    line_number: int | None = None
-    submatches: list[_Submatch] = []
-
-
-class _Line(msgspec.Struct):
-    type: str
-    data: _Data
-
-
-_line = msgspec.json.Decoder(_Line)
-
-
 def matches(
     root: Path,
     patterns: Sequence[str],
@@ -250,17 +217,24 @@ def _hits(output: bytes) -> Iterator[TextMatch]:
         if not raw.startswith(b'{"type":"match"'):
             continue
         try:
-            data = _line.decode(raw).data
+            data = msgspec.json.decode(raw)["data"]
         except msgspec.DecodeError:
             continue  # the line that the output limit cut
-        if data.path is None or data.lines is None:
+        if not data.get("path") or not data.get("lines"):
             continue
-        text = data.lines.value
-        spans = tuple((one.start, one.end) for one in data.submatches)
+        text = _text(data["lines"])
+        spans = tuple((one["start"], one["end"]) for one in data["submatches"])
         if not text.isascii():  # ripgrep counts bytes
             encoded = text.encode("utf-8", "surrogateescape")
             spans = tuple((_characters(encoded[:start]), _characters(encoded[:end])) for start, end in spans)
-        yield TextMatch(data.path.value.removeprefix("./"), data.line_number or 0, text, spans)
+        yield TextMatch(_text(data["path"]).removeprefix("./"), data.get("line_number") or 0, text, spans)
+
+
+def _text(shown: dict[str, str]) -> str:
+    """Return a text of ripgrep's JSON, which has bytes that are no UTF-8 in base64."""
+    if "text" in shown:
+        return shown["text"]
+    return base64.b64decode(shown.get("bytes", "")).decode("utf-8", "surrogateescape")
 
 
 def _characters(encoded: bytes) -> int:

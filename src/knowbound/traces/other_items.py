@@ -10,8 +10,6 @@ import html
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from itertools import takewhile
 from typing import Any, NamedTuple
 
 from knowbound.core.trace import Injection
@@ -50,6 +48,8 @@ _NUMBERED_LINE = re.compile(
     re.IGNORECASE,
 )
 _BOLD_LINE = re.compile(r"\*\*[^*]+\*\*:?")
+# No sentence of an entry: a heading, a statistic, a bold title, a mark.
+_APART = (re.compile(r"#{1,6}\s.*"), re.compile(r".{0,11}~.*"), _BOLD_LINE, _TAG_LINE)
 _SEPARATOR = re.compile(r"^[ \t]*§[ \t]*$", re.MULTILINE)
 _HEADING_LINE = re.compile(r"^(#{1,6})[ \t]+(.+)$", re.MULTILINE)
 _DATED = re.compile(r"\(\d{4}-\d\d-\d\d[^()]{0,20}\)\Z")
@@ -243,18 +243,13 @@ def _of_numbered_lines(text: str) -> Iterator[OtherItem]:
                 numbered["content"].strip("* "), _id(numbered["id"] or numbered["bare"] or numbered["session"])
             )
             has_detail = numbered["content"].startswith("**") and line.endswith("**")
-        elif line and last and has_detail and not _is_apart(line):
+        elif line and last and has_detail and not any(apart.fullmatch(line) for apart in _APART):
             last = last._replace(content=f"{last.content}\n{line}")
             has_detail = not was_blank or last.content.count("\n") == 1
         elif line:
             has_detail = False
         was_blank = not line
     yield from [last] if last else []
-
-
-def _is_apart(line: str) -> bool:
-    """Report whether a line is no sentence of an entry: a heading, a bold title, a mark, a statistic."""
-    return bool(_HEADING.match(line) or _BOLD_LINE.fullmatch(line) or _TAG_LINE.fullmatch(line) or "~" in line[:12])
 
 
 # Lists
@@ -341,8 +336,9 @@ def _of_sections(text: str) -> Iterator[OtherItem]:
         return
     sections = _sections(text)
     for at, one in enumerate(sections):
-        counted, level = _COUNT.search(one.title), one.level
-        below = list(takewhile(partial(_is_below, level), sections[at + 1 :]))
+        counted = _COUNT.search(one.title)
+        end = next((later for later in range(at + 1, len(sections)) if sections[later].level <= one.level), None)
+        below = sections[at + 1 : end]
         if counted and below and len(below) == int(counted[1]):
             yield from (OtherItem(other.body, _id(other.title)) for other in below if other.body)
             continue
@@ -365,10 +361,6 @@ class _Section(NamedTuple):
     level: int
     title: str
     body: str
-
-
-def _is_below(level: int, one: _Section) -> bool:
-    return one.level > level
 
 
 def _sections(text: str) -> list[_Section]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from threading import Thread
-from typing import Any, TypeVar
+from typing import TypeVar
 
 Work = TypeVar("Work")
 Done = TypeVar("Done")
@@ -63,7 +63,8 @@ def done_in_processes(work: Sequence[Work], do: Callable[[Work], Done], jobs: in
         left = len(work)
         while left:
             for answered, _ in answers.poll():
-                result, error = _answer(answered)
+                size = int.from_bytes(_read(answered, _NUMBER), "little")
+                result, error = pickle.loads(_read(answered, size))  # made by our own process
                 for number in islice(waiting, 1):
                     os.write(numbers_out, number.to_bytes(_NUMBER, "little"))
                 if error is not None:
@@ -79,12 +80,6 @@ def done_in_processes(work: Sequence[Work], do: Callable[[Work], Done], jobs: in
             os.close(pipe)
         for process in workers.values():
             os.waitpid(process, 0)  # posix: as above
-
-
-def _answer(pipe: int) -> tuple[Any, Exception | None]:
-    size = int.from_bytes(_read(pipe, _NUMBER), "little")
-    answer: tuple[Any, Exception | None] = pickle.loads(_read(pipe, size))  # made by our own process
-    return answer
 
 
 def _read(pipe: int, size: int) -> bytes:

@@ -118,11 +118,6 @@ def default_folders(environ: Mapping[str, str], home: Path) -> list[Path]:
     return list(dict.fromkeys(folders))
 
 
-def readers() -> tuple[Reader, ...]:
-    """Return every reader: built-in readers first, then readers of installed packages."""
-    return tuple(_asked())
-
-
 @cache
 def _built_in(one: BuiltIn) -> Reader:
     reader: Reader = getattr(import_module(f"knowbound.traces.readers.{one.module}"), one.name)()
@@ -137,8 +132,8 @@ def _installed() -> tuple[Reader, ...]:
     return tuple(made() if isinstance(made, type) else made for made in loaded)
 
 
-def _asked() -> Iterator[Reader]:
-    """Yield the readers in order, each loaded at its turn: a hook needs only the first that fits."""
+def readers() -> Iterator[Reader]:
+    """Yield every reader, built-in readers first, each loaded at its turn: a hook needs only the first that fits."""
     yield from map(_built_in, BUILT_IN)
     yield from _installed()
 
@@ -160,7 +155,7 @@ def recognise(head: bytes) -> tuple[Reader, Identity] | None:
     """
     if _MODEL_FOLDER in head and _ASKED_BY_US.search(head):
         return None
-    for reader in _asked():
+    for reader in readers():
         identity = reader.identify(head)
         if identity is not None:
             return reader, identity
@@ -169,7 +164,7 @@ def recognise(head: bytes) -> tuple[Reader, Identity] | None:
 
 def reader_named(name: str) -> Reader:
     """Return the reader of this name."""
-    return next(reader for reader in _asked() if reader.name == name)
+    return next(reader for reader in readers() if reader.name == name)
 
 
 def events_of(session: SessionFiles, tally: Tally) -> Iterator[Event]:

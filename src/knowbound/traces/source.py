@@ -157,7 +157,8 @@ def read_lines(path: Path, tally: Tally) -> Iterator[tuple[int, bytes]]:
             readline = stream.readline
             while line := readline(MAX_LINE_BYTES):
                 number += 1
-                if len(line) >= _LONG_LINE and _is_too_large(line):
+                is_cut = len(line) == MAX_LINE_BYTES and not line.endswith(b"\n")
+                if len(line) >= _LONG_LINE and (is_cut or _holds_too_many(line)):
                     while not line.endswith(b"\n") and (line := readline(_CHUNK)):
                         pass
                     tally.skip(str(path), number, "oversized")
@@ -192,11 +193,6 @@ def read_document(path: Path, tally: Tally) -> bytes | None:
         tally.skip(str(path), 1, "oversized")
         return None
     return content
-
-
-def _is_too_large(line: bytes) -> bool:
-    """Report whether a long line is too large to decode."""
-    return (len(line) == MAX_LINE_BYTES and not line.endswith(b"\n")) or _holds_too_many(line)
 
 
 def _holds_too_many(content: bytes) -> bool:

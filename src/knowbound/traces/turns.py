@@ -93,17 +93,14 @@ def turns_of(events: Iterable[Event], start: Start) -> Iterator[TraceTurn]:
                 (turn.injections if turn is not None else waiting).append(event)
             case Step() if turn is not None:
                 turn.steps.append(event)
-                read |= {call.query: None for call in event.calls if _is_read(call)}
+                files = (call for call in event.calls if call.kind is ToolKind.READ and call.outcome is Outcome.OK)
+                read |= {call.query: None for call in files if call.query}
             case Broken() if turn is not None:
                 turn.broken = event
             case Step() | Broken() | Skill():  # before the first prompt: part of no turn
                 continue
     if turn is not None:
         yield turn
-
-
-def _is_read(call: ToolCall) -> bool:
-    return call.kind is ToolKind.READ and call.outcome is Outcome.OK and bool(call.query)
 
 
 def turns_in(session: SessionFiles) -> Iterator[TraceTurn]:

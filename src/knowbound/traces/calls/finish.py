@@ -77,7 +77,7 @@ def finish_call(
     else:
         found = _reading(name, kind, input_, output or "", bool(is_error), outcome, purpose, folder)
     # A call that succeeded is not shown, so its texts need no redaction before they are cut.
-    short = _start if found.outcome is Outcome.OK else cut
+    short = cut if found.outcome is not Outcome.OK else lambda text, most: text[:most]
     return ToolCall(
         id=id_,
         name=name,
@@ -95,10 +95,6 @@ def finish_call(
         line=line,
         undecoded=undecoded,
     )
-
-
-def _start(text: str, most: int) -> str:
-    return text[:most]
 
 
 def _reading(

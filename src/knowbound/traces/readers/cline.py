@@ -99,18 +99,13 @@ class Cline:
         for path, value in listed:
             raws = dicts(value["messages"])
             session = text_in(value, "sessionId") or text_in(about, "session_id") or path.parent.name
-            folder = text_in(about, "cwd") or _folder(raws)
-            agent = (
-                "roo-code" if any(_ROO in _text(block) for raw in raws[:1] for block in _blocks(raw)) else Cline.name
-            )
+            first = [_text(block) for raw in raws[:1] for block in _blocks(raw)]
+            # The folder that the client names in its first message to the model.
+            named = next((found[1] for text in first if (found := _FOLDER.search(text))), "")
+            folder = text_in(about, "cwd") or named
+            agent = "roo-code" if any(_ROO in text for text in first) else Cline.name
             yield Start(session, agent, folder, time=iso_time(raws[0].get("ts"), 1000) if raws else "")
             yield from follow(_messages(raws), str(path))
-
-
-def _folder(raws: list[dict[str, Any]]) -> str:
-    """Return the folder that the client names in its first message to the model."""
-    found = (_FOLDER.search(_text(block)) for raw in raws[:1] for block in _blocks(raw))
-    return next((one[1] for one in found if one), "")
 
 
 def _blocks(raw: dict[str, Any]) -> list[dict[str, Any]]:

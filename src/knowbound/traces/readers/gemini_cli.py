@@ -111,7 +111,8 @@ def _records(path: Path, tally: Tally) -> Iterator[Start | _Record | Event]:
     for number, value in read_values(path, tally):
         if history := _history(value):
             yield Start(path.stem, GeminiCli.name)
-            yield from _saved_chat(history, path)
+            parsed = (message_of(raw, f"M{number}", number) for number, raw in enumerate(history, 1))
+            yield from follow((_with_role(message) for message in parsed if message is not None), str(path))
         elif not isinstance(value, dict):
             tally.skip(str(path), number, "foreign")
         elif "sessionId" in value and "projectHash" in value:
@@ -245,14 +246,8 @@ def _history(value: object) -> list[Any] | None:
     return listed if named else None
 
 
-def _saved_chat(history: list[Any], path: Path) -> Iterator[Event]:
-    """Yield the events of a saved chat, which begins with the client's own exchange about the environment."""
-    parsed = (message_of(raw, f"M{number}", number) for number, raw in enumerate(history, 1))
-    yield from follow((_with_role(message) for message in parsed if message is not None), str(path))
-
-
 def _with_role(message: Message) -> Message:
-    """Return a message with the role `tool` if the client wrote it in the user's role."""
+    """Return a message with the role `tool` if the client wrote it in the user's role, as at the start of a chat."""
     if message.role == "user" and message.texts and message.texts[0].startswith((_SETUP, _CONTINUE)):
         return msgspec.structs.replace(message, role="tool")
     return message

@@ -70,10 +70,14 @@ def read_shell(
     `failed` is the client's own flag, `purpose` the agent's description of the call, `folder` its working folder.
     """
     line = plan(command, _search_intent(purpose) if "|" in command else SearchIntent.WATCHES)
-    kind = _kind(line)
+    kind = ToolKind.SHELL  # also a line that builds, tests or changes something
+    if line.lookups and not line.acts:
+        kinds = {lookup.parsed.kind for lookup in line.lookups}
+        kind = next(kind for kind in (ToolKind.SEARCH, ToolKind.READ, ToolKind.LIST) if kind in kinds)
     if failed is None and exit_code is not None:
         failed = exit_code != 0
-    if _timed_out(line, output, exit_code):
+    is_limit = exit_code == 124 and not line.programs.isdisjoint(("timeout", "gtimeout"))
+    if is_limit or (exit_code != 0 and _TIMED_OUT.match(output[:200])):
         outcome, reason = Outcome.TIMEOUT, "timed out"
     elif kind in LOOKUPS:
         outcome, reason = _lookup_outcome(line, output, exit_code, failed)
@@ -110,17 +114,6 @@ def split_exit_code(text: str) -> tuple[int | None, str]:
     """Split Claude Code's error text "Exit code 1\\n…" into the code (None without one) and the rest."""
     found = _EXIT_CODE.match(text)
     return (int(found[1]), text[found.end() :]) if found else (None, text)
-
-
-# ---- the line
-
-
-def _kind(line: LinePlan) -> ToolKind:
-    """Return the kind of a line; a line that builds, tests or changes something is a shell call."""
-    if line.acts or not line.lookups:
-        return ToolKind.SHELL
-    kinds = {lookup.parsed.kind for lookup in line.lookups}
-    return next(kind for kind in (ToolKind.SEARCH, ToolKind.READ, ToolKind.LIST) if kind in kinds)
 
 
 _CHECKING = lazy(r"\s*(?:check|see|lookup|inspect|determine|examine)\b|\s*(?:检查|查看)", re.IGNORECASE)
@@ -291,17 +284,13 @@ def _lookup_outcome(line: LinePlan, output: str, exit_code: int | None, failed: 
         return Outcome.MISSING, "failed with its message thrown away"
     if failed is None and all(lookup.parsed.kind is ToolKind.READ for lookup in line.lookups):
         return Outcome.UNKNOWN, "no status, no output"
-    if not failed and all(_shows_itself(lookup) for lookup in line.lookups):
+    read = [lookup for lookup in line.lookups if lookup.parsed.kind is ToolKind.READ and not lookup.parsed.query]
+    if not failed and len(read) == len(line.lookups) and not any(lookup.muted for lookup in read):
         return Outcome.OK, "the file is there; that part of it is empty"
     last = line.lookups[line.last] if line.last >= 0 else None
     if last and last.decides:
         return _missed(line, f"{last.parsed.program} {_DID[last.parsed.kind]} nothing")
     return _missed(line, "pipeline status swallowed; output empty")
-
-
-def _shows_itself(lookup: Lookup) -> bool:
-    """Report whether a lookup prints a file, and a message if the file is missing."""
-    return lookup.parsed.kind is ToolKind.READ and not lookup.muted and not lookup.parsed.query
 
 
 def _with_hits(line: LinePlan, seen: _Output, exit_code: int | None) -> tuple[Outcome, str]:
@@ -340,12 +329,6 @@ _DID = {ToolKind.SEARCH: "matched", ToolKind.LIST: "listed", ToolKind.READ: "pri
 _TESTS = frozenset({"test", "[", "[["})
 _BY_NAME = _TESTS | {"which", "type", "command", "whereis", "hash", "stat", "realpath"}
 _TIMED_OUT = lazy(r"\s*(?:Command timed out after|.*\btimed out after \d+)", re.IGNORECASE)
-
-
-def _timed_out(line: LinePlan, output: str, exit_code: int | None) -> bool:
-    if exit_code == 124 and not line.programs.isdisjoint(("timeout", "gtimeout")):
-        return True
-    return exit_code != 0 and _TIMED_OUT.match(output[:200]) is not None
 
 
 def _shell_outcome(line: LinePlan, output: str, exit_code: int | None, failed: bool | None) -> tuple[Outcome, str]:

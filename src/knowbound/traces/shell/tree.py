@@ -89,34 +89,25 @@ def commands(pipelines: tuple[Pipeline, ...]) -> Iterator[Command]:
 
 # ---- wrappers: programs that run the program named in their arguments
 
-# Options of a wrapper that take a value; `_BEFORE`: number of operands before the program.
-_OPTIONS: dict[str, str] = {
-    "sudo": "-u -g -h -p -C -D",
-    "doas": "-u",
-    "env": "-u -C -S",
-    "nohup": "",
-    "nice": "-n",
-    "ionice": "-c -n",
-    "stdbuf": "-i -o -e",
-    "setsid": "",
-    "exec": "-a",
-    "builtin": "",
-    "command": "",
-    "noglob": "",
-    "time": "-f -o",
-    "timeout": "-s --signal -k --kill-after",
-    "gtimeout": "-s --signal -k --kill-after",
-    "xargs": "-I -i -n -P -L -d -s -a -E --max-args --max-procs",
-    "parallel": "-j -n",
-    "rtk": "",  # a proxy that shortens the output of the program it runs
-    "busybox": "",
-    "docker exec": "-e -u -w --env --user --workdir",
-    "podman exec": "-e -u -w --env --user --workdir",
-    "kubectl exec": "-c -n --container --namespace",
-    "ssh": "-i -p -l -o -F -J -L -R -D",
+# For each wrapper its options that take a value, and the number of operands before the program.
+_WRAPPERS: dict[str, tuple[str, int]] = {
+    # rtk is a proxy that shortens the output of the program it runs.
+    **dict.fromkeys(("nohup", "setsid", "builtin", "command", "noglob", "rtk", "busybox"), ("", 0)),
+    "sudo": ("-u -g -h -p -C -D", 0),
+    "doas": ("-u", 0),
+    "env": ("-u -C -S", 0),
+    "nice": ("-n", 0),
+    "ionice": ("-c -n", 0),
+    "stdbuf": ("-i -o -e", 0),
+    "exec": ("-a", 0),
+    "time": ("-f -o", 0),
+    **dict.fromkeys(("timeout", "gtimeout"), ("-s --signal -k --kill-after", 1)),
+    "xargs": ("-I -i -n -P -L -d -s -a -E --max-args --max-procs", 0),
+    "parallel": ("-j -n", 0),
+    **dict.fromkeys(("docker exec", "podman exec"), ("-e -u -w --env --user --workdir", 1)),
+    "kubectl exec": ("-c -n --container --namespace", 1),
+    "ssh": ("-i -p -l -o -F -J -L -R -D", 1),
 }
-_BEFORE = {"timeout": 1, "gtimeout": 1, "docker exec": 1, "podman exec": 1, "kubectl exec": 1, "ssh": 1}
-_WRAPPERS = {name: (frozenset(text.split()), _BEFORE.get(name, 0)) for name, text in _OPTIONS.items()}
 _SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "ash"})
 
 
@@ -137,14 +128,14 @@ def unwrap(command: Command) -> Command:
     return command
 
 
-def _inner_words(words: tuple[ShellWord, ...], valued: frozenset[str], operands: int) -> tuple[ShellWord, ...]:
+def _inner_words(words: tuple[ShellWord, ...], valued: str, operands: int) -> tuple[ShellWord, ...]:
     at = 0
     while at < len(words):
         text = words[at].text
         if text == "--":
             at += 1
         elif text.startswith("-") and len(text) > 1:
-            at += 2 if text in valued else 1
+            at += 2 if text in valued.split() else 1
         elif ASSIGNMENT.match(text):
             at += 1
         elif operands:

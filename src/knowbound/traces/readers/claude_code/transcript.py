@@ -461,8 +461,10 @@ def injections_of_attachment(attachment: dict[str, Any], line: int) -> Iterator[
             yield injected("skill", text_in(skill, "content"), line, text_in(skill, "path"))
     elif kind in ("nested_memory", "file", "edited_text_file", "selected_lines_in_ide", "memory", "relevant_memories"):
         for part in dicts(attachment.get("memories")) or [attachment]:
-            path = text_in(part, "filename", "path", "displayPath")
-            yield injected(str(kind), _content(part.get("content") or part.get("snippet")), line, path)
+            path, value = text_in(part, "filename", "path", "displayPath"), part.get("content") or part.get("snippet")
+            if isinstance(value, dict):
+                value = value.get("content") or (value.get("file") or {}).get("content")
+            yield injected(str(kind), value if isinstance(value, str) else "", line, path)
 
 
 def _hook_output(attachment: dict[str, Any]) -> str:
@@ -474,9 +476,3 @@ def _hook_output(attachment: dict[str, Any]) -> str:
     specific = output.get("hookSpecificOutput")
     inner = text_in(specific, "additionalContext") if isinstance(specific, dict) else ""
     return inner or text_in(output, "additionalContext")
-
-
-def _content(value: Any) -> str:
-    if isinstance(value, dict):
-        value = value.get("content") or (value.get("file") or {}).get("content")
-    return value if isinstance(value, str) else ""

@@ -11,8 +11,9 @@ from click.testing import CliRunner
 
 from knowbound.cli.main import knowbound, main
 from knowbound.core.evidence import Confidence, Quality
-from knowbound.evidence.investigate import default_producers, investigate, names_alone
+from knowbound.evidence.investigate import investigate, names_alone
 from knowbound.evidence.plan import read_plan
+from knowbound.evidence.producers import every_producer
 from tests.evidence_trees import AGENT, HANDBOOK, SHOP, plant
 
 
@@ -163,9 +164,9 @@ def test_no_tool_ever_says_verified(shop: Path) -> None:
 
 
 def test_every_producer_names_its_class_and_group() -> None:
-    names = [producer.name for producer in default_producers()]
+    names = [producer.name for producer in every_producer()]
     assert len(set(names)) == len(names)
-    assert all(producer.independent_of for producer in default_producers())
+    assert all(producer.independent_of for producer in every_producer())
 
 
 def test_chat_is_no_evidence(shop: Path) -> None:

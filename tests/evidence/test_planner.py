@@ -10,15 +10,13 @@ from hypothesis import strategies as st
 from knowbound.core.evidence import REQUIREMENTS, Evidence, EvidenceClass, Intent, Place, Quality, Strength
 from knowbound.evidence.plan import Plan, Term, TermKind
 from knowbound.evidence.planner import Collected, collect, corroborated, entries_that_count, search
-from knowbound.evidence.producers.protocol import READER, SEARCH, Ask, Context
+from knowbound.evidence.producers.protocol import READER, SEARCH, Ask, Context, Producer
 
 _SEARCH, _CONTENT = EvidenceClass.FILE_SEARCH, EvidenceClass.FILE_CONTENT
 
 
-class Fake:
-    """A producer that gives what it is told to."""
-
-    authoritative = False
+class Fake(Producer):
+    """A producer that gives the quality and the places that a test wants."""
 
     def __init__(
         self,

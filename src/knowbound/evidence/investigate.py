@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache
 from itertools import islice
 from pathlib import Path
 
@@ -44,16 +43,10 @@ from knowbound.errors import InputError, StoreError
 from knowbound.evidence.citing import answer_of, cite, nearest, probable
 from knowbound.evidence.plan import Plan, TermKind, file_term, read_plan
 from knowbound.evidence.planner import collect, entries_that_count, search
-from knowbound.evidence.producers.build_and_test import Build, Tests
-from knowbound.evidence.producers.ci import RunList, RunView, definition_of_pipeline
-from knowbound.evidence.producers.discovery import ManifestScan, TreeScan
-from knowbound.evidence.producers.find import Find
-from knowbound.evidence.producers.git import GitLog, GitStatus
-from knowbound.evidence.producers.grep import Grep
-from knowbound.evidence.producers.passages import PassageSearch
+from knowbound.evidence.producers import every_producer
+from knowbound.evidence.producers.ci import definition_of_pipeline
 from knowbound.evidence.producers.protocol import CallLimits, Context, Producer
-from knowbound.evidence.producers.read import MODEL_ONLY, Read
-from knowbound.evidence.producers.references import References
+from knowbound.evidence.producers.read import MODEL_ONLY
 from knowbound.evidence.understanding import Understood, ask_plan, is_read, understand
 from knowbound.files import Walk, links_not_followed
 from knowbound.judge.choice import judge_for
@@ -105,7 +98,7 @@ def investigate(
     context = Context(folder, allow_run, deadline, limits, SourceTree(folder, deadline, only))
     if plan.intent is Intent.DIAGNOSE and not any(term.kind in _EXACT for term in plan.terms):
         plan = replace(plan, terms=(file_term(definition_of_pipeline(plan.question, context)),))
-    tools = default_producers() if producers is None else producers
+    tools = every_producer() if producers is None else producers
     found = _by_model(plan, tools, context, calls, asker) if asker else _by_rules(plan, tools, context, calls)
     if found.outcome == INSUFFICIENT:
         found = msgspec.structs.replace(found, notes=(*found.notes, *_links_out(folder)))
@@ -282,23 +275,3 @@ def _authority_answer(plan: Plan, entries: Sequence[Evidence]) -> GivenAnswer | 
         asks_for_failure = _FEARS.search(plan.question) is not None  # "does it fail?": yes if it does
         said = f"{'Yes' if bool(failing) == asks_for_failure else 'No'}: {said}"
     return GivenAnswer(said[:1].upper() + said[1:], place.path, place.line)
-
-
-@cache
-def default_producers() -> tuple[Producer, ...]:
-    """All of them; of two that suit a gap equally well the first is asked."""
-    return (
-        References(),
-        Find(),
-        Grep(),
-        PassageSearch(),
-        Read(),
-        ManifestScan(),
-        TreeScan(),
-        GitLog(),
-        GitStatus(),
-        Build(),
-        Tests(),
-        RunList(),
-        RunView(),
-    )

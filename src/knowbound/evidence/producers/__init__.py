@@ -1,1 +1,19 @@
-"""One module per source of evidence, behind one protocol."""
+"""One module per source of evidence, behind one interface."""
+
+from functools import cache
+from importlib import import_module
+from inspect import getmembers, isabstract, isclass
+from pkgutil import iter_modules
+
+from knowbound.evidence.producers.protocol import Producer
+
+
+@cache
+def every_producer() -> tuple[Producer, ...]:
+    """Return a producer of each class that a module of this folder defines."""
+    found: list[Producer] = []
+    for name in (f"{__name__}.{one.name}" for one in iter_modules(__path__)):
+        for _, kind in getmembers(import_module(name), isclass):
+            if kind.__module__ == name and issubclass(kind, Producer) and not isabstract(kind):
+                found.append(kind())
+    return tuple(found)

@@ -7,10 +7,10 @@ decides whether that is enough, and whether two producers corroborate each other
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from knowbound.codebase.tree import SourceTree
 from knowbound.core.evidence import Evidence, EvidenceClass, Intent, Place, Quality, Shows, strength_of
@@ -105,7 +105,7 @@ class Ask:
         return self.evidence(tool, Quality.NONE, note=why, query=query, target=target)
 
 
-class Producer(Protocol):
+class Producer(ABC):
     """A tool that acquires evidence of one class."""
 
     name: str  # as shown: "grep", "git log", "pytest"
@@ -117,6 +117,6 @@ class Producer(Protocol):
         """Return how well it suits an ask of its class, 0 for not at all; the planner calls the highest first."""
         return 1
 
+    @abstractmethod
     def produce(self, ask: Ask, context: Context) -> Evidence:
         """Acquire the evidence. Never raises for what the tree or the tool does: that is quality none with a note."""
-        ...

@@ -135,20 +135,6 @@ def test_find_none_no_match(root: Path) -> None:
     assert found(Find(), "Open nothing_like_this.py", root).quality is Q.NONE
 
 
-@pytest.mark.parametrize(
-    ("files", "quality", "read_as"),
-    [
-        (["scheduler.py"], Q.MODERATE, "scheduler.py"),
-        (["scheduler.py", "schedulor.py"], Q.NONE, ""),
-    ],
-)
-def test_a_mistyped_file_is_read_as_the_one_file_a_letter_away(
-    files: list[str], quality: Quality, read_as: str, tmp_path: Path
-) -> None:
-    entry = found(Find(), "Open schedular.py", plant(tmp_path, dict.fromkeys(files, "x = 1\n")))
-    assert (entry.quality, entry.read_as) == (quality, read_as), entry.note
-
-
 def test_a_file_name_proves_nothing_about_content(root: Path) -> None:
     (root / "pool" / "retry_budget.py").write_text("x = 1\n")
     assert found(Find(), "Where is the retry budget?", root).quality is Q.MODERATE
@@ -268,7 +254,6 @@ UNFIT = {
     "a manual page": ("man/app.1", ".SH OPTIONS\nthe retry budget is enforced here\n"),
     "a transcript": ("demo/s1.jsonl", '{"text": "the retry budget is enforced"}\n'),
     "a log": ("var/app.log", "the retry budget is enforced\n"),
-    "a list of words": ("words.txt", "\n".join(["retry-budget", *(f"word{number}" for number in range(30))])),
     "a page in a tree of code": ("docs/a.md", "# Budget\n\nThe retry budget is enforced, see the code.\n"),
 }
 

@@ -25,7 +25,6 @@ from knowbound.text.terms import canonical_words, glued, one_edit, phrase_patter
 
 _SHORTEST_MISTYPED = 8  # characters: a shorter name has too many neighbours
 _FILE_BYTES = 2_000_000
-_OWNERS = frozenset("class struct interface trait impl".split())
 
 
 class SourceTree:
@@ -129,22 +128,6 @@ class SourceTree:
             if not keys.isdisjoint({glued(canonical_words(one.name)), glued(split_words(one.name))}):
                 found.append(one)
         return found
-
-    def members(self, words: Sequence[str]) -> list[Definition]:
-        """Return the methods whose class and name together are exactly these words (`AppContext.push`)."""
-        found = []
-        for cut in range(1, len(words)) if len(words) > 2 else ():
-            owners = [one for one in self.named(words[:cut]) if one.kind in _OWNERS]
-            methods = [one for one in self.named(words[cut:]) if one.kind == "function" and one.is_indented]
-            for owner in owners if methods else ():
-                found += [one for one in methods if one.path == owner.path and self._is_inside(one, owner)]
-        return found
-
-    def _is_inside(self, method: Definition, owner: Definition) -> bool:
-        lines = (self.text(owner.path) or "").split("\n")[owner.line : max(owner.line, method.line - 1)]
-        between = (definition_on(line, owner.path, 0) for line in lines)
-        others = any(one is not None and one.kind in _OWNERS and not one.is_indented for one in between)
-        return method.line > owner.line and not others
 
     def mistyped(self, name: str) -> str | None:
         """Return the defined name that is one edit away; None if there are several or the name is too short."""

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
 from knowbound.core.paths import source_rank
 from knowbound.evidence.plan import Focus, Term, TermKind
 from knowbound.evidence.producers.protocol import SEARCH, Ask, Context, Producer
-from knowbound.text.terms import canonical, canonical_words, glued, one_edit, split_words
+from knowbound.text.terms import canonical, canonical_words, glued, split_words
 
 _HOLDERS = frozenset("index __init__ mod main lib init".split())  # a folder's own file: it is named by its folder
-_SHORTEST_MISTYPED = 8
 
 
 class Find(Producer):
@@ -35,23 +34,11 @@ class Find(Producer):
         term = ask.term
         assert term is not None
         files = context.tree.files
-        read_as = ""
-        if term.kind is TermKind.FILE:
-            exact = files_named(files, term.text)
-            if not exact and (read_as := _mistyped(files, term.text)):
-                exact = files_named(files, read_as)
-        else:
-            exact = _spelled(files, term)
-        if exact:
-            note = (
-                f"{term.text!r} is not there; read as {read_as!r} (one letter differs)"
-                if read_as
-                else "exact file name"
-            )
-            places = _places(exact)
+        is_file = term.kind is TermKind.FILE
+        if exact := _places(files_named(files, term.text) if is_file else _spelled(files, term)):
             # A file name proves nothing about content: a file that is only called like the term is a candidate.
-            quality = Quality.STRONG if term.kind is TermKind.FILE and not read_as else Quality.MODERATE
-            return ask.evidence(self.name, quality, places, exact=len(places), note=note, read_as=read_as)
+            quality = Quality.STRONG if is_file else Quality.MODERATE
+            return ask.evidence(self.name, quality, exact, exact=len(exact), note="exact file name")
         if partial := _partial(files, term):
             return ask.evidence(self.name, Quality.MODERATE, _places(partial), note="part of a file name")
         wanted = {canonical(word) for word in term.words if len(word) > 2}
@@ -69,15 +56,6 @@ def files_named(files: Iterable[str], name: str) -> list[str]:
     if not found and "/" in name:
         found = [path for path in files if f"/{wanted}/" in f"/{path.lower()}"]
     return _ranked(found)
-
-
-def _mistyped(files: Sequence[str], name: str) -> str:
-    """The one file name that is a single edit away, or nothing."""
-    base = name.rpartition("/")[2].lower()
-    if len(base) < _SHORTEST_MISTYPED:
-        return ""
-    near = {path.rpartition("/")[2] for path in files if one_edit(path.rpartition("/")[2].lower(), base)}
-    return near.pop() if len(near) == 1 else ""
 
 
 def _spelled(files: Iterable[str], term: Term) -> list[str]:

@@ -1,12 +1,12 @@
 """`read`: opens the candidates and decides whether each can answer (specification 3, FileContent).
 
 The reader does not trust the search. It looks at the whole symbol or section around the cited line, without comments
-and string literals, and can disagree: a test, a fixture, a changelog, a log, a transcript, a list of words, help text
-and a page that only promises or points elsewhere answer nothing. So where both name the same file and symbol, two
-independent producers agree. A symbol of a single line is read as Moderate: it is the very line that the search found;
-so is a description, whose words alone are no understanding.
+and string literals, and can disagree: a test, a fixture, a changelog, a log, a transcript, help text and a page that
+only promises or points elsewhere answer nothing. So where both name the same file and symbol, two independent
+producers agree. A symbol of a single line is read as Moderate: it is the very line that the search found; so is a
+description, whose words alone are no understanding.
 
-Rules read for questions of where; how, why and what is better is for a model to read (`evidence/asking.py`).
+Rules read for questions of where; how, why and what is better is for a model to read (`evidence/understanding.py`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ _ABOUT_TESTS = re.compile(r"\b(?:tests?|tested|fixtures?|specs?|benchmarks?|chan
 _DATA = frozenset("jsonl ndjson log csv tsv snap har lock svg map po pot out diff patch".split())
 _MANUAL = re.compile(r"\.[1-9]$")
 _GENERATED, _TESTS = 4, 3  # source_rank
-_LIST_LINES, _LIST_SHARE = 20, 0.9  # of a list of words: lines, and the share of them that are one word
 _NUMBER_ASKED = re.compile(r"\bhow (?:many|much|long|often|old|big|large|far|soon|frequently)\b", re.I)
 _NUMBER = re.compile(
     r"\d|\bone(?= \w)|\b(?:two|three|four|five|six|seven|eight|nine|ten|twelve|once|twice|half|daily|hourly|weekly|"
@@ -212,17 +211,13 @@ def _document(text: str, candidate: Place, term: Term, ask: Ask, around: CodePas
     first, last = _span(around, line)
     lines = text.split("\n")[first - 1 : last]
     said = [line for line in lines if line.strip() and not line.lstrip().startswith("#")] or _below(text, line)
-    single = sum(len(one.split()) == 1 for one in said)
-    if len(said) >= _LIST_LINES and single >= _LIST_SHARE * len(said):
-        return _Read(None, why_not="a list of words answers nothing")
     head = f"{around.name} {around.above} {path}" if around else path
     block = _block(lines, line - first)
     cited = lines[line - first] if 0 <= line - first < len(lines) else ""
     if not is_page:
         has = cited.strip() and not cited.lstrip().startswith(("#", "//", ";"))
         return _Read(candidate, len(said) > 1) if has else _Read(None, why_not="only in a comment")
-    is_plan = around is not None and re.fullmatch(r"(?i)to ?do|open questions|backlog|ideas", around.name.strip())
-    if not said or is_plan or all(_SAYS_NOTHING.search(one) for one in (block or said)):
+    if not said or all(_SAYS_NOTHING.search(one) for one in (block or said)):
         return _Read(None, why_not="the page only promises it, asks for it or points elsewhere")
     asked = "\n".join(block or said)
     if _NUMBER_ASKED.search(ask.question) and not _NUMBER.search(_without(asked, term)):

@@ -95,8 +95,6 @@ def definitions_of(term: Term, tree: SourceTree) -> tuple[list[Definition], str]
         return (tree.defined(name), "") if term.is_proposed else _identifier(name, tree)
     # In a folder of knowledge headings are the symbols; beside code they are text like any other.
     exact = [one for one in tree.named(term.words) if one.kind != "heading" or tree.is_knowledge]
-    if not exact and term.kind is TermKind.PHRASE and len(term.words) > 2:
-        exact = tree.members(term.words)
     if exact or term.kind is TermKind.WORD or term.is_proposed:  # nobody mistypes what is only proposed
         return [one for one in exact if not one.name.startswith("_")] or exact, ""
     for spelling in term.spellings[:3]:

@@ -59,14 +59,6 @@ def test_a_script_that_prints_fail_has_failed_whatever_its_exit_code(tmp_path: P
     assert not is_unsupported(passed, tmp_path / "passed", "failure_left_out")
 
 
-def test_tests_that_run_only_on_demand_must_have_been_asked_for(tmp_path: Path) -> None:
-    path, output = "cli/integration_test/rebase_test.go", "ok  \tshop/cli\t0.1s"
-    without = edit(started(), path).bash("go test ./...", output).says("All tests pass.")
-    asked = edit(started(), path).bash("go test -tags=integration ./...", output).says("All tests pass.")
-    assert is_unsupported(without, tmp_path / "without", "check_misses_change")
-    assert not is_unsupported(asked, tmp_path / "asked", "check_misses_change")
-
-
 def test_what_is_seen_only_when_it_runs_needs_a_run(tmp_path: Path) -> None:
     without = edit(started(), "src/title.js").says("The fix is in. The screen fades out.")
     described = edit(started(), "src/title.js").says("Done. I removed the pulsing.")

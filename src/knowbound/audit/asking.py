@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from knowbound.audit.claims.answer import Answer, Checked, checked
-from knowbound.audit.claims.kinds import KINDS, OF_RULES
+from knowbound.audit.claims.answer import KINDS, OF_RULES, Answer, Checked, checked
 from knowbound.audit.facts import SessionView, TurnFacts, short_name
 from knowbound.audit.runs.results import Ended
 from knowbound.audit.runs.runs import Run

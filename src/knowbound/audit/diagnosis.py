@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from knowbound.audit.claims.answer import Answer, Checked
-from knowbound.audit.claims.kinds import KINDS
+from knowbound.audit.claims.answer import KINDS, Answer, Checked
 from knowbound.audit.facts import TurnFacts
 from knowbound.core.audit import UNSUPPORTED, AuditFinding, Claim, Diagnosis, FindingCode, Support
 from knowbound.core.evidence import EvidenceGap, Intent

@@ -1,21 +1,12 @@
 """Evidence entries from the calls of a recorded turn, by the levels of specification 3, part I.
 
-The specification grades what its own tools bring. A trace holds other tools' calls, and two kinds of evidence that the
-specification has no class for: lint and web. Their levels, in the form of the specification's table:
-
-| Class | Weak | Moderate | Strong | Verified |
-|---|---|---|---|---|
-| Lint | formatter only | linter on some files | linter on the whole project | linter and type check both pass |
-| Web | a search whose result is not in the trace | a list of results | a page that was fetched | – |
+The specification grades what its own tools bring; a trace holds other tools' calls.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from enum import StrEnum
-
-import msgspec
 
 from knowbound.audit.facts import GitAct, TurnFacts
 from knowbound.audit.runs.programs import Check
@@ -32,52 +23,14 @@ _PLAIN_PATTERN = re.compile(r"[\w ./:-]+")
 _MOST = 200  # entries of a turn
 
 
-class OtherClass(StrEnum):
-    """Evidence that specification 3 has no class for."""
-
-    LINT = "Lint"
-    WEB = "Web"
-
-
-class OtherEvidence(msgspec.Struct, frozen=True):
-    """Lint or web evidence: as `Evidence`, for the classes that the specification does not have."""
-
-    cls: OtherClass
-    tool: str
-    query: str
-    quality: Quality
-    line: int = 0
-
-
-class TurnEvidence(msgspec.Struct, frozen=True):
-    """Evidence that the calls of a turn brought."""
-
-    entries: tuple[Evidence, ...] = ()
-    others: tuple[OtherEvidence, ...] = ()
-
-    @property
-    def agreeing(self) -> tuple[str, ...]:
-        """Classes whose evidence corroborates each other."""
-        return tuple(sorted({entry.cls.value for entry in self.entries if entry.quality is Quality.VERIFIED}))
-
-
-def evidence_of(calls: Iterable[ToolCall], facts: TurnFacts) -> TurnEvidence:
+def evidence_of(calls: Iterable[ToolCall], facts: TurnFacts) -> list[Evidence]:
     """The evidence that a turn's calls brought."""
     entries: list[Evidence] = []
     found: set[str] = set()
-    others: list[OtherEvidence] = []
     for call in calls:
         if len(entries) < _MOST:
             entries += _lookup(call, found)
-        if call.kind is ToolKind.WEB and call.outcome is Outcome.OK:
-            quality = (
-                Quality.WEAK if not call.text else Quality.STRONG if "url" in (call.input or {}) else Quality.MODERATE
-            )
-            others.append(OtherEvidence(OtherClass.WEB, call.name, call.query[:200], quality, call.line))
-    entries += (_git(act) for act in facts.gits)
-    entries += _checks(facts.runs)
-    others += _lint(facts.runs)
-    return TurnEvidence(tuple(entries), tuple(others))
+    return [*entries, *map(_git, facts.gits), *_checks(facts.runs)]
 
 
 def best_entries(entries: Iterable[Evidence]) -> list[Evidence]:
@@ -147,16 +100,3 @@ def _check_quality(run: Run) -> Quality:
     if run.ended is Ended.PASSED:
         return Quality.MODERATE if run.is_filtered else Quality.STRONG
     return Quality.WEAK if run.ended in (Ended.EMPTY, Ended.UNKNOWN) else Quality.NONE
-
-
-def _lint(runs: list[Run]) -> Iterator[OtherEvidence]:
-    typed = any(Check.TYPES in run.kinds and run.ended is Ended.PASSED for run in runs)
-    for run in runs:
-        if not run.kinds & {Check.LINT, Check.FORMAT, Check.TYPES}:
-            continue
-        quality = Quality.NONE
-        if run.ended is Ended.PASSED:
-            quality = Quality.WEAK if run.kinds == {Check.FORMAT} else Quality.STRONG
-            quality = Quality.MODERATE if run.operands and quality is Quality.STRONG else quality
-            quality = Quality.VERIFIED if typed and Check.LINT in run.kinds and not run.operands else quality
-        yield OtherEvidence(OtherClass.LINT, run.tool, run.command[:200], quality, run.line)

@@ -10,7 +10,6 @@ import re
 
 import msgspec
 
-from knowbound.audit.runs.programs import Check
 from knowbound.audit.runs.runs import Run, command_of, plan_of, runs_of
 from knowbound.core.paths import CODE, extension
 from knowbound.core.trace import LOOKUPS, MISSES, LookupIntent, Outcome, ToolCall, ToolKind
@@ -258,8 +257,6 @@ def _git(one: Command, call: ToolCall, order: int) -> GitAct:
     return GitAct(verb, ok, order, call.line, tuple(words[1:20]))
 
 
-_APART = re.compile(r"(?:^|/)(?:integration_?tests?|e2e(?:_?tests?)?)/|[._-]e2e[._-]|_integration_test\.go$")
-_RUNS_APART = re.compile(r"integration|e2e|-tags?\b|test:ci|test-ci|test_ci|test:all|playwright|cypress|\bci\b")
 _TEST_FILE = re.compile(r"(?:[._-](?:test|spec)s?\.\w+$|(?:^|/)test_\w+\.py$|(?:^|/)(?:tests?|__tests__|spec)/)")
 
 
@@ -291,25 +288,5 @@ def is_test(path: str) -> bool:
     return bool(_TEST_FILE.search(path))
 
 
-def is_of_other_file(run: Run, edit: Edit) -> bool:
-    """Report whether a run names test files, and none by the name of an edited file; never for an edited test."""
-    tests = [one.rsplit("/", 1)[-1].lower() for one in run.operands if is_test(one)]
-    edited = [path.rsplit("/", 1)[-1].split(".")[0].lower() for path in edit.paths]
-    if not tests or len(tests) < len(run.operands) or any(map(is_test, edit.paths)):
-        return False
-    return not any(name and name in test for name in edited for test in tests)
-
-
 def _is_in(path: str, folder: str) -> bool:
     return path.startswith(folder.rstrip("/") + "/")
-
-
-def without_tag(facts: TurnFacts, passed: list[Run]) -> Edit | None:
-    """A test that runs only on demand (integration, e2e), which was edited, and that no run has asked for."""
-    own = [edit for edit in facts.edits if edit.needs_check and all(_APART.search(path) for path in edit.paths)]
-    if not own or any(_RUNS_APART.search(run.command) or Check.TEST not in run.kinds for run in passed):
-        return None
-    named = {path.rsplit("/", 1)[-1].split(".")[0] for edit in own for path in edit.paths}
-    if any(name in run.command for name in named for run in passed):
-        return None
-    return own[-1]

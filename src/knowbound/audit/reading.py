@@ -12,11 +12,10 @@ import msgspec
 
 from knowbound import __version__
 from knowbound.audit.claims.answer import Answer, Checked, answer_of
-from knowbound.audit.claims.exact import complaint, contradicted_by_user
-from knowbound.audit.claims.kinds import FINDERS
-from knowbound.audit.claims.success import last_failures
+from knowbound.audit.claims.exact import command_claims, complaint, contradicted_by_user, git_claims
+from knowbound.audit.claims.success import last_failures, left_out, success_claims
 from knowbound.audit.diagnosis import NOT_FINAL, TurnSigns, diagnose, next_step, why_unanswered
-from knowbound.audit.evidence import TurnEvidence, best_entries, evidence_of
+from knowbound.audit.evidence import best_entries, evidence_of
 from knowbound.audit.facts import SessionView, TurnFacts, facts_of
 from knowbound.audit.runs.results import Ended
 from knowbound.core.audit import (
@@ -29,7 +28,7 @@ from knowbound.core.audit import (
     Because,
     GapRow,
 )
-from knowbound.core.evidence import REQUIREMENTS, Intent, coverage_of, derive_confidence, gaps_of
+from knowbound.core.evidence import REQUIREMENTS, Evidence, Intent, Quality, coverage_of, derive_confidence, gaps_of
 from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn
 from knowbound.core.reading import ReadShares
 from knowbound.core.trace import Event, Prompt, Skill, Start, Step
@@ -67,7 +66,7 @@ class ReadTurn(msgspec.Struct):
     answer: Answer | None
     checked: list[Checked]
     facts: TurnFacts
-    evidence: TurnEvidence
+    evidence: list[Evidence]
     intent: Intent
     signs: TurnSigns
     suspicion: int = 0
@@ -264,10 +263,11 @@ def _audited(id_: str, turns: list[ReadTurn], followed: _Followed, agent: str) -
 def audited_turn(read: ReadTurn, skill: str = GENERAL) -> AuditedTurn:
     """A turn as it is stored and shown, without secrets."""
     turn, requirements = read.turn, REQUIREMENTS.get(read.intent, ())
-    entries = best_entries(read.evidence.entries)
+    entries = best_entries(read.evidence)
     gaps = gaps_of(requirements, (), entries)
     verdict = diagnose(read.unanswered, read.answer, read.checked, read.facts, read.signs, read.intent, gaps)
     met, needed, lowest = coverage_of(requirements, (), entries)
+    agreeing = {entry.cls.value for entry in read.evidence if entry.quality is Quality.VERIFIED}
     claims = tuple(
         msgspec.structs.replace(one.claim, text=_redacted(one.claim.text), why=_redacted(one.claim.why))
         for one in read.checked[:_MOST_CLAIMS]
@@ -295,7 +295,7 @@ def audited_turn(read: ReadTurn, skill: str = GENERAL) -> AuditedTurn:
         skill=skill,
         model=read.facts.model,
         item=verdict.item,
-        because=Because(lowest, f"{met} of {needed}", read.evidence.agreeing),
+        because=Because(lowest, f"{met} of {needed}", tuple(sorted(agreeing))),
         by=read.by,
         suspicion=read.suspicion,
         passed={
@@ -315,7 +315,7 @@ def _redacted(text: str) -> str:
 def check_claims(answer: Answer, facts: TurnFacts, view: SessionView, turn: TraceTurn) -> list[Checked]:
     """Return the claims of an answer that rules can check, those that are contradicted first."""
     found: dict[tuple[str, str], Checked] = {}
-    for claims in FINDERS:
+    for claims in (left_out, command_claims, success_claims, git_claims):  # what is found first is shown first
         for one in claims(answer, facts, view):
             key = one.claim.kind, one.claim.text
             if key not in found or (one.claim.support in UNSUPPORTED and found[key].claim.support not in UNSUPPORTED):
@@ -353,12 +353,7 @@ def _judged(turn: TraceTurn, home: Path) -> AuditedTurn | None:
 
 
 def _page(read: ReadTurn, judged: AuditedTurn | None) -> TurnPage:
-    turn, evidence = read.turn, read.evidence
-    found = [
-        (entry.cls.value, entry.quality.value, entry.strength.value, _named(entry.tool, entry.query))
-        for entry in evidence.entries
-    ]
-    found += [(one.cls.value, one.quality.value, "", _named(one.tool, one.query)) for one in evidence.others]
+    turn = read.turn
     return TurnPage(
         turn=judged or audited_turn(read),
         prompt=excerpt(turn.prompt.text, _PROMPT),
@@ -367,9 +362,12 @@ def _page(read: ReadTurn, judged: AuditedTurn | None) -> TurnPage:
             for injection in turn.injections
         ],
         calls=[(call.kind.value, _named(call.name, call.query), call.outcome.value, call.line) for call in turn.calls],
-        evidence=found,
+        evidence=[
+            (entry.cls.value, entry.quality.value, entry.strength.value, _named(entry.tool, entry.query))
+            for entry in read.evidence
+        ],
         answer=excerpt(read.answer.text, _ANSWER) if read.answer else "",
-        explanation=derive_confidence(REQUIREMENTS.get(read.intent, ()), (), evidence.entries)[1],
+        explanation=derive_confidence(REQUIREMENTS.get(read.intent, ()), (), read.evidence)[1],
         version=__version__,
     )
 

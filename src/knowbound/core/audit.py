@@ -35,7 +35,7 @@ class Support(StrEnum):
     NOT_CHECKABLE = "not_checkable"
 
 
-RULES_VERSION = 4  # raise it when the same trace gives other claims or another diagnosis: stored ones are made again
+RULES_VERSION = 5  # raise it when the same trace gives other claims or another diagnosis: stored ones are made again
 BY_RULES = "rules"
 SUCCESS = frozenset({ClaimKind.TESTS_PASS, ClaimKind.BUILD_OK, ClaimKind.LINT_OK, ClaimKind.DONE})
 UNSUPPORTED = frozenset({Support.UNSEEN, Support.CONTRADICTED})

@@ -226,9 +226,9 @@ _TYPES: dict[Any, type] = {
     "float | None": float,
 }
 SETTINGS: tuple[Setting, ...] = tuple(
-    Setting(name=one.name, type=_TYPES[one.type], default=one.default, **one.metadata)
-    for one in fields(Settings)
-    if one.metadata
+    Setting(name=known.name, type=_TYPES[known.type], default=known.default, **known.metadata)
+    for known in fields(Settings)
+    if known.metadata
 )
 # Hooks and workers use these from other folders.
 _RUN_ANYWHERE = "model."
@@ -261,7 +261,7 @@ def load(
         by_environment = {**every, "model_name": environ["KNOWBOUND_MODEL"].strip() or _NONE} | by_environment
     user_file, users, users_old = _user_values()
     file, projects, projects_old = _project_values(root)
-    risky = {_BY_KEY[one.key].name: one for one in _risky(root, projects, users)}
+    risky = {_BY_KEY[setting.key].name: setting for setting in _risky(root, projects, users)}
     used = {name: one for name, one in risky.items() if name not in by_environment | given}
     if used and not is_trusted(root, list(risky.values())):
         if not ignore_untrusted:

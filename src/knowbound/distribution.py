@@ -124,7 +124,7 @@ def _extras_of_receipt(path: Path) -> list[str]:
 
     try:
         listed = tomllib.loads(path.read_text("utf-8"))["tool"]["requirements"]
-        return [str(extra) for one in listed if one.get("name") == _NAME for extra in one.get("extras", ())]
+        return [str(extra) for tool in listed if tool.get("name") == _NAME for extra in tool.get("extras", ())]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return []
 

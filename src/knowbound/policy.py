@@ -92,7 +92,7 @@ def _tighten(policy: Policy, path: str, table: dict[str, Any]) -> None:
     for key, value in table.items():
         if key == "off" and isinstance(value, bool):
             policy.off = policy.off or value
-        elif key == "providers" and isinstance(value, list) and all(isinstance(one, str) for one in value):
+        elif key == "providers" and isinstance(value, list) and all(isinstance(provider, str) for provider in value):
             both = frozenset(value)
             policy.providers = both if policy.providers is None else both & policy.providers
         elif key == "check" and value in _CHECKS:

@@ -294,8 +294,8 @@ def _is_inside(path: str, root: Path) -> bool:
 
 def trusted_path(path: str, cwd: Path) -> str:
     """Return the absolute folders of a path outside the tree, so that the tree cannot provide its own `git`."""
-    folders = [one for one in path.split(os.pathsep) if os.path.isabs(one)]
-    return os.pathsep.join(one for one in folders if not _is_inside(one, cwd))
+    folders = [folder for folder in path.split(os.pathsep) if os.path.isabs(folder)]
+    return os.pathsep.join(folder for folder in folders if not _is_inside(folder, cwd))
 
 
 def _as_file(stdin: bytes) -> AbstractContextManager[IO[bytes] | int]:

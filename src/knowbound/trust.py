@@ -136,9 +136,9 @@ def absolute_command(value: str, root: Path, *, always: bool = False) -> str:
 def lines_of(settings: Sequence[RiskySetting]) -> tuple[str, ...]:
     """Return the settings as shown and compared: one line each, followed by its files with their hashes."""
     lines = []
-    for one in settings:
-        lines.append(f"{one.key} = {json.dumps(one.value)}   ({one.risk})")
-        lines += [f"    {json.dumps(name)[1:-1]} sha256:{digest}" for name, digest in one.files]
+    for setting in settings:
+        lines.append(f"{setting.key} = {json.dumps(setting.value)}   ({setting.risk})")
+        lines += [f"    {json.dumps(name)[1:-1]} sha256:{digest}" for name, digest in setting.files]
     return tuple(lines)
 
 

@@ -48,10 +48,10 @@ asking_as_configured = several(_asking, **_unnamed)
 def announced(*, yes: bool, show_request: bool) -> Iterator[None]:
     """Announce what a model is asked, or print it instead of asking."""
     if not show_request:
-        one = _Announcer(yes=yes)
-        with announced_by(one):
+        announcer = _Announcer(yes=yes)
+        with announced_by(announcer):
             yield
-        one.say_total()
+        announcer.say_total()
         return
     with contextlib.suppress(_ShownError), announced_by(_Requests(sys.stdout)):
         with contextlib.redirect_stdout(io.StringIO()):  # a report without a model is not what was asked for

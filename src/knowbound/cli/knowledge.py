@@ -68,7 +68,7 @@ def lint_command(
             raise click.UsageError("--skills goes with --format text or jsonl, and with nothing else.")
         known = check_skills(settings)
         out.emit(render_skills(known, out.format))
-        return int(any(one.problems for one in known))
+        return int(any(skill.problems for skill in known))
     is_named = bool(click.get_current_context().meta.get(MODEL))
     may_ask = not against and (is_named or not os.environ.get("CI"))  # in CI only a model that the command line names
     asker = asker_of(settings, "statements") if may_ask else None
@@ -84,7 +84,7 @@ def lint_command(
     out.emit(render_lint(checked, out.format))
     if not against:
         hint_at_model(settings, "statements", out.format)
-    return int(any(one.truth is Truth.CONTRADICTED for one in checked))
+    return int(any(statement.truth is Truth.CONTRADICTED for statement in checked))
 
 
 def _junk(store: str, settings: Settings, asker: Asker | None, format_: str) -> Iterator[str]:

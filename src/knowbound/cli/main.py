@@ -282,8 +282,8 @@ def language_of(args: list[str], environ: Mapping[str, str]) -> str:
 
     Verbs of other groups and formats for programs are English.
     """
-    given = dict(pairwise([*(part for one in args for part in one.split("=", 1)), ""]))
-    verb = next((one for one in args if one in VERBS), "review")
+    given = dict(pairwise([*(part for argument in args for part in argument.split("=", 1)), ""]))
+    verb = next((argument for argument in args if argument in VERBS), "review")
     is_for_people = given.get("--format", "text") in FOR_PEOPLE
     named = given.get("--lang") or environ.get(VARIABLE, "en")
     return named if named in LANGUAGES and verb in BILINGUAL and is_for_people else "en"

@@ -159,7 +159,7 @@ def _topic(settings: Settings, name: str, out: Out) -> str:
 
     found = newest_topic(settings, name)
     if out.format == "jsonl":
-        return "".join(signal_line(one.signal, found.watermark) + "\n" for one in found.signals)
+        return "".join(signal_line(placed.signal, found.watermark) + "\n" for placed in found.signals)
     return render_topic(found, out.format, **out.layout)
 
 
@@ -201,8 +201,8 @@ def export_command(
     with closing(Observed(settings.home)) as store:
         run = store.run("observe", ObserveReport)
         keys = run[1] if run is not None else []
-        found = [one for one in store.findings(keys) if filters.admits(one)]
-    audited = [one for one in Audited(settings.home).sessions(keys) if filters.admits(one)]
+        found = [finding for finding in store.findings(keys) if filters.admits(finding)]
+    audited = [session for session in Audited(settings.home).sessions(keys) if filters.admits(session)]
     if format_ == "telemetry" or otlp:
         _write_telemetry(folder, list(evaluations(audited, settings)), otlp)
     if format_ != "telemetry":

@@ -93,13 +93,13 @@ def _print(shown: ForgetReport, selection: Selection, format_: str) -> None:
     proof = shown.proof
     lines = _to_erase(shown, "To be erased from" if proof is None else "Erased from")
     if proof is not None:
-        found = sum(one.texts for one in proof.left)
+        found = sum(left.texts for left in proof.left)
         documents = f" and {proof.documents:,} documents of MongoDB" if proof.documents else ""
         lines.append(
             f"Searched {proof.files:,} files{documents}, {proof.bytes:,} bytes for {proof.texts:,} erased texts: "
             f"{found:,} {'occurrence' if found == 1 else 'occurrences'}."
         )
-        lines += [f"  left: {one.file} ({one.texts:,})" for one in proof.left]
+        lines += [f"  left: {left.file} ({left.texts:,})" for left in proof.left]
         lines += [f"  could not be read: {path}" for path in proof.unreadable]
     print_result(format_, "forget", {"selection": selection, **asdict(shown)}, lines)
 
@@ -107,7 +107,7 @@ def _print(shown: ForgetReport, selection: Selection, format_: str) -> None:
 def _to_erase(shown: ForgetReport, words: str) -> list[str]:
     lines = [f"{words} {shown.home}: {shown.sessions:,} sessions."]
     lines += [f"  {count:>7,}  {store}" for store, count in shown.erased.items()] or ["  nothing is kept"]
-    return lines + [f"Not touched: {one}." for one in shown.not_touched]
+    return lines + [f"Not touched: {sentence}." for sentence in shown.not_touched]
 
 
 _SHORTEST_HASH = 32  # characters of a hash that --expect takes

@@ -136,7 +136,7 @@ class Recorder:
 
 def _may_repeat(arguments: Sequence[str]) -> bool:
     """Report whether the arguments are those of a run that may be repeated, in a folder that exists."""
-    if not arguments or arguments[0] not in _VERBS or any(one.startswith(_BY_THE_CLOCK) for one in arguments):
+    if not arguments or arguments[0] not in _VERBS or any(argument.startswith(_BY_THE_CLOCK) for argument in arguments):
         return False
     try:
         return bool(os.getcwd())

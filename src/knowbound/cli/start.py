@@ -194,7 +194,7 @@ def explain_command(code: str | None = argument()) -> None:
         echo("\nOne of them: knowbound explain CODE")
         return
     # A code has underscores, a slug has hyphens: the user may type either, in any case.
-    known = {_plain(one): one for one in (*problems(), *(entry.code for entry in codes()))}
+    known = {_plain(name): name for name in (*problems(), *(entry.code for entry in codes()))}
     chinese = {entry.zh.partition("：")[0]: entry.code for entry in codes() if entry.zh}
     known |= {_plain(name): code for term, code in chinese.items() for name in (term, *term.split(" / "))}
     key = known.get(_plain(code), code)

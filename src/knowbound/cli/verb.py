@@ -76,7 +76,7 @@ def verb(
     """
 
     def command(function: Callable[..., Any]) -> click.Command:
-        declared = {one.name: (str(one.annotation), one.default) for one in _signature(function)}
+        declared = {part.name: (str(part.annotation), part.default) for part in _signature(function)}
         if around is not None:
             declared[_AROUND] = ("", around)
 
@@ -90,9 +90,9 @@ def verb(
                 return function(**values)
 
         params = [
-            one
+            made
             for parameter, (annotation, default) in declared.items()
-            for one in _made(parameter, annotation, default)
+            for made in _made(parameter, annotation, default)
         ]
         made = cls(name, params=params, callback=call, help=function.__doc__, **attributes)
         if group is not None:

@@ -125,17 +125,17 @@ def check_transcripts(settings: Settings, environ: Mapping[str, str]) -> Iterato
     if not found:
         return
     days = _DELETED_AFTER_DAYS
-    for folder, name in ((config, "settings.json"), *((settings.root / ".claude", one) for one in _PROJECT_SETTINGS)):
+    for folder, name in ((config, "settings.json"), *((settings.root / ".claude", file) for file in _PROJECT_SETTINGS)):
         with suppress(OSError, ValueError, AttributeError):
             given = json.loads((folder / name).read_bytes()).get("cleanupPeriodDays")
             days = given if isinstance(given, int) else days
-    oldest = datetime.fromtimestamp(min(one.st_mtime for one in found.values()), UTC)
+    oldest = datetime.fromtimestamp(min(file.st_mtime for file in found.values()), UTC)
     with suppress(OverflowError):  # so many days mean never
         when = f"; it deletes the oldest after {oldest + timedelta(days=days):%Y-%m-%d} (cleanupPeriodDays {days})"
         ended = (datetime.now(UTC) - timedelta(minutes=_LATE_MINUTES)).timestamp()
         known = set(all_rows(settings.home / FINDINGS, "SELECT path, size, mtime_ns FROM file"))
         unread = sum(
-            (path, one.st_size, one.st_mtime_ns) not in known for path, one in found.items() if one.st_mtime < ended
+            (path, file.st_size, file.st_mtime_ns) not in known for path, file in found.items() if file.st_mtime < ended
         )
         said = f"{len(found)} of Claude Code, {f'{unread} not read yet' if unread else 'all that ended are read'}{when}"
         yield HealthCheck("transcripts", NOTE if unread else OK, said, "knowbound observe" if unread else "")
@@ -145,12 +145,12 @@ def check_interruptions(home: Path) -> Iterator[HealthCheck]:
     """Count the interruptions of the last days that a person called wrong; more than one of a kind is too many."""
     found = wrong_shares(home)
     if found:
-        shown = ", ".join(f"{one.wrong} of {one.all} {one.kind}s" for one in found)
+        shown = ", ".join(f"{share.wrong} of {share.all} {share.kind}s" for share in found)
         yield HealthCheck("interruptions", OK, f"called wrong in the last {DAYS} days: {shown}")
-    for one in found:
-        if one.wrong > MOST_WRONG:
-            do = f"go quiet: {QUIET[one.kind]}"
-            yield HealthCheck("interruptions", NOTE, f"{one.wrong} of {one.all} {one.kind}s were wrong", do)
+    for share in found:
+        if share.wrong > MOST_WRONG:
+            do = f"go quiet: {QUIET[share.kind]}"
+            yield HealthCheck("interruptions", NOTE, f"{share.wrong} of {share.all} {share.kind}s were wrong", do)
 
 
 def check_permission(settings: Settings) -> Iterator[HealthCheck]:
@@ -298,15 +298,15 @@ def _turn_of(record: dict[str, Any]) -> tuple[str, str]:
 def injected_tokens(records: list[InjectionRecord]) -> tuple[int, int, int]:
     """Return the injected tokens, the new input tokens, and the number of the newest sessions that have both."""
     sessions: dict[str, list[InjectionRecord]] = defaultdict(list)
-    for one in records:
-        sessions[one.session].append(one)
+    for record in records:
+        sessions[record.session].append(record)
     injected = read = counted = 0
     for of_session in list(sessions.values())[-_SESSIONS:]:
-        transcript = next((one.transcript for one in reversed(of_session) if one.transcript), "")
+        transcript = next((record.transcript for record in reversed(of_session) if record.transcript), "")
         new = _input_tokens(Path(transcript)) if transcript else 0
         if new:
-            delivered = sum(one.tokens for one in of_session if one.delivered)
-            injected += delivered + sum(one.late_tokens for one in of_session if one.late_delivered)
+            delivered = sum(record.tokens for record in of_session if record.delivered)
+            injected += delivered + sum(record.late_tokens for record in of_session if record.late_delivered)
             read, counted = read + new, counted + 1
     return injected, read, counted
 

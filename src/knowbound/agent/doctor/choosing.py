@@ -50,22 +50,22 @@ def check_model(settings: Settings, environ: Mapping[str, str], found: Sequence[
 
 
 def _missing_hooks(found: Sequence[Installation]) -> Iterator[HealthCheck]:
-    for one in found:
-        after_tools = [hook for hook in one.tool_hooks if hook.event == "PostToolUse"]
-        if one.hooks and one.scope != "project" and all(hook.matcher for hook in after_tools):
+    for installation in found:
+        after_tools = [hook for hook in installation.tool_hooks if hook.event == "PostToolUse"]
+        if installation.hooks and installation.scope != "project" and all(hook.matcher for hook in after_tools):
             lacks = "has no hook for what the model answers while the agent works: it is never injected"
-            yield HealthCheck(one.name, NOTE, lacks, one.install_command)
+            yield HealthCheck(installation.name, NOTE, lacks, installation.install_command)
 
 
 def _rescues(settings: Settings) -> Iterator[HealthCheck]:
     """Check how the model did for the last misses that rules were silent about."""
-    asked = [one for one in read_rescues(settings.home)[-_LAST:] if one.model]
+    asked = [miss for miss in read_rescues(settings.home)[-_LAST:] if miss.model]
     if not asked:
         return
-    failed = [one for one in asked if one.problem]
+    failed = [miss for miss in asked if miss.problem]
     found = f"of the last {len(asked)} misses that it was asked about, it named a place for "
-    found += f"{sum(one.status == FOUND for one in asked)}, in time for {sum(bool(one.late_at) for one in asked)}, "
-    reasons = Counter(one.problem for one in failed)
+    found += f"{sum(miss.status == FOUND for miss in asked)}, in time for {sum(bool(miss.late_at) for miss in asked)}, "
+    reasons = Counter(miss.problem for miss in failed)
     found += f"and failed for {len(failed)}" + "".join(f"; {n} × {why}" for why, n in reasons.most_common(2))
     yield HealthCheck("rescue model runs", _state(len(asked), len(failed)), found, _DO if failed else "")
 

@@ -83,89 +83,88 @@ def find_installations(root: Path, environ: Mapping[str, str]) -> list[Installat
     for agent in AGENTS:
         for scope in SCOPES:
             try:
-                one = Installation(agent, scope, settings_files(agent, scope, root, environ))
+                installed = Installation(agent, scope, settings_files(agent, scope, root, environ))
             except InputError:
                 continue  # the agent has no such scope, or the project made its file a link
-            for file in one.files:
-                _read(file, one)
-            if one.hooks or one.servers or one.problems or one.disabled_in:
-                found.append(one)
+            for file in installed.files:
+                _read(file, installed)
+            if installed.hooks or installed.servers or installed.problems or installed.disabled_in:
+                found.append(installed)
     return found
 
 
-def _read(file: SettingsFile, one: Installation) -> None:
+def _read(file: SettingsFile, installed: Installation) -> None:
     try:
         value = value_of(file, file.path.read_text("utf-8"))
         ours = entries_in(file, value)
     except FileNotFoundError:
         return
     except (KnowboundError, OSError, ValueError) as error:
-        one.problems.append(f"{file.path} cannot be read: {error}")
+        installed.problems.append(f"{file.path} cannot be read: {error}")
         return
     if file.has_hooks and value.get("disableAllHooks") is True:  # Claude Code's own switch
-        one.disabled_in.append(file.path)
+        installed.disabled_in.append(file.path)
     for path, entry in ours.items():
         if path[0] == "hooks":
             matcher = value["hooks"][path[1]][path[2]].get("matcher")
-            hooks = one.tool_hooks if is_tool_hook(entry) else one.hooks
+            hooks = installed.tool_hooks if is_tool_hook(entry) else installed.hooks
             hooks.append(OurHook(str(path[1]), int(path[2]), int(path[4]), matcher, entry))
         else:
-            one.servers.append(entry)
+            installed.servers.append(entry)
 
 
 def check_installations(found: list[Installation], root: Path, environ: Mapping[str, str]) -> Iterator[HealthCheck]:
     """Check each installation as the settings have it."""
-    for one in found:
-        for problem in one.problems:
-            yield HealthCheck(one.name, PROBLEM, problem, "knowbound explain settings-broken")
-        for path in one.disabled_in:
-            found_there = f"{path} switches off all hooks of {one.agent}: disableAllHooks"
-            yield HealthCheck(one.name, PROBLEM, found_there, f"remove disableAllHooks from {path}")
-        if one.hooks or one.servers:
-            yield _check(one, root, environ)
+    for installation in found:
+        for problem in installation.problems:
+            yield HealthCheck(installation.name, PROBLEM, problem, "knowbound explain settings-broken")
+        for path in installation.disabled_in:
+            found_there = f"{path} switches off all hooks of {installation.agent}: disableAllHooks"
+            yield HealthCheck(installation.name, PROBLEM, found_there, f"remove disableAllHooks from {path}")
+        if installation.hooks or installation.servers:
+            yield _check(installation, root, environ)
     plugins = plugin_agents(root, environ)
-    yield from check_plugins(plugins, {one.agent for one in found if one.hooks}, managed_folder(), environ)
-    if not plugins and not any(one.hooks for one in found):
+    hooked = {installation.agent for installation in found if installation.hooks}
+    yield from check_plugins(plugins, hooked, managed_folder(), environ)
+    if not plugins and not hooked:
         yield HealthCheck("hooks", NOTE, "installed in no agent", "knowbound install claude-code")
     yield from _check_double_scopes(found)
 
 
-def _check(one: Installation, root: Path, environ: Mapping[str, str]) -> HealthCheck:
+def _check(installed: Installation, root: Path, environ: Mapping[str, str]) -> HealthCheck:
     """Return the worst finding about an installation."""
     try:
-        wanted = one.wanted()
+        wanted = installed.wanted()
     except InputError as error:
-        return HealthCheck(one.name, PROBLEM, str(error), "knowbound explain no-command")
-    where = ", ".join(str(file.path) for file in one.files if file.has_hooks)
-    path = search_path(root, environ)
-    programs = [*(hook_words(hook.command)[:1] for hook in one.hooks), *([_program(server)] for server in one.servers)]
-    gone = sorted({name for [name] in programs if not shutil.which(name, path=path)})
-    if gone and one.scope == "project" and not os.path.isabs(gone[0]):
-        found = f"{where} calls {gone[0]}, which is not on the PATH: on this machine it does nothing"
-        return HealthCheck(one.name, PROBLEM, found, path_command())
-    if gone:
-        return HealthCheck(one.name, PROBLEM, f"{where} calls {gone[0]}, which is not there", one.install_command)
-    events = Counter(hook.event for hook in one.hooks)
-    lacking = [event for event in wanted.hooks if event not in events] + (["the MCP server"] if not one.servers else [])
-    if lacking:
-        found = f"{where} has an incomplete or earlier set, without {', '.join(lacking)}"
-        return HealthCheck(one.name, PROBLEM, found, one.install_command)
+        return HealthCheck(installed.name, PROBLEM, str(error), "knowbound explain no-command")
+    where = ", ".join(str(file.path) for file in installed.files if file.has_hooks)
+    servers = [str(server.get("command", "")) for server in installed.servers]
+    programs = {word for hook in installed.hooks for word in hook_words(hook.command)[:1]} | {*servers}
+    gone = sorted(name for name in programs if not shutil.which(name, path=search_path(root, environ)))
+    events = Counter(hook.event for hook in installed.hooks)
+    lacking = [event for event in wanted.hooks if event not in events] + ["the MCP server"] * (not servers)
     extra = [event for event, times in events.items() if event not in wanted.hooks or times > 1]
-    if extra:
-        found = f"{where} has hooks of an earlier version: {', '.join(extra)}"
-        return HealthCheck(one.name, PROBLEM, found, one.install_command)
-    others = [hook.command for hook in one.hooks if hook.command != wanted.command(hook.event)]
-    others += [_program(server) for server in one.servers if _program(server) != wanted.server["command"]]
-    if others:
-        found = f"{where} calls another installation, or was written by an earlier version: {others[0]}"
-        return HealthCheck(one.name, NOTE, found, one.install_command)
-    return HealthCheck(one.name, OK, f"{', '.join(events)} in {where}")
+    others = [hook.command for hook in installed.hooks if hook.command != wanted.command(hook.event)]
+    others += [program for program in servers if program != wanted.server["command"]]
+    if gone and installed.scope == "project" and not os.path.isabs(gone[0]):
+        found = f"{where} calls {gone[0]}, which is not on the PATH: on this machine it does nothing"
+        return HealthCheck(installed.name, PROBLEM, found, path_command())
+    for state, wrong, found in (  # the worst first
+        (PROBLEM, gone[:1], "calls {}, which is not there"),
+        (PROBLEM, lacking, "has an incomplete or earlier set, without {}"),
+        (PROBLEM, extra, "has hooks of an earlier version: {}"),
+        (NOTE, others[:1], "calls another installation, or was written by an earlier version: {}"),
+    ):
+        if wrong:
+            found = f"{where} {found.format(', '.join(wrong))}"  # noqa: PLW2901
+            return HealthCheck(installed.name, state, found, installed.install_command)
+    return HealthCheck(installed.name, OK, f"{', '.join(events)} in {where}")
 
 
 def _check_double_scopes(found: list[Installation]) -> Iterator[HealthCheck]:
     """Report scopes that answer a prompt twice: agents run all scopes, and only shared hooks give way to the user's."""
     for agent in AGENTS:
-        scopes = [one.scope for one in found if one.agent == agent and one.hooks]
+        scopes = [installation.scope for installation in found if installation.agent == agent and installation.hooks]
         if "local" in scopes and len(scopes) > 1:
             yield HealthCheck(
                 agent,
@@ -173,10 +172,6 @@ def _check_double_scopes(found: list[Installation]) -> Iterator[HealthCheck]:
                 f"installed in the scopes {' and '.join(scopes)}: every prompt is answered twice",
                 f"knowbound uninstall {agent} --scope local",
             )
-
-
-def _program(server: Mapping[str, Any]) -> str:
-    return str(server.get("command", ""))
 
 
 def search_path(root: Path, environ: Mapping[str, str]) -> str:
@@ -234,7 +229,7 @@ def _has_plugin(settings: Mapping[str, Any]) -> bool:
 
 
 def _value(path: Path) -> dict[str, Any]:
-    """Return a settings file; {} for one that cannot be read, which another check names."""
+    """Return a settings file; {} for a file that cannot be read, which another check names."""
     try:
         text = path.read_text("utf-8")
         found = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
@@ -254,13 +249,13 @@ _NO_MATCHER = ("UserPromptSubmit", "Stop")  # events whose matcher Codex ignores
 
 def check_codex_trust(found: list[Installation], root: Path, environ: Mapping[str, str]) -> Iterator[HealthCheck]:
     """Check that each installation in Codex is reviewed as it is now, and not switched off."""
-    for one in found:
-        if one.agent == "codex" and one.hooks:
-            yield _check_trust(one, root, _config(root, environ))
+    for installation in found:
+        if installation.agent == "codex" and installation.hooks:
+            yield _check_trust(installation, root, _config(root, environ))
 
 
-def _check_trust(one: Installation, root: Path, config: Mapping[str, Any] | None) -> HealthCheck:
-    name = f"{one.name} trust"
+def _check_trust(installed: Installation, root: Path, config: Mapping[str, Any] | None) -> HealthCheck:
+    name = f"{installed.name} trust"
     if config is None:
         return HealthCheck(
             name, NOTE, "unknown: Codex's config.toml cannot be read", "knowbound explain settings-broken"
@@ -270,11 +265,11 @@ def _check_trust(one: Installation, root: Path, config: Mapping[str, Any] | None
         return HealthCheck(
             name, PROBLEM, "Codex's hooks are switched off: features.hooks", "codex features enable hooks"
         )
-    if one.scope == "project" and not _is_trusted_project(config, root):
+    if installed.scope == "project" and not _is_trusted_project(config, root):
         found = f"Codex reads no settings of {root}, because you have not trusted it there"
         return HealthCheck(name, PROBLEM, found, "open Codex there and trust the project")
-    [file] = [file.path for file in one.files if file.has_hooks]
-    states = {hook.event: trust_of(hook, file, config) for hook in one.hooks}
+    [file] = [file.path for file in installed.files if file.has_hooks]
+    states = {hook.event: trust_of(hook, file, config) for hook in installed.hooks}
     wrong = [f"{event} ({state})" for event, state in states.items() if state != "trusted"]
     if wrong:
         return HealthCheck(name, PROBLEM, f"Codex does not run {', '.join(wrong)}", _REVIEW)

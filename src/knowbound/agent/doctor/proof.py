@@ -32,6 +32,7 @@ from knowbound.text.redact import excerpt
 _LONGEST_PROMPT = 300
 _LONGEST_REASON = 300
 _PROMPT = "knowbound doctor asks whether the hook answers"
+_EXPLAIN = "knowbound explain hook-failed"
 _WORKED = ("injected", "indexed", "queued", "rescued", "nothing", "off")  # outcomes of a hook
 
 
@@ -40,13 +41,14 @@ def check_proof(
 ) -> Iterator[HealthCheck]:
     """Try the hooks and the server of each installation, each command once."""
     prover = _Prover(settings, environ, left, has_store)
-    for one in found:
-        if one.scope == "project" and any(own.hooks for own in found if (own.agent, own.scope) == (one.agent, "user")):
-            yield HealthCheck(f"{one.name} hooks", OK, "shared; they give way to your own (user)")
-        elif one.hooks:
-            yield prover.prove_hooks(one)
-        for server in one.servers:
-            yield prover.prove_server(one, server)
+    own = {installation.agent for installation in found if installation.hooks and installation.scope == "user"}
+    for installation in found:
+        if installation.scope == "project" and installation.agent in own:
+            yield HealthCheck(f"{installation.name} hooks", OK, "shared; they give way to your own (user)")
+        elif installation.hooks:
+            yield prover.prove_hooks(installation)
+        for server in installation.servers:
+            yield prover.prove_server(installation, server)
 
 
 class _Prover:
@@ -56,22 +58,22 @@ class _Prover:
         self._prompt = _words_of_an_item(settings.home) if has_store else ""
         self._tried: dict[tuple[str, str], HookTrial] = {}
 
-    def prove_hooks(self, one: Installation) -> HealthCheck:
+    def prove_hooks(self, installed: Installation) -> HealthCheck:
         """Try all events of an installation; the first failure is the result."""
-        name = f"{one.name} hooks"
+        name = f"{installed.name} hooks"
         slowest, is_off, injects = 0.0, False, False
-        for hook in one.hooks:
-            if not _may_run(one, hook.command, _wanted_command(one, hook.event)):
-                return _not_run(name, one, hook.command)
+        for hook in installed.hooks:
+            if not _may_run(installed, hook.command, _wanted_command(installed, hook.event)):
+                return _not_run(name, installed, hook.command)
             if self._left.at_most(1.0) <= 0:
                 return HealthCheck(name, NOTE, f"{hook.event} was not tried: no time was left", "knowbound doctor")
             trial = self._try(hook)
-            if check := self._problem_of(name, one, hook, trial):
+            if check := self._problem_of(name, installed, hook, trial):
                 return check
             slowest = max(slowest, trial.ms)
             is_off |= trial.report["outcome"] == "off"
             injects |= hook.event == "UserPromptSubmit" and bool(trial.context)
-        events = ", ".join(hook.event for hook in one.hooks)
+        events = ", ".join(hook.event for hook in installed.hooks)
         if is_off:
             return HealthCheck(name, OK, f"{events} run, and are switched off")
         if self._prompt and not injects:
@@ -89,64 +91,61 @@ class _Prover:
             self._tried[key] = try_hook(hook.command, payload, self._settings.root, self._environ, self._left)
         return self._tried[key]
 
-    def _problem_of(self, name: str, one: Installation, hook: OurHook, trial: HookTrial) -> HealthCheck | None:
-        """Return the problem of a trial, if it has one."""
-        report = trial.report
-        if trial.problem:
-            return HealthCheck(name, PROBLEM, f"{hook.event}: {_shown(trial.problem)}", one.install_command)
-        if not report:
-            found = f"{hook.event} runs, but says nothing of itself: it is of an earlier version"
-            return HealthCheck(name, PROBLEM, found, one.install_command)
-        if report.get("version") != __version__:
-            found = f"{hook.event} runs version {_shown(report.get('version'))}, this is {__version__}"
-            return HealthCheck(name, PROBLEM, found, one.install_command)
-        if report["outcome"] not in _WORKED:
-            found = f"{hook.event} {_shown(report['outcome'])}: {_shown(report.get('reason'))}"
-            return HealthCheck(name, PROBLEM, found, "knowbound explain hook-failed")
-        if report["outcome"] != "off" and report.get("home", "") != self._home and self._home:
-            found = f"{hook.event} uses {_shown(report.get('home')) or 'no data folder'}, not {self._home}"
-            return HealthCheck(name, PROBLEM, found, "knowbound trust")
+    def _problem_of(self, name: str, installed: Installation, hook: OurHook, trial: HookTrial) -> HealthCheck | None:
+        """Return the worst of what is wrong with a trial."""
+        report, outcome = trial.report, trial.report.get("outcome")
+        version, uses = _shown(report.get("version")), _shown(report.get("home")) or "no data folder"
+        is_elsewhere = outcome != "off" and self._home and report.get("home", "") != self._home
+        for is_so, found, do in (
+            (trial.problem, f": {_shown(trial.problem)}", installed.install_command),
+            (not report, " runs, but says nothing of itself: it is of an earlier version", installed.install_command),
+            (version != __version__, f" runs version {version}, this is {__version__}", installed.install_command),
+            (outcome not in _WORKED, f" {_shown(outcome)}: {_shown(report.get('reason'))}", _EXPLAIN),
+            (is_elsewhere, f" uses {uses}, not {self._home}", "knowbound trust"),
+        ):
+            if is_so:
+                return HealthCheck(name, PROBLEM, f"{hook.event}{found}", do)
         return None
 
-    def prove_server(self, one: Installation, server: Mapping[str, Any]) -> HealthCheck:
+    def prove_server(self, installed: Installation, server: Mapping[str, Any]) -> HealthCheck:
         """Start the MCP server, ask for its tools, and end it."""
-        name = f"{one.name} MCP server"
+        name = f"{installed.name} MCP server"
         arguments = server.get("args")
         words = [str(server.get("command")), *map(str, arguments if isinstance(arguments, list) else ())]
-        if not _may_run(one, words, _wanted_server(one)):
-            return _not_run(name, one, " ".join(words))
+        if not _may_run(installed, words, _wanted_server(installed)):
+            return _not_run(name, installed, " ".join(words))
         if self._left.at_most(1.0) <= 0:
             return HealthCheck(name, NOTE, "was not tried: no time was left", "knowbound doctor")
         own = server.get("env")
         variables = {str(key): str(value) for key, value in own.items()} if isinstance(own, dict) else {}
         trial = try_server(words, variables, self._settings.root, self._environ, self._left)
         if trial.problem:
-            return HealthCheck(name, PROBLEM, f"{words[0]}: {_shown(trial.problem)}", one.install_command)
+            return HealthCheck(name, PROBLEM, f"{words[0]}: {_shown(trial.problem)}", installed.install_command)
         if trial.version != __version__:
             found = f"runs version {_shown(trial.version) or 'unknown'}, this is {__version__}"
-            return HealthCheck(name, PROBLEM, found, one.install_command)
+            return HealthCheck(name, PROBLEM, found, installed.install_command)
         return HealthCheck(name, OK, f"{len(trial.tools)} tools, handshake in {trial.ms:.0f} ms")
 
 
-def _may_run(one: Installation, given: object, wanted: object) -> bool:
-    return one.scope == "user" or given == wanted
+def _may_run(installed: Installation, given: object, wanted: object) -> bool:
+    return installed.scope == "user" or given == wanted
 
 
-def _not_run(name: str, one: Installation, command: str) -> HealthCheck:
+def _not_run(name: str, installed: Installation, command: str) -> HealthCheck:
     found = f"not tried, because a project may bring it: {_shown(command)}"
-    return HealthCheck(name, NOTE, found, one.install_command)
+    return HealthCheck(name, NOTE, found, installed.install_command)
 
 
-def _wanted_command(one: Installation, event: str) -> str | None:
+def _wanted_command(installed: Installation, event: str) -> str | None:
     try:
-        return one.wanted().command(event)
+        return installed.wanted().command(event)
     except InputError:
         return None
 
 
-def _wanted_server(one: Installation) -> list[str] | None:
+def _wanted_server(installed: Installation) -> list[str] | None:
     try:
-        server = one.wanted().server
+        server = installed.wanted().server
     except InputError:
         return None
     return [server["command"], *server["args"]]
@@ -173,7 +172,7 @@ def _payload(event: str, root: Path, prompt: str) -> dict[str, Any]:
 
 
 def _words_of_an_item(home: Path) -> str:
-    """Return the beginning of the newest item that can be injected, as a prompt that must find it; "" without one."""
+    """Return the beginning of the newest item that can be injected, as a prompt that must find it; "" for none."""
     query = "SELECT content FROM item WHERE served = 1 AND flag = '' AND stale = 0 ORDER BY rowid DESC LIMIT 1"
     row = first_row(home / INDEX, query)
     return str(row[0])[:_LONGEST_PROMPT] if row else ""

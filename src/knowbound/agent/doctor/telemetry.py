@@ -37,14 +37,14 @@ def _check_claude_code(variables: Mapping[str, str]) -> Iterator[HealthCheck]:
     if not _is_on(variables.get(_ON)):
         return
     name = "telemetry of claude-code"
-    exporters = {one: variables.get(f"OTEL_{one}_EXPORTER", "") for one in _SIGNALS}
-    sent = [one.lower() for one, how in exporters.items() if how not in ("", "none")]
+    exporters = {signal: variables.get(f"OTEL_{signal}_EXPORTER", "") for signal in _SIGNALS}
+    sent = [signal.lower() for signal, how in exporters.items() if how not in ("", "none")]
     if not sent:
         yield HealthCheck(name, NOTE, "on, and nothing is exported: no OTEL_…_EXPORTER is set")
         return
     general = variables.get("OTEL_EXPORTER_OTLP_ENDPOINT", "")
-    otlp = [one for one in sent if "otlp" in exporters[one.upper()].split(",")]
-    to = {variables.get(f"OTEL_EXPORTER_OTLP_{one.upper()}_ENDPOINT") or general for one in otlp}
+    otlp = [signal for signal in sent if "otlp" in exporters[signal.upper()].split(",")]
+    to = {variables.get(f"OTEL_EXPORTER_OTLP_{signal.upper()}_ENDPOINT") or general for signal in otlp}
     what = f"{', '.join(sent)}{_to(to)}"
     texts = [text for variable, text in _TEXTS.items() if _is_on(variables.get(variable))]
     if texts and "traces" not in sent and "logs" not in sent:
@@ -104,5 +104,5 @@ def _is_on(value: str | None) -> bool:
 
 def _to(addresses: set[str]) -> str:
     """Return the hosts; an address can hold a password."""
-    hosts = sorted({urlsplit(one).hostname or "" for one in addresses} - {""})
+    hosts = sorted({urlsplit(address).hostname or "" for address in addresses} - {""})
     return f" to {', '.join(hosts)}" if hosts else ""

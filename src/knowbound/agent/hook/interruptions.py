@@ -52,11 +52,11 @@ class WrongShare(NamedTuple):
 def call_wrong(home: Path, kind: str = "") -> Interruption:
     """Note that the newest interruption (of this kind) was wrong. Raises InputError if there is none."""
     called = set(_called(home))
-    left = [one for one in _interruptions(home) if one not in called and kind in ("", one.kind)]
+    left = [run for run in _interruptions(home) if run not in called and kind in ("", run.kind)]
     if not left:
         what = f"{kind} that is" if kind else "interruption that is"
         raise InputError("no-interruption", f"The log of hooks has no {what} not called wrong already. See: doctor")
-    newest = max(left, key=lambda one: one.time)
+    newest = max(left, key=lambda run: run.time)
     line = {"kind": newest.kind, "time": newest.time, "said": utc_now()}
     append(str(home / NAME), json.dumps(line, separators=(",", ":")).encode() + b"\n")
     return newest

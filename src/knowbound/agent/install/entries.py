@@ -54,7 +54,7 @@ def with_ours(file: SettingsFile, text: str, ours: OurEntries) -> str:
     hooks: list[tuple[Path, Any]] = [(("hooks", event, APPEND), group) for event, group in ours.groups]
     server: list[tuple[Path, Any]] = [((*file.servers, SERVER), ours.server)]
     added_here = (hooks if file.has_hooks else []) + (server if file.servers else [])
-    wanted = sorted(_compared(path, one.get("hooks", [one])[0], one) for path, one in added_here)
+    wanted = sorted(_compared(path, entry.get("hooks", [entry])[0], entry) for path, entry in added_here)
     if _commands(file, before) == wanted:
         return text
     after = without_ours(file, text, before)

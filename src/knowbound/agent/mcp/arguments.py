@@ -68,7 +68,7 @@ def _translated(values: dict[str, Any], parameters: dict[str, dict[str, Any]]) -
         values = values | {"flag": "NONE"}
     inner = {name: values[name] for name in _INNER if isinstance(values.get(name), dict) and name not in parameters}
     flat = {name: value for name, value in values.items() if name not in inner}
-    for name, value in (pair for one in inner.values() for pair in one.items()):
+    for name, value in (pair for members in inner.values() for pair in members.items()):
         if isinstance(value, list) and len(value) > 1:
             raise ArgumentError(f"{name} takes one value")
         flat[name] = value[0] if isinstance(value, list) and value else value or None

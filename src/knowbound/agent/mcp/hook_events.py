@@ -213,7 +213,7 @@ class HookServer:
             self._edited[prompt.turn] = None
             if len(self._edited) > _MOST_TURNS:
                 self._edited.pop(next(iter(self._edited)))
-        home = next((one for one in _homes(prompt.cwd) if late.is_kept(one, prompt.context, prompt.turn)), "")
+        home = next((folder for folder in _homes(prompt.cwd) if late.is_kept(folder, prompt.context, prompt.turn)), "")
         if not home or not is_usable(home) or shadow.is_on(home):  # the look for the file costs less
             return ""
         return late.deliver(home, prompt, later, is_after_edit=prompt.turn in self._edited)

@@ -124,11 +124,11 @@ class Tools:
             subject=subject or str(metadata.pop("subject", "")),
             user=user,
             confidence=confidence,
-            relationships=tuple(one for value in relationships or () if (one := relationship(value))),
+            relationships=tuple(edge for value in relationships or () if (edge := relationship(value))),
             metadata=metadata,
         )
         added = self._in_store(lambda store: store.add(new, again=again))
-        near = [{"id": one.id, "content": _cut(one.content), "similarity": one.similarity} for one in added.near]
+        near = [{"id": copy.id, "content": _cut(copy.content), "similarity": copy.similarity} for copy in added.near]
         return {"item": _item(added.item), "near": near[:MOST_IN_A_LIST]}
 
     def kms_update(
@@ -174,7 +174,7 @@ class Tools:
 
         def replace(store: KnowledgeStore) -> Answer:
             item = store.supersede(id, by_id=by_id, by=by, note=note, also=also or (), again=again)
-            near = [one._asdict() | {"content": _cut(one.content)} for one in store.near_copies(id)]
+            near = [copy._asdict() | {"content": _cut(copy.content)} for copy in store.near_copies(id)]
             return {"item": _item(item), "near": near}
 
         return self._in_store(replace, is_correction=True)
@@ -218,7 +218,7 @@ class Tools:
             return {"suggestions": []}
         with closing(open_quality_log(self._settings)) as log, closing(open_index(self._settings)) as index:
             waiting = suggestions(log, index, self._settings.root)
-            return {"suggestions": [_suggested(one) for one in waiting[:MOST_IN_A_LIST]]}
+            return {"suggestions": [_suggested(suggestion) for suggestion in waiting[:MOST_IN_A_LIST]]}
 
     def kms_accept_suggestion(self, id: str, content: str = "", again: bool = False) -> Answer:
         """Confirm a suggested correction: its draft, or the content that is given, supersedes the entry of that id.
@@ -315,8 +315,8 @@ class Tools:
 
         home = self._settings.home
         batch, left = next_questions(home, self._client(), most) if (home / FINDINGS).exists() else ([], 0)
-        shown = [{"question": one.id, "about": one.prompt, "material": one.text, "schema": one.schema} for one in batch]
-        return {"instructions": {one.prompt: one.instructions for one in batch}, "questions": shown, "left": left}
+        shown = [{"question": ask.id, "about": ask.prompt, "material": ask.text, "schema": ask.schema} for ask in batch]
+        return {"instructions": {ask.prompt: ask.instructions for ask in batch}, "questions": shown, "left": left}
 
     def answer(self, question: str, answer: str) -> Answer:
         """Give the answer to a question of next_questions: one JSON object as text, as its instructions say.
@@ -437,16 +437,21 @@ def _entry(shown: ShownItem) -> Answer:
     return {"item": known, "in_force": in_force}
 
 
-def _suggested(one: Suggestion) -> Answer:
-    where = {"raised": one.raised, "session": one.session, "turn": one.turn, "contradictions": one.contradictions}
-    texts = {
-        "content": _cut(one.content),
-        "statement": _cut(one.statement),
-        "draft": None if one.needs_person else one.draft or None,
+def _suggested(suggestion: Suggestion) -> Answer:
+    where = {
+        "raised": suggestion.raised,
+        "session": suggestion.session,
+        "turn": suggestion.turn,
+        "contradictions": suggestion.contradictions,
     }
-    missing = "a person has to confirm its value" if one.needs_person else one.missing or None
-    state = {"held_back": bool(one.held_by), "unverified": one.is_unverified}
-    return {"id": one.item, **texts, "no_draft": missing, **where, **state}
+    texts = {
+        "content": _cut(suggestion.content),
+        "statement": _cut(suggestion.statement),
+        "draft": None if suggestion.needs_person else suggestion.draft or None,
+    }
+    missing = "a person has to confirm its value" if suggestion.needs_person else suggestion.missing or None
+    state = {"held_back": bool(suggestion.held_by), "unverified": suggestion.is_unverified}
+    return {"id": suggestion.item, **texts, "no_draft": missing, **where, **state}
 
 
 def _found(shown: ShownItem) -> FoundItem:

@@ -68,8 +68,8 @@ def draft_command(
         hint_at_model(settings, "drafts", "text")
     if not found.drafts:
         echo("Nothing to propose: no topic and no uncovered file makes a new sample.", err=True)
-        for one in found.dropped[:_SHOWN]:
-            echo(f"  {one.prompt}: {one.reason}", err=True)
+        for candidate in found.dropped[:_SHOWN]:
+            echo(f"  {candidate.prompt}: {candidate.reason}", err=True)
         return 0
     emit([draft_text(found)], output)
     echo(say("{} proposed, {} not.", counted(len(found.drafts), "sample"), len(found.dropped)), err=True)

@@ -111,7 +111,7 @@ def _next(items: list[ListedItem], foreign: list[UnmanagedItem]) -> Iterator[str
     elif unverified:
         yield f"Next: knowbound kms show {unverified[0].id}   (confirm it: kms flag ID --clear; or kms supersede ID)"
     elif not items and foreign:
-        path = next((one.path for one in foreign if one.path), "CLAUDE.md")
+        path = next((item.path for item in foreign if item.path), "CLAUDE.md")
         yield f"Next: knowbound kms import {path}   (then it can be ranked, measured and corrected)"
     elif not items:
         yield "Next: knowbound kms import docs   (or: knowbound kms add CONTENT; clients load CLAUDE.md themselves)"
@@ -120,24 +120,24 @@ def _next(items: list[ListedItem], foreign: list[UnmanagedItem]) -> Iterator[str
 
 
 def _by_source(items: list[ListedItem], sources: list[ListedSource], most: int, how: str) -> Iterator[str]:
-    for one in sources:
-        of_source = [item for item in items if (item.kind, item.source) == (one.kind, one.source)]
-        marks = [f"{one.served} served", f"{one.injected} injected"]
-        marks += [f"{one.stale} stale"] if one.stale else []
-        marks += [f"{count} {flag}" for flag, count in sorted(one.flags.items())]
-        yield f"\n{_name(one)}: {counted(one.items, 'item')} ({', '.join(marks)})"
+    for source in sources:
+        of_source = [item for item in items if (item.kind, item.source) == (source.kind, source.source)]
+        marks = [f"{source.served} served", f"{source.injected} injected"]
+        marks += [f"{source.stale} stale"] if source.stale else []
+        marks += [f"{count} {flag}" for flag, count in sorted(source.flags.items())]
+        yield f"\n{_name(source)}: {counted(source.items, 'item')} ({', '.join(marks)})"
         yield from (f"  {_line(item)}" for item in of_source[:most])
         if len(of_source) > most:
-            yield f"  … and {len(of_source) - most} more: knowbound kms list --source {one.source}{how}"
+            yield f"  … and {len(of_source) - most} more: knowbound kms list --source {source.source}{how}"
 
 
 def _foreign(foreign: list[UnmanagedItem], most: int, how: str) -> Iterator[str]:
     if not foreign:
         return
     yield f"\nUnmanaged, injected by others: {counted(len(foreign), 'item')}"
-    for one in foreign[:most]:
-        where = f"{one.source} {one.path}".strip()
-        yield f"  {one.id}  {one.injections}× in {counted(one.sessions, 'session')}  {where}: {short(one.excerpt)}"
+    for item in foreign[:most]:
+        where = f"{item.source} {item.path}".strip()
+        yield f"  {item.id}  {item.injections}× in {counted(item.sessions, 'session')}  {where}: {short(item.excerpt)}"
     if len(foreign) > most:
         yield f"  … and {len(foreign) - most} more: knowbound kms list --source {UNMANAGED}{how}"
 

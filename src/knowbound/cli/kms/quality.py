@@ -177,10 +177,11 @@ def shadow(
     out.show(render_shadow, found, shown)
     if accepted or rejected or start or out.format != "text" or out.path or not os.isatty(0):
         return
-    for one in shown:
-        said = click.prompt(f"{one.key}: accept, reject or skip", type=click.Choice(("a", "r", "s")), default="s")
+    for choice in shown:
+        said = click.prompt(f"{choice.key}: accept, reject or skip", type=click.Choice(("a", "r", "s")), default="s")
         if said != "s":
-            found = shadowed.answer(settings, *(((one.key,), ()) if said == "a" else ((), (one.key,))), by=user_name())
+            accepted, rejected = ((choice.key,), ()) if said == "a" else ((), (choice.key,))
+            found = shadowed.answer(settings, accepted, rejected, by=user_name())
     if found.is_on and not found.left and click.confirm("Start injecting in this project?"):
         shadowed.start(settings)
 

@@ -83,9 +83,9 @@ def add(
             **described,
         )
         added = store.add(new, backend, again=again)
-    near = [{"id": one.id, "similarity": round(one.similarity, 3), "content": one.content} for one in added.near]
+    near = [{"id": copy.id, "similarity": round(copy.similarity, 3), "content": copy.content} for copy in added.near]
     lines = [f"Stored {added.item.id}."]
-    lines += [f"Nearly the same: {one['id']} ({one['similarity']}): {short(str(one['content']))}" for one in near]
+    lines += [f"Nearly the same: {copy['id']} ({copy['similarity']}): {short(str(copy['content']))}" for copy in near]
     if near:
         lines.append(f"If one replaces the other: knowbound kms supersede OLD --by-id {added.item.id}")
     print_result(format_, "item", {"item": added.item, "near": near}, lines)
@@ -198,14 +198,14 @@ def supersede(
         item = store.supersede(id_, by_id=by_id, by=edit, note=note, also=also, again=again)
         near = store.near_copies(id_)
         if near and format_ == "text" and _is_terminal():
-            chosen = [one.id for one in near if _is_same_fact(one)]
+            chosen = [copy.id for copy in near if _is_same_fact(copy)]
             store.supersede(id_, by_id=item.id, note=note, also=chosen)
-            also, near = (*also, *chosen), [one for one in near if one.id not in chosen]
-    lines = [f"{one} is superseded by {item.id}." for one in (id_, *also)]
-    lines += [f"{_nearly(one)}: {one.id} ({one.similarity:.2f}): {short(one.content)}" for one in near]
+            also, near = (*also, *chosen), [copy for copy in near if copy.id not in chosen]
+    lines = [f"{superseded} is superseded by {item.id}." for superseded in (id_, *also)]
+    lines += [f"{_nearly(copy)}: {copy.id} ({copy.similarity:.2f}): {short(copy.content)}" for copy in near]
     if near:
         lines.append(f"If it is the same fact: knowbound kms supersede {id_} --by-id {item.id} --also {near[0].id}")
-    print_result(format_, "item", {"item": item, "near": [one._asdict() for one in near]}, lines)
+    print_result(format_, "item", {"item": item, "near": [copy._asdict() for copy in near]}, lines)
 
 
 @verb("flag", kms_command)
@@ -357,7 +357,7 @@ def _described_item(shown: ItemDetails) -> Iterator[str]:
     if item.flag:
         rows["flag"] = f"{item.flag.kind}, {item.flag.date} by {item.flag.by}: {item.flag.note}".rstrip(": ")
     yield from (f"{name:11} {value}" for name, value in rows.items() if value)
-    yield from (f"{one.time}  {one.tool} by {one.by}  {one.detail}" for one in shown.corrections[-SHOWN:])
+    yield from (f"{entry.time}  {entry.tool} by {entry.by}  {entry.detail}" for entry in shown.corrections[-SHOWN:])
 
 
 def _described_import(done: Imported) -> Iterator[str]:

@@ -70,7 +70,7 @@ def model_command(
         return 0
     settings = load(Path.cwd(), ignore_untrusted=True)
     found, permission = found_models(), load_permission()
-    chosen = name or permission.name or next((one.name for one in found if one.usable), "")
+    chosen = name or permission.name or next((model.name for model in found if model.usable), "")
     if name:
         check_judge(name)
     tried = _tried(chosen, settings) if try_ else None
@@ -132,7 +132,8 @@ def _print(
 
     if found:
         echo("Models on this machine:")
-        rows = [[f"  {one.name}", one.what, one.note or ("" if one.usable else "cannot be used")] for one in found]
+        unusable = "cannot be used"
+        rows = [[f"  {model.name}", model.what, model.note or ("" if model.usable else unusable)] for model in found]
         for row in aligned(rows, ()):
             echo("   ".join(row).rstrip())
     else:
@@ -163,17 +164,17 @@ def _print_tried(name: str, tried: Tried) -> None:
 
     echo(f"\n{name} on bundled cases (right, with a 95% interval), beside rules and a recorded large model:")
     rows = [["  task", "rules", "large model", name]]
-    rows += [[f"  {one.task}", *map(str, (one.rules, one.large, one.model))] for one in tried.tasks]
+    rows += [[f"  {task.task}", *map(str, (task.rules, task.large, task.model))] for task in tried.tasks]
     for row in aligned(rows, ()):
         echo("   ".join(row).rstrip())
-    for one in tried.tasks:
-        if one.problem:
-            echo(f"  {one.task}: not every case was answered: {one.problem}")
-        if not one.is_worth_it:
+    for task in tried.tasks:
+        if task.problem:
+            echo(f"  {task.task}: not every case was answered: {task.problem}")
+        if not task.is_worth_it:
             leave = (
-                "" if one.task == "choose" else f' Leave it to them: model.tasks.{one.task} = "rules" in your config'
+                "" if task.task == "choose" else f' Leave it to them: model.tasks.{task.task} = "rules" in your config'
             )
-            echo(f"  {one.task}: not clearly better than rules.{leave}")
+            echo(f"  {task.task}: not clearly better than rules.{leave}")
     tokens = "tokens unknown" if tried.tokens_in is None else f"{tried.tokens_in:,} tokens in, {tried.tokens_out:,} out"
     cost = "cost unknown" if tried.usd is None else f"{tried.usd:.2f} USD"
     echo(f"  {tried.calls} calls, {tried.seconds:.1f} s each, {tokens}, {cost}.{_overhead_words(tried)}")
@@ -188,8 +189,8 @@ def _overhead_words(tried: Tried) -> str:
 
 
 def _day_words(name: str, tried: Tried | None) -> str:
-    calls = sum(one[0] for one in _DAY)
-    tokens_in, tokens_out = (sum(one[0] * one[at] for one in _DAY) for at in (1, 2))
+    calls = sum(task[0] for task in _DAY)
+    tokens_in, tokens_out = (sum(task[0] * task[at] for task in _DAY) for at in (1, 2))
     if tried is not None and tried.tokens_in is not None and tried.calls:
         tokens_in += calls * max(0, (tried.tokens_in - tried.own_tokens) // tried.calls)
     usd = estimated_usd(name, tokens_in, tokens_out)

@@ -17,10 +17,10 @@ import pytest
 from knowbound.config import load
 from knowbound.errors import InputError
 from knowbound.gaps.observe import observe
-from knowbound.remote_files import address_of
 from knowbound.review.sharing import share
 from knowbound.review.team import read_shares, write_share
 from knowbound.traces.corpus import scan
+from knowbound.traces.remote_files import address_of
 from tests.services import free_ports
 from tests.transcripts import Transcript
 

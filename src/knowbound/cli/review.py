@@ -299,11 +299,8 @@ def _walk(fixes: list[Fix], settings: Settings) -> None:
         _show(fix)
         echo(_KEYS)
         match _key():
-            case "a":
-                apply_fix(fix, settings, user_name())
-                echo(say("Done. To take it back: knowbound fix --undo {}", fix.id))
-            case "e":
-                apply_fix(_edited(fix), settings, user_name())
+            case "a" | "e" as key:
+                apply_fix(_edited(fix) if key == "e" else fix, settings, user_name())
                 echo(say("Done. To take it back: knowbound fix --undo {}", fix.id))
             case "r":
                 reject_fix(one, settings)

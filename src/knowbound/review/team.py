@@ -21,7 +21,6 @@ from knowbound.core.trace import Outcome
 from knowbound.errors import InputError
 from knowbound.files import replacing
 from knowbound.gaps.topics import Topics
-from knowbound.remote_files import address_of, list_address, open_address, write_address
 from knowbound.report.formats.json import json_text
 from knowbound.report.review import (
     FORMAT,
@@ -37,6 +36,7 @@ from knowbound.report.review import (
     TeamReport,
 )
 from knowbound.stats.figures import GapFigures, Watermark, observed_hash
+from knowbound.traces.remote_files import address_of, list_address, open_address, write_address
 
 _Value = TypeVar("_Value")
 

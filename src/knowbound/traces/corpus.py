@@ -20,9 +20,9 @@ from knowbound.core.paths import IGNORED_FOLDERS, is_knowledge
 from knowbound.core.trace import Start
 from knowbound.errors import InputError
 from knowbound.files import Walk, links_not_followed
-from knowbound.remote_files import address_of, list_address
 from knowbound.store.retention import oldest_kept
 from knowbound.text.printable import counted
+from knowbound.traces.remote_files import address_of, list_address
 from knowbound.traces.source import WRITE_AHEAD
 
 _BESIDE_DATABASE = (WRITE_AHEAD, "-shm", "-journal")

@@ -23,7 +23,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 import msgspec
 
 from knowbound.core.signal import SkippedLine
-from knowbound.remote_files import address_of, open_address, size_of
+from knowbound.traces.remote_files import address_of, open_address, size_of
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer

@@ -86,12 +86,11 @@ def _rows(lines: Iterable[tuple[str, Mapping[str, object]]]) -> list[Interruptio
 # The switch
 
 
-class OffState:
+class OffState(NamedTuple):
     """The way that hooks are off: by the variable, or by the file since a time."""
 
-    def __init__(self, *, by_variable: bool, since: str) -> None:
-        self.by_variable = by_variable
-        self.since = since  # ISO, UTC; "" if unknown
+    by_variable: bool
+    since: str = ""  # ISO, UTC; "" if unknown
 
     def __str__(self) -> str:
         if self.by_variable:
@@ -102,7 +101,7 @@ class OffState:
 def off_state() -> OffState | None:
     """Return how and since when hooks are off; None if they are on."""
     if variable_is_set():
-        return OffState(by_variable=True, since="")
+        return OffState(by_variable=True)
     for path in filter(os.path.lexists, state_places(FILE)):
         try:
             with open(path, encoding="utf-8", errors="replace") as file:

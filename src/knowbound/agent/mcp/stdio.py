@@ -64,18 +64,12 @@ def serve(connection: Connection, *, at_end: Callable[[], None] = lambda: None) 
 
 def lines(source: int) -> Iterator[bytes | None]:
     """Yield the lines of a file descriptor; None for a line that is too long, of which nothing is kept."""
-    held, is_too_long = bytearray(), False
-    while chunk := os.read(source, _READ):
-        *ended, rest = chunk.split(b"\n")
-        for end in ended:
-            held += end
-            yield None if is_too_long or len(held) > MOST_OF_A_LINE else bytes(held)
-            held, is_too_long = bytearray(), False
-        held += rest
-        if len(held) > MOST_OF_A_LINE:
-            held, is_too_long = bytearray(), True
-    if held or is_too_long:
-        yield None if is_too_long else bytes(held)
+    with open(source, "rb", closefd=False) as file:
+        while line := file.readline(MOST_OF_A_LINE + 1):
+            is_too_long = len(line) > MOST_OF_A_LINE and not line.endswith(b"\n")
+            yield None if is_too_long else line.removesuffix(b"\n")
+            while is_too_long and line and not line.endswith(b"\n"):
+                line = file.readline(_READ)
 
 
 def _private_streams() -> tuple[int, int]:

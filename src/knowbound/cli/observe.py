@@ -54,6 +54,7 @@ def observe_command(
     """
     from knowbound.audit.stored import shares_line, stored_shares
     from knowbound.gaps.observe import observe as observe_traces
+    from knowbound.report.gaps.observe import Detail
 
     settings = settings_of(root, as_specified=as_specified or None, cluster_address=cluster)
     filters = sessions.filters(settings, paths)
@@ -66,7 +67,8 @@ def observe_command(
         only = say(" for sessions of {} (--all: of every project)", filters.project) if filters.project else ""
         echo(say("Looked in {}{}.", report.watermark.path, only), err=True)
     answers = shares_line(stored_shares(settings.home, filters.admits)) if out.format in FOR_PEOPLE else ""
-    out.emit(rendered(report, signals, out, answers, detail_of(all_rates, verbose)))
+    detail = Detail.FULL if verbose else Detail.RATES if all_rates else Detail.SHORT
+    out.emit(rendered(report, signals, out, answers, detail))
     hint_at_model(settings, "hedges", out.format)
 
 
@@ -77,13 +79,6 @@ def with_lessons(report: ObserveReport, settings: Settings) -> ObserveReport:
     from knowbound.store.lessons import with_proposed
 
     return replace(report, topics=with_proposed(report.topics, settings.home))
-
-
-def detail_of(all_rates: bool, verbose: bool) -> Detail:
-    """Return how much is shown."""
-    from knowbound.report.gaps.observe import Detail
-
-    return Detail.FULL if verbose else Detail.RATES if all_rates else Detail.SHORT
 
 
 def rendered(

@@ -9,7 +9,7 @@ import click
 
 from knowbound.cli.asking import estimated_usd, is_interactive
 from knowbound.cli.options import format_option
-from knowbound.cli.output import echo, emit
+from knowbound.cli.output import echo, print_result
 from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import ConfigError
 from knowbound.text.clock import utc_now
@@ -78,7 +78,8 @@ def model_command(
         permission = _allowed(permission, chosen, commands, background)
         keep_permission(permission)
     if format_ == "json":
-        _print_json(found, permission, tried)
+        document = {"models": found, "permission": permission, "tried": _tried_document(tried) if tried else None}
+        print_result(format_, "model", document, [])
         return 0
     _print(found, permission, settings, chosen, tried)
     if commands is None and background is None and is_interactive() and chosen:
@@ -203,38 +204,10 @@ def _day_words(name: str, tried: Tried | None) -> str:
     )
 
 
-def _print_json(found: list[FoundModel], permission: Permission, tried: Tried | None) -> None:
-    import msgspec
-
-    from knowbound.report.formats.json import json_text
-
-    document = {
-        "format": "knowbound.model/1",
-        "models": msgspec.to_builtins(found),
-        "permission": msgspec.to_builtins(permission),
-        "tried": None if tried is None else _tried_document(tried),
-    }
-    emit([json_text(document)], None)
-
-
 def _tried_document(tried: Tried) -> dict[str, object]:
-    tasks = [
-        {
-            "task": task.task,
-            **{
-                who: rate.to_json()
-                for who, rate in (("rules", task.rules), ("large", task.large), ("model", task.model))
-            },
-            "worth_it": task.is_worth_it,
-            "problem": task.problem,
-        }
-        for task in tried.tasks
-    ]
-    return {
-        "tasks": tasks,
-        "calls": tried.calls,
-        "seconds": round(tried.seconds, 2),
-        "tokens_in": tried.tokens_in,
-        "tokens_out": tried.tokens_out,
-        "usd": tried.usd,
-    }
+    tasks = []
+    for task in tried.tasks:
+        rates = {"rules": task.rules.to_json(), "large": task.large.to_json(), "model": task.model.to_json()}
+        tasks.append({"task": task.task, **rates, "worth_it": task.is_worth_it, "problem": task.problem})
+    spent = {name: getattr(tried, name) for name in ("calls", "tokens_in", "tokens_out", "usd")}
+    return {"tasks": tasks, "seconds": round(tried.seconds, 2)} | spent

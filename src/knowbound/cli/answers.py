@@ -8,17 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from knowbound.cli import options
 from knowbound.cli.asking import asker_of, asking, hint_at_model
-from knowbound.cli.options import (
-    Sessions,
-    absolute,
-    cluster_option,
-    output_options,
-    page_options,
-    root_option,
-    session_options,
-    settings_of,
-)
 from knowbound.cli.output import Out, echo, reading
 from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import UNDECIDED, InputError
@@ -34,15 +25,15 @@ if TYPE_CHECKING:
 @verb("audit", around=asking)
 def audit_command(
     paths: tuple[Path, ...] = argument(),
-    root: Path | None = root_option,
-    sessions: Sessions = session_options("turns"),
-    cluster: str | None = cluster_option,
+    root: Path | None = options.root,
+    sessions: options.Sessions = options.sessions("turns"),
+    cluster: str | None = options.cluster,
     session: str | None = option("Show a turn of this session (its id, or the beginning of its id); needs --turn."),
     turn: int | None = option("Show the turn of this number; needs --session.", within=(1, None)),
     most: int = option(
         "Let the model read so many answers, the most suspicious first.", "--judge", within=(0, None), default=30
     ),
-    out: Out = output_options,
+    out: Out = options.output,
 ) -> None:
     """Check what agents claimed against what their traces show.
 
@@ -58,15 +49,15 @@ def audit_command(
 
     if (session is None) != (turn is None):
         raise click.UsageError("--session and --turn go together.")
-    settings = settings_of(root, cluster_address=cluster)
+    settings = options.settings_of(root, cluster_address=cluster)
     if session is not None and turn is not None:
-        out.emit(_one_turn(absolute(paths), session, turn, settings.home, out))
+        out.emit(_one_turn(options.absolute(paths), session, turn, settings.home, out))
         return
     filters = sessions.filters(settings, paths)
     with reading("What was audited so far is kept.") as progress:
         asker = asker_of(settings, "claims") if most else None
         report, turns = audit(
-            absolute(paths),
+            options.absolute(paths),
             settings,
             filters,
             judging=Judging(asker, most) if asker is not None else None,
@@ -111,12 +102,12 @@ _SECONDS, _SECONDS_TO_RUN = 60.0, 600.0  # for one question: builds take longer 
 @verb("investigate", context_settings={"ignore_unknown_options": True}, around=asking)
 def investigate_command(
     question: tuple[str, ...] = argument(type=click.UNPROCESSED),
-    root: Path | None = root_option,
+    root: Path | None = options.root,
     input_: Path | None = option('Answer the questions of FILE: {"id", "question"} per line.'),
     allow_run: bool = option("Allow builds and tests, in a copy and with a time limit."),
     trail: bool = option("Show each step in order, with the evidence it found."),
     seconds: float | None = option("Stop after this time (60; 600 with --allow-run).", within=(0.1, 10**7)),
-    out: Out = page_options,
+    out: Out = options.page,
 ) -> int:
     """Answer a QUESTION about a project or a knowledge base from evidence.
 
@@ -127,7 +118,7 @@ def investigate_command(
     from knowbound.evidence.investigate import investigate_and_keep
     from knowbound.report.investigation import render_investigation
 
-    settings = settings_of(root)
+    settings = options.settings_of(root)
     seconds = seconds or (_SECONDS_TO_RUN if allow_run else _SECONDS)
     if input_ is not None:
         out.emit(_many(input_, settings, allow_run, trail, seconds))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from knowbound.cli.options import format_option, project_option, root_option, settings_of
+from knowbound.cli import options
 from knowbound.cli.output import confirm, echo, emit
 from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import WRONG_INPUT, StoreError
@@ -40,7 +40,7 @@ def _scope(default: str) -> Any:
 @verb("install")
 def install_command(
     agent: str = _agent,
-    root: Path | None = root_option,
+    root: Path | None = options.root,
     scope: str | None = _scope("user"),
     yes: bool = _yes,
     in_shadow: bool | None = option(
@@ -99,7 +99,7 @@ def install_command(
 @verb("uninstall")
 def uninstall_command(
     agent: str = _agent,
-    root: Path | None = root_option,
+    root: Path | None = options.root,
     scope: str | None = _scope("all that is yours, here and in other projects"),
     yes: bool = _yes,
 ) -> None:
@@ -191,7 +191,7 @@ _SIGNS = {"ok": "ok     ", "note": "note   ", "problem": "PROBLEM"}
 
 
 @verb("doctor")
-def doctor_command(root: Path | None = project_option, format_: str = format_option(("text", "json"))) -> int:
+def doctor_command(root: Path | None = options.project, format_: str = options.format_of(("text", "json"))) -> int:
     """Check the store, the index, the extras, and the hooks and the MCP server as an agent runs them.
 
     Prints first what to do next, with the repair of each problem; the exit code is 2 when there is a problem. Hooks
@@ -240,7 +240,7 @@ def hook_command(event: str = argument(default="")) -> None:
 
 
 @verb("mcp")
-def mcp_command(root: Path | None = project_option) -> None:
+def mcp_command(root: Path | None = options.project) -> None:
     """Serve the knowledge store to an agent (MCP over stdio).
 
     `knowbound install` writes the settings that make an agent start the server. Without --root it serves the project
@@ -300,7 +300,7 @@ def off_command() -> None:
 
 @verb("wrong")
 def wrong_command(
-    kind: str | None = argument(choices=["injection", "rescue", "check"]), root: Path | None = project_option
+    kind: str | None = argument(choices=["injection", "rescue", "check"]), root: Path | None = options.project
 ) -> None:
     """Say that the last interruption was wrong: what was injected, a rescue, or the check before the agent stopped.
 
@@ -309,5 +309,5 @@ def wrong_command(
     """
     from knowbound.agent.hook.interruptions import call_wrong
 
-    found = call_wrong(settings_of(root).home, kind or "")
+    found = call_wrong(options.settings_of(root).home, kind or "")
     echo(f"Noted: the {found.kind} of {found.time} was wrong. The share of wrong ones: knowbound doctor")

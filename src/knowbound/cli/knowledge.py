@@ -9,15 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from knowbound.cli import options
 from knowbound.cli.asking import MODEL, asker_of, asking, hint_at_model
-from knowbound.cli.options import (
-    Sessions,
-    absolute,
-    report_options,
-    root_option,
-    session_options,
-    settings_of,
-)
 from knowbound.cli.output import Out, reading
 from knowbound.cli.verb import argument, option, verb
 
@@ -37,8 +30,8 @@ def lint_command(
         metavar="STORE",
     ),
     skills: bool = option("Check the skills: description, size, rules that they break, use."),
-    root: Path | None = root_option,
-    out: Out = report_options(_FORMATS),
+    root: Path | None = options.root,
+    out: Out = options.report(_FORMATS),
 ) -> int:
     """Check the statements of CLAUDE.md, AGENTS.md, rules, skills and items, or of FILES, against the project's tree.
 
@@ -59,7 +52,7 @@ def lint_command(
     from knowbound.knowledge.lint import lint, lint_project
     from knowbound.report.knowledge import render_lint
 
-    settings = settings_of(root)
+    settings = options.settings_of(root)
     if skills:
         from knowbound.knowledge.skills import check_skills
         from knowbound.report.knowledge import render_skills
@@ -100,9 +93,9 @@ def _junk(store: str, settings: Settings, asker: Asker | None, format_: str) -> 
 def rules_command(
     paths: tuple[Path, ...] = argument(),
     newest: int = option("Look at so many sessions.", within=(1, None), default=30),
-    root: Path | None = root_option,
-    sessions: Sessions = session_options("sessions"),
-    out: Out = report_options(("text", "jsonl")),
+    root: Path | None = options.root,
+    sessions: options.Sessions = options.sessions("sessions"),
+    out: Out = options.report(("text", "jsonl")),
 ) -> None:
     """Report which rules of CLAUDE.md, AGENTS.md and the like agents obey, and which they ignore.
 
@@ -114,12 +107,12 @@ def rules_command(
     from knowbound.knowledge.rules.rules import check_rules
     from knowbound.report.knowledge import render_rules
 
-    settings = settings_of(root)
+    settings = options.settings_of(root)
     filters = sessions.filters(settings, paths)
     asker = asker_of(settings, "rules")
     with reading() as progress:
         found = check_rules(
-            absolute(paths),
+            options.absolute(paths),
             settings,
             filters,
             newest=newest,

@@ -8,17 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from knowbound.cli import options
 from knowbound.cli.asking import asker_of, asking, hint_at_model
-from knowbound.cli.options import (
-    Sessions,
-    absolute,
-    page_options,
-    project_settings,
-    report_options,
-    root_option,
-    session_options,
-    settings_of,
-)
 from knowbound.cli.output import Out, echo, reading
 from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import InputError
@@ -36,10 +27,10 @@ if TYPE_CHECKING:
 @verb("learn", around=asking)
 def learn_command(
     paths: tuple[str, ...] = argument(metavar="[PATHS]..."),
-    root: Path | None = root_option,
-    sessions: Sessions = session_options(),
+    root: Path | None = options.root,
+    sessions: options.Sessions = options.sessions(),
     status: bool = option("Show what became of the lessons: applied, closed, reopened, stale."),
-    out: Out = page_options,
+    out: Out = options.page,
 ) -> None:
     """Propose lines of knowledge from what agents miss again and again; `knowbound fix ID` writes one.
 
@@ -53,9 +44,9 @@ def learn_command(
     knowbound fix --reject ID …        never propose it again
     knowbound fix ID … --to items      add it to the knowledge store; samples: to the test set; rescue: only say it
     """
-    settings = settings_of(root)
+    settings = options.settings_of(root)
     filters = sessions.filters(settings, paths)
-    learned = _learn(absolute(paths), settings, filters, root_is_given=root is not None)
+    learned = _learn(options.absolute(paths), settings, filters, root_is_given=root is not None)
     out.emit([_rendered(learned, out, status)])
     hint_at_model(settings, "lessons", out.format)
 
@@ -108,15 +99,15 @@ def rescue_command(
         "Read events of PostToolUse or PostToolUseFailure, as the client sends them, one per line, each with an id.",
         required=True,
     ),
-    root: Path | None = root_option,
-    out: Out = report_options(("text", "jsonl")),
+    root: Path | None = options.root,
+    out: Out = options.report(("text", "jsonl")),
 ) -> int:
     """Say for each missed lookup where the thing really is, or that it is nowhere, or nothing.
 
     The hooks say the same while an agent works (`install`). Here the events are recorded, and the tree is as it is now.
     Where rules are silent, a model that you allowed is asked; the tree verifies every place that it names.
     """
-    out.emit(_rescues(input_, project_settings(root), out.format))
+    out.emit(_rescues(input_, options.project_settings(root), out.format))
     return 0
 
 

@@ -8,18 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from knowbound.cli import options
 from knowbound.cli.asking import asking, hint_at_model
-from knowbound.cli.options import (
-    Sessions,
-    absolute,
-    as_specified_option,
-    cluster_option,
-    from_stored,
-    output_options,
-    root_option,
-    session_options,
-    settings_of,
-)
 from knowbound.cli.output import Out, echo, reading
 from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import InputError
@@ -36,13 +26,13 @@ if TYPE_CHECKING:
 @verb("observe", around=asking)
 def observe_command(
     paths: tuple[Path, ...] = argument(),
-    root: Path | None = root_option,
-    sessions: Sessions = session_options("samples"),
-    cluster: str | None = cluster_option,
+    root: Path | None = options.root,
+    sessions: options.Sessions = options.sessions("samples"),
+    cluster: str | None = options.cluster,
     all_rates: bool = option("Show every rate with its interval and how to read it."),
-    as_specified: bool = as_specified_option,
+    as_specified: bool = options.as_specified,
     verbose: bool = option("Show everything: more topics, sources, skills, files, every signal."),
-    out: Out = output_options,
+    out: Out = options.output,
 ) -> None:
     """Report what agents looked for and did not find.
 
@@ -56,11 +46,11 @@ def observe_command(
     from knowbound.gaps.observe import observe as observe_traces
     from knowbound.report.gaps.observe import Detail
 
-    settings = settings_of(root, as_specified=as_specified or None, cluster_address=cluster)
+    settings = options.settings_of(root, as_specified=as_specified or None, cluster_address=cluster)
     filters = sessions.filters(settings, paths)
     with reading() as progress:
         report, signals = observe_traces(
-            absolute(paths), settings, filters, root_is_given=root is not None, progress=progress
+            options.absolute(paths), settings, filters, root_is_given=root is not None, progress=progress
         )
     report = with_lessons(report, settings)
     if not paths:
@@ -102,12 +92,12 @@ def rendered(
 
 @verb("report")
 def report_command(
-    root: Path | None = root_option,
+    root: Path | None = options.root,
     topic: str | None = option(
         "Show one topic of the newest observed run, with file and line of every signal.", metavar="ID"
     ),
     page: str | None = option("Write this page of the studio as one HTML file, such as /sessions.", metavar="ADDRESS"),
-    out: Out = output_options,
+    out: Out = options.output,
 ) -> None:
     """Render the newest stored run in any format, without reading traces again."""
     if page is not None:
@@ -117,14 +107,14 @@ def report_command(
             raise click.UsageError("--page is for --format html, and not for --topic.")
         with studio_extra():
             from knowbound.web.rendering import static_page
-        out.emit([static_page(settings_of(root), page)])
+        out.emit([static_page(options.settings_of(root), page)])
         return
     if topic is not None:
         if out.format in GAP_FORMATS:
             raise click.UsageError(f"--topic is not for --format {out.format}.")
-        out.emit([_topic(settings_of(root), topic, out)])
+        out.emit([_topic(options.settings_of(root), topic, out)])
         return
-    out.emit(from_stored(settings_of(root), root, lambda settings: _newest(settings, out)))
+    out.emit(options.from_stored(options.settings_of(root), root, lambda settings: _newest(settings, out)))
 
 
 def _newest(settings: Settings, out: Out) -> Iterable[str]:
@@ -168,8 +158,8 @@ def export_command(
         default="parquet",
     ),
     otlp: str | None = option("Send the verdicts to this OTLP/HTTP address, too (…/v1/logs).", metavar="ADDRESS"),
-    root: Path | None = root_option,
-    sessions: Sessions = session_options(),
+    root: Path | None = options.root,
+    sessions: options.Sessions = options.sessions(),
 ) -> None:
     """Write sessions, turns, signals, claims, items and verdicts into FOLDER, for other programs.
 
@@ -186,11 +176,11 @@ def export_command(
     from knowbound.review.exporting import evaluations, table_rows
     from knowbound.store.observed import Audited, Observed
 
-    settings = settings_of(root)
+    settings = options.settings_of(root)
     filters = sessions.filters(settings, paths)
     with reading() as progress:
         _, signals = observe(
-            absolute(paths), settings, filters, root_is_given=root is not None, progress=progress,
+            options.absolute(paths), settings, filters, root_is_given=root is not None, progress=progress,
             also=[audit_lens(settings)],
         )  # fmt: skip
     with closing(Observed(settings.home)) as store:

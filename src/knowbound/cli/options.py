@@ -27,8 +27,8 @@ Result = TypeVar("Result")
 # The project
 
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
-root_option = option("Work on this project or knowledge base (default: the current folder).", type=_FOLDER)
-project_option = option("Work on this project (default: the project that the current folder is in).", type=_FOLDER)
+root = option("Work on this project or knowledge base (default: the current folder).", type=_FOLDER)
+project = option("Work on this project (default: the project that the current folder is in).", type=_FOLDER)
 
 
 def settings_of(root: Path | None, **flags: object) -> Settings:
@@ -60,7 +60,7 @@ def _model_flags() -> dict[str, object]:
     return {"model_name": named} | {f"model_tasks_{task}": "" for task in every}
 
 
-as_specified_option = option("Count failed searches by the letter of specification 1, errors included.")
+as_specified = option("Count failed searches by the letter of specification 1, errors included.")
 
 
 def project_settings(root: Path | None) -> Settings:
@@ -120,11 +120,9 @@ def user_name() -> str:
 # The sessions
 
 
-cluster_option = option(
-    "Read traces with a Dask cluster: tls://host:port, or local:N for N workers here.", metavar="ADDRESS"
-)
-all_option = option("Report on every project, not only on this one.")
-agent_option = option("Take only sessions of this agent: claude-code, codex, copilot-cli, gemini-cli, …")
+cluster = option("Read traces with a Dask cluster: tls://host:port, or local:N for N workers here.", metavar="ADDRESS")
+every_project = option("Report on every project, not only on this one.")
+agent = option("Take only sessions of this agent: claude-code, codex, copilot-cli, gemini-cli, …")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,16 +146,16 @@ class Sessions:
         return Filters(since_time(self.since) if self.since else "", project, self.skill or "", self.agent or "")
 
 
-def session_options(unit: str = "") -> Any:
+def sessions(unit: str = "") -> Any:
     """Declare --all, --since, --project, --agent; and --skill for a report about units (samples, turns) of a skill."""
     of_skill = {"skill": option(f"Take only {unit} of this skill (general: {unit} without a skill).")} if unit else {}
     return several(
         Sessions,
-        all=all_option,
+        all=every_project,
         since=option("Take only sessions active since then: 7d, 12h, 2w or a date."),
         project=option("Take only sessions that worked in or below this folder (a path or a folder name)."),
         **of_skill,
-        agent=agent_option,
+        agent=agent,
     )
 
 
@@ -184,18 +182,18 @@ class FormatName(click.Choice[str]):
         return super().convert(value, param, ctx)
 
 
-def format_option(formats: tuple[str, ...]) -> Any:
+def format_of(formats: tuple[str, ...]) -> Any:
     """Declare --format, with these formats."""
     return option("Print in this format.", type=FormatName(formats), default="text")
 
 
-def report_options(formats: tuple[str, ...], output_help: str = "Write to FILE, not to stdout.") -> Any:
+def report(formats: tuple[str, ...], output_help: str = "Write to FILE, not to stdout.") -> Any:
     """Declare --format, with these formats, and -o: an `Out`."""
-    return several(Out, format=format_option(formats), path=option(output_help, "-o", "--output", type=FilePath))
+    return several(Out, format=format_of(formats), path=option(output_help, "-o", "--output", type=FilePath))
 
 
-output_options = report_options(EVERY_FORMAT)  # for reports with gaps or gates
-page_options = report_options(LINE_FORMATS)  # for results without gates, such as an answer or a list of questions
+output = report(EVERY_FORMAT)  # for reports with gaps or gates
+page = report(LINE_FORMATS)  # for results without gates, such as an answer or a list of questions
 
 
 # The gates (specification 1, section 7.4)
@@ -243,7 +241,7 @@ class Gates:
         )
 
 
-gate_options = several(
+gates = several(
     Gates,
     max_gap_rate=option("Fail when the gap rate is above F (0.1 is 10%).", type=LimitType(), metavar="F"),
     gap_rate_regression=option(

@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from knowbound.cli.options import (
-    Sessions,
-    absolute,
-    format_option,
-    report_options,
-    root_option,
-    session_options,
-    settings_of,
-)
+from knowbound.cli import options
 from knowbound.cli.output import (
     Out,
     ReadingProgress,
@@ -51,8 +43,8 @@ def forget_command(
     everything: bool = option("Erase all that came from sessions, hooks and evaluations."),
     dry_run: bool = option("Only show what would be erased."),
     yes: bool = option("Do not ask."),
-    root: Path | None = root_option,
-    format_: str = format_option(("text", "json")),
+    root: Path | None = options.root,
+    format_: str = options.format_of(("text", "json")),
 ) -> int:
     """Erase what is kept about sessions from every store, and prove it.
 
@@ -63,7 +55,7 @@ def forget_command(
     """
     from knowbound.agent.forget import Selection, forget
 
-    settings = settings_of(root)
+    settings = options.settings_of(root)
     if sum((bool(sessions), project is not None, before is not None, everything)) != 1:
         raise click.UsageError("Give one of --session ID, --project [DIR], --before DATE or --everything.")
     folder = (settings.root if project == "." else Path(project).expanduser()).resolve() if project is not None else ""
@@ -115,7 +107,7 @@ _SHORTEST_HASH = 32  # characters of a hash that --expect takes
 
 @verb("trust")
 def trust_command(
-    root: Path | None = root_option,
+    root: Path | None = options.root,
     yes: bool = option("Do not ask."),
     expect: str = option("Trust the settings without a question if they have this hash (for CI).", metavar="HASH"),
     revoke: bool = option("Stop trusting the project's settings."),
@@ -188,7 +180,7 @@ def _difference(before: Sequence[str], after: Sequence[str]) -> list[str]:
 def secrets_command(
     paths: tuple[Path, ...] = argument(),
     since: str | None = option("Take only files that changed since then: 7d, 12h, 2w or a date."),
-    out: Out = report_options(("text", "json", "jsonl")),
+    out: Out = options.report(("text", "json", "jsonl")),
 ) -> int:
     """List secrets that lie in transcripts: kind, file, line and age, never the value.
 
@@ -203,7 +195,7 @@ def secrets_command(
     from knowbound.traces.sessions import places_of_agents
 
     known, existing = places_of_agents()
-    files, notes = scan(absolute(paths) if paths else existing)
+    files, notes = scan(options.absolute(paths) if paths else existing)
     if since:
         after = since_time(since)
         files = [file for file in files if iso_time(file.mtime_ns, 1_000_000_000) >= after]
@@ -220,8 +212,8 @@ def secrets_command(
 @verb("share")
 def share_command(
     paths: tuple[Path, ...] = argument(),
-    root: Path | None = root_option,
-    sessions: Sessions = session_options(),
+    root: Path | None = options.root,
+    sessions: options.Sessions = options.sessions(),
     output: str | None = option(
         "Write to this file, mongodb:// or s3:// address (default: show only).", "-o", "--output", metavar="PLACE"
     ),
@@ -237,10 +229,10 @@ def share_command(
     from knowbound.review.sharing import share
     from knowbound.review.team import share_text, write_share
 
-    settings = settings_of(root)
+    settings = options.settings_of(root)
     filters = sessions.filters(settings, paths)
     with reading() as progress:
-        shared = share(absolute(paths), settings, filters, root_is_given=root is not None, progress=progress)
+        shared = share(options.absolute(paths), settings, filters, root_is_given=root is not None, progress=progress)
     emit([share_text(shared)], None)
     if output is None:
         return

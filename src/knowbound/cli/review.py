@@ -8,16 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from knowbound.cli.options import (
-    Sessions,
-    absolute,
-    cluster_option,
-    report_options,
-    root_option,
-    session_options,
-    settings_of,
-    user_name,
-)
+from knowbound.cli import options
 from knowbound.cli.output import EvalProgress, Out, confirm, echo, end_agents_on_interrupt, layout, reading
 from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import InputError
@@ -33,12 +24,12 @@ if TYPE_CHECKING:
 @verb("review")
 def review_command(
     paths: tuple[str, ...] = argument(),
-    root: Path | None = root_option,
-    sessions: Sessions = session_options(),
-    cluster: str | None = cluster_option,
+    root: Path | None = options.root,
+    sessions: options.Sessions = options.sessions(),
+    cluster: str | None = options.cluster,
     team: bool = option("Add up the files of knowbound share: files, folders or addresses as PATHS."),
     people: int = option("With --team: show only what this many people have.", type=click.IntRange(min=3), default=3),
-    out: Out = report_options(("text", "json")),
+    out: Out = options.report(("text", "json")),
 ) -> None:
     """Show what to do next: wrong lines to repair, missing lines to write.
 
@@ -53,7 +44,7 @@ def review_command(
         return
     from knowbound.review.review import first_look, is_kept, review
 
-    settings = settings_of(root, cluster_address=cluster)
+    settings = options.settings_of(root, cluster_address=cluster)
     filters = sessions.filters(settings, paths)
     shown = 0
     if not paths and out == Out("text") and sys.stdout.isatty() and not is_kept(settings, filters):
@@ -63,7 +54,7 @@ def review_command(
             out.emit([text])
             shown = text.count("\n")
     with reading() as progress:
-        found = review(absolute(paths), settings, filters, root_is_given=root is not None, progress=progress)
+        found = review(options.absolute(paths), settings, filters, root_is_given=root is not None, progress=progress)
     out.emit([f"\x1b[{shown}F\x1b[J" if shown else "", _text(found, out.format)])
 
 
@@ -88,7 +79,7 @@ _KEYS = "a accept · e edit · r reject · l later · q quit"
 @verb("fix")
 def fix_command(
     ids: tuple[str, ...] = argument(metavar="[ID]..."),
-    root: Path | None = root_option,
+    root: Path | None = options.root,
     yes: bool = option("Write (and with --evolve ask and run) without asking."),
     undo: bool = option("Take the fixes IDS back."),
     reject: bool = option("Never show the actions IDS again."),
@@ -120,7 +111,7 @@ def fix_command(
         raise click.UsageError("Only one of --undo, --reject and --branch.")
     if to != "file" and (undo or reject or branch or not ids):
         raise click.UsageError("Which lessons? knowbound fix ID … --to items|samples|rescue")
-    settings = settings_of(root)
+    settings = options.settings_of(root)
     reviewed, decided = known_fixes(settings)
     if evolve is not None:
         if ids or undo or reject or to != "file":
@@ -209,7 +200,7 @@ def _fix(fix: Fix, settings: Settings, *, yes: bool, reject: bool, branch: bool)
             f"shown: --yes does not write it. On a terminal: knowbound fix {fix.id}",
         )
     confirm("Write this?", "Nothing was written.", yes=yes and not fix.needs_person)
-    apply_fix(fix, settings, user_name())
+    apply_fix(fix, settings, options.user_name())
     echo(say("Done. To take it back: knowbound fix --undo {}", fix.id))
 
 
@@ -240,7 +231,7 @@ def _add(fix: Fix, to: str, settings: Settings, yes: bool) -> None:
         return
     if to == "items":
         confirm("Add this to the knowledge store?", "Nothing was written.", yes=yes)
-        write_item(lesson, settings, user_name())
+        write_item(lesson, settings, options.user_name())
         echo("Added to the knowledge store. To see it: knowbound kms list")
         return
     from knowbound.cli.evals.samples import samples_file
@@ -272,7 +263,7 @@ def _undo(id_: str, decided: dict[str, DecidedFix], settings: Settings, yes: boo
     for patch in patches:
         echo(patch.diff())
     confirm("Write this?", "Nothing was written.", yes=yes)
-    undo_fix(known, patches, settings, user_name())
+    undo_fix(known, patches, settings, options.user_name())
     echo(say("Taken back: {}", known.fix.title))
 
 
@@ -300,7 +291,7 @@ def _walk(fixes: list[Fix], settings: Settings) -> None:
         echo(_KEYS)
         match _key():
             case "a" | "e" as key:
-                apply_fix(_edited(fix) if key == "e" else fix, settings, user_name())
+                apply_fix(_edited(fix) if key == "e" else fix, settings, options.user_name())
                 echo(say("Done. To take it back: knowbound fix --undo {}", fix.id))
             case "r":
                 reject_fix(one, settings)

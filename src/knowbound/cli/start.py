@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from knowbound.cli import options
 from knowbound.cli.asking import AGREED, asker_of, asking
-from knowbound.cli.options import absolute, checked, root_option, settings_of, user_name
 from knowbound.cli.output import echo, emit, layout, width
 from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import InputError
@@ -47,7 +47,7 @@ def demo_command() -> None:
     from knowbound.store.marking import mark_folder
     from knowbound.user_files import make_folder
 
-    home = checked(load(Path().resolve(), ignore_untrusted=True)).home.absolute() / "demo"
+    home = options.checked(load(Path().resolve(), ignore_untrusted=True)).home.absolute() / "demo"
     if not home.parent.exists():  # the project's own folder, which the next command looks for
         make_folder(home.parent)
         mark_folder(home.parent)
@@ -86,7 +86,7 @@ def init_command(
         is_flag=False,
         flag_value=_AS_MY_SHELL,
     ),
-    root: Path | None = root_option,
+    root: Path | None = options.root,
 ) -> int:
     """Set up a project, or the completion of your shell.
 
@@ -97,7 +97,7 @@ def init_command(
     if shell is not None:
         _print_completion(_own_shell() if shell == _AS_MY_SHELL else shell)
         return 0
-    return _set_up(settings_of(root), is_agreed=bool(click.get_current_context().meta.get(AGREED)))
+    return _set_up(options.settings_of(root), is_agreed=bool(click.get_current_context().meta.get(AGREED)))
 
 
 def _set_up(settings: Settings, *, is_agreed: bool) -> int:
@@ -125,7 +125,8 @@ def _set_up(settings: Settings, *, is_agreed: bool) -> int:
         files |= {SAMPLES: samples_text(drafts)} if drafts else {}
         if not drafts:
             echo(
-                f"No question with a checked answer could be made: write {SAMPLES} by hand (docs/samples.md).", err=True
+                f"No question with a checked answer could be made: write {SAMPLES} by hand (docs/samples.md).",
+                err=True,
             )
     files |= {WORKFLOW: WORKFLOW_TEXT} if found.is_git else {}
     files = {name: text for name, text in files.items() if name not in found.existing}
@@ -221,7 +222,7 @@ _PORT = 4180
 @verb("serve")
 def serve_command(
     paths: tuple[str, ...] = argument(),
-    root: Path | None = root_option,
+    root: Path | None = options.root,
     port: int | None = option("Listen on this port; 0 takes any free one.", within=(0, 65535)),
     no_open: bool = option("Print the link, and do not open a browser."),
     read_only: bool = option("Show everything and change nothing."),
@@ -258,13 +259,13 @@ def serve_command(
     elif users or proxy or proxy_header:
         raise click.UsageError("--users, --proxy and --proxy-header are for --listen.")
     environ: dict[str, str] = {}
-    traces = absolute(paths)
+    traces = options.absolute(paths)
     if demo:
         from knowbound.web.demo import lay_out_demo
 
-        settings, traces, environ = lay_out_demo(settings_of(None).home)
+        settings, traces, environ = lay_out_demo(options.settings_of(None).home)
     else:
-        settings = settings_of(root)
+        settings = options.settings_of(root)
     try:
         address = web.Address(listen or web.LOOPBACK, _PORT if port is None else port, hosts)
     except InputError:
@@ -274,7 +275,7 @@ def serve_command(
     made = web.prepared(
         settings,
         address,
-        user_name(),
+        options.user_name(),
         traces,
         root_is_given=demo or root is not None,
         is_read_only=read_only,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
-from knowbound.cli.options import Gates, as_specified_option, gate_options, output_options, root_option, settings_of
+from knowbound.cli import options
 from knowbound.cli.output import EvalProgress, Out, echo, end_agents_on_interrupt
 from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import UNDECIDED, InputError
@@ -26,7 +26,7 @@ _BUDGET = click.FloatRange(0, 10**9, min_open=True)
 @verb("eval")
 def eval_command(
     samples: Path | None = argument(),
-    root: Path | None = root_option,
+    root: Path | None = options.root,
     executor: str | None = option(
         "Run this agent: investigate (built in), claude, codex, model:NAME, 'command:PROGRAM …', replay:FILE."
     ),
@@ -63,10 +63,10 @@ def eval_command(
     in_place: bool = option("Let claude and codex work in the root itself, where they see the samples."),
     resume: bool = option("Continue the interrupted run."),
     allow_run: bool = option("Allow custom assertions to run their files."),
-    as_specified: bool = as_specified_option,
+    as_specified: bool = options.as_specified,
     validate: bool = option("Only check the samples file."),
-    gates: Gates = gate_options,
-    out: Out = output_options,
+    gates: options.Gates = options.gates,
+    out: Out = options.output,
 ) -> int:
     """Run a test set through an agent and report its gap rate.
 
@@ -88,7 +88,7 @@ def eval_command(
     from knowbound.report.words import gate_line
     from knowbound.stats.gate import evaluation_gates, exit_code
 
-    settings = settings_of(root, as_specified=as_specified or None)
+    settings = options.settings_of(root, as_specified=as_specified or None)
     wanted = gates.limits(settings)
     set_ = find_test_set(samples, settings)
     if validate:

@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from knowbound.cli.options import (
-    Gates,
-    LimitType,
-    from_stored,
-    gate_options,
-    report_options,
-    root_option,
-    settings_of,
-)
+from knowbound.cli import options
 from knowbound.cli.output import Out, echo
 from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import InputError
@@ -34,11 +26,11 @@ if TYPE_CHECKING:
 
 @verb("trend")
 def trend_command(
-    root: Path | None = root_option,
+    root: Path | None = options.root,
     samples: str | None = option("Show only this samples file, by its path or the start of its hash.", metavar="FILE"),
     last: int | None = option("Show only the last N evaluations of each samples file.", within=(1, 10**9), metavar="N"),
     others: bool = option("Also show the other variants that `eval` ran."),
-    out: Out = report_options(
+    out: Out = options.report(
         PAGE_FORMATS, output_help="Write to FILE; a name that ends in .svg or .png gets the chart alone."
     ),
 ) -> None:
@@ -51,7 +43,9 @@ def trend_command(
     from knowbound.report.evals.trend import render_trend
     from knowbound.report.formats.trend_svg import trend_png, trend_svg_file
 
-    found = from_stored(settings_of(root), root, lambda settings: _trend(settings, samples, last or 0, others))
+    found = options.from_stored(
+        options.settings_of(root), root, lambda settings: _trend(settings, samples, last or 0, others)
+    )
     if out.path is not None and out.path.suffix in (".svg", ".png"):
         newest = next(panel for panel in found.panels if panel.rows[-1] is found.rows[-1])
         drawn = trend_png(newest) if out.path.suffix == ".png" else trend_svg_file(newest).encode()
@@ -85,8 +79,8 @@ def _is_about(head: EvaluationHead, samples: str) -> bool:
 def compare_command(
     before: str = argument(default="previous"),
     after: str = argument(default="latest"),
-    root: Path | None = root_option,
-    out: Out = report_options(PAGE_FORMATS),
+    root: Path | None = options.root,
+    out: Out = options.report(PAGE_FORMATS),
 ) -> None:
     """Compare two evaluations of the same test set, sample by sample.
 
@@ -95,7 +89,7 @@ def compare_command(
     """
     from knowbound.report.evals.comparison import render_comparison
 
-    found = from_stored(settings_of(root), root, lambda settings: _compared(settings, before, after))
+    found = options.from_stored(options.settings_of(root), root, lambda settings: _compared(settings, before, after))
     out.show(render_comparison, found)
 
 
@@ -110,15 +104,15 @@ def _compared(settings: Settings, before: str, after: str) -> Comparison:
 
 @verb("check")
 def check_command(
-    root: Path | None = root_option,
-    gates: Gates = gate_options,
+    root: Path | None = options.root,
+    gates: options.Gates = options.gates,
     max_unsupported: Fraction | None = option(
         "Fail when the share of unsupported answers of the stored audit is above F (0.1 is 10%).",
-        type=LimitType(),
+        type=options.LimitType(),
         metavar="F",
     ),
     allow_none: bool = option("Exit 0 when no run is stored yet, as in a fresh clone."),
-    out: Out = report_options(GATE_FORMATS),
+    out: Out = options.report(GATE_FORMATS),
 ) -> int:
     """Test the newest stored run of `eval` or `observe`, or the stored audit, against gates.
 
@@ -128,7 +122,7 @@ def check_command(
     """
     from knowbound.report.evals.gate import render_check
 
-    settings = settings_of(root)
+    settings = options.settings_of(root)
     if max_unsupported is not None:
         if gates.max_gap_rate is not None or gates.gap_rate_regression is not None:
             raise click.UsageError("--max-unsupported is about the stored audit: check it by itself.")
@@ -140,7 +134,7 @@ def check_command(
             "or set gate.max_gap_rate or gate.gap_rate_regression in the config."
         )
     try:
-        check = from_stored(settings, root, lambda stored: _checked(stored, limits, gates.strict))
+        check = options.from_stored(settings, root, lambda stored: _checked(stored, limits, gates.strict))
     except InputError as error:
         if not allow_none or error.slug != "no-run":
             raise

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from knowbound.cli import options
 from knowbound.cli.asking import asking, asking_as_configured, hint_at_model
-from knowbound.cli.options import page_options, root_option, settings_of
 from knowbound.cli.output import EvalProgress, Out, echo, emit, end_agents_on_interrupt
 from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import UNDECIDED
@@ -26,7 +26,7 @@ _SHOWN = 5  # candidates that were not proposed
 @verb("draft", around=asking)
 def draft_command(
     ids: tuple[str, ...] = argument(),
-    root: Path | None = root_option,
+    root: Path | None = options.root,
     accept: bool = option(f"Add the samples IDS of {_DRAFTS} to the test set."),
     reject: bool = option("Never propose the samples IDS again."),
     count: int = option("Let the model write this many at most.", within=(1, 500), default=10),
@@ -51,7 +51,7 @@ def draft_command(
         raise click.UsageError(
             "IDS go with --accept or --reject: knowbound draft --accept ID …", click.get_current_context()
         )
-    settings = settings_of(root)
+    settings = options.settings_of(root)
     test_set = find_samples(settings.root, settings.eval_samples)
     if accept:
         target = _file_in(test_set, settings)
@@ -92,7 +92,7 @@ def _file_in(test_set: Path | None, settings: Settings) -> Path:
 
 @verb("probe", around=asking_as_configured)
 def probe_command(
-    root: Path | None = root_option,
+    root: Path | None = options.root,
     count: int = option("Ask this many questions at most, spread over files.", within=(1, 10_000), default=30),
     executor: str | None = option(
         "Run this agent: investigate (built in), claude, codex, model:NAME, 'command:PROGRAM …'."
@@ -100,7 +100,7 @@ def probe_command(
     model: str | None = option("Use this model in claude or codex."),
     judge: str | None = option("Let this model propose questions, too (see: knowbound judge list)."),
     questions_only: bool = option("Only list the questions."),
-    out: Out = page_options,
+    out: Out = options.page,
 ) -> int:
     """Ask what the knowledge base should be able to answer by its scope.
 
@@ -112,7 +112,7 @@ def probe_command(
     from knowbound.judge.choice import model_for
     from knowbound.report.evals.probe import ProbeReport, render_probe
 
-    settings = settings_of(root)
+    settings = options.settings_of(root)
     with EvalProgress() as progress, end_agents_on_interrupt("Nothing was stored."):
         done = run_probe(
             settings,

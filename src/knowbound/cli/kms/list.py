@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from knowbound.cli.options import format_option, project_option, project_settings
+from knowbound.cli import options
 from knowbound.cli.output import print_result
 from knowbound.cli.verb import option, verb
 from knowbound.text.printable import counted, short_line
@@ -28,8 +28,8 @@ def list_(
     source: str = option("List only items from here: a file or folder, file, memory, added, backend, unmanaged."),
     subject: str = option("List only items of this subject."),
     flag: str = option("List only items with this flag (UNVERIFIED, RETRACTED, SUPERSEDED, DELETED)."),
-    root: Path | None = project_option,
-    format_: str = format_option(("text", "json")),
+    root: Path | None = options.project,
+    format_: str = options.format_of(("text", "json")),
 ) -> None:
     """List the items by their origin, with injections, stale items and flags.
 
@@ -41,7 +41,7 @@ def list_(
     from knowbound.kms.opening import open_index
     from knowbound.kms.validation import checked_flag
 
-    settings = project_settings(root)
+    settings = options.project_settings(root)
     flag = checked_flag(flag) if flag else ""
     with closing(open_index(settings)) as index:
         everything = listed_items(index, _injections(settings.home))

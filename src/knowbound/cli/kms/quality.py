@@ -10,19 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from knowbound.cli import options
 from knowbound.cli.asking import asking, hint_at_model
 from knowbound.cli.main import VerbGroup
-from knowbound.cli.options import (
-    Sessions,
-    absolute,
-    agent_option,
-    all_option,
-    page_options,
-    project_option,
-    project_settings,
-    report_options,
-    user_name,
-)
 from knowbound.cli.output import Out, echo, width
 from knowbound.cli.verb import argument, option, several, verb
 from knowbound.errors import GATE_FAILED, UNDECIDED, InputError, StoreError
@@ -42,7 +32,7 @@ def quality_command() -> None:
 
 
 @verb("corrections", quality_command, cls=VerbGroup, invoke_without_command=True)
-def corrections(root: Path | None = project_option, out: Out = report_options(PAGE_FORMATS)) -> None:
+def corrections(root: Path | None = options.project, out: Out = options.report(PAGE_FORMATS)) -> None:
     """Show suggested corrections: items that an agent contradicted, and the drafts that would replace them.
 
     A suggestion is open until it is accepted or dismissed here, or its item is corrected in any other way. What a
@@ -64,7 +54,7 @@ def accept(
     id_: str = argument(),
     content: str = option("Use this content in place of the draft."),
     again: bool = _again,
-    root: Path | None = project_option,
+    root: Path | None = options.project,
 ) -> None:
     """Supersede the item by the draft, or by --content. Repeating the command changes nothing."""
     with _opened(root) as opened:
@@ -72,7 +62,7 @@ def accept(
 
 
 @verb("edit", corrections)
-def edit(id_: str = argument(), again: bool = _again, root: Path | None = project_option) -> None:
+def edit(id_: str = argument(), again: bool = _again, root: Path | None = options.project) -> None:
     """Open the draft in your editor, and accept what you save. Closing the editor without saving changes nothing."""
     with _opened(root) as opened:
         one = opened.suggestion(id_)
@@ -85,7 +75,7 @@ def edit(id_: str = argument(), again: bool = _again, root: Path | None = projec
 
 @verb("dismiss", corrections)
 def dismiss(
-    id_: str = argument(), note: str = option("Give the reason, for the log."), root: Path | None = project_option
+    id_: str = argument(), note: str = option("Give the reason, for the log."), root: Path | None = options.project
 ) -> None:
     """Close the suggestion as not warranted: the item is right as it is."""
     with _opened(root) as opened:
@@ -94,7 +84,7 @@ def dismiss(
 
 
 @verb("undo", corrections)
-def undo(id_: str = argument(), root: Path | None = project_option) -> None:
+def undo(id_: str = argument(), root: Path | None = options.project) -> None:
     """Take the last answer about the item back: the suggestion is open again.
 
     After an acceptance the item is served again, and its replacement is deleted.
@@ -107,7 +97,7 @@ def undo(id_: str = argument(), root: Path | None = project_option) -> None:
 def _opened(root: Path | None) -> AbstractContextManager[Corrections]:
     from knowbound.quality.corrections.loop import opened_corrections
 
-    return opened_corrections(project_settings(root), user_name())
+    return opened_corrections(options.project_settings(root), options.user_name())
 
 
 def _print_accepted(id_: str, item: Item) -> None:
@@ -121,8 +111,8 @@ _SHARE = click.FloatRange(0, 1)
 @verb("status", quality_command)
 def status(
     item: str = option("Show one item: its figures, last injections and records.", metavar="ID"),
-    root: Path | None = project_option,
-    out: Out = report_options(PAGE_FORMATS),
+    root: Path | None = options.project,
+    out: Out = options.report(PAGE_FORMATS),
 ) -> None:
     """Show whether what is injected helps, and what to fix first.
 
@@ -139,7 +129,7 @@ def status(
     from knowbound.report.quality.status import render_quality
     from knowbound.stats.quality import window
 
-    settings, format = project_settings(root), out.format
+    settings, format = options.project_settings(root), out.format
     if item:
         shown = render_item(quality_of_item(settings, item), format, **out.layout)
     else:
@@ -156,8 +146,8 @@ def shadow(
     accepted: tuple[str, ...] = option("It would have helped; repeatable.", "--accept", metavar="KEY"),
     rejected: tuple[str, ...] = option("Hold its item back; repeatable.", "--reject", metavar="KEY"),
     start: bool = option("Start injecting in this project, once ten were accepted or rejected."),
-    root: Path | None = project_option,
-    out: Out = report_options(SHORT_FORMATS),
+    root: Path | None = options.project,
+    out: Out = options.report(SHORT_FORMATS),
 ) -> None:
     """Show what would have been injected, to accept or reject before anything reaches the agent.
 
@@ -168,8 +158,8 @@ def shadow(
     from knowbound.quality import shadow as shadowed
     from knowbound.report.quality.items import render_shadow
 
-    settings = project_settings(root)
-    found = shadowed.answer(settings, accepted, rejected, by=user_name())
+    settings = options.project_settings(root)
+    found = shadowed.answer(settings, accepted, rejected, by=options.user_name())
     if start:
         shadowed.start(settings)
         found = shadowed.answer(settings, (), (), by="")
@@ -181,7 +171,7 @@ def shadow(
         said = click.prompt(f"{choice.key}: accept, reject or skip", type=click.Choice(("a", "r", "s")), default="s")
         if said != "s":
             accepted, rejected = ((choice.key,), ()) if said == "a" else ((), (choice.key,))
-            found = shadowed.answer(settings, accepted, rejected, by=user_name())
+            found = shadowed.answer(settings, accepted, rejected, by=options.user_name())
     if found.is_on and not found.left and click.confirm("Start injecting in this project?"):
         shadowed.start(settings)
 
@@ -194,8 +184,8 @@ def calibrate(
         "Require this share of prompts that need nothing to get nothing.", type=_SHARE, default=0.95
     ),
     strict: bool = option("Exit 3 when there are too few labelled prompts to decide."),
-    root: Path | None = project_option,
-    out: Out = report_options(SHORT_FORMATS),
+    root: Path | None = options.project,
+    out: Out = options.report(SHORT_FORMATS),
 ) -> int:
     """Recommend the relevance floor and the number of items, from labelled prompts.
 
@@ -207,7 +197,7 @@ def calibrate(
     from knowbound.report.quality.floor import render_floor
     from knowbound.stats.floor import FloorTarget
 
-    report = calibrate_injection(project_settings(root), prompts, FloorTarget(precision, left_alone))
+    report = calibrate_injection(options.project_settings(root), prompts, FloorTarget(precision, left_alone))
     out.emit([render_floor(report, out.format, width=width())])
     return UNDECIDED if strict and report.found.is_too_small else 0
 
@@ -219,14 +209,14 @@ def score(
     log: bool = option("With --input: put the turns into the quality log."),
     again: bool = option("Score again the turns whose judge failed."),
     queue: bool = option("Score the turns that hooks have queued, now."),
-    sessions: Sessions = several(
-        Sessions,
-        all=all_option,
+    sessions: options.Sessions = several(
+        options.Sessions,
+        all=options.every_project,
         since=option("Take only turns since then: 7d, 12h, 2w or a date."),
-        agent=agent_option,
+        agent=options.agent,
     ),
-    root: Path | None = project_option,
-    out: Out = page_options,
+    root: Path | None = options.project,
+    out: Out = options.page,
 ) -> int:
     """Judge what was injected in recorded traces: on topic, used, contradicted.
 
@@ -240,7 +230,7 @@ def score(
     quality log and `quality status`, apart from your own items: by the "source" of each item, on the day of the
     turn's "timestamp" (today without one). A turn with the same "session" and "id" is replaced.
     """
-    settings = project_settings(root)
+    settings = options.project_settings(root)
     if log and not input_:
         raise click.UsageError("--log needs --input FILE.")
     if queue or again:
@@ -266,7 +256,7 @@ def score(
 
     filters = sessions.filters(settings, paths)
     report, scored = score_traces(
-        absolute(paths), settings, project=filters.project, since=filters.since, agent=filters.agent
+        options.absolute(paths), settings, project=filters.project, since=filters.since, agent=filters.agent
     )
     shown = scored_lines(scored) if out.format == "jsonl" else [render_recorded(report, out.format, **out.layout)]
     out.emit(shown)
@@ -307,8 +297,8 @@ def rollout(
     advance: bool = option("Begin the next leg; refused while a criterion is open."),
     force: bool = option("With --advance: begin it although criteria are open."),
     revert: bool = option("Go back to the previous leg."),
-    root: Path | None = project_option,
-    out: Out = report_options(SHORT_FORMATS),
+    root: Path | None = options.project,
+    out: Out = options.report(SHORT_FORMATS),
 ) -> int:
     """Show the present leg of the rollout of measured ranking, and its open criteria.
 
@@ -322,11 +312,11 @@ def rollout(
 
     if (advance and revert) or (force and not advance):
         raise InputError("rollout-refused", "Either --advance, with --force or without, or --revert.")
-    settings = project_settings(root)
+    settings = options.project_settings(root)
     if advance:
-        status = rolling.advance(settings, by=user_name(), force=force)
+        status = rolling.advance(settings, by=options.user_name(), force=force)
     elif revert:
-        status = rolling.revert(settings, by=user_name())
+        status = rolling.revert(settings, by=options.user_name())
     else:
         status = rolling.rollout_status(settings)
     out.show(render_rollout, status)

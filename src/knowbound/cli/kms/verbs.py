@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from knowbound.cli import options
 from knowbound.cli.kms.list import SHOWN, list_, short
 from knowbound.cli.main import VerbGroup
-from knowbound.cli.options import format_option, project_option, project_settings, user_name
 from knowbound.cli.output import echo, print_result
 from knowbound.cli.verb import argument, option, several, verb
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from knowbound.kms.refusals import NearCopy
 
 
-_format = format_option(("text", "json"))
+_format = options.format_of(("text", "json"))
 _again = option("Store content that was superseded, retracted, deleted or reaped: it is true again.")
 
 
@@ -63,7 +63,7 @@ def add(
     anchor: str = option("Tie the item to a file, and to a heading or symbol in it.", metavar="FILE[#NAME]"),
     backend: str = option("Store the item in this backend (default: the first of kms.backends)."),
     again: bool = _again,
-    root: Path | None = project_option,
+    root: Path | None = options.project,
     format_: str = _format,
 ) -> None:
     """Store an item. CONTENT is a plain statement; - reads it from stdin.
@@ -96,7 +96,7 @@ def search(
     words: tuple[str, ...] = argument(required=True),
     subject: str = option("Find only items of this subject."),
     limit: int = option("Show this many items at most.", within=(1, 1000), default=10),
-    root: Path | None = project_option,
+    root: Path | None = options.project,
     format_: str = _format,
 ) -> None:
     """Find items by words and meaning, ranked as for an agent: best first, with id and score.
@@ -108,7 +108,7 @@ def search(
     from knowbound.kms.search.ranking import quality_is_on
     from knowbound.kms.search.retrieval import search as find
 
-    settings, query = project_settings(root), " ".join(words)
+    settings, query = options.project_settings(root), " ".join(words)
     with closing(open_index(settings)) as made, made.reading() as index:
         is_on = quality_is_on(settings.quality_ranking)
         items = find(index, query, only={"subject": subject}, limit=limit, with_quality=is_on).items
@@ -150,7 +150,7 @@ def _injected(settings: Settings, prompt: str) -> set[str]:
 
 
 @verb("show", kms_command)
-def show(id_: str = argument(), root: Path | None = project_option, format_: str = _format) -> None:
+def show(id_: str = argument(), root: Path | None = options.project, format_: str = _format) -> None:
     """Show an item with its backends, copies, predecessors and corrections."""
     with _opened(root) as (_, store):
         shown = store.show(id_)
@@ -163,7 +163,7 @@ def update(
     content: str | None = option("Set the content; - reads it from stdin."),
     described: dict[str, Any] = _described,
     again: bool = _again,
-    root: Path | None = project_option,
+    root: Path | None = options.project,
     format_: str = _format,
 ) -> None:
     """Change an item in place. Options that are not given leave their values as they are."""
@@ -183,7 +183,7 @@ def supersede(
     also: tuple[str, ...] = option("Also replace this item, which says the same as the old one.", metavar="ID"),
     note: str = option("Give the reason."),
     again: bool = _again,
-    root: Path | None = project_option,
+    root: Path | None = options.project,
     format_: str = _format,
 ) -> None:
     """Replace an item, and every copy of it, by new CONTENT or by another item.
@@ -214,7 +214,7 @@ def flag(
     flag_: str | None = argument(metavar="[RETRACTED|UNVERIFIED|DELETED]"),
     clear: bool = option("Remove the flag; this also undoes a deletion."),
     note: str = option("Give the reason."),
-    root: Path | None = project_option,
+    root: Path | None = options.project,
     format_: str = _format,
 ) -> None:
     """Flag an item as wrong (RETRACTED: never injected) or doubtful (UNVERIFIED: ranked lower and marked)."""
@@ -230,7 +230,7 @@ def flag(
 def delete(
     id_: str = argument(),
     note: str = option("Give the reason."),
-    root: Path | None = project_option,
+    root: Path | None = options.project,
     format_: str = _format,
 ) -> None:
     """Delete an item and every copy of it. Undo is possible until the item is reaped."""
@@ -246,7 +246,7 @@ def reap(
     older_than: int | None = option(
         "Remove items that were flagged longer ago (default: kms.reap_days).", within=(0, 36_500), metavar="DAYS"
     ),
-    root: Path | None = project_option,
+    root: Path | None = options.project,
     format_: str = _format,
 ) -> None:
     """Remove items for good that were deleted or superseded long ago, and shorten chains of superseded items."""
@@ -263,7 +263,7 @@ def import_(
     paths: tuple[Path, ...] = argument(),
     claude_memory: bool = option("Import the notes that Claude Code keeps on this project."),
     backend: str = option("Store the items in this backend (default: the first of kms.backends)."),
-    root: Path | None = project_option,
+    root: Path | None = options.project,
     format_: str = _format,
 ) -> None:
     """Import CLAUDE.md, AGENTS.md, folders of Markdown, JSON lines, lists, and exports of other memory stores.
@@ -287,7 +287,7 @@ def sync(
     everything: bool = option(
         "Read everything again, and remove items from the index that no backend has any more.", "--all"
     ),
-    root: Path | None = project_option,
+    root: Path | None = options.project,
     format_: str = _format,
 ) -> None:
     """Update the local index from the backends, and mark items whose file changed as stale.
@@ -324,8 +324,8 @@ def sync(
 def _opened(root: Path | None, *, repair: bool = False) -> Iterator[tuple[Settings, KnowledgeStore]]:
     from knowbound.kms.opening import open_knowledge_store
 
-    settings = project_settings(root)
-    store = open_knowledge_store(settings, by=user_name(), repair=repair)
+    settings = options.project_settings(root)
+    store = open_knowledge_store(settings, by=options.user_name(), repair=repair)
     try:
         yield settings, store
     finally:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from knowbound.cli import options
 from knowbound.cli.asking import asking_as_configured
 from knowbound.cli.main import VerbGroup
-from knowbound.cli.options import project_settings, report_options, root_option, settings_of
 from knowbound.cli.output import Out, width
 from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import GATE_FAILED, UNDECIDED
@@ -32,7 +32,7 @@ def judge_command() -> None:
 
 
 @verb("list", judge_command)
-def list_(root: Path | None = root_option, out: Out = report_options(SHORT_FORMATS)) -> None:
+def list_(root: Path | None = options.root, out: Out = options.report(SHORT_FORMATS)) -> None:
     """List the judges: which can be used here, what the others need, and which ones are configured."""
     import msgspec
 
@@ -40,7 +40,7 @@ def list_(root: Path | None = root_option, out: Out = report_options(SHORT_FORMA
     from knowbound.judge.choice import judge_for
     from knowbound.judge.registry import judges
 
-    settings = settings_of(root)
+    settings = options.settings_of(root)
     rows = judges()
     configured = {str(task): judge_for(settings, task) for task in ModelTask if task is not ModelTask.CHOOSE}
     if not settings.hedging_classifier_enabled:
@@ -82,7 +82,7 @@ def label(
     seed: int = option("Which ones are drawn.", default=0),
     labels: Path | None = option("The file of labels (default: in the data folder)."),
     by: str = option("Who labels (default: you)."),
-    root: Path | None = root_option,
+    root: Path | None = options.root,
 ) -> None:
     """Label by hand: sentences (is the agent not sure of a fact?), or the items injected into turns.
 
@@ -97,9 +97,9 @@ def label(
     from knowbound.cli.models.labelling import label_sentences, label_turns
 
     if question == "turns":
-        label_turns(project_settings(root), input_, count, seed, labels, by)
+        label_turns(options.project_settings(root), input_, count, seed, labels, by)
     else:
-        label_sentences(settings_of(root), input_, count, seed, labels, by)
+        label_sentences(options.settings_of(root), input_, count, seed, labels, by)
 
 
 @verb("calibrate", judge_command, around=asking_as_configured)
@@ -117,8 +117,8 @@ def calibrate(
         "Exit 1 when the whole interval of κ is below this.", type=click.FloatRange(-1, 1), metavar="κ"
     ),
     strict: bool = option("Exit 3 when there are too few labels to decide."),
-    root: Path | None = root_option,
-    out: Out = report_options(SHORT_FORMATS),
+    root: Path | None = options.root,
+    out: Out = options.report(SHORT_FORMATS),
 ) -> int:
     """Compare a judge's verdicts with labels: sensitivity, specificity, κ, and whether there are enough labels.
 
@@ -132,14 +132,14 @@ def calibrate(
     if question == "turns":
         if run or min_kappa is not None:
             raise click.UsageError("--run and --min-kappa are not about turns: their gate is on agreement.")
-        return _calibrate_turns(project_settings(root), labels, judge, aside, strict, out)
+        return _calibrate_turns(options.project_settings(root), labels, judge, aside, strict, out)
     from knowbound.gaps.labelling import judged_rate
     from knowbound.judge.calibration import calibrate_hedging, calibrate_rubric
     from knowbound.judge.labels import LABELS, RUBRIC
     from knowbound.report.judging import render_calibration
     from knowbound.stats.calibration import WANTED_KAPPA, Trust
 
-    settings = settings_of(root)
+    settings = options.settings_of(root)
     path = labels or settings.home / LABELS
     wanted = WANTED_KAPPA if min_kappa is None else min_kappa
     if question == RUBRIC:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from knowbound.cli.options import user_name
+from knowbound.cli import options
 from knowbound.cli.output import echo, width
 from knowbound.judge.labels import (
     LABELS,
@@ -56,7 +56,7 @@ def label_sentences(settings: Settings, input_: Path | None, count: int, seed: i
     from knowbound.gaps.labelling import label_candidates
     from knowbound.report.formats.plain import plain, wrap
 
-    labels, by, keys = path or settings.home / LABELS, by or user_name(), _Keys(_SENTENCE_KEYS)
+    labels, by, keys = path or settings.home / LABELS, by or options.user_name(), _Keys(_SENTENCE_KEYS)
     known = labelled_texts(labels)
 
     def ask(item: Unlabelled, number: str) -> bool | str:
@@ -84,7 +84,7 @@ def label_turns(settings: Settings, input_: Path | None, count: int, seed: int, 
     """Label the turns of a file, or of the quality log, that have no labels yet."""
     from knowbound.quality.turns.found import turns_to_label
 
-    labels, by, keys = path or settings.home / TURN_LABELS, by or user_name(), _Keys(_TURN_KEYS, several=True)
+    labels, by, keys = path or settings.home / TURN_LABELS, by or options.user_name(), _Keys(_TURN_KEYS, several=True)
     known = labelled_ids(labels)
 
     def ask(turn: UnlabelledTurn, number: str) -> dict[str, ItemLabel] | str:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from knowbound.cli import options
 from knowbound.cli.asking import estimated_usd, is_interactive
-from knowbound.cli.options import format_option
 from knowbound.cli.output import echo, print_result
 from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import ConfigError
@@ -47,7 +47,7 @@ def model_command(
     commands: bool | None = option("Allow commands that you start to ask it."),
     background: bool | None = option("Allow work in the background to ask it."),
     off: bool = option("Allow no model any more: rules decide alone."),
-    format_: str = format_option(("text", "json")),
+    format_: str = options.format_of(("text", "json")),
 ) -> int:
     """Use a model that you already have: see what is there, try it, and allow its use.
 

@@ -33,20 +33,8 @@ from knowbound.judge.labels import LABEL_FILES
 from knowbound.kms.opening import open_shared_log
 from knowbound.kms.quality_log import DISCOVERY, LOG, KeptDocument
 from knowbound.kms.store_writer import write_lock
+from knowbound.store import data_dir
 from knowbound.store.calibrations import HEDGING_FILE, TURNS_FILE
-from knowbound.store.data_dir import (
-    CODEBASE,
-    ENDED,
-    EVALS,
-    INDEX,
-    INJECTIONS,
-    ITEMS,
-    LATE,
-    RECEIPTS,
-    RESCUES,
-    STOP_CHECKS,
-    day_files,
-)
 from knowbound.store.database import Database
 from knowbound.store.erasing import (
     Erased,
@@ -69,9 +57,9 @@ if TYPE_CHECKING:
 
 # Files about the whole project: the index of its source tree, the hook's settings, the suggestions that sessions start
 # with, decided proposals, figures about judges, the demo.
-_CODEBASE = tuple(f"{CODEBASE}{ending}" for ending in ("", "-wal", "-shm"))
+_CODEBASE = tuple(f"{data_dir.CODEBASE}{ending}" for ending in ("", "-wal", "-shm"))
 _CACHES = (*_CODEBASE, "hook.json", shown_suggestions.FILE, "drafts.json", HEDGING_FILE, TURNS_FILE, "demo")
-_DAY_LOGS = (INJECTIONS, RESCUES, ENDED, STOP_CHECKS)
+_DAY_LOGS = (data_dir.INJECTIONS, data_dir.RESCUES, data_dir.ENDED, data_dir.STOP_CHECKS)
 
 
 class Selection(msgspec.Struct, frozen=True):
@@ -99,13 +87,13 @@ def forget(selection: Selection, settings: Settings, *, is_preview: bool = False
     if not home.is_dir():
         raise InputError("nothing-kept", f"There is no data folder {home}: nothing is kept about this project.")
     with _no_evaluation_runs(home), _shared_log(settings) as shared:
-        if (home / INDEX).exists():
-            Database(home / INDEX).close()  # moves what an earlier version left there into the log
+        if (home / data_dir.INDEX).exists():
+            Database(home / data_dir.INDEX).close()  # moves what an earlier version left there into the log
         tidy(home, settings.injection_log_days)
         scope, sessions = _scope(selection, settings)
         if not is_preview:
             scope.forgotten.keep(home)
-            shutil.rmtree(home / RECEIPTS, ignore_errors=True)  # copies of reports
+            shutil.rmtree(home / data_dir.RECEIPTS, ignore_errors=True)  # copies of reports
         erased = Erased(texts=set(selection.sessions))
         if shared:
             _erase_shared(shared, scope, erased, is_preview)
@@ -153,7 +141,7 @@ def _scope(selection: Selection, settings: Settings) -> tuple[ErasureScope, list
         forgotten.add_before(selection.before or utc_now())
     runs = select_runs(settings.home, scope).runs
     without_trace = [run.prompt for run in runs if not run.trace]  # of a failed agent the input is still there
-    paths = (*(run.trace for run in runs), *files_with([*sessions, *without_trace], [settings.home / EVALS]))
+    paths = (*(run.trace for run in runs), *files_with([*sessions, *without_trace], [settings.home / data_dir.EVALS]))
     scope.tasks = frozenset(filter(None, map(task_of, paths)))
     return scope, sessions
 
@@ -169,7 +157,7 @@ class _FileEraser:
     def erase_lines(self) -> None:
         """Erase lines of the hooks' logs and queue, and of labels, in place."""
         for store in _DAY_LOGS:
-            for path in day_files(self._home, store):
+            for path in data_dir.day_files(self._home, store):
                 self._erase_lines_of(path, store)
         for name in LABEL_FILES:
             self._erase_lines_of(self._home / name, name)
@@ -190,7 +178,7 @@ class _FileEraser:
 
     def erase_contexts(self) -> None:
         """Erase a session's lists of items and late choices; a sub-agent's context begins with the session's id."""
-        folders = [folder for name in (CONTEXTS, LATE) if not (folder := self._home / name).is_symlink()]
+        folders = [folder for name in (CONTEXTS, data_dir.LATE) if not (folder := self._home / name).is_symlink()]
         for path in sorted(path for folder in folders for path in folder.glob("*")):
             parts = _context_of(context_of_file(path.name)).split("-")
             sessions = ("-".join(parts[:end]) for end in range(len(parts), 0, -1))
@@ -200,7 +188,7 @@ class _FileEraser:
     def erase_caches(self) -> None:
         """Erase whole files; a damaged index that `kms sync` put aside cannot be erased in parts."""
         whole = [self._home / name for name in _CACHES] if self._is_whole else []
-        for path in (*whole, *sorted(self._home.glob(f"{INDEX}.damaged*"))):
+        for path in (*whole, *sorted(self._home.glob(f"{data_dir.INDEX}.damaged*"))):
             if path.exists():
                 self._remove(path, path.name)
 
@@ -217,16 +205,16 @@ class _FileEraser:
 
     def erase_run_folders(self) -> None:
         """Erase prompts, outputs and traces of evaluations, and the copies that their agents worked in."""
-        selected, folders = select_runs(self._home, self._scope), self._home / EVALS
+        selected, folders = select_runs(self._home, self._scope), self._home / data_dir.EVALS
         for folder in sorted(path for path in folders.glob("*") if path.name.isdecimal()):
             is_left_over = int(folder.name) not in selected.known and self._scope.has_record(_modified(folder))
             if int(folder.name) in selected.folders or is_left_over:
                 if not self._is_preview:
                     Copies(folder, self._home, knowledge_globs(self._settings.knowledge)).drop()
-                self._remove(folder, f"{EVALS}/")
+                self._remove(folder, f"{data_dir.EVALS}/")
         for task in sorted(self._scope.tasks):
             if (folders / task).is_dir():
-                self._remove(folders / task, f"{EVALS}/")
+                self._remove(folders / task, f"{data_dir.EVALS}/")
 
     def _remove(self, path: Path, store: str) -> None:
         self._erased.add(store, 1)
@@ -280,7 +268,7 @@ def _no_evaluation_runs(home: Path) -> Iterator[None]:
     from filelock import FileLock, Timeout  # noqa: PLC0415  (takes 0.1 s to import)
 
     with ExitStack() as held:
-        for lock in sorted((home / EVALS).glob("*.lock")):
+        for lock in sorted((home / data_dir.EVALS).glob("*.lock")):
             try:
                 held.enter_context(FileLock(lock, mode=PRIVATE_FILE).acquire(blocking=False))
             except Timeout:
@@ -296,7 +284,7 @@ def _no_evaluation_runs(home: Path) -> Iterator[None]:
 def _kept(home: Path) -> Iterator[bytes]:
     """Yield records that stay and may repeat an erased text: those of other sessions, and items."""
     yield from kept_records(home)
-    logs = (path for store in _DAY_LOGS for path in day_files(home, store))
+    logs = (path for store in _DAY_LOGS for path in data_dir.day_files(home, store))
     for path in (*(home / name for name in LABEL_FILES), *logs):
         with suppress(OSError):
             yield path.read_bytes()
@@ -305,7 +293,7 @@ def _kept(home: Path) -> Iterator[bytes]:
 def _not_touched(settings: Settings) -> list[str]:
     """Return sentences about what is not ours to erase."""
     said = ["the agents' own transcripts: forgotten sessions in them are not read again"]
-    if (settings.home / ITEMS).exists() or settings.kms_backends != ("sqlite",):
+    if (settings.home / data_dir.ITEMS).exists() or settings.kms_backends != ("sqlite",):
         said.append(f"items of the knowledge store ({', '.join(settings.kms_backends)}): knowbound kms delete ID")
     if "mongo" in settings.kms_backends:
         said.append(

@@ -14,21 +14,7 @@ import click
 
 from knowbound.cli import options
 from knowbound.cli.output import echo, width
-from knowbound.judge.labels import (
-    LABELS,
-    TURN_LABELS,
-    ItemLabel,
-    Label,
-    Unlabelled,
-    UnlabelledTurn,
-    append_label,
-    append_turn,
-    given_sentences,
-    given_turns,
-    labelled_ids,
-    labelled_texts,
-    take_back,
-)
+from knowbound.judge import labels
 from knowbound.text.clock import utc_now
 from knowbound.text.printable import counted
 
@@ -48,7 +34,7 @@ _TURN_QUESTIONS = (
 )
 _PROMPT_LINES, _ANSWER_LINES, _CALL_LINES, _ITEM_LINES = 30, 60, 6, 30
 _Item = TypeVar("_Item")
-_Given = TypeVar("_Given", bool, dict[str, ItemLabel])
+_Given = TypeVar("_Given", bool, dict[str, labels.ItemLabel])
 
 
 def label_sentences(settings: Settings, input_: Path | None, count: int, seed: int, path: Path | None, by: str) -> None:
@@ -56,10 +42,10 @@ def label_sentences(settings: Settings, input_: Path | None, count: int, seed: i
     from knowbound.gaps.labelling import label_candidates
     from knowbound.report.formats.plain import plain, wrap
 
-    labels, by, keys = path or settings.home / LABELS, by or options.user_name(), _Keys(_SENTENCE_KEYS)
-    known = labelled_texts(labels)
+    file, by, keys = path or settings.home / labels.LABELS, by or options.user_name(), _Keys(_SENTENCE_KEYS)
+    known = labels.labelled_texts(file)
 
-    def ask(item: Unlabelled, number: str) -> bool | str:
+    def ask(item: labels.Unlabelled, number: str) -> bool | str:
         text, context = plain(item.text), plain(item.context)
         echo(f"\n{number}", err=True)
         if context and context != text:
@@ -68,29 +54,30 @@ def label_sentences(settings: Settings, input_: Path | None, count: int, seed: i
         key = keys.next(f"{_SENTENCE_QUESTION}  {_SENTENCE_KEYS}")
         return key == "y" if key in "yn" else key
 
-    def write(item: Unlabelled, given: bool) -> bytes:
+    def write(item: labels.Unlabelled, given: bool) -> bytes:
         more = {"context": item.context, "by": by, "time": utc_now(), "session": item.session}
-        return append_label(labels, Label(item.text, given, **more, weight=item.weight))
+        return labels.append_label(file, labels.Label(item.text, given, **more, weight=item.weight))
 
     def summary(given: list[bool]) -> str:
         counts = f"{len(given)} labelled: {sum(given)} yes, {len(given) - sum(given)} no"
-        return f"{counts}, in {labels}. Next: knowbound judge calibrate"
+        return f"{counts}, in {file}. Next: knowbound judge calibrate"
 
-    todo = given_sentences(input_, known)[:count] if input_ else label_candidates(settings, count, seed, known)
-    _label(labels, todo, ask, write, summary)
+    todo = labels.given_sentences(input_, known)[:count] if input_ else label_candidates(settings, count, seed, known)
+    _label(file, todo, ask, write, summary)
 
 
 def label_turns(settings: Settings, input_: Path | None, count: int, seed: int, path: Path | None, by: str) -> None:
     """Label the turns of a file, or of the quality log, that have no labels yet."""
     from knowbound.quality.turns.found import turns_to_label
 
-    labels, by, keys = path or settings.home / TURN_LABELS, by or options.user_name(), _Keys(_TURN_KEYS, several=True)
-    known = labelled_ids(labels)
+    file, by = path or settings.home / labels.TURN_LABELS, by or options.user_name()
+    keys = _Keys(_TURN_KEYS, several=True)
+    known = labels.labelled_ids(file)
 
-    def ask(turn: UnlabelledTurn, number: str) -> dict[str, ItemLabel] | str:
+    def ask(turn: labels.UnlabelledTurn, number: str) -> dict[str, labels.ItemLabel] | str:
         """Ask for the labels of the items. Undo before the first item goes back to the last turn."""
         _print(_turn_lines(turn, number))
-        given: list[ItemLabel | None] = []
+        given: list[labels.ItemLabel | None] = []
         while len(given) < len(turn.items):
             label = _ask_item(turn.items[len(given)], f"Item {len(given) + 1} of {len(turn.items)}", keys)
             if label == _QUIT or (label == _UNDO and not given):
@@ -98,18 +85,18 @@ def label_turns(settings: Settings, input_: Path | None, count: int, seed: int, 
             if label == _UNDO:
                 given.pop()
             else:
-                given.append(label if isinstance(label, ItemLabel) else None)
+                given.append(label if isinstance(label, labels.ItemLabel) else None)
         return {one.id: label for one, label in zip(turn.items, given, strict=True) if label} or _SKIP
 
-    def summary(given: list[dict[str, ItemLabel]]) -> str:
+    def summary(given: list[dict[str, labels.ItemLabel]]) -> str:
         items = [label for turn in given for label in turn.values()]
         yes = [sum(getattr(label, name) for label in items) for name in ("on_topic", "used", "contradicted")]
         said = "{} on topic, {} used, {} contradicted".format(*yes)
-        done = f"{counted(len(given), 'turn')} labelled, {counted(len(items), 'item')}: {said}, in {labels}."
+        done = f"{counted(len(given), 'turn')} labelled, {counted(len(items), 'item')}: {said}, in {file}."
         return f"{done} Next: knowbound judge calibrate --question turns"
 
-    todo = given_turns(input_, known)[:count] if input_ else turns_to_label(settings, count, seed, known)
-    _label(labels, todo, ask, lambda turn, given: append_turn(labels, turn, given, by, utc_now()), summary)
+    todo = labels.given_turns(input_, known)[:count] if input_ else turns_to_label(settings, count, seed, known)
+    _label(file, todo, ask, lambda turn, given: labels.append_turn(file, turn, given, by, utc_now()), summary)
 
 
 def _label(
@@ -144,14 +131,14 @@ def _undone(path: Path, written: list[tuple[int, bytes, _Given]], at: int) -> in
         echo("There is nothing to undo.", err=True)
         return at
     before, data, _ = written[-1]
-    if not take_back(path, data):
+    if not labels.take_back(path, data):
         echo(f"{path} was changed by somebody else: what is there stays.", err=True)
         return at
     written.pop()
     return before
 
 
-def _ask_item(item: JudgedItem, number: str, keys: _Keys) -> ItemLabel | str:
+def _ask_item(item: JudgedItem, number: str, keys: _Keys) -> labels.ItemLabel | str:
     """Ask for the label of an item. After a first answer, undo asks about the same item again."""
     _print(_item_lines(item, number))
     answers: list[bool] = []
@@ -163,7 +150,7 @@ def _ask_item(item: JudgedItem, number: str, keys: _Keys) -> ItemLabel | str:
             answers.clear()
         else:
             return key
-    return ItemLabel(*answers)
+    return labels.ItemLabel(*answers)
 
 
 class _Keys:
@@ -200,7 +187,7 @@ def _print(lines: Iterator[str]) -> None:
     echo("\n".join(lines), err=True)
 
 
-def _turn_lines(turn: UnlabelledTurn, number: str) -> Iterator[str]:
+def _turn_lines(turn: labels.UnlabelledTurn, number: str) -> Iterator[str]:
     from knowbound.report.formats.json import json_line
 
     yield f"\n── Turn {number}"

@@ -102,33 +102,24 @@ def init_command(
 
 def _set_up(settings: Settings, *, is_agreed: bool) -> int:
     from knowbound.cli.asking import is_interactive
-    from knowbound.evals.starting import (
-        CONFIG,
-        SAMPLES,
-        WORKFLOW,
-        WORKFLOW_TEXT,
-        config_text,
-        first_samples,
-        look,
-        samples_text,
-    )
+    from knowbound.evals import starting
     from knowbound.files import replacing
 
-    found = look(settings)
+    found = starting.look(settings)
     agents = ", ".join(found.agents) or "none on the PATH"
     echo(f"{settings.root}: {counted(len(found.knowledge), 'document')}; agents: {agents}", err=True)
     if not found.knowledge:
         raise InputError("no-knowledge", f"No documents under {settings.root}. Try: --root DIR")
-    files = {CONFIG: config_text(found)}
-    if SAMPLES not in found.existing:
-        drafts = first_samples(settings, found, asker_of(settings, "drafts"))
-        files |= {SAMPLES: samples_text(drafts)} if drafts else {}
+    files = {starting.CONFIG: starting.config_text(found)}
+    if starting.SAMPLES not in found.existing:
+        drafts = starting.first_samples(settings, found, asker_of(settings, "drafts"))
+        files |= {starting.SAMPLES: starting.samples_text(drafts)} if drafts else {}
         if not drafts:
             echo(
-                f"No question with a checked answer could be made: write {SAMPLES} by hand (docs/samples.md).",
+                f"No question with a checked answer could be made: write {starting.SAMPLES} by hand (docs/samples.md).",
                 err=True,
             )
-    files |= {WORKFLOW: WORKFLOW_TEXT} if found.is_git else {}
+    files |= {starting.WORKFLOW: starting.WORKFLOW_TEXT} if found.is_git else {}
     files = {name: text for name, text in files.items() if name not in found.existing}
     for name in found.existing:
         echo(f"{name} is there already: it stays as it is.", err=True)

@@ -16,16 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck
-from knowbound.agent.install.clients import (
-    AGENTS,
-    SCOPES,
-    OurEntries,
-    SettingsFile,
-    entries,
-    hook_words,
-    is_tool_hook,
-    settings_files,
-)
+from knowbound.agent.install import clients
 from knowbound.agent.install.entries import entries_in, value_of
 from knowbound.distribution import path_command
 from knowbound.errors import InputError, KnowboundError
@@ -55,7 +46,7 @@ class Installation:
 
     agent: str
     scope: str
-    files: tuple[SettingsFile, ...]
+    files: tuple[clients.SettingsFile, ...]
     hooks: list[OurHook] = field(default_factory=list)
     tool_hooks: list[OurHook] = field(default_factory=list)  # that call the server
     servers: list[Mapping[str, Any]] = field(default_factory=list)
@@ -72,18 +63,18 @@ class Installation:
         """The command that brings the installation up to date."""
         return f"knowbound install {self.agent}" + ("" if self.scope == "user" else f" --scope {self.scope}")
 
-    def wanted(self) -> OurEntries:
+    def wanted(self) -> clients.OurEntries:
         """Return the entries that `install` would write. Raises InputError."""
-        return entries(self.agent, self.scope)
+        return clients.entries(self.agent, self.scope)
 
 
 def find_installations(root: Path, environ: Mapping[str, str]) -> list[Installation]:
     """Find every scope that has our entries, or a file that cannot be read."""
     found = []
-    for agent in AGENTS:
-        for scope in SCOPES:
+    for agent in clients.AGENTS:
+        for scope in clients.SCOPES:
             try:
-                installed = Installation(agent, scope, settings_files(agent, scope, root, environ))
+                installed = Installation(agent, scope, clients.settings_files(agent, scope, root, environ))
             except InputError:
                 continue  # the agent has no such scope, or the project made its file a link
             for file in installed.files:
@@ -93,7 +84,7 @@ def find_installations(root: Path, environ: Mapping[str, str]) -> list[Installat
     return found
 
 
-def _read(file: SettingsFile, installed: Installation) -> None:
+def _read(file: clients.SettingsFile, installed: Installation) -> None:
     try:
         value = value_of(file, file.path.read_text("utf-8"))
         ours = entries_in(file, value)
@@ -107,7 +98,7 @@ def _read(file: SettingsFile, installed: Installation) -> None:
     for path, entry in ours.items():
         if path[0] == "hooks":
             matcher = value["hooks"][path[1]][path[2]].get("matcher")
-            hooks = installed.tool_hooks if is_tool_hook(entry) else installed.hooks
+            hooks = installed.tool_hooks if clients.is_tool_hook(entry) else installed.hooks
             hooks.append(OurHook(str(path[1]), int(path[2]), int(path[4]), matcher, entry))
         else:
             installed.servers.append(entry)
@@ -139,7 +130,7 @@ def _check(installed: Installation, root: Path, environ: Mapping[str, str]) -> H
         return HealthCheck(installed.name, PROBLEM, str(error), "knowbound explain no-command")
     where = ", ".join(str(file.path) for file in installed.files if file.has_hooks)
     servers = [str(server.get("command", "")) for server in installed.servers]
-    programs = {word for hook in installed.hooks for word in hook_words(hook.command)[:1]} | {*servers}
+    programs = {word for hook in installed.hooks for word in clients.hook_words(hook.command)[:1]} | {*servers}
     gone = sorted(name for name in programs if not shutil.which(name, path=search_path(root, environ)))
     events = Counter(hook.event for hook in installed.hooks)
     lacking = [event for event in wanted.hooks if event not in events] + ["the MCP server"] * (not servers)
@@ -163,7 +154,7 @@ def _check(installed: Installation, root: Path, environ: Mapping[str, str]) -> H
 
 def _check_double_scopes(found: list[Installation]) -> Iterator[HealthCheck]:
     """Report scopes that answer a prompt twice: agents run all scopes, and only shared hooks give way to the user's."""
-    for agent in AGENTS:
+    for agent in clients.AGENTS:
         scopes = [installation.scope for installation in found if installation.agent == agent and installation.hooks]
         if "local" in scopes and len(scopes) > 1:
             yield HealthCheck(
@@ -190,8 +181,8 @@ _PLUGIN = "knowbound@"
 def plugin_agents(root: Path, environ: Mapping[str, str]) -> list[str]:
     """Return the agents whose own settings have the plugin switched on."""
     found = []
-    for agent in AGENTS:
-        tables = (_value(file.path) for file in settings_files(agent, "user", root, environ))
+    for agent in clients.AGENTS:
+        tables = (_value(file.path) for file in clients.settings_files(agent, "user", root, environ))
         if any(map(_has_plugin, tables)):
             found.append(agent)
     return found
@@ -308,7 +299,7 @@ def hash_of(hook: OurHook) -> str:
 
 def _config(root: Path, environ: Mapping[str, str]) -> Mapping[str, Any] | None:
     """Read the user's own config; Codex reads trust from no other."""
-    path = settings_files("codex", "user", root, environ)[1].path
+    path = clients.settings_files("codex", "user", root, environ)[1].path
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:

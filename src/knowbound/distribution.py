@@ -109,7 +109,6 @@ def _distribution() -> Distribution | None:
 
 
 def _requirements(installed: Distribution | None, extra: str) -> list[str]:
-    """Return the packages of an extra."""
     found = []
     for line in (installed.requires if installed else None) or ():
         requirement, _, marker = line.partition(";")

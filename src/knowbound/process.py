@@ -198,7 +198,6 @@ class _Watch:
             self._say("".join(f"+ {group}\n" for group in groups))
 
     def ended(self, group: int) -> None:
-        """Record that a process group has ended."""
         with self._lock:
             self._groups.discard(group)
             self._say(f"- {group}\n")

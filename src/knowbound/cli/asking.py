@@ -114,13 +114,11 @@ class _Announcer(StatusLine, Announcer):
         return self._is_agreed
 
     def advance(self, done: int, total: int, usd: float) -> None:
-        """Show the answered questions if it is due."""
         if self.is_due:
             left = self.seconds * (total - done) / max(done, 1)
             self.write(f"asking {self._judge}: {done} of {total} answered  {usd:.2f} USD so far  {left:.0f} s left")
 
     def end(self) -> None:
-        """Clear the line."""
         self.clear()
 
     def say_total(self) -> None:

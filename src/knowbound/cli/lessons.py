@@ -112,7 +112,6 @@ def rescue_command(
 
 
 def _rescues(path: Path, settings: Settings, format_: str) -> Iterator[str]:
-    """Answer each event with a line."""
     from knowbound.judge.choice import may_see
     from knowbound.lessons.rescue.asking import SECONDS, indexed
     from knowbound.lessons.rescue.rescue import rescue

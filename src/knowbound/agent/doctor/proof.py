@@ -334,7 +334,6 @@ class _Conversation:
 
 
 def _environment(root: Path, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment like the client's."""
     kept = {name: value for name, value in environ.items() if name in _HANDED_ON or name.startswith(_PREFIXES)}
     return kept | {"PATH": search_path(root, environ), "CLAUDE_PROJECT_DIR": str(root), "TERM": "dumb"}
 

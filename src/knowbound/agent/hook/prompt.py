@@ -53,7 +53,6 @@ def answer_prompt(run: HookRun, event: str, prompt: HookPrompt) -> None:
 
 
 def _items(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> Choice:
-    """Choose the items that a prompt is about."""
     from knowbound.injection.inject import choose_for_prompt, is_held_out  # noqa: PLC0415
 
     choice = choose_for_prompt(run.home, settings, prompt)

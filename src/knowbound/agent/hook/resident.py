@@ -67,7 +67,6 @@ def has_id(event: str, prompt: HookPrompt, payload: Mapping[str, object]) -> boo
 
 
 def _tidy(home: str) -> None:
-    """Remove old claims."""
     folder, oldest = os.path.join(home, CLAIMS), time.time() - _KEPT_SECONDS
     try:
         for entry in os.scandir(folder):

@@ -164,7 +164,6 @@ def _checked(settings: Settings, limits: Limits, strict: bool) -> GateReport:
 
 
 def _unsupported(settings: Settings, limit: Fraction, strict: bool, allow_none: bool, out: Out) -> int:
-    """Test the stored audit against the limit."""
     from knowbound.audit.stored import stored_shares
     from knowbound.core.audit import Diagnosis
     from knowbound.report.evals.gate import render_audit_gate

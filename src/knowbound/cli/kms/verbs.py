@@ -376,7 +376,6 @@ def _described_import(done: Imported) -> Iterator[str]:
 
 
 def _is_terminal() -> bool:
-    """Report whether a person can be asked."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 

@@ -173,7 +173,7 @@ def secrets_command(
     paths: tuple[Path, ...] = argument(),
     since: str | None = option("Take only files that changed since then: 7d, 12h, 2w or a date."),
     out: Out = options.report(("text", "json", "jsonl")),
-) -> int:
+) -> None:
     """List secrets that lie in transcripts: kind, file, line and age, never the value.
 
     Looks in the files and folders of PATHS, or where agents keep their transcripts. The rules are those by which
@@ -198,7 +198,8 @@ def secrets_command(
         found = scan_for_secrets(files, progress)
     found.unreadable += notes
     out.emit(render_secrets(found, out.format))
-    return int(bool(found.secrets))
+    if found.secrets:
+        click.get_current_context().exit(1)
 
 
 @verb("share")

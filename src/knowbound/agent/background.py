@@ -44,14 +44,12 @@ class Worker:
 
     def ensure_running(self, root: str, home: str) -> bool:
         """Start the worker unless one runs, and report whether it was started. Never raises, never waits."""
-        try:
-            import fcntl  # noqa: PLC0415  # not on Windows
-        except ImportError:
-            return False
         _reap()
         try:
+            import fcntl  # noqa: PLC0415  # not on Windows
+
             lock = os.open(os.path.join(home, self.lock), _FLAGS, _PRIVATE)
-        except OSError:
+        except (ImportError, OSError):
             return False
         try:
             os.utime(lock)
@@ -82,10 +80,6 @@ class Worker:
 
     def take_lock(self, home: str) -> int | None:
         """Return, in the worker, the inherited lock or a newly taken one; None if another worker has it."""
-        try:
-            import fcntl  # noqa: PLC0415  # not on Windows
-        except ImportError:
-            return None
         path = os.path.join(home, self.lock)
         try:
             if os.path.samestat(os.fstat(INHERITED), os.stat(path)):
@@ -94,10 +88,12 @@ class Worker:
         except OSError:
             pass
         try:
+            import fcntl  # noqa: PLC0415  # not on Windows
+
             lock = os.open(path, _FLAGS, _PRIVATE)
             os.utime(lock)
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except (ImportError, OSError):
             return None
         return lock
 

@@ -54,9 +54,6 @@ ROWS: list[tuple[str, str, int | None, str]] = [
     ("grep -c frob a.txt b.txt", "a.txt:0\nb.txt:0", 1, "search empty"),
     ("grep -c frob a.txt b.txt", "a.txt:0\nb.txt:4", 0, "search ok"),
     ("ls drafts/*.md 2>/dev/null | wc -l", "0", 0, "list empty"),
-    ('N=$(grep -c frob a.txt); echo "frobs: $N"', "frobs: 0", 0, "search empty"),
-    ('N=$(grep -c frob a.txt); echo "frobs: $N"', "frobs: 3", 0, "search ok"),
-    ('echo "count: $(rg -c frob src | wc -l)"', "count: 0", 0, "search empty"),
     ("echo -n 'hits: '; grep -c frob a.txt", "hits: 0", 1, "search empty"),
     # texts that the line prints itself
     ("grep -rn frob lib || echo 'not found'", "not found", 0, "search empty"),
@@ -65,8 +62,6 @@ ROWS: list[tuple[str, str, int | None, str]] = [
     ("echo '=== a ==='; grep x a.txt; echo '=== b ==='; grep x b.txt", "=== a ===\nx\n=== b ===", 1, "search ok"),
     ('for f in *.md; do echo "-- $f"; grep frob $f; done', "-- a.md\n-- b.md", 1, "search empty"),
     ('for f in *.md; do echo "-- $f"; grep frob $f; done', "-- a.md\nfrob\n-- b.md", 1, "search ok"),
-    ("for f in $(grep -rl frob lib); do echo $f; done", "lib/a.py", 0, "search ok"),
-    ("for f in $(grep -rl frob lib); do echo $f; done", "", 0, "search empty"),
     ("grep -q frob a.txt && echo yes || echo no", "no", 0, "search empty"),
     ("grep -q frob a.txt && echo yes || echo no", "yes", 0, "search ok"),
     ("if grep -q frob a.txt; then echo yes; else echo no; fi", "no", 0, "search empty"),

@@ -144,7 +144,7 @@ def test_substitutions_and_variables_are_expansions() -> None:
     ((_, _, (command,)),) = parse('echo "n: $(grep -c "a)b" f) of $TOTAL"')
     assert isinstance(command, Command)
     first, second = command.words[1].expansions
-    assert first.command == 'grep -c "a)b" f'
+    assert command.words[1].text[first.start : first.end] == '$(grep -c "a)b" f)'
     assert second.name == "TOTAL"
 
 

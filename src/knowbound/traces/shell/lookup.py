@@ -249,10 +249,7 @@ class _Output:
 
     def note(self, known: PrintedText, values: list[str]) -> None:
         """Note the result of a lookup that a printed text reports."""
-        if any(known.filled):
-            shown = [value for value, filled in zip(values, known.filled, strict=True) if filled]
-            self.found |= any(value not in ("", "0") for value in shown)
-        elif known.status >= 0 and self.plan.lookups and self.plan.lookups[-1].silent:
+        if known.status >= 0 and self.plan.lookups and self.plan.lookups[-1].silent:
             self.found |= values[known.status] == "0"
             self.lost |= values[known.status] != "0"
         elif known.lookup >= 0:

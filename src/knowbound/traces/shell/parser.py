@@ -178,8 +178,8 @@ class _Parser:
         if word in ("while", "until"):
             return CompoundCommand(word, self.steps("do"), self.steps("done"))
         if word in ("for", "select"):
-            head = [stage for step in self.steps("do") for stage in step.stages if isinstance(stage, Command)]
-            return CompoundCommand("for", body=self.steps("done"), items=head[0].words if head else ())
+            self.steps("do")  # the name and what it takes on
+            return CompoundCommand("for", body=self.steps("done"))
         if word == "case":
             return CompoundCommand(word, body=self.cases())
         return CompoundCommand(word, body=self.steps(")" if word == "(" else "}"))
@@ -263,7 +263,7 @@ class _Parser:
                 value = self.double(start + 1 + (text[start] == "$"), length, expansions)
             elif text[start] == "`" or text.startswith(("$(", "<(", ">("), start):
                 value = self.substitution(start)
-                expansions.append(Expansion(length, length + len(value), "", _inner_command(value)))
+                expansions.append(Expansion(length, length + len(value), ""))
             elif text[start] in "'$\\":  # a quote that never closes, or a plain character
                 self.at = len(text) if text[start] == "'" else start + 1
                 value = text[start + (text[start] == "'") : self.at]
@@ -297,7 +297,7 @@ class _Parser:
                 expansions.append(Expansion(length, length + len(value), found["name"].strip("{}")))
             else:
                 value = self.substitution(found.start())
-                expansions.append(Expansion(length, length + len(value), "", _inner_command(value)))
+                expansions.append(Expansion(length, length + len(value), ""))
                 at = self.at
             pieces.append(value)
             length += len(value)
@@ -318,12 +318,6 @@ class _Parser:
 
 _GROUPS = frozenset({"(", "{", "if", "while", "until", "for", "select", "case"})
 _SEPARATORS = frozenset({";", "&", "&&", "||", ";;", ";&", ";;&", ")", "\n"})
-
-
-def _inner_command(substitution: str) -> str:
-    if substitution.startswith("`"):
-        return substitution[1:-1]
-    return substitution[2:-1] if substitution.endswith(")") else substitution[2:]
 
 
 def _after_heredoc(text: str, at: int, mark: str) -> int:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from knowbound.core.tool_kinds import ToolKind
 from knowbound.traces.shell.parser import parse
 from knowbound.traces.shell.programs import ParsedCommand, ProgramRole, describe
-from knowbound.traces.shell.tree import Command, CompoundCommand, Expansion, Pipeline, Redirect, ShellWord, commands
+from knowbound.traces.shell.tree import Command, CompoundCommand, Pipeline, Redirect, commands
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,14 +104,12 @@ class _Tail(NamedTuple):
 
 
 class _Planner:
-    def __init__(self, intent: SearchIntent, variables: dict[str, Lookup] | None = None, depth: int = 0) -> None:
+    def __init__(self, intent: SearchIntent) -> None:
         self.intent = intent
-        self.depth = depth
         self.lookups: list[Lookup] = []
         self.prints: list[PrintedText] = []
         self.shows = self.acts = self.filters = self.negated = False
         self.last = -1
-        self.variables: dict[str, Lookup] = variables if variables is not None else {}
 
     def walk(
         self, steps: tuple[Pipeline, ...], condition: _Condition = _UNCONDITIONAL, when: bool = True
@@ -176,7 +174,8 @@ class _Planner:
         counts = acts = False
         for stage in rest:
             if isinstance(stage, CompoundCommand):
-                inner = self.nested(stage.test + stage.body + stage.other)
+                inner = _Planner(self.intent)
+                inner.walk(stage.test + stage.body + stage.other)
                 acts |= inner.acts
                 searches = [lookup.parsed for lookup in inner.lookups if lookup.parsed.kind is ToolKind.SEARCH]
                 search = searches[0]._replace(silent=False) if searches else search
@@ -192,11 +191,6 @@ class _Planner:
                 counts |= parsed.counts  # grep -vc
         return _Tail(search, counts, acts)
 
-    def nested(self, steps: tuple[Pipeline, ...]) -> _Planner:
-        inner = _Planner(self.intent, self.variables, self.depth + 1)
-        inner.walk(steps)
-        return inner
-
     def add(self, lookup: Lookup) -> _Condition:
         self.lookups.append(lookup)
         return _Condition(
@@ -211,16 +205,11 @@ class _Planner:
             self.walk(group.body, condition, True)
             self.walk(group.other, condition, False)
             return _UNCONDITIONAL
-        if group.word == "for" and (lookup := self.lookup_in(group.items)):
-            self.add(lookup)
         self.walk(group.test)
         condition = self.walk(group.body, guard, when)
         return condition if group.word in ("(", "{", "sh") else _UNCONDITIONAL
 
     def single(self, command: Command, guard: _Condition, when: bool) -> _Condition:
-        if not command.words:
-            self.assign(command.assigns)
-            return _UNCONDITIONAL
         parsed = describe(command)
         away = _goes_to_file(command.redirects)
         if parsed.role is ProgramRole.LOOKUP:
@@ -235,42 +224,12 @@ class _Planner:
             self.acts |= not (away and is_discarded)
         elif parsed.role in _PRINTING:
             self.shows |= not away and not any(redirect.operator == "<<" for redirect in command.redirects)
-        if parsed.program in ("export", "local", "declare", "readonly"):
-            self.assign(command.words[1:])
         return _UNCONDITIONAL
-
-    def assign(self, words: tuple[ShellWord, ...]) -> None:
-        for word in words:
-            name = re.split(r"\+?=|\[", word.text, maxsplit=1)[0]
-            lookup = self.lookup_in((word,))
-            if lookup:
-                self.variables[name] = lookup
-            else:
-                self.variables.pop(name, None)
-
-    def lookup_in(self, words: tuple[ShellWord, ...]) -> Lookup | None:
-        """Return the lookup whose result is expanded in these words."""
-        return next(
-            (lookup for word in words for expansion in word.expansions if (lookup := self.fills(expansion))), None
-        )
-
-    def fills(self, expansion: Expansion) -> Lookup | None:
-        if expansion.name:
-            return self.variables.get(expansion.name)
-        if not expansion.command or self.depth > 2:
-            return None
-        inner = self.nested(parse(expansion.command))
-        return inner.lookups[0] if inner.lookups and not inner.acts else None
 
     def print(self, command: Command, guard: _Condition, when: bool) -> None:
         from knowbound.traces.shell.printed import printed_texts  # noqa: PLC0415  # most lines print nothing
 
-        def is_filled(expansion: Expansion) -> bool:
-            lookup = self.fills(expansion)
-            self.lookups += [lookup] if lookup else []
-            return lookup is not None
-
-        for printed in printed_texts(command, guard.lookup, when != guard.flipped, is_filled):
+        for printed in printed_texts(command, guard.lookup, when != guard.flipped):
             self.shows |= printed.is_unknown
             self.prints += [] if printed.is_unknown else [printed]
 

@@ -8,9 +8,9 @@ from knowbound.core.lazy_pattern import lazy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    from knowbound.traces.shell.tree import Command, Expansion
+    from knowbound.traces.shell.tree import Command
 
 _ECHO_OPTIONS = lazy(r"-[neE]+")
 _CONVERSION = lazy(r"%[-+ 0]*\d*(?:\.\d+)?[sdiqfxb]")
@@ -21,17 +21,15 @@ class PrintedText(NamedTuple):
     """A line of text that the command line itself prints."""
 
     pieces: tuple[str, ...]  # the text before, between and after its expansions
-    text: str
     prefix: bool  # no newline follows: the output of the next command is in the same line
     lookup: int  # the lookup that it reports on, -1 for none
     when: bool  # it is printed if that lookup found something
-    filled: tuple[bool, ...]  # for every expansion: a lookup fills it
     status: int  # the expansion with `$?`, -1 for none
 
     @property
     def is_unknown(self) -> bool:
-        """Report whether the line may be anything: variables alone, which no lookup fills."""
-        return not any(self.pieces) and not all(filled or at == self.status for at, filled in enumerate(self.filled))
+        """Report whether the line may be anything: variables alone."""
+        return not any(self.pieces) and self.status < 0
 
     def match(self, line: str) -> tuple[list[str], str] | None:
         """Return the values of the expansions and the rest of the line; None if the line is not this text."""
@@ -50,37 +48,32 @@ class PrintedText(NamedTuple):
         return None if rest and not self.prefix else (values, rest)
 
 
-def printed_texts(
-    command: Command, lookup: int, when: bool, is_filled: Callable[[Expansion], bool]
-) -> Iterator[PrintedText]:
-    """Yield the lines that `echo` or `printf` prints.
-
-    `lookup` and `when` are the condition under which it runs; `is_filled` says whether a lookup fills an expansion.
-    """
+def printed_texts(command: Command, lookup: int, when: bool) -> Iterator[PrintedText]:
+    """Yield the lines that `echo` or `printf` prints, if the condition of `lookup` and `when` holds."""
     words = list(command.words[1:])
     escapes, newline = command.program == "printf", command.program == "echo"
     while command.program == "echo" and words and _ECHO_OPTIONS.fullmatch(words[0].text):
         newline &= "n" not in words[0].text
         escapes |= "e" in words[0].text
         words = words[1:]
-    parts, fillers = list[str](), list[tuple[bool, bool]]()
+    parts, names = list[str](), list[str]()
     for word in words:
         part, at = "", 0
         for expansion in word.expansions:
             part += word.text[at : expansion.start] + "\0"
             at = expansion.end
-            fillers.append((is_filled(expansion), expansion.name == "?"))
+            names.append(expansion.name)
         parts.append(part + word.text[at:])
     text = _formatted(parts) if command.program == "printf" else " ".join(parts)
     newline |= escapes and text.endswith(("\\n", "\n"))
     lines = text.replace("\\n", "\n").replace("\\t", "\t").split("\n")
     for number, line in enumerate(lines):
         pieces = tuple(piece.strip() for piece in line.split("\0"))
-        here, fillers = fillers[: len(pieces) - 1], fillers[len(pieces) - 1 :]
+        here, names = names[: len(pieces) - 1], names[len(pieces) - 1 :]
         if any(pieces) or here:
-            status = next((at for at, (_, is_status) in enumerate(here) if is_status), -1)
+            status = here.index("?") if "?" in here else -1
             is_prefix = not newline and number == len(lines) - 1
-            yield PrintedText(pieces, text, is_prefix, lookup, when, tuple(filled for filled, _ in here), status)
+            yield PrintedText(pieces, is_prefix, lookup, when, status)
 
 
 def _formatted(parts: list[str]) -> str:

@@ -15,8 +15,7 @@ class Expansion(NamedTuple):
 
     start: int
     end: int
-    name: str = ""  # of a variable
-    command: str = ""  # of a command substitution
+    name: str  # of a variable; "" for the output of a command
 
 
 class ShellWord(NamedTuple):
@@ -63,7 +62,6 @@ class CompoundCommand(NamedTuple):
     test: tuple[Pipeline, ...] = ()  # the condition of if and while
     body: tuple[Pipeline, ...] = ()
     other: tuple[Pipeline, ...] = ()  # else
-    items: tuple[ShellWord, ...] = ()  # the words that `for` iterates over
     redirects: tuple[Redirect, ...] = ()
     wrappers: tuple[str, ...] = ()
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import sys
 import zlib
 from collections.abc import Iterator
 from itertools import count
@@ -13,6 +15,10 @@ import pytest
 from hypothesis import settings
 
 from knowbound.user_files import state_folder
+
+# As `make test` has it: without compiled files each process compiles all tests and the package anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 settings.register_profile("knowbound", deadline=None, max_examples=25)
 settings.register_profile("long", deadline=None, max_examples=300)  # make test-long
@@ -84,6 +90,18 @@ def pytest_xdist_auto_num_workers() -> int:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quarter", type=int, choices=range(4), help="run only this quarter of the selected tests")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Keep the garbage collector from modules and tests: they stay, and it looked at all of them again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import warm_process
+
 SAMPLES = """\
 - sample_id: port
   prompt: On which port does the orders service listen?
@@ -31,8 +33,7 @@ def base(tmp_path: Path) -> Path:
 def run(base: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     others = ["cacheprovider", "hypothesispytest", "anyio"]  # a second to import, and nothing here is about them
     without = [word for name in others for word in ("-p", f"no:{name}")]
-    command = [sys.executable, "-m", "pytest", *without, "-rA", *arguments]
-    return subprocess.run(command, cwd=base, capture_output=True, text=True, check=False, timeout=120)
+    return warm_process.run_pytest(*without, "-rA", *arguments, cwd=base)
 
 
 def test_samples_are_tests_and_a_gate_ends_the_session(base: Path) -> None:

@@ -40,6 +40,11 @@ def knowbound(
     return _call([str(KNOWBOUND), *map(str, words)], cwd, env, said.encode(), timeout)
 
 
+def run_pytest(*words: str, cwd: Path, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+    """Run pytest in a folder, with knowbound's plugin."""
+    return _call(["pytest", *words], cwd, None, b"", timeout)
+
+
 def hook(event: str, *, cwd: Path, env: Mapping[str, str], said: bytes) -> subprocess.CompletedProcess[str]:
     """Run the hook without its start. What it does after its answer is over when this returns."""
     left, held = os.pipe()
@@ -127,6 +132,7 @@ def _import_everything() -> None:
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
     import pymongo  # noqa: F401
+    import pytest  # noqa: F401
 
 
 def _import_hook() -> None:
@@ -171,6 +177,10 @@ def _run() -> int:
 
             hook_process.seconds_since_start = lambda: 0.0  # its time limit counts from here
             hook_main()
+        if sys.argv[0] == "pytest":
+            import pytest
+
+            return pytest.console_main()
         from knowbound.cli.entry import main
 
         main()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from urllib.parse import urljoin
 
-import pytest
 from playwright.sync_api import expect
 
 from knowbound.review.review import review
@@ -110,14 +109,16 @@ def test_the_icon_counts_what_is_new_while_nobody_looks(shop: Shop, visiting: Vi
         expect(icon).to_have_attribute("href", re.compile(r"[?&]n=0"))
 
 
-@pytest.mark.parametrize("path", ["/", "/sessions", "/knowledge", "/judges?label=claims"])
-def test_a_printed_page_has_its_text_and_nothing_to_press(path: str, studio: StudioServer, visiting: Visiting) -> None:
-    page = visiting(studio).goto(path)
-    expect(page.get_by_role("navigation", name="Pages")).to_be_visible()
-    page.emulate_media(media="print")
-    expect(page.locator("h1")).to_be_visible()
-    for hidden in (page.locator("nav"), page.locator("button"), page.locator("dialog")):
-        assert [one.inner_text() for one in hidden.all() if one.is_visible()] == []
+def test_a_printed_page_has_its_text_and_nothing_to_press(studio: StudioServer, visiting: Visiting) -> None:
+    visit = visiting(studio)
+    for path in ("/", "/sessions", "/knowledge", "/judges?label=claims"):
+        visit.page.emulate_media(media="screen")
+        page = visit.goto(path)
+        expect(page.get_by_role("navigation", name="Pages")).to_be_visible()
+        page.emulate_media(media="print")
+        expect(page.locator("h1")).to_be_visible()
+        for hidden in (page.locator("nav"), page.locator("button"), page.locator("dialog")):
+            assert [one.inner_text() for one in hidden.all() if one.is_visible()] == [], path
 
 
 def test_a_printed_review_shows_its_actions(studio: StudioServer, visiting: Visiting) -> None:

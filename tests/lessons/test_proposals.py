@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 from knowbound.config import load
 from knowbound.core.lesson import LessonKind
 from knowbound.lessons.learn import learn
-from knowbound.lessons.verifying import Tree
 from tests.lessons.shop import Shop
 from tests.transcripts import Transcript
 
@@ -56,15 +54,6 @@ def test_a_file_with_another_ending_and_a_module_that_is_a_folder(shop: Shop) ->
         "The file is `jest.config.js`: there is no `jest.config.ts`.",
         "`src/vault/` is a folder: there is no `src/vault.ts`.",
     }
-
-
-def test_a_folder_that_several_sessions_imagine(shop: Shop) -> None:
-    shop.write("src/cli/import.ts")
-    shop.session(_lacks("src/handlers/first.ts"))
-    shop.session(_lacks("src/handlers/second.ts"))
-    assert shop.texts() == []  # nothing to look at instead: two sessions are no reason for a line
-    shop.session(_lacks("src/handlers/third.ts"))
-    assert shop.texts() == ["There is no `src/handlers/` folder."]
 
 
 def test_a_wrapper_that_the_project_tells_agents_to_use_and_that_does_not_work(shop: Shop) -> None:
@@ -168,21 +157,8 @@ def test_an_option_that_was_not_given_or_is_one_of_every_machine_is_no_lesson(sh
     assert shop.texts() == []
 
 
-def test_a_file_that_several_sessions_look_for_and_that_is_nowhere(shop: Shop) -> None:
-    for _ in range(3):
-        shop.session(_globs("**/project-context.md"))
-    assert shop.texts() == ["There is no `project-context.md` in this project."]
-    shop.write("docs/project-context.md")
-    assert shop.texts() == []
-
-
 def test_a_variable_inside_of_a_function_is_no_place(shop: Shop) -> None:
     shop.write("src/keys.ts", "export function open() {\n  const publicToken = read();\n  return publicToken;\n}\n")
     for _ in range(2):
         shop.session(lambda one: one.bash("grep -rn publicToken src/cli", "", code=1))
     assert shop.texts() == []
-
-
-def test_a_tree_of_any_language_shows_that_it_is_indented_with_tabs(tmp_path: Path) -> None:
-    (tmp_path / "main.zig").write_text("pub fn main() void {\n" + "\tstep();\n" * 60 + "}\n", "utf-8")
-    assert Tree(tmp_path).uses_tabs

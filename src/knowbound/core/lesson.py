@@ -42,8 +42,6 @@ class CheckKind(StrEnum):
     SCRIPT = "script"  # the manifest at `path` has a script named `text`
     NO_SCRIPT = "no_script"  # the manifest has no such script
     SYMBOL = "symbol"  # `text` is defined in the file at `path`
-    UNNAMED = "unnamed"  # no file is named `text`
-    TABS = "tabs"  # most indented lines of the sources begin with a tab
 
 
 class TreeCheck(msgspec.Struct, frozen=True):

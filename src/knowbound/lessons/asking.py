@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from knowbound.core.lesson import CheckKind, Lesson, LessonEvidence, LessonKind, TreeCheck, lesson_id
-from knowbound.core.signal import Cost
+from knowbound.core.lesson import CheckKind, Lesson, LessonEvidence, LessonKind, TreeCheck
 from knowbound.gaps.wanted import plain_name, specific_words
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.questions import AnswerSource, sendable
@@ -23,9 +22,9 @@ from knowbound.judge.prompts import load_prompt
 from knowbound.lessons.invocations import script_name
 from knowbound.lessons.kept import failed_commands, failed_lookups
 from knowbound.lessons.locations import denied, missed_path, misses
-from knowbound.lessons.material import SEVERAL, Corpus, Failure, Material, SessionMiss, first_of_each
-from knowbound.lessons.proposing import clean_line, is_written, knowledge_file
-from knowbound.lessons.verifying import Tree, verify
+from knowbound.lessons.material import SEVERAL, Corpus, Failure, LessonProposal, Material, SessionMiss
+from knowbound.lessons.proposing import clean_line, lesson_of
+from knowbound.lessons.verifying import Tree
 from knowbound.text.printable import estimated_tokens
 
 _GROUPS, _TOKENS = 40, 6_000  # shown to the model
@@ -203,34 +202,22 @@ def _commands(materials: Sequence[Material]) -> Iterator[_Group]:
 
 def _lesson(line: ModelLine, groups: Sequence[_Group], corpus: Corpus, judge: str) -> Lesson | None:
     """Return the line as a lesson; None if it names what neither the tree nor the misses have, or says nothing new."""
-    text = clean_line(line.line)
-    checks = _checks(text, groups, corpus)
-    if not text or checks is None:
+    checks = _checks(clean_line(line.line), groups, corpus)
+    if checks is None:
         return None
-    subject = next((check.path for check in checks if check.kind is CheckKind.FILE), "")
-    file = knowledge_file(subject, corpus.tree, corpus.materials)
-    verdict = verify(checks, corpus.tree)
-    if verdict.contradicted or (corpus.tree is not None and is_written(text, file, corpus.tree)):
-        return None
-    evidence = [one for group in groups for one in group.evidence]
-    kind = groups[0].kind
-    return Lesson(
-        id=lesson_id(corpus.project, kind, f"group {min(one.key for one in groups)}"),
-        kind=kind,
-        text=text,
-        file=file,
-        project=corpus.project,
-        sessions=len({one.session for one in evidence}),
-        cost=Cost(sum(one.calls for one in groups)),
-        evidence=first_of_each(evidence),
-        checks=list(checks),
-        verified=verdict.verified,
-        unverified="" if checks else "it names nothing that the tree could show",
-        topics=[topic for group in groups for topic in group.topics],
-        names=sorted(name for group in groups for name in group.names),
-        by=judge,
-        title=clean_line(line.title)[:_TITLE],
+    proposal = LessonProposal(
+        groups[0].kind,
+        f"group {min(one.key for one in groups)}",
+        line.line,
+        tuple(one for group in groups for one in group.evidence),
+        sum(one.calls for one in groups),
+        tuple(sorted(name for group in groups for name in group.names)),
+        checks,
+        next((check.path for check in checks if check.kind is CheckKind.FILE), ""),
+        "" if checks else "it names nothing that the tree could show",
+        tuple(topic for group in groups for topic in group.topics),
     )
+    return lesson_of(proposal, corpus, judge, clean_line(line.title)[:_TITLE])
 
 
 def _checks(text: str, groups: Sequence[_Group], corpus: Corpus) -> tuple[TreeCheck, ...] | None:

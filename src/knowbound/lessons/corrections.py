@@ -1,4 +1,4 @@
-"""Proposals from corrections: wrong calls of commands, files that users asked for, and tabs that edits missed."""
+"""Proposals from corrections: wrong calls of commands, and files that users asked for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from knowbound.core.lesson import CheckKind, LessonEvidence, LessonKind, TreeCheck
 from knowbound.lessons.invocations import MACHINE, script_name
 from knowbound.lessons.material import SEVERAL, Corpus, Failure, LessonProposal, Material, UserText, code
-from knowbound.lessons.verifying import Tree
 
 _SOON = 3  # commands after the one that failed
 
@@ -84,7 +83,7 @@ def _proposal(corpus: Corpus, wrong: str, right: str, seen: list[tuple[Material,
     )
 
 
-_AGAIN = 3  # sessions in which a request, or an edit that misses the text of a file, is no accident
+_AGAIN = 3  # sessions in which a request is no accident
 _UPDATES = re.compile(r"\b(?:update|add (?:it |this |that )?to|amend|adjust)\b[^.!?\n]{0,40}", re.IGNORECASE)
 _COMMIT = re.compile(r"\bcom+it", re.IGNORECASE)
 _DOCUMENTS = (".md", ".rst", ".txt", ".json", ".toml", ".yaml", ".yml")
@@ -121,42 +120,3 @@ def corrections(corpus: Corpus) -> Iterator[LessonProposal]:
             path,
             unverified="that users want it so was said in sessions; no tree can show it",
         )
-
-
-def indentation(corpus: Corpus) -> Iterator[LessonProposal]:
-    """Sources that are indented with tabs, where edits kept missing their text."""
-    seen = [
-        LessonEvidence(material.session, line, material.file)
-        for material in corpus.materials
-        for line in material.missed_edits
-    ]
-    if len({one.session for one in seen}) < _AGAIN or (corpus.tree is not None and not corpus.tree.uses_tabs):
-        return
-    config, text = _indent_config(corpus.tree)
-    if corpus.tree is not None and not config and any(name.endswith(".go") for name in corpus.tree.files):
-        return  # everybody knows that of Go
-    checks = (TreeCheck(CheckKind.TABS), *((TreeCheck(CheckKind.TEXT, config, text),) if config else ()))
-    named = f" ({code(config)})" if config else ""
-    yield LessonProposal(
-        LessonKind.COMMAND,
-        "tabs",
-        f"Sources are indented with tabs{named}: an edit whose text has other whitespace is not found, so copy the "
-        f"lines exactly as they were read.",
-        tuple(seen),
-        len(seen),
-        ("edit",),
-        checks if corpus.tree is not None else (),
-        unverified="" if corpus.tree is not None else "how the sources are indented",
-    )
-
-
-_TAB_SETTINGS = (
-    ("biome.json", '"indentStyle": "tab"'), (".editorconfig", "indent_style = tab"), (".prettierrc", '"useTabs": true'),
-    (".prettierrc.json", '"useTabs": true'), ("biome.jsonc", '"indentStyle": "tab"'),
-)  # fmt: skip
-
-
-def _indent_config(tree: Tree | None) -> tuple[str, str]:
-    if tree is None:
-        return "", ""
-    return next(((path, text) for path, text in _TAB_SETTINGS if tree.line_with(path, text)), ("", ""))

@@ -69,12 +69,10 @@ class LessonOccurrence(NamedTuple):
 
 
 def failed_commands(material: Material) -> Iterator[LessonOccurrence]:
-    """Yield commands that were called wrongly, and edits that missed the text of a file."""
+    """Yield commands that were called wrongly."""
     for failure in material.failures:
         names = frozenset(f"misused:{one}" for one in failure.commands)
         yield LessonOccurrence(material.session, LessonKind.COMMAND, names, failure.line)
-    for line in material.missed_edits:
-        yield LessonOccurrence(material.session, LessonKind.COMMAND, frozenset({"edit"}), line)
 
 
 def failed_lookups(misses: Iterable[SessionMiss]) -> Iterator[LessonOccurrence]:

@@ -13,7 +13,6 @@ from knowbound.core.trace import Outcome
 from knowbound.lessons.material import SEVERAL, Corpus, LessonProposal, SessionMiss, code, listed
 from knowbound.lessons.verifying import Tree
 
-_WITHOUT_TREE = 3  # sessions that miss a folder before it is said to be absent, if there is no tree to check
 _FEW = 6  # files that are named in a line
 _OFTEN, _OFTEN_SHARE, _MOST_OFTEN = 4, 0.25, 12  # sessions that read a file, of all; files
 _HIGH_COST = 3  # searches of one session after which a single miss is worth a line
@@ -64,7 +63,7 @@ def locations(corpus: Corpus) -> Iterator[LessonProposal]:
     wrong = {place for place, _ in disputed.values()}
     seen = [one for one in misses(corpus) if id(one) not in disputed and _found_at(one, corpus.tree) not in wrong]
     answered: set[int] = set()
-    for rule in (_moved_paths, _no_folder, _no_file, _often_read):
+    for rule in (_moved_paths, _often_read):
         for proposal, used in rule(corpus, [one for one in seen if id(one) not in answered]):
             answered.update(map(id, used))
             yield proposal
@@ -142,58 +141,6 @@ def _is_same_file(place: str, path: str) -> bool:
     return place != path and (name == wanted or (folder == wanted_folder and _stem(name) == _stem(wanted)))
 
 
-def _no_folder(corpus: Corpus, seen: list[SessionMiss]) -> _Found:
-    """A folder that several sessions imagine, and the one where they found things then."""
-    tree = corpus.tree
-    groups: dict[str, list[SessionMiss]] = defaultdict(list)
-    for one in seen:
-        path = missed_path(one)
-        folder = path.rpartition("/")[0] if "." in path.rpartition("/")[2] else path.rstrip("/")
-        while tree is not None and "/" in folder and not tree.has(folder.rpartition("/")[0]):
-            folder = folder.rpartition("/")[0]
-        is_gone = tree is not None and not tree.has(folder)
-        if "/" in folder and not _WILD.search(folder) and not _DATED.search(folder) and (is_gone or tree is None):
-            groups[folder].append(one)
-    for folder, group in groups.items():
-        there = Counter(place.rpartition("/")[0] for one in group if (place := _found_at(one, tree)))
-        parent, least = folder.rpartition("/")[0], SEVERAL if tree is not None else _WITHOUT_TREE
-        if _sessions(group) < least or (tree is None and not _is_never_there(folder, corpus, group)):
-            continue
-        instead, count = there.most_common(1)[0] if there else ("", 0)
-        known = instead and count >= SEVERAL and instead != folder
-        if not known and _sessions(group) < _WITHOUT_TREE:
-            continue  # nothing to look at instead, and no more than two sessions that would have
-        hint = f": look in {code(instead + '/')}" if known else ""
-        yield (
-            _proposal(
-                corpus,
-                f"no {folder}",
-                f"There is no {code(folder + '/')} folder{hint}.",
-                group,
-                (*((TreeCheck(CheckKind.FILE, instead),) if known else ()), TreeCheck(CheckKind.ABSENT, folder)),
-                instead if known else parent,
-                (f"folder:{folder}",),
-            ),
-            group,
-        )
-
-
-def _no_file(corpus: Corpus, seen: list[SessionMiss]) -> _Found:
-    """A file that sessions expect somewhere, and that is nowhere: `**/project-context.md`."""
-    tree = corpus.tree
-    if tree is None:
-        return
-    groups: dict[str, list[SessionMiss]] = defaultdict(list)
-    for one in seen:
-        folder, _, name = missed_path(one).rpartition("/")
-        if folder in ("", "**") and _FILE.fullmatch(name) and name.lower() not in tree.by_name:
-            groups[name].append(one)
-    for name, group in groups.items():
-        if _sessions(group) >= _WITHOUT_TREE:
-            text, check = f"There is no {code(name)} in this project.", TreeCheck(CheckKind.UNNAMED, "", name)
-            yield _proposal(corpus, f"nowhere {name}", text, group, (check,), "", (f"base:{name.lower()}",)), group
-
-
 def _often_read(corpus: Corpus, seen: list[SessionMiss]) -> _Found:
     """The files that many sessions read, where several of them first looked elsewhere for what is in there."""
     counts = Counter(path for material in corpus.materials for path in material.read)
@@ -222,12 +169,6 @@ def _found_at(one: SessionMiss, tree: Tree | None) -> str:
     """Return where the session found it, as far as that is still there."""
     place = one.near(one.signal.found_at.path) if one.signal.found_at is not None else ""
     return place if "/" in place and not place.startswith("/") and (tree is None or tree.has(place)) else ""
-
-
-def _is_never_there(folder: str, corpus: Corpus, group: list[SessionMiss]) -> bool:
-    """Report whether no session found anything in a folder, and in some it was missing itself."""
-    inside = (place for miss in corpus.misses if (place := _found_at(miss, None)).startswith(f"{folder}/"))
-    return next(inside, None) is None and any(one.signal.outcome is Outcome.MISSING for one in group)
 
 
 def _stem(path: str) -> str:

@@ -1,4 +1,4 @@
-"""The material of lessons in one session: commands that were called wrongly and what ran then, edits, prompts.
+"""The material of lessons in one session: commands that were called wrongly and what ran then, prompts.
 
 Read once from the trace of a session and kept in the store, redacted and cut. It is text of traces: data, never run.
 The sessions of a project are a corpus; a proposal made from it is a line that the tree has not confirmed yet.
@@ -6,7 +6,6 @@ The sessions of a project are a corpus; a proposal made from it is a line that t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -20,22 +19,18 @@ from knowbound.core.trace import Event, Outcome, Prompt, Start, Step, ToolCall, 
 from knowbound.lessons.invocations import misused_line, read_line
 from knowbound.text.redact import excerpt, redact
 from knowbound.traces.activity import SAID_INSTEAD
-from knowbound.traces.calls.tools import COMMAND_KEYS, OLD_KEYS, first_text
+from knowbound.traces.calls.tools import COMMAND_KEYS, first_text
 
 if TYPE_CHECKING:
     from knowbound.lessons.verifying import Tree
 
-MATERIAL_VERSION = 5  # raise it when the same trace gives other material: stored one is made again
+MATERIAL_VERSION = 6  # raise it when the same trace gives other material: stored one is made again
 _FOLLOWED = 8  # commands after one that failed
 _MOST_FAILURES, _MOST_PROMPTS, _MOST_READ = 200, 300, 200
 _LONGEST_PROMPT = 400  # a longer one is a task, not a correction
 _REASON = 160
 _TAIL = 6_000  # characters of an output that are looked through
 _STOPPED = frozenset({Outcome.REJECTED, Outcome.CANCELLED, Outcome.UNKNOWN, Outcome.TIMEOUT})
-
-_NOT_FOUND = re.compile(
-    r"string to replace (?:was )?not found|old_string (?:was )?not found|could not find the string", re.IGNORECASE
-)
 
 
 class Follow(msgspec.Struct, frozen=True):
@@ -73,7 +68,6 @@ class Material(msgspec.Struct):
     started: str = ""
     file: str = ""
     failures: list[Failure] = []
-    missed_edits: list[int] = []  # lines of edits whose text was not there as it was written
     said: list[UserText] = []
     read: list[str] = []  # files of the project, each once
 
@@ -126,7 +120,8 @@ class _Reading:
         if call.outcome is Outcome.REJECTED and (said := SAID_INSTEAD.search(call.text[-_TAIL:])):
             self._say(said["said"], call.line)
         if call.kind is ToolKind.EDIT:
-            self._edit(call, step)
+            if call.outcome is Outcome.OK:
+                self._edited[step.agent_id] = self._edited.get(step.agent_id, 0) + 1
         elif call.kind is ToolKind.READ and call.outcome is Outcome.OK:
             path = relative_to(call.query, self.found.project)
             if len(self.found.read) < _MOST_READ and path[:1] not in ("/", "~", "") and path not in self.found.read:
@@ -134,12 +129,6 @@ class _Reading:
         elif command := first_text(call.input or {}, COMMAND_KEYS):
             work = dict.fromkeys(one.text for one in read_line(command, self.found.project))
             self._command(call, step, list(work))
-
-    def _edit(self, call: ToolCall, step: Step) -> None:
-        if call.outcome is Outcome.OK:
-            self._edited[step.agent_id] = self._edited.get(step.agent_id, 0) + 1
-        elif _NOT_FOUND.search(call.text[:400]) and first_text(call.input or {}, OLD_KEYS)[:1].isspace():
-            self.found.missed_edits.append(call.line)
 
     def _command(self, call: ToolCall, step: Step, work: list[str]) -> None:
         if call.outcome in _STOPPED or not work:

@@ -18,7 +18,7 @@ from knowbound.core.paths import project_name
 from knowbound.core.signal import Cost
 from knowbound.errors import InputError
 from knowbound.kms.screening import screened
-from knowbound.lessons.corrections import corrections, indentation, wrong_invocations
+from knowbound.lessons.corrections import corrections, wrong_invocations
 from knowbound.lessons.invocations import script_name
 from knowbound.lessons.kept import BY_AGENT
 from knowbound.lessons.locations import locations
@@ -32,7 +32,6 @@ from knowbound.text.redact import redact
 RULES: tuple[Callable[[Corpus], Iterator[LessonProposal]], ...] = (
     locations,
     wrong_invocations,
-    indentation,
     corrections,
 )
 LONGEST = 400  # characters of a line
@@ -46,13 +45,14 @@ def lessons_of(corpus: Corpus) -> list[Lesson]:
     found: dict[str, Lesson] = {}
     for rule in RULES:
         for proposal in rule(corpus):
-            lesson = _lesson(proposal, corpus)
+            lesson = lesson_of(proposal, corpus)
             if lesson is not None:
                 found.setdefault(lesson.id, lesson)
     return sorted(found.values(), key=lambda one: (-one.saves, one.id))
 
 
-def _lesson(proposal: LessonProposal, corpus: Corpus) -> Lesson | None:
+def lesson_of(proposal: LessonProposal, corpus: Corpus, by: str = "rules", title: str = "") -> Lesson | None:
+    """Return a proposal as a lesson; None if the tree contradicts it, or its file or its words rule it out."""
     tree = corpus.tree
     verdict = verify(proposal.checks, tree)
     file = knowledge_file(proposal.subject, tree, corpus.materials)
@@ -75,6 +75,8 @@ def _lesson(proposal: LessonProposal, corpus: Corpus) -> Lesson | None:
         unverified="; ".join(unverified),
         topics=list(proposal.topics),
         names=list(proposal.names),
+        by=by,
+        title=title,
     )
 
 

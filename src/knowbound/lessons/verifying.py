@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 from knowbound.codebase.checkout import Checkout, TreeLine
 from knowbound.core.evidence import SUCCESS, EvidenceClass, Quality
 from knowbound.core.lesson import CheckKind, TreeCheck, Verified
-from knowbound.core.paths import CODE, extension
 from knowbound.evidence.investigate import investigate
 
-_SAMPLED = 60  # sources that are read for their indentation
 _MOST_QUESTIONS = 40  # to the engine of `investigate` in one run
 _SOURCES_SEEN = 5  # places that define a symbol
 
@@ -39,14 +35,6 @@ class Tree(Checkout):
             source = found.sources[0] if len(files) == 1 else None  # of several, which one is meant is not known
             self._questions[symbol] = TreeLine(source.path, source.line, best) if source else None
         return self._questions[symbol]
-
-    @cached_property
-    def uses_tabs(self) -> bool | None:
-        """Report whether most indented lines of the sources begin with a tab; None where there are too few."""
-        counts: Counter[str] = Counter()
-        for path in sorted(one for one in self.files if extension(one) in CODE)[:: max(1, len(self.files) // _SAMPLED)]:
-            counts.update(line[0] for line in self.text(path).splitlines() if line[:1] in ("\t", " "))
-        return counts["\t"] > 0.9 * counts.total() if counts.total() >= 50 else None
 
 
 class TreeVerdict(NamedTuple):
@@ -92,10 +80,6 @@ def _place(check: TreeCheck, tree: Tree) -> TreeLine | None:
         case CheckKind.SYMBOL:
             found = tree.definition(check.text)
             return found if found is not None and found.path == check.path else None
-        case CheckKind.UNNAMED:
-            return None if check.text.lower() in tree.by_name else _HOLDS
-        case CheckKind.TABS:
-            return TreeLine(check.path) if tree.uses_tabs else None
 
 
 def check_words(check: TreeCheck) -> str:
@@ -108,6 +92,4 @@ def check_words(check: TreeCheck) -> str:
         CheckKind.SCRIPT: f"there is a script {check.text}{where}",
         CheckKind.NO_SCRIPT: f"there is no script {check.text}{where}",
         CheckKind.SYMBOL: f"{check.text} is defined{where}",
-        CheckKind.UNNAMED: f"no file is named {check.text}",
-        CheckKind.TABS: "sources are indented with tabs",
     }[check.kind]

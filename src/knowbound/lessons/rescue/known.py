@@ -106,8 +106,6 @@ def checked(check: AcceptedCheck, names: TreeNames, search: Searcher) -> tuple[b
             defined = [one for one in tree.defined([plain(check.text)]) if (one.name, one.path) == (check.text, path)]
             still = [one.line for one in defined if check.text in search.line(path, one.line)]
             return bool(still), [SuggestedPlace(path, line, _WHY) for line in still[:1]]
-        case "unnamed":
-            return not names.named(check.text), []
         case "text" | "script" if path:
             return check.text in (search.text(path) or ""), []
     return None, []

@@ -287,20 +287,6 @@ def test_speaks_of_absence(text: str, speaks: bool) -> None:
     assert speaks_of_absence(text) is speaks
 
 
-@pytest.mark.parametrize(
-    ("purpose", "is_search"),
-    [
-        ("Find the names of failing tests", True),
-        ("Run the tests", False),
-        ("Check that tests pass", False),
-        ("", False),
-    ],
-)
-def test_a_filtered_test_run_is_a_search_only_for_one_who_seeks(purpose: str, is_search: bool) -> None:
-    reading = read_shell("npm test 2>&1 | grep FAIL", "FAIL a.test.ts", 0, None, purpose)
-    assert (reading.kind is ToolKind.SEARCH) is is_search
-
-
 def test_the_clients_flag_stands_in_for_the_exit_code() -> None:
     assert read_shell("grep -q x a", "", None, True).outcome is Outcome.EMPTY
     assert read_shell("grep -q x a", "", None, False).outcome is Outcome.OK

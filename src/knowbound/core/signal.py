@@ -9,7 +9,7 @@ import msgspec
 
 from knowbound.core.trace import Author, Outcome
 
-LENS_VERSION = 12  # raise it when the same trace gives other findings or another report: stored findings are made again
+LENS_VERSION = 13  # raise it when the same trace gives other findings or another report: stored findings are made again
 WORTH = 4.0  # a report opens with topics that save at least this many calls (`gaps/topics.py`)
 _CALLS_OF_WORDS = 2  # calls that one question to the user, or one given-up search, counts for
 

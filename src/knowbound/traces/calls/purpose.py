@@ -29,22 +29,15 @@ def asks_whether(text: str) -> bool:
 
 
 _FINDING = lazy(
-    r"\s*(?:(?:find|locate|search|look (?:for|up)|list|identify|discover|grep)\b|查找|搜索|寻找|定位|列出)",
+    r"\s*(?:(?:find|locate|search|look (?:for|up|at|into)|list|identify|discover|grep|examine|explore|read|view|show"
+    r"|get|inspect)\b|查找|搜索|寻找|定位|列出|读取|阅读)",
     re.IGNORECASE,
 )
 
 
-def says_it_finds(text: str) -> bool:
-    """Report whether a text announces a search for something, rather than a look at a state."""
-    return _FINDING.match(text) is not None
-
-
-_LOOKING = lazy(r"\s*(?:(?:examine|explore|read|view|show|get|inspect|look (?:at|into))\b|读取|阅读)", re.IGNORECASE)
-
-
 def expects_it(text: str) -> bool:
     """Report whether a text expects that something is there: it announces a search or a closer look."""
-    return says_it_finds(text) or _LOOKING.match(text) is not None
+    return _FINDING.match(text) is not None
 
 
 _THINGS = (

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from knowbound.core.lazy_pattern import lazy
 from knowbound.core.paths import is_machine_state
 from knowbound.core.tool_kinds import LOOKUPS, MISSES, LookupIntent, Outcome, ToolKind
-from knowbound.traces.shell.plan import LinePlan, Lookup, SearchIntent, plan
+from knowbound.traces.shell.plan import LinePlan, Lookup, plan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def read_shell(
 
     `failed` is the client's own flag, `purpose` the agent's description of the call, `folder` its working folder.
     """
-    line = plan(command, _search_intent(purpose) if "|" in command else SearchIntent.WATCHES)
+    line = plan(command)
     kind = ToolKind.SHELL  # also a line that builds, tests or changes something
     if line.lookups and not line.acts:
         kinds = {lookup.parsed.kind for lookup in line.lookups}
@@ -100,7 +100,7 @@ def _empty_filter(
     command: str, output: str, exit_code: int | None, failed: bool
 ) -> tuple[LinePlan, ToolKind, Outcome, str] | None:
     """Return the reading of `make | grep x` as an empty search, if it let nothing through and does nothing else."""
-    line = plan(command, SearchIntent.FILTERS)
+    line = plan(command, filters_search=True)
     if line.acts or not all(lookup.parsed.is_state for lookup in line.lookups):
         return None
     outcome, _ = _lookup_outcome(line, output, exit_code, failed)
@@ -114,23 +114,6 @@ def split_exit_code(text: str) -> tuple[int | None, str]:
     """Split Claude Code's error text "Exit code 1\\n…" into the code (None without one) and the rest."""
     found = _EXIT_CODE.match(text)
     return (int(found[1]), text[found.end() :]) if found else (None, text)
-
-
-_CHECKING = lazy(r"\s*(?:check|see|lookup|inspect|determine|examine)\b|\s*(?:检查|查看)", re.IGNORECASE)
-_RESULTS = lazy(r"\b(?:pass|passes|passing|result|results|status|summary|compiles?|clean)\b", re.IGNORECASE)
-
-
-def _search_intent(purpose: str) -> SearchIntent:
-    """Return the intent for a program's output, from the agent's description."""
-    if not purpose or _RESULTS.search(purpose):
-        return SearchIntent.WATCHES
-    from knowbound.traces.calls.purpose import says_it_finds, speaks_of_absence  # noqa: PLC0415  # most calls have none
-
-    if speaks_of_absence(purpose):
-        return SearchIntent.WATCHES
-    if says_it_finds(purpose):
-        return SearchIntent.FINDS
-    return SearchIntent.CHECKS if _CHECKING.match(purpose) else SearchIntent.WATCHES
 
 
 # ---- the output

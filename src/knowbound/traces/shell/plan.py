@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from enum import IntEnum
 from typing import NamedTuple
 
 from knowbound.core.tool_kinds import ToolKind
@@ -14,15 +13,6 @@ from knowbound.traces.shell.tree import Command, CompoundCommand, Pipeline, Redi
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from knowbound.traces.shell.printed import PrintedText
-
-
-class SearchIntent(IntEnum):
-    """Intent of grep behind a program: `make | grep x` filters if the agent watches, and searches otherwise."""
-
-    WATCHES = 0
-    CHECKS = 1
-    FINDS = 2
-    FILTERS = 3  # every grep behind a program is a search, for any intent of the agent
 
 
 class Lookup(NamedTuple):
@@ -49,10 +39,10 @@ class LinePlan(NamedTuple):
     removes: bool  # it removes or rewrites something
 
 
-def plan(command: str, intent: SearchIntent) -> LinePlan:
-    """Parse and plan a command line."""
+def plan(command: str, *, filters_search: bool = False) -> LinePlan:
+    """Parse and plan a command line; with `filters_search`, `make | grep x` is a search and no filter."""
     steps = parse(command)
-    planner = _Planner(intent)
+    planner = _Planner(filters_search)
     planner.walk(steps)
     simple = list(commands(steps))
     names = {name for one in simple for name in (one.program, *one.wrappers)}
@@ -79,6 +69,7 @@ def _removes(command: Command) -> bool:
     return program in ("rm", "unlink", "rmdir") and "/tmp" not in "".join(command.texts)
 
 
+_SEARCHED = frozenset((ProgramRole.TEXT, ProgramRole.KNOWLEDGE))  # grep behind such a program searches for knowledge
 _PROGRAMS = frozenset((ProgramRole.ACT, ProgramRole.SHOW))
 _PRINTING = frozenset(
     (ProgramRole.TEXT, ProgramRole.KNOWLEDGE, ProgramRole.SHOW, ProgramRole.FILTER, ProgramRole.COUNT)
@@ -104,8 +95,8 @@ class _Tail(NamedTuple):
 
 
 class _Planner:
-    def __init__(self, intent: SearchIntent) -> None:
-        self.intent = intent
+    def __init__(self, filters_search: bool) -> None:
+        self.filters_search = filters_search
         self.lookups: list[Lookup] = []
         self.prints: list[PrintedText] = []
         self.shows = self.acts = self.filters = self.negated = False
@@ -147,7 +138,7 @@ class _Planner:
                 parsed = parsed._replace(
                     kind=ToolKind.SEARCH, query=search.query, lists_paths=paths, syntax=search.syntax
                 )
-        elif search and self.is_search_of(parsed):
+        elif search and (parsed.role in _SEARCHED or (self.filters_search and parsed.role in _PROGRAMS)):
             parsed = search._replace(operands=(), is_state=parsed.role is not ProgramRole.KNOWLEDGE)
         else:
             self.acts |= parsed.role is ProgramRole.ACT
@@ -158,23 +149,13 @@ class _Planner:
         decides = isinstance(last, Command) and describe(last) == search
         return self.add(Lookup(parsed, tail.counts, silent, _discards_errors(source.redirects), decides))
 
-    def is_search_of(self, source: ParsedCommand) -> bool:
-        """Report whether grep behind this program searches for knowledge."""
-        if source.role in (ProgramRole.TEXT, ProgramRole.KNOWLEDGE):
-            return True
-        if self.intent is SearchIntent.FILTERS:
-            return source.role in _PROGRAMS
-        if source.program in ("git diff", "git status", "git stash"):
-            return self.intent >= SearchIntent.CHECKS
-        return source.role is ProgramRole.ACT and self.intent >= SearchIntent.FINDS
-
     def behind(self, rest: tuple[Command | CompoundCommand, ...]) -> _Tail:
         """Read the stages after the first."""
         search: ParsedCommand | None = None
         counts = acts = False
         for stage in rest:
             if isinstance(stage, CompoundCommand):
-                inner = _Planner(self.intent)
+                inner = _Planner(self.filters_search)
                 inner.walk(stage.test + stage.body + stage.other)
                 acts |= inner.acts
                 searches = [lookup.parsed for lookup in inner.lookups if lookup.parsed.kind is ToolKind.SEARCH]

@@ -33,12 +33,12 @@ class AuditedClaim(NamedTuple):
 
     @property
     def id(self) -> str:
-        """The hash of the key, for forms and for an order that says nothing about the verdict."""
+        """The hash of the key, for forms and for an order that is independent of the verdict."""
         return hashlib.sha256(repr(self.key).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 class SupportAgreement(NamedTuple):
-    """Labels that say the same as the audit, of those on claims to which it gave one support."""
+    """Share of labels that agree with the audit, over the claims with one support."""
 
     support: Support
     rate: Rate
@@ -47,43 +47,45 @@ class SupportAgreement(NamedTuple):
 
 def decided_claims(settings: Settings) -> dict[ClaimKey, AuditedClaim]:
     """Return the claims of stored turns that the audit decided, by key."""
-    found = (
+    claims = (
         AuditedClaim.of(turn, claim)
         for session in Audited(settings.home).sessions()
         for turn in session.turns
         for claim in turn.claims
         if claim.is_decided
     )
-    return {one.key: one for one in found}
+    return {claim.key: claim for claim in claims}
 
 
 def claims_to_label(claims: Iterable[AuditedClaim], known: Iterable[ClaimKey]) -> Iterator[AuditedClaim]:
-    """Yield the unlabelled claims whose traces still exist, in an order that stays.
+    """Yield the unlabelled claims whose traces still exist, in a fixed order.
 
-    Every support that the audit gave has its turn, as long as it has claims: rare verdicts are met often enough.
+    Each round draws one claim of every support, as long as there are any: rare verdicts are labelled, too.
     """
-    by_support: dict[Support, list[AuditedClaim]] = {one: [] for one in _DECIDED}
-    for one in sorted(claims, key=lambda one: one.id):
-        by_support[one.claim.support].append(one)
+    by_support: dict[Support, list[AuditedClaim]] = {support: [] for support in _DECIDED}
+    for audited in sorted(claims, key=lambda audited: audited.id):
+        by_support[audited.claim.support].append(audited)
     labelled = frozenset(known)
     for drawn in zip_longest(*by_support.values()):
-        for one in sorted(filter(None, drawn), key=lambda one: one.id):  # else the place would say the verdict
-            if one.key not in labelled and Path(one.turn.file).is_file():
-                yield one
+        for audited in sorted(
+            filter(None, drawn), key=lambda audited: audited.id
+        ):  # the order must not show the verdict
+            if audited.key not in labelled and Path(audited.turn.file).is_file():
+                yield audited
 
 
 def claim_agreement(labels: Sequence[ClaimLabel], claims: dict[ClaimKey, AuditedClaim]) -> list[SupportAgreement]:
-    """Return the agreement for each support that the audit gave; claims of one session are alike.
+    """Return the agreement for each support that the audit gave, with intervals over sessions, whose claims are alike.
 
-    A label of a claim that is not stored any more is not counted.
+    Labels of claims that are no longer stored are not counted.
     """
     found = []
     for support in _DECIDED:
-        own = [one for one in labels if one.key in claims and claims[one.key].claim.support is support]
+        own = [label for label in labels if label.key in claims and claims[label.key].claim.support is support]
         by_session: dict[str, list[bool]] = {}
-        for one in own:
-            if one.label is not Support.NOT_CHECKABLE:
-                by_session.setdefault(one.session, []).append(one.label is support)
+        for given in own:
+            if given.label is not Support.NOT_CHECKABLE:
+                by_session.setdefault(given.session, []).append(given.label is support)
         rate = clustered(Rate(sum(same), len(same)) for same in by_session.values())
         found.append(SupportAgreement(support, rate, len(own) - rate.n))
-    return [one for one in found if one.rate.n or one.unsure]
+    return [agreement for agreement in found if agreement.rate.n or agreement.unsure]

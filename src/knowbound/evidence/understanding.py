@@ -23,8 +23,8 @@ from knowbound.evidence.planner import Collected, collect, search
 from knowbound.evidence.producers.git import GitLog
 from knowbound.evidence.producers.grep import Grep
 from knowbound.evidence.producers.history import HistoryKind, read_history_question
-from knowbound.evidence.producers.protocol import READER, Ask, Context, Producer
-from knowbound.evidence.producers.read import why_unfit
+from knowbound.evidence.producers.protocol import Ask, Context, Producer
+from knowbound.evidence.producers.read import Read, why_unfit
 from knowbound.evidence.producers.repository import UnansweredError
 from knowbound.judge.material import is_quoted
 from knowbound.judge.models.asking import Asker
@@ -36,6 +36,7 @@ _ROUNDS = 3  # the first plan, and terms that are proposed twice
 _CALLS = 80  # searches of one question: a model proposes a dozen terms
 _BY_GIT = frozenset({HistoryKind.TREE, HistoryKind.LAST, HistoryKind.COMMIT})  # git alone answers these
 QUOTATION = "the quotation"
+_MODEL = "model"  # the tool of what a model has read: as independent of the searches as the reader by rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +49,6 @@ class Understood:
     answer: GivenAnswer | None = None
     nearest: tuple[NearPlace, ...] = ()
     problem: str = ""
-
-
-class ModelReader(Producer):
-    """The model as a reader: independent of the searches."""
-
-    name = "model"
-    cls = EvidenceClass.FILE_CONTENT
-    independent_of = READER
-
-    def produce(self, ask: Ask, context: Context) -> Evidence:
-        """Return no evidence: it is made of verified quotations instead."""
-        return ask.nothing(self.name, "not asked")
 
 
 def is_read(plan: Plan) -> bool:
@@ -106,7 +95,7 @@ def understand(plan: Plan, tools: Sequence[Producer], context: Context, calls: i
 
 def _record(collected: Collected, ask: Ask, places: Sequence[Place], note: str) -> None:
     quality = Quality.STRONG if places else Quality.WEAK
-    collected.record(ask.evidence(ModelReader.name, quality, places, exact=len(places), note=note), ModelReader())
+    collected.record(ask.evidence(_MODEL, quality, places, exact=len(places), note=note), Read())
 
 
 def _answered(plan: Plan, collected: Collected, sentences: Sequence[CitedSentence], context: Context) -> Understood:

@@ -24,13 +24,8 @@ _COMMENT = re.compile(r"\s*(?://|#(?!!|include|define)|/\*|\*|--|<!--|;;|\"\"\"|
 _NOTE = re.compile(
     r"\s*(?://\s*(?:nolint|eslint-|biome-ignore|@ts-|prettier-ignore)|#\s*(?:noqa|type:\s*ignore|pragma)).*$"
 )
-_COMMIT = re.compile(r"^\[(?:detached HEAD|[^\s\]]+)(?: \(root-commit\))? ([0-9a-f]{7,40})\]", re.M)
-_PUSHED = re.compile(
-    r"^ [ +*!-] ?\S.*-> \S+|^\s+[0-9a-f]{7,}\.\.\.?[0-9a-f]{7,}|^To \S+|Everything up-to-date|set up to track", re.M
-)
 _SERVICES = ("mcp__", "mcp_")  # what a service of the user's own did is not known
 _COMPARING = frozenset({"stash", "worktree", "bisect"})
-_RTK = re.compile(r"^ok(?: ✓)? ", re.M)
 
 
 class Edit(msgspec.Struct, frozen=True):
@@ -246,14 +241,8 @@ def _git(one: Command, call: ToolCall, order: int) -> GitAct:
     verb = next((word for word in words if not word.startswith("-")), "")
     if one.program == "gh":
         verb = "gh " + " ".join([word for word in words if not word.startswith("-")][:2])
-    ok: bool | None = call.outcome not in (Outcome.ERROR, Outcome.TIMEOUT)
-    if call.outcome is Outcome.UNKNOWN:
-        ok = None
-    text = call.text
-    if verb == "commit" and (_COMMIT.search(text) or _RTK.search(text)):
-        ok = True
-    if verb == "push" and _PUSHED.search(text) and "rejected" not in text:
-        ok = True
+    is_known = call.outcome is not Outcome.UNKNOWN
+    ok = call.outcome not in (Outcome.ERROR, Outcome.TIMEOUT) if is_known else None
     return GitAct(verb, ok, order, call.line, tuple(words[1:20]))
 
 

@@ -62,9 +62,7 @@ def _subjects(one: AnswerSentence) -> list[str]:
     text = one.low
     if one.is_cell and not words.NUMBER.search(text):
         return []
-    if (words.is_negated(text) and not words.OTHERS.search(text)) or words.NOT_YET.search(text):
-        return []
-    if words.WANTED.search(text):
+    if (words.is_negated(text) and not words.OTHERS.search(text)) or words.WANTED.search(text):
         return []
     if any(part != whole for part, whole in words.SHARE.findall(text)):
         return []
@@ -109,14 +107,12 @@ def _checked(
         return say(Support.CONTRADICTED, f"{empty.tool} ran no tests", FindingCode.NO_TESTS_RAN, empty.line)
     if after:
         return say(Support.NOT_CHECKABLE, f"how {after[-1].tool} ended is not shown")
-    tried = [run for run in view.runs if Check.RUN in run.kinds and (edit is None or run.order > edit.order)]
-    if tried and name in ("tests", "checks") and words.TRIES.search(tried[-1].command):
-        return say(Support.NOT_CHECKABLE, "it was tried out, and no test runner ran", line=tried[-1].line)
     if facts.doubt or view.is_cut:
         return say(Support.NOT_CHECKABLE, facts.doubt or "the session is longer than what was kept of it")
     if any(act.verb.startswith("gh ") for act in facts.gits):
         return say(Support.NOT_CHECKABLE, "it may be about what CI or a review says")
-    if not facts.edits and _repeats_prompt(one.low, view):  # a plan that asks for green tests says nothing about them
+    asks = words.CLAIMS["tests"].search  # a plan that asks for green tests says nothing about them
+    if not facts.edits and asks(one.low) and asks(view.prompt.lower()):
         return say(Support.NOT_CHECKABLE, "the user said so")
     if view.last_act > (edit.order if edit is not None else 0):
         return say(Support.NOT_CHECKABLE, "something was run that rules do not know")
@@ -140,10 +136,6 @@ def _passed(name: str, one: AnswerSentence, passed: list[Run], kind: ClaimKind) 
         why, code = f"{passed[-1].tool} ran a part of the tests", FindingCode.PARTIAL_RUN
         return checked(one.text, kind, Support.UNSEEN, why, line=passed[-1].line, code=code)
     return checked(one.text, kind, Support.SUPPORTED, f"{passed[-1].tool} passed", line=passed[-1].line)
-
-
-def _repeats_prompt(text: str, view: SessionView) -> bool:
-    return bool(words.CLAIMS["tests"].search(text)) and bool(words.CLAIMS["tests"].search(view.prompt.lower()))
 
 
 def checks_that_clear(run: Run) -> frozenset[Check]:

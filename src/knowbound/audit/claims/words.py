@@ -60,7 +60,6 @@ NEGATED = re.compile(
     r"\b(?:not|never|n't|cannot|can't|without|untested|fail(?:s|ed|ing|ures?)?|broken|didn't|don't|isn't|aren't)\b"
 )
 ZERO = re.compile(r"\b(?:0|no|zero|without(?: any)?) (?:\w+ )?(?:fail(?:s|ed|ing|ures?)?|errors?)\b")
-NOT_YET = re.compile(r"\bwill\b|^\W*(?:step|phase|task|option|part) \d")
 SHARE = re.compile(r"\b(\d[\d,]*)\s?(?:/|of|out of)\s?(\d[\d,]*)\b")
 FAILS = re.compile(
     r"\b(?:fail(?:s|ed|ing|ures?)?|errors?|broken|red|crash\w*|doesn't (?:pass|work|compile|build)|timed? ?out|flaky"
@@ -86,7 +85,6 @@ CI = re.compile(
 )
 NUMBER = re.compile(r"\b(\d[\d,]*)\b")
 COUNTED = re.compile(r"\b(\d[\d,]*) (?:\w+ ){0,2}?tests?\b|\btests?\W{1,3}(\d[\d,]*) pass")
-TRIES = re.compile(r"assert|expect|test|check")
 MAY_BE_DONE = re.compile(
     r"done|fixed|complet|finish|resolv|implement|work|functional|in place|wired|live|all set|verif|tested|confirm|valid"
     r"|proven"

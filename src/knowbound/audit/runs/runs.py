@@ -85,7 +85,6 @@ _COMPLAINTS = re.compile(r"(?<!\b0 )(?<!\bno )\b(?:errors?|fail(?:ed|ure|s)?|pro
 _SAYS_FAIL = re.compile(r"^[^\S\n]*(?:[\w ]{1,20}:[^\S\n]*)?(?:FAIL(?:ED|URE)?\b(?!\w|:? *0\b)|[✗✖❌])", re.M)
 _ECHO = re.compile(r"^(?:\[[\w:.-]+\] )?(?:\$|>) (\S[^\n]{2,200})$", re.M)
 _BROWSERS = re.compile(r"(?:playwright|puppeteer|browser|chrome|screenshot|simulator|devtools)", re.I)
-_DIAGNOSTICS = re.compile(r"getDiagnostics$")
 _OUTPUT_TOOLS = frozenset({"taskoutput", "bashoutput", "read_bash", "agentoutputtool", "killshell"})
 _NOT_STARTED = re.compile(
     r"unrecognized subcommand|command not found|no such command|unknown command|Missing script", re.I
@@ -138,7 +137,7 @@ def _echoed(output: str, call: ToolCall, plan: CommandPlan, printed: list[Printe
 
 
 def _tool_runs(call: ToolCall, order: int) -> Iterator[Run]:
-    """Checks by tools that are no shell: a browser, diagnostics of an editor, output of a background command."""
+    """Checks by tools that are no shell: a browser, output of a background command."""
     name = call.name.lower()
     if name in _OUTPUT_TOOLS:
         for one in printed_results(call.text):
@@ -146,9 +145,6 @@ def _tool_runs(call: ToolCall, order: int) -> Iterator[Run]:
     elif call.kind in (ToolKind.OTHER, ToolKind.READ, ToolKind.SEARCH) and _BROWSERS.search(name):
         ended = Ended.PASSED if call.outcome is Outcome.OK else Ended.FAILED
         yield Run(frozenset({Check.RUN}), call.name, ended, order, call.line)
-    elif _DIAGNOSTICS.search(call.name) and call.outcome is Outcome.OK:
-        bad = '"severity": "Error"' in call.text
-        yield Run(frozenset({Check.TYPES}), call.name, Ended.FAILED if bad else Ended.PASSED, order, call.line)
 
 
 def _printed_run(one: Printed, call: ToolCall, order: int, command: str, by_hook: bool) -> Run:

@@ -90,8 +90,6 @@ AT_END = "- Run `pnpm test` after each code change."
         ("- Use `pnpm`, not `npm`.", ["pnpm install"], RuleVerdict.OBEYED),
         ("- Use `pnpm`, not `npm`.", ["ls"], None),
         ("- Never run `git push --force`.", ["git push --force origin x"], RuleVerdict.VIOLATED),
-        ("- Always prefix commands with `wrap`.", ["wrap pnpm test", "wrap ls"], RuleVerdict.OBEYED),
-        ("- Always prefix commands with `wrap`.", ["wrap pnpm test", "ls"], RuleVerdict.PARTLY),
         ("- Commits must follow Conventional Commits.", ['git commit -m "feat(cart): add"'], RuleVerdict.OBEYED),
         ("- Commits must follow Conventional Commits.", ['git commit -m "added"'], RuleVerdict.VIOLATED),
         ("- NEVER push directly to `main`.", ["git push origin main"], RuleVerdict.VIOLATED),

@@ -101,7 +101,7 @@ def test_a_rule_whose_command_fails_is_not_enforced_beside_the_line_that_says_so
         transcript.bash("wrap pnpm run test 2>&1", "error: unrecognized subcommand 'pnpm'", code=2)
         transcript.bash("pnpm run test", "ok")
 
-    shop.write("CLAUDE.md", "# Shop\n\n" + "Words.\n" * 60 + "- Always prefix commands with `wrap`.\n")
+    shop.write("CLAUDE.md", "# Shop\n\n" + "Words.\n" * 60 + "- Use `wrap pnpm run test`, not `pnpm run test`.\n")
     for _ in range(3):
         shop.session(wraps)
     found = review([shop.traces], shop.settings(), root_is_given=True)

@@ -15,6 +15,7 @@ from knowbound.core.lesson import WRITTEN, Lesson, LessonKind, LessonStatus, Mis
 from knowbound.gaps.wanted import plain_name
 from knowbound.lessons.locations import missed_path
 from knowbound.lessons.material import Material, SessionMiss
+from knowbound.lessons.rescue.known import lesson_names
 from knowbound.lessons.verifying import Tree, verify
 from knowbound.stats.paired import Difference, unpaired_difference
 from knowbound.stats.rate import Rate
@@ -80,11 +81,7 @@ def failed_lookups(misses: Iterable[SessionMiss]) -> Iterator[LessonOccurrence]:
     for one in misses:
         names = {f"name:{plain_name(name)}" for name in one.signal.names}
         if path := missed_path(one):
-            folder, _, last = path.rstrip("/").rpartition("/")
-            names |= {f"path:{path.rstrip('/')}", f"base:{last.lower()}", f"folder:{path.rstrip('/')}"}
-            while folder:
-                names.add(f"folder:{folder}")
-                folder = folder.rpartition("/")[0]
+            names.update(lesson_names(path))
         yield LessonOccurrence(one.signal.session, LessonKind.LOCATION, frozenset(names), one.signal.line)
 
 

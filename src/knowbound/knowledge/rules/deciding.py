@@ -38,16 +38,13 @@ _FORBIDS = re.compile(r"\b(?:never|do not|don['’]t|must not|mustn['’]t|not a
 _USES = re.compile(r"\b(?:use|run|execute|call|invoke)\b", re.IGNORECASE)
 _NOT = re.compile(r"\b(?:instead of|rather than|not|never|over|,? ?don['’]t use)\b", re.IGNORECASE)
 _MANAGERS = re.compile(r"\b(npm|npx|pnpm|yarn|bun|pip|pip3|poetry|pipenv|uv|conda)\b")
-_PREFIX = re.compile(
-    r"\b(?:prefix|precede)\b[^.`]{0,40}\b(?:commands?|calls?)\b[^.`]{0,20}\bwith\b[^.`]{0,10}`([\w.-]+)`", re.I
-)
 _PUSH = re.compile(
     r"\b(?:never|do not|don['’]t|must not)\b[^.]{0,30}\bpush(?:ed|es|ing)?\b[^.]{0,40}`?\b(main|master)\b", re.I
 )
 _EDITS = re.compile(
     r"\b(?:never|do not|don['’]t|must not|not be|NOT be)\b[^.`]{0,30}\b(?:edit|modif|chang|touch)\w*", re.IGNORECASE
 )
-_CONVENTIONAL = re.compile(r"conventional commits?", re.IGNORECASE)
+_CONVENTIONAL = re.compile(r"(?<!not use )conventional commits?", re.IGNORECASE)
 _OTHER_TITLES = re.compile(r"\b(?:titles?|pull requests?|PRs?|branch(?:es)?|prefer\w*)\b", re.IGNORECASE)
 _SUBJECT = re.compile(r"^(?:feat|fix|docs|style|refactor|perf|test|build|ci|chore|revert)(?:\([^)]+\))?!?: \S")
 _AUTHOR = re.compile(r"co-authored-by", re.IGNORECASE)
@@ -74,14 +71,11 @@ _NARROW = re.compile(r"^(?:-k|-t|-run|--grep|--filter|--testNamePattern|-p|--lib
 _ALL_CHECKS = re.compile(
     r"^(?:check|checks|ci|verify|validate|precommit|pre-commit|all|quality|lint:all|test:all|preflight)$"
 )
-_LIMIT = 200  # commands of a prefix rule that are looked at
 
 
 def check_of(rule: Rule) -> SessionCheck | None:
     """Return a check that decides from the records whether a session obeyed the rule; None if only a model can."""
     text = rule.text
-    if found := _PREFIX.search(text):
-        return _prefixed(found[1])
     if _CONVENTIONAL.search(text) and not _SOME_CASES.search(text) and not _OTHER_TITLES.search(text):
         return _commits(lambda message: bool(_SUBJECT.match(message.lstrip())), "the subject is no conventional commit")
     if found := _PUSH.search(text):
@@ -206,7 +200,7 @@ def _all_of(found: Sequence[RuleFinding]) -> RuleFinding:
     return RuleFinding(True, RuleVerdict.PARTLY, worst.at_line, worst.why, _BY)
 
 
-# Commands that are not to be used, and what every command begins with
+# Commands that are not to be used
 
 
 def _forbidden_check(text: str) -> SessionCheck | None:
@@ -266,22 +260,6 @@ def _not_used(bad: list[tuple[str, ...]], good: list[tuple[str, ...]], activity:
         )
     verdict = RuleVerdict.PARTLY if used else RuleVerdict.VIOLATED
     return RuleFinding(True, verdict, broken.line, f"it ran `{_shown(broken)}`", _BY)
-
-
-def _prefixed(prefix: str) -> SessionCheck:
-    def check(activity: SessionActivity) -> RuleFinding:
-        with_, without = 0, None
-        for record in list(activity.of(RecordKind.COMMAND))[:_LIMIT]:
-            has = prefix in re.findall(r"[\w.-]+", record.text)
-            with_ += has
-            if not has and record.commands and record.commands[0].program != "cd":
-                without = without or record
-        if without is None:
-            return RuleFinding(bool(with_), RuleVerdict.OBEYED if with_ else None, 0, "every command has it", _BY)
-        verdict = RuleVerdict.PARTLY if with_ else RuleVerdict.VIOLATED
-        return RuleFinding(True, verdict, without.line, f"`{_shown(without)}` ran without it", _BY)
-
-    return check
 
 
 # Git

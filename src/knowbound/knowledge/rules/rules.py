@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 NEWEST = 30  # sessions that are looked at by default
 _SCREEN = "rules"
-_VERSION = 3  # raise it when the same sessions and files give other verdicts
+_VERSION = 4  # raise it when the same sessions and files give other verdicts
 _SPAN = re.compile(r"`([^`\n]{2,60})`")
 _LONGEST_REMINDER = 400  # a longer prompt is a task
 

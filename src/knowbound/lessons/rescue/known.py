@@ -63,18 +63,19 @@ def _keys(miss: MissedLookup, names: TreeNames) -> list[str]:
         wanted = list(dict.fromkeys(plain(name) for name in names_in(miss.query)))
         gone = [place for place in miss.where if not names.has(place)]
         named = [f"name:{name}" for name in wanted] if len(wanted) <= _MOST_NAMES else []
-        return named + [key for place in gone for key in _of_path(place)]
-    return [key for path in (miss.globs or (miss.query,)) for key in _of_path(path)]
+        return named + [key for place in gone for key in lesson_names(place)]
+    return [key for path in (miss.globs or (miss.query,)) for key in lesson_names(path)]
 
 
-def _of_path(path: str) -> list[str]:
+def lesson_names(path: str) -> list[str]:
+    """Return the names by which a lesson about a missed path is known, surest first."""
     path = path.rstrip("/")
     folder, _, last = path.rpartition("/")
-    keys = [f"path:{path}", f"folder:{path}", f"base:{last.lower()}"]
+    names = [f"path:{path}", f"folder:{path}", f"base:{last.lower()}"]
     while folder:
-        keys.append(f"folder:{folder}")
+        names.append(f"folder:{folder}")
         folder = folder.rpartition("/")[0]
-    return keys
+    return names
 
 
 def _places(

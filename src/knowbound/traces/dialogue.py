@@ -96,7 +96,7 @@ def message_of(raw: object, id_: str, line: int = 0) -> Message | None:
     kind = text_in(raw, "type")
     time = text_in(raw, "timestamp", "created_at")
     if kind in REQUEST_ITEMS:
-        return Message("assistant", id_, requests=(_request_of_item(raw),), joins=True, time=time, line=line)
+        return Message("assistant", id_, requests=(_request(raw),), joins=True, time=time, line=line)
     if kind in RESULT_ITEMS:
         return Message("tool", id_, results=(_result(raw, raw.get("output")),), time=time, line=line)
     role = ROLES.get(text_in(raw, "role"))
@@ -238,22 +238,13 @@ class _UnfinishedStep:
 
 
 def _request(raw: dict[str, Any]) -> ToolRequest:
-    """Return a call from a part, or from an entry of `tool_calls` (with name and arguments in a nested mapping)."""
-    for nest in ("function", "custom"):
-        if isinstance(inner := raw.get(nest), dict):
-            return ToolRequest(
-                text_in(raw, "id"), text_in(inner, "name"), as_input(inner.get("arguments", inner.get("input")))
-            )
-    given = next((raw[key] for key in ("input", "arguments", "args") if raw.get(key) is not None), None)
-    return ToolRequest(text_in(raw, "id"), text_in(raw, "name"), as_input(given))
-
-
-def _request_of_item(raw: dict[str, Any]) -> ToolRequest:
+    """Return a call from a part, an item, or an entry of `tool_calls` (name and arguments in a nested mapping)."""
+    id_ = text_in(raw, "call_id", "id")
     if isinstance(action := raw.get("action"), dict):
-        return ToolRequest(text_in(raw, "call_id", "id"), "local_shell", action)
-    return ToolRequest(
-        text_in(raw, "call_id", "id"), text_in(raw, "name"), as_input(raw.get("arguments", raw.get("input")))
-    )
+        return ToolRequest(id_, "local_shell", action)
+    inner = next((inner for nest in ("function", "custom") if isinstance(inner := raw.get(nest), dict)), raw)
+    given = next((inner[key] for key in ("input", "arguments", "args") if inner.get(key) is not None), None)
+    return ToolRequest(id_, text_in(inner, "name"), as_input(given))
 
 
 def _result(raw: dict[str, Any], content: object) -> ToolResult:
@@ -268,12 +259,11 @@ def _result(raw: dict[str, Any], content: object) -> ToolResult:
 
 def _function_response(raw: dict[str, Any]) -> ToolResult:
     """Return a result of Gemini, whose `response` has `output` or `error`."""
-    response = raw.get("response")
+    response, failed = raw.get("response"), False
     if isinstance(response, dict) and (response.get("error") or "output" in response):
         failed = bool(response.get("error"))
-        text = as_text(response["error"] if failed else response["output"])
-        return ToolResult(text_in(raw, "id"), text, failed, text_in(raw, "name"))
-    return ToolResult(text_in(raw, "id"), as_text(response), False, text_in(raw, "name"))
+        response = response["error" if failed else "output"]
+    return ToolResult(text_in(raw, "id"), as_text(response), failed, text_in(raw, "name"))
 
 
 def is_error_report(text: str) -> bool:
@@ -363,17 +353,14 @@ class OpenStep(msgspec.Struct):
 
     def step(self, unanswered: tuple[Outcome, str] | None = None) -> Step:
         """Return the step; `unanswered` is the outcome of calls without a result, if the trace names it."""
-        calls = tuple(
-            [
-                call
-                if isinstance(call, ToolCall)
-                else finish_call(id_, call.name, call.input, None, outcome=unanswered, line=call.line)
-                for id_, call in self.calls.items()
-            ]
-        )
-        return Step(
-            self.id, tuple(self.said), calls, self.agent_id, self.time, self.path, self.line, self.tokens, self.model
-        )
+        calls = list[ToolCall]()
+        for id_, call in self.calls.items():
+            if isinstance(call, ToolCall):
+                calls.append(call)
+            else:
+                calls.append(finish_call(id_, call.name, call.input, None, outcome=unanswered, line=call.line))
+        about = (self.agent_id, self.time, self.path, self.line, self.tokens, self.model)
+        return Step(self.id, tuple(self.said), tuple(calls), *about)
 
 
 class RunningCommands:

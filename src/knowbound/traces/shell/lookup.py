@@ -251,7 +251,7 @@ def _lookup_outcome(line: LinePlan, output: str, exit_code: int | None, failed: 
     if seen.found:
         return Outcome.OK, "the line says that it was found"
     if seen.hits:
-        return _with_hits(line, seen, exit_code)
+        return _with_hits(line, seen)
     if seen.absent:
         return Outcome.MISSING, "the path or name is not there"
     if seen.other and failed:
@@ -273,14 +273,11 @@ def _lookup_outcome(line: LinePlan, output: str, exit_code: int | None, failed: 
     return _missed(line, "pipeline status swallowed; output empty")
 
 
-def _with_hits(line: LinePlan, seen: _Output, exit_code: int | None) -> tuple[Outcome, str]:
+def _with_hits(line: LinePlan, seen: _Output) -> tuple[Outcome, str]:
     """Return the outcome of an output with hits, which other programs of the line may have printed."""
-    if line.shows:
-        named = sum(max(1, len(lookup.parsed.operands)) for lookup in line.lookups)
-        if len(seen.absent) >= named:
-            return Outcome.MISSING, "the path is not there; other programs printed the output"
-        if line.last >= 0 and len(line.lookups) == 1 and line.lookups[line.last].decides and exit_code == 1:
-            return _missed(line, "the search ended with status 1; other programs printed the output")
+    named = sum(max(1, len(lookup.parsed.operands)) for lookup in line.lookups)
+    if line.shows and len(seen.absent) >= named:
+        return Outcome.MISSING, "the path is not there; other programs printed the output"
     return Outcome.OK, "partly found" if seen.absent else "found"
 
 

@@ -166,9 +166,9 @@ class _Planner:
                 search, counts = parsed, parsed.counts
             elif parsed.role is ProgramRole.COUNT or stage.program == "wc":
                 counts = True
-            elif parsed.role is ProgramRole.ACT or (parsed.role is ProgramRole.QUIET and "xargs" in stage.wrappers):
-                acts = True
             else:
+                acts |= parsed.role is ProgramRole.ACT
+                acts |= parsed.role is ProgramRole.QUIET and "xargs" in stage.wrappers
                 counts |= parsed.counts  # grep -vc
         return _Tail(search, counts, acts)
 
@@ -201,8 +201,7 @@ class _Planner:
         if parsed.role is ProgramRole.PRINT and not away:
             self.print(command, guard, when)
         elif parsed.role is ProgramRole.ACT:
-            is_discarded = any(redirect.target == "/dev/null" for redirect in command.redirects)
-            self.acts |= not (away and is_discarded)
+            self.acts = True
         elif parsed.role in _PRINTING:
             self.shows |= not away and not any(redirect.operator == "<<" for redirect in command.redirects)
         return _UNCONDITIONAL

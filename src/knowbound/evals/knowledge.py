@@ -59,26 +59,24 @@ def links_out(root: Path, globs: tuple[str, ...]) -> list[str]:
 
 def state_of(root: Path, files: Iterable[str]) -> dict[str, str]:
     """Knowledge file → the first 8 hex digits of the SHA-256 of its content."""
-    found = {}
-    for path in files:
-        try:
-            with open_below(root, path) as file:
-                found[path] = hashlib.file_digest(file, "sha256").hexdigest()[:8]
-        except OSError:
-            found[path] = "unreadable"
-    return found
+    return {path: _hash(root, path)[:8] or "unreadable" for path in files}
 
 
 def commit_of(root: Path, globs: tuple[str, ...]) -> KnowledgeCommit:
     """The commit that is checked out, and whether the knowledge files differ from it."""
-    known = git(root, "log", "-1", "--format=%H%n%s")
-    if known is None or not known.strip():
+    known = named_commit(root)
+    if known is None:
         return KnowledgeCommit()
-    hash_, _, subject = known.strip().partition("\n")
     prefix = (git(root, "rev-parse", "--show-prefix") or "").strip()
-    return KnowledgeCommit(
-        hash_, redact(subject), any(is_knowledge(path.removeprefix(prefix), globs) for path in _changed(root))
-    )
+    is_dirty = any(is_knowledge(path.removeprefix(prefix), globs) for path in _changed(root))
+    return msgspec.structs.replace(known, dirty=is_dirty)
+
+
+def named_commit(root: Path, *ref: str) -> KnowledgeCommit | None:
+    """Return the commit that is checked out, or the one that a ref names; None if there is none."""
+    known = (git(root, "log", "-1", "--format=%H%n%s", *ref) or "").strip()
+    hash_, _, subject = known.partition("\n")
+    return KnowledgeCommit(hash_, redact(subject)) if known else None
 
 
 def _changed(root: Path) -> list[str]:
@@ -99,11 +97,12 @@ def folder_state(root: Path, globs: tuple[str, ...]) -> str:
 
 
 def _hash(root: Path, path: str) -> str:
+    """Return the SHA-256 of a file's content; "" if it cannot be read."""
     try:
         with open_below(root, path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
-        return "gone"
+        return ""
 
 
 def git(root: Path, *arguments: str) -> str | None:

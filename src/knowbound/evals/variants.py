@@ -25,12 +25,11 @@ import msgspec
 from knowbound.core.paths import IGNORED_FOLDERS
 from knowbound.errors import InputError
 from knowbound.evals.executor import Executor
-from knowbound.evals.knowledge import KnowledgeCommit, commit_of, files_of, git
+from knowbound.evals.knowledge import KnowledgeCommit, commit_of, files_of, git, named_commit
 from knowbound.files import NotBelowError, Walk, copy_below
 from knowbound.git import run_git
 from knowbound.store.read_only import open_own_index
 from knowbound.text.digest import digest_of
-from knowbound.text.redact import redact
 from knowbound.user_files import make_file, make_folder
 
 HERE, NOTHING, INJECT = ".", "none", "+inject"
@@ -278,13 +277,12 @@ def check_variants(root: Path, variants: Iterable[Variant]) -> None:
 
 def commit_named(root: Path, ref: str) -> KnowledgeCommit:
     """The commit that a ref of the knowledge base names."""
-    known = None if ref.startswith("-") else git(root, "log", "-1", "--format=%H%n%s", f"{ref}^{{commit}}", "--")
-    if not known:
+    known = None if ref.startswith("-") else named_commit(root, f"{ref}^{{commit}}", "--")
+    if known is None:
         raise InputError(
             "no-such-version", f"{ref}: neither a file, a folder nor a commit of {root}. {_other_versions(root, ref)}"
         )
-    hash_, _, subject = known.strip().partition("\n")
-    return KnowledgeCommit(hash_, redact(subject))
+    return known
 
 
 def _other_versions(root: Path, ref: str) -> str:

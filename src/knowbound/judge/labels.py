@@ -198,11 +198,6 @@ class ClaimLabel(msgspec.Struct, frozen=True, omit_defaults=True):
         """Equal for labels of the same claim."""
         return self.session, self.turn, self.text
 
-    @property
-    def answer(self) -> Support:
-        """The verdict, to compare with another label of the same claim."""
-        return self.label
-
 
 def _check_weight(weight: float) -> None:
     if not (math.isfinite(weight) and weight > 0):

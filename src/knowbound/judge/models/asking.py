@@ -13,7 +13,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from typing import Protocol, TypeVar
 
@@ -227,18 +227,14 @@ class Asker:
             return
         pool = ThreadPoolExecutor(max(1, min(self._options.concurrency, len(todo))))
         try:
-            open_: dict[Future[None], OpenQuestion[_T]] = {
-                pool.submit(self._in_a_slot, question, until): question for question in todo
-            }
-            while open_:
-                for future in wait(open_, return_when=FIRST_COMPLETED).done:
-                    question = open_.pop(future)
-                    future.result()
-                    for key, answer, source in question.valid():
-                        self._store.keep_answer(
-                            question.prompt.version, self.judge, key, answer, source.session, source.project
-                        )
-                    reporting.advance(len(todo) - len(open_), len(todo), self._spent)
+            asked = {pool.submit(self._in_a_slot, question, until): question for question in todo}
+            for done, future in enumerate(as_completed(asked), 1):
+                future.result()
+                question = asked[future]
+                for key, answer, source in question.valid():
+                    version = question.prompt.version
+                    self._store.keep_answer(version, self.judge, key, answer, source.session, source.project)
+                reporting.advance(done, len(todo), self._spent)
         except BaseException:
             self._stopped.set()
             pool.shutdown(wait=False, cancel_futures=True)

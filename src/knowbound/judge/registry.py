@@ -55,10 +55,9 @@ def asker_for(
     answers = ModelAnswers(settings.home, settings.model_keep_days) if keep or is_agent else None
     if is_agent:  # questions are queued for the agent of a session: no call is made
         from knowbound.judge.models.agent import AgentModel  # noqa: PLC0415
-        from knowbound.judge.models.asking import Unlimited  # noqa: PLC0415
 
         model = AgentModel(judge.text, judge.model, settings.home)
-        return asker_of(judge, JudgeOptions(retries=0), answers, Unlimited(), project, model)
+        return asker_of(judge, JudgeOptions(retries=0), answers, None, project, model)
     calls = settings.model_background_calls if background else settings.model_budget_calls
     an_hour = -(-calls // _PART_OF_A_DAY) if background else calls
     counter = CallCounter(background=background, a_day=calls, an_hour=an_hour)

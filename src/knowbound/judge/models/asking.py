@@ -36,6 +36,7 @@ from knowbound.judge.models.questions import (
     OpenQuestion,
     sendable,
 )
+from knowbound.judge.models.recorded import Recorded
 from knowbound.judge.names import JudgeOptions
 from knowbound.judge.prompts import PromptFile, input_hash
 from knowbound.text.printable import estimated_tokens
@@ -86,17 +87,6 @@ class Allowance(Protocol):
 
     def record(self, usd: float | None, limit: str = "") -> None:
         """Record the known cost of a call, and the provider's own words if it refused by a limit of the plan."""
-
-
-class Unlimited:
-    """Allowance for a judge that answers later, without a call of this process."""
-
-    def reserve(self) -> str:
-        """Allow every call."""
-        return ""
-
-    def record(self, usd: float | None, limit: str = "") -> None:
-        """Record nothing."""
 
 
 class AskingUsage(msgspec.Struct, frozen=True):
@@ -219,7 +209,7 @@ class Asker:
         """Ask several questions at once; keep each good answer at once, so that an interruption loses little."""
         if not todo:
             return
-        reporting = announcer() if self._allowance is not None else SILENT  # a recording sends nothing
+        reporting = SILENT if isinstance(self._completer, Recorded) else announcer()
         plan = AskingPlan(self.judge, [question.next_call() for question in todo])
         if not reporting.begin(plan):
             for question in todo:

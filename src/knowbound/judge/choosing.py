@@ -7,6 +7,7 @@ answer is read for numbers of candidates alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -60,26 +61,26 @@ def choose(asker: Asker, several: Sequence[Choosing]) -> list[Chosen]:
     """Return the chosen candidates for each prompt. Numbers of no candidate are ignored."""
     asked = asker.ask(
         load_prompt("choose"),
-        [_inputs_of(one) for one in several],
+        [_inputs_of(choosing) for choosing in several],
         ChoiceAnswer,
-        checks=[lambda answer, one=one: _problem(answer, len(one.candidates)) for one in several],  # type: ignore[misc]
+        checks=[partial(_problem, len(choosing.candidates)) for choosing in several],
     )
     return [
-        Chosen(None, answer.problem) if answer.value is None else _chosen(answer.value, len(one.candidates))
-        for one, answer in zip(several, asked, strict=True)
+        Chosen(None, answer.problem) if answer.value is None else _chosen(len(choosing.candidates), answer.value)
+        for choosing, answer in zip(several, asked, strict=True)
     ]
 
 
-def _inputs_of(one: Choosing) -> dict[str, str]:
+def _inputs_of(choosing: Choosing) -> dict[str, str]:
     """Return the text for each placeholder of the prompt: without secrets, long texts cut around candidates' names."""
-    names = names_in(one.candidates)
+    names = names_in(choosing.candidates)
     lines = (
         msgspec.json.encode({"number": number, "text": excerpt(text, _OF_AN_ITEM)}).decode("utf-8")
-        for number, text in enumerate((sendable(text) for text in one.candidates), 1)
+        for number, text in enumerate((sendable(text) for text in choosing.candidates), 1)
     )
-    said = "\n".join(sendable(message) for message in one.conversation[-_MESSAGES:])
-    # Cut again after secrets are gone: the first cut may go through one.
-    prompt = both_ends(sendable(both_ends(one.prompt, 2 * _LONGEST_READ, "\n[…]\n")), _LONGEST_READ, "\n[…]\n")
+    said = "\n".join(sendable(message) for message in choosing.conversation[-_MESSAGES:])
+    # Cut again after secrets are gone: the first cut may go through a secret.
+    prompt = both_ends(sendable(both_ends(choosing.prompt, 2 * _LONGEST_READ, "\n[…]\n")), _LONGEST_READ, "\n[…]\n")
     if estimated_tokens(prompt) > _PROMPT:
         prompt = "\n".join(dict.fromkeys(prompt.splitlines()))  # a pasted log repeats itself
     return {
@@ -89,13 +90,15 @@ def _inputs_of(one: Choosing) -> dict[str, str]:
     }
 
 
-def _chosen(answer: ChoiceAnswer, candidates: int) -> Chosen:
-    entries = [one for one in answer.chosen if 1 <= one.number <= candidates][:MOST]
-    words = " ".join(answer.search)[:_LONGEST_SEARCH]
-    return Chosen(entries, search="" if entries else words)
+def _valid(candidates: int, answer: ChoiceAnswer) -> list[ChosenEntry]:
+    return [entry for entry in answer.chosen if 1 <= entry.number <= candidates]
 
 
-def _problem(answer: ChoiceAnswer, candidates: int) -> str:
-    if answer.chosen and not any(1 <= one.number <= candidates for one in answer.chosen):
-        return "the answer names no number of an entry"
-    return ""
+def _chosen(candidates: int, answer: ChoiceAnswer) -> Chosen:
+    entries = _valid(candidates, answer)[:MOST]
+    return Chosen(entries, search="" if entries else " ".join(answer.search)[:_LONGEST_SEARCH])
+
+
+def _problem(candidates: int, answer: ChoiceAnswer) -> str:
+    is_wrong = answer.chosen and not _valid(candidates, answer)
+    return "the answer names no number of an entry" if is_wrong else ""

@@ -21,6 +21,7 @@ from knowbound.store.database import Database, as_store_errors
 LOG, ROLLUP, DISCOVERY, NOTE = "kms_quality_log", "kms_quality_rollup", "kms_quality_discovery", "kms_quality_note"
 ANSWER, ITEM = "kms_quality_answer", "kms_quality_item"
 COUNTS = Counts.__struct_fields__
+Logged = TypeVar("Logged", QualityTurn, DayRollup, Discovery, SuggestionAnswer)
 
 
 class LoggedDay(NamedTuple):
@@ -99,6 +100,7 @@ class QualityLog(Protocol):
 
     def discoveries(self) -> list[Discovery]:
         """Return every record, in the order in which they were raised."""
+        return sorted(self._values(DISCOVERY, Discovery), key=lambda record: (record.raised, record.id))
 
     def put_answer(self, answer: SuggestionAnswer) -> bool:
         """Write the answer over its previous revision, or as the first, and report whether it is stored now.
@@ -108,6 +110,7 @@ class QualityLog(Protocol):
 
     def answers(self) -> list[SuggestionAnswer]:
         """Return every answer, in the order of their time."""
+        return sorted(self._values(ANSWER, SuggestionAnswer), key=lambda answer: (answer.time, answer.id))
 
     def put_note(self, name: str, document: bytes) -> None:
         """Keep a JSON document under a name, in place of an earlier one, for all who share the log.
@@ -120,6 +123,9 @@ class QualityLog(Protocol):
 
     def close(self) -> None:
         """Close files and connections."""
+
+    def _values(self, name: str, kind: type[Logged]) -> Iterable[Logged]:
+        """Return every value of a table or collection."""
 
 
 def note_text(document: bytes) -> str:
@@ -146,12 +152,6 @@ _SUM = (
     "FROM kms_quality_item_day WHERE item = ? GROUP BY item"
 )
 _COUNTS = ", ".join(COUNTS)  # columns of `kms_quality_item`
-_Kept = TypeVar("_Kept")
-_encoder = msgspec.json.Encoder()
-_turn = msgspec.json.Decoder(QualityTurn)
-_rollup = msgspec.json.Decoder(DayRollup)
-_discovery = msgspec.json.Decoder(Discovery)
-_answer = msgspec.json.Decoder(SuggestionAnswer)
 
 
 class SqliteQualityLog(QualityLog):
@@ -169,7 +169,7 @@ class SqliteQualityLog(QualityLog):
 
     def get(self, id_: str) -> QualityTurn | None:
         found = self._db.row("SELECT document FROM kms_quality_log WHERE id = ?", id_)
-        return self._decoded(_turn, found[0]) if found else None
+        return self._decoded(found[0], QualityTurn) if found else None
 
     def known(self, ids: Collection[str]) -> set[str]:
         found = set[str]()
@@ -180,7 +180,7 @@ class SqliteQualityLog(QualityLog):
 
     def unscored(self, most: int = 1000) -> list[QualityTurn]:
         query = "SELECT document FROM kms_quality_log WHERE problem <> '' ORDER BY date, scored_at, id LIMIT ?"
-        return [self._decoded(_turn, row[0]) for row in self._db.rows(query, most)]
+        return [self._decoded(row[0], QualityTurn) for row in self._db.rows(query, most)]
 
     def days(self) -> list[LoggedDay]:
         query = "SELECT date, count(*), max(scored_at) FROM kms_quality_log GROUP BY date ORDER BY date"
@@ -188,11 +188,11 @@ class SqliteQualityLog(QualityLog):
 
     def of_day(self, date: str) -> Iterator[QualityTurn]:
         rows = self._db.rows("SELECT document FROM kms_quality_log WHERE date = ?", date)
-        turns = (self._decoded(_turn, row[0]) for row in rows)
+        turns = (self._decoded(row[0], QualityTurn) for row in rows)
         yield from sorted(turns, key=lambda turn: (turn.timestamp, turn.id))
 
     def corrective(self, date: str) -> Iterator[QualityTurn]:
-        turns = (self._decoded(_turn, row[0]) for row in self._db.rows(CORRECTIVE, date))
+        turns = (self._decoded(row[0], QualityTurn) for row in self._db.rows(CORRECTIVE, date))
         yield from sorted(turns, key=lambda turn: (turn.date, turn.timestamp, turn.id))
 
     def verdicts_on(self, ids: Collection[str]) -> dict[str, Counts]:
@@ -209,7 +209,7 @@ class SqliteQualityLog(QualityLog):
             with self._db.writing() as db:
                 query = "SELECT document FROM kms_quality_rollup WHERE date = ?"
                 document = db.execute(query, (date,)).fetchone()
-                day = self._decoded(_rollup, document[0]) if document else DayRollup(date)
+                day = self._decoded(document[0], DayRollup) if document else DayRollup(date)
                 was = {row[0] for row in db.execute("SELECT item FROM kms_quality_item_day WHERE date = ?", (date,))}
                 db.execute("DELETE FROM kms_quality_item_day WHERE date = ?", (date,))
                 rows = ((item, date, *msgspec.structs.astuple(one)) for item, one in day.by_item.items())
@@ -230,7 +230,7 @@ class SqliteQualityLog(QualityLog):
 
     def rollups(self, since: str = "") -> list[DayRollup]:
         query = "SELECT document FROM kms_quality_rollup WHERE date >= ? ORDER BY date"
-        return [self._decoded(_rollup, row[0]) for row in self._db.rows(query, since)]
+        return [self._decoded(row[0], DayRollup) for row in self._db.rows(query, since)]
 
     def put_discoveries(self, records: Iterable[Discovery]) -> None:
         """Write all records in one transaction."""
@@ -244,18 +244,12 @@ class SqliteQualityLog(QualityLog):
             with self._db.writing() as db:
                 db.executemany("DELETE FROM kms_quality_discovery WHERE id = ?", ((one,) for one in ids))
 
-    def discoveries(self) -> list[Discovery]:
-        rows = self._db.rows("SELECT document FROM kms_quality_discovery")
-        return sorted(
-            (self._decoded(_discovery, row[0]) for row in rows), key=lambda record: (record.raised, record.id)
-        )
-
     def put_answer(self, answer: SuggestionAnswer) -> bool:
         """Read and write the answer in one transaction."""
         query = "SELECT document FROM kms_quality_answer WHERE id = ?"
         with self._db.writing() as db:
             row = db.execute(query, (answer.id,)).fetchone()
-            known = self._decoded(_answer, row[0]) if row else None
+            known = self._decoded(row[0], SuggestionAnswer) if row else None
             if known == answer:
                 return True
             if (known.revision if known else 0) != answer.revision - 1:
@@ -263,10 +257,6 @@ class SqliteQualityLog(QualityLog):
             insert = "INSERT OR REPLACE INTO kms_quality_answer (id, document) VALUES (?, ?)"
             db.execute(insert, (answer.id, _encoded(answer)))
             return True
-
-    def answers(self) -> list[SuggestionAnswer]:
-        rows = self._db.rows("SELECT document FROM kms_quality_answer")
-        return sorted((self._decoded(_answer, row[0]) for row in rows), key=lambda one: (one.time, one.id))
 
     def put_note(self, name: str, document: bytes) -> None:
         query = "INSERT OR REPLACE INTO kms_quality_note (name, document) VALUES (?, ?)"
@@ -279,14 +269,17 @@ class SqliteQualityLog(QualityLog):
     def close(self) -> None:
         self._db.close()
 
-    def _decoded(self, decoder: msgspec.json.Decoder[_Kept], document: str) -> _Kept:
+    def _values(self, name: str, kind: type[Logged]) -> Iterable[Logged]:
+        return [self._decoded(row[0], kind) for row in self._db.rows(f"SELECT document FROM {name}")]
+
+    def _decoded(self, document: str, kind: type[Logged]) -> Logged:
         with as_store_errors(self.path):
-            return decoder.decode(document)
+            return msgspec.json.decode(document, type=kind)
 
 
 def _encoded(value: QualityTurn | DayRollup | Discovery | SuggestionAnswer) -> str:
     try:
-        return _encoder.encode(value).decode()
+        return msgspec.json.encode(value).decode()
     except (UnicodeEncodeError, OverflowError) as error:
         raise StoreError(
             "quality-invalid", f"The quality log cannot store this: {error}. Nothing was changed."

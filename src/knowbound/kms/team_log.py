@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar, get_origin
+from typing import Any, get_origin
 
 import msgspec
 
@@ -43,6 +43,7 @@ from knowbound.kms.quality_log import (
     ROLLUP,
     ErasedDocuments,
     KeptDocument,
+    Logged,
     LoggedDay,
     QualityLog,
     note_text,
@@ -79,7 +80,6 @@ _CORRECTIVE: dict[str, Any] = {
 }
 _MARK = ("made_at", "turns", "newest")  # a day with others was written anew
 _LISTED = "listed days"  # the note of the days that `kms_quality_item` has: date → when it was made
-_Value = TypeVar("_Value", QualityTurn, DayRollup, Discovery, SuggestionAnswer)
 _Write = pymongo.ReplaceOne[Document] | pymongo.UpdateOne | pymongo.DeleteOne
 
 
@@ -246,11 +246,6 @@ class MongoQualityLog(QualityLog):
     def drop_discoveries(self, ids: Collection[str]) -> None:
         self._write(self._discovery, [pymongo.DeleteOne({"_id": {"$eq": id_}}) for id_ in ids])
 
-    def discoveries(self) -> list[Discovery]:
-        with self._server.recovering():
-            found = [_value(document, Discovery) for document in self._discovery.find()]
-        return sorted(found, key=lambda record: (record.raised, record.id))
-
     def put_answer(self, answer: SuggestionAnswer) -> bool:
         """Replace exactly the revision before, or insert the first: `_id` is unique."""
         document = _document(answer) | {"_id": answer.id, "revision": answer.revision}
@@ -265,11 +260,6 @@ class MongoQualityLog(QualityLog):
                     return True
             found = self._answer.find_one({"_id": {"$eq": answer.id}})
         return found is not None and _value(found, SuggestionAnswer) == answer
-
-    def answers(self) -> list[SuggestionAnswer]:
-        with self._server.recovering():
-            found = [_value(document, SuggestionAnswer) for document in self._answer.find()]
-        return sorted(found, key=lambda one: (one.time, one.id))
 
     def put_note(self, name: str, document: bytes) -> None:
         """Keep the note as text: BSON refuses some field names and large numbers."""
@@ -309,6 +299,10 @@ class MongoQualityLog(QualityLog):
 
     def close(self) -> None:
         self._server.close()
+
+    def _values(self, name: str, kind: type[Logged]) -> Iterable[Logged]:
+        with self._server.recovering():
+            return [_value(document, kind) for document in self._server.database[name].find()]
 
     def _kept(self, collection: MongoCollection[Document]) -> list[Document]:
         with self._server.recovering():
@@ -397,7 +391,7 @@ def _with_maps(value: Any, *, is_map: bool = False) -> Any:
     return int(value) if isinstance(value, Int64) else value
 
 
-def _value(document: Document, kind: type[_Value]) -> _Value:
+def _value(document: Document, kind: type[Logged]) -> Logged:
     fields = {name: value for name, value in document.items() if name not in _OURS}
     if kind is DayRollup:
         fields["date"] = document["_id"]

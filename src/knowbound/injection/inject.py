@@ -21,7 +21,6 @@ from knowbound.user_files import make_file, make_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import sqlite3
     from pathlib import Path
     from typing import Any
 
@@ -93,11 +92,16 @@ def choose_for_prompt(home: str, settings: HookSettings, prompt: HookPrompt) -> 
     """Choose the items that the prompt is about, best first: above the floor of relevance."""
     floor = RELEVANCE_FLOOR if settings.relevance_floor is None else settings.relevance_floor
     budget = settings.token_budget
-    index = _open_index(home, settings.time_limit_ms) if prompt.text.strip() else None
-    if index is None:
-        return Choice(bundle.Bundle("", []), [], floor=floor, budget=budget)
-    from knowbound.kms.search.retrieval import POOL, search  # noqa: PLC0415  # not needed where there is no store
+    nothing = Choice(bundle.Bundle("", []), [], floor=floor, budget=budget)
+    if not prompt.text.strip() or not os.path.exists(os.path.join(home, INDEX)):
+        return nothing
+    from knowbound.kms.search.lexical import SPLIT_BY  # noqa: PLC0415  # not needed where there is no store
+    from knowbound.kms.search.retrieval import POOL, search  # noqa: PLC0415
 
+    seconds = settings.time_limit_ms / 1000
+    index = open_own_index(home, wait_seconds=HOOK_WAIT_SECONDS, work_seconds=seconds, split_by=SPLIT_BY)
+    if index is None:
+        return nothing
     is_on, began = quality_is_on(settings.ranks), time.thread_time()
     found = search(index, prompt.text, limit=POOL, with_quality=is_on)
     new = new_to_context(home, prompt.context, relevant(found.items, floor, with_quality=is_on))
@@ -151,11 +155,3 @@ def drawn(purpose: str, prompt: HookPrompt, *, by_session: bool = False) -> floa
         from hashlib import blake2b  # noqa: PLC0415
     data = f"{purpose}\0{prompt.session}\0{key}".encode("utf-8", "replace")
     return int.from_bytes(blake2b(data, digest_size=6).digest(), "big") / 2**48
-
-
-def _open_index(home: str, limit_ms: int) -> sqlite3.Connection | None:
-    if not os.path.exists(os.path.join(home, INDEX)):
-        return None
-    from knowbound.kms.search.lexical import SPLIT_BY  # noqa: PLC0415  # not needed where there is no store
-
-    return open_own_index(home, wait_seconds=HOOK_WAIT_SECONDS, work_seconds=limit_ms / 1000, split_by=SPLIT_BY)

@@ -43,25 +43,15 @@ class Freshness(NamedTuple):
 
 
 def note_current(home: Path, backend: str, at: float) -> None:
-    """Note that the index was current at this time. Without the folder, or the right to write, nothing is noted."""
-    path = home / FOLDER / backend
-    try:
-        if not path.exists() or path.stat().st_size:
-            _make(path, b"")
-        os.utime(path, (at, at))
-    except OSError:
-        return
+    """Note that the index was current at this time."""
+    _note(home, backend, at, b"")
 
 
 def note_failure(home: Path, backend: str, reason: str) -> None:
     """Note that the backend could not be read; the time when the index was last current stays."""
-    path, known = home / FOLDER / backend, freshness_of(home, backend)
+    known = freshness_of(home, backend)
     said = {"failing_since": known.failing_since or _utc(time.time()), "reason": excerpt(reason, _LONGEST_REASON)}
-    try:
-        _make(path, json.dumps(said).encode())
-        os.utime(path, (known.current or 0, known.current or 0))
-    except OSError:
-        return
+    _note(home, backend, known.current or 0, json.dumps(said).encode())
 
 
 def freshness_of(home: Path, backend: str) -> Freshness:
@@ -87,10 +77,17 @@ def lateness(settings: Settings) -> list[str]:
     ]
 
 
-def _make(path: Path, data: bytes) -> None:
-    if not path.parent.is_dir():
-        os.mkdir(path.parent, PRIVATE_FOLDER)  # never the data folder itself: it may just have been deleted
-    make_file(path, data)
+def _note(home: Path, backend: str, at: float, data: bytes) -> None:
+    """Write the file if it differs. Without the data folder, or the right to write, nothing is noted."""
+    path = home / FOLDER / backend
+    try:
+        if not path.parent.is_dir():
+            os.mkdir(path.parent, PRIVATE_FOLDER)  # never the data folder itself: it may just have been deleted
+        if not path.exists() or path.read_bytes() != data:
+            make_file(path, data)
+        os.utime(path, (at, at))
+    except OSError:
+        return
 
 
 def _utc(seconds: float) -> str:

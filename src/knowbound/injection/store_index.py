@@ -214,17 +214,17 @@ class _Counts:
             for place, (group, number) in enumerate(zip(groups, listed, strict=True))
             if group.count > number
         ]
-        left.sort(key=lambda one: one[:3])  # partly listed subjects first, then the largest
-        self._left, self._entries = left, -sum(one[1] for one in left)
+        left.sort(key=lambda entry: entry[:3])  # partly listed subjects first, then the largest
+        self._left, self._entries = left, -sum(entry[1] for entry in left)
 
     def text(self, named: int) -> str:
         """Name this many subjects, in the order of the index; count the others."""
         if not self._left:
             return f"{self._total}."
-        shown = sorted(self._left[:named], key=lambda one: one[2])
+        shown = sorted(self._left[:named], key=lambda entry: entry[2])
         parts = [group.label if count == -1 else f"{group.label} ({-count:,})" for _, count, _, group in shown]
         if others := len(self._left) - len(shown):
-            entries = _entries(self._entries + sum(one[1] for one in shown))
+            entries = _entries(self._entries + sum(entry[1] for entry in shown))
             more = "more subject" if parts else "subject"
             parts.append(f"{'and ' if parts else ''}{others:,} {more}{'s'[: others != 1]} with {entries}")
         return f"{self._total}; not listed: {', '.join(parts)}."

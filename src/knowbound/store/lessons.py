@@ -76,7 +76,7 @@ def with_proposed(topics: list[Topic], home: Path) -> list[Topic]:
     if not (home / FINDINGS).exists():
         return topics
     with closing(KeptLessons(home)) as store:
-        lessons = [one for one in store.lessons() if one.status in _PROPOSED]
+        lessons = [lesson for lesson in store.lessons() if lesson.status in _PROPOSED]
     by_topic = {topic: lesson for lesson in lessons for topic in lesson.topics}
     shown: set[str] = set()
     found = []
@@ -86,9 +86,9 @@ def with_proposed(topics: list[Topic], home: Path) -> list[Topic]:
             found.append(topic)
         elif lesson.id not in shown:
             shown.add(lesson.id)
-            one = msgspec.structs.replace(topic, proposed=ProposedLine(lesson.text, lesson.file))
+            settled = msgspec.structs.replace(topic, proposed=ProposedLine(lesson.text, lesson.file))
             if lesson.title:
                 cost = msgspec.structs.replace(topic.cost, calls=lesson.cost.calls)
-                one = msgspec.structs.replace(one, title=lesson.title, sessions=lesson.sessions, cost=cost)
-            found.append(one)
+                settled = msgspec.structs.replace(settled, title=lesson.title, sessions=lesson.sessions, cost=cost)
+            found.append(settled)
     return found

@@ -118,17 +118,17 @@ class ResultPages(Protocol):
         return StoredTurn(
             next((turn for turn in turns if turn.index == number), None),
             [signal for signal in signals if signal.turn == number],
-            next((one for one in audited if one.turn == number), None),
+            next((turn for turn in audited if turn.turn == number), None),
         )
 
     def first_prompts(self, sessions: Iterable[str]) -> dict[str, str]:
         """Return the first prompt of each of these sessions that has one."""
         found = {}
-        for one in sessions:
+        for session in sessions:
             with suppress(StoreError, msgspec.MsgspecError):  # bytes of another version
-                findings = self.session(one).findings
+                findings = self.session(session).findings
                 if prompt := next((turn.prompt for turn in findings.turns if turn.prompt), "") if findings else "":
-                    found[one] = prompt
+                    found[session] = prompt
         return found
 
 
@@ -192,25 +192,25 @@ def session_rows(key: str, findings: bytes | None, audited: bytes | None) -> Ite
     """Yield the sessions of a key. One whose bytes are of another version is known by its key alone."""
     try:
         heads = _heads.decode(findings) if findings else []
-        turns = {one.session: one for one in (_audited_heads.decode(audited) if audited else [])}
+        turns = {session.session: session for session in (_audited_heads.decode(audited) if audited else [])}
     except msgspec.MsgspecError:
         yield SessionRow(key.partition(":")[2].rpartition(":")[0], key.partition(":")[0])
         return
-    for one in heads:
-        lacking = [signal for signal in one.signals if signal.status in _LACKING]
-        row = _row(one, turns.pop(one.session, None))
-        row.turns, row.calls, row.signals = len(one.turns), one.tool_calls, len(one.signals)
+    for head in heads:
+        lacking = [signal for signal in head.signals if signal.status in _LACKING]
+        row = _row(head, turns.pop(head.session, None))
+        row.turns, row.calls, row.signals = len(head.turns), head.tool_calls, len(head.signals)
         row.open = sum(signal.status is Status.OPEN for signal in lacking)
-        named = (one.names or (plain_term((one.query or one.text).lower()),) for one in lacking)
+        named = (signal.names or (plain_term((signal.query or signal.text).lower()),) for signal in lacking)
         row.names = sorted({name for names in named for name in names})
         yield row
-    yield from (_row(one, one) for one in turns.values())
+    yield from (_row(head, head) for head in turns.values())
 
 
-def _row(one: _FindingsHead | _AuditedHead, audited: _AuditedHead | None) -> SessionRow:
-    turns = [(turn.turn, turn.time or one.started, turn.diagnosis) for turn in (audited.turns if audited else ())]
+def _row(head: _FindingsHead | _AuditedHead, audited: _AuditedHead | None) -> SessionRow:
+    turns = [(turn.turn, turn.time or head.started, turn.diagnosis) for turn in (audited.turns if audited else ())]
     return SessionRow(
-        one.session, one.agent, project_name(one.project), one.project, one.started, one.ended, audited=turns
+        head.session, head.agent, project_name(head.project), head.project, head.started, head.ended, audited=turns
     )
 
 
@@ -310,19 +310,19 @@ _Session = TypeVar("_Session", Findings, AuditedSession)
 
 
 def _of_session(found: Iterable[_Session], session: str) -> _Session | None:
-    return next((one for one in found if one.session == session), None)
+    return next((stored for stored in found if stored.session == session), None)
 
 
 def sessions_query(
     values: dict[str, str], since: str = "", cursor: tuple[str | int, ...] = ()
 ) -> tuple[str, list[str | int]]:
     """Return the query for a page of sessions, and its values but the last, the number of rows."""
-    return _query("*", "listed_session", values, ("ended", "id"), since, cursor)
+    return _query("listed_session", values, ("ended", "id"), since, cursor)
 
 
 def turns_query(values: dict[str, str], cursor: tuple[str | int, ...] = ()) -> tuple[str, list[str | int]]:
     """Return the query for a page of turns, and its values but the last, the number of rows."""
-    query, given = _query("*", "listed_turn", values, ("time", "id", "turn"), "", cursor)
+    query, given = _query("listed_turn", values, ("time", "id", "turn"), "", cursor)
     return (
         f"SELECT page.id, session, turn, time, page.project, diagnosis FROM ({query}) AS page "
         "JOIN listed_session USING (id) ORDER BY time DESC, page.id DESC, turn DESC",
@@ -331,12 +331,7 @@ def turns_query(values: dict[str, str], cursor: tuple[str | int, ...] = ()) -> t
 
 
 def _query(
-    columns: str,
-    table: str,
-    values: dict[str, str],
-    order: tuple[str, ...],
-    since: str,
-    cursor: tuple[str | int, ...],
+    table: str, values: dict[str, str], order: tuple[str, ...], since: str, cursor: tuple[str | int, ...]
 ) -> tuple[str, list[str | int]]:
     where = [f"{name} = ?" for name, value in values.items() if value]
     given: list[str | int] = [value for value in values.values() if value]
@@ -348,7 +343,7 @@ def _query(
         given += cursor
     condition = f" WHERE {' AND '.join(where)}" if where else ""
     by = ", ".join(f"{name} DESC" for name in order)
-    return f"SELECT {columns} FROM {table}{condition} ORDER BY {by} LIMIT ?", given
+    return f"SELECT * FROM {table}{condition} ORDER BY {by} LIMIT ?", given
 
 
 def paged(
@@ -357,10 +352,10 @@ def paged(
     """Return a page of `most` rows; one row more says that another page follows."""
     shown = found[:most]
     after = "|".join(map(str, cursor_of(shown[-1]))) if len(found) > most and shown else ""
-    return ResultPage([row_of(one) for one in shown], after)
+    return ResultPage([row_of(row) for row in shown], after)
 
 
 def _cursor(after: str, numbers: int) -> tuple[str | int, ...]:
     """Return the values of a cursor: a time, and as many numbers. Anything else is the first page."""
     time, *rest = after.rsplit("|", numbers)
-    return (time, *map(int, rest)) if len(rest) == numbers and all(one.isdigit() for one in rest) else ()
+    return (time, *map(int, rest)) if len(rest) == numbers and all(part.isdigit() for part in rest) else ()

@@ -262,16 +262,16 @@ def load(
     user_file, users, users_old = _user_values()
     file, projects, projects_old = _project_values(root)
     risky = {_BY_KEY[setting.key].name: setting for setting in _risky(root, projects, users)}
-    used = {name: one for name, one in risky.items() if name not in by_environment | given}
+    used = {name: setting for name, setting in risky.items() if name not in by_environment | given}
     if used and not is_trusted(root, list(risky.values())):
         if not ignore_untrusted:
             assert file is not None
             raise refusal(file, list(used.values()), user_file)
         projects = {name: value for name, value in projects.items() if name not in used}
         used = {}
-    for name, one in used.items():
-        if one.risk is Risk.PROGRAM:
-            projects[name] = absolute_command(one.value, root, always=one.key.startswith(_RUN_ANYWHERE))
+    for name, setting in used.items():
+        if setting.risk is Risk.PROGRAM:
+            projects[name] = absolute_command(setting.value, root, always=setting.key.startswith(_RUN_ANYWHERE))
     values = users | projects | by_environment | given
     if values.get("items_files"):
         values["kms_backends"] = tuple(dict.fromkeys((*values.get("kms_backends", ("sqlite",)), "files")))

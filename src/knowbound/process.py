@@ -344,7 +344,7 @@ def _collect_in_threads(process: subprocess.Popen[bytes], end: float, limit: int
         with contextlib.suppress(OSError, ValueError):  # closed below us
             while not cut.is_set() and (chunk := os.read(pipe.fileno(), _READ)):
                 kept.extend(chunk)
-                if sum(len(one) for _, one in parts) > limit:
+                if sum(len(output) for _, output in parts) > limit:
                     cut.set()
 
     threads = [threading.Thread(target=read, args=part, daemon=True) for part in parts]

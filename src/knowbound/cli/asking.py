@@ -73,9 +73,9 @@ class _Requests(Announcer):
         """Print every request and end the command; none is sent."""
         from knowbound.report.formats.plain import printable
 
-        for number, one in enumerate(plan.questions, 1):
+        for number, question in enumerate(plan.questions, 1):
             head = f"# Request {number} of {len(plan.questions)} to {plan.judge}"
-            self._to.write(printable(f"{head}\n\n{one.instructions}\n\n{one.text}\n\n"))
+            self._to.write(printable(f"{head}\n\n{question.instructions}\n\n{question.text}\n\n"))
         self._to.write(f"# {plan.tokens_in:,} tokens in all, about\n")
         raise _ShownError
 

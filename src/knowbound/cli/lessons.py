@@ -123,12 +123,13 @@ def _rescues(path: Path, settings: Settings, format_: str) -> Iterator[str]:
         if asker is not None:
             from knowbound.lessons.rescue.asking import rescues_by_model
 
-            left = [at for at, one in enumerate(said) if one.is_open]
+            left = [at for at, answer in enumerate(said) if answer.is_open]
             sees = partial(may_see, asker.judge, settings=settings)
-            for at, one in zip(left, rescues_by_model([events[at][1] for at in left], tree, asker, sees), strict=True):
-                said[at] = one if one.suggestions else said[at]
-    for (number, event), one in zip(events, said, strict=True):
-        yield _rescue_line(event.get("id", number), one, format_)
+            by_model = rescues_by_model([events[at][1] for at in left], tree, asker, sees)
+            for at, answer in zip(left, by_model, strict=True):
+                said[at] = answer if answer.suggestions else said[at]
+    for (number, event), answer in zip(events, said, strict=True):
+        yield _rescue_line(event.get("id", number), answer, format_)
 
 
 def _events(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -276,9 +276,9 @@ def _walk(fixes: list[Fix], settings: Settings) -> None:
     if not fixes:
         echo("There is no action with a fix. To look: knowbound")
         return
-    for number, one in enumerate(fixes, 1):
+    for number, shown in enumerate(fixes, 1):
         try:
-            fix = current(one, settings)
+            fix = current(shown, settings)
         except InputError as error:
             echo(str(error), err=True)
             continue
@@ -294,7 +294,7 @@ def _walk(fixes: list[Fix], settings: Settings) -> None:
                 apply_fix(_edited(fix) if key == "e" else fix, settings, options.user_name())
                 echo(say("Done. To take it back: knowbound fix --undo {}", fix.id))
             case "r":
-                reject_fix(one, settings)
+                reject_fix(shown, settings)
             case "q":
                 return
 

@@ -149,9 +149,9 @@ def _line(item: ListedItem) -> str:
     return f"{item.id}  {short(item.content)}" + (f"  [{', '.join(marks)}]" if marks else "")
 
 
-def _name(one: ListedSource) -> str:
-    name = _NAMES.get(one.kind, "")
-    return f"{name} {one.source}".strip() if one.kind != "added" else name
+def _name(source: ListedSource) -> str:
+    name = _NAMES.get(source.kind, "")
+    return f"{name} {source.source}".strip() if source.kind != "added" else name
 
 
 def short(text: str) -> str:

@@ -65,8 +65,8 @@ def accept(
 def edit(id_: str = argument(), again: bool = _again, root: Path | None = options.project) -> None:
     """Open the draft in your editor, and accept what you save. Closing the editor without saving changes nothing."""
     with _opened(root) as opened:
-        one = opened.suggestion(id_)
-        written = click.edit(one.draft or one.content)
+        suggestion = opened.suggestion(id_)
+        written = click.edit(suggestion.draft or suggestion.content)
         if written is None or not written.strip():
             echo("Nothing was saved, and nothing was changed.")
             return

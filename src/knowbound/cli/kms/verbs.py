@@ -304,9 +304,9 @@ def sync(
         tidy(settings.home, settings.injection_log_days)
         counts = store.index.counts()
     rows: dict[str, dict[str, int]] = {
-        name: {"written": one.written, "dropped": one.dropped, "items": counts.get(name, (0, 0))[0]}
+        name: {"written": synced.written, "dropped": synced.dropped, "items": counts.get(name, (0, 0))[0]}
         | {"served": counts.get(name, (0, 0))[1]}
-        for name, one in done.items()
+        for name, synced in done.items()
     }
     lines = [
         f"{name}: {row['items']} items, {row['served']} served ({row['written']} written, {row['dropped']} dropped)"

@@ -86,7 +86,7 @@ def label_turns(settings: Settings, input_: Path | None, count: int, seed: int, 
                 given.pop()
             else:
                 given.append(label if isinstance(label, labels.ItemLabel) else None)
-        return {one.id: label for one, label in zip(turn.items, given, strict=True) if label} or _SKIP
+        return {item.id: label for item, label in zip(turn.items, given, strict=True) if label} or _SKIP
 
     def summary(given: list[dict[str, labels.ItemLabel]]) -> str:
         items = [label for turn in given for label in turn.values()]

@@ -100,12 +100,6 @@ class SampleRuns:
         """Note the samples that -k, -m and other options selected."""
         self.selected = [item.sample.id for item in items if isinstance(item, SampleItem)]
 
-    def settings(self) -> Settings:
-        """Return the settings of the knowledge base."""
-        from knowbound.config import load  # noqa: PLC0415
-
-        return load(self._root)
-
     def load(self) -> SampleSet:
         """Read the samples, or raise an error that names every mistake with its line."""
         from knowbound.evals.samples.load import load_samples  # noqa: PLC0415
@@ -119,14 +113,14 @@ class SampleRuns:
         return self.outcomes[sample]
 
     def _run(self) -> dict[str, JunitCase]:
-        from knowbound.config import ModelTask  # noqa: PLC0415
+        from knowbound.config import ModelTask, load  # noqa: PLC0415
         from knowbound.evals.evaluate import EvalPlan, evaluate  # noqa: PLC0415
         from knowbound.evals.history import note_gates  # noqa: PLC0415
         from knowbound.judge.choice import model_for  # noqa: PLC0415
         from knowbound.report.evals.samples import sample_rows  # noqa: PLC0415
         from knowbound.report.formats.junit import sample_outcome  # noqa: PLC0415
 
-        settings, whole = self.settings(), self.load()
+        settings, whole = load(self._root), self.load()
         part = _part(whole, self.selected)
         judge = self.config.getoption("--knowbound-judge") or model_for(settings, ModelTask.RUBRICS)
         plan = EvalPlan(

@@ -9,8 +9,7 @@ import pytest
 from knowbound.evals.grading import loose_samples, loose_words
 from knowbound.evals.samples.values import Assertion, Criterion, EvalSample
 from knowbound.judge.rubric import RubricKind, RubricQuestion, RubricScore, panel_of
-from knowbound.report.evals.causes import flaky_samples
-from knowbound.report.evals.evaluation import render_evaluation
+from knowbound.report.evals.evaluation import flaky_samples, render_evaluation
 from knowbound.stats.evaluation import AssertionGrade, CriterionScore, Grade
 from tests.evaluation_examples import evaluation_of, sample_run
 

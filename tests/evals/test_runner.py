@@ -21,7 +21,7 @@ from knowbound.evals.executor import Execution, Executor, Task
 from knowbound.evals.runner import RunLimits, RunProgress, jobs_of
 from knowbound.evals.samples.values import Assertion, EvalSample, SampleSet
 from knowbound.evals.variants import Version, current_version, read_variants
-from knowbound.report.evals.causes import causes_words, held_out_words
+from knowbound.report.evals.evaluation import causes_words, held_out_words
 from knowbound.stats.evaluation import Evaluation, RunEnding, SampleRun, sample_weight
 from knowbound.stats.figures import SampleConfidence
 from knowbound.stats.rate import Rate

@@ -97,33 +97,6 @@ def soft_share_words(gap: GapFigures) -> str:
     return say("{}: soft signals make up a fair share; check them against the inventory", percent(gap.soft_share))
 
 
-def open_soft_words(gap: GapFigures) -> str:
-    """Say how many open samples rest only on agents' words."""
-    said = gap.open.k - gap.open_weighted.strong
-    return say("{:,} of {:,} open samples rest only on what agents said", said, gap.open.k) if gap.open.k else "–"
-
-
-def classification_words(gap: GapFigures, missing: str) -> str:
-    """Section 7.3: mostly what the agent said, or mostly what it searched for, which `missing` explains."""
-    searched = sum(gap.by_type[type_] for type_ in SEARCHES)
-    said = sum(gap.by_type.values()) - searched
-    if not searched and not said:
-        return translated("No gap signal in what was seen." if gap.unseen else "No gap signal.")
-    if searched >= 2 * said:
-        return say("Mostly what the agent searched for and did not find: {}.", translated(missing))
-    if said >= 2 * searched:
-        return "Mostly what the agent said itself: the docs do not say it clearly."
-    return "Both what the agent searched for and did not find, and what it was not sure of."
-
-
-def status_words(gap: GapFigures) -> str:
-    """Say how many signals are open, and how many signals have another status."""
-    shown = STATUS_NAMES | {Status.VERIFICATION: "checks"}
-    counts = ((gap.by_status.get(status, 0), status, words) for status, words in shown.items())
-    shares = (say("{:,} {}", n, translated(words)) for n, status, words in counts if n or status is Status.OPEN)
-    return say("By status: {}", " · ".join(shares))
-
-
 def open_words(gap: GapFigures) -> str:
     """The open rate, or its range if signals are undecided."""
     return percent_between(gap.open.value, gap.open_upper.value)

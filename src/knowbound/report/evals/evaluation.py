@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Unpack
 
 from msgspec.structs import replace
 
 from knowbound.report import GapFormat, Layout, LineFormat, PageFormat
 from knowbound.report.evals import samples as by_sample
-from knowbound.report.evals.causes import causes_fields, causes_sections, doubtful_sections, failed_samples
 from knowbound.report.evals.comparison import comparison_fields, comparison_sections
 from knowbound.report.evals.samples import SampleGroup, SampleRow
 from knowbound.report.formats import render
@@ -40,14 +40,16 @@ from knowbound.report.sections import (
     quote,
     section,
     soft,
+    strong,
     table,
 )
-from knowbound.report.words import TYPE_NAMES, gates_section
-from knowbound.stats.comparison import Comparison
-from knowbound.stats.evaluation import Evaluation, SampleRun
+from knowbound.report.words import TYPE_NAMES, gates_section, place_words
+from knowbound.stats.comparison import Comparison, answers, is_answered
+from knowbound.stats.evaluation import Cause, Evaluation, SampleCause, SampleRun, complete_runs
 from knowbound.stats.gate import GateResult
+from knowbound.stats.paired import unpaired_difference
 from knowbound.stats.printing import money, score, score_interval, seconds_taken
-from knowbound.stats.rate import Mean
+from knowbound.stats.rate import Mean, Rate
 from knowbound.text.printable import counted
 
 Format = PageFormat | GapFormat | LineFormat
@@ -130,9 +132,9 @@ def evaluation_page(report: EvaluationReport, here: str) -> Page:
         sections=(
             gaps.mark_section(evaluation.watermark),
             *(comparison_sections(report.comparison) if report.comparison else ()),
-            *causes_sections(evaluation),
-            failed_samples(evaluation),
-            *doubtful_sections(evaluation),
+            *_causes_sections(evaluation),
+            _failed_samples(evaluation),
+            *_doubtful_sections(evaluation),
             section("", "", Note(report.nudge, Tone.FAIR)),
             gates_section(report.gates),
             gaps.figures_section(gap, coverage, evaluation.root, unit, *_composite(evaluation.composite)),
@@ -299,7 +301,7 @@ def _document(report: EvaluationReport) -> dict[str, object]:
             for entry in by_sample.evaluation_entries(evaluation)
         ],
         "unscored": by_sample.unscored(evaluation),
-        **causes_fields(evaluation),
+        **_causes_fields(evaluation),
         "runs": [_run_fields(run) for run in evaluation.runs],
         **fields(report, f"gates({GATE_KEYS}) nudge?"),
         "beside": report.beside and by_sample.head_fields(report.beside),
@@ -326,4 +328,119 @@ def _sample_fields(row: SampleRow) -> dict[str, object]:
         "endings": [run.ending for run in row.runs],
         "failed_assertions": as_json(row.failed),
         **fields(row.runs[0], "file line"),
+    }
+
+
+# Causes of failed samples: how many have each, with its fix, then sample by sample with the quotations
+
+_CAUSES: dict[Cause, tuple[str, str]] = {  # in words, and what to do
+    Cause.MISSING: ("knowledge missing", "write it down"),
+    Cause.NOT_FOUND: ("there and not found", "say it in the words that are searched for, or link to it"),
+    Cause.NOT_USED: ("found and not used", "say it more plainly and earlier, or try another model"),
+    Cause.CONTRADICTED: ("contradicted", "repair one of the two passages"),
+    Cause.AGENT_FAILED: ("agent failed", "run it again, with more time or budget"),
+    Cause.SAMPLE_BAD: ("sample bad", "repair the sample"),
+    Cause.UNDECIDED: ("undecided", "let a model look: knowbound model"),
+}
+_CAUSE = "sample cause why path line quote other_path other_line other_quote fix by problem?"
+
+
+def _counted_causes(causes: Sequence[SampleCause]) -> dict[Cause, int]:
+    found = Counter(one.cause for one in causes)
+    return {cause: found[cause] for cause in Cause if found[cause]}
+
+
+def causes_words(evaluation: Evaluation) -> str:
+    """Return in one sentence how many samples are answered, and why the others are not."""
+    runs = complete_runs(evaluation.runs)
+    answered = sum(map(is_answered, runs.values()))
+    of = f"{answered:,} of {counted(evaluation.samples, 'sample')} answered"
+    if not evaluation.causes:
+        return f"{of}."
+    parts = [f"{number:,} {_CAUSES[cause][0]}" for cause, number in _counted_causes(evaluation.causes).items()]
+    held = "; those held out are not looked at" if evaluation.held_out else ""
+    return f"{of}; {len(evaluation.causes):,} failed: {', '.join(parts)}{held}."
+
+
+def _causes_sections(evaluation: Evaluation) -> Iterator[Section]:
+    """Yield the verdict with the causes and their fixes, and each failed sample."""
+    counts = _counted_causes(evaluation.causes)
+    rows = [(_CAUSES[cause][0], f"{number:,}", _CAUSES[cause][1]) for cause, number in counts.items()]
+    by = {one.by for one in evaluation.causes if one.cause is not Cause.AGENT_FAILED}
+    alone = "Rules alone looked: they compare the expected words letter by letter. A model finds more: knowbound model"
+    notes = [Note(strong(causes_words(evaluation))), *([Note(soft(alone))] if by == {"rules"} else [])]
+    tables = [table("cause | samples> | what to do", rows)] if rows else []
+    yield section("Why samples failed" if rows else "", "causes", *notes, *tables)
+
+
+def _doubtful_sections(evaluation: Evaluation) -> Iterator[Section]:
+    """Yield samples whose repeats differ, apart, and how far several judges agree."""
+    if words := held_out_words(evaluation):
+        yield section("Held out", "held-out", Note(words))
+    rows = [(data(sample), f"{k} of {n} runs") for sample, (k, n) in flaky_samples(evaluation).items()]
+    yield section("Flaky samples: their repeats differ", "flaky", table("sample | answered in", rows))
+    given = [
+        criterion.scores for run in evaluation.runs for criterion in run.grade.criteria if len(criterion.scores) > 1
+    ]
+    if given:
+        same, near = (sum(max(one) - min(one) <= most for one in given) for most in (0, 1))
+        of = counted(len(given), "score")
+        words = f"The judges give the same score for {same:,} of {of}, and differ by one point at most for {near:,}."
+        yield section("Agreement of the judges", "agreement", Note(words))
+
+
+def held_out_words(evaluation: Evaluation) -> str:
+    """Return in one sentence how the samples that were held out compare with the others; "" if there are none."""
+    if not evaluation.held_out:
+        return ""
+    held = frozenset(evaluation.held_out)
+    runs = complete_runs(evaluation.runs)
+    inside, outside = (
+        Rate(sum(is_answered(runs[one]) for one in mine), len(mine))
+        for mine in ([run for run in runs if run not in held], [run for run in runs if run in held])
+    )
+    words = f"Held out: {outside.k:,} of {counted(outside.n, 'sample')} answered, {inside.k:,} of {inside.n:,} others"
+    apart = unpaired_difference(inside, outside)
+    if apart is None:
+        return f"{words}."
+    if apart.low <= 0 <= apart.high:
+        return f"{words} ({apart}): they cannot be distinguished."
+    better = "what was repaired helps the samples that were looked at alone" if apart.value < 0 else "they do better"
+    return f"{words} ({apart}): {better}."
+
+
+def flaky_samples(evaluation: Evaluation) -> dict[str, tuple[int, int]]:
+    """Return the samples that some complete runs answer and others do not, with how many do."""
+    counts = {sample: (sum(map(answers, runs)), len(runs)) for sample, runs in complete_runs(evaluation.runs).items()}
+    return {sample: (k, n) for sample, (k, n) in counts.items() if 0 < k < n}
+
+
+def _failed_samples(evaluation: Evaluation) -> Section:
+    """Return each failed sample with its cause and quotations."""
+    order = list(Cause)
+    entries = (_cause(one) for one in sorted(evaluation.causes, key=lambda one: order.index(one.cause)))
+    return section("Failed samples, by cause", "failed-causes", listing(entries, 12))
+
+
+def _cause(one: SampleCause) -> Entry:
+    lines: list[Line] = [prose(one.why)] if one.why else []
+    quoted = ((one.path, one.line, one.quote), (one.other_path, one.other_line, one.other_quote))
+    lines += [(data(place_words(path, line)), ": ", quote(text)) for path, line, text in quoted if text]
+    if one.fix:
+        lines.append(("to do: ", prose(one.fix)))
+    if one.problem:
+        lines.append(("no model decided: ", prose(one.problem)))
+    by = "" if one.by == "rules" else soft(f" (by {one.by})")
+    head = ("Sample ", data(one.sample), f": {_CAUSES[one.cause][0]}", by)
+    beside = place_words(one.path, one.line) if one.path and not one.quote else ""
+    return Entry(tuple(part for part in head if part), tuple(lines), data(beside))
+
+
+def _causes_fields(evaluation: Evaluation) -> dict[str, object]:
+    """Return the causes as JSON."""
+    return {
+        "flaky": list(flaky_samples(evaluation)),
+        "held_out": evaluation.held_out,
+        "by_cause": {cause.value: number for cause, number in _counted_causes(evaluation.causes).items()},
+        "causes": [fields(one, _CAUSE) for one in evaluation.causes],
     }

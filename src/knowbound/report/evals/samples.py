@@ -28,7 +28,7 @@ from knowbound.stats.evaluation import (
     sample_rate,
     total_usd,
 )
-from knowbound.stats.printing import money, score, score_interval, seconds_taken
+from knowbound.stats.printing import money, seconds_taken
 from knowbound.stats.rate import Mean, Rate, mean_of
 from knowbound.text.printable import counted
 
@@ -258,14 +258,6 @@ def cost_words(evaluation: Evaluation) -> str:
     if evaluation.usd is None:
         return "cost unknown"
     return f"{money(evaluation.usd)} and {counted(silent, 'run')} of unknown cost" if silent else money(evaluation.usd)
-
-
-def composite_words(mean: Mean) -> str:
-    """The mean composite with its interval."""
-    if mean.value is None:
-        return "unknown: nothing was graded"
-    behind = ", ".join(filter(None, (f"over {counted(mean.n, 'answer')}", score_interval(mean.low, mean.high))))
-    return f"{score(mean.value)} of 5 ({behind})"
 
 
 def ending_words(row: SampleRow) -> str:

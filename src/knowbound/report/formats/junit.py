@@ -30,6 +30,9 @@ from knowbound.report.words import gate_name, gate_outcome, gate_reason
 from knowbound.stats.evaluation import RunEnding
 from knowbound.stats.figures import Band, SampleConfidence, SkillRow, Watermark
 from knowbound.stats.gate import GateOutcome, GateResult
+from knowbound.stats.printing import score, score_interval
+from knowbound.stats.rate import Mean
+from knowbound.text.printable import counted
 
 if TYPE_CHECKING:
     from knowbound.report.evals.evaluation import EvaluationReport
@@ -58,7 +61,7 @@ def evaluation_junit(report: EvaluationReport) -> str:
         "headline": said,
         "knowledge": samples.knowledge_words(evaluation),
         "executor": evaluation.executor,
-        "composite": samples.composite_words(evaluation.composite),
+        "composite": _composite(evaluation.composite),
         "cost": samples.cost_words(evaluation),
         **({"injection": "on"} if evaluation.inject else {}),
         **({"verdict": verdict_words(report.comparison)} if report.comparison else {}),
@@ -71,6 +74,13 @@ def evaluation_junit(report: EvaluationReport) -> str:
         gates = map(_gate, report.gates)
         suites.append(suite("gates", evaluation.made, _marks(mark) | {"headline": said}, gates))
     return junit(suites)
+
+
+def _composite(mean: Mean) -> str:
+    if mean.value is None:
+        return "unknown: nothing was graded"
+    behind = ", ".join(filter(None, (f"over {counted(mean.n, 'answer')}", score_interval(mean.low, mean.high))))
+    return f"{score(mean.value)} of 5 ({behind})"
 
 
 def observed_junit(report: ObserveReport) -> str:

@@ -175,7 +175,7 @@ def _open_reading(gap: GapFigures, coverage: Coverage) -> Facts:
     rows: list[tuple[str, Line]] = [
         ("Band", (band_span(gap, gap.open_band), " ", limits)),
         ("Raw band", (band_span(gap, gap.band), " ", soft("(of the weighted gap rate, as the specification counts)"))),
-        ("Soft share", wording.open_soft_words(gap)),
+        ("Soft share", _open_soft_words(gap)),
         ("Raw soft", wording.soft_share_words(gap)),
         ("Confidence", wording.confidence_words(gap)),
     ]
@@ -200,9 +200,34 @@ def sources(gap: GapFigures, *, built_in: bool = False) -> Section:
         shown = "unknown" if is_search and not number and gap.unseen == gap.rate.n > 0 else f"{number:,}"
         rows.append((Span(name, type_), shown, Bar(number / most, type_), meanings[type_]))
     missing = wording.UNMATCHED if built_in else "it is missing, or not where they look"
-    said = wording.classification_words(gap, missing)
+    said = _classification_words(gap, missing)
     shown_rows = table("source | signals> | | meaning", rows)
-    return section("By source", "sources", Note(said), shown_rows, Note(soft(wording.status_words(gap))))
+    return section("By source", "sources", Note(said), shown_rows, Note(soft(_status_words(gap))))
+
+
+def _open_soft_words(gap: GapFigures) -> str:
+    said = gap.open.k - gap.open_weighted.strong
+    return say("{:,} of {:,} open samples rest only on what agents said", said, gap.open.k) if gap.open.k else "–"
+
+
+def _classification_words(gap: GapFigures, missing: str) -> str:
+    """Section 7.3: mostly what the agent said, or mostly what it searched for, which `missing` explains."""
+    searched = sum(gap.by_type[type_] for type_ in wording.SEARCHES)
+    said = sum(gap.by_type.values()) - searched
+    if not searched and not said:
+        return translated("No gap signal in what was seen." if gap.unseen else "No gap signal.")
+    if searched >= 2 * said:
+        return say("Mostly what the agent searched for and did not find: {}.", translated(missing))
+    if said >= 2 * searched:
+        return "Mostly what the agent said itself: the docs do not say it clearly."
+    return "Both what the agent searched for and did not find, and what it was not sure of."
+
+
+def _status_words(gap: GapFigures) -> str:
+    shown = wording.STATUS_NAMES | {Status.VERIFICATION: "checks"}
+    counts = ((gap.by_status.get(status, 0), status, words) for status, words in shown.items())
+    shares = (say("{:,} {}", n, translated(words)) for n, status, words in counts if n or status is Status.OPEN)
+    return say("By status: {}", " · ".join(shares))
 
 
 def missed_searches(found: Iterable[MissedSearch], entries: Sequence[InventoryEntry], unit: str) -> Section:

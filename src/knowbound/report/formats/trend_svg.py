@@ -48,34 +48,13 @@ class EvaluationPoint(NamedTuple):
         return _y(self.value or 0.0)
 
 
-def trend_svg(panel: Panel) -> str:
+def trend_svg(panel: Panel, style: str = "") -> str:
     """The chart of one samples file, for a page."""
-    return _drawn(panel, "")
-
-
-def trend_svg_file(panel: Panel) -> str:
-    """The same as a file of its own, with the colours of the report."""
-    colours = asset("report.css").partition("\n* {")[0]  # the variables, light and dark
-    return _drawn(panel, f"<style>{colours} svg {{ background: var(--paper); }}</style>")
-
-
-def trend_png(panel: Panel) -> bytes:
-    """The same as a picture, in the light colours; drawn by resvg, which knows no variables of CSS."""
-    try:
-        resvg = import_module("resvg_py")
-    except ImportError:
-        raise ConfigError("extra-missing", f"A PNG needs an extra. Try: {extra_command('png')}") from None
-    light = asset("report.css").partition("}")[0]
-    drawn = _drawn(panel, "").replace('font-weight="650"', 'font-weight="700"')  # no variable fonts
-    values = dict(re.findall(r"--([\w-]+): (?:light-dark\()?(#\w+|[^;]+)", light))
-    for name, value in values.items():
-        drawn = drawn.replace(f"var(--{name})", value.replace('"', "'"))
-    return bytes(resvg.svg_to_bytes(svg_string=drawn.replace("system-ui, ", ""), zoom=2, background=values["paper"]))
-
-
-def _drawn(panel: Panel, style: str) -> str:
     panel = made_plain(panel)
-    placed = _placed(panel.rows)
+    step = (_RIGHT - _LEFT) / len(panel.rows)
+    placed = [EvaluationPoint(_LEFT + (at + 0.5) * step, row) for at, row in enumerate(panel.rows)]
+    # For screen readers; the table has the details.
+    summary = f"{_panel_name(panel)}: {' '.join(series.words for series in panel.series)}"
     parts = (
         *_title(panel),
         *_axes(),
@@ -90,25 +69,34 @@ def _drawn(panel: Panel, style: str) -> str:
     )
     return (
         f'<svg class="chart" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="100%" role="img"'
-        f' aria-label="{escape(_summary(panel))}" font-family="system-ui, sans-serif">{style}{"".join(parts)}</svg>\n'
+        f' aria-label="{escape(summary)}" font-family="system-ui, sans-serif">{style}{"".join(parts)}</svg>\n'
     )
 
 
-def _summary(panel: Panel) -> str:
-    """Summarise the chart in words for screen readers; the table has the details."""
-    return f"{panel_name(panel)}: {' '.join(series.words for series in panel.series)}"
+def trend_svg_file(panel: Panel) -> str:
+    """The same as a file of its own, with the colours of the report."""
+    colours = asset("report.css").partition("\n* {")[0]  # the variables, light and dark
+    return trend_svg(panel, f"<style>{colours} svg {{ background: var(--paper); }}</style>")
 
 
-def panel_name(panel: Panel) -> str:
-    """Return the title of the chart, with the test set's name."""
+def trend_png(panel: Panel) -> bytes:
+    """The same as a picture, in the light colours; drawn by resvg, which knows no variables of CSS."""
+    try:
+        resvg = import_module("resvg_py")
+    except ImportError:
+        raise ConfigError("extra-missing", f"A PNG needs an extra. Try: {extra_command('png')}") from None
+    light = asset("report.css").partition("}")[0]
+    drawn = trend_svg(panel).replace('font-weight="650"', 'font-weight="700"')  # no variable fonts
+    values = dict(re.findall(r"--([\w-]+): (?:light-dark\()?(#\w+|[^;]+)", light))
+    for name, value in values.items():
+        drawn = drawn.replace(f"var(--{name})", value.replace('"', "'"))
+    return bytes(resvg.svg_to_bytes(svg_string=drawn.replace("system-ui, ", ""), zoom=2, background=values["paper"]))
+
+
+def _panel_name(panel: Panel) -> str:
     head = panel.rows[-1].head
     asked = " (questions of probe)" if head.origin is Origin.PROBED else ""
     return f"Gap rate on {head.watermark.path}{asked}"
-
-
-def _placed(rows: Sequence[TrendRow]) -> list[EvaluationPoint]:
-    step = (_RIGHT - _LEFT) / len(rows)
-    return [EvaluationPoint(_LEFT + (at + 0.5) * step, row) for at, row in enumerate(rows)]
 
 
 def _y(share: float) -> float:
@@ -117,7 +105,7 @@ def _y(share: float) -> float:
 
 def _title(panel: Panel) -> Iterator[str]:
     mark = panel.rows[-1].head.watermark
-    name = panel_name(panel)
+    name = _panel_name(panel)
     shown = name if len(name) <= 80 else name[:12] + "…" + name[-67:]
     yield text(_LEFT - 40, 26, shown, size=17, weight=650, fill="ink")
     sets = f"Test set: {mark.samples:,} samples · sha256 {mark.sha256_8}"

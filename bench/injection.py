@@ -104,7 +104,7 @@ def _check(prompt: Prompt, ours: PromptInjection, home: Path) -> None:
 
 def report(title: str, asked: Sequence[Asked]) -> None:
     needing = [one for one in asked if one.prompt.label.right]
-    left_alone = sum(one.trials[_OURS].needs_nothing for one in asked)
+    left_alone = sum(not one.trials[_OURS].right for one in asked)
     print(f"\n{title}: {len(asked)} prompts, {len(needing)} need an item, {left_alone} need nothing")
     print(f"  {'':24}{'right item injected':>28}{'injected items on topic':>30}{'left alone':>26}")
     _line(_OURS, rates_at(_trials(asked, _OURS), RELEVANCE_FLOOR, MOST_ITEMS))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.stats.figures import Band, GapFigures, SampleConfidence, band_of, confidence_of
+from knowbound.stats.figures import Band, GapFigures, SampleConfidence, confidence_of
 from knowbound.stats.printing import duration, percent
 from knowbound.stats.rate import Rate, Weighted, clustered, least_share, mean_of, wilson
 
@@ -145,7 +145,8 @@ def test_a_duration_has_its_unit(seconds: float, shown: str) -> None:
     [(0, 10, Band.GREEN), (1, 10, Band.YELLOW), (29, 100, Band.YELLOW), (3, 10, Band.RED), (0, 0, None)],
 )
 def test_bands_are_read_from_the_weighted_rate(strong: int, n: int, band: Band | None) -> None:
-    assert band_of(Weighted(strong, 0, n)) is band
+    figures = GapFigures(Rate(), Weighted(strong, 0, n), Rate(), Rate(), {}, {})
+    assert figures.band is band
 
 
 @pytest.mark.parametrize(

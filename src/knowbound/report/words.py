@@ -49,11 +49,6 @@ def unknown_shares(of_lines: float | None, of_calls: float | None) -> str:
     return say("unknown: {} of lines, {} of calls", percent(of_lines), percent(of_calls))
 
 
-def broken_words(samples: int) -> str:
-    """Say how many samples are broken by their assertions, whatever their gaps."""
-    return say("{} broke: an assertion that passed before fails now", counted(samples, "sample"))
-
-
 def band_words(gap: GapFigures, band: Band | None) -> str:
     """A band, softened when too few samples are behind it."""
     if band is None:

@@ -42,13 +42,9 @@ class RateKind(StrEnum):
 SOFT_SHARE_LIMIT = 0.10  # specification 1: from this share on soft signals are a considerable part
 
 
-def band_of(weighted: Weighted) -> Band | None:
-    """Return the band of a weighted rate; None if nothing was counted."""
-    return None if weighted.value is None else _band_at(weighted.value)
-
-
-def _band_at(value: float) -> Band:
-    return Band.GREEN if value < 0.10 else Band.YELLOW if value < 0.30 else Band.RED
+def band_of(rate: float) -> Band:
+    """Return the band of a weighted rate."""
+    return Band.GREEN if rate < 0.10 else Band.YELLOW if rate < 0.30 else Band.RED
 
 
 def confidence_of(samples: int) -> SampleConfidence:
@@ -103,10 +99,10 @@ class GapFigures(msgspec.Struct, frozen=True):
         return self._band(self.open_weighted_most if self.open_weighted_most.n else self.open_weighted)
 
     def _band(self, weighted: Weighted) -> Band | None:
-        seen = band_of(weighted)
-        if weighted.value is None or not self.unseen:
-            return seen
-        return seen if seen is _band_at(weighted.value + self.unseen / weighted.n) else None
+        if weighted.value is None:
+            return None
+        seen = band_of(weighted.value)
+        return seen if seen is band_of(weighted.value + self.unseen / weighted.n) else None
 
     @property
     def confidence(self) -> SampleConfidence:

@@ -35,14 +35,9 @@ class Trial(msgspec.Struct, frozen=True):
     """A labelled prompt, with a function that returns the items injected for it."""
 
     name: str
-    right: frozenset[str]
+    right: frozenset[str]  # empty: no item of the store answers the prompt, although items may be on topic
     on_topic: frozenset[str]  # other items than the right ones
     injecting: Injecting
-
-    @property
-    def needs_nothing(self) -> bool:
-        """Report whether no item of the store answers the prompt. Items may still be on topic."""
-        return not self.right
 
 
 class FloorPoint(msgspec.Struct, frozen=True):
@@ -147,7 +142,7 @@ def rates_at(trials: Iterable[Trial], floor: float, most: int) -> FloorPoint:
 
 def _sum(injected: Sequence[tuple[Trial, Sequence[str]]], floor: float, most: int) -> FloorPoint:
     needing = [(trial, ids) for trial, ids in injected if trial.right]
-    left_alone = [ids for trial, ids in injected if trial.needs_nothing]
+    left_alone = [ids for trial, ids in injected if not trial.right]
     return FloorPoint(
         floor,
         most,
@@ -205,7 +200,7 @@ def missing_prompts(trials: Sequence[Trial], wanted: FloorTarget) -> tuple[int, 
     Prompts that need nothing are too few if a single wrong injection among them misses the target.
     """
     needing = sum(bool(trial.right) for trial in trials)
-    left_alone = sum(trial.needs_nothing for trial in trials)
+    left_alone = len(trials) - needing
     least_left_alone = math.ceil(1 / (1 - wanted.left_alone) - 1e-9) if wanted.left_alone < 1 else FEWEST_PROMPTS
     return max(0, FEWEST_PROMPTS - needing), max(0, min(least_left_alone, _MOST_LABELS) - left_alone)
 

@@ -8,6 +8,7 @@ from typing import Unpack
 
 from msgspec.structs import replace
 
+from knowbound.language import say
 from knowbound.report import Layout, PageFormat
 from knowbound.report.evals import samples as by_sample
 from knowbound.report.formats import render
@@ -32,7 +33,7 @@ from knowbound.report.sections import (
     strong,
     table,
 )
-from knowbound.report.words import TYPE_NAMES, broken_words
+from knowbound.report.words import TYPE_NAMES
 from knowbound.stats.comparison import Change, Comparison, SampleChange, SampleSide, Verdict
 from knowbound.stats.evaluation import Evaluation
 from knowbound.stats.gate import about
@@ -108,7 +109,8 @@ def comparison_sections(comparison: Comparison, *, is_alone: bool = False) -> It
 def _facts(comparison: Comparison) -> Iterator[tuple[str, Line]]:
     yield "Verdict", strong(verdict_words(comparison))
     if failing := [row.sample for row in comparison.rows if row.failing]:
-        yield "Assertions", (broken_words(len(failing)), ": ", data(", ".join(failing)))
+        broke = say("{} broke: an assertion that passed before fails now", counted(len(failing), "sample"))
+        yield "Assertions", (broke, ": ", data(", ".join(failing)))
     yield "Answered", _answered_words(comparison)
     yield "Gap rate", _gap_words(comparison)
     yield "Composite", _composite_words(comparison.composite)
